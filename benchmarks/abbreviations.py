@@ -37,7 +37,7 @@ from typing import Any
 import spacy
 from spacy.tokens import Doc
 
-from spacy_sapbert.corpora.med1250 import AbbreviationRecord, Pair, read_med1250
+from spacy_sapbert.documents.med1250 import AbbreviationRecord, Pair, read_med1250
 from spacy_sapbert.evaluation.abbreviations import evaluate_abbreviations
 from spacy_sapbert.text.abbreviations import AbbreviationOccurrence, find_definitions, find_occurrences
 

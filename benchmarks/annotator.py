@@ -32,8 +32,8 @@ from typing import Any, NamedTuple
 import spacy
 from spacy.language import Language
 
-from spacy_sapbert.corpora.document_gold import primary_id
-from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.documents.document_gold import primary_id
+from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.id_lists import read_labels
 from spacy_sapbert.kb.ids import split_ids

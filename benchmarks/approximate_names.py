@@ -37,8 +37,8 @@ from spacy.lang.en.stop_words import STOP_WORDS
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from spacy_sapbert.corpora.document_gold import primary_id
-from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.documents.document_gold import primary_id
+from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.metrics.counts import SetCounts, micro
 from spacy_sapbert.types import AnnotatedDocument

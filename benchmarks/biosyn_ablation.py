@@ -29,8 +29,8 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 from thinc.api import Adam
 
-from spacy_sapbert.corpora.docs import to_doc
-from spacy_sapbert.corpora.examples import with_mentions_given
+from spacy_sapbert.documents.docs import to_doc
+from spacy_sapbert.documents.examples import with_mentions_given
 from spacy_sapbert.types import AnnotatedDocument
 
 READ_BEFORE = ["abbreviation_resolver", "composite_splitter"]

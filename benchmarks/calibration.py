@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import spacy
 
-from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.evaluation.calibration import Judged, fit_probabilities, fit_threshold, judge, split_documents
 from spacy_sapbert.evaluation.linking import link_gold_mentions
 from spacy_sapbert.linking.parameters import LinkerParameters

@@ -21,7 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.evaluation.composites import Split, decide_by, evaluate_composites
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary

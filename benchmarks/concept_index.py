@@ -19,7 +19,7 @@ import faiss
 import numpy as np
 from scipy.sparse import csr_array
 
-from spacy_sapbert.corpora.docbin import read_docbin
+from spacy_sapbert.documents.docbin import read_docbin
 from spacy_sapbert.encoders.documents import DocumentEncoder
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase

@@ -78,7 +78,7 @@ def prepare(args: argparse.Namespace) -> None:
 
 
 def join(first: Path, second: Path, path: Path) -> None:
-    from spacy_sapbert.corpora.docbin import read_docbin, write_docbin
+    from spacy_sapbert.documents.docbin import read_docbin, write_docbin
 
     if not path.is_file():
         write_docbin((doc for one in (first, second) for doc in read_docbin(one)), path)
@@ -116,7 +116,7 @@ def config_of(cell: Cell, args: argparse.Namespace) -> Config:
 
 def once(path: Path) -> int:
     """Return the number of steps of one epoch."""
-    from spacy_sapbert.corpora.docbin import read_docbin
+    from spacy_sapbert.documents.docbin import read_docbin
 
     return math.ceil(sum(1 for _ in read_docbin(path)) / BATCH)
 

@@ -29,8 +29,8 @@ from spacy.language import Language
 from spacy.training import Example
 from spacy.util import minibatch
 
-from spacy_sapbert.corpora.docs import to_doc
-from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.documents.docs import to_doc
+from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.evaluation.concepts import evaluate_concepts
 from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.id_lists import read_labels

@@ -15,7 +15,7 @@ import json
 from collections import defaultdict
 from pathlib import Path
 
-from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.kb.storage import load_knowledge_base
 from spacy_sapbert.text.abbreviations import expand, find_definitions, find_occurrences
 from spacy_sapbert.text.composites import composite_splits

@@ -41,7 +41,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.encoders.info import describe
 from spacy_sapbert.encoders.transformer import TransformerEncoder, has_bfloat16
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase

@@ -27,7 +27,7 @@ import numpy as np
 from pretraining import pretrain
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
-from spacy_sapbert.files import open_text
+from spacy_sapbert.files.opening import open_text
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.text.normalize import TEXT_NORMALIZERS, american
 

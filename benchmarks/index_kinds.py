@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 import spacy
 
-from spacy_sapbert.corpora.docbin import read_docbin
+from spacy_sapbert.documents.docbin import read_docbin
 from spacy_sapbert.encoders.transformer import open_encoder
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.storage import load_knowledge_base

@@ -23,8 +23,8 @@ import torch
 from pretraining_speed import plain_vectors
 from thinc.api import Adam
 
-from spacy_sapbert.corpora.docbin import read_docbin
-from spacy_sapbert.corpora.docs import from_doc
+from spacy_sapbert.documents.docbin import read_docbin
+from spacy_sapbert.documents.docs import from_doc
 from spacy_sapbert.encoders.ngrams import TEXT_NORMALIZER
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase

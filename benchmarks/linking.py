@@ -26,7 +26,7 @@ import scispacy.abbreviation  # noqa: F401 (registers the factory)
 import spacy
 from spacy.language import Language
 
-from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.evaluation.linking import evaluate_linking
 from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.mentions import add_mentions

@@ -450,7 +450,7 @@ def prepare(arguments: argparse.Namespace, work: Path) -> tuple[Any, list[GoldMe
     """Write the names and the texts for all peers. Return the knowledge base and the gold mentions."""
     from linking import DISEASES, MEDIC, build
 
-    from spacy_sapbert.corpora.reader import read_corpus
+    from spacy_sapbert.documents.reader import read_corpus
     from spacy_sapbert.kb.export import ExportReport, export_lines
     from spacy_sapbert.kb.knowledge_base import KnowledgeBase
     from spacy_sapbert.metrics.linking_accuracy import gold_concepts

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from linking import CORPORA, build, read
 
-from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.encoders.transformer import open_encoder
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.linking.linker import Linker, MentionQuery

@@ -29,9 +29,9 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
 
-from spacy_sapbert.corpora.docbin import read_docbin
-from spacy_sapbert.corpora.docs import from_doc
-from spacy_sapbert.corpora.document_gold import gold_of, primary_id
+from spacy_sapbert.documents.docbin import read_docbin
+from spacy_sapbert.documents.docs import from_doc
+from spacy_sapbert.documents.document_gold import gold_of, primary_id
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.metrics.document_ranking import score_ranking

@@ -404,7 +404,7 @@ def step_texts(job: Job) -> dict[str, Any]:
 
 def development_mentions(data: Path) -> list[str]:
     """Return the different mentions of the development corpora."""
-    from spacy_sapbert.corpora.reader import read_corpus
+    from spacy_sapbert.documents.reader import read_corpus
 
     return sorted(
         {

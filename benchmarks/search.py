@@ -28,7 +28,7 @@ import spacy
 from greek import VOCABULARIES
 from linking import CORPORA, read
 
-from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.evaluation.linking import LinkedMention, evaluate_linking
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary

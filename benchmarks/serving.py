@@ -33,8 +33,8 @@ import numpy as np
 import psutil
 from rich.console import Console
 
-from spacy_sapbert.io.documents import Problems, ReadOptions, read_documents
-from spacy_sapbert.io.formats import input_format
+from spacy_sapbert.documents.formats import input_format
+from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
 
 BATCH = 16
 

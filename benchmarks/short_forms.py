@@ -19,7 +19,7 @@ from typing import Any
 from linking import CHEMICALS, CORPORA, MEDIC, build, read
 from reranking import OUTSIDE, OUTSIDE_IDS, gain, measure
 
-from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.encoders.transformer import open_encoder
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.linking.linker import Linker, MentionQuery

@@ -399,7 +399,7 @@ def _moved_word(drawn: random.Random, text: str) -> str:
 
 def mentions(paths: Sequence[Path], names: Sequence[str], n: int) -> list[str]:
     """Return some different mentions that are not names."""
-    from spacy_sapbert.corpora.reader import read_corpus
+    from spacy_sapbert.documents.reader import read_corpus
 
     known = {name.lower() for name in names}
     texts = {mention.text for path in paths for document in read_corpus(path) for mention in document.mentions}

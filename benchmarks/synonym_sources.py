@@ -44,8 +44,8 @@ from pathlib import Path
 from string import ascii_uppercase, digits
 from typing import Any
 
-from spacy_sapbert.corpora.reader import read_corpus
-from spacy_sapbert.files import open_text
+from spacy_sapbert.documents.reader import read_corpus
+from spacy_sapbert.files.opening import open_text
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.text.normalize import lower
 from spacy_sapbert.training.pair_files import (

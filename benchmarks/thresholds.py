@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import spacy
 
-from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.evaluation.linking import link_gold_mentions
 from spacy_sapbert.metrics.linking_accuracy import gold_concepts, lenient_at
 from spacy_sapbert.types import AnnotatedDocument

@@ -18,7 +18,7 @@ from typing import Any
 import spacy
 from preprocessing import misspell
 
-from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.evaluation.linking import evaluate_linking
 from spacy_sapbert.linking import variants
 from spacy_sapbert.linking.settings import SPELLING_MARGIN

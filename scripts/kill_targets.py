@@ -82,7 +82,7 @@ def _without_times(value: dict[str, Any]) -> dict[str, Any]:
 
 def decisions(path: Path) -> bytes:
     """RETURNS: the decisions of a file of corrections, without their numbers and dates."""
-    from spacy_sapbert.corrections.corrections_file import CorrectionsFile
+    from spacy_sapbert.review.corrections_file import CorrectionsFile
 
     made = [one._replace(date="") for one in CorrectionsFile(path).corrections().values()]
     return repr(sorted(made)).encode()
@@ -135,7 +135,7 @@ def _ask(address: str, sent: object = None) -> dict[str, Any]:
 
 
 def _check_saved(acknowledged: Path) -> None:
-    from spacy_sapbert.corrections.corrections_file import CorrectionsFile
+    from spacy_sapbert.review.corrections_file import CorrectionsFile
 
     if acknowledged.is_file():
         missing = set(map(int, acknowledged.read_text().split())) - set(CorrectionsFile("corrections.db").corrections())

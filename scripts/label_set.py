@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
-from spacy_sapbert.corpora.reader import read_corpus
-from spacy_sapbert.files import open_output
+from spacy_sapbert.documents.reader import read_corpus
+from spacy_sapbert.files.output import open_output
 
 
 def main(

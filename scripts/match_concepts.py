@@ -25,9 +25,10 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from spacy_sapbert.cli.progress import show_values, stderr_console, track
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.files import open_output, open_text
+from spacy_sapbert.files.console import show_values, stderr_console, track
+from spacy_sapbert.files.opening import open_text
+from spacy_sapbert.files.output import open_output
 from spacy_sapbert.kb.export import stream_records
 from spacy_sapbert.kb.ids import canonical_id
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase

@@ -14,7 +14,8 @@ from typing import Annotated
 
 import typer
 
-from spacy_sapbert.files import open_output, open_text
+from spacy_sapbert.files.opening import open_text
+from spacy_sapbert.files.output import open_output
 
 _BRANCH = "D"  # chemicals and drugs
 

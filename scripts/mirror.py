@@ -18,7 +18,8 @@ from typing import Annotated, BinaryIO
 import typer
 from weasel.util import load_project_config
 
-from spacy_sapbert.files import replacing, without_gz
+from spacy_sapbert.files.opening import without_gz
+from spacy_sapbert.files.output import replacing
 
 _BLOCK = 1 << 20
 _GZIP_MAGIC = b"\x1f\x8b"

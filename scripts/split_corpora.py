@@ -13,8 +13,8 @@ from typing import Annotated
 
 import typer
 
-from spacy_sapbert.corpora.docbin import read_docbin, write_docbin
-from spacy_sapbert.corpora.docs import DOC_ID
+from spacy_sapbert.documents.docbin import read_docbin, write_docbin
+from spacy_sapbert.documents.docs import DOC_ID
 
 
 def main(

@@ -26,9 +26,9 @@ from spacy.training.initialize import convert_vectors
 
 from spacy_sapbert.augmentation.documents import read_folder
 from spacy_sapbert.augmentation.exclusion import EvaluationSets
-from spacy_sapbert.corpora.docbin import read_docbin
-from spacy_sapbert.corpora.docs import from_doc
-from spacy_sapbert.corpora.report import Report
+from spacy_sapbert.documents.docbin import read_docbin
+from spacy_sapbert.documents.docs import from_doc
+from spacy_sapbert.documents.report import Report
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.storage import load_knowledge_base
 from spacy_sapbert.types import AnnotatedDocument

@@ -7,22 +7,19 @@ from typing import TYPE_CHECKING
 from ._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .corpora.reader import read_corpus
+    from .documents.reader import read_corpus
     from .errors import SapbertError
     from .evaluation.calibration import calibrate
     from .evaluation.concepts import evaluate_concepts
     from .evaluation.linking import evaluate_linking
     from .evaluation.pipeline import evaluate_pipeline
-    from .io.dataframes import to_dataframe
-    from .io.displacy import to_displacy
-    from .io.engines.corpus_linker import link_batches
-    from .io.engines.on_ray import RayLinker
-    from .io.engines.on_spark import spark_linker
     from .kb.build import build_knowledge_base
     from .kb.code_systems import Code, CodeSystems
     from .kb.knowledge_base import KnowledgeBase
     from .kb.readers import read_vocabulary
     from .kb.storage import load_knowledge_base
+    from .outputs.dataframes import to_dataframe
+    from .outputs.displacy import to_displacy
     from .pipeline.abbreviation_resolver import AbbreviationResolver
     from .pipeline.assertion_detector import AssertionDetector
     from .pipeline.composite_splitter import CompositeSplitter
@@ -33,6 +30,9 @@ if TYPE_CHECKING:
     from .pipeline.sapbert_linker import SapbertLinker
     from .pipeline.spelling_corrector import SpellingCorrector
     from .pipeline.typed_ner import TypedNer
+    from .runs.corpus_linker import link_batches
+    from .runs.on_ray import RayLinker
+    from .runs.on_spark import spark_linker
     from .types import Alternative, Candidate, Concept, DocumentConcept, Link
 
 __version__ = "1.0.0"
@@ -90,7 +90,7 @@ __getattr__ = lazy_names(
         "GeneSpeciesDetector": "pipeline.gene_species",
         "KnowledgeBase": "kb.knowledge_base",
         "Link": "types",
-        "RayLinker": "io.engines.on_ray",
+        "RayLinker": "runs.on_ray",
         "RepeatedMentions": "pipeline.repeated_mentions",
         "SapbertError": "errors",
         "SapbertLinker": "pipeline.sapbert_linker",
@@ -101,12 +101,12 @@ __getattr__ = lazy_names(
         "evaluate_concepts": "evaluation.concepts",
         "evaluate_linking": "evaluation.linking",
         "evaluate_pipeline": "evaluation.pipeline",
-        "link_batches": "io.engines.corpus_linker",
+        "link_batches": "runs.corpus_linker",
         "load_knowledge_base": "kb.storage",
-        "read_corpus": "corpora.reader",
+        "read_corpus": "documents.reader",
         "read_vocabulary": "kb.readers",
-        "spark_linker": "io.engines.on_spark",
-        "to_dataframe": "io.dataframes",
-        "to_displacy": "io.displacy",
+        "spark_linker": "runs.on_spark",
+        "to_dataframe": "outputs.dataframes",
+        "to_displacy": "outputs.displacy",
     },
 )

@@ -19,29 +19,20 @@ ROOT = PACKAGE.name
 LAYERS = (
     {"__main__"},
     {"cli"},
-    {"evaluation", "augmentation", "io", "review"},
+    {"serve"},
+    {"evaluation", "augmentation"},
+    {"runs"},
+    {"outputs"},
     {"pipeline"},
     {"training"},
-    {"linking", "retrieval", "tagging"},
+    {"linking", "retrieval"},
     {"encoders", "vectors"},
-    {"kb", "corpora", "corrections"},
-    {"text", "metrics"},
-    {
-        "types",
-        "errors",
-        "files",
-        "bounds",
-        "cache",
-        "assets",
-        "shared",
-        "starter",
-        "settings_block",
-        "sqlite_schema",
-        "xml_elements",
-        "_caching",
-        "_lazy",
-        ROOT,
-    },
+    {"review"},
+    {"documents"},
+    {"kb"},
+    {"text", "metrics", "store"},
+    {"files"},
+    {"types", "errors", "starter", "settings_block", "sqlite_schema", "_lazy", ROOT},
 )
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}
 
@@ -128,8 +119,8 @@ def test_no_circle_between_packages():
         pytest.fail(f"{' → '.join(error.args[1])}: {within}")
 
 
-def test_corpora_know_the_vocabulary_and_not_the_other_way_round():
-    assert [pair for pair in BETWEEN_PARTS if (part(pair[0]), part(pair[1])) == ("kb", "corpora")] == []
+def test_documents_know_the_vocabulary_and_not_the_other_way_round():
+    assert [pair for pair in BETWEEN_PARTS if (part(pair[0]), part(pair[1])) == ("kb", "documents")] == []
 
 
 def test_nothing_but_main_imports_the_command_line():

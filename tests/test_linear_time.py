@@ -20,13 +20,13 @@ import pytest
 import spacy
 from spacy.tokens import Doc, Span
 
-from spacy_sapbert.cli.demo import demo_pipeline
-from spacy_sapbert.corpora import bioc as bioc_reader
-from spacy_sapbert.corpora.reader import FORMATS, read_corpus
-from spacy_sapbert.corpora.report import Report
+from spacy_sapbert.documents import bioc as bioc_reader
+from spacy_sapbert.documents.reader import FORMATS, read_corpus
+from spacy_sapbert.documents.report import Report
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.readers import READERS, ReadReport, read_vocabulary
 from spacy_sapbert.pipeline.attributes import set_abbreviation_occurrences
+from spacy_sapbert.pipeline.demo import demo_pipeline
 from spacy_sapbert.text.abbreviations import AbbreviationOccurrence, expand, find_definitions, find_occurrences
 from spacy_sapbert.text.composites import composite_splits
 from spacy_sapbert.text.languages import LANGUAGES, rules_of
@@ -486,7 +486,7 @@ def test_the_pipeline_of_the_demo(shape):
 
 
 def test_abbreviations_of_the_cards_of_a_page():
-    web = pytest.importorskip("spacy_sapbert.cli.web.cards")
+    web = pytest.importorskip("spacy_sapbert.serve.cards")
     nlp = spacy.blank("en")
 
     def work(n):

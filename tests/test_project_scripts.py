@@ -14,8 +14,8 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 from weasel.cli.assets import project_assets
 
-from spacy_sapbert.corpora.docbin import read_docbin, write_docbin
-from spacy_sapbert.corpora.docs import DOC_ID
+from spacy_sapbert.documents.docbin import read_docbin, write_docbin
+from spacy_sapbert.documents.docs import DOC_ID
 
 ROOT = Path(__file__).parents[1]
 TEXT = b"D003550||Cystic Fibrosis|CF\n"

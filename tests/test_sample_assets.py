@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from spacy_sapbert.augmentation.documents import read_folder
-from spacy_sapbert.corpora.reader import read_corpus
-from spacy_sapbert.corpora.report import Report
+from spacy_sapbert.documents.reader import read_corpus
+from spacy_sapbert.documents.report import Report
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.types import AnnotatedDocument, Record
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..corpora.docs import PROVENANCE, WEIGHT, to_doc
+from ..documents.docs import PROVENANCE, WEIGHT, to_doc
 from ..kb.knowledge_base import KnowledgeBase
 from ..types import AnnotatedDocument, Mention
 from .annotations import Annotation, Annotator

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..bounds import read_whole
-from ..corpora.report import Report
-from ..corpora.source import BrokenRecord, Source
+from ..documents.report import Report
+from ..documents.source import BrokenRecord, Source
 from ..errors import Errors, SapbertError
-from ..files import check_writable, open_text, parse_json, without_gz
+from ..files.bounds import read_whole
+from ..files.opening import open_text, without_gz
+from ..files.values import check_writable, parse_json
 
 TEXT_SUFFIX = ".txt"
 JSON_SUFFIXES = (".jsonl", ".ndjson")

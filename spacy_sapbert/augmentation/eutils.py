@@ -17,7 +17,8 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from ..errors import Errors, SapbertError
-from ..files import parse_json, replacing
+from ..files.output import replacing
+from ..files.values import parse_json
 from .documents import SourceDocument
 from .search import Hit
 

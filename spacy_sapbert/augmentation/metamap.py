@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..corpora.source import BrokenRecord, Source
-from ..files import check_writable, parse_float, parse_int, parse_json
+from ..documents.source import BrokenRecord, Source
+from ..files.values import check_writable, parse_float, parse_int, parse_json
 from ..kb.ids import canonical_id
 from .annotations import Annotation
 from .documents import fold

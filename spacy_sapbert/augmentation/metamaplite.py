@@ -8,10 +8,10 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..corpora.report import Report
-from ..corpora.source import Source
+from ..documents.report import Report
+from ..documents.source import Source
 from ..errors import Errors, SapbertError
-from ..files import ScratchFolder, replacing
+from ..files.output import ScratchFolder, replacing
 from .annotations import Annotation
 from .metamap import READERS, read_output
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import Errors, SapbertError
+from ..files.console import progress_callback, stderr_console
 from ..kb.storage import load_knowledge_base
 from ..pipeline.external_assets import INSIDE
 from ..pipeline.factories import ASSERTION, LINKER, SENTENCIZER
-from .progress import progress_callback, stderr_console
 from .saving import save_pipeline
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import typer
 
 from ..errors import Errors, SapbertError
-from ..files import ScratchFolder
+from ..files.console import show_values, stderr_console, track
+from ..files.output import ScratchFolder
 from .options import grouped
-from .progress import show_values, stderr_console, track
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..augmentation.exclusion import EvaluationSets
     from ..augmentation.id_mapping import IdMapping
     from ..augmentation.search import DocumentSearch
-    from ..corpora.report import Report
+    from ..documents.report import Report
     from ..kb.knowledge_base import KnowledgeBase
     from ..types import AnnotatedDocument
 
@@ -166,7 +166,7 @@ def augment(
     """
     _check(output, documents, annotation)
     from ..augmentation.exclusion import EvaluationSets
-    from ..corpora.report import Report
+    from ..documents.report import Report
     from ..kb.storage import load_knowledge_base
 
     console, knowledge_base, report = stderr_console(), load_knowledge_base(kb), Report()
@@ -266,7 +266,7 @@ class _Wanted:
 
 
 def _read(paths: Sequence[Path]) -> Iterator[AnnotatedDocument]:
-    from ..corpora.reader import read_corpus
+    from ..documents.reader import read_corpus
 
     for path in paths:
         yield from read_corpus(path)
@@ -390,7 +390,7 @@ def _write(
     import spacy
 
     from ..augmentation.augment import TrainingDocs, count_documents, shuffled
-    from ..corpora.docbin import read_docbin, write_docbin
+    from ..documents.docbin import read_docbin, write_docbin
 
     nlp = spacy.blank("en")
     manual = [doc for path in options.with_ or [] for doc in read_docbin(path, nlp.vocab)]

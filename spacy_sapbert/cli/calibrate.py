@@ -10,11 +10,11 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from ..corpora.reader import FORMATS
+from ..documents.reader import FORMATS
+from ..files.console import show, stderr_console, table_of_numbers, track
 from ..types import AnnotatedDocument
 from .corpora import Ids, read_documents
 from .inputs import JoinPassages
-from .progress import show, stderr_console, table_of_numbers, track
 from .saving import check_output, save_pipeline
 
 _MEASURES = {
@@ -83,7 +83,7 @@ def calibrate(
     """
     from ..evaluation import calibration
     from ..evaluation.figures import prepare_folder
-    from ..io.pipelines import load_pipeline
+    from ..runs.pipelines import load_pipeline
 
     check_output(output)  # before minutes of work
     if plots:

@@ -13,19 +13,19 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..corpora.document_ids import DocumentIds
-from ..corpora.mention_types import has_type
-from ..corpora.passages import PassageCounts
-from ..corpora.reader import FORMATS, read_corpus
-from ..corpora.report import Report
+from ..documents.document_ids import DocumentIds
+from ..documents.mention_types import has_type
+from ..documents.passages import PassageCounts
+from ..documents.reader import FORMATS, read_corpus
+from ..documents.report import Report
 from ..errors import Errors, SapbertError, Warnings
+from ..files.console import track
 from ..kb.ids import canonical_id
 from ..kb.stop_names import read_names
 from ..types import AnnotatedDocument
 from .corpora import Ids
 from .inputs import JoinPassages
 from .options import split_pairs
-from .progress import track
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -80,7 +80,7 @@ def convert(
 
     The command shows how much was read, and which records and mentions did not fit.
     """
-    from ..corpora.docbin import write_docbin
+    from ..documents.docbin import write_docbin
 
     if output.suffix != ".spacy":
         raise SapbertError(Errors.E212.format(path=output))
@@ -173,7 +173,7 @@ def _blank(lang: str, tokenizer: str | None) -> Language:
 
 
 def _docs(documents: Iterator[AnnotatedDocument], nlp: Language, split_tokens: bool, report: Report) -> Iterator[Doc]:
-    from ..corpora.docs import to_doc
+    from ..documents.docs import to_doc
 
     for document in documents:
         yield to_doc(nlp, document, split_tokens=split_tokens, report=report)
@@ -182,7 +182,7 @@ def _docs(documents: Iterator[AnnotatedDocument], nlp: Language, split_tokens: b
 def _with_annotated_types(
     docs: Iterator[Doc], annotates: list[str] | None, unsure: dict[str, frozenset[str]]
 ) -> Iterator[Doc]:
-    from ..corpora.annotated_types import set_annotated
+    from ..documents.annotated_types import set_annotated
 
     for doc in docs:
         set_annotated(doc, annotates, unsure)

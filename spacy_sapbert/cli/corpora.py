@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from ..corpora.document_ids import DocumentIds
-from ..corpora.passages import PassageCounts
-from ..corpora.reader import read_corpus
+from ..documents.document_ids import DocumentIds
+from ..documents.passages import PassageCounts
+from ..documents.reader import read_corpus
+from ..files.console import stderr_console
 from ..types import AnnotatedDocument
-from .progress import stderr_console
 
 Ids = Annotated[
     Path | None,

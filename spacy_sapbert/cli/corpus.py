@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from ..files.console import show_values, stderr_console
 from .inputs import check_apart
-from .progress import show_values, stderr_console
 
 _HELP = "Show what a corpus of linked documents is about."
 

@@ -10,10 +10,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..files import open_output
+from ..files.output import open_output
 
 if TYPE_CHECKING:
-    from spacy.language import Language
     from spacy.tokens import Doc
 
     from ..kb.knowledge_base import KnowledgeBase
@@ -35,7 +34,8 @@ def demo(
 
     The demo needs no files and no network. It uses the starter vocabulary and the starter encoder.
     """
-    from ..io.html import render_page
+    from ..outputs.html import render_page
+    from ..pipeline.demo import demo_pipeline
 
     nlp = demo_pipeline()
     doc = nlp(text)
@@ -46,16 +46,6 @@ def demo(
     with open_output(output) as write:
         write(render_page([doc], kb, "spacy-sapbert"))
     console.print(f"Open this page in a browser to see the same links: {output}", markup=False, highlight=False)
-
-
-def demo_pipeline() -> Language:
-    """Return a pipeline that finds and links names of the starter vocabulary."""
-    import spacy
-
-    nlp = spacy.blank("en")
-    for component in ("abbreviation_resolver", "concept_matcher", "composite_splitter", "sapbert_linker"):
-        nlp.add_pipe(component)
-    return nlp
 
 
 def _table(doc: Doc, kb: KnowledgeBase) -> Table:

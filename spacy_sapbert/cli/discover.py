@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..documents.formats import InputFormat
+from ..documents.input_documents import Problems, ReadOptions, read_all
+from ..documents.totals import total_documents
 from ..errors import Errors, SapbertError
-from ..files import open_output
-from ..io.documents import Problems, ReadOptions, read_all
-from ..io.formats import InputFormat
-from ..io.totals import total_documents
+from ..files.console import show_values, stderr_console, track
+from ..files.output import open_output
 from ..types import NIL
 from .inputs import (
     BatchSize,
@@ -31,11 +32,11 @@ from .inputs import (
     TitleColumn,
     with_formats,
 )
-from .progress import show_values, stderr_console, track
 
 if TYPE_CHECKING:
-    from ..io.pipelines import LinkedDocument, LinkingPipeline
     from ..kb.new_names import LinkedOccurrence
+    from ..outputs.records import LinkedDocument
+    from ..runs.pipelines import LinkingPipeline
 
 _COUNTS = (
     "documents",
@@ -82,8 +83,8 @@ def discover(
     problems = Problems(console, strict=strict)
     reading = ReadOptions(format, text_column, id_column, title_column, encoding, gold, join_passages)
     sources = with_formats(corpus, format, reading)
-    from ..io.pipelines import LinkingPipeline
     from ..kb.new_names import Discovery, table_lines
+    from ..runs.pipelines import LinkingPipeline
 
     linking = LinkingPipeline(pipeline, problems, given=gold or format is InputFormat.names)
     if not linking.given:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 from rich.console import Console
 
+from ..documents.formats import STDIN
 from ..errors import Errors, SapbertError
-from ..files import open_text, parse_int
-from ..io.formats import STDIN
-from .progress import show_values, stderr_console, track
+from ..files.console import show_values, stderr_console, track
+from ..files.opening import open_text
+from ..files.values import parse_int
 
 if TYPE_CHECKING:
     from ..encoders.transformer import TransformerEncoder

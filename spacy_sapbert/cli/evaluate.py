@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from ..corpora.mention_types import has_type
-from ..corpora.reader import FORMATS, read_corpus
+from ..documents.mention_types import has_type
+from ..documents.reader import FORMATS, read_corpus
 from ..errors import Errors, SapbertError
+from ..files.console import json_to, show, stderr_console, table_of_numbers, track
 from .corpora import Ids, read_documents
 from .evaluate_concepts import concepts
 from .evaluate_pipeline import pipeline
 from .evaluate_separation import separation
 from .inputs import JoinPassages
-from .progress import json_to, show, stderr_console, table_of_numbers, track
 
 if TYPE_CHECKING:
     from ..evaluation.linking_errors import ErrorReport, LinkingError
@@ -64,7 +64,7 @@ def linking(
     """Measure how often a pipeline links gold mentions to the right concepts."""
     from ..evaluation.linking import evaluate_linking
     from ..evaluation.linking_errors import error_report
-    from ..io.pipelines import load_pipeline
+    from ..runs.pipelines import load_pipeline
 
     nlp = load_pipeline(pipeline)
     documents = track(read_documents(corpus, format, ids, join_passages=join_passages), stderr_console())
@@ -128,7 +128,7 @@ def abbreviations(
     corpus: Annotated[Path, typer.Argument(help="Corpus of short and long forms, in the format of MED1250.")],
 ) -> None:
     """Measure how well definitions of abbreviations are found, and list the causes of errors."""
-    from ..corpora.med1250 import read_med1250
+    from ..documents.med1250 import read_med1250
     from ..evaluation.abbreviations import evaluate_abbreviations
 
     result = evaluate_abbreviations(track(read_med1250(corpus), stderr_console()))

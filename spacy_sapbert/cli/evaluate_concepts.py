@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from ..corpora.reader import FORMATS
+from ..documents.reader import FORMATS
+from ..files.console import show, stderr_console, table_of_numbers, track
 from .corpora import Ids, read_documents
 from .inputs import JoinPassages
-from .progress import show, stderr_console, table_of_numbers, track
 
 
 def concepts(
@@ -46,8 +46,8 @@ def concepts(
     Documents with fewer than k gold concepts cannot reach a precision of 100.
     """
     from ..evaluation.concepts import evaluate_concepts
-    from ..io.pipelines import load_pipeline
     from ..kb.id_lists import read_labels
+    from ..runs.pipelines import load_pipeline
 
     allowed = read_labels(labels) if labels else None
     result = evaluate_concepts(

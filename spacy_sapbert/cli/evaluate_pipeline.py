@@ -10,13 +10,13 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from ..corpora.reader import FORMATS
+from ..documents.reader import FORMATS
 from ..errors import Warnings
+from ..files.console import show, stderr_console, table_of_numbers, track
 from ..types import AnnotatedDocument
 from .corpora import Ids, read_documents
 from .inputs import JoinPassages
 from .options import split_pairs
-from .progress import show, stderr_console, table_of_numbers, track
 
 _LEAST_SHARE = 0.05  # fewer mentions at the same characters may be chance
 _ROWS = {
@@ -54,7 +54,7 @@ def pipeline(
 ) -> None:
     """Compare what a pipeline finds with a corpus: mentions, their concepts, and the concepts of documents."""
     from ..evaluation.pipeline import evaluate_pipeline
-    from ..io.pipelines import load_pipeline
+    from ..runs.pipelines import load_pipeline
 
     labels, names = dict(split_pairs("--label", label)), dict(split_pairs("--rename", rename))
     documents = read_documents(corpus, format, ids, join_passages=join_passages)

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from ..errors import Errors, SapbertError
-from .progress import show, table_of_numbers
+from ..files.console import show, table_of_numbers
 
 if TYPE_CHECKING:
     from ..encoders.transformer import TransformerEncoder

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .progress import show_values
+from ..files.console import show_values
 
 import_ = typer.Typer(help="Convert published models to encoders.", no_args_is_help=True)
 

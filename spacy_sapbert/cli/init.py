@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ..errors import DOCS, Errors, SapbertError
-from ..files import open_output
+from ..files.output import open_output
 from ..training.configs import KINDS, config_name, read_config
 
 STDOUT = Path("-")

@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
+from ..documents.folders import files_of
+from ..documents.formats import ANNOTATED, INPUT_SUFFIXES, STDIN, InputFormat, input_format, suffix_format
+from ..documents.input_documents import check_table
+from ..documents.input_source import ReadOptions
 from ..errors import Errors, SapbertError
-from ..files import check_encoding
-from ..io.documents import check_table
-from ..io.folders import files_of
-from ..io.formats import ANNOTATED, INPUT_SUFFIXES, STDIN, InputFormat, input_format, suffix_format
-from ..io.sources import ReadOptions
+from ..files.opening import check_encoding
 
 _INPUTS_HELP = (
     "Files, plain or gzipped, or folders. Of a folder, all files of a known format are read. - is standard input."

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import Errors, SapbertError
-from ..files import open_output, without_gz
+from ..files.console import show, stderr_console, track
+from ..files.opening import without_gz
+from ..files.output import open_output
 from . import kb_tables
 from .inputs import DisplayLanguage
 from .kb_build import build
@@ -17,7 +19,6 @@ from .kb_check import check
 from .kb_get import get
 from .kb_map import map_concepts
 from .kb_upload import upload
-from .progress import show, stderr_console, track
 
 if TYPE_CHECKING:
     from ..kb.knowledge_base import KnowledgeBase

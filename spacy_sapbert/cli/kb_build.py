@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ..files.console import track
 from .kb_build_options import (
     CorpusOptions,
     CurationOptions,
@@ -25,7 +26,6 @@ from .kb_build_options import (
     without_none,
 )
 from .options import grouped
-from .progress import track
 
 if TYPE_CHECKING:
     from ..kb.build import KnowledgeBaseBuilder
@@ -255,9 +255,9 @@ def _add_mentions(builder: KnowledgeBaseBuilder, corpora: Files, types: list[str
 def _documents(
     path: Path, format: str | None, types: list[str] | None, strict: bool, builder: KnowledgeBaseBuilder
 ) -> Iterator[Any]:
-    from ..corpora.mention_types import has_type
-    from ..corpora.reader import read_corpus
-    from ..corpora.report import Report
+    from ..documents.mention_types import has_type
+    from ..documents.reader import read_corpus
+    from ..documents.report import Report
 
     report = Report()
     for document in read_corpus(path, format, strict=strict, report=report):

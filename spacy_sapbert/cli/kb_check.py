@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..io.documents import Problems, read_all
-from ..io.sources import ReadOptions
-from ..io.totals import total_documents
+from ..documents.input_documents import Problems, read_all
+from ..documents.input_source import ReadOptions
+from ..documents.totals import total_documents
+from ..files.console import show, stderr_console, track
 from . import kb_tables
 from .inputs import with_formats
-from .progress import show, stderr_console, track
 
 if TYPE_CHECKING:
     from ..evaluation.names_in_text import NameCounts

@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..errors import Errors, SapbertError
+from ..files.console import progress_callback, stderr_console
 from .kb_build import build_from_files
 from .kb_build_options import (
     CorpusOptions,
@@ -27,7 +28,6 @@ from .kb_build_options import (
     without_none,
 )
 from .options import grouped
-from .progress import progress_callback, stderr_console
 
 if TYPE_CHECKING:
     from ..kb.catalog import Entry
@@ -141,7 +141,7 @@ def _cache_of(entry: Entry, console: Console) -> Iterator[Path]:
     """Lock and yield the folder for the downloads of an entry."""
     from filelock import FileLock, Timeout
 
-    from ..cache import cache_dir
+    from ..store.cache import cache_dir
 
     folder = cache_dir() / "downloads" / entry.name
     try:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..files import open_output, without_gz
+from ..files.console import show, stderr_console, track
+from ..files.opening import without_gz
+from ..files.output import open_output
 from . import kb_tables
 from .code_options import CodeMapping, CodeOptions, Predicates
 from .inputs import DisplayLanguage
-from .progress import show, stderr_console, track
 
 if TYPE_CHECKING:
     from ..kb.code_systems import Code, CodeSystems
@@ -72,7 +73,7 @@ def _rows(codes: CodeSystems, language: str, concepts: Counter[str]) -> Iterator
 
 
 def _line(cells: tuple[str, ...], path: Path) -> str:
-    from ..io.tables import escaped
+    from ..outputs.tables import escaped
 
     buffer = io.StringIO(newline="")
     delimiter = "," if without_gz(path).suffix.lower() == ".csv" else "\t"

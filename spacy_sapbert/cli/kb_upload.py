@@ -9,7 +9,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ..errors import Errors, SapbertError
-from .progress import show_values, stderr_console
+from ..files.console import show_values, stderr_console
 
 
 def upload(

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from ..corrections.corrections_file import CorrectionsFile
+from ..documents.formats import InputFormat, OutputFormat, output_format
+from ..documents.input_documents import InputDocument, Problems, ReadOptions, read_all
+from ..documents.totals import total_documents
 from ..errors import Errors, SapbertError
-from ..files import is_special
-from ..io.documents import InputDocument, Problems, ReadOptions, read_all
-from ..io.formats import InputFormat, OutputFormat, output_format
-from ..io.tables import check_parquet
-from ..io.totals import total_documents
+from ..files.console import stderr_console, track
+from ..files.output import is_special
+from ..outputs.tables import check_parquet
+from ..review.corrections_file import CorrectionsFile
 from ..types import NIL
 from .code_options import Also, CodeMapping, CodeOptions, Predicates
 from .inputs import (
@@ -42,12 +43,11 @@ from .inputs import (
 from .interrupting import Interruption, command_line
 from .link_corpus import EngineOptions, check_engine, link_corpus
 from .options import grouped
-from .progress import stderr_console, track
 
 if TYPE_CHECKING:
-    from ..io.pipelines import LinkedDocument, LinkingPipeline
-    from ..io.records import Record
-    from ..io.runs import Journal
+    from ..outputs.records import LinkedDocument, Record
+    from ..runs.journal import Journal
+    from ..runs.pipelines import LinkingPipeline
 
 Sources = Sequence[tuple[Path, ReadOptions]]
 
@@ -155,7 +155,7 @@ class _Run:
 
     def stream(self, format: OutputFormat, output: Path | None) -> Counter[str]:
         """Write each document as soon as it is linked."""
-        from ..io.outputs import write_records
+        from ..outputs.writers import write_records
 
         linking = self._load()
         record_of = self._records(linking)
@@ -174,8 +174,8 @@ class _Run:
 
     def with_journal(self, format: OutputFormat, output: Path, *, resume: bool, restart: bool) -> Counter[str]:
         """Keep each document in a journal as soon as it is linked, and write the output at the end."""
-        from ..io.outputs import write_records
-        from ..io.runs import Journal, identity_of
+        from ..outputs.writers import write_records
+        from ..runs.journal import Journal, identity_of
 
         with Journal(output, resume=resume, restart=restart) as journal, self._keeping(journal) as interruption:
             linking = self._load()
@@ -209,7 +209,7 @@ class _Run:
     @contextmanager
     def _keeping(self, journal: Journal) -> Iterator[Interruption]:
         """Say how to go on if the block ends early, and end the command if it was interrupted."""
-        from ..io.runs import OtherRun
+        from ..runs.journal import OtherRun
 
         # several processes finish what they have begun, which is kept, too
         with Interruption(at_once=self._n_process == 1) as interruption:
@@ -224,7 +224,7 @@ class _Run:
                 raise SapbertError(f"{error}\n{_how_to_go_on('Stopped', journal.n_kept())}") from error
 
     def _load(self) -> LinkingPipeline:
-        from ..io.pipelines import LinkingPipeline
+        from ..runs.pipelines import LinkingPipeline
 
         given = any(options.gold or options.format is InputFormat.names for _, options in self._sources)
         linking = LinkingPipeline(self._pipeline, self.problems, given=given)
@@ -234,7 +234,7 @@ class _Run:
 
     def _records(self, linking: LinkingPipeline) -> Callable[[LinkedDocument], Record]:
         """Return the function that makes the record of a document."""
-        from ..io.records import record_of
+        from ..outputs.records import record_of
 
         codes = self._adding.open(linking.kb, self.console) if self._adding else None
         return partial(record_of, kb=linking.kb, language=self._language(linking), codes=codes)

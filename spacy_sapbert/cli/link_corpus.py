@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 from rich.console import Console
 
-from ..corrections.corrections_file import CorrectionsFile
+from ..documents.formats import STDIN, InputFormat, OutputFormat
+from ..documents.input_documents import Problems, ReadOptions
 from ..errors import Errors, SapbertError
-from ..io.documents import Problems, ReadOptions
-from ..io.engines.engine import Engine
-from ..io.formats import STDIN, InputFormat, OutputFormat
+from ..files.console import track
 from ..kb.code_systems import CodeSystems
 from ..kb.knowledge_base import KnowledgeBase
+from ..review.corrections_file import CorrectionsFile
+from ..runs.engine import Engine
 from .code_options import CodeOptions
 from .inputs import check_apart
-from .progress import track
 
 if TYPE_CHECKING:
-    from ..io.engines.corpus_run import CorpusRun
-    from ..io.engines.partition_work import PartitionResult
+    from ..runs.corpus_run import CorpusRun
+    from ..runs.partition_work import PartitionResult
 
 _SHOWN = 10
 
@@ -96,8 +96,8 @@ def link_corpus(
     corrections: Path | None,
 ) -> None:
     """Link a corpus in partitions, show the progress, and end with status 1 if a partition has no links."""
-    from ..io.engines.corpus_linker import LinkSettings
-    from ..io.engines.corpus_run import CorpusRun
+    from ..runs.corpus_linker import LinkSettings
+    from ..runs.corpus_run import CorpusRun
 
     file = CorrectionsFile(corrections) if corrections else None
     settings = LinkSettings(

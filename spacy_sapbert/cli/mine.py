@@ -15,9 +15,10 @@ import typer
 
 from .. import __version__
 from ..errors import Errors, SapbertError
-from ..files import open_output, open_text
+from ..files.console import progress_callback, show_values, stderr_console, track
+from ..files.opening import open_text
+from ..files.output import open_output
 from ..training.triple_files import HEADINGS, Triple, as_line
-from .progress import progress_callback, show_values, stderr_console, track
 
 if TYPE_CHECKING:
     from ..training.hard_negatives import HardNegatives

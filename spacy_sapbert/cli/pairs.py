@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..corpora.reader import FORMATS, read_corpus
+from ..documents.reader import FORMATS, read_corpus
 from ..errors import Errors, SapbertError
-from ..files import open_output
-from .progress import show_values, stderr_console, track
+from ..files.console import show_values, stderr_console, track
+from ..files.output import open_output
 
 if TYPE_CHECKING:
     from ..training.pair_files import Pair, SharedName

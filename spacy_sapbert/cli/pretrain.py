@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import Errors, SapbertError
-from ..files import open_output
-from .progress import show_values
+from ..files.console import show_values
+from ..files.output import open_output
 
 SECTION = "pretrain"
 CONFIG_FILE = "config.cfg"

@@ -17,11 +17,13 @@ from rich.markup import escape
 from rich.table import Table
 from typer.core import TyperGroup
 
+from ..documents.formats import OutputFormat
+from ..documents.input_documents import Problems, ReadOptions, read_all
+from ..documents.totals import total_documents
 from ..errors import Errors, SapbertError
-from ..files import open_output, without_gz
-from ..io.documents import Problems, ReadOptions, read_all
-from ..io.formats import OutputFormat
-from ..io.totals import total_documents
+from ..files.console import show, show_values, stderr_console, table_of_numbers, track
+from ..files.opening import without_gz
+from ..files.output import open_output
 from .inputs import (
     BatchSize,
     Encoding,
@@ -35,11 +37,10 @@ from .inputs import (
     TitleColumn,
     with_formats,
 )
-from .progress import show, show_values, stderr_console, table_of_numbers, track
 
 if TYPE_CHECKING:
-    from ..io.pipelines import LinkingPipeline
     from ..review.mentions import Record
+    from ..runs.pipelines import LinkingPipeline
     from ..types import AnnotatedDocument
 
 PAGE = "page"
@@ -116,16 +117,16 @@ def page(
     try:
         import uvicorn
 
-        from .web.connections import Config
-        from .web.limits import Limits
-        from .web.listening import address_of, is_local, listen
-        from .web.review_app import make_review_app
-        from .web.safety import LOCAL_HOSTS
+        from ..serve.connections import Config
+        from ..serve.limits import Limits
+        from ..serve.listening import address_of, is_local, listen
+        from ..serve.review_app import make_review_app
+        from ..serve.safety import LOCAL_HOSTS
     except ModuleNotFoundError as error:
         raise SapbertError(Errors.E542.format(module=error.name, extra="web")) from error
-    from ..corrections.corrections_file import CorrectionsFile
+    from ..review.corrections_file import CorrectionsFile
     from ..review.queue import ORDERS
-    from ..review.session import ReviewSession
+    from ..serve.review_session import ReviewSession
 
     console = stderr_console()
     reading = ReadOptions(format, text_column, id_column, title_column, encoding, gold, join_passages)
@@ -176,7 +177,7 @@ def export(
     lang: Annotated[str, typer.Option(help="Language of the tokenizer for .spacy, such as en.")] = "en",
 ) -> None:
     """Export corrections as training data: the decided mentions of the reviewed documents."""
-    from ..corrections.corrections_file import CorrectionsFile
+    from ..review.corrections_file import CorrectionsFile
     from ..review.export import name_lines, reviewed_documents
 
     file = CorrectionsFile(corrections)
@@ -197,7 +198,7 @@ def export(
 @review.command("report")
 def report(corrections: Corrections) -> None:
     """Show the precision of links by probability, the most corrected concepts, and how far reviewers agree."""
-    from ..corrections.corrections_file import CorrectionsFile
+    from ..review.corrections_file import CorrectionsFile
     from ..review.report import review_report
 
     result = review_report(CorrectionsFile(corrections))
@@ -230,8 +231,8 @@ def _linked(
     n_process: int,
 ) -> tuple[LinkingPipeline, Iterable[Record]]:
     """Return the pipeline and the records to review."""
-    from ..io.pipelines import LinkingPipeline
     from ..review.mentions import read_links
+    from ..runs.pipelines import LinkingPipeline
 
     if pipeline is not None:
         return LinkingPipeline(pipeline, problems), read_links(Path(source))
@@ -247,7 +248,7 @@ def _records(
     batch_size: int | None,
     n_process: int,
 ) -> Iterator[Record]:
-    from ..io.records import record_of
+    from ..outputs.records import record_of
 
     documents = read_all(sources, problems)
     with closing(linking(documents, batch_size=batch_size, n_process=n_process, short_lived=True)) as linked:
@@ -280,13 +281,13 @@ def _write_corpus(documents: list[AnnotatedDocument], output: Path, lang: str) -
     if output.suffix == ".spacy":
         import spacy
 
-        from ..corpora.docbin import write_docbin
-        from ..corpora.docs import to_doc
+        from ..documents.docbin import write_docbin
+        from ..documents.docs import to_doc
 
         nlp = spacy.blank(lang)
         write_docbin((to_doc(nlp, document, split_tokens=True) for document in documents), output)
         return
-    from ..io.outputs import write_records
+    from ..outputs.writers import write_records
 
     format = _CORPORA.get(without_gz(output).suffix.lower())
     if format is None:

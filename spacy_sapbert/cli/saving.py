@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import Errors, SapbertError
-from ..files import replace_folder, temporary_folder
+from ..files.output import replace_folder, temporary_folder
 
 if TYPE_CHECKING:
     from spacy.language import Language

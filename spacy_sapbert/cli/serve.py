@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from ..errors import Errors, SapbertError
+from ..serve.limits import Limits
+from ..serve.logs import LogFormat, announcer
 from .options import grouped
-from .web.limits import Limits
-from .web.logs import LogFormat, announcer
 
 TOKEN = "SPACY_SAPBERT_TOKEN"
 """The environment variable of the token."""
@@ -49,9 +49,9 @@ def serve(
     The command needs the extra `web` of spacy-sapbert.
     """
     try:
-        from .web.listening import address_of, is_local, listen
-        from .web.safety import LOCAL_HOSTS
-        from .web.server import Settings, run_here, run_workers
+        from ..serve.listening import address_of, is_local, listen
+        from ..serve.safety import LOCAL_HOSTS
+        from ..serve.server import Settings, run_here, run_workers
     except ModuleNotFoundError as error:
         raise SapbertError(Errors.E542.format(module=error.name, extra="web")) from error
     local = is_local(host)

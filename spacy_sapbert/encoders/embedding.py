@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from ..files import replacing
+from ..files.output import replacing
 from .transformer import TransformerEncoder
 
 

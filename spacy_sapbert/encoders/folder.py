@@ -14,9 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..assets import ASSETS_FOLDER
 from ..errors import Errors, SapbertError
-from ..files import check_not_newer, parse_json, replace_folder, replaced_folder, temporary_folder
+from ..files.output import replace_folder, replaced_folder, temporary_folder
+from ..files.values import check_not_newer, parse_json
+from ..store.assets import ASSETS_FOLDER
 from ..text.normalize import TEXT_NORMALIZERS
 from .adapter import has_adapter, load_adapter, save_adapter
 from .lexical_model import NGRAMS_FOLDER, LexicalModel

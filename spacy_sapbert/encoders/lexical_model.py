@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Errors, SapbertError
-from ..files import parse_json
+from ..files.values import parse_json
 from .ngrams import NgramEncoder
 
 NGRAMS_FOLDER = "ngrams"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import Errors, SapbertError
-from ..files import parse_json, read_array
+from ..files.values import parse_json, read_array
 from ..text.characters import CODE_POINTS, MAX_SIZE, code_points, ngrams
 from ..text.hashing import hash64
 from ..text.normalize import TEXT_NORMALIZERS

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..files import parse_json
+from ..files.values import parse_json
 from .folder import CONFIG_FILE, POOLER, WEIGHT_FILES, reading_folder
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..files import parse_json
+from ..files.values import parse_json
 from .folder import CONFIG_FILE, reading_folder
 
 if TYPE_CHECKING:

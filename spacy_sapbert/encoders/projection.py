@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Errors, SapbertError
-from ..files import parse_json
+from ..files.values import parse_json
 
 if TYPE_CHECKING:
     from .transformer import TransformerEncoder

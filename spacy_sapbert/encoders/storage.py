@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..assets import AssetWriter, fingerprint_of
+from ..store.assets import AssetWriter, fingerprint_of
 from .folder import ENCODER_ASSET
 from .transformer import ENCODER_FOLDER, TransformerEncoder
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import Errors, SapbertError
-from ..shared import file_states, shared
+from ..store.shared import file_states, shared
 from ..text.normalize import TEXT_NORMALIZERS
 from .folder import (
     POOLER,

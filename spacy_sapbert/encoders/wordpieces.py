@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Errors, SapbertError
-from ..files import ScratchFolder, parse_json
+from ..files.output import ScratchFolder
+from ..files.values import parse_json
 
 CONTINUED = "##"
 

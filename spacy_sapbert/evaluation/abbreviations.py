@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..corpora.med1250 import AbbreviationRecord, Pair
+from ..documents.med1250 import AbbreviationRecord, Pair
 from ..metrics.abbreviations import compare_leniently, fold, fold_pairs, letters
 from ..metrics.counts import SetCounts, compare_sets, micro, total
 from ..text.abbreviations import find_definitions

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from spacy.language import Language
 
-from ..corpora.mention_types import has_type, types_of
+from ..documents.mention_types import has_type, types_of
 from ..errors import Errors, SapbertError
 from ..linking.parameters import LinkerParameters
 from ..linking.prior import count_concepts

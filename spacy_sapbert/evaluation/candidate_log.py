@@ -12,7 +12,9 @@ from spacy.language import Language
 from spacy.util import registry
 
 from ..errors import Errors, SapbertError
-from ..files import open_output, open_text, parse_json
+from ..files.opening import open_text
+from ..files.output import open_output
+from ..files.values import parse_json
 from ..training.setting_checks import check_counts
 from .linking import find_linker
 

@@ -16,10 +16,10 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
-from ..corpora.document_gold import documents_by_concept, gold_of, is_named, primary_id
-from ..corpora.mention_types import types_of
+from ..documents.document_gold import documents_by_concept, gold_of, is_named, primary_id
+from ..documents.mention_types import types_of
 from ..errors import Errors, SapbertError
-from ..files import open_output
+from ..files.output import open_output
 from ..kb.knowledge_base import KnowledgeBase
 from ..metrics.counts import SetCounts, compare_sets, macro, mean, micro, percent, precision_recall_f1
 from ..metrics.document_ranking import FEW_PLACES, PLACES, RankingScore, score_ranking

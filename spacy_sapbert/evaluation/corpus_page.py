@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import Errors, SapbertError
-from ..files import replace_folder, temporary_folder
-from ..io.addresses import concept_url
-from ..io.html import LOOK
-from ..io.labels import display_type
-from ..io.tables import tsv_line
+from ..files.output import replace_folder, temporary_folder
+from ..outputs.addresses import concept_url
+from ..outputs.html import LOOK
+from ..outputs.labels import display_type
+from ..outputs.tables import tsv_line
 from .corpus_statistics import CorpusStatistics
 
 if TYPE_CHECKING:

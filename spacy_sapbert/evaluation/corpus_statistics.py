@@ -13,9 +13,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..documents.folders import files_of
 from ..errors import Errors, SapbertError
-from ..files import ScratchFolder
-from ..io.folders import files_of
+from ..files.output import ScratchFolder
 from ..kb.hierarchy import ancestors
 from ..kb.knowledge_base import KnowledgeBase
 from ..types import NIL

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..corpora.mention_types import has_type
+from ..documents.mention_types import has_type
 from ..errors import Errors, SapbertError, Warnings
 from ..kb.ids import some_ids
 from ..kb.knowledge_base import KnowledgeBase

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Errors, SapbertError
-from ..files import replacing
+from ..files.output import replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,9 +17,9 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
-from ..corpora.mention_types import has_type, types_of
+from ..documents.mention_types import has_type, types_of
 from ..errors import Errors, SapbertError, Warnings
-from ..files import open_output
+from ..files.output import open_output
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.name_index import NameIndex
 from ..metrics.linking_accuracy import (

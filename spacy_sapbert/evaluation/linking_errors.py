@@ -33,7 +33,8 @@ from typing import Any, NamedTuple
 
 from spacy.language import Language
 
-from ..files import open_output, without_gz
+from ..files.opening import without_gz
+from ..files.output import open_output
 from ..kb.hierarchy import ancestors
 from ..kb.knowledge_base import KnowledgeBase
 from ..metrics.counts import percent

@@ -16,9 +16,9 @@ from typing import Any
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..corpora.docs import mention_of
+from ..documents.docs import mention_of
 from ..errors import Errors, SapbertError, Warnings
-from ..files import open_output
+from ..files.output import open_output
 from ..kb.knowledge_base import KnowledgeBase
 from ..metrics.counts import SetCounts, micro, total
 from ..metrics.spans import Comparison, places

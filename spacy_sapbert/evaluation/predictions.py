@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Errors, SapbertError
-from ..files import open_text, parse_json
+from ..files.opening import open_text
+from ..files.values import parse_json
 
 
 def write_prediction(write: Callable[[str], object], prediction: Mapping[str, Any]) -> None:

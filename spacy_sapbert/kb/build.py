@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import Errors, SapbertError
-from ..files import is_special, remove_leftovers, temporary_folder
+from ..files.output import is_special, remove_leftovers, temporary_folder
 from ..types import Name, Record
 from .arrays import compute_arrays
 from .database import FORMAT, INDEXES, SCHEMA

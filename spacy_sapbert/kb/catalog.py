@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Errors, SapbertError
-from ..files import open_text
+from ..files.opening import open_text
 
 LATEST = "latest"
 """The release of an entry whose address always gives the newest one."""

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from ..errors import Errors, SapbertError
-from ..files import open_output, open_unpacked, parse_int, parse_json
+from ..files.opening import open_unpacked
+from ..files.output import open_output
+from ..files.values import parse_int, parse_json
 
 if TYPE_CHECKING:
     from requests import Response, Session

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import Errors, SapbertError
-from ..files import open_text
+from ..files.opening import open_text
 from .ids import NO_ID, canonical_id
 
 _ONE_ID = re.compile(r"[^\s|+,;]+")

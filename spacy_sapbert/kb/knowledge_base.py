@@ -15,20 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import Errors, SapbertError
-from ..files import check_not_newer, parse_json
+from ..files.values import check_not_newer, parse_json
 from ..sqlite_schema import SCHEMA_QUERY, schema_of, schema_of_script, schema_problem
 from ..types import Concept, Name
 from .arrays import IDS, MAP, TIE_RANKS
-from .database import (
-    FORMAT,
-    SCRIPT,
-    TEXTS,
-    bound_query,
-    check_file,
-    damaged,
-    file_uri,
-    open_database,
-)
+from .database import FORMAT, SCRIPT, TEXTS, bound_query, check_file, damaged, file_uri, open_database
 from .semantic_type_tree import SemanticTypeTree, semantic_type_tree
 
 VALUES_PER_QUERY = 500  # every SQLite allows at least 999

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from ..errors import Errors, SapbertError
-from ..files import without_gz
+from ..files.opening import without_gz
 from .ids import NO_ID, canonical_id
 from .readers.context import ReaderContext
 from .readers.delimited import name_cells, read_cells

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import Errors, SapbertError
-from ..files import open_text
+from ..files.opening import open_text
 from ..text.common_words import common_words
 from ..text.words import is_acronym
 from .mapping import vocabulary_of

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from ..assets import ASSETS_FOLDER, KB, AssetWriter
-from ..cache import cache_dir, make_once
 from ..errors import Errors, SapbertError
-from ..shared import shared
 from ..starter import VOCABULARY
+from ..store.assets import ASSETS_FOLDER, KB, AssetWriter
+from ..store.cache import cache_dir, make_once
+from ..store.shared import shared
 from .build import build_knowledge_base
 from .database import FORMAT
 from .knowledge_base import KnowledgeBase

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._caching import drop_oldest
+from ..files.caching import drop_oldest
 from ..kb.filters import FilterMask
 from ..text.common_words import common_nouns, common_words
 from ..text.languages import LanguageRules

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._caching import drop_oldest
 from ..encoders.ngrams import NgramEncoder
+from ..files.caching import drop_oldest
 from ..kb.filters import ALL, Filter, FilterMask, filter_mask
 from ..kb.knowledge_base import KnowledgeBase
 from ..types import SCORE_DIGITS, Candidate

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..corrections.correction import Correction
-from ..corrections.decisions import Decision
 from ..kb.knowledge_base import KnowledgeBase
+from ..review.correction import Correction
+from ..review.decisions import Decision
 from ..types import Candidate, LinkedPart
 
 Parts = tuple[LinkedPart, ...]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..assets import AssetWriter, fingerprint_of
 from ..kb.storage import open_saved_knowledge_base, save_knowledge_base
+from ..store.assets import AssetWriter, fingerprint_of
 from .name_matcher import HASHES_FILE, MANIFEST_FILE, ROWS_FILE, NameMatcher, keys_version, matcher_cache
 
 MATCHER = "matcher"

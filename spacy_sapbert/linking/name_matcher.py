@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._caching import drop_oldest
-from ..cache import cache_dir, make_once
 from ..errors import Errors, SapbertError
-from ..files import parse_json, read_array, replacing
+from ..files.caching import drop_oldest
+from ..files.output import replacing
+from ..files.values import parse_json, read_array
 from ..kb.knowledge_base import KnowledgeBase
+from ..store.cache import cache_dir, make_once
 from ..text.common_words import common_words
 from ..text.composites import composite_splits
 from ..text.languages import ENGLISH, LanguageRules, rules_of

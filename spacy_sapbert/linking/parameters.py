@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import Errors, SapbertError
-from ..files import parse_json
+from ..files.values import parse_json
 
 PARAMETERS_FILE = "parameters.json"
 

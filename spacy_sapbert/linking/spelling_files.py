@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..errors import Errors, SapbertError
-from ..files import open_text, parse_int
+from ..files.opening import open_text
+from ..files.values import parse_int
 from ..text.spelling import CorrectionList, Corrector, KnownWords, is_word
 
 CORRECTIONS_FILE = "corrections.txt"

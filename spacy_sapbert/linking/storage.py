@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ..assets import AssetWriter
 from ..encoders.lexical_model import NGRAMS_FOLDER
 from ..encoders.ngrams import TEXT_NORMALIZER, NgramEncoder
 from ..encoders.storage import save_encoder
@@ -16,6 +15,7 @@ from ..errors import Warnings
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.mentions import TRAINING_SOURCE, add_training_mentions
 from ..kb.storage import KB_FILE, open_saved_knowledge_base, save_knowledge_base
+from ..store.assets import AssetWriter
 from ..types import AnnotatedDocument
 from ..vectors.flat import NameVectors, build_name_vectors
 from ..vectors.ngram_index import NgramIndex, cached_ngram_index, open_ngram_index, save_ngram_index

@@ -9,9 +9,9 @@ from spacy.tokens import Doc
 from spacy.util import ensure_path, minibatch
 from spacy.vocab import Vocab
 
-from ..assets import AssetWriter
 from ..errors import Errors, SapbertError
-from ..files import ScratchFolder
+from ..files.output import ScratchFolder
+from ..store.assets import AssetWriter
 from .component_folder import SavedAssets, check_inside, files_in, is_in_pipeline, read_component, write_component
 from .component_settings import settings_of
 from .external_assets import EXTERNAL, INSIDE, check_storage, find_external

@@ -13,9 +13,9 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Opt
 import srsly
 
 from .. import __version__
-from ..assets import ASSETS_FOLDER, AssetWriter, ExternalAsset
 from ..errors import Errors, SapbertError
-from ..files import temporary_folder
+from ..files.output import temporary_folder
+from ..store.assets import ASSETS_FOLDER, AssetWriter, ExternalAsset
 
 FORMAT = 2
 MANIFEST_FILE = "component.json"

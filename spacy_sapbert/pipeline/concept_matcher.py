@@ -11,8 +11,8 @@ from spacy.training import Example
 from spacy.util import filter_spans
 from spacy.vocab import Vocab
 
-from .._caching import drop_oldest
-from ..assets import AssetWriter
+from ..files.caching import drop_oldest
+from ..store.assets import AssetWriter
 from ..text.modifiers import CHOICES, OUTSIDE, modifiers_of, start_with_modifiers
 from ..text.words import word_keys
 from .attributes import get_abbreviation_occurrences, register, set_matched_name
@@ -22,11 +22,11 @@ from .corrections_setting import CorrectionsSetting
 from .external_assets import INSIDE, check_storage
 
 if TYPE_CHECKING:
-    from ..corrections.decisions import Decisions
     from ..kb.filters import FilterMask
     from ..kb.knowledge_base import KnowledgeBase
     from ..linking.approximate_names import ApproximateNames
     from ..linking.name_matcher import NameMatcher
+    from ..review.decisions import Decisions
 
 CACHED_LABELS = 1 << 14
 
@@ -209,7 +209,7 @@ class ConceptMatcher(FolderPipe):
 
     def _corrected(self, doc: Doc, spans: List[Span]) -> Tuple[List[Span], List[Span]]:
         """Return the spans without texts that are no mentions, and the mentions that were added."""
-        from ..corrections.correction import document_key
+        from ..review.correction import document_key
 
         text = doc.text
         decisions, key = self._corrections_setting.decisions(self.kb), document_key(text)

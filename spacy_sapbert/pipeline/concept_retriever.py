@@ -24,9 +24,9 @@ from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats2d
 
-from ..assets import AssetWriter
 from ..retrieval.settings import ConceptVectorSettings, RetrieverSettings
 from ..retrieval.signals import OF_ENCODER, SIGNALS
+from ..store.assets import AssetWriter
 from ..training.retriever_settings import ConceptRetrieval
 from ..types import DocumentConcept
 from .attributes import register, set_concepts

@@ -4,13 +4,13 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Mapping, Optional
 
-from ..assets import AssetWriter
 from ..errors import Warnings
+from ..store.assets import AssetWriter
 
 if TYPE_CHECKING:
-    from ..corrections.corrections_file import CorrectionsFile
-    from ..corrections.decisions import Decisions
     from ..kb.knowledge_base import KnowledgeBase
+    from ..review.corrections_file import CorrectionsFile
+    from ..review.decisions import Decisions
 
 CORRECTIONS = "corrections"
 """The role of the corrections among the assets of a component."""
@@ -60,7 +60,7 @@ class CorrectionsSetting:
 
     @property
     def _file(self) -> "CorrectionsFile":
-        from ..corrections.corrections_file import CorrectionsFile
+        from ..review.corrections_file import CorrectionsFile
 
         assert self._path is not None
         return CorrectionsFile(self._path)

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional
 
-from ..assets import KB, ExternalAsset
-from ..cache import cache_dir
 from ..errors import Errors, SapbertError
+from ..store.assets import KB, ExternalAsset
+from ..store.cache import cache_dir
 from .component_settings import check_setting
 
 INSIDE, EXTERNAL = "inside", "external"

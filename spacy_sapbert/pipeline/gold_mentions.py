@@ -7,8 +7,8 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from ..corpora.docs import to_doc
-from ..corpora.examples import add_gold_mentions
+from ..documents.docs import to_doc
+from ..documents.examples import add_gold_mentions
 from ..kb.ids import split_ids
 from ..types import NIL, AnnotatedDocument
 from .mentions import mentions_of

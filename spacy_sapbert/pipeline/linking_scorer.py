@@ -62,7 +62,7 @@ def _score_candidates(pairs: "Sequence[Example]", linker: "SapbertLinker") -> di
 def _score_ids(pairs: "Sequence[Example]", linker: "SapbertLinker") -> dict[str, Any]:
     from spacy.scorer import PRFScore
 
-    from ..corpora.docs import mention_of
+    from ..documents.docs import mention_of
     from ..metrics.spans import Comparison, single_id
     from .mentions import mentions_of
 

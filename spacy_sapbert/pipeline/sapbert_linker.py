@@ -11,11 +11,11 @@ from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
 
-from ..assets import AssetWriter
-from ..corpora.docs import from_doc
+from ..documents.docs import from_doc
 from ..errors import Errors, SapbertError
 from ..kb.languages import language_tag
 from ..linking.settings import CandidateSettings, LinkerSettings, SelectionSettings, SettingsBlock, VectorSettings
+from ..store.assets import AssetWriter
 from ..training.biosyn_settings import BioSyn
 from ..types import NIL, LinkedPart
 from .attributes import register, set_kb_ents, set_links
@@ -318,8 +318,8 @@ class SapbertLinker(BatchedPipe):
 
     def _corrected(self, doc: Doc, linked: List[Parts]) -> List[Parts]:
         """Return the parts of the mentions of a document as the corrections decide."""
-        from ..corrections.correction import document_key
         from ..linking.corrected import corrected
+        from ..review.correction import document_key
 
         kb = self.linker.kb
         decisions, key = self._corrections_setting.decisions(kb), document_key(doc.text)

@@ -7,7 +7,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..assets import AssetWriter
+from ..store.assets import AssetWriter
 from ..text.spelling import CorrectionList, Corrector, KnownWords
 from .attributes import get_corrections, register, set_corrections
 from .base import FolderPipe

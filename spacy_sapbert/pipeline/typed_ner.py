@@ -13,17 +13,17 @@ from spacy.vocab import Vocab
 from thinc.api import Model, set_dropout_rate
 from thinc.types import Floats2d
 
-from ..corpora.annotated_types import annotated_labels, unsure_spans
+from ..documents.annotated_types import annotated_labels, unsure_spans
 from ..errors import Errors, SapbertError, TrainingDataError
-from ..tagging.crf import N_TAGS, Floats, expectations
-from ..tagging.network import (
+from ..training.tagging.crf import N_TAGS, Floats, expectations
+from ..training.tagging.network import (
     add_transition_gradient,
     is_initialized,
     members_of,
     set_number_of_labels,
     transitions_of,
 )
-from ..tagging.spans import TokenSpan, allowed_tags, find_spans, padded
+from ..training.tagging.spans import TokenSpan, allowed_tags, find_spans, padded
 from .typed_ner_scorer import score_annotated_types
 
 _INITIAL_EXAMPLES = 10

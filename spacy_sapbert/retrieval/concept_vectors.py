@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ..cache import cache_dir, make_once
 from ..encoders.fork_safety import use_one_thread_after_fork
 from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
-from ..files import parse_json, read_array, replacing
+from ..files.output import replacing
+from ..files.values import parse_json, read_array
+from ..store.cache import cache_dir, make_once
 from ..vectors.faiss_index import build_index, index_kind, read_index
 from ..vectors.stored import not_numbers
 from .concept_set import ConceptSet

@@ -13,7 +13,7 @@ from ..encoders.documents import DocumentEncoder
 from ..encoders.lexical_model import NGRAMS_FOLDER
 from ..encoders.ngrams import TEXT_NORMALIZER, NgramEncoder
 from ..encoders.transformer import TransformerEncoder
-from ..files import ScratchFolder
+from ..files.output import ScratchFolder
 from ..kb.hierarchy import below
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.mentions import TRAINING_SOURCE, add_training_mentions

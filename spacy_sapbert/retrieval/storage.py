@@ -8,17 +8,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..assets import AssetWriter
 from ..encoders.documents import DocumentEncoder
 from ..encoders.lexical_model import NGRAMS_FOLDER
 from ..encoders.ngrams import TEXT_NORMALIZER
 from ..encoders.storage import save_encoder
 from ..encoders.transformer import ENCODER_FOLDER, TransformerEncoder, open_encoder
 from ..errors import Errors, SapbertError
-from ..files import parse_json, replacing
+from ..files.output import replacing
+from ..files.values import parse_json
 from ..kb.id_lists import read_labels, write_labels
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.storage import open_saved_knowledge_base, save_knowledge_base
+from ..store.assets import AssetWriter
 from ..vectors.ngram_index import cached_ngram_index, open_ngram_index, save_ngram_index
 from ..vectors.storage import FLAT, open_index, save_index
 from .concept_set import ConceptSet

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..corrections.correction import ADD, EVERYWHERE, NO_MENTION, OCCURRENCE, Correction, ProposedLink, text_key
-from ..corrections.corrections_file import CorrectionsFile
-from ..corrections.decisions import Decisions
-from ..io.records import snippet
+from ..text.snippets import snippet
 from ..text.words import is_acronym
 from ..types import AnnotatedDocument, Mention
+from .correction import ADD, EVERYWHERE, NO_MENTION, OCCURRENCE, Correction, ProposedLink, text_key
+from .corrections_file import CorrectionsFile
+from .decisions import Decisions
 from .queue import decision_of
 
 DEFAULT_LABEL = "CONCEPT"

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..corrections.correction import ProposedLink, document_key, text_key
 from ..errors import Errors, SapbertError
-from ..files import open_text, parse_json
+from ..files.opening import open_text
+from ..files.values import parse_json
+from .correction import ProposedLink, document_key, text_key
 
 Record = Mapping[str, Any]
 _NEEDED = {"id": str, "text": str, "entities": list}

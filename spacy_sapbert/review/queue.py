@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Container, Iterable, Mapping, 
 from itertools import chain
 from typing import NamedTuple
 
-from ..corrections.correction import ADD, NO_MENTION, OCCURRENCE, Correction, ProposedLink, text_key
-from ..corrections.decisions import Added, Decision, Decisions
+from .correction import ADD, NO_MENTION, OCCURRENCE, Correction, ProposedLink, text_key
+from .decisions import Added, Decision, Decisions
 from .mentions import ReviewMention
 
 Group = Sequence[ReviewMention]

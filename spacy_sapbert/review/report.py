@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..corrections.correction import ProposedLink, text_key
-from ..corrections.corrections_file import CorrectionsFile
-from ..corrections.decisions import Decision, Decisions
 from ..metrics.calibration import wilson_interval
 from ..metrics.counts import percent, ratio
+from .correction import ProposedLink, text_key
+from .corrections_file import CorrectionsFile
+from .decisions import Decision, Decisions
 from .queue import decision_of
 
 BANDS = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import Errors, SapbertError
-from ..files import check_not_newer, parse_json, remove_leftovers, temporary_folder
+from ..files.output import remove_leftovers, temporary_folder
+from ..files.values import check_not_newer, parse_json
 
 if TYPE_CHECKING:
     import torch

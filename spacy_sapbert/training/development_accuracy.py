@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..corpora.mention_types import has_type
-from ..corpora.reader import read_corpus
+from ..documents.mention_types import has_type
+from ..documents.reader import read_corpus
 from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
 from ..kb.knowledge_base import KnowledgeBase

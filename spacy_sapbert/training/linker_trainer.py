@@ -13,7 +13,7 @@ import numpy as np
 
 from ..encoders.thinc_layer import thinc_encoder
 from ..errors import Errors, SapbertError, TrainingDataError, Warnings
-from ..files import ScratchFolder
+from ..files.output import ScratchFolder
 from ..kb.ids import some_ids
 from ..linking.candidates import CandidateGenerator
 from ..linking.linker import Linker, MentionQuery

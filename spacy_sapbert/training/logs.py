@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..errors import Errors, SapbertError
-from ..files import open_output
+from ..files.output import open_output
 from .setting_checks import check_counts
 
 LOG_FILE = "log.jsonl"

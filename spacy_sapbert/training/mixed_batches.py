@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import cycle, islice
 from typing import TYPE_CHECKING
 
-from ..corpora.docs import is_augmented
+from ..documents.docs import is_augmented
 from .setting_checks import check_counts
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Errors, SapbertError
-from ..files import open_text, without_gz
+from ..files.opening import open_text, without_gz
 
 _BARS = "||"
 

@@ -11,7 +11,7 @@ from operator import itemgetter
 from random import Random
 from typing import NamedTuple, TypeVar
 
-from ..corpora.mention_types import has_type
+from ..documents.mention_types import has_type
 from ..errors import Errors, SapbertError
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.normalize import lower

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import Errors, SapbertError, TrainingDataError, Warnings
-from ..files import ScratchFolder
+from ..files.output import ScratchFolder
 from ..kb.knowledge_base import KnowledgeBase
 from ..linking.linker import Linker, MentionQuery
 from ..linking.prior import count_concepts

@@ -12,7 +12,7 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
-from ..corpora.docs import WEIGHT, from_doc, is_augmented
+from ..documents.docs import WEIGHT, from_doc, is_augmented
 from ..encoders.thinc_layer import DocumentModel, document_model
 from ..errors import Errors, TrainingDataError, Warnings
 from ..kb.ids import some_ids

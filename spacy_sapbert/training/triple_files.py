@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Errors, SapbertError
-from ..files import open_text, parse_float
+from ..files.opening import open_text
+from ..files.values import parse_float
 
 _NEEDED = ("concept_id", "anchor", "positive", "negative")
 _BETWEEN_IDS = "|"

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..cache import make_once
 from ..encoders.fork_safety import use_one_thread_after_fork
 from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
-from ..files import parse_json, replacing
+from ..files.output import replacing
+from ..files.values import parse_json
 from ..kb.knowledge_base import KnowledgeBase
-from ..shared import shared
+from ..store.cache import make_once
+from ..store.shared import shared
 from .flat import NAMES_PER_CHUNK, NameVectors, copy_file, vectors_cache
 from .stored import StoredVectors
 

@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..assets import fingerprint_of
-from ..cache import cache_dir, make_once
 from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
-from ..files import parse_json, read_array, replacing
+from ..files.output import replacing
+from ..files.values import parse_json, read_array
 from ..kb.knowledge_base import KnowledgeBase
+from ..store.assets import fingerprint_of
+from ..store.cache import cache_dir, make_once
 from ..text.hashing import hash64
 from ..text.normalize import TEXT_NORMALIZERS
 from .index import Index

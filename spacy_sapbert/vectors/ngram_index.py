@@ -11,26 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..assets import AssetWriter, fingerprint_of
-from ..cache import cache_dir, make_once
 from ..encoders.lexical_model import NGRAMS_FOLDER as NGRAMS
 from ..encoders.ngrams import NgramEncoder
 from ..errors import Errors, SapbertError
-from ..files import parse_json, read_array
+from ..files.values import parse_json, read_array
 from ..kb.knowledge_base import KnowledgeBase
-from ..shared import file_states, shared
+from ..store.assets import AssetWriter, fingerprint_of
+from ..store.cache import cache_dir, make_once
+from ..store.shared import file_states, shared
 from .name_ngrams import NameNgrams, NgramQueries
 from .postings import POSTINGS, Postings
-from .postings_build import (
-    ARRAYS,
-    FILES,
-    FORMAT,
-    MANIFEST_FILE,
-    GramCodes,
-    build_ngram_index,
-    identity,
-    new_folder,
-)
+from .postings_build import ARRAYS, FILES, FORMAT, MANIFEST_FILE, GramCodes, build_ngram_index, identity, new_folder
 from .stored import not_numbers
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..encoders.ngrams import IDF_FILE, SETTINGS_FILE, NgramEncoder
 from ..errors import Errors, SapbertError
-from ..files import temporary_folder
+from ..files.output import temporary_folder
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.characters import code_points, ngrams
 

@@ -6,11 +6,11 @@ import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..assets import AssetWriter, fingerprint_of
 from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError, Warnings
 from ..kb.knowledge_base import KnowledgeBase
-from ..shared import shared
+from ..store.assets import AssetWriter, fingerprint_of
+from ..store.shared import shared
 from .faiss_index import (
     AUTO,
     EXACT_NAMES,

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import Errors, SapbertError
-from ..files import read_array, replacing
+from ..files.output import replacing
+from ..files.values import read_array
 from ..text.characters import slices
 
 VECTORS_FILE = "vectors.npy"

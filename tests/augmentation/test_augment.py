@@ -17,7 +17,7 @@ from spacy_sapbert.augmentation.document_choice import Choice
 from spacy_sapbert.augmentation.documents import SourceDocument, spacy_tokens
 from spacy_sapbert.augmentation.filters import Overlaps
 from spacy_sapbert.augmentation.id_mapping import IdMapping
-from spacy_sapbert.corpora.docs import from_doc
+from spacy_sapbert.documents.docs import from_doc
 from spacy_sapbert.types import Mention
 
 ONE = SourceDocument("one", "Breast cancer hurts. Aspirin helps.", pmid="11", source="a.jsonl")

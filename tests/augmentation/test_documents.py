@@ -14,7 +14,7 @@ from spacy_sapbert.augmentation.documents import (
     spacy_tokens,
     wordpieces,
 )
-from spacy_sapbert.corpora.report import Report
+from spacy_sapbert.documents.report import Report
 from spacy_sapbert.errors import SapbertError
 
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from spacy_sapbert.augmentation.annotations import Annotation
 from spacy_sapbert.augmentation.metamap import RankedAnnotation, read_brat, read_json, read_mmi, read_output
-from spacy_sapbert.corpora.report import Report
-from spacy_sapbert.corpora.source import Source
+from spacy_sapbert.documents.report import Report
+from spacy_sapbert.documents.source import Source
 from spacy_sapbert.errors import SapbertError
 
 TEXT = 'Gout, or "gouty" arthritis | gout.'

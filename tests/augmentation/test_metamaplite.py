@@ -5,7 +5,7 @@ import pytest
 
 from spacy_sapbert.augmentation.annotations import Annotation
 from spacy_sapbert.augmentation.metamaplite import MetaMapLite, MetaMapLiteOutput, file_stem, write_texts
-from spacy_sapbert.corpora.report import Report
+from spacy_sapbert.documents.report import Report
 from spacy_sapbert.errors import SapbertError
 
 # Finds gout where a text begins with it, in each file of the list that it is given.

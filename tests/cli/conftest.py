@@ -17,7 +17,7 @@ import typer.main
 from typer.testing import CliRunner
 
 from spacy_sapbert.cli import main
-from spacy_sapbert.cli.web.logs import LOGGER
+from spacy_sapbert.serve.logs import LOGGER
 
 cli_init = importlib.import_module("spacy_sapbert.cli.init")  # the package has a command of this name
 PAGES = Path(__file__).parents[2] / "docs"

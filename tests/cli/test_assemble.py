@@ -82,7 +82,7 @@ def test_with_an_encoder(command, small_kb, tiny_encoder, output):
 
 def test_encoding_shows_its_progress(command, tiny_encoder, tmp_path, output, monkeypatch):
     new = build_knowledge_base([Record("X2", (Name("a name of this test", "preferred", "own"),))], tmp_path / "new.kb")
-    monkeypatch.setattr("spacy_sapbert.cli.progress.SECONDS_BETWEEN_LINES", 0)
+    monkeypatch.setattr("spacy_sapbert.files.console.SECONDS_BETWEEN_LINES", 0)
     finished = command("assemble", "-o", output, "--kb", new.path, "--encoder", tiny_encoder)
     assert "1 of 1 names" in finished.err
 

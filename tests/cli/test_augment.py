@@ -7,7 +7,7 @@ import pytest
 import srsly
 
 from spacy_sapbert.augmentation.metamaplite import file_stem
-from spacy_sapbert.corpora.docbin import read_docbin
+from spacy_sapbert.documents.docbin import read_docbin
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.types import Name, Record
 

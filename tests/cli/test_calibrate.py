@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import spacy
 
-from spacy_sapbert.corpora.docbin import write_docbin
-from spacy_sapbert.corpora.docs import to_doc
+from spacy_sapbert.documents.docbin import write_docbin
+from spacy_sapbert.documents.docs import to_doc
 
 ROOT = Path(__file__).parents[2]
 SECTION = "## Fit the threshold and probabilities"

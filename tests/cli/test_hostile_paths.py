@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 import spacy
 
-from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.encoders import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.files import open_output, open_text
+from spacy_sapbert.files.opening import open_text
+from spacy_sapbert.files.output import open_output
 from spacy_sapbert.kb import KnowledgeBase
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
@@ -147,7 +148,7 @@ def test_a_token_file_without_an_end(run):
 
 @pytest.mark.parametrize("place", ["a.txt/demo.html", "."])
 def test_the_page_of_the_demo_cannot_be_written(command, linking_nlp, run, place, monkeypatch):
-    monkeypatch.setattr(sys.modules["spacy_sapbert.cli.demo"], "demo_pipeline", lambda: linking_nlp)
+    monkeypatch.setattr(sys.modules["spacy_sapbert.pipeline.demo"], "demo_pipeline", lambda: linking_nlp)
     assert run(["demo", "--text", "fever", "--output", "{}"], place).err.startswith("[E507] ")
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from spacy_sapbert.io.runs import journal_path
+from spacy_sapbert.runs.journal import journal_path
 
 # The linker fails on texts with an exclamation mark. Each batch takes at least the time in the first argument. After as
 # many batches as the second argument says, the linker never ends.

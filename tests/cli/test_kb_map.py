@@ -10,8 +10,8 @@ import spacy
 
 import spacy_sapbert
 from spacy_sapbert.cli.code_options import CodeOptions
-from spacy_sapbert.corpora.reader import read_corpus
-from spacy_sapbert.io.tables import COLUMNS
+from spacy_sapbert.documents.reader import read_corpus
+from spacy_sapbert.outputs.tables import COLUMNS
 
 OBO = """\
 [Term]

@@ -13,7 +13,7 @@ import pytest
 import spacy
 from spacy.language import Language
 
-from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.errors import Errors, SapbertError
 from spacy_sapbert.pipeline.sapbert_linker import SapbertLinker
 

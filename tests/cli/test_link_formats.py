@@ -6,11 +6,11 @@ import json
 import pytest
 import spacy
 
-from spacy_sapbert.corpora.docbin import write_docbin
-from spacy_sapbert.corpora.docs import DOC_ID
-from spacy_sapbert.corpora.reader import read_corpus
-from spacy_sapbert.io.formats import OutputFormat
-from spacy_sapbert.io.outputs import write_records
+from spacy_sapbert.documents.docbin import write_docbin
+from spacy_sapbert.documents.docs import DOC_ID
+from spacy_sapbert.documents.formats import OutputFormat
+from spacy_sapbert.documents.reader import read_corpus
+from spacy_sapbert.outputs.writers import write_records
 
 TEXT = "We gave aspirin for cystic fibrosis, and breast and ovarian cancer."
 PLACES = [(8, 15, "D001241"), (20, 35, "D003550"), (41, 66, "D001943|D010051")]

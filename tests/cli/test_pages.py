@@ -17,10 +17,10 @@ import srsly
 import yaml
 
 import spacy_sapbert
-from spacy_sapbert.corpora.docbin import read_docbin
-from spacy_sapbert.corrections.correction import Correction, document_key
-from spacy_sapbert.corrections.corrections_file import CorrectionsFile
+from spacy_sapbert.documents.docbin import read_docbin
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
+from spacy_sapbert.review.correction import Correction, document_key
+from spacy_sapbert.review.corrections_file import CorrectionsFile
 
 ROOT = Path(__file__).parents[2]
 SAPBERT = "cambridgeltl/SapBERT-from-PubMedBERT-fulltext"

@@ -16,7 +16,7 @@ import spacy.cli
 import srsly
 from typer.testing import CliRunner
 
-from spacy_sapbert.corpora.docbin import read_docbin
+from spacy_sapbert.documents.docbin import read_docbin
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.types import Name, Record

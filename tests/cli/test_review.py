@@ -2,11 +2,11 @@ import json
 
 import pytest
 
-from spacy_sapbert.corrections.correction import Correction, ProposedLink, document_key
-from spacy_sapbert.corrections.corrections_file import CorrectionsFile
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
+from spacy_sapbert.review.correction import Correction, ProposedLink, document_key
+from spacy_sapbert.review.corrections_file import CorrectionsFile
 
 TEXT = "Cystic fibrosis and aspirin."
 KEY = document_key(TEXT)
@@ -124,7 +124,7 @@ def test_a_run_goes_on_with_the_same_corrections_only(command, file, linking_fol
         raise SapbertError("[E507] no room")
 
     with monkeypatch.context() as patch:
-        patch.setattr("spacy_sapbert.io.outputs.write_records", full)
+        patch.setattr("spacy_sapbert.outputs.writers.write_records", full)
         assert "E507" in command(*arguments).err
     number = file.add([CHANGED])[0]
     other = command(*arguments, "--resume")

@@ -21,7 +21,7 @@ from spacy_sapbert.cli.serve import TOKEN
 @pytest.fixture(autouse=True)
 def small(monkeypatch, linking_nlp, own_logs):
     """A small pipeline in the place of that of `demo`."""
-    monkeypatch.setattr(sys.modules["spacy_sapbert.cli.demo"], "demo_pipeline", lambda: linking_nlp)
+    monkeypatch.setattr(sys.modules["spacy_sapbert.pipeline.demo"], "demo_pipeline", lambda: linking_nlp)
     monkeypatch.delenv(TOKEN, raising=False)
 
 
@@ -145,7 +145,7 @@ def test_no_such_host(command, started, host):
 
 @pytest.mark.parametrize("module", ["fastapi", "starlette", "uvicorn", "prometheus_client"])
 def test_without_the_extra(command, monkeypatch, module):
-    for name in [name for name in sys.modules if name.startswith("spacy_sapbert.cli.web.")]:
+    for name in [name for name in sys.modules if name.startswith("spacy_sapbert.serve.")]:
         monkeypatch.delitem(sys.modules, name)
     for name in [name for name in sys.modules if name.partition(".")[0] == module]:
         monkeypatch.setitem(sys.modules, name, None)

@@ -1,6 +1,6 @@
 import pytest
 
-from spacy_sapbert.corpora.med1250 import AbbreviationRecord, read_med1250
+from spacy_sapbert.documents.med1250 import AbbreviationRecord, read_med1250
 from spacy_sapbert.evaluation.abbreviations import evaluate_abbreviations
 
 

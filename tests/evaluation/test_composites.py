@@ -1,6 +1,6 @@
 import pytest
 
-from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.evaluation.composites import decide_by, evaluate_composites
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary

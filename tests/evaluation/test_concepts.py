@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.evaluation.concepts import evaluate_concepts
 from spacy_sapbert.types import AnnotatedDocument, Mention

@@ -17,7 +17,7 @@ from spacy_sapbert.evaluation.corpus_page import (
     write_corpus_statistics,
 )
 from spacy_sapbert.evaluation.corpus_statistics import CorpusStatistics
-from spacy_sapbert.io.tables import unescaped
+from spacy_sapbert.outputs.tables import unescaped
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")

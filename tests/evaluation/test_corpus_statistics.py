@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.evaluation.corpus_statistics import CorpusSettings, measure_corpus
-from spacy_sapbert.io.tables import COLUMNS
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.hierarchy import ancestors
+from spacy_sapbert.outputs.tables import COLUMNS
 from spacy_sapbert.types import NIL, Name, Record
 
 pyarrow = pytest.importorskip("pyarrow")

@@ -4,7 +4,7 @@ import pytest
 import spacy
 from spacy.language import Language
 
-from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.evaluation.linking import evaluate_linking, link_gold_mentions
 from spacy_sapbert.kb.build import build_knowledge_base

@@ -7,9 +7,9 @@ import spacy.cli
 from spacy.language import Language
 from typer.testing import CliRunner
 
-from spacy_sapbert.corpora.docbin import write_docbin
-from spacy_sapbert.corpora.docs import to_doc
-from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.documents.docbin import write_docbin
+from spacy_sapbert.documents.docs import to_doc
+from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.evaluation.pipeline import evaluate_pipeline
 from spacy_sapbert.types import AnnotatedDocument, Mention

@@ -15,20 +15,20 @@ from rich.console import Console
 from spacy_sapbert.augmentation.documents import read_folder
 from spacy_sapbert.augmentation.eutils import EutilsSearch
 from spacy_sapbert.augmentation.metamap import read_output
-from spacy_sapbert.corpora.docbin import write_docbin
-from spacy_sapbert.corpora.docs import to_doc
-from spacy_sapbert.corpora.document_ids import DocumentIds
-from spacy_sapbert.corpora.med1250 import read_med1250
-from spacy_sapbert.corpora.passages import PassageCounts
-from spacy_sapbert.corpora.reader import FORMATS, read_corpus
-from spacy_sapbert.corpora.reader import guess_format as guess_corpus
-from spacy_sapbert.corpora.report import Report
+from spacy_sapbert.documents.docbin import write_docbin
+from spacy_sapbert.documents.docs import to_doc
+from spacy_sapbert.documents.document_ids import DocumentIds
+from spacy_sapbert.documents.formats import InputFormat
+from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
+from spacy_sapbert.documents.med1250 import read_med1250
+from spacy_sapbert.documents.passages import PassageCounts
+from spacy_sapbert.documents.reader import FORMATS, read_corpus
+from spacy_sapbert.documents.reader import guess_format as guess_corpus
+from spacy_sapbert.documents.report import Report
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.evaluation.candidate_log import read_candidate_log
 from spacy_sapbert.evaluation.predictions import read_predictions
 from spacy_sapbert.evaluation.separation import read_name_pairs
-from spacy_sapbert.io.documents import Problems, ReadOptions, read_documents
-from spacy_sapbert.io.formats import InputFormat
 from spacy_sapbert.kb.code_mappings import CodeMappings
 from spacy_sapbert.kb.id_lists import read_labels
 from spacy_sapbert.kb.mapping import read_mappings

@@ -18,11 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from spacy_sapbert.corrections.correction import Correction
-from spacy_sapbert.corrections.corrections_file import CorrectionsFile
 from spacy_sapbert.encoders.ngrams import NgramEncoder
 from spacy_sapbert.encoders.transformer import TransformerEncoder
-from spacy_sapbert.io.pipelines import load_pipeline
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.check import check_knowledge_base
 from spacy_sapbert.kb.info import describe
@@ -39,6 +36,9 @@ from spacy_sapbert.retrieval.concept_vectors import cached_concept_vectors
 from spacy_sapbert.retrieval.mention_model import FEATURES as MODEL_FEATURES
 from spacy_sapbert.retrieval.retriever import N_FEATURES
 from spacy_sapbert.retrieval.storage import _load_fitted
+from spacy_sapbert.review.correction import Correction
+from spacy_sapbert.review.corrections_file import CorrectionsFile
+from spacy_sapbert.runs.pipelines import load_pipeline
 from spacy_sapbert.text.spelling import CorrectionList, KnownWords
 from spacy_sapbert.types import Name, Record
 from spacy_sapbert.vectors.flat import cached_name_vectors, cached_table, text_hashes

@@ -18,11 +18,11 @@ pytest.importorskip("pyoxigraph")
 pytest.importorskip("fastapi")
 
 import spacy_sapbert
-from spacy_sapbert.corpora import reader as corpora_reader
-from spacy_sapbert.corpora.reader import FORMATS
+from spacy_sapbert.documents import input_documents as documents
+from spacy_sapbert.documents import reader as corpora_reader
+from spacy_sapbert.documents.formats import InputFormat
+from spacy_sapbert.documents.reader import FORMATS
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.io import documents
-from spacy_sapbert.io.formats import InputFormat
 from spacy_sapbert.kb.readers import READERS
 
 from .mutation import mutate

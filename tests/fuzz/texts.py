@@ -12,12 +12,12 @@ from typing import Any
 
 from rich.console import Console
 
-from spacy_sapbert.io.documents import InputDocument, Problems, ReadOptions, fault, read_documents
-from spacy_sapbert.io.formats import InputFormat, OutputFormat
-from spacy_sapbert.io.html import render_page
-from spacy_sapbert.io.outputs import write_records
-from spacy_sapbert.io.pipelines import LinkingPipeline
-from spacy_sapbert.io.records import record_of
+from spacy_sapbert.documents.formats import InputFormat, OutputFormat
+from spacy_sapbert.documents.input_documents import InputDocument, Problems, ReadOptions, fault, read_documents
+from spacy_sapbert.outputs.html import render_page
+from spacy_sapbert.outputs.records import record_of
+from spacy_sapbert.outputs.writers import write_records
+from spacy_sapbert.runs.pipelines import LinkingPipeline
 from spacy_sapbert.text.abbreviations import expand, find_definitions, find_occurrences
 from spacy_sapbert.text.composites import composite_splits
 from spacy_sapbert.text.formulas import formula_name
@@ -110,7 +110,7 @@ def pipelines() -> tuple[Any, Any, Any]:
     """Return the pipeline of `demo` with more components, and two with tokenizers of their own."""
     import spacy
 
-    from spacy_sapbert.cli.demo import demo_pipeline
+    from spacy_sapbert.pipeline.demo import demo_pipeline
     from spacy_sapbert.pipeline.tokenizer import BoundedTokenizer
 
     nlp = demo_pipeline()

@@ -12,14 +12,14 @@ from typing import Any
 
 from rich.console import Console
 
-from spacy_sapbert.cli.web.app import Site, make_app
-from spacy_sapbert.cli.web.limits import Limits
-from spacy_sapbert.cli.web.review_app import make_review_app
-from spacy_sapbert.corrections.corrections_file import CorrectionsFile
-from spacy_sapbert.io.documents import InputDocument, Problems
-from spacy_sapbert.io.pipelines import LinkingPipeline
-from spacy_sapbert.io.records import record_of
-from spacy_sapbert.review.session import ReviewSession
+from spacy_sapbert.documents.input_documents import InputDocument, Problems
+from spacy_sapbert.outputs.records import record_of
+from spacy_sapbert.review.corrections_file import CorrectionsFile
+from spacy_sapbert.runs.pipelines import LinkingPipeline
+from spacy_sapbert.serve.app import Site, make_app
+from spacy_sapbert.serve.limits import Limits
+from spacy_sapbert.serve.review_app import make_review_app
+from spacy_sapbert.serve.review_session import ReviewSession
 
 from .running import Target
 from .saved_files import folder_of, linking_nlp

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.files import open_text
+from spacy_sapbert.files.opening import open_text
 from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.mapping import Equivalents, MappedIds, merge, one_to_one, read_mappings, vocabulary, vocabulary_of

@@ -6,17 +6,7 @@ from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.mentions import add_training_mentions
-from spacy_sapbert.kb.stop_names import (
-    COMMON,
-    LISTED,
-    NUMBER,
-    QUALIFIER,
-    SHORT,
-    SYMBOL,
-    TOP,
-    StopNameRules,
-    read_names,
-)
+from spacy_sapbert.kb.stop_names import COMMON, LISTED, NUMBER, QUALIFIER, SHORT, SYMBOL, TOP, StopNameRules, read_names
 from spacy_sapbert.types import AnnotatedDocument, Mention, Name, Record
 
 

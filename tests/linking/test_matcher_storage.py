@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from spacy_sapbert.assets import AssetWriter
 from spacy_sapbert.linking.matcher_storage import MATCHER, load_matcher, save_matcher
 from spacy_sapbert.linking.name_matcher import NameMatcher, matcher_cache
+from spacy_sapbert.store.assets import AssetWriter
 
 
 @pytest.fixture

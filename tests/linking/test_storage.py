@@ -6,7 +6,6 @@ import shutil
 import numpy as np
 import pytest
 
-from spacy_sapbert.assets import AssetWriter
 from spacy_sapbert.encoders.lexical_model import NGRAMS_FOLDER
 from spacy_sapbert.encoders.transformer import ENCODER_FOLDER, open_encoder
 from spacy_sapbert.errors import SapbertError
@@ -14,6 +13,7 @@ from spacy_sapbert.kb.filters import check_filters
 from spacy_sapbert.kb.storage import KB, load_knowledge_base
 from spacy_sapbert.linking.candidates import EXACT_LIMIT
 from spacy_sapbert.linking.storage import load_generator, open_generator, save_generator, with_mentions
+from spacy_sapbert.store.assets import AssetWriter
 from spacy_sapbert.vectors.storage import VECTORS
 
 TEXTS = ["breast cancers", "cold", "CF", "zzz"]

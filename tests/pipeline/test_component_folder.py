@@ -12,13 +12,13 @@ import srsly
 from spacy.training import Example
 from thinc.api import Adam
 
-from spacy_sapbert.assets import ASSETS_FOLDER
-from spacy_sapbert.corpora.docs import to_doc
+from spacy_sapbert.documents.docs import to_doc
 from spacy_sapbert.encoders.transformer import open_encoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.pipeline import component_folder
 from spacy_sapbert.pipeline.component_folder import FORMAT, MANIFEST_FILE
+from spacy_sapbert.store.assets import ASSETS_FOLDER
 from spacy_sapbert.types import AnnotatedDocument, Mention, Name, Record
 
 NAMES = ("concept_matcher", "sapbert_linker", "concept_retriever")

@@ -10,8 +10,8 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from thinc.api import Adam
 
-from spacy_sapbert.corpora.docbin import write_docbin
-from spacy_sapbert.corpora.docs import to_doc
+from spacy_sapbert.documents.docbin import write_docbin
+from spacy_sapbert.documents.docs import to_doc
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.retrieval.signals.phrases import PhrasesSignal

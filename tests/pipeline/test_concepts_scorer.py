@@ -1,7 +1,7 @@
 import pytest
 from spacy.training import Example
 
-from spacy_sapbert.corpora.docs import to_doc
+from spacy_sapbert.documents.docs import to_doc
 from spacy_sapbert.pipeline.concepts_scorer import make_concepts_scorer, score_concepts
 from spacy_sapbert.types import AnnotatedDocument, Mention
 

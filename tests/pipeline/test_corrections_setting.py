@@ -4,8 +4,8 @@ import sqlite3
 import pytest
 import spacy
 
-from spacy_sapbert.corrections.correction import Correction, document_key
-from spacy_sapbert.corrections.corrections_file import CorrectionsFile
+from spacy_sapbert.review.correction import Correction, document_key
+from spacy_sapbert.review.corrections_file import CorrectionsFile
 
 TEXT = "Mucoviscidosis, cold and a flu"
 

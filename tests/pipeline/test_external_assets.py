@@ -10,7 +10,7 @@ import srsly
 from spacy.training import Example
 from thinc.api import Adam
 
-from spacy_sapbert.corpora.docs import to_doc
+from spacy_sapbert.documents.docs import to_doc
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.storage import load_knowledge_base

@@ -17,10 +17,10 @@ from spacy.training import Example
 from thinc.api import ConfigValidationError
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.io.records import doc_record
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.linking.candidates import CandidateGenerator
 from spacy_sapbert.linking.settings import CandidateSettings, SelectionSettings
+from spacy_sapbert.outputs.records import doc_record
 from spacy_sapbert.pipeline.abbreviation_resolver import AbbreviationResolver
 from spacy_sapbert.pipeline.attributes import set_abbreviation_occurrences, set_composite_splits, set_corrections
 from spacy_sapbert.pipeline.component_settings import settings_of

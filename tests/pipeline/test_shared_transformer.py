@@ -10,7 +10,7 @@ from spacy.training import Example
 from spacy.util import registry
 from thinc.api import Adam, Config, fix_random_seed
 
-from spacy_sapbert.corpora.docs import to_doc
+from spacy_sapbert.documents.docs import to_doc
 from spacy_sapbert.encoders.projection import add_projection
 from spacy_sapbert.encoders.shared_transformer import shared_transformer
 from spacy_sapbert.encoders.transformer import TransformerEncoder

@@ -4,7 +4,6 @@ import shutil
 import pytest
 import spacy
 
-from spacy_sapbert.assets import AssetWriter
 from spacy_sapbert.encoders.ngrams import TEXT_NORMALIZER
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
@@ -16,6 +15,7 @@ from spacy_sapbert.retrieval.signal_weights import SignalWeights
 from spacy_sapbert.retrieval.signals.phrases import PhrasesSignal
 from spacy_sapbert.retrieval.storage import DOCUMENT_ENCODER, FITTED_FILE, open_retriever
 from spacy_sapbert.retrieval.training_counts import TrainingCounts
+from spacy_sapbert.store.assets import AssetWriter
 from spacy_sapbert.types import AnnotatedDocument, Mention
 from spacy_sapbert.vectors.ngram_index import cached_ngram_index
 

@@ -6,13 +6,13 @@ import pytest
 import spacy
 from rich.console import Console
 
-from spacy_sapbert.corrections.correction import ProposedLink, document_key
-from spacy_sapbert.corrections.corrections_file import CorrectionsFile
-from spacy_sapbert.io.documents import InputDocument, Problems
-from spacy_sapbert.io.pipelines import LinkingPipeline
-from spacy_sapbert.io.records import record_of
+from spacy_sapbert.documents.input_documents import InputDocument, Problems
+from spacy_sapbert.outputs.records import record_of
+from spacy_sapbert.review.correction import ProposedLink, document_key
+from spacy_sapbert.review.corrections_file import CorrectionsFile
 from spacy_sapbert.review.mentions import ReviewMention
-from spacy_sapbert.review.session import ReviewSession
+from spacy_sapbert.runs.pipelines import LinkingPipeline
+from spacy_sapbert.serve.review_session import ReviewSession
 
 
 @pytest.fixture

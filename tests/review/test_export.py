@@ -2,8 +2,8 @@ from collections import Counter
 
 import pytest
 
-from spacy_sapbert.corpora.reader import read_corpus
-from spacy_sapbert.corrections.correction import Correction
+from spacy_sapbert.documents.reader import read_corpus
+from spacy_sapbert.review.correction import Correction
 from spacy_sapbert.review.export import name_lines, reviewed_documents
 
 TEXT = "cold \U0001f600 flu, gout fits lump"

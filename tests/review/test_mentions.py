@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from spacy_sapbert.corrections.correction import document_key
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.review.correction import document_key
 from spacy_sapbert.review.mentions import read_links, review_mentions
 
 TEXT = "cold flu"

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sapbert.corrections.correction import ACTIONS, SCOPES, Correction
+from spacy_sapbert.review.correction import ACTIONS, SCOPES, Correction
 from spacy_sapbert.review.queue import ORDERS, ReviewQueue, doubt
 
 CORPORA = {"k1": ["notes"], "k2": ["notes"], "k3": ["other"]}

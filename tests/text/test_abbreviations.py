@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sapbert.corpora.med1250 import read_med1250
+from spacy_sapbert.documents.med1250 import read_med1250
 from spacy_sapbert.evaluation.abbreviations import evaluate_abbreviations
 from spacy_sapbert.text import abbreviations
 from spacy_sapbert.text.abbreviations import (

@@ -3,7 +3,7 @@ import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_sapbert.corpora.docs import PROVENANCE
+from spacy_sapbert.documents.docs import PROVENANCE
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.training.mixed_batches import mixed_batches
 

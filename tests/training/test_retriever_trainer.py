@@ -7,7 +7,7 @@ import spacy
 from spacy.training import Example
 from thinc.api import Adam
 
-from spacy_sapbert.corpora.docs import PROVENANCE, WEIGHT, to_doc
+from spacy_sapbert.documents.docs import PROVENANCE, WEIGHT, to_doc
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import TrainingDataError
 from spacy_sapbert.retrieval.settings import ConceptVectorSettings

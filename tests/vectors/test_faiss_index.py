@@ -9,10 +9,10 @@ import time
 import numpy as np
 import pytest
 
-from spacy_sapbert.assets import AssetWriter
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.filters import Filter, FilterMask
+from spacy_sapbert.store.assets import AssetWriter
 from spacy_sapbert.vectors.faiss_index import build_index, index_kind, open_faiss, save_faiss
 from spacy_sapbert.vectors.flat import NameVectors, cached_name_vectors
 from spacy_sapbert.vectors.storage import INDEX, VECTORS, open_index, save_index

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import Errors, SapbertError
-from ...files import check_encoding, without_gz
+from ...files.opening import check_encoding, without_gz
 from ...types import Record
 from ..languages import language_tag
 from .babelon import read_babelon

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from ...errors import Errors, SapbertError
-from ...files import open_text
+from ...files.opening import open_text
 from ...types import Name, Record
 from ..ids import NO_ID, canonical_id
 from .report import ReadReport

@@ -13,9 +13,9 @@ from dataclasses import replace
 from itertools import chain
 from typing import cast
 
-from ...files import open_text
+from ...files.opening import open_text
+from ...files.xml import ElementParser, LocatedElement
 from ...types import Record
-from ...xml_elements import ElementParser, LocatedElement
 from .context import ReaderContext
 
 ROOT = "ICD10CM.tabular"

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-from ...bounds import read_whole
 from ...errors import Errors, SapbertError
-from ...files import parse_json, parse_json_at
+from ...files.bounds import read_whole
+from ...files.values import parse_json, parse_json_at
 from .context import ReaderContext
 
 _BLANK = re.compile(r"[ \t\r\n]*")

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from ...errors import Errors, SapbertError
-from ...files import parse_json
+from ...files.values import parse_json
 from ...types import Record
 from .context import ReaderContext
 from .curies import curie, has_prefix, without_release

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.parsers import expat
 
 from ...errors import Errors, SapbertError
-from ...files import without_gz
+from ...files.opening import without_gz
 from ...types import Record
 from .context import ReaderContext
 from .curies import curie, has_prefix, without_release

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...files import ProblemReport
+from ...files.report import ProblemReport
 
 
 @dataclass

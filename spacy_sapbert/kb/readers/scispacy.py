@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ...files import parse_json
+from ...files.values import parse_json
 from ...types import Record
 from .context import ReaderContext
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...errors import Errors, SapbertError
-from ...files import open_text
+from ...files.opening import open_text
 from .babelon import is_babelon
 from .discovered import is_discovered
 from .icd10cm import ROOT

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import Errors, SapbertError
-from ...files import check_encoding
+from ...files.opening import check_encoding
 from ...types import Record
 from .context import ReaderContext
 from .obsolete import Obsolete, replaced_ids

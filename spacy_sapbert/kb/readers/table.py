@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import chain, islice
 
 from ...errors import Errors, SapbertError
-from ...files import without_gz
+from ...files.opening import without_gz
 from ...types import Record
 from ..languages import known_tag
 from .context import ReaderContext

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from spacy_sapbert.files import open_text
+from spacy_sapbert.files.opening import open_text
 from spacy_sapbert.kb.ids import canonical_id
 from spacy_sapbert.kb.mapping import Equivalents, read_mappings
 from spacy_sapbert.kb.readers import ReaderContext, ReadReport, read_vocabulary

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.files import MAX_PROBLEMS
+from spacy_sapbert.files.report import MAX_PROBLEMS
 from spacy_sapbert.kb.readers import READERS, ReaderContext, ReadReport, guess_format, read_vocabulary
 
 EMPTY_ZIP = b"PK\x05\x06" + bytes(18)

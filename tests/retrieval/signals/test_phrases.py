@@ -10,13 +10,7 @@ from spacy_sapbert.kb.mentions import add_training_mentions
 from spacy_sapbert.retrieval.concept_set import ConceptSet
 from spacy_sapbert.retrieval.mention_model import FEATURES as MENTION_FEATURES
 from spacy_sapbert.retrieval.signals.near_names import LikelyNames, NearNames
-from spacy_sapbert.retrieval.signals.phrases import (
-    REFUTED,
-    PhrasesSignal,
-    _is_plain,
-    _NameSpans,
-    _without_overlaps,
-)
+from spacy_sapbert.retrieval.signals.phrases import REFUTED, PhrasesSignal, _is_plain, _NameSpans, _without_overlaps
 from spacy_sapbert.retrieval.training_counts import DocumentCounts, TrainingCounts, count_document
 from spacy_sapbert.types import AnnotatedDocument, Mention
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ....files import parse_int
+from ....files.values import parse_int
 from ...ids import canonical_id
 from ...languages import known_tag
 from ..context import ReaderContext

@@ -13,8 +13,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, BinaryIO, NamedTuple, cast
 
-from ....bounds import bounded, check_ratio
 from ....errors import Errors, SapbertError
+from ....files.bounds import bounded, check_ratio
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _BUFFER = 1 << 20

@@ -9,7 +9,7 @@ from itertools import groupby
 from operator import attrgetter
 
 from ....errors import Errors, SapbertError
-from ....files import check_encoding
+from ....files.opening import check_encoding
 from ....types import Name, Record
 from ..context import ReaderContext
 from .atoms import CUI, Atom, AtomReader, AtomSelection, CodeReader, Ranks

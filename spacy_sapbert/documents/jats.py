@@ -1,0 +1,207 @@
+"""Read the full articles of PubMed Central, which are JATS XML (NISO Z39.96).
+
+A file has one article, or several in a `pmc-articleset` or in an answer of PMC's OAI service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+from ..files.xml import ElementParser, blocks_of, root_tag
+from .input_source import DocumentSource, InputDocument
+from .source import BrokenRecord
+from .text_files import with_title
+
+_PATHS = {
+    "article": ("article",),
+    "pmc-articleset": ("pmc-articleset", "article"),
+    "OAI-PMH": ("OAI-PMH", "*", "record", "metadata", "article"),
+}
+# in the order in which they give a document its id; PMC has changed these names
+_PMC_IDS = ("pmcid", "pmc", "pmcaid")
+_LEFT_OUT = frozenset(
+    {
+        # no text of the article
+        "alt-text",
+        "attrib",
+        "copyright-statement",
+        "fn",
+        "fn-group",
+        "graphic",
+        "label",
+        "long-desc",
+        "media",
+        "object-id",
+        "permissions",
+        "ref-list",
+        "sec-meta",
+        # no sentences
+        "code",
+        "disp-formula",
+        "disp-formula-group",
+        "table",
+        "table-wrap-foot",
+        # a copy of a formula in another notation
+        "annotation",
+        "annotation-xml",
+        "mml:annotation",
+        "mml:annotation-xml",
+        "tex-math",
+    }
+)
+_APART = frozenset(
+    {
+        "abstract",
+        "boxed-text",
+        "break",
+        "caption",
+        "def-item",
+        "disp-quote",
+        "fig",
+        "list-item",
+        "p",
+        "sec",
+        "supplementary-material",
+        "table-wrap",
+        "term",
+        "title",
+        "trans-abstract",
+        "verse-group",
+    }
+)
+
+
+def read_jats(source: DocumentSource) -> Iterator[InputDocument]:
+    """Read the articles of a file as a stream.
+
+    The text is the title, the abstract, the titles and paragraphs of the sections, and the captions of figures and
+    tables. Each of them has a line of its own, but the title is followed by a blank. References, footnotes, the cells
+    of tables, formulas that stand alone, and raised numbers of references are left out.
+
+    Args:
+        source: The file.
+
+    Yields:
+        The documents in the order of the file. The id is that of PMC, else the PMID, else the DOI.
+
+    Raises:
+        SapbertError: E120, E121 the file cannot be read or unpacked. E205 the XML is malformed. E206 the file contains
+            a DTD or an unknown entity. E207 it has another root.
+    """
+    chunks = source.chunks()
+    first = next(chunks)
+    path = _PATHS.get(root_tag(first), _PATHS["article"])
+    parser = ElementParser(Path(source.file), "JATS", path, without=("ref-list", "table", "contrib-group"))
+    for line, article in parser.elements(chain([first], chunks)):
+        try:
+            document = _document(source, line, article)
+        except BrokenRecord as reason:
+            source.broken(line, reason)
+        else:
+            yield document
+
+
+def _document(source: DocumentSource, line: int, article: Element) -> InputDocument:
+    front = article.find("front")
+    if front is None:
+        raise BrokenRecord("an article without the element <front>")
+    about = front.find("article-meta")
+    ids = {} if about is None else _ids(about)
+    doc_id = ids.get("pmcid") or ids.get("pmid") or ids.get("doi") or f"{source.name}:{line}"
+    titles = [_flat(front.find(f"article-meta/title-group/{tag}")) for tag in ("article-title", "subtitle")]
+    title = ": ".join(filter(None, titles))
+    abstract, language = _abstract(front)
+    parts = [*abstract, *(block for tag in ("body", "floats-group") for block in _blocks(article.find(tag)))]
+    text = with_title(title, "\n".join(parts))
+    if not text:
+        raise BrokenRecord(f"the article {doc_id} has no text")
+    meta = {
+        "title": title,
+        **ids,
+        "year": _year(front),
+        "journal": next(map(_flat, front.iterfind("journal-meta//journal-title")), ""),
+        "keywords": _keywords(front),
+        "license": _license(front),
+        "abstract_language": language,
+    }
+    given = {name: value for name, value in meta.items() if value}
+    return InputDocument(doc_id, text, source.place(line), title, given)
+
+
+def _ids(about: Element) -> dict[str, str]:
+    given = {one.get("pub-id-type", ""): _flat(one) for one in about.iterfind("article-id")}
+    number = next((given[kind].upper().removeprefix("PMC") for kind in _PMC_IDS if given.get(kind)), "")
+    ids = {"pmcid": f"PMC{number}" if number else "", "pmid": given.get("pmid", ""), "doi": given.get("doi", "")}
+    return {name: value for name, value in ids.items() if value}
+
+
+def _abstract(front: Element) -> tuple[list[str], str]:
+    """Return the lines of the abstract, and its language if it is a translation.
+
+    Summaries of other kinds, such as graphical ones, count if there is no other abstract.
+    """
+    found = front.findall("article-meta/abstract")
+    plain = [one for one in found if not one.get("abstract-type")] or found
+    if plain:
+        return [block for one in plain for block in _blocks(one)], ""
+    translated = front.find("article-meta/trans-abstract")
+    return _blocks(translated), "" if translated is None else translated.get("xml:lang", "")
+
+
+def _year(front: Element) -> int | None:
+    """Return the year of the first publication. The date on which PMC has opened the article counts if it is alone."""
+    years: list[int] = []
+    released: list[int] = []
+    for date in front.iterfind("article-meta/pub-date"):
+        year = _flat(date.find("year"))
+        if len(year) == 4 and year.isascii() and year.isdecimal():
+            kind = date.get("pub-type") or date.get("date-type") or ""
+            (released if kind == "pmc-release" else years).append(int(year))
+    return min(years or released, default=None)
+
+
+def _keywords(front: Element) -> list[str]:
+    groups = front.iterfind("article-meta/kwd-group")
+    found = (_flat(word) for group in groups for word in group.iter("kwd"))
+    return [word for word in dict.fromkeys(found) if word]
+
+
+def _license(front: Element) -> str:
+    """Return the address of the license, else its kind."""
+    given = front.find("article-meta/permissions/license")
+    if given is None:
+        return ""
+    named = (_flat(one) for one in given.iter() if one.tag.rpartition(":")[2] == "license_ref")
+    return given.get("xlink:href") or next(named, "") or given.get("license-type") or ""
+
+
+def _flat(element: Element | None) -> str:
+    return "" if element is None else " ".join(blocks_of(element, ("break",), _is_left_out))
+
+
+def _blocks(element: Element | None) -> list[str]:
+    return [] if element is None else blocks_of(_untitled(element), _APART, _is_left_out)
+
+
+def _untitled(element: Element) -> Element:
+    """Leave out the title of an abstract, which is "Abstract"."""
+    title = element.find("title")
+    if element.tag in ("abstract", "trans-abstract") and title is not None:
+        element.remove(title)
+    return element
+
+
+def _is_left_out(element: Element) -> bool:
+    if element.tag in _LEFT_OUT:
+        return True
+    # the raised number of a reference, which would stick to the word before it
+    if element.tag == "sup":
+        return any(_cites(one) for one in element.iterfind("xref"))
+    return element.tag == "xref" and _cites(element) and element.find("sup") is not None
+
+
+def _cites(xref: Element) -> bool:
+    return xref.get("ref-type") in ("bibr", "fn", "table-fn")

@@ -1,0 +1,411 @@
+"""Read PubMed as NLM distributes it, and find the records that newer ones replace or delete.
+
+The baseline and the update files hold a `PubmedArticleSet`. An update file repeats a record that has changed as a
+whole, and names the deleted ones at its end.
+Elements: NLM, PubMed XML Element Descriptions, https://www.nlm.nih.gov/bsd/licensee/elements_descriptions.html
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree.ElementTree import Element
+from xml.parsers import expat
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import SapbertError
+from ..files.opening import open_unpacked
+from ..files.xml import ElementParser, blocks_of
+from .input_source import DocumentSource, InputDocument
+from .source import BrokenRecord
+from .text_files import with_title
+
+ROOT = "PubmedArticleSet"
+ARTICLES = ("PubmedArticle", "PubmedBookArticle")
+"""The tags of the records. A book article is a chapter of a book, as of GeneReviews."""
+
+_CITATIONS = ("MedlineCitation", "BookDocument")
+_DELETED = "DeleteCitation"
+_NUMBER = re.compile("[0-9]+")
+_MOST_DIGITS = 9  # a PMID has 8 at present
+_NOT_NEEDED = ("AuthorList", "ChemicalList", "CommentsCorrectionsList", "GrantList", "History", "ReferenceList")
+_ENGLISH = "eng"
+_ELSEWHERE = "Abstract available from the publisher"
+"""What NLM writes instead of an abstract that PubMed does not have."""
+_UNLABELLED = "UNLABELLED"
+"""The label of a part that has none in the article."""
+_NO_TEXT = frozenset({"annotation", "annotation-xml", "mml:annotation", "mml:annotation-xml"})
+"""Copies of a formula in another notation."""
+
+
+def read_pubmed(source: DocumentSource, left_out: Collection[int] = ()) -> Iterator[InputDocument]:
+    """Read a file of PubMed as a stream.
+
+    The text is the title, a blank and the abstract, with the labels of its parts: `METHODS: …`. Markup in it is
+    dropped, and line ends become blanks. Without an English abstract, another one takes its place, and "abstract_type"
+    and "abstract_language" of `meta` name it.
+
+    Args:
+        source: The file.
+        left_out: The numbers of the records to leave out, from 0. See `superseded`.
+
+    Yields:
+        The documents in the order of the file. Their ids are the PMIDs.
+
+    Raises:
+        SapbertError: E120, E121 the file cannot be read or unpacked. E205 the XML is malformed. E206 the file contains
+            a DTD or an unknown entity. E207 the root is not `PubmedArticleSet`.
+    """
+    skipped = frozenset(map(int, left_out))
+    parser = ElementParser(Path(source.file), "PubMed", (ROOT, "|".join(ARTICLES)), without=_NOT_NEEDED)
+    for number, (line, record) in enumerate(parser.elements(source.chunks())):
+        if number in skipped:
+            continue
+        try:
+            document = _document(record, source.place(line))
+        except BrokenRecord as reason:
+            source.broken(line, reason)
+        else:
+            yield document
+
+
+def _document(record: Element, place: str) -> InputDocument:
+    citation, pmid = _citation(record)
+    doc_id = pmid_of("".join(pmid.itertext()))
+    if doc_id is None:
+        raise BrokenRecord("the PMID of this record is not a number")
+    inner = citation.find("Article")
+    article = citation if inner is None else inner  # books have no such element
+    abstract, about = _abstract(citation, article)
+    title = _text(article, "ArticleTitle") or _text(article, "VernacularTitle") or _text(article, "Book/BookTitle")
+    text = with_title(title, abstract)
+    if not text:
+        raise BrokenRecord(f"record {doc_id} has neither a title nor an abstract")
+    meta = {
+        "title": title,
+        "year": _year(article),
+        "language": _texts(article, "Language"),
+        "journal": _text(article, "Journal/Title"),
+        "book": _text(article, "Book/BookTitle"),
+        "doi": _id(record, "doi"),
+        "pmcid": _id(record, "pmc"),
+        "publication_types": _texts(article, "PublicationTypeList/PublicationType")
+        or _texts(article, "PublicationType"),
+        "mesh": _mesh(citation, major=False),
+        "mesh_major": _mesh(citation, major=True),
+        **about,
+    }
+    if (version := version_of(pmid.get("Version"))) != 1:
+        meta["version"] = version
+    return InputDocument(str(doc_id), text, place, title, {name: value for name, value in meta.items() if value})
+
+
+def _citation(record: Element) -> tuple[Element, Element]:
+    for citation in record:
+        if citation.tag in _CITATIONS:
+            pmid = citation.find("PMID")
+            if pmid is not None:
+                return citation, pmid
+    raise BrokenRecord("this record has no PMID")
+
+
+def pmid_of(text: str) -> int | None:
+    """Return the PMID that a text is; None if it is no number."""
+    digits = text.strip()
+    return int(digits) if len(digits) <= _MOST_DIGITS and digits.isascii() and digits.isdecimal() else None
+
+
+def version_of(text: str | None) -> int:
+    """Return the version of a record; 1 if none is given."""
+    return pmid_of(text or "") or 1
+
+
+def _abstract(citation: Element, article: Element) -> tuple[str, dict[str, str]]:
+    """Return the abstract, and which one it is if it is not the English one of the article."""
+    text = _labelled(article.find("Abstract"))
+    if text:
+        return text, {}
+    others = [(other, _labelled(other)) for other in citation.iterfind("OtherAbstract")]
+    given = [(other, text) for other, text in others if text and not text.startswith(_ELSEWHERE)]
+    given.sort(key=lambda pair: pair[0].get("Language", _ENGLISH) != _ENGLISH)
+    for other, text in given:
+        return text, {
+            "abstract_type": other.get("Type", ""),
+            "abstract_language": other.get("Language", _ENGLISH),
+        }
+    return "", {}
+
+
+def _labelled(abstract: Element | None) -> str:
+    parts = []
+    for part in () if abstract is None else abstract.iterfind("AbstractText"):
+        label, text = part.get("Label", "").strip(), _flat(part)
+        if text:
+            parts.append(f"{label}: {text}" if label and label.upper() != _UNLABELLED else text)
+    return " ".join(parts)
+
+
+def _year(article: Element) -> int | None:
+    for place in ("Journal/JournalIssue/PubDate", "Book/PubDate", "ArticleDate"):
+        for date in article.iterfind(place):
+            for tag in ("Year", "MedlineDate"):
+                for number in _NUMBER.findall(date.findtext(tag) or ""):
+                    if len(number) == 4:
+                        return int(number)
+    return None
+
+
+def _mesh(citation: Element, *, major: bool) -> list[str]:
+    """Return the ids of the MeSH headings. A heading is major if it or one of its qualifiers is."""
+    found = []
+    for heading in citation.iterfind("MeshHeadingList/MeshHeading"):
+        name = heading.find("DescriptorName")
+        is_major = any(part.get("MajorTopicYN") == "Y" for part in heading)
+        if name is not None and name.get("UI") and (is_major or not major):
+            found.append(name.get("UI", ""))
+    return found
+
+
+def _id(record: Element, kind: str) -> str:
+    for data in ("PubmedData", "PubmedBookData"):
+        for one in record.iterfind(f"{data}/ArticleIdList/ArticleId"):
+            if one.get("IdType") == kind and one.text:
+                return one.text.strip()
+    return ""
+
+
+def _texts(article: Element, path: str) -> list[str]:
+    return [text for text in map(_flat, article.iterfind(path)) if text]
+
+
+def _text(article: Element, path: str) -> str:
+    found = article.find(path)
+    return "" if found is None else _flat(found)
+
+
+def _flat(element: Element) -> str:
+    return " ".join(blocks_of(element, (), lambda one: one.tag in _NO_TEXT))
+
+
+# --- newer records
+
+
+class FilePmids(NamedTuple):
+    """The newest record of each PMID of a file, or its deletion.
+
+    Attributes:
+        pmids: The PMIDs, in rising order. Type uint32.
+        versions: Their versions; 255 also stands for higher ones. Type uint8.
+        numbers: The numbers of the records in the file, from 0. -1 for a deletion. Type int32.
+        replaced: The numbers of the records that another one of the same file replaces or deletes. Type int32.
+    """
+
+    pmids: NDArray[np.uint32]
+    versions: NDArray[np.uint8]
+    numbers: NDArray[np.int32]
+    replaced: NDArray[np.int32]
+
+
+def superseded(
+    paths: Sequence[Path], scan: Callable[[Sequence[Path]], Iterator[FilePmids]] | None = None
+) -> dict[Path, NDArray[np.int32]]:
+    """Find the records of files of PubMed that a newer record replaces or deletes.
+
+    Of the records of a PMID, the one with the highest version is the newest. Of the same version, it is the one in the
+    last file, by the file names, and in this file the last one. A deletion counts like a record.
+
+    38 million records take about 650 MB, without their files.
+
+    Args:
+        paths: The files.
+        scan: Returns `pmids_of` for each file, in this order, for example from several processes.
+
+    Returns:
+        For each file that has any, the numbers of the records to leave out, for `read_pubmed`, in rising order.
+    """
+    ordered = sorted(dict.fromkeys(paths), key=lambda path: (path.name, str(path)))
+    found = list(map(pmids_of, ordered) if scan is None else scan(ordered))
+    left_out = {path: [file.replaced] for path, file in zip(ordered, found, strict=True)}
+    older = _older(found)
+    files = (older >> np.uint64(_FILE_AT)) & np.uint64(2**_FILE_BITS - 1)
+    for rank in np.unique(files):
+        file = found[int(rank)]
+        pmids = older[files == rank] >> np.uint64(_PMID_AT)
+        left_out[ordered[int(rank)]].append(file.numbers[np.searchsorted(file.pmids, pmids)])
+    joined = {path: np.sort(np.concatenate(parts)) for path, parts in left_out.items()}
+    return {path: numbers for path, numbers in joined.items() if len(numbers)}
+
+
+_FILE_BITS, _VERSION_BITS = 25, 8
+_FILE_AT = 1  # the last bit shows a deletion
+_VERSION_AT = _FILE_AT + _FILE_BITS
+_PMID_AT = _VERSION_AT + _VERSION_BITS
+_BLOCK = 1 << 20  # keys
+
+
+def _older(found: Sequence[FilePmids]) -> NDArray[np.uint64]:
+    """Return the key of each record that is not the newest one of its PMID.
+
+    A key holds the PMID, the version and the rank of the file, so that the newest record of a PMID is the last one in
+    the order of the keys.
+    """
+    keys = np.empty(sum(len(file.pmids) for file in found), np.uint64)
+    end = 0
+    for rank, file in enumerate(found):
+        part = keys[end : end + len(file.pmids)]
+        part[:] = file.pmids.astype(np.uint64) << np.uint64(_PMID_AT)
+        part |= file.versions.astype(np.uint64) << np.uint64(_VERSION_AT)
+        part |= np.uint64(rank << _FILE_AT)
+        part |= (file.numbers < 0).astype(np.uint64)
+        end += len(part)
+    keys.sort()
+    older = [np.empty(0, np.uint64)]
+    for start in range(0, len(keys) - 1, _BLOCK):  # in blocks, since the keys take much memory
+        block = keys[start : start + _BLOCK + 1]
+        pmids = block >> np.uint64(_PMID_AT)
+        is_record = (block[:-1] & np.uint64(1)) == 0
+        older.append(block[:-1][is_record & (pmids[1:] == pmids[:-1])])
+    return np.concatenate(older)
+
+
+def pmids_of(path: Path) -> FilePmids:
+    """Read only the PMIDs, the versions and the deletions of a file of PubMed.
+
+    Of a file that is damaged, what comes before the damage counts, as `read_pubmed` reads it before the error.
+    """
+    scan = _Scan()
+    try:
+        with open_unpacked(path) as handle:
+            while chunk := handle.read(_CHUNK):
+                scan.feed(chunk)
+            scan.feed(b"", is_last=True)
+    except (SapbertError, OSError, expat.ExpatError, LookupError, ValueError):
+        pass  # reading the file reports the reason
+    return _newest(scan.events)
+
+
+def _newest(events: Sequence[tuple[int, int, int]]) -> FilePmids:
+    """Return the newest event of each PMID of a file.
+
+    Args:
+        events: PMID, version and number of each record, and -1 instead of the number of a deletion.
+    """
+    pmids, versions, numbers = np.array(events, np.int64).reshape(-1, 3).T
+    versions = np.minimum(versions, 2**_VERSION_BITS - 1)
+    order = np.lexsort((versions, pmids))  # stable, so that the last one of a version stays the last one
+    pmids, versions, numbers = pmids[order], versions[order], numbers[order]
+    is_newest = np.append(pmids[1:] != pmids[:-1], np.full(min(1, len(pmids)), True))
+    replaced = numbers[~is_newest]
+    return FilePmids(
+        pmids[is_newest].astype(np.uint32),
+        versions[is_newest].astype(np.uint8),
+        numbers[is_newest].astype(np.int32),
+        replaced[replaced >= 0].astype(np.int32),
+    )
+
+
+_MARK = re.compile(rb"<(?:Pubmed(?:Book)?Article|DeleteCitation)[\s/>]")
+_LONGEST_MARK = len("<PubmedBookArticle>")
+_CHUNK = 1 << 16  # as for documents: of a damaged file, both see the same part
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_ASCII = bytes(range(32, 127))
+
+
+class _Scan:
+    """Finds the PMIDs of records.
+
+    The parser checks all XML, but calls back only from the begin of a record to the end of its PMID. A search for the
+    bytes of the begin shows where the calls must start. It can find too much, as in a comment, but never too little:
+    other encodings than those that contain ASCII are parsed with all calls.
+
+    Attributes:
+        events: PMID, version and number of each record, and -1 instead of the number of a deletion.
+    """
+
+    def __init__(self) -> None:
+        self.events: list[tuple[int, int, int]] = []
+        self._parser = expat.ParserCreate()
+        self._parser.StartDoctypeDeclHandler = self._doctype
+        self._rest = b""
+        self._parser.XmlDeclHandler = self._declaration
+        self._all_calls: bool | None = None
+        self._open: list[str] = []  # the tags from the record to the present element
+        self._version = 1
+        self._pmid: list[str] = []
+        self._number = -1
+
+    def feed(self, chunk: bytes, *, is_last: bool = False) -> None:
+        """Parse the next bytes."""
+        if self._all_calls is None:
+            self._all_calls = b"\0" in chunk[:4] or chunk[:2] in _UTF16
+        data = self._rest + chunk
+        begun = -1 if is_last else data.rfind(b"<", max(0, len(data) - _LONGEST_MARK))
+        data, self._rest = (data, b"") if begun < 0 else (data[:begun], data[begun:])
+        view = memoryview(data)
+        places = [found.start() for found in _MARK.finditer(data)]
+        self._parse(view[: places[0]] if places else view)
+        for start, end in pairwise([*places, len(data)] if places else ()):
+            self._call()
+            self._parse(view[start:end])
+        if is_last:
+            self._parser.Parse(b"", True)
+
+    def _parse(self, view: memoryview) -> None:
+        if self._all_calls:
+            self._call()
+        self._parser.Parse(view, False)
+
+    def _call(self) -> None:
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        if not self._open:
+            if tag not in ARTICLES and tag != _DELETED:
+                return
+            self._number += tag != _DELETED
+        self._open.append(tag)
+        if self._is_pmid():
+            self._version = version_of(attributes.get("Version"))
+            self._pmid.clear()
+            self._parser.CharacterDataHandler = self._pmid.append
+
+    def _end(self, tag: str) -> None:
+        if not self._open:
+            return
+        is_pmid, is_record = self._is_pmid(), len(self._open) == 3
+        self._open.pop()
+        if is_pmid:
+            self._parser.CharacterDataHandler = None
+            pmid = pmid_of("".join(self._pmid))
+            if pmid is not None:
+                self.events.append((pmid, self._version, self._number if is_record else -1))
+        if not self._open or (is_pmid and is_record):
+            self._open.clear()
+            if not self._all_calls:
+                self._parser.StartElementHandler = self._parser.EndElementHandler = None
+
+    def _is_pmid(self) -> bool:
+        match self._open:
+            case [_, "MedlineCitation" | "BookDocument", "PMID"] | ["DeleteCitation", "PMID"]:
+                return True
+        return False
+
+    def _declaration(self, version: str, encoding: str | None, standalone: int) -> None:
+        try:
+            contains_ascii = encoding is None or _ASCII.decode(encoding) == _ASCII.decode()
+        except (LookupError, ValueError):
+            contains_ascii = False
+        if not contains_ascii:
+            self._all_calls = True
+            self._call()
+
+    def _doctype(self, name: str, system_id: str | None, public_id: str | None, has_internal_subset: bool) -> None:
+        if has_internal_subset:
+            raise ValueError("a DTD inside the file")

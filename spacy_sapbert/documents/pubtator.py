@@ -1,0 +1,111 @@
+"""Read PubTator text, the format of the NCBI Disease, BC5CDR and MedMentions corpora.
+
+A record is a title line `id|t|…`, an abstract line `id|a|…`, and rows with tab-separated columns. Mentions have the
+columns `id, start, end, text, type[, concept ids[, single mentions of a composite]]`. Relations have the columns `id,
+type, concept id, concept id[, …]`. Offsets count characters of the title, one space and the abstract.
+Ids may have codes such as `%7C` (see `spacy_sapbert.kb.ids.encode_id`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ..files.values import parse_int
+from ..kb.ids import decode_id, split_ids
+from ..types import AnnotatedDocument, Mention
+from .source import UNTYPED, BrokenRecord, Source
+
+_HEAD = re.compile(r"([^|\t]+)\|([ta])\|(.*)", re.DOTALL)
+_MENTION_COLUMNS = (5, 6, 7)
+_RELATION_COLUMNS = (4, 5)
+
+
+@dataclass
+class _Record:
+    doc_id: str
+    title: str
+    abstract: str | None = None
+    rows: list[tuple[int, list[str]]] = field(default_factory=list)
+
+
+def read_pubtator(source: Source) -> Iterator[AnnotatedDocument]:
+    """Read a PubTator file. Blank lines between records are optional, and records may contain some.
+
+    Yields:
+        The documents in the order of the file. Records with the same id stay separate.
+    """
+    record: _Record | None = None
+    for number, line in source.lines():
+        if not line.strip():
+            continue
+        head = _HEAD.fullmatch(line)
+        if head and head[2] == "t":
+            if record:
+                yield _document(source, record)
+            record = _Record(head[1].strip(), head[3])
+            continue
+        try:
+            _add_line(record, number, line, head)
+        except BrokenRecord as reason:
+            source.broken(number, reason)
+    if record:
+        yield _document(source, record)
+
+
+def _add_line(record: _Record | None, number: int, line: str, head: re.Match[str] | None) -> None:
+    columns = line.split("\t")
+    if not head and len(columns) < min(_RELATION_COLUMNS):
+        raise BrokenRecord("neither a title, nor an abstract, nor a row of 4 to 7 columns")
+    doc_id = (head[1] if head else columns[0]).strip()
+    if record is None or doc_id != record.doc_id:
+        raise BrokenRecord(f"a line of document {doc_id}, but the previous title belongs to another document")
+    if not head:
+        record.rows.append((number, columns))
+    elif record.abstract is None:
+        record.abstract = head[3]
+    else:
+        raise BrokenRecord(f"a second abstract of document {doc_id}")
+
+
+def _document(source: Source, record: _Record) -> AnnotatedDocument:
+    text = f"{record.title} {record.abstract}" if record.abstract else record.title
+    mentions = []
+    for number, columns in record.rows:
+        try:
+            if _is_relation(columns):
+                source.report.relations += 1
+            else:
+                mentions.append(source.placed(number, text, _mention(columns)))
+        except BrokenRecord as reason:
+            source.broken(number, reason)
+    return AnnotatedDocument(decode_id(record.doc_id), text, tuple(sorted(mentions, key=lambda mention: mention[:2])))
+
+
+def _is_relation(columns: list[str]) -> bool:
+    return len(columns) in _RELATION_COLUMNS and _integer(columns[1]) is None
+
+
+def _mention(columns: list[str]) -> Mention:
+    if len(columns) not in _MENTION_COLUMNS:
+        raise BrokenRecord(f"{len(columns)} columns, but a mention has 5 to 7 and a relation has 4 or 5")
+    start, end = _integer(columns[1]), _integer(columns[2])
+    if start is None or end is None:
+        raise BrokenRecord(f"offsets {columns[1]!r} and {columns[2]!r} are not both whole numbers")
+    text, label, ids, parts = [*columns[3:], "", ""][:4]
+    return Mention(
+        start=start,
+        end=end,
+        text=text,
+        label=label.strip() or UNTYPED,
+        ids=tuple(map(decode_id, split_ids(ids))),
+        parts=tuple(part.strip() for part in parts.split("|") if part.strip()),
+    )
+
+
+def _integer(text: str) -> int | None:
+    try:
+        return parse_int(text)
+    except ValueError:
+        return None

@@ -1,0 +1,284 @@
+"""Read documents from tables with named columns: CSV, TSV and Parquet."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..errors import Errors, SapbertError
+from .annotated_files import require_file
+from .input_source import DocumentSource, InputDocument, Problems, ReadOptions, in_unicode
+from .text_files import ID, TEXT, TITLE, with_title
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch, Schema
+    from pyarrow.parquet import ParquetFile
+
+MAX_CELL = 1 << 28
+"""The most characters of a cell. It bounds the memory that an unbalanced quotation mark can take."""
+
+_DELIMITERS = ",;\t"
+_ROWS = 256
+_SHOWN_COLUMNS = 50
+_SHOWN_CHARACTERS = 40
+
+
+class _Columns(NamedTuple):
+    """The columns of a table that make up a document; id and title are None if there is no such column."""
+
+    text: str
+    doc_id: str | None
+    title: str | None
+
+
+def read_csv(source: DocumentSource, options: ReadOptions) -> Iterator[InputDocument]:
+    """Read a table with commas, semicolons or tabs, and with quotes if needed. The first line shows the delimiter.
+
+    Raises:
+        SapbertError: E133 the header cannot be decoded, E134 a column is missing, E139 it is there twice.
+    """
+    lines = _Lines(source)
+    first = _first(source, lines, options)
+    delimiter = _delimiter(first, _is_numbered(options))
+    # without `strict`, an unbalanced quotation mark would silently swallow the rows after it
+    yield from _read(source, options, lines, csv.reader(chain([first], lines), delimiter=delimiter, strict=True))
+
+
+def read_tsv(source: DocumentSource, options: ReadOptions) -> Iterator[InputDocument]:
+    """Read a table with tabs. A quotation mark is part of its cell.
+
+    Raises:
+        SapbertError: E133 the header cannot be decoded, E134 a column is missing, E139 it is there twice.
+    """
+    lines = _Lines(source)
+    first = _first(source, lines, options)
+    cells = csv.reader(chain([first], lines), delimiter="\t", quoting=csv.QUOTE_NONE)
+    yield from _read(source, options, lines, cells, is_unquoted=True)
+
+
+def _first(source: DocumentSource, lines: _Lines, options: ReadOptions) -> str:
+    first = next(lines, "")
+    if lines.problem and not _is_numbered(options):
+        raise SapbertError(Errors.E133.format(path=source.file, reason=lines.problem))
+    return first
+
+
+def _delimiter(first: str, is_row: bool) -> str:
+    """Return the delimiter of a header, or of a first row, whose cells can be sentences."""
+    if is_row:
+        return next((mark for mark in _DELIMITERS if mark in first), _DELIMITERS[0])
+    return max(_DELIMITERS, key=first.count)
+
+
+class _Lines(Iterator[str]):
+    """Passes lines to the csv module, and remembers whether one of the present row could not be decoded.
+
+    Attributes:
+        number: Number of lines so far.
+        problem: Why a line of the present row could not be decoded.
+    """
+
+    def __init__(self, source: DocumentSource) -> None:
+        self._lines = source.decoded_lines()
+        self.number = 0
+        self.problem = ""
+
+    def __next__(self) -> str:
+        line, problem = next(self._lines)
+        self.number += 1
+        self.problem = self.problem or problem
+        return line
+
+
+def _read(
+    source: DocumentSource,
+    options: ReadOptions,
+    lines: _Lines,
+    cells: Iterator[list[str]],
+    *,
+    is_unquoted: bool = False,
+) -> Iterator[InputDocument]:
+    rows = _rows(source, lines, cells)
+    line, header = next(rows, (1, []))
+    if _is_numbered(options):
+        rows = chain([(line, header)], rows)
+        header = [str(number) for number in range(1, len(header) + 1)]
+    else:
+        header = [cell.strip() for cell in header]
+    columns = _find_columns(source, options, header)
+    for line, row in rows:
+        if len(row) == len(header):
+            yield _document(source, columns, dict(zip(header, row, strict=True)), line, "line")
+        else:
+            hint = "; if cells are in quotes, give --format csv" if any('"' in cell for cell in row) else ""
+            source.broken(line, f"{len(row)} cells instead of {len(header)}{hint if is_unquoted else ''}")
+
+
+def _rows(source: DocumentSource, lines: _Lines, cells: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line at which a row starts, and its cells. Rows without any text are skipped."""
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_CELL))
+    line = 1
+    while True:
+        row: list[str] = []
+        try:
+            row = next(cells)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            source.broken(line, f"the text from here to line {lines.number} is not a row ({error})")
+        if row and lines.problem:
+            source.broken(line, lines.problem)
+        elif any(row):
+            yield line, row
+        lines.problem = ""
+        line = lines.number + 1
+
+
+def _is_numbered(options: ReadOptions) -> bool:
+    """Return whether all named columns are numbers. The table then has no header."""
+    named = [column for column in (options.text_column, options.id_column, options.title_column) if column]
+    return bool(named) and all(column.isascii() and column.isdecimal() for column in named)
+
+
+def _find_columns(source: DocumentSource, options: ReadOptions, header: Sequence[str]) -> _Columns:
+    """Return the columns of a document.
+
+    Raises:
+        SapbertError: E134 a column is missing, E139 it is there twice.
+    """
+    text = options.text_column or TEXT
+    doc_id = options.id_column or (ID if ID in header else None)
+    title = options.title_column or (TITLE if TITLE in header and text != TITLE else None)
+    for option, column in {"--text-column": text, "--id-column": doc_id, "--title-column": title}.items():
+        found = 1 if column is None else header.count(column)
+        if found != 1:
+            code = Errors.E139 if found else Errors.E134
+            shown = [shorten(name, _SHOWN_CHARACTERS, placeholder="…") for name in header[:_SHOWN_COLUMNS]]
+            columns = ", ".join([*shown, "…"] if len(header) > _SHOWN_COLUMNS else shown) or "none"
+            raise SapbertError(code.format(path=source.file, column=column, columns=columns, option=option))
+    return _Columns(text, doc_id, title)
+
+
+def _document(source: DocumentSource, columns: _Columns, row: dict[str, Any], number: int, unit: str) -> InputDocument:
+    title = row[columns.title] or "" if columns.title else ""
+    doc_id = row[columns.doc_id] if columns.doc_id else None
+    meta = {name: value for name, value in row.items() if name not in (columns.text, columns.doc_id)}
+    if isinstance(doc_id, float) and doc_id.is_integer():
+        doc_id = int(doc_id)  # pandas stores whole numbers as floats if some are missing
+    return InputDocument(
+        f"{source.name}:{number}" if doc_id in (None, "") else str(doc_id),
+        with_title(title, row[columns.text] or ""),
+        source.place(number, unit),
+        title,
+        meta,
+    )
+
+
+def read_parquet(source: DocumentSource, options: ReadOptions) -> Iterator[InputDocument]:
+    """Read a Parquet file, a few rows at a time. A column of binary data is left out.
+
+    Raises:
+        SapbertError: E134 a column is missing. E135 the file is no Parquet file, or is damaged. E136 pyarrow is not
+            installed. E137 a column has the wrong type. E138 the input is standard input. E139 a column is there twice.
+    """
+    require_file(source, "parquet")
+    with open_parquet(source.path) as file:
+        yield from _arrow_documents(source, options, file.schema_arrow, partial(_parquet_rows, source, file))
+
+
+def batch_documents(batch: RecordBatch, options: ReadOptions, problems: Problems) -> Iterator[InputDocument]:
+    """Read the rows of an Arrow record batch, as those of a Parquet file.
+
+    Raises:
+        SapbertError: E134 a column is missing, E137 it has the wrong type, E139 it is there twice.
+    """
+    source = DocumentSource(Path("batch"), name="batch", problems=problems)
+    yield from _arrow_documents(source, options, batch.schema, lambda names: batch.select(names).to_pylist())
+
+
+def _arrow_documents(
+    source: DocumentSource,
+    options: ReadOptions,
+    schema: Schema,
+    rows: Callable[[list[str]], Iterable[dict[str, Any]]],
+) -> Iterator[InputDocument]:
+    columns = _find_columns(source, options, schema.names)
+    _check_types(source, schema, columns)
+    for number, row in enumerate(rows(_readable(schema)), start=1):
+        values = {name: _json_value(value) for name, value in row.items()}
+        yield _document(source, columns, values, number, "row")
+
+
+def open_parquet(path: Path) -> ParquetFile:
+    """Open a Parquet file.
+
+    Raises:
+        SapbertError: E120 the file cannot be read. E135 it is no Parquet file. E136 pyarrow is not installed.
+    """
+    try:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+    except ImportError as error:
+        raise SapbertError(Errors.E136.format(path=in_unicode(str(path)), reason=error)) from error
+    try:
+        file = ParquetFile(path)
+        _ = file.schema_arrow.names  # pyarrow decodes the names of the columns only now
+        return file
+    except (ArrowException, UnicodeDecodeError) as error:
+        raise SapbertError(Errors.E135.format(path=in_unicode(str(path)), reason=error)) from error
+    except OSError as error:
+        code = Errors.E120 if error.errno else Errors.E135  # pyarrow also raises OSError for damaged data
+        raise SapbertError(code.format(path=in_unicode(str(path)), reason=error.strerror or error)) from error
+
+
+def _parquet_rows(source: DocumentSource, file: ParquetFile, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    from pyarrow import ArrowException
+
+    try:
+        for batch in file.iter_batches(batch_size=_ROWS, columns=list(names)):
+            yield from batch.to_pylist()
+    except (ArrowException, OSError, ValueError, OverflowError, LookupError) as error:  # such as impossible dates
+        raise SapbertError(Errors.E135.format(path=source.file, reason=error)) from error
+
+
+def _readable(schema: Schema) -> list[str]:
+    from pyarrow import types
+
+    binary = (types.is_binary, types.is_large_binary, types.is_fixed_size_binary)
+    return [field.name for field in schema if not any(is_binary(field.type) for is_binary in binary)]
+
+
+def _check_types(source: DocumentSource, schema: Schema, columns: _Columns) -> None:
+    """Check that text and title are text, and that the id is text or a number.
+
+    Raises:
+        SapbertError: E137 one of them is not.
+    """
+    from pyarrow import types
+
+    for column in filter(None, columns):
+        found = schema.field(column).type
+        kind = found.value_type if types.is_dictionary(found) else found
+        text_kinds = (types.is_string, types.is_large_string, types.is_string_view, types.is_null)
+        is_text = any(is_kind(kind) for is_kind in text_kinds)
+        if not is_text and (column != columns.doc_id or not (types.is_integer(kind) or types.is_floating(kind))):
+            raise SapbertError(Errors.E137.format(path=source.file, column=column, type=found))
+
+
+def _json_value(value: Any) -> Any:
+    """Return a value of Parquet as a JSON value. Dates, times and decimal numbers become text."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, dict):
+        return {str(key): _json_value(item) for key, item in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, bytes):
+        return [_json_value(item) for item in value]
+    return str(value)

@@ -1,0 +1,14 @@
+"""The pipeline of the demo: it finds and links names of the starter vocabulary."""
+
+from __future__ import annotations
+
+import spacy
+from spacy.language import Language
+
+
+def demo_pipeline() -> Language:
+    """Return a pipeline that finds and links names of the starter vocabulary."""
+    nlp = spacy.blank("en")
+    for component in ("abbreviation_resolver", "concept_matcher", "composite_splitter", "sapbert_linker"):
+        nlp.add_pipe(component)
+    return nlp

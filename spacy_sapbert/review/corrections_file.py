@@ -1,0 +1,334 @@
+"""`CorrectionsFile`: corrections in one SQLite file, which several windows may write at once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import Errors, SapbertError
+from ..files.output import is_special
+from ..files.values import parse_json
+from ..sqlite_schema import SCHEMA_QUERY, schema_of, schema_of_script, schema_problem
+from .correction import Correction, ProposedLink, document_key
+from .decisions import Decisions
+
+FORMAT = 1
+APPLICATION_ID = 0x73617043  # in the header of the file, so that no other database is taken for corrections
+_SECRET_BYTES = 18
+_LARGEST = (1 << 63) - 1  # number in SQLite
+_AT_ONCE = 500  # documents in memory
+PATIENCE = 10.0  # seconds to wait for another window that writes
+_SCHEMA = """
+CREATE TABLE documents (key TEXT PRIMARY KEY, doc_id TEXT NOT NULL, text TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE corpora (document TEXT, corpus TEXT, PRIMARY KEY (document, corpus)) WITHOUT ROWID;
+CREATE TABLE links (
+    document TEXT, start INTEGER, "end" INTEGER, text TEXT NOT NULL, label TEXT, concept_ids TEXT NOT NULL,
+    probability REAL, score REAL, PRIMARY KEY (document, start, "end", label)
+) WITHOUT ROWID;
+CREATE TABLE secret (value TEXT NOT NULL);
+CREATE TABLE corrections (
+    id INTEGER PRIMARY KEY, action TEXT NOT NULL, scope TEXT NOT NULL, document TEXT NOT NULL, start INTEGER NOT NULL,
+    "end" INTEGER NOT NULL, text TEXT NOT NULL, concept_ids TEXT NOT NULL, label TEXT NOT NULL, author TEXT NOT NULL,
+    date TEXT NOT NULL, comment TEXT NOT NULL, undone TEXT NOT NULL
+);
+"""
+_COLUMNS = ", ".join(f'"{name}"' for name in Correction._fields)
+_LINK_COLUMNS = ", ".join(f'"{name}"' for name in ProposedLink._fields)
+_CORRECTION_TYPES = [int if name in ("start", "end") else str for name in Correction._fields]
+_OR_NONE = (float, int, type(None))
+_LINK_TYPES: list[type | tuple[type, ...]] = [str, int, int, str, str, str, _OR_NONE, _OR_NONE]
+
+
+class ReviewedDocument(NamedTuple):
+    """A document with corrections.
+
+    Attributes:
+        key: Its `document_key`.
+        doc_id: Its id in the corpus.
+        text: Its text.
+    """
+
+    key: str
+    doc_id: str
+    text: str
+
+
+class CorrectionsFile:
+    """A file of corrections. Each write is complete at once, and survives the end of the process.
+
+    Nothing is deleted: an undone correction stays in the file, with the time when it was undone.
+
+    Args:
+        path: The file.
+        create: Whether to make the file if it does not exist.
+
+    Raises:
+        SapbertError: E372 the file does not exist, or is no file of corrections; E373 a newer version made it.
+    """
+
+    def __init__(self, path: Path | str, *, create: bool = False) -> None:
+        self.path = Path(path)
+        if create and (not self.path.exists() or self.path.stat().st_size == 0):
+            with self._writing() as db:
+                self._make(db)
+        with self._reading():
+            pass  # checks the file
+
+    def __repr__(self) -> str:
+        return f"CorrectionsFile({self.path})"
+
+    # --- writing
+
+    def check_writable(self) -> None:
+        """Check that corrections can be written, before long work.
+
+        Raises:
+            SapbertError: E374 they cannot.
+        """
+        with self._writing() as db:
+            db.execute("UPDATE secret SET value = value")
+
+    def add(self, corrections: Iterable[Correction]) -> list[int]:
+        """Write corrections, all or none. Those without a date get the present time.
+
+        Returns:
+            Their numbers.
+
+        Raises:
+            SapbertError: E371 a correction cannot be, E374 the file cannot be written.
+        """
+        dated = [one if one.date else one._replace(date=_now()) for one in corrections]
+        for one in dated:
+            one.check()
+        rows = [tuple({**one._asdict(), "concept_ids": json.dumps(one.concept_ids)}.values()) for one in dated]
+        marks = ", ".join("?" * len(Correction._fields))
+        with self._writing() as db:
+            insert = f"INSERT INTO corrections ({_COLUMNS}, undone) VALUES ({marks}, '')"
+            return [int(db.execute(insert, row).lastrowid or 0) for row in rows]
+
+    def undo(self, number: int) -> bool:
+        """Undo a correction.
+
+        Returns:
+            Whether there was one with this number that was not undone before.
+
+        Raises:
+            SapbertError: E374 the file cannot be written.
+        """
+        if abs(number) > _LARGEST:
+            return False
+        with self._writing() as db:
+            update = "UPDATE corrections SET undone = ? WHERE id = ? AND undone = ''"
+            return db.execute(update, (_now(), number)).rowcount == 1
+
+    def add_documents(self, documents: Iterable[tuple[str, str]], corpus: str) -> list[str]:
+        """Write the documents of a corpus: pairs of an id and a text. Known documents stay.
+
+        Returns:
+            The keys of the documents.
+
+        Raises:
+            SapbertError: E374 the file cannot be written.
+        """
+        rows = [(document_key(text), doc_id, text) for doc_id, text in documents]
+        keys = [key for key, _, _ in rows]
+        with self._writing() as db:
+            db.executemany("INSERT OR IGNORE INTO documents VALUES (?, ?, ?)", rows)
+            db.executemany("INSERT OR IGNORE INTO corpora VALUES (?, ?)", ((key, corpus) for key in keys))
+        return keys
+
+    def set_links(self, documents: Iterable[str], links: Iterable[ProposedLink]) -> None:
+        """Write what a pipeline made of the mentions of documents, instead of what is known of these documents.
+
+        Args:
+            documents: The keys of the documents.
+            links: Their mentions.
+
+        Raises:
+            SapbertError: E374 the file cannot be written.
+        """
+        marks = ", ".join("?" * len(ProposedLink._fields))
+        with self._writing() as db:
+            db.executemany("DELETE FROM links WHERE document = ?", ((key,) for key in documents))
+            db.executemany(
+                f"INSERT OR REPLACE INTO links ({_LINK_COLUMNS}) VALUES ({marks})",
+                (one._replace(concept_ids=json.dumps(one.concept_ids)) for one in links),  # type: ignore[arg-type]
+            )
+
+    # --- reading
+
+    def corrections(self) -> dict[int, Correction]:
+        """Return the corrections that were not undone, by number, in the order in which they were made."""
+        query = f"SELECT id, {_COLUMNS} FROM corrections WHERE undone = '' ORDER BY id"
+        with self._reading() as db:
+            rows = list(self._rows(db, query, [int, *_CORRECTION_TYPES]))
+        return {number: self._correction(values) for number, *values in rows}
+
+    def documents(self) -> Iterator[ReviewedDocument]:
+        """Yield the documents, sorted by key. Others may write to the file meanwhile."""
+        query = f"SELECT key, doc_id, text FROM documents WHERE key > ? ORDER BY key LIMIT {_AT_ONCE}"
+        last = ""
+        while True:
+            with self._reading() as db:
+                found = list(self._rows(db, query, [str, str, str], last))
+            yield from map(ReviewedDocument._make, found)
+            if len(found) < _AT_ONCE:
+                return
+            before, last = last, found[-1][0]
+            if last <= before:
+                raise self._damaged("its documents are not sorted")
+
+    def links(self) -> Iterator[ProposedLink]:
+        """Yield what a pipeline made of the mentions, sorted by document and place."""
+        with self._reading() as db:
+            query = f'SELECT {_LINK_COLUMNS} FROM links ORDER BY document, start, "end", label'
+            for document, start, end, text, label, ids, *values in self._rows(db, query, _LINK_TYPES):
+                yield ProposedLink(document, start, end, text, label, self._ids(ids), *values)
+
+    def corpora(self) -> dict[str, list[str]]:
+        """Return the corpora that each document is in, by its key."""
+        corpora: dict[str, list[str]] = {}
+        for document, corpus in self._corpora():
+            corpora.setdefault(document, []).append(corpus)
+        return corpora
+
+    def decisions(self) -> Decisions:
+        """Return what the corrections decide."""
+        return Decisions(self.corrections().values(), self.corpora())
+
+    @property
+    def state(self) -> tuple[int, int]:
+        """Two counts that change with every correction and every undo, so that another window's are noticed."""
+        with self._reading() as db:
+            made, left = db.execute("SELECT count(*), count(*) FILTER (WHERE undone = '') FROM corrections").fetchone()
+        return made, left
+
+    @property
+    def secret(self) -> str:
+        """A random text that only readers of the file know. It protects the page for reviews."""
+        with self._reading() as db:
+            secrets_found = list(self._rows(db, "SELECT value FROM secret", [str]))
+        if len(secrets_found) != 1 or len(secrets_found[0][0]) < _SECRET_BYTES:
+            raise self._damaged("its secret is missing")
+        return str(secrets_found[0][0])
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of what the corrections decide."""
+        content = json.dumps([list(self.corrections().values()), self._corpora()])
+        return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def copy(self, path: Path) -> None:
+        """Write what the corrections decide to a new file, without the texts of the documents."""
+        new = CorrectionsFile(path, create=True)
+        new.add(self.corrections().values())
+        with new._writing() as db:
+            db.executemany("INSERT INTO corpora VALUES (?, ?)", self._corpora())
+
+    def _corpora(self) -> list[tuple[str, str]]:
+        """Return the pairs of a document and a corpus that it is in."""
+        with self._reading() as db:
+            return list(self._rows(db, "SELECT document, corpus FROM corpora ORDER BY document, corpus", [str, str]))
+
+    def _correction(self, values: Sequence[object]) -> Correction:
+        fields = dict(zip(Correction._fields, values, strict=True))
+        found = Correction(**{**fields, "concept_ids": self._ids(str(fields["concept_ids"]))})  # type: ignore[arg-type]
+        try:
+            found.check()
+        except SapbertError as error:
+            raise self._damaged(error) from error
+        return found
+
+    def _ids(self, raw: str) -> tuple[str, ...]:
+        """Return the ids of a JSON list."""
+        try:
+            ids = parse_json(raw)
+        except ValueError as error:
+            raise self._damaged(error) from error
+        if not isinstance(ids, list) or not all(isinstance(one, str) for one in ids):
+            raise self._damaged("concept ids are no list of texts")
+        return tuple(ids)
+
+    def _rows(
+        self, db: sqlite3.Connection, query: str, types: Sequence[type | tuple[type, ...]], *values: str
+    ) -> Iterator[Any]:
+        """Yield the rows of a query. SQLite keeps values of any type in any column, so their types are checked.
+
+        Raises:
+            SapbertError: E372 a value has another type.
+        """
+        for row in db.execute(query, values):
+            if not all(map(isinstance, row, types)):
+                raise self._damaged("a value has the wrong type")
+            yield row
+
+    def _damaged(self, reason: object) -> SapbertError:
+        return SapbertError(Errors.E372.format(path=self.path, reason=reason))
+
+    # --- the file
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        if is_special(self.path):
+            raise SapbertError(Errors.E374.format(path=self.path, reason="it is a folder, a device or a pipe"))
+        try:
+            # autocommit mode, so that BEGIN IMMEDIATE takes the lock before anything is read
+            with closing(sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)) as db:
+                db.execute("PRAGMA synchronous = FULL")
+                db.execute("PRAGMA trusted_schema = OFF")
+                db.execute("BEGIN IMMEDIATE")
+                try:
+                    yield db
+                except BaseException:
+                    db.execute("ROLLBACK")
+                    raise
+                db.execute("COMMIT")
+        except (sqlite3.Error, OverflowError, UnicodeEncodeError) as error:  # a huge number, half a character
+            raise SapbertError(Errors.E374.format(path=self.path, reason=error)) from error
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        try:
+            # not "ro", with which SQLite cannot take back what a killed window left unfinished
+            address = f"{self.path.absolute().as_uri()}?mode=rw"
+            with closing(sqlite3.connect(address, uri=True, timeout=PATIENCE)) as db:
+                db.execute("PRAGMA trusted_schema = OFF")
+                db.execute("PRAGMA query_only = ON")
+                self._check(db)
+                yield db
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # a name in the schema, or a message about it
+            reason = error if self.path.exists() else "there is no such file"
+            raise SapbertError(Errors.E372.format(path=self.path, reason=reason)) from error
+
+    def _check(self, db: sqlite3.Connection) -> None:
+        (version,), (application,) = (
+            db.execute(f"PRAGMA {of}").fetchone() for of in ("user_version", "application_id")
+        )
+        if application != APPLICATION_ID:
+            raise self._damaged("it is no file of corrections")
+        if version != FORMAT:
+            raise SapbertError(Errors.E373.format(path=self.path, version=version, known=FORMAT))
+        problem = schema_problem(schema_of(db.execute(SCHEMA_QUERY)), schema_of_script(_SCHEMA))
+        if problem:
+            raise self._damaged(f"its tables are not those of corrections: {problem}")
+
+    @staticmethod
+    def _make(db: sqlite3.Connection) -> None:
+        if db.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
+            return  # another window was faster
+        for statement in filter(str.strip, _SCHEMA.split(";")):
+            db.execute(statement)
+        db.execute("INSERT INTO secret VALUES (?)", (secrets.token_urlsafe(_SECRET_BYTES),))
+        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        db.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,192 @@
+"""Cut a corpus into partitions: each is some files of the input, and one file of the output."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..documents.formats import InputFormat
+from ..documents.input_documents import InputDocument, Problems, ReadOptions, files_to_read, pubmed_files, read_file
+from ..documents.input_source import in_unicode
+from ..documents.pubmed import FilePmids, pmids_of, superseded
+from ..errors import Errors, SapbertError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FILES_PER_PARTITION = 1000
+BYTES_PER_PARTITION = 1 << 20
+"""Small files of a folder share a partition up to this many files and bytes."""
+MAY_WORK_LATER = "[E120]"
+"""The beginning of errors that a rerun may not have: a file cannot be opened now."""
+_BLOCK = 1 << 20
+
+
+class InputFile(NamedTuple):
+    """A file of a partition.
+
+    Attributes:
+        path: Where it is.
+        name: Its path relative to the input folder, or its name.
+        options: How to read it.
+        replaced: The numbers of the records of PubMed that another one of the same file replaces or deletes.
+    """
+
+    path: Path
+    name: str
+    options: ReadOptions
+    replaced: frozenset[int] = frozenset()
+
+
+class UnreadableFile(NamedTuple):
+    """A file that is damaged, or in another format.
+
+    Attributes:
+        name: The file.
+        reason: The error.
+    """
+
+    name: str
+    reason: str
+
+
+class Partition(NamedTuple):
+    """A part of the input that is linked by one process, and written to one file.
+
+    Attributes:
+        name: The path of the first file, relative to the input folder. That of the output has `.parquet` after it.
+        files: The files.
+        left_out: Ids of documents of PubMed that another file replaces or deletes.
+    """
+
+    name: str
+    files: tuple[InputFile, ...]
+    left_out: frozenset[str] = frozenset()
+
+    def documents(self, problems: Problems) -> Iterator[InputDocument | UnreadableFile]:
+        """Read the documents of all files. What cannot be read any further comes after the documents before it.
+
+        Raises:
+            SapbertError: E120 a file cannot be opened; E506 a record is broken, and `problems.strict` is set.
+        """
+        for file in self.files:
+            try:
+                for document in read_file(file.path, file.name, file.options, problems, {file.path: file.replaced}):
+                    problems.check_id(document)
+                    if document.doc_id not in self.left_out:
+                        yield document
+            except SapbertError as error:
+                if problems.strict or str(error).startswith(MAY_WORK_LATER):
+                    raise
+                yield UnreadableFile(file.name, str(error))
+
+    def fingerprint(self) -> str:
+        """Return a hash of the names and contents of the files, and of how they are read.
+
+        Raises:
+            SapbertError: E120 a file cannot be read.
+        """
+        digest = blake2b(digest_size=16)
+        for file in self.files:
+            digest.update(repr((file.name, tuple(file.options), sorted(file.replaced))).encode(errors="surrogatepass"))
+            digest.update(_content(file.path))
+        return digest.hexdigest()
+
+
+def find_partitions(
+    sources: Sequence[tuple[Path, ReadOptions]], problems: Problems, workers: int = 1
+) -> list[Partition]:
+    """Cut inputs into partitions. Each file is one, but consecutive small files of a folder share one.
+
+    A file of PubMed is always one, since another file can replace its records. Of several records with
+    the same PMID, only the newest is kept, see `superseded`.
+
+    Args:
+        sources: Files and folders with their options.
+        problems: Reports files of a folder that are left out.
+        workers: The number of processes that search files of PubMed for newer records.
+
+    Raises:
+        SapbertError: E566 two partitions have the same name.
+    """
+    found: dict[str, Partition] = {}
+    for path, options in sources:
+        files = (
+            InputFile(file, in_unicode(name), chosen) for file, name, chosen in files_to_read(path, options, problems)
+        )
+        for partition in _grouped(files) if path.is_dir() else (Partition(file.name, (file,)) for file in files):
+            if partition.name in found:
+                raise SapbertError(Errors.E566.format(name=partition.name))
+            found[partition.name] = partition
+    partitions = _with_newest_records(list(found.values()), pubmed_files(sources), workers)
+    if count := sum(len(partition.left_out) for partition in partitions):
+        problems.console.print(f"{count:,} documents of PubMed left out, since another file replaces or deletes them")
+    return partitions
+
+
+def _with_newest_records(partitions: list[Partition], paths: Sequence[Path], workers: int) -> list[Partition]:
+    """Tell each partition which records of PubMed it leaves out."""
+    scanned: dict[Path, FilePmids] = {}
+
+    def scan(ordered: Sequence[Path]) -> Iterator[FilePmids]:
+        for path, pmids in zip(ordered, _scans(ordered, workers), strict=True):
+            scanned[path] = pmids
+            yield pmids
+
+    left_out = superseded(paths, scan) if paths else {}
+    return [_leave_out(partition, left_out, scanned) if left_out else partition for partition in partitions]
+
+
+def _scans(paths: Sequence[Path], workers: int) -> Iterator[FilePmids]:
+    if min(workers, len(paths)) == 1:
+        yield from map(pmids_of, paths)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(workers, len(paths)), mp_context=context) as executor:
+        yield from executor.map(pmids_of, paths)
+
+
+def _leave_out(
+    partition: Partition, left_out: Mapping[Path, NDArray[np.int32]], scanned: Mapping[Path, FilePmids]
+) -> Partition:
+    files, ids = [], set(partition.left_out)
+    for file in partition.files:
+        if file.path in left_out:
+            pmids = scanned[file.path]
+            ids.update(map(str, pmids.pmids[np.isin(pmids.numbers, left_out[file.path])].tolist()))
+            file = file._replace(replaced=frozenset(pmids.replaced.tolist()))
+        files.append(file)
+    return partition._replace(files=tuple(files), left_out=frozenset(ids))
+
+
+def _grouped(files: Iterable[InputFile]) -> Iterator[Partition]:
+    group: list[InputFile] = []
+    size = 0
+    for file in files:
+        of_file = file.path.stat().st_size
+        is_pubmed = InputFormat.pubmed in (file.options.format, *(one.options.format for one in group[:1]))
+        is_full = len(group) == FILES_PER_PARTITION or size + of_file > BYTES_PER_PARTITION
+        if group and (is_full or is_pubmed):
+            yield Partition(group[0].name, tuple(group))
+            group, size = [], 0
+        group.append(file)
+        size += of_file
+    if group:
+        yield Partition(group[0].name, tuple(group))
+
+
+def _content(path: Path) -> bytes:
+    digest = blake2b(digest_size=16)
+    try:
+        with path.open("rb") as file:
+            while block := file.read(_BLOCK):
+                digest.update(block)
+    except OSError as error:
+        raise SapbertError(Errors.E120.format(path=path, reason=error.strerror or error)) from error
+    return digest.digest()

@@ -1,0 +1,424 @@
+"""Define the web application: the page with its form, JSON endpoints, and what a server is watched by.
+
+The pipeline links one request after the other in its own thread, so the server can answer meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, suppress
+from functools import partial
+from itertools import takewhile
+from typing import Any, TypeVar
+from urllib.parse import parse_qs
+
+from fastapi import FastAPI
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.exceptions import HTTPException
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from .. import __version__
+from ..documents.formats import InputFormat
+from ..documents.input_documents import InputDocument, ReadOptions, fault
+from ..documents.source import BrokenRecord
+from ..documents.text_files import value_document
+from ..errors import SapbertError
+from ..files.values import parse_json
+from ..outputs.records import LinkedDocument, record_of
+from ..pipeline.attributes import get_links
+from ..runs.pipelines import LinkingPipeline
+from .api_page import API_POLICY, render_api
+from .limits import Limits
+from .linking_queue import CLIENT_LEFT, LinkingQueue, Refused
+from .logs import LOGGER
+from .models import BrokenText, Document, Health, Problem, Record
+from .observing import Metrics, Observer
+from .page import POLICY, Page
+from .safety import CSP, LOCAL_HOSTS, StrictHeaders, TokenCheck
+
+EXAMPLE = (
+    "A 58-year-old woman with breast and ovarian cancer and chronic kidney disease (CKD) had a heart attack while on "
+    "doxorubicin. Her CKD and high blood pressure were treated with lisinopril, and nausea with ondansetron. "
+    "Acetylsalicylic acid was continued."
+)
+_TEXTS_AT_ONCE = 16  # of a batch. A batch that nobody waits for ends after so many
+_FORM_BYTES, _FORM_FRAME = 12, 1000  # of a form: for a character, such as %F0%9F%A7%AC, and for all else
+_OPEN_PATHS = ("/health", "/ready")
+_STARTING = "The pipeline is being loaded. Try again in a few seconds."
+_FAILED = "The pipeline failed on this text. The log of the server shows the reason."
+Shown = TypeVar("Shown")
+
+
+def make_app(
+    site: Site,
+    *,
+    hosts: Sequence[str] = LOCAL_HOSTS,
+    token: str | None = None,
+    on_started: Callable[[], object] = lambda: None,
+) -> FastAPI:
+    """Create the web application of a site.
+
+    Args:
+        site: The site. If its pipeline is not loaded yet, this begins when the server starts.
+        hosts: The host names that requests may use; `["*"]` allows any. A server for this machine only must refuse
+            other names. Otherwise, a page of another site could point its own name to this machine and read the answers
+            (DNS rebinding).
+        token: The token that requests need; None for none.
+        on_started: Called when the pipeline is loaded, or when that failed (`site.failure`).
+    """
+    app = FastAPI(
+        title="spacy-sapbert",
+        version=__version__,
+        description="Link biomedical text to the concepts of a vocabulary.",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=_lifespan(site, on_started),
+        exception_handlers={Refused: _show_refused, HTTPException: _show_http_error},
+    )
+    _add_routes(app, site)
+    paths = [route.path for route in app.routes if isinstance(route, Route)]
+    # each one is put around those before
+    if token:
+        app.add_middleware(TokenCheck, token=token, open_paths=_OPEN_PATHS)
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
+    app.add_middleware(StrictHeaders)
+    app.add_middleware(Observer, metrics=site.metrics, paths=paths)
+    return app
+
+
+def _add_routes(app: FastAPI, site: Site) -> None:
+    refused = {400: "The request is not valid.", 413: "The request is too long.", 500: "The pipeline failed."}
+    refused |= {503: "The queue is full, or the pipeline is being loaded.", 504: "Linking took too long."}
+    problems: dict[int | str, dict[str, Any]] = {
+        status: {"model": Problem, "description": text} for status, text in refused.items()
+    }
+    app.add_api_route(
+        "/link",
+        site.link,
+        methods=["POST"],
+        summary="Link one text.",
+        responses={**problems, 200: {"model": Record}},
+        openapi_extra=_body_of(Document.model_json_schema()),
+    )
+    many = {"type": "array", "items": Document.model_json_schema(), "maxItems": site.limits.max_texts}
+    app.add_api_route(
+        "/batch",
+        site.link_batch,
+        methods=["POST"],
+        summary="Link a list of texts. The answer has an entry for each, in the same order.",
+        responses={**problems, 200: {"model": list[Record | BrokenText]}},
+        openapi_extra=_body_of(many),
+    )
+    ready: dict[int | str, dict[str, Any]] = {
+        503: {"model": Health, "description": "The pipeline is being loaded, or the server ends."}
+    }
+    state: dict[str, Any] = {"methods": ["GET"], "response_model": Health}
+    app.add_api_route("/health", site.show_health, summary="Show that the server is running.", **state)
+    app.add_api_route("/ready", site.show_ready, summary="Show whether it can link.", responses=ready, **state)
+    app.add_api_route("/metrics", site.show_metrics, summary="Show figures for Prometheus.", response_class=Response)
+    for path, show, method in (
+        ("/health", site.show_health, "HEAD"),
+        ("/ready", site.show_ready, "HEAD"),
+        ("/", site.show_example, "GET"),
+        ("/", site.link_form, "POST"),
+        ("/docs", _api_page(app), "GET"),
+    ):
+        app.router.add_route(path, show, methods=[method], include_in_schema=False)
+
+
+def _body_of(schema: dict[str, Any]) -> dict[str, Any]:
+    """Describe the body of a request. It is read by hand, so that a text is refused as `link` refuses it."""
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+def _api_page(app: FastAPI) -> Callable[[Request], Response]:
+    def show_api(request: Request) -> Response:
+        return HTMLResponse(render_api(app.openapi()), headers={CSP: API_POLICY})
+
+    return show_api
+
+
+def _lifespan(site: Site, on_started: Callable[[], object]) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    async def load() -> None:
+        with suppress(Exception):  # the site keeps it
+            await asyncio.wrap_future(site.queue.start(site.load))
+        on_started()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        loading = asyncio.create_task(load()) if site.linking is None else None
+        yield
+        site.stopping = True
+        site.queue.close()
+        if loading:
+            loading.cancel()
+
+    return lifespan
+
+
+async def _show_refused(request: Request, refused: Refused) -> Response:
+    return JSONResponse({"error": refused.message}, refused.status, refused.headers)
+
+
+async def _show_http_error(request: Request, error: HTTPException) -> Response:
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+
+
+class Site:
+    """The answers of the server.
+
+    Args:
+        load: Loads the pipeline. Its `problems` report texts on which it fails.
+        name: The name of the pipeline.
+        limits: How much the server accepts.
+
+    Attributes:
+        linking: The pipeline; None until it is loaded.
+        failure: Why the pipeline could not be loaded, if so.
+        stopping: Whether the server is ending.
+        queue: The requests that are being linked.
+        metrics: The figures for Prometheus.
+    """
+
+    def __init__(self, load: Callable[[], LinkingPipeline], name: str, limits: Limits) -> None:
+        self.limits = limits
+        self.linking: LinkingPipeline | None = None
+        self.failure: Exception | None = None
+        self.stopping = False
+        self.metrics = Metrics()
+        self.queue = LinkingQueue(limits.max_waiting, limits.timeout, self.metrics.queue.set, self._check_pipeline)
+        self._load = load
+        self._name = name
+        self._page: Page | None = None
+        self._example = ""
+
+    def load(self) -> None:
+        """Load the pipeline and link the example, so that no visitor meets a delay or a missing file.
+
+        Raises:
+            SapbertError: The pipeline cannot be loaded, or cannot work, for example because its encoder is missing.
+        """
+        try:
+            linking = self._load()
+            self._page = Page(linking.kb, self._name, self.limits.max_chars)
+            self._example = self._link_example(linking, self._page)
+        except Exception as error:
+            self.failure = error
+            raise
+        self.linking = linking
+
+    def _link_example(self, linking: LinkingPipeline, page: Page) -> str:
+        """Return the page with the example."""
+        with closing(linking([InputDocument("", EXAMPLE, "the example")], short_lived=True)) as linked:
+            return page.render(EXAMPLE, next(linked, None))
+
+    def _check_pipeline(self) -> None:
+        """Load the pipeline again if it does not link the example as before. It was stopped at any instruction."""
+        if self.linking is None or self._page is None:
+            return
+        try:
+            if self._link_example(self.linking, self._page) == self._example:
+                return
+        except Exception as error:
+            LOGGER.error(str(error), exc_info=True)
+        LOGGER.error("The pipeline is loaded again, because it was stopped and does not work as before.")
+        self.linking = None
+        try:
+            self.load()
+        except Exception as error:
+            LOGGER.error(str(error), exc_info=not isinstance(error, SapbertError))
+
+    async def show_example(self, request: Request) -> Response:
+        self._loaded()
+        return HTMLResponse(self._example, headers={CSP: POLICY})
+
+    async def link_form(self, request: Request) -> Response:
+        _, page = self._loaded()
+        text, status, headers = "", 200, {}
+        try:
+            body = await self._body(request)
+            if len(body) > _FORM_BYTES * self.limits.max_chars + _FORM_FRAME:
+                raise self._too_long()  # before the time to read and show it
+            text = _form_text(body)
+            document = self._checked(InputDocument("", text, _place(request)))
+            (shown,) = await self._linked(request, [document], partial(page.render, text))
+            if shown is None:
+                raise Refused(500, _FAILED)
+        except Refused as refused:
+            shown, status, headers = page.render(text, message=refused.message), refused.status, refused.headers
+        return HTMLResponse(shown, status, {CSP: POLICY, **headers})
+
+    async def link(self, request: Request) -> Response:
+        self._loaded()
+        document = self._document(_json(await self._body(request)), _place(request))
+        (record,) = await self._linked(request, [document], self._record)
+        if record is None:
+            raise Refused(500, _FAILED)
+        return _json_answer(record)
+
+    async def link_batch(self, request: Request) -> Response:
+        self._loaded()
+        values = _json(await self._body(request))
+        if not isinstance(values, list):
+            raise Refused(400, "Send a JSON list of objects with the key 'text': this is not a list.")
+        if len(values) > self.limits.max_texts:
+            raise Refused(
+                413, f"The batch has {len(values):,} texts. The server accepts at most {self.limits.max_texts:,}."
+            )
+        entries = [self._entry(value, f"{_place(request)}, text {n}") for n, value in enumerate(values, start=1)]
+        documents = [entry for entry in entries if isinstance(entry, InputDocument)]
+        records = iter(await self._linked(request, documents, self._record) if documents else [])
+        return _json_answer(b"[%s]" % b",".join(_answer(entry, records) for entry in entries))
+
+    async def show_health(self, request: Request) -> Response:
+        return JSONResponse(self._state())
+
+    async def show_ready(self, request: Request) -> Response:
+        state = self._state()
+        return JSONResponse(state, 200 if state["status"] == "ok" else 503)
+
+    async def show_metrics(self, request: Request) -> Response:
+        return Response(self.metrics.show(), media_type=CONTENT_TYPE_LATEST)
+
+    def _state(self) -> dict[str, Any]:
+        status = "stopping" if self.stopping else "ok" if self.linking else "starting"
+        return {"status": status, "pipeline": self._name, "concepts": len(self.linking.kb) if self.linking else None}
+
+    def _loaded(self) -> tuple[LinkingPipeline, Page]:
+        """Return the pipeline and its page.
+
+        Raises:
+            Refused: They are not loaded yet.
+        """
+        if self.linking is None or self._page is None:
+            raise Refused(503, _STARTING)
+        return self.linking, self._page
+
+    async def _body(self, request: Request) -> bytes:
+        """Read the body of a request, up to the maximum length.
+
+        Raises:
+            Refused: The body is too long, or incomplete.
+        """
+        too_long = Refused(413, f"The request is too long. The server accepts at most {self.limits.max_bytes:,} bytes.")
+        if int(request.headers.get("Content-Length", 0)) > self.limits.max_bytes:
+            raise too_long
+        body = bytearray()
+        try:
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > self.limits.max_bytes:
+                    raise too_long
+        except ClientDisconnect as error:
+            raise Refused(CLIENT_LEFT, "The text did not arrive completely. Send it again.") from error
+        return bytes(body)
+
+    def _document(self, value: object, place: str) -> InputDocument:
+        """Read a document from a JSON value.
+
+        Raises:
+            Refused: The value is no object with a text, or the text cannot be linked.
+        """
+        try:
+            return self._checked(value_document(value, "", place, ReadOptions(InputFormat.jsonl)))
+        except BrokenRecord as reason:
+            raise Refused(400, f"Send a JSON object with the key 'text': {reason}.") from reason
+
+    def _checked(self, document: InputDocument) -> InputDocument:
+        linking, _ = self._loaded()
+        if len(document.text) > self.limits.max_chars:
+            raise self._too_long()
+        reason = fault(document.text, linking.nlp.max_length)
+        if reason:
+            raise Refused(400, f"There is nothing to link: {reason}.")
+        return document
+
+    def _too_long(self) -> Refused:
+        return Refused(413, f"The text is too long. The server accepts at most {self.limits.max_chars:,} characters.")
+
+    def _entry(self, value: object, place: str) -> InputDocument | dict[str, str]:
+        """Return a document of a batch, or the answer that it is broken."""
+        try:
+            return self._document(value, place)
+        except Refused as refused:
+            return {"error": refused.message}
+
+    async def _linked(
+        self, request: Request, documents: Sequence[InputDocument], show: Callable[[LinkedDocument], Shown]
+    ) -> list[Shown | None]:
+        """Link documents, and return what `show` makes of each; None where the pipeline fails.
+
+        Raises:
+            Refused: The queue is full, it takes too long, or the client left.
+        """
+        request.state.texts = len(documents)
+        request.state.characters = sum(len(document.text) for document in documents)
+        return await self.queue.run(partial(self._link, documents, show), request.receive())
+
+    def _link(
+        self, documents: Sequence[InputDocument], show: Callable[[LinkedDocument], Shown], stop: threading.Event
+    ) -> list[Shown | None]:
+        linking, _ = self._loaded()
+        wanted = takewhile(lambda _: not stop.is_set(), documents)
+        found: dict[str, Shown] = {}
+        try:
+            # the memory of new words is freed when the documents have been shown
+            with closing(linking(wanted, batch_size=_TEXTS_AT_ONCE, short_lived=True)) as linked:
+                for item in linked:
+                    found[item.document.place] = show(item)
+                    self._count(item)
+        except SapbertError as error:
+            linking.problems.report(documents[len(found)].place, error)
+        return [found.get(document.place) for document in documents]
+
+    def _record(self, item: LinkedDocument) -> bytes:
+        """Return the record as JSON, which is written here because it can be long."""
+        linking, _ = self._loaded()
+        return _to_json(record_of(item, linking.kb, language=linking.display_language))
+
+    def _count(self, item: LinkedDocument) -> None:
+        self.metrics.texts.inc()
+        self.metrics.mentions.inc(len(item.mentions))
+        self.metrics.links.inc(sum(any(link.concept_id for link in get_links(span)) for span in item.mentions))
+
+
+def _place(request: Request) -> str:
+    return f"request {request.state.request_id}"
+
+
+def _answer(entry: InputDocument | dict[str, str], records: Iterator[bytes | None]) -> bytes:
+    """Return the answer to a text of a batch as JSON: the next record, or why there is none."""
+    if not isinstance(entry, InputDocument):
+        return _to_json(entry)
+    return next(records) or _to_json({"id": entry.doc_id, "error": _FAILED})
+
+
+def _to_json(value: dict[str, Any]) -> bytes:
+    return bytes(JSONResponse(value).body)
+
+
+def _json_answer(body: bytes) -> Response:
+    return Response(body, media_type=JSONResponse.media_type)
+
+
+def _form_text(body: bytes) -> str:
+    """Return the text of the form, with the line ends of the text area; empty if there is no text."""
+    texts = parse_qs(body.decode(errors="replace")).get("text", [""])
+    return texts[0].replace("\r\n", "\n")
+
+
+def _json(body: bytes) -> Any:
+    """Return the value of a JSON body.
+
+    Raises:
+        Refused: The body is not JSON.
+    """
+    try:
+        return parse_json(body)
+    except ValueError as error:
+        raise Refused(400, f"Send JSON in Unicode: this is not JSON ({error}).") from error

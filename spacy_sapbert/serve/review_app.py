@@ -1,0 +1,199 @@
+"""Define the server of the review page: the page, and what it asks for as JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Literal, TypeVar, cast
+
+from fastapi import APIRouter, FastAPI, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import HTMLResponse, JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ..errors import SapbertError
+from ..outputs.html import LOOK
+from ..outputs.labels import display_label
+from .review_session import ReviewSession
+from .safety import CSP, LOCAL_HOSTS, BodyLimit, StrictHeaders, page_policy
+from .templates import FOLDER, open_template
+
+_STYLE = LOOK + (FOLDER / "review.css").read_text(encoding="utf8")
+_SCRIPT = (FOLDER / "review.js").read_text(encoding="utf8")
+POLICY = page_policy(_STYLE, _SCRIPT, others="form-action 'none'; connect-src 'self'")
+"""The Content-Security-Policy of the page, which allows only its own style and script, and questions to this server."""
+MAX_IDS, MAX_COMMENT, MAX_QUERY, MAX_BYTES = 20, 500, 200, 100_000
+Result = TypeVar("Result")
+
+
+class Decision(BaseModel):
+    """A decision about the mention on the page.
+
+    Attributes:
+        seen: The correction that the page showed; None if the mention was open.
+    """
+
+    action: Literal["accept", "reject", "replace", "no_mention"]
+    concept_ids: list[str] = Field(default=[], max_length=MAX_IDS)
+    scope: Literal["occurrence", "corpus", "everywhere"]
+    comment: str = Field(default="", max_length=MAX_COMMENT)
+    seen: int | None = None
+
+
+class Addition(BaseModel):
+    """A mention that was missed."""
+
+    document: str
+    start: int = Field(ge=0)
+    end: int = Field(ge=1)
+    concept_ids: list[str] = Field(default=[], max_length=MAX_IDS)
+    label: str = ""
+    scope: Literal["occurrence", "corpus", "everywhere"]
+    comment: str = Field(default="", max_length=MAX_COMMENT)
+
+
+def make_review_app(session: ReviewSession, *, hosts: Sequence[str] = LOCAL_HOSTS) -> FastAPI:
+    """Create the server of a review. All its addresses begin with the secret of the corrections file.
+
+    Args:
+        session: The review.
+        hosts: The host names that requests may use; `["*"]` allows any.
+    """
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
+    pages = _Pages(session)
+    app.include_router(pages.router)
+    app.add_middleware(BodyLimit, max_bytes=MAX_BYTES)
+    app.add_middleware(_SecretCheck, secret=session.file.secret)
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
+    app.add_middleware(StrictHeaders)
+    app.add_exception_handler(SapbertError, _refuse)
+    app.add_exception_handler(RequestValidationError, _refuse_malformed)
+    return app
+
+
+class _SecretCheck:
+    """Knows no address that does not begin with the secret, before anything else of a request is read."""
+
+    def __init__(self, app: ASGIApp, secret: str) -> None:
+        self.app = app
+        self._secret = secret.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan" or hmac.compare_digest(_first_part(scope["path"]), self._secret):
+            await self.app(scope, receive, send)
+        else:
+            await JSONResponse({"error": "Not Found"}, 404)(scope, receive, send)
+
+
+def _first_part(path: str) -> bytes:
+    return path.split("/")[1].encode("utf-8", "surrogatepass") if "/" in path else b""
+
+
+async def _refuse(request: Request, error: Exception) -> JSONResponse:
+    return JSONResponse({"error": str(error)}, 400)
+
+
+async def _refuse_malformed(request: Request, error: Exception) -> JSONResponse:
+    # without the values, which may be none that JSON can hold
+    places = {".".join(map(str, one["loc"])) for one in cast(RequestValidationError, error).errors()}
+    return JSONResponse({"error": f"The request is malformed: {sorted(places)!a}"}, 422)
+
+
+class _Pages:
+    """The answers of the server. One thread works on the session, so that it needs no locks."""
+
+    def __init__(self, session: ReviewSession) -> None:
+        self.session = session
+        self._worker = ThreadPoolExecutor(max_workers=1)
+        labels = [(label, display_label(label), session.color(label)) for label in session.labels]
+        template = open_template("review.html", style=_STYLE, script=_SCRIPT)
+        self._page = template.render(labels=labels, author=session.author)
+        self.router = APIRouter(prefix="/{secret}")
+        for path, method, answer in (
+            ("/", "GET", self.page),
+            ("/next", "GET", self.next),
+            ("/mentions/{number}", "GET", self.mention),
+            ("/mentions/{number}/decision", "POST", self.decide),
+            ("/additions", "POST", self.add),
+            ("/undo/{number}", "POST", self.undo),
+            ("/search", "GET", self.search),
+            ("/concepts", "GET", self.concept),
+        ):
+            self.router.add_api_route(path, answer, methods=[method])
+
+    async def page(self) -> HTMLResponse:
+        return HTMLResponse(self._page, headers={CSP: POLICY})
+
+    async def next(self, window: str, later: int | None = None) -> dict[str, Any]:
+        self._check(later)
+        return await self._work(lambda: self._next(window, later))
+
+    async def mention(self, number: int, window: str) -> dict[str, Any]:
+        self._check(number)
+        return await self._work(lambda: self._shown(number, window))
+
+    async def decide(self, number: int, window: str, sent: Decision) -> Any:
+        self._check(number)
+        return await self._work(lambda: self._decide(number, window, sent))
+
+    async def add(self, number: int, window: str, sent: Addition) -> dict[str, Any]:
+        self._check(number)
+
+        def add() -> dict[str, Any]:
+            made = self.session.add(**sent.model_dump())
+            return {"correction": self.session.correction(made), **self._shown(number, window)}
+
+        return await self._work(add)
+
+    async def undo(self, number: int, window: str) -> dict[str, Any]:
+
+        def undo() -> dict[str, Any]:
+            mention = self.session.mention_of(number)
+            undone = self.session.undo(number)
+            answer = self._next(window) if mention is None else self._shown(mention, window)
+            return {"undone": undone, **answer}
+
+        return await self._work(undo)
+
+    async def search(self, text: str, by: Literal["name", "meaning"]) -> dict[str, Any]:
+        found = await self._work(lambda: self.session.search(text[:MAX_QUERY], by_meaning=by == "meaning"))
+        return {"concepts": found}
+
+    async def concept(self, id: str) -> dict[str, Any]:
+        return await self._work(lambda: self.session.concept(id))
+
+    def _check(self, number: int | None) -> None:
+        """Check that there is such a mention.
+
+        Raises:
+            HTTPException: 404 there is none.
+        """
+        if number is not None and not 0 <= number < len(self.session.queue.mentions):
+            raise HTTPException(404)
+
+    async def _work(self, work: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._worker, work)
+
+    def _next(self, window: str, later: int | None = None) -> dict[str, Any]:
+        number = self.session.next(window, later=later)
+        if number is None:
+            return {"view": None, "progress": self.session.progress()}
+        return self._shown(number, window)
+
+    def _shown(self, number: int, window: str) -> dict[str, Any]:
+        return {"view": self.session.view(number, window), "progress": self.session.progress()}
+
+    def _decide(self, number: int, window: str, sent: Decision) -> Any:
+        present = self.session.view(number, window)["decision"]
+        if present and present["number"] != sent.seen:
+            by = present.get("author") or "Another window"
+            error = f"{by} has decided this mention meanwhile. Look at it again with K, or decide once more."
+            return JSONResponse({"error": error, **self._shown(number, window)}, 409)
+        made = self.session.decide(
+            number, sent.action, concept_ids=sent.concept_ids, scope=sent.scope, comment=sent.comment
+        )
+        return {"correction": self.session.correction(made), **self._next(window)}

@@ -1,0 +1,149 @@
+"""Run the server in one process, or in several workers."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import uvicorn
+from rich.console import Console
+from starlette.types import ASGIApp
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.supervisors import Multiprocess
+
+from ..errors import Errors, SapbertError
+from ..runs.pipelines import LinkingPipeline
+from .app import Site, make_app
+from .connections import Config
+from .limits import Limits
+from .logs import LOGGER, LogFormat, LoggedProblems, configure
+from .observing import METRICS_FOLDER, forget_dead_workers
+
+_SECONDS_TO_END = 10  # for requests that are being answered
+_SECONDS_TO_RESPOND = 60  # for a worker, before it is replaced; a long text can keep Python's lock
+_THREADS = "OMP_NUM_THREADS"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a server needs to know. A worker gets it from the first process.
+
+    Attributes:
+        pipeline: A folder or a package; None for the pipeline of `demo`.
+        name: The name of the pipeline that visitors see.
+        hosts: See `make_app`.
+        token: See `make_app`.
+    """
+
+    pipeline: str | None
+    name: str
+    hosts: tuple[str, ...]
+    token: str | None = field(repr=False)
+    limits: Limits
+    log: LogFormat
+
+    def site(self) -> Site:
+        """Return a site that does not have its pipeline yet."""
+        return Site(self._load, self.name, self.limits)
+
+    def app(self, site: Site, **options: Any) -> ASGIApp:
+        """Return the application of a site."""
+        return make_app(site, hosts=self.hosts, token=self.token, **options)
+
+    def _load(self) -> LinkingPipeline:
+        from ..pipeline.demo import demo_pipeline
+
+        return LinkingPipeline(self.pipeline or demo_pipeline(), LoggedProblems(Console(stderr=True)))
+
+
+class _Server(uvicorn.Server):
+    """Lets its site know that it is ending, before it refuses connections."""
+
+    site: Site
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        self.site.stopping = True
+        super().handle_exit(sig, frame)
+
+
+def run_here(settings: Settings, listening: socket.socket, on_ready: Callable[[], object]) -> None:
+    """Run the server in this process until a signal ends it.
+
+    Args:
+        settings: The settings.
+        listening: The socket.
+        on_ready: Called when the pipeline is loaded.
+
+    Raises:
+        SapbertError: The pipeline cannot be loaded, or does not work.
+        Exception: A component of the pipeline raises it.
+    """
+    site = settings.site()
+
+    def started() -> None:
+        if site.failure:
+            server.should_exit = True
+        else:
+            on_ready()
+
+    server = _Server(_config(settings.app(site, on_started=started), settings))
+    server.site = site
+    with suppress(KeyboardInterrupt):
+        server.run(sockets=[listening])
+    if site.failure:
+        raise site.failure
+
+
+def run_workers(settings: Settings, listening: socket.socket, workers: int) -> None:
+    """Run several processes until a signal ends them. A process that dies is replaced.
+
+    Each process loads the pipeline. Memory-mapped files are in memory only once.
+
+    Args:
+        settings: The settings.
+        listening: The socket that they share.
+        workers: The number of processes.
+
+    Raises:
+        SapbertError: E575 a process cannot start.
+    """
+    os.environ.setdefault(_THREADS, str(max(1, (os.cpu_count() or 1) // workers)))
+    with TemporaryDirectory() as folder:
+        os.environ[METRICS_FOLDER] = folder
+        config = _config(partial(_worker_app, settings), settings, factory=True, workers=workers)
+        supervisor = Multiprocess(config, [listening])
+        supervisor.run()
+        del os.environ[METRICS_FOLDER]
+    if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
+        raise SapbertError(Errors.E575)
+
+
+def _config(app: Callable[..., Any], settings: Settings, **options: Any) -> Config:
+    return Config(
+        app,
+        settings.limits,
+        timeout_graceful_shutdown=_SECONDS_TO_END,
+        timeout_worker_healthcheck=_SECONDS_TO_RESPOND,
+        **options,
+    )
+
+
+def _worker_app(settings: Settings) -> ASGIApp:
+    """Load the pipeline before the worker accepts connections, so that the others answer meanwhile."""
+    configure(settings.log)
+    forget_dead_workers()
+    site = settings.site()
+    try:
+        site.load()
+    except Exception as error:
+        LOGGER.error(str(error), exc_info=not isinstance(error, SapbertError))
+        sys.exit(STARTUP_FAILURE)  # else it would be started again and again
+    LOGGER.info(f"Worker process {os.getpid()} is ready.")
+    return settings.app(site)

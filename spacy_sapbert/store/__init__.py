@@ -1,0 +1,1 @@
+"""Saved parts: assets of pipelines, the cache folder, and objects that a process shares."""

@@ -1,0 +1,30 @@
+import io
+
+import pytest
+from rich.console import Console
+
+from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
+
+
+@pytest.fixture
+def problems():
+    """Reports broken records to a string."""
+    return Problems(Console(file=io.StringIO(), markup=False, soft_wrap=True))
+
+
+@pytest.fixture
+def read(tmp_path, problems):
+    """A function that reads a file with the given content, or a path."""
+
+    def run(name, content=None, format=None, **options):
+        if content is not None:
+            (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        return list(read_documents(tmp_path / name, ReadOptions(format, **options), problems))
+
+    return run
+
+
+@pytest.fixture
+def told(problems):
+    """A function that returns what was reported."""
+    return lambda: problems.console.file.getvalue()

@@ -1,0 +1,189 @@
+import json
+
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_sapbert.documents.bioc import read_bioc
+from spacy_sapbert.documents.docbin import write_docbin
+from spacy_sapbert.documents.docs import to_doc
+from spacy_sapbert.documents.formats import STDIN, InputFormat
+from spacy_sapbert.documents.input_documents import ReadOptions, read_documents
+from spacy_sapbert.documents.source import Source
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.types import AnnotatedDocument, Mention
+
+XML = """<?xml version="1.0"?>
+<collection>
+<document><id>7</id>
+<passage><infon key="type">title</infon><offset>0</offset><text>On flu</text></passage>
+<passage><infon key="type">abstract</infon><offset>7</offset><text>Flu is bad.</text>
+<annotation id="a"><infon key="type">Disease</infon><infon key="identifier">MESH:D007251</infon>
+<location offset="7" length="3"/><text>Flu</text></annotation>
+</passage></document>
+<document><id>8</id><passage><offset>0</offset><text>No title</text></passage></document>
+</collection>"""
+
+JSON = {
+    "id": 7,
+    "passages": [
+        {"infons": {"type": "title"}, "offset": 0, "text": "On flu", "annotations": []},
+        {
+            "infons": {"type": "abstract"},
+            "offset": 7,
+            "text": "Flu is bad.",
+            "annotations": [
+                {
+                    "id": "a",
+                    "infons": {"type": "Disease", "identifier": "MESH:D007251", "valid": True, "note": None},
+                    "text": "Flu",
+                    "locations": [{"offset": 7, "length": 3}],
+                }
+            ],
+        },
+    ],
+}
+
+
+def test_bioc_xml(read):
+    first, second = read("a.xml", XML)
+    assert (first.doc_id, first.text, first.title, first.mentions) == ("7", "On flu Flu is bad.", "On flu", None)
+    assert first.place.endswith("a.xml, line 3")
+    assert (second.doc_id, second.text, second.title) == ("8", "No title", "")
+
+
+def test_annotated_mentions_of_bioc(read, told):
+    first, second = read("a.xml", XML, gold=True)
+    assert first.mentions == (Mention(7, 10, "Flu", "Disease", ("D007251",)),)
+    assert second.mentions == ()
+    read("a.xml", XML.replace('offset="7" length', 'offset="8" length'), gold=True)
+    assert "1 annotated mentions differ from the text at their offsets; 1 of them were moved" in told()
+
+
+@pytest.mark.parametrize("shape", [JSON, [{"documents": [JSON]}], {"PubTator3": [JSON]}, {"documents": [JSON]}])
+def test_bioc_json_is_read_as_the_xml(read, shape):
+    (document,) = read("a.json", json.dumps(shape), gold=True)
+    wanted = read("a.xml", XML, gold=True)[0]
+    assert document[:2] == wanted[:2]
+    assert (document.title, document.mentions) == (wanted.title, wanted.mentions)
+
+
+@pytest.mark.parametrize("content", ['{"text": "flu"}', "[]", '{"text": "flu"}\n{"text": "cold"}', '{"passages": 3}'])
+def test_other_json_is_told(read, content):
+    with pytest.raises(SapbertError, match=r"\[E217\] .*--format jsonl"):
+        read("a.json", content)
+
+
+def test_broken_parts_of_bioc_json_are_reported(read, told):
+    broken = {"id": 8, "passages": [{"offset": "x", "text": "flu"}]}
+    strange = {"id": 9, "passages": [3, {"offset": 0, "text": "cold", "annotations": [4, {"locations": [5]}]}]}
+    documents = read("a.json", json.dumps({"documents": [broken, strange]}))
+    assert [document.text for document in documents] == ["cold"]
+    assert "'x' is not a valid offset of a passage" in told()
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["id", "passages", "sentences", "annotations", "infons", "locations", "offset", "text"]),
+            inner,
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@settings(deadline=None)
+@given(value=VALUES)
+def test_any_json_is_read_or_told_of(tmp_path_factory, value):
+    path = tmp_path_factory.getbasetemp() / "any.json"
+    path.write_text(json.dumps(value), encoding="utf8")
+    try:
+        for document in read_bioc(Source(path)):
+            assert all(document.text[mention.start : mention.end] == mention.text for mention in document.mentions)
+    except SapbertError:
+        pass
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """A `.spacy` file with a document that has an id and one that has none."""
+    nlp = spacy.blank("en")
+    mention = Mention(0, 3, "Flu", "Disease", ("D007251",))
+    with_id = to_doc(nlp, AnnotatedDocument("7", "Flu is bad.", (mention,)))
+    write_docbin([with_id, nlp("Cold")], tmp_path / "a.spacy")
+    return mention
+
+
+def test_spacy_files(read, stored):
+    first, second = read("a.spacy")
+    assert (first.doc_id, first.text, first.mentions) == ("7", "Flu is bad.", None)
+    assert (second.doc_id, second.text) == ("a.spacy:2", "Cold")
+    assert second.place.endswith("a.spacy, document 2")
+    first, second = read("a.spacy", gold=True)
+    assert (first.mentions, second.mentions) == ((stored,), ())
+
+
+def test_a_damaged_spacy_file_is_told(read):
+    with pytest.raises(SapbertError, match=r"\[E210\]"):
+        read("a.spacy", b"not a DocBin")
+
+
+def test_spacy_files_are_not_read_from_standard_input(problems):
+    with pytest.raises(SapbertError, match=r"\[E138\] The format spacy"):
+        list(read_documents(STDIN, ReadOptions(InputFormat.spacy), problems))
+
+
+PMC_INFONS = {
+    "article-id_pmid": "123",
+    "article-id_pmc": "7654321",
+    "article-id_doi": "10.1/a",
+    "kwd": "flu title",
+    "name_0": "surname:Doe;given-names:A",
+    "section_type": "TITLE",
+    "type": "front",
+    "year": "2019",
+}
+PMC_PASSAGES = [
+    (0, PMC_INFONS, "On flu"),
+    (7, {"section_type": "ABSTRACT", "type": "abstract_title_1"}, "Background"),
+    (18, {"section_type": "ABSTRACT", "type": "abstract"}, "Flu is bad."),
+    (30, {"section_type": "REF", "type": "ref", "year": "1990"}, "Cited"),
+]
+PMC_META = {"title": "On flu", "pmid": "123", "pmcid": "PMC7654321", "doi": "10.1/a", "license": "CC BY", "year": 2019}
+
+
+def test_bioc_xml_of_pmc(read):
+    def infons_xml(infons):
+        return "".join(f'<infon key="{key}">{value}</infon>' for key, value in infons.items())
+
+    passages = "".join(
+        f"<passage>{infons_xml(infons)}<offset>{offset}</offset><text>{text}</text></passage>"
+        for offset, infons, text in PMC_PASSAGES
+    )
+    document = f'<document><id>PMC7654321</id><infon key="license">CC BY</infon>{passages}</document>'
+    head = '<?xml version="1.0" encoding="UTF-8"?><!DOCTYPE collection SYSTEM "BioC.dtd">'
+    (found,) = read("a.xml", f"{head}<collection><source>PMC</source><key>pmc.key</key>{document}</collection>")
+    assert found[:2] == ("PMC7654321", "On flu Background Flu is bad. Cited")
+    assert (found.title, found.meta) == ("On flu", PMC_META)
+
+
+def test_bioc_json_of_pmc(read):
+    passages = [
+        {"offset": offset, "infons": infons, "text": text, "sentences": [], "annotations": [], "relations": []}
+        for offset, infons, text in PMC_PASSAGES
+    ]
+    document = {"id": "PMC7654321", "infons": {"license": "CC BY"}, "passages": passages, "annotations": []}
+    content = [{"source": "PMC", "date": "20250101", "key": "pmc.key", "infons": {}, "documents": [document]}]
+    (found,) = read("a.json", json.dumps(content))
+    assert found[:2] == ("PMC7654321", "On flu Background Flu is bad. Cited")
+    assert (found.title, found.meta) == ("On flu", PMC_META)
+
+
+@pytest.mark.parametrize("year", ["", "in press", "20", "２０２０"])
+def test_a_year_that_is_none_is_left_out(read, year):
+    passage = {"infons": {"type": "title", "year": year}, "offset": 0, "text": "T"}
+    assert read("a.json", json.dumps({"id": 1, "passages": [passage]}))[0].meta == {"title": "T"}

@@ -1,0 +1,209 @@
+import zlib
+
+import numpy as np
+import pytest
+import spacy
+import srsly
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from spacy.tokens import DocBin, Span
+
+from spacy_sapbert.documents.docbin import read_docbin, write_docbin
+from spacy_sapbert.documents.docs import to_doc
+from spacy_sapbert.documents.reader import read_corpus
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.types import AnnotatedDocument, Mention
+
+NLP = spacy.blank("en")
+DOCUMENTS = [
+    AnnotatedDocument("1", "Renal failure.", (Mention(0, 5, "Renal", "Disease", ("D1", "D2"), ("a", "b")),)),
+    AnnotatedDocument("2", "", ()),
+    AnnotatedDocument("1", "xflux", (Mention(1, 4, "flu", "Disease"),)),
+]
+
+
+def write(path):
+    return write_docbin((to_doc(NLP, document) for document in DOCUMENTS), path)
+
+
+def test_corpus_comes_back_exactly(tmp_path):
+    path = tmp_path / "gold.spacy"
+    assert write(path) == 3
+    assert list(read_corpus(path)) == DOCUMENTS
+    assert [path.name for path in tmp_path.iterdir()] == ["gold.spacy"]
+
+
+def test_documents_use_the_given_vocabulary(tmp_path):
+    write(tmp_path / "gold.spacy")
+    docs = list(read_docbin(tmp_path / "gold.spacy", NLP.vocab))
+    assert all(doc.vocab is NLP.vocab for doc in docs)
+    assert docs[0].ents[0].kb_id_ == "D1|D2"
+
+
+def test_same_documents_same_file(tmp_path):
+    write(tmp_path / "one.spacy")
+    write(tmp_path / "two.spacy")
+    assert (tmp_path / "one.spacy").read_bytes() == (tmp_path / "two.spacy").read_bytes()
+
+
+def test_an_error_on_the_way_leaves_the_old_file(tmp_path):
+    path = tmp_path / "gold.spacy"
+    write(path)
+    old = path.read_bytes()
+
+    def failing():
+        yield NLP("one")
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        write_docbin(failing(), path)
+    assert path.read_bytes() == old
+    assert [path.name for path in tmp_path.iterdir()] == ["gold.spacy"]
+
+
+def test_folders_are_made(tmp_path):
+    assert write(tmp_path / "new" / "gold.spacy") == 3
+
+
+def test_a_place_that_cannot_be_written_to_is_an_error_before_the_documents_are_made(tmp_path):
+    (tmp_path / "file").touch()
+    docs = iter([NLP("flu")])
+    with pytest.raises(SapbertError, match=r"\[E507\]"):
+        write_docbin(docs, tmp_path / "file" / "gold.spacy")
+    assert next(docs).text == "flu"
+
+
+def test_damaged_files_are_an_error(tmp_path):
+    path = tmp_path / "gold.spacy"
+    write(path)
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(SapbertError, match=r"\[E210\].*gold\.spacy"):
+        list(read_corpus(path))
+    path.write_text("no zlib")
+    with pytest.raises(SapbertError, match=r"\[E210\]"):
+        list(read_docbin(path))
+
+
+def test_what_follows_the_end_takes_no_time(tmp_path, monkeypatch):
+    """zlib copies all that it does not need with each further piece."""
+    path = tmp_path / "gold.spacy"
+    write(path)
+    path.write_bytes(path.read_bytes() + b"x" * 1_000_000)
+    sizes = []
+
+    class Unpacking:
+        def __init__(self):
+            self._unpacking = decompressobj()
+
+        def decompress(self, packed, most):
+            sizes.append(len(packed))
+            return self._unpacking.decompress(packed, most)
+
+        def __getattr__(self, name):
+            return getattr(self._unpacking, name)
+
+    decompressobj = zlib.decompressobj
+    monkeypatch.setattr(zlib, "decompressobj", Unpacking)
+    assert len(list(read_docbin(path))) == 3
+    assert sum(sizes) < 100_000
+
+
+def changed(path, change):
+    """Change what a `.spacy` file holds, see spaCy's `DocBin.to_bytes`."""
+    write(path)
+    content = srsly.msgpack_loads(zlib.decompress(path.read_bytes()))
+    change(content)
+    path.write_bytes(zlib.compress(srsly.msgpack_dumps(content)))
+    return path
+
+
+def with_user_data(**values):
+    def change(content):
+        data = srsly.msgpack_loads(content["user_data"][0], use_list=False)
+        content["user_data"][0] = srsly.msgpack_dumps({**data, **values})
+
+    return change
+
+
+def other_tokens(content):
+    content["tokens"] = (np.frombuffer(content["tokens"], dtype="uint64") + 1).tobytes()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content.pop("tokens"),
+        lambda content: content.update(tokens=content["tokens"][:-8]),
+        lambda content: content.update(tokens=content["tokens"][:-3]),
+        lambda content: content.update(tokens=b""),
+        lambda content: content.update(lengths=content["lengths"][:-4]),
+        lambda content: content.update(lengths=b"\xff" * len(content["lengths"])),
+        lambda content: content.update(spaces=b""),
+        lambda content: content.update(attrs=[]),
+        lambda content: content.update(attrs=[1, 2]),
+        lambda content: content.update(strings=[]),
+        lambda content: content.update(span_groups=[b"x", b"x", b"x"]),
+        lambda content: content.update(user_data=[b"", b"", b""]),
+        lambda content: content.update(user_data=[b"\x00\x00"] * 3),
+        other_tokens,
+        with_user_data(doc_id=7),
+        with_user_data(weight="heavy"),
+        with_user_data(weight=float("nan")),
+        with_user_data(gold_mentions=7),
+        with_user_data(gold_mentions=[[0, 5]]),
+        with_user_data(gold_mentions=[[0, 500, "Renal", "Disease", ["D1"], []]]),
+        with_user_data(gold_mentions=[[5, 0, "Renal", "Disease", ["D1"], []]]),
+        with_user_data(gold_mentions=[[-5, 3, "Renal", "Disease", ["D1"], []]]),
+        with_user_data(gold_mentions=[["a", "b", "Renal", "Disease", ["D1"], []]]),
+        with_user_data(gold_mentions=[[0, 5, 7, "Disease", ["D1"], []]]),
+        with_user_data(gold_mentions=[[0, 5, "other", "Disease", ["D1"], []]]),
+        with_user_data(gold_mentions=[[0, 5, "Renal", "Disease", [7], []]]),
+        with_user_data(gold_mentions=[[0, 5, "Renal", "Disease", ["D1"], [], [[0, 500]]]]),
+        with_user_data(gold_mentions=[[0, 5, "Renal", "Disease", ["D1"], [], [7]]]),
+    ],
+)
+def test_files_that_unpack_but_are_wrong_are_an_error(tmp_path, change):
+    path = changed(tmp_path / "gold.spacy", change)
+    with pytest.raises(SapbertError, match=r"\[E210\].*gold\.spacy"):
+        list(read_corpus(path))
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"\x81", b"\xc0\xc0", b"[]", b"\x93\x01\x02\x03", b"\x91" * 100_000])
+def test_other_packed_data_are_an_error(tmp_path, content):
+    (tmp_path / "gold.spacy").write_bytes(zlib.compress(content))
+    with pytest.raises(SapbertError, match=r"\[E210\]"):
+        list(read_docbin(tmp_path / "gold.spacy"))
+
+
+def test_an_error_of_the_reader_is_not_blamed_on_the_file(tmp_path):
+    write(tmp_path / "gold.spacy")
+    docs = read_docbin(tmp_path / "gold.spacy")
+    next(docs)
+    with pytest.raises(ZeroDivisionError):
+        docs.throw(ZeroDivisionError())
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(places=st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=8))
+def test_changed_bytes_give_documents_or_a_named_error(tmp_path, places):
+    path = tmp_path / "gold.spacy"
+    write(path)
+    content = bytearray(zlib.decompress(path.read_bytes()))
+    for place, byte in places:
+        content[place % len(content)] = byte
+    path.write_bytes(zlib.compress(bytes(content)))
+    try:
+        documents = list(read_corpus(path))
+    except SapbertError as error:
+        documents = []
+        told = str(error)
+        assert "E210" in told
+    assert all(0 <= m.start <= m.end <= len(doc.text) for doc in documents for m in doc.mentions)
+
+
+def test_files_of_others_without_user_data(tmp_path):
+    doc = NLP("flu season")
+    doc.ents = [Span(doc, 0, 1, label="Disease", kb_id="D1")]
+    DocBin(docs=[doc]).to_disk(tmp_path / "theirs.spacy")
+    expected = AnnotatedDocument("theirs.spacy:1", "flu season", (Mention(0, 3, "flu", "Disease", ("D1",)),))
+    assert list(read_corpus(tmp_path / "theirs.spacy")) == [expected]

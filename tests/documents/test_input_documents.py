@@ -1,0 +1,180 @@
+import codecs
+import io
+import json
+
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from spacy_sapbert.documents.formats import InputFormat, OutputFormat, input_format, output_format
+from spacy_sapbert.documents.input_documents import InputDocument, Problems, ReadOptions, read_documents, sound
+from spacy_sapbert.errors import SapbertError
+
+# no surrogates: they are no Unicode text
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=5,
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("documents")
+
+
+def problems():
+    return Problems(Console(file=io.StringIO(), markup=False, soft_wrap=True))
+
+
+def read(path, content, reading):
+    path.write_bytes(content)
+    found = problems()
+    return list(read_documents(path, reading, found)), found
+
+
+LINE_FORMATS = (InputFormat.lines, InputFormat.jsonl, InputFormat.names)
+
+
+@settings(deadline=None)
+@given(format=st.sampled_from(InputFormat), gold=st.booleans(), content=st.binary())
+@example(format=InputFormat.pubtator, gold=True, content=b"1|t|a\n1|a|b\n1\t0\t1\ta\tX\tD1\n1\t9\t99\tq\tX\tD1")
+@example(format=InputFormat.jsonl, gold=False, content=b'{"text": "a"}\r\n\xef\xbb\xbf{}')
+@example(format=InputFormat.csv, gold=False, content=b'text\n"a\n\xff"\nb\n"c')
+@example(format=InputFormat.lines, gold=False, content=b"\xff\xfea\x00\n")
+@example(format=InputFormat.bioc, gold=True, content=b'[{"a": [{"passages": [], "id": 1}]}]')
+def test_any_bytes_are_read_or_told_of(folder, format, gold, content):
+    assume(not content.startswith(b"\x1f\x8b"))  # which would be gzipped
+    if format is InputFormat.parquet:
+        pytest.importorskip("pyarrow")
+    found = problems()
+    (folder / "any").write_bytes(content)
+    documents, error = [], None
+    try:
+        documents.extend(read_documents(folder / "any", ReadOptions(format, gold=gold), found))
+    except SapbertError as raised:
+        error = raised
+    assert all(document.text.startswith(document.title) for document in documents)
+    told = found.console.file.getvalue()
+    assert told.count("left out") == found.count
+    if format in LINE_FORMATS and not error:
+        marked = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        text = content.decode("utf-16" if marked else "utf-8", errors="replace")
+        filled = [line for line in text.split("\n") if line.lstrip("\ufeff").strip()]
+        assert len(documents) + found.count == len(filled)
+    if format is InputFormat.text:
+        assert len(documents) + found.count == 1
+
+
+@settings(deadline=None)
+@given(records=st.lists(st.fixed_dictionaries({"id": st.text(), "text": st.text()}, optional={"extra": JSON})))
+def test_every_json_object_with_a_text_is_read(folder, records):
+    content = "".join(json.dumps(record) + "\n" for record in records).encode()
+    documents, found = read(folder / "a.jsonl", content, ReadOptions(InputFormat.jsonl))
+    assert found.count == 0
+    for number, (document, record) in enumerate(zip(documents, records, strict=True), start=1):
+        assert document.doc_id == (record["id"] or f"a.jsonl:{number}")
+        assert document.text == record["text"]
+        assert document.meta == {key: value for key, value in record.items() if key == "extra"}
+
+
+def test_a_byte_order_mark_is_no_text(folder):
+    documents, _ = read(folder / "bom.txt", "\ufeffone\n\ufefftwo".encode(), ReadOptions(InputFormat.lines))
+    assert [document.text for document in documents] == ["one", "\ufefftwo"]
+
+
+def test_pubtator_documents_know_their_line_and_title(folder):
+    content = b"\n1|t|A\n1|a|b c\n1\t0\t1\tA\tX\tD1\n2|t|\n2|a|d\n3|t|e\n"
+    documents, _ = read(folder / "a.txt", content, ReadOptions(InputFormat.pubtator))
+    found = [(document.doc_id, document.title, document.text, document.place[-6:]) for document in documents]
+    assert found == [("1", "A", "A b c", "line 2"), ("2", "", " d", "line 5"), ("3", "e", "e", "line 7")]
+    assert all(document.mentions is None for document in documents)
+
+
+def test_what_is_no_text_or_too_long_is_left_out():
+    texts = ["", " \n", "\0", "long", "ok"]
+    found = problems()
+    kept = list(sound((InputDocument(text, text, "here") for text in texts), found, max_length=3))
+    assert [document.text for document in kept] == ["ok"]
+    assert found.count == 4
+
+
+def test_strict_raises_at_the_first_problem():
+    strict = Problems(Console(file=io.StringIO()), strict=True)
+    with pytest.raises(SapbertError, match=r"\[E506\] a.txt, line 3: torn"):
+        strict.report("a.txt, line 3", "torn")
+    assert strict.count == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "format"),
+    [
+        ("a.txt", "text", "text"),
+        ("a.TXT", "", "text"),
+        ("a.txt", "\n12|t|Title\n12|a|Abstract", "pubtator"),
+        ("a.txt", "31000001\n31000002\n", "text"),
+        ("a.csv", "", "csv"),
+        ("a.tsv.gz", "", "tsv"),
+        ("a.TAB", "", "tsv"),
+        ("a.parquet", "", "parquet"),
+        ("a.xml", "", "bioc"),
+        ("a.json", "", "bioc"),
+        ("a.spacy", "", "spacy"),
+        ("a.PubTator", "", "pubtator"),
+        ("a.jsonl", "", "jsonl"),
+        ("a.ndjson.gz", "", "jsonl"),
+    ],
+)
+def test_input_formats_by_name(tmp_path, name, content, format):
+    path = tmp_path / name
+    path.write_text(content)
+    assert input_format(path).value == format
+
+
+def test_output_formats_by_name(tmp_path):
+    assert output_format(None) is OutputFormat.jsonl
+    assert output_format(tmp_path / "a.HTML") is OutputFormat.html
+    assert output_format(tmp_path / "a.tsv.gz") is OutputFormat.tsv
+    assert output_format(tmp_path / "a.bioc.json") is OutputFormat.biocjson
+    assert output_format(tmp_path / "a.CSV") is OutputFormat.csv
+    assert output_format(tmp_path) is OutputFormat.jsonl  # like a device or a pipe, it is not a file
+
+
+@pytest.mark.parametrize("name", ["a", "a.dat", "a.json", "a.gz", "csv"])
+def test_an_output_without_a_known_ending_is_an_error(tmp_path, name):
+    with pytest.raises(SapbertError, match=r"\[E551\] .*\.csv, .*parquet, pubtator, bioc"):
+        output_format(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"text": ' + "[" * 100_000,
+        '{"text": "a", "n": ' + "1" * 5000 + "}",
+        '{"text": "a", "n": NaN}',
+        '{"text": "a", "n": 1e999}',
+        '{"text": "\\ud800"}',
+    ],
+)
+def test_json_that_cannot_be_held_costs_its_line_only(folder, line):
+    documents, found = read(folder / "deep", f'{line}\n{{"text": "b"}}\n'.encode(), ReadOptions(InputFormat.jsonl))
+    assert [document.text for document in documents] == ["b"]
+    assert found.count == 1
+    assert "line 1: this is not JSON" in found.console.file.getvalue()
+
+
+VALUES = JSON.map(lambda value: json.dumps(value, ensure_ascii=False)) | st.sampled_from(["NaN", '"\\ud800"', "1e999"])
+RECORDS = st.lists(st.tuples(st.sampled_from(["text", "id", "title", "a"]), VALUES)).map(
+    lambda pairs: "{" + ", ".join(f'"{key}": {value}' for key, value in pairs) + "}"
+)
+
+
+@given(lines=st.lists(RECORDS | st.text()))
+def test_any_json_lines_are_read_or_told_of(folder, lines):
+    text = "\n".join(lines).encode(errors="replace")
+    documents, found = read(folder / "lines", text, ReadOptions(InputFormat.jsonl))
+    filled = [line for line in text.decode().split("\n") if line.removeprefix("\ufeff").strip()]
+    assert len(documents) + found.count == len(filled)
+    for document in documents:
+        json.dumps([*document[:4], dict(document.meta)], ensure_ascii=False, allow_nan=False).encode()

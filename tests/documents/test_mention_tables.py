@@ -1,0 +1,101 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_sapbert.documents.reader import read_corpus
+from spacy_sapbert.documents.report import Report
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.types import AnnotatedDocument, Mention
+
+
+def test_each_row_is_a_document(tmp_path):
+    path = tmp_path / "mentions.tsv"
+    path.write_text('mention\tid\nhead "spinning\t404640003\n\n feel  sick \tUMLS:C0027497|C0231218\nno idea\t-1\n')
+    report = Report()
+    documents = list(read_corpus(path, "names", report=report))
+    assert documents == [
+        AnnotatedDocument(f"mentions.tsv:{line}", text, (Mention(0, len(text), text, "Mention", ids),))
+        for line, text, ids in [
+            (2, 'head "spinning', ("404640003",)),
+            (4, "feel  sick", ("C0027497", "C0231218")),
+            (5, "no idea", ()),
+        ]
+    ]
+    assert (report.documents, report.without_id, report.duplicates, report.broken) == (3, 1, 0, 0)
+
+
+@pytest.mark.parametrize("row", ["flu", "flu\tD1\tmore", "\tD1"])
+def test_broken_rows_are_reported_and_the_rest_goes_on(tmp_path, row):
+    path = tmp_path / "mentions.tsv"
+    path.write_text(f"cold\tD2\n{row}\nflu\tD1\n")
+    report = Report()
+    assert [document.text for document in read_corpus(path, "names", report=report)] == ["cold", "flu"]
+    assert [problem.line for problem in report.problems] == [2]
+    with pytest.raises(SapbertError, match=r"\[E201\].*mentions\.tsv, line 2"):
+        list(read_corpus(path, "names", strict=True))
+
+
+cells = st.text(alphabet='abc é"', min_size=1).map(str.strip).filter(bool)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(cells, st.sampled_from(["D1", "C0000001", "OMIM:145250"])), min_size=1))
+def test_what_is_written_is_read(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("written") / "mentions.tsv"
+    path.write_text("\n".join("\t".join(row) for row in rows), encoding="utf8")
+    mentions = [document.mentions[0] for document in read_corpus(path)]
+    assert [(mention.text, *mention.ids) for mention in mentions] == rows
+
+
+def test_the_text_of_a_mention_with_a_sentence_is_the_sentence(tmp_path):
+    rows = [
+        "cold\tD1\tThe scolded child had a Cold, a bad cold.",
+        "flu\tD2\tanti-influenza",
+        "croup\tD3\tThe child coughs.",
+        "flu\tD2\t",
+        "İ\tD4\tAn İ is one letter.",
+    ]
+    path = tmp_path / "mentions.tsv"
+    path.write_text("\n".join(rows), encoding="utf8")
+    report = Report()
+    documents = list(read_corpus(path, "names", report=report))
+    assert [(document.text[:9], *document.mentions[0][:3]) for document in documents] == [
+        ("The scold", 24, 28, "Cold"),
+        ("anti-infl", 7, 10, "flu"),
+        ("flu", 0, 3, "flu"),
+        ("An İ is o", 3, 4, "İ"),
+    ]
+    assert (report.repeated, report.broken) == (1, 1)
+    assert report.problems[0].line == 3
+    assert report.problems[0].reason == "the mention 'croup' does not occur in its sentence"
+
+
+@pytest.mark.parametrize(
+    "header", ["id\tmention", "mention\tid\tsentence", "sentence\tid\tmention", "id\tsentence\tmention"]
+)
+def test_the_header_gives_the_order_of_the_columns(tmp_path, header):
+    row = {"mention": "flu", "id": "D1", "sentence": "bad flu"}
+    path = tmp_path / "mentions.tsv"
+    path.write_text(header + "\n" + "\t".join(row[column] for column in header.split("\t")) + "\nflu\n")
+    report = Report()
+    (document,) = read_corpus(path, report=report)
+    assert document.mentions[0][2:5] == ("flu", "Mention", ("D1",))
+    assert document.text == ("bad flu" if "sentence" in header else "flu")
+    assert report.problems[0].reason.startswith(f"1 columns instead of {header.count(chr(9)) + 1}: ")
+
+
+words = st.text(alphabet="aé-_ İ", min_size=1).map(str.strip).filter(bool)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(words, words, words), min_size=1))
+def test_a_mention_in_its_sentence_is_found(tmp_path_factory, rows):
+    path = tmp_path_factory.getbasetemp() / "sentences.tsv"
+    lines = [f"{mention}\tD1\t{before} {mention} {after}\n" for before, mention, after in rows]
+    path.write_text("mention\tid\tsentence\n" + "".join(lines), encoding="utf8")
+    documents = list(read_corpus(path, strict=True))
+    for document, (before, mention, after) in zip(documents, rows, strict=True):
+        assert document.text == f"{before} {mention} {after}"
+        (found,) = document.mentions
+        assert found.text.lower().replace("i̇", "i") == mention.lower().replace("i̇", "i")
+        assert document.text[found.start : found.end] == found.text

@@ -1,0 +1,253 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_sapbert.documents.reader import read_corpus
+from spacy_sapbert.documents.report import Report
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.types import AnnotatedDocument, Mention
+
+RECORD = """\
+1|t|Renal failure.
+1|a|Breast and ovarian cancer were seen.
+1\t0\t13\tRenal failure\tDisease\tD051437
+1\t15\t40\tBreast and ovarian cancer\tDisease\tD001943|D010051\tBreast cancer|ovarian cancer
+1\tCID\tD000001\tD051437
+"""
+DOCUMENT = AnnotatedDocument(
+    "1",
+    "Renal failure. Breast and ovarian cancer were seen.",
+    (
+        Mention(0, 13, "Renal failure", "Disease", ("D051437",)),
+        Mention(
+            15,
+            40,
+            "Breast and ovarian cancer",
+            "Disease",
+            ("D001943", "D010051"),
+            ("Breast cancer", "ovarian cancer"),
+        ),
+    ),
+)
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read_text(text, **settings):
+        path = tmp_path / "corpus.txt"
+        path.write_bytes(text.encode())
+        report = Report()
+        return list(read_corpus(path, "pubtator", report=report, **settings)), report
+
+    return read_text
+
+
+def test_record_with_mentions_parts_and_relation(read):
+    documents, report = read(RECORD)
+    assert documents == [DOCUMENT]
+    assert (report.documents, report.mentions, report.relations, report.broken) == (1, 2, 1, 0)
+
+
+def test_medmentions_has_types_and_cuis_of_umls(read):
+    """Types are joined by commas in the full corpus, CUIs have a prefix in ST21pv."""
+    rows = "1\t0\t5\tDCTN4\tT116,T123\tC9000001\n1\t9\t12\tflu\tT038\tUMLS:C9000002\n"
+    (document,), report = read(f"1|t|DCTN4 in flu\n1|a|A text.\n{rows}\n")
+    assert document.mentions == (
+        Mention(0, 5, "DCTN4", "T116,T123", ("C9000001",)),
+        Mention(9, 12, "flu", "T038", ("C9000002",)),
+    )
+    assert report.labels == {"T116": 1, "T123": 1, "T038": 1}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n\n" + RECORD + "\n" + RECORD.replace("1|", "2|").replace("\n1\t", "\n2\t") + "\n\n",
+        RECORD + RECORD.replace("1|", "2|").replace("\n1\t", "\n2\t"),
+        RECORD.replace("\n1|a|", "\n\n1|a|") + " \n" + RECORD.replace("1|", "2|").replace("\n1\t", "\n\n2\t"),
+    ],
+)
+def test_blank_lines_may_be_many_or_missing(read, text):
+    documents, report = read(text)
+    assert documents == [DOCUMENT, DOCUMENT._replace(doc_id="2")]
+    assert report.broken == 0
+
+
+def test_windows_line_ends_and_byte_order_mark(read):
+    documents, _ = read("\ufeff" + RECORD.replace("\n", "\r\n"))
+    assert documents == [DOCUMENT]
+
+
+def test_duplicate_records_are_kept_and_counted(read):
+    documents, report = read(f"{RECORD}\n{RECORD}")
+    assert documents == [DOCUMENT, DOCUMENT]
+    assert report.duplicates == 1
+
+
+def test_bars_in_the_title_belong_to_it(read):
+    documents, _ = read("1|t|A|t|B\n1|a|\n1\t4\t5\tB\tGene\t-\n")
+    assert documents == [AnnotatedDocument("1", "A|t|B", (Mention(4, 5, "B", "Gene"),))]
+
+
+def test_mentions_without_id_and_without_id_column(read):
+    documents, report = read("1|t|flu, cold\n1\t5\t9\tcold\tDisease\t-1\n1\t0\t3\tflu\tDisease\n")
+    assert documents[0].mentions == (Mention(0, 3, "flu", "Disease"), Mention(5, 9, "cold", "Disease"))
+    assert report.without_id == 2
+
+
+def test_empty_title_keeps_the_blank_before_the_abstract(read):
+    documents, _ = read("1|t|\n1|a|flu\n1\t1\t4\tflu\tDisease\tD1\n")
+    assert documents[0].text == " flu"
+    assert documents[0].mentions[0].text == "flu"
+
+
+def test_a_mention_that_is_not_at_its_offsets_is_moved_or_takes_the_text_there(read):
+    documents, report = read(
+        '1|t|had flu and "a" cold\n1\t5\t8\tflu\tDisease\tD1\n1\t12\t20\t" a " cold\tDisease\tD2\n'
+    )
+    assert [mention.text for mention in documents[0].mentions] == ["flu", '"a" cold']
+    assert (report.mismatched, report.moved, report.broken) == (2, 1, 0)
+    assert [mismatch.line for mismatch in report.mismatches] == [2, 3]
+
+
+BROKEN = [
+    ("1\t0\t99\tflu x\tDisease\tD1", "offsets 0-99"),
+    ("1\t3\t4\t \tDisease\tD1", "only blanks"),
+    ("1\tzero\t3\tflu\tDisease\tD1", "not both whole numbers"),
+    ("1\t0\t3\tflu", "4 columns"),
+    ("1\t0\t3\tflu\tDisease\tD1\t\tmore", "8 columns"),
+    ("2\t0\t3\tflu\tDisease\tD1", "a line of document 2"),
+    ("2|a|another abstract", "a line of document 2"),
+    ("1|a|the second", "a second abstract"),
+    ("the abstract goes on here", "neither a title"),
+]
+
+
+@pytest.mark.parametrize(("line", "reason"), BROKEN)
+def test_a_broken_line_is_reported_and_the_rest_goes_on(read, line, reason):
+    text = f"1|t|flu here\n1|a|and there\n{line}\n1\t0\t3\tflu\tDisease\tD1\n"
+    documents, report = read(text)
+    assert documents[0].mentions == (Mention(0, 3, "flu", "Disease", ("D1",)),)
+    assert report.broken == 1
+    assert report.problems[0].line == 3
+    assert reason in report.problems[0].reason
+    with pytest.raises(SapbertError, match=r"\[E201\].*corpus\.txt, line 3: "):
+        read(text, strict=True)
+
+
+def test_lines_before_the_first_title_are_broken(read):
+    documents, report = read("9\t0\t3\tflu\tDisease\tD1\n" + RECORD)
+    assert documents == [DOCUMENT]
+    assert report.broken == 1
+
+
+def test_without_a_report_a_warning_tells_of_broken_records(tmp_path):
+    path = tmp_path / "corpus.txt"
+    path.write_text("1|t|flu\n1\t0\t99\tflu x\tDisease\tD1\n")
+    with pytest.warns(UserWarning, match=r"\[W201\].*1 broken.*line 2: offsets 0-99"):
+        assert len(list(read_corpus(path))) == 1
+
+
+words = st.text(alphabet="abcé-, ", min_size=1, max_size=12)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(words, words, st.data()), min_size=1, max_size=4))
+def test_what_is_written_is_read(tmp_path_factory, records):
+    documents, lines = [], []
+    for number, (title, abstract, data) in enumerate(records):
+        text = f"{title} {abstract}"
+        start = data.draw(st.integers(0, len(text) - 1))
+        end = data.draw(st.integers(start + 1, len(text)))
+        mentions = (Mention(start, end, text[start:end], "Disease", ("D1",)),) if text[start:end].strip() else ()
+        documents.append(AnnotatedDocument(str(number), text, mentions))
+        lines += [f"{number}|t|{title}", f"{number}|a|{abstract}"]
+        lines += [f"{number}\t{start}\t{end}\t{mention.text}\tDisease\tD1" for mention in mentions]
+    path = tmp_path_factory.mktemp("written") / "corpus.txt"
+    path.write_text("\n".join(lines), encoding="utf8")
+    assert list(read_corpus(path, strict=True)) == documents
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="12|ta\t\n -x", max_size=200))
+def test_any_text_is_read_to_its_end(tmp_path_factory, text):
+    path = tmp_path_factory.mktemp("any") / "corpus.txt"
+    path.write_text(text)
+    report = Report()
+    for document in read_corpus(path, "pubtator", report=report):
+        for mention in document.mentions:
+            assert mention.text == document.text[mention.start : mention.end]
+    assert report.documents + report.broken <= text.count("\n") + 1
+
+
+@pytest.mark.parametrize(
+    ("name", "format", "counts", "n_ids"),
+    [
+        # one id less than in the raw file: it occurs there with and without a stray blank
+        ("ncbi_disease/NCBItrainset_corpus.txt.gz", "ncbi", (593, 1, 5145, 0, 0, 1), {None: 647}),
+        ("ncbi_disease/NCBIdevelopset_corpus.txt", "ncbi", (100, 0, 787, 0, 0, 0), {None: 170}),
+        # `D002544|-1` in the development set has one id, so it is not among those without
+        (
+            "bc5cdr/CDR_TrainingSet.PubTator.txt.gz",
+            "pubtator",
+            (500, 0, 5203 + 4182, 44 + 32, 1038, 0),
+            {"Chemical": 664, "Disease": 664},
+        ),
+        (
+            "bc5cdr/CDR_DevelopmentSet.PubTator.txt.gz",
+            "pubtator",
+            (500, 0, 5347 + 4244, 43 + 17 - 1, 1012, 0),
+            {"Chemical": 659, "Disease": 604},
+        ),
+    ],
+)
+def test_counts_of_the_public_corpora(data_dir, name, format, counts, n_ids):
+    report = Report()
+    documents = list(read_corpus(data_dir / "corpora" / name, format, strict=True, report=report))
+    r = report
+    assert (r.documents, r.duplicates, r.mentions, r.without_id, r.relations, r.mismatched) == counts
+    mentions = [mention for document in documents for mention in document.mentions]
+    for label, n in n_ids.items():
+        assert len({i for mention in mentions if label in (None, mention.label) for i in mention.ids}) == n
+
+
+@pytest.mark.parametrize(
+    ("name", "n_rows", "n_empty"),
+    [("CDR_TrainingSet.PubTator.txt.gz", 107, 18), ("CDR_DevelopmentSet.PubTator.txt.gz", 89, 0)],
+)
+def test_parts_of_composites_in_bc5cdr(data_dir, name, n_rows, n_empty):
+    documents = read_corpus(data_dir / "corpora" / "bc5cdr" / name)
+    with_parts = [mention for document in documents for mention in document.mentions if mention.parts]
+    assert len(with_parts) == n_rows - n_empty
+    assert all(len(mention.parts) > 1 for mention in with_parts)
+
+
+@pytest.mark.parametrize("start", ["\x1c0", "0\x1f", "²", "٣", "1" * 5000, "1_0"])
+def test_an_offset_that_is_no_number_costs_its_row_only(read, start):
+    # a row of seven columns is no relation, whatever its second column holds
+    row = f"1\t{start}\t13\tRenal failure\tDisease\tD051437\tRenal failure\n"
+    (document,), report = read(RECORD + row)
+    assert document == DOCUMENT
+    assert [problem.line for problem in report.problems] == [6]
+    with pytest.raises(SapbertError, match=r"E201.*line 6"):
+        read(RECORD + row, strict=True)
+
+
+CELLS = (
+    st.text() | st.integers().map(str) | st.sampled_from(["1", "1|t|a", "1|a|b", "\x1c0", "²", "\x85", "0", "3", "-1"])
+)
+
+
+@given(lines=st.lists(st.lists(CELLS, max_size=8).map("\t".join)), strict=st.booleans())
+def test_any_text_is_read_or_told_of(tmp_path_factory, lines, strict):
+    path = tmp_path_factory.getbasetemp() / "any.pubtator"
+    path.write_bytes("\n".join(lines).encode(errors="replace"))
+    report = Report()
+    try:
+        documents = list(read_corpus(path, "pubtator", report=report, strict=strict))
+    except SapbertError:
+        assert strict
+        return
+    assert report.documents == len(documents)
+    for document in documents:
+        assert all(document.text[mention.start : mention.end] == mention.text for mention in document.mentions)

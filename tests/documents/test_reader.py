@@ -1,0 +1,63 @@
+import gzip
+
+import pytest
+
+from spacy_sapbert.documents.reader import guess_format, read_corpus
+from spacy_sapbert.errors import SapbertError
+
+
+@pytest.mark.parametrize(
+    ("text", "format"),
+    [
+        ("\n\n12|t|A title\n12|a|An abstract\n", "pubtator"),
+        ("12|t|" + "A long title " * 1000, "pubtator"),
+        ("\ufeff<?xml version='1.0'?>\n<collection/>", "bioc"),
+        ("<collection/>", "bioc"),
+        ("flu\tD1\ncold\tD2", "names"),
+        ("flu\tD1\n" * 1000, "names"),
+        ("mention\tid\tsentence\n12\tD1\tx\n", "names"),
+        ("id\tmention\n", "names"),
+        ("flu\tD1\tA bad flu.\nCold\tD2\ta cold\n", "names"),
+        ('{"documents": []}', "bioc"),
+        ('[\n{"documents": []}]', "bioc"),
+        ("22253000\tPain\tache\n", "askapatient"),
+        ("[18F]FDG\tD1\n", "names"),
+    ],
+)
+def test_plain_formats_are_guessed_also_when_gzipped(tmp_path, text, format):
+    path = tmp_path / "corpus"
+    path.write_text(text, encoding="utf8")
+    assert guess_format(path) == format
+    path.write_bytes(gzip.compress(text.encode()))
+    assert guess_format(path) == format
+
+
+# the ids of PubMed are numbers such as those of SNOMED CT
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "flu, cold",
+        "a\tb\tc\n",
+        "flu\tD1\ncold\n",
+        "31000001\tOn flu\n31000002\tOn colds\n",
+        "31000001\tflu\tC0021400\n31000002\tcold\tC0009443\n",
+        "31000001\n31000002\n",
+        "31415926\tOn flu\tFlu is bad.\n",
+    ],
+)
+def test_other_formats_must_be_told(tmp_path, text):
+    path = tmp_path / "corpus.txt"
+    path.write_text(text)
+    with pytest.raises(SapbertError, match=r"\[E203\].*pubtator, ncbi, bioc, names, docbin"):
+        read_corpus(path)
+
+
+def test_unknown_format_is_an_error(tmp_path):
+    with pytest.raises(SapbertError, match=r"\[E202\].*brat"):
+        read_corpus(tmp_path / "corpus.ann", "brat")
+
+
+def test_a_path_may_be_a_string(tmp_path):
+    (tmp_path / "corpus.tsv").write_text("flu\tD1\n")
+    assert len(list(read_corpus(str(tmp_path / "corpus.tsv")))) == 1

@@ -1,0 +1,110 @@
+import codecs
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from spacy_sapbert.documents.formats import InputFormat
+from spacy_sapbert.documents.input_documents import ReadOptions, read_documents
+from spacy_sapbert.errors import SapbertError
+
+
+def test_a_text_file_is_one_document(read):
+    (document,) = read("note.txt", "\ufeffFirst line.\r\n\r\nSecond line.\n")
+    assert (document.doc_id, document.text) == ("note.txt", "First line.\r\n\r\nSecond line.\n")
+    assert document.place.endswith("note.txt")
+
+
+def test_lines_are_documents_if_wanted(read):
+    documents = read("note.txt", "one\r\n\n two\n", InputFormat.lines)
+    assert [(document.doc_id, document.text) for document in documents] == [
+        ("note.txt:1", "one"),
+        ("note.txt:3", " two"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "given"),
+    [("latin-1", "latin-1"), ("cp1252", "cp1252"), ("utf-16", None), ("utf-32", None), ("utf-16-le", "utf-16-le")],
+)
+@pytest.mark.parametrize("format", [InputFormat.text, InputFormat.lines, InputFormat.csv])
+def test_other_encodings(read, problems, encoding, given, format):
+    content = "text\r\nsténose\nNaïve – no\n".replace("–", "-").encode(encoding)
+    documents = read("a", content, format, encoding=given)
+    found = "|".join(document.text for document in documents).replace("\r", "").replace("\n", "|").strip("|")
+    assert found.removeprefix("text|") == "sténose|Naïve - no"
+    assert problems.count == 0
+
+
+@pytest.mark.parametrize("format", [InputFormat.text, InputFormat.lines, InputFormat.names])
+def test_a_text_in_an_unknown_encoding_names_the_option(read, told, problems, format):
+    assert read("a", "sténose".encode("latin-1"), format) == []
+    assert "this is not UTF-8 (" in told()
+    assert "if it has another encoding, give --encoding" in told()
+    assert problems.count == 1
+
+
+def test_an_encoding_without_visible_line_ends_ends_the_file(read):
+    content = codecs.BOM_UTF16_LE + "one\ntwo\n".encode("utf-16-le") + b"\x00\xd8\x00\xd8\n"
+    with pytest.raises(SapbertError, match=r"\[E133\] .*a cannot be decoded: this is not UTF-16 .*--encoding"):
+        read("a", content, InputFormat.lines)
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+@settings(deadline=None)
+@given(text=TEXTS, encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-32"]))
+def test_every_text_is_read_as_it_was_written(tmp_path_factory, text, encoding):
+    assume(not (encoding == "utf-16" and text.startswith("\0")))  # it begins with the mark of UTF-32
+    path = tmp_path_factory.getbasetemp() / "any.txt"
+    path.write_bytes(text.encode(encoding))
+    if text.startswith("\ufeff") and encoding == "utf-8":
+        text = text[1:]
+    (document,) = read_documents(path, ReadOptions(InputFormat.text), NO_PROBLEMS)
+    assert document.text == text
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    documents = read_documents(path, ReadOptions(InputFormat.lines), NO_PROBLEMS)
+    assert [document.text for document in documents] == [line for line in lines if line.strip()]
+
+
+class NoProblems:
+    """Accepts ids, and fails on any report."""
+
+    def check_id(self, document):
+        pass
+
+    def report(self, place, reason):
+        raise AssertionError(f"{place}: {reason}")
+
+
+NO_PROBLEMS = NoProblems()
+
+
+def test_a_line_of_many_chunks_is_read_in_other_encodings(read):
+    content = ("a" * 300_000 + "\nb").encode("utf-16")
+    assert [len(document.text) for document in read("a", content, InputFormat.lines)] == [300_000, 1]
+
+
+def test_names_can_have_ids(read, told):
+    documents = read("a.tsv", "x1\tflu\n\tcold\nx3\n", InputFormat.names, text_column="2", id_column="1")
+    assert [(document.doc_id, document.text) for document in documents] == [("x1", "flu"), ("a.tsv:2", "cold")]
+    assert [document.mentions[0][:3] for document in documents] == [(0, 3, "flu"), (0, 4, "cold")]
+    assert "line 3: no name in column 2; left out" in told()
+
+
+def test_keys_of_json_lines_can_be_named(read):
+    content = '{"pmid": 7, "head": "On flu", "abstract": "It is bad.", "title": "x"}\n'
+    (document,) = read("a.jsonl", content, text_column="abstract", id_column="pmid", title_column="head")
+    assert document[:2] == ("7", "On flu It is bad.")
+    assert (document.title, document.meta) == ("On flu", {"head": "On flu", "title": "x"})
+
+
+def test_ids_that_occur_twice_are_reported_and_read(read, told, problems):
+    content = "".join(f'{{"id": "x", "text": "{row}"}}\n' for row in range(15))
+    assert len(read("a.jsonl", content)) == 15
+    assert (problems.count, problems.duplicates) == (0, 14)
+    lines = told().splitlines()
+    assert len(lines) == 10
+    assert "a.jsonl, line 2: an earlier document has the same id 'x'; both are linked" in lines[0]
+    assert lines[-1].endswith("further ones are not shown")

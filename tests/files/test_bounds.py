@@ -1,0 +1,276 @@
+"""Files that are made to exhaust memory. The bounds are lowered, so that small files pass them."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+import tracemalloc
+import zipfile
+import zlib
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+
+from spacy_sapbert.augmentation.documents import read_folder
+from spacy_sapbert.documents.docbin import read_docbin
+from spacy_sapbert.documents.formats import STDIN, InputFormat
+from spacy_sapbert.documents.input_documents import read_documents
+from spacy_sapbert.documents.input_source import Problems, ReadOptions
+from spacy_sapbert.documents.reader import read_corpus
+from spacy_sapbert.documents.report import Report
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.files import bounds
+from spacy_sapbert.files.bounds import LINE_VARIABLE, RATIO_VARIABLE, bounded, largest_ratio, longest_line
+from spacy_sapbert.files.opening import open_text, open_unpacked
+from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
+
+LONG = 100_000
+ATOM = "C9000001|ENG|P|L1|PF|S1|Y|A1||||ABC|PT|X1|name|0|N||\n"
+
+
+@pytest.fixture
+def short_lines(monkeypatch):
+    monkeypatch.setenv(LINE_VARIABLE, str(LONG))
+
+
+@pytest.fixture
+def small_files(monkeypatch):
+    """The ratio counts for small files as well."""
+    monkeypatch.setattr(bounds, "FREE", 1 << 16)
+    monkeypatch.setenv(RATIO_VARIABLE, "100")
+
+
+def read_all(path, **settings):
+    with open_text(path, **settings) as lines:
+        return sum(map(len, lines))
+
+
+def test_defaults(monkeypatch):
+    for variable in (LINE_VARIABLE, RATIO_VARIABLE):
+        monkeypatch.delenv(variable, raising=False)
+    assert (longest_line(), largest_ratio()) == (536_870_912, 400)
+    monkeypatch.setenv(LINE_VARIABLE, " 7 ")
+    assert longest_line() == 7
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "1.5", "many", "1" * 5000, "٣"])
+def test_settings_that_are_no_number(monkeypatch, given):
+    monkeypatch.setenv(LINE_VARIABLE, given)
+    with pytest.raises(SapbertError, match=rf"E589.*{LINE_VARIABLE}"):
+        longest_line()
+
+
+# --- lines
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_the_longest_line(tmp_path, short_lines, pack):
+    path = tmp_path / "a"
+    path.write_bytes(pack(b"x\n" + b"a" * LONG + b"\n" + b"b" * LONG))
+    assert read_all(path) == 2 * LONG + 3
+    path.write_bytes(pack(b"x\n" + b"a" * 5 * LONG + b"\nb"))
+    with pytest.raises(SapbertError, match=rf"E586.*a, line 2: .*100,000 bytes.*{LINE_VARIABLE}"):
+        read_all(path)
+    assert read_all(path, lines=False) == 5 * LONG + 4
+
+
+def test_a_long_line_does_not_fill_the_memory(tmp_path, short_lines):
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(b"a" * 50_000_000))
+    tracemalloc.start()
+    try:
+        with pytest.raises(SapbertError, match="E586"):
+            read_all(path)
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "cp037"])
+def test_the_longest_line_in_an_encoding_with_other_line_ends(tmp_path, short_lines, encoding):
+    path = tmp_path / "a"
+    path.write_bytes(("abcdefg\n" * LONG).encode(encoding))
+    assert read_all(path, encoding=encoding) == 8 * LONG
+    # each character has the byte of a line end, or two
+    path.write_bytes(("x\n" + ("\u008e" if encoding == "cp037" else "\u0a0a") * 2 * LONG).encode(encoding))
+    with pytest.raises(SapbertError, match=r"E586.*a, line 2"):
+        read_all(path, encoding=encoding)
+
+
+def test_a_long_line_of_a_document_in_utf_16(tmp_path, short_lines):
+    path = tmp_path / "a.txt"
+    path.write_bytes(("\u0a0a" * 2 * LONG).encode("utf-16"))
+    with pytest.raises(SapbertError, match=r"E588.*a\.txt"):
+        list(read_documents(path, ReadOptions(InputFormat.lines), Problems(Console(file=io.StringIO()))))
+
+
+LINES = [InputFormat.lines, InputFormat.jsonl, InputFormat.csv, InputFormat.tsv, InputFormat.names]
+
+
+@pytest.mark.parametrize("format", [*LINES, InputFormat.text])
+def test_documents(tmp_path, short_lines, format):
+    path = tmp_path / "a.txt.gz"
+    path.write_bytes(gzip.compress(b'id,text\n"' + b"a" * 5 * LONG))
+    problems = Problems(Console(file=io.StringIO()))
+    with pytest.raises(SapbertError, match=r"E58[68]"):
+        list(
+            read_documents(
+                path, ReadOptions(format, text_column="1" if format is InputFormat.names else None), problems
+            )
+        )
+
+
+def test_standard_input_is_bounded_and_stays_open(short_lines, monkeypatch):
+    stdin = io.BytesIO(b"a" * 5 * LONG)
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=stdin))
+    with pytest.raises(SapbertError, match="E586"):
+        list(read_documents(STDIN, ReadOptions(InputFormat.lines), Problems(Console(file=io.StringIO()))))
+    assert not stdin.closed
+
+
+@pytest.mark.parametrize("format", ["biosyn", "huner", "medic", "ctd", "obo", "scispacy", "json", "obograph", "umls"])
+def test_vocabularies(tmp_path, short_lines, format):
+    path = tmp_path / ("MRCONSO.RRF.gz" if format == "umls" else "a.gz")
+    path.write_bytes(gzip.compress(b'["' + b"a" * 5 * LONG))
+    with pytest.raises(SapbertError, match=r"E58[68]"):
+        list(read_vocabulary(path, format, report=ReadReport()))
+
+
+@pytest.mark.parametrize("format", ["pubtator", "names", "askapatient"])
+def test_corpora(tmp_path, short_lines, format):
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(b"1|t|" + b"a" * 5 * LONG))
+    with pytest.raises(SapbertError, match="E586"):
+        list(read_corpus(path, format))
+
+
+def test_one_line_of_json_and_xml_is_held_up_to_the_bound(tmp_path, short_lines):
+    path = tmp_path / "a.json"
+    names = [{"id": f"D{i}", "name": "a" * 400} for i in range(200)]
+    path.write_text(json.dumps(names))
+    assert len(list(read_vocabulary(path, "json", report=ReadReport()))) == 200
+    path.write_text(json.dumps(names * 2), encoding="utf-8")
+    with pytest.raises(SapbertError, match=r"E58[68]"):
+        list(read_vocabulary(path, "json", report=ReadReport()))
+    path.write_text(json.dumps({"documents": [{"id": "1", "passages": [{"offset": 0, "text": "a" * 5 * LONG}]}]}))
+    with pytest.raises(SapbertError, match="E588"):
+        list(read_corpus(path, "bioc"))
+
+
+def test_a_long_line_of_small_elements_is_read(tmp_path, short_lines):
+    """BioC in XML is often one line. Only an element is held in memory."""
+    document = "<document><id>1</id><passage><offset>0</offset><text>fever</text></passage></document>"
+    path = tmp_path / "a.xml"
+    path.write_text(f"<collection>{document * 5000}</collection>")
+    assert path.stat().st_size > 4 * LONG
+    assert len(list(read_corpus(path, "bioc"))) == 5000
+
+
+@pytest.mark.parametrize(
+    "begin", ["<collection><document><id>", "<collection a='", "<collection><!--", "<collection><x>"]
+)
+def test_a_long_element_is_told(tmp_path, short_lines, begin):
+    path = tmp_path / "a.xml"
+    path.write_text(begin + "a" * 5 * LONG)
+    with pytest.raises(SapbertError, match="E588"):
+        list(read_corpus(path, "bioc"))
+
+
+# --- packed files
+
+
+def test_a_file_that_unpacks_too_far(tmp_path, small_files):
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(b"a\n" * 500_000))
+    with pytest.raises(SapbertError, match=rf"E587.*a\.gz.*100 times.*{RATIO_VARIABLE}"):
+        read_all(path)
+    with pytest.raises(SapbertError, match="E587"), open_unpacked(path) as file:
+        file.read()
+
+
+def test_repetitive_tables_pass(tmp_path, monkeypatch):
+    """Real files pass the default bounds: a table whose rows are alike unpacks to less than 200 times its size."""
+    monkeypatch.setattr(bounds, "FREE", 1 << 16)
+    rows = "".join(ATOM.replace("C9000001", f"C{i:07}") for i in range(20_000)).encode()
+    packed = gzip.compress(rows)
+    assert 5 < len(rows) / len(packed) < 200
+    path = tmp_path / "MRCONSO.RRF.gz"
+    path.write_bytes(packed)
+    assert read_all(path) == len(rows)
+    assert len(list(read_vocabulary(path, "umls", report=ReadReport()))) == 20_000
+
+
+def test_small_files_may_unpack_to_any_multiple(tmp_path):
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(b"a\n" * 500_000))
+    assert read_all(path) == 1_000_000
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+@pytest.mark.parametrize("inner", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_archives(tmp_path, small_files, method, inner):
+    path = tmp_path / "umls.zip"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("MRCONSO.RRF" + ("" if inner is bytes else ".gz"), inner(ATOM.encode() * 50_000))
+    with pytest.raises(SapbertError, match=r"E587.*umls\.zip"):
+        list(read_vocabulary(path, "umls", report=ReadReport()))
+
+
+def zipped(name, content, method=zipfile.ZIP_DEFLATED):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", method) as archive:
+        archive.writestr(name, content)
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize("inner", ["zip", "gzip"])
+def test_the_ratio_counts_through_archives_in_archives(tmp_path, small_files, monkeypatch, inner):
+    name, content = "2099AA/META/MRCONSO.RRF", ATOM.replace("name", "a" * 5_000_000).encode()
+    packed = zipped(name, content)
+    if inner == "gzip":
+        packed = zipped(f"{name}.gz", gzip.compress(content), zipfile.ZIP_STORED)
+    path = tmp_path / "umls.zip"
+    path.write_bytes(zipped("2099aa-1-meta.nlm", packed))
+    assert path.stat().st_size < len(packed) // 5
+    monkeypatch.setenv(RATIO_VARIABLE, str(2 * len(content) // len(packed)))
+    with pytest.raises(SapbertError, match="E587"):
+        list(read_vocabulary(path, "umls", report=ReadReport()))
+    monkeypatch.setenv(RATIO_VARIABLE, str(len(content)))
+    assert len(list(read_vocabulary(path, "umls", report=ReadReport()))) == 1
+
+
+def test_spacy_files(tmp_path, small_files):
+    path = tmp_path / "a.spacy"
+    path.write_bytes(zlib.compress(b"\0" * 5_000_000))
+    with pytest.raises(SapbertError, match=r"E587.*a\.spacy"):
+        list(read_docbin(path))
+
+
+def test_texts_to_search(tmp_path, short_lines):
+    (tmp_path / "a.txt").write_text("a" * 5 * LONG)
+    with pytest.raises(SapbertError, match=r"E58[68]"):
+        list(read_folder([tmp_path], Report()))
+
+
+# --- the stream
+
+
+def test_the_bytes_stay_the_same(tmp_path, short_lines):
+    content = b"".join(b"x" * i + b"\n" for i in range(700))
+    for size in (1, 7, 1000, -1):
+        stream = bounded(tmp_path, io.BytesIO(content))
+        assert b"".join(iter(lambda stream=stream, size=size: stream.read(size), b"")) == content
+    assert list(bounded(tmp_path, io.BytesIO(content))) == content.splitlines(keepends=True)
+
+
+def test_closing(tmp_path):
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(b"a"))
+    with open_text(path) as handle:
+        binary = handle.buffer.raw._stream
+        packed = binary.fileobj
+    assert binary.closed
+    assert packed.closed

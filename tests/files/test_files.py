@@ -1,0 +1,286 @@
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.files.opening import open_text, without_gz
+from spacy_sapbert.files.output import (
+    LOCK_FILE,
+    TEMPORARY,
+    ScratchFolder,
+    open_output,
+    remove_leftovers,
+    replace_folder,
+    replacing,
+)
+from spacy_sapbert.files.report import MAX_PROBLEMS, Problem, ProblemReport
+from spacy_sapbert.files.values import parse_float, parse_int, parse_json
+
+
+def read(path: Path, **kwargs) -> list[str]:
+    with open_text(path, **kwargs) as lines:
+        return list(lines)
+
+
+def test_plain_and_gzipped_files_read_the_same(tmp_path):
+    plain, packed = tmp_path / "a.txt", tmp_path / "a.txt.gz"
+    plain.write_bytes("één\r\ntwee\n".encode())
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert read(plain) == read(packed) == ["één\n", "twee\n"]
+    assert read(packed, newline="") == ["één\r\n", "twee\n"]
+
+
+def test_gzip_is_seen_from_the_content_not_from_the_name(tmp_path):
+    packed, plain = tmp_path / "a.txt", tmp_path / "b.txt.gz"
+    packed.write_bytes(gzip.compress(b"packed"))
+    plain.write_bytes(b"plain")
+    assert read(packed) == ["packed"]
+    assert read(plain) == ["plain"]
+
+
+def test_byte_order_mark_is_left_out(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"\xef\xbb\xbfid\n")
+    assert read(path) == ["id\n"]
+
+
+def test_gzip_that_was_cut_off(tmp_path):
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(bytes(range(256)).hex().encode() * 50)[:-20])
+    with pytest.raises(SapbertError, match=r"E121.*a\.gz"):
+        read(path)
+
+
+def test_gzip_with_damaged_content(tmp_path):
+    data = bytearray(gzip.compress(b"some text " * 100))
+    data[-8] ^= 0xFF
+    path = tmp_path / "a.gz"
+    path.write_bytes(data)
+    with pytest.raises(SapbertError, match="E121"):
+        read(path)
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-20], lambda data: data[:-60] + bytes(60)])
+def test_gzip_that_is_damaged_and_not_utf_8(tmp_path, damage):
+    text = b"\xff" + random.Random(0).randbytes(100_000).replace(b"\n", b"")  # one line, which leads to the damage
+    path = tmp_path / "a.gz"
+    path.write_bytes(damage(gzip.compress(text)))
+    with pytest.raises(SapbertError, match=r"E121.*a\.gz.*Download the file again"):
+        read(path)
+
+
+@pytest.mark.parametrize("encoding", ["hex", "rot13", "undefined", "utf-8\0"])
+def test_what_is_no_encoding_of_text(tmp_path, encoding):
+    (tmp_path / "a").write_bytes(b"61")
+    with pytest.raises(SapbertError, match="E123"):
+        read(tmp_path / "a", encoding=encoding)
+
+
+@pytest.mark.parametrize("text", ["0", " 12 ", "-5", "+7", "\u00a03", "9" * 18, "007"])
+def test_whole_numbers(text):
+    assert parse_int(text) == int(text)
+
+
+@pytest.mark.parametrize("text", ["", "-", "1.0", "1_0", "²", "٣", "１", "\x1c0", "0\x1f", "--1", "9" * 19, "1" * 5000])
+def test_what_is_no_whole_number(text):
+    with pytest.raises(ValueError, match=r"not a whole number|invalid literal"):
+        parse_int(text)
+
+
+def test_numbers():
+    assert parse_float(" 0.5") == 0.5
+    assert parse_float("-1e3") == -1000
+
+
+@pytest.mark.parametrize("text", ["", "x", "nan", "inf", "1e999", "1_0", "٣", "9" * 5000])
+def test_what_is_no_number(text):
+    with pytest.raises(ValueError, match=r"number|could not convert"):
+        parse_float(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reason"),
+    [
+        ("[1,\n2", 2, "Expecting"),
+        ("[" * 100_000, 1, "nested too deeply"),
+        ('[12,\n{"a": ' + "1" * 5000 + "}]", 2, "too many digits"),
+    ],
+)
+def test_what_is_no_json_names_the_line(text, line, reason):
+    for given in (text, text.encode()):
+        with pytest.raises(json.JSONDecodeError, match=reason) as caught:
+            parse_json(given)
+        assert caught.value.lineno == line
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_wrong_encoding_names_the_line(tmp_path, pack):
+    path = tmp_path / "a"
+    path.write_bytes(pack(b"good\n" * 30000 + "Sjögren\n".encode("latin-1") + b"good\n"))
+    with pytest.raises(SapbertError, match=r"E122.*line 30001:"):
+        read(path)
+    assert read(path, encoding="latin-1")[30000] == "Sjögren\n"
+
+
+def test_character_cut_off_at_the_end_names_the_last_line(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"one\ntwo\n" + "é".encode()[:1])
+    with pytest.raises(SapbertError, match=r"line 3:"):
+        read(path)
+
+
+def test_what_cannot_be_opened(tmp_path):
+    with pytest.raises(SapbertError, match="E120"):
+        read(tmp_path / "missing")
+    with pytest.raises(SapbertError, match="E120"):
+        read(tmp_path)
+    with pytest.raises(SapbertError, match=r"E123.*utf-9"):
+        read(tmp_path, encoding="utf-9")
+
+
+def test_errors_of_the_caller_pass_through(tmp_path):
+    path = tmp_path / "a"
+    path.write_text("text")
+    with pytest.raises(PermissionError), open_text(path):
+        raise PermissionError
+
+
+def test_without_gz():
+    assert without_gz(Path("v1.2/hp.obo.gz")) == Path("v1.2/hp.obo")
+    assert without_gz(Path("hp.obo")) == Path("hp.obo")
+
+
+def test_an_output_appears_when_it_is_complete(tmp_path):
+    path = tmp_path / "out.txt"
+    with open_output(path) as write:
+        write("é")
+        assert not path.exists()
+    assert path.read_bytes() == "é".encode()
+    with pytest.raises(ZeroDivisionError), open_output(path) as write:
+        write(f"half {1 / 0}")
+    assert path.read_bytes() == "é".encode()
+    assert [child.name for child in tmp_path.iterdir()] == ["out.txt"]
+
+
+def test_all_broken_places_are_counted_and_the_first_are_kept():
+    report = ProblemReport()
+    for line in range(1, MAX_PROBLEMS + 6):
+        report.add_broken(Path("a.txt"), line, "no id")
+    assert report.broken == MAX_PROBLEMS + 5
+    assert len(report.problems) == MAX_PROBLEMS == 1000
+    assert report.problems[0] == Problem(Path("a.txt"), 1, "no id")
+    assert report.problems[-1].line == MAX_PROBLEMS
+
+
+def test_a_file_is_replaced_when_it_is_whole(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+
+    def write_half():
+        with replacing(path) as temporary:
+            temporary.write_text("half")
+            raise ValueError("stop")
+
+    with pytest.raises(ValueError, match="stop"):
+        write_half()
+    assert [file.name for file in tmp_path.iterdir()] == ["a.txt"]
+    assert path.read_text() == "old"
+    with replacing(path) as temporary:
+        temporary.write_text("new")
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["new"]
+    with pytest.raises(SapbertError, match="E507"), replacing(path / "b.txt") as temporary:  # below a file
+        temporary.write_text("nowhere")
+
+
+# --- what killed processes leave
+
+WRITER = """
+import os, signal, sys
+from pathlib import Path
+from spacy_sapbert.files import ScratchFolder, replacing, temporary_folder
+
+scratch = ScratchFolder()
+(scratch.path / "rows").write_text("half")
+with replacing(Path(sys.argv[1])) as temporary, temporary_folder(Path(sys.argv[1])) as folder:
+    temporary.write_text("half")
+    (folder / "inner").mkdir()
+    (folder / "inner" / "rows").write_text("half")
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def writer(path):
+    """A process that is writing a file, until it is killed at the end of the block."""
+    environment = {**os.environ, "TMPDIR": str(path.parent)}
+    command = [sys.executable, "-c", WRITER, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
+        assert process.stdout.readline() == b"ready\n"
+        yield
+        process.kill()
+
+
+def test_what_a_killed_process_left_is_removed_by_a_later_one(tmp_path):
+    path = tmp_path / "a.txt"
+    foreign = [".a.txt.1.tmp", ".a.txt.2.tmp", TEMPORARY + "x", ".b.tmp"]
+    for name in foreign[:3]:
+        (tmp_path / name).mkdir()
+    (tmp_path / foreign[1] / "notes").write_text("not ours")
+    (tmp_path / foreign[3]).write_text("a file")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / LOCK_FILE).touch()
+    (tmp_path / ".c.tmp").symlink_to(outside)
+    kept = {*foreign, "outside", ".c.tmp"}
+    for name in (".a.txt.a1b2c3_4.tmp", TEMPORARY + "a1b2c3_4.tmp"):  # killed between its last two steps
+        (tmp_path / name).mkdir()
+    (tmp_path / ".d.a1b2c3_4.tmp").mkdir()
+    (tmp_path / ".d.a1b2c3_4.tmp" / "notes").write_text("not ours")
+    kept.add(".d.a1b2c3_4.tmp")
+    with writer(path):
+        left = {file.name for file in tmp_path.iterdir()} - kept
+        assert len(left) == 3
+        remove_leftovers(tmp_path)  # the process lives
+        assert {file.name for file in tmp_path.iterdir()} == left | kept
+    assert {file.name for file in tmp_path.iterdir()} == left | kept
+    with replacing(path) as temporary:  # the first one in this folder
+        temporary.write_text("new")
+    assert {file.name for file in tmp_path.iterdir()} == {"a.txt"} | kept
+    assert (outside / LOCK_FILE).exists()
+    assert (tmp_path / foreign[1] / "notes").read_text() == "not ours"
+
+
+def test_a_scratch_folder_lasts_as_long_as_its_object():
+    scratch = ScratchFolder()
+    path = scratch.path
+    (path / "a").write_text("a")
+    child = os.fork()
+    if not child:
+        scratch._remove()  # as at the end of a forked process
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert (path / "a").exists()
+    del scratch
+    assert not path.parent.exists()
+
+
+def test_a_folder_is_replaced_and_put_back_after_a_failure(tmp_path, monkeypatch):
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).touch()
+    replace_folder(tmp_path / "new", tmp_path / "old")
+    assert [file.name for file in (tmp_path / "old").iterdir()] == ["new"]
+    with pytest.raises(FileNotFoundError):
+        replace_folder(tmp_path / "missing", tmp_path / "old")
+    assert [file.name for file in tmp_path.iterdir()] == ["old"]
+    assert [file.name for file in (tmp_path / "old").iterdir()] == ["new"]

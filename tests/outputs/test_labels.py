@@ -1,0 +1,34 @@
+"""Labels as people read them."""
+
+import pytest
+
+from spacy_sapbert.outputs.labels import N_COLORS, LabelColors, display_label, display_type
+
+
+@pytest.mark.parametrize(
+    ("label", "shown"),
+    [
+        ("disease_ontology", "Disease Ontology"),
+        ("DISEASE", "Disease"),
+        ("DNA", "DNA"),
+        ("CellLine", "Cell Line"),
+        ("DiseaseOrPhenotypicFeature", "Disease Or Phenotypic Feature"),
+        ("Disease or Syndrome", "Disease or Syndrome"),
+        ("", "No label"),
+        ("_", "No label"),
+        ("<b>", "<b>"),
+    ],
+)
+def test_a_label_is_shown_as_words(label, shown):
+    assert display_label(label) == shown
+
+
+def test_a_label_keeps_its_color():
+    colors = LabelColors()
+    assert [colors[label] for label in ("a", "b", "a")] == [0, 1, 0]
+    assert colors[f"{[colors[str(number)] for number in range(N_COLORS)]}"] < N_COLORS
+
+
+@pytest.mark.parametrize(("type", "shown"), [("T047", "Disease or Syndrome"), ("T999", "T999"), ("Disease", "Disease")])
+def test_a_semantic_type_is_shown_by_its_name(type, shown):
+    assert display_type(type) == shown

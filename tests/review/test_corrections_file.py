@@ -1,0 +1,345 @@
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.review import corrections_file
+from spacy_sapbert.review.correction import Correction, ProposedLink, document_key
+from spacy_sapbert.review.corrections_file import CorrectionsFile
+
+TEXT = "cold and flu"
+KEY = document_key(TEXT)
+COLD = Correction("accept", "occurrence", KEY, 0, 4, "cold", ("D1", "D2"), "Disease", "me", "2026-01-01T00:00:00Z", "?")
+
+
+@pytest.fixture
+def file(tmp_path):
+    return CorrectionsFile(tmp_path / "c.db", create=True)
+
+
+def test_what_is_written_is_read(file):
+    flu = COLD._replace(text="flu", start=9, end=12)
+    assert file.add([COLD, flu]) == [1, 2]
+    assert CorrectionsFile(file.path).corrections() == {1: COLD, 2: flu}
+    assert CorrectionsFile(file.path, create=True).corrections() == {1: COLD, 2: flu}  # it stays
+    assert repr(file).endswith("c.db)")
+
+
+def test_the_present_time_is_added(file):
+    file.add([COLD._replace(date="")])
+    (found,) = file.corrections().values()
+    assert len(found.date) == len(COLD.date)
+    assert found.date > COLD.date
+
+
+def test_undone(file):
+    number, other = file.add([COLD, COLD._replace(text="Cold")])
+    assert file.undo(number)
+    assert not file.undo(number)
+    assert not file.undo(99)
+    assert list(file.corrections()) == [other]
+
+
+def test_documents_and_decisions(file):
+    file.add_documents([("1", TEXT), ("2", "a cold")], "notes")
+    file.add_documents([("1", TEXT)], "again")
+    file.add([COLD._replace(scope="corpus")])
+    assert {one.doc_id: one.text for one in file.documents()} == {"1": TEXT, "2": "a cold"}
+    decisions = file.decisions()
+    assert decisions.of(document_key("a cold"), 2, 6, "cold").concept_ids == ("D1", "D2")
+    assert decisions.of(document_key("other"), 2, 6, "cold").concept_ids is None
+
+
+def test_all_or_none_are_written(file):
+    with pytest.raises(SapbertError, match="E371"):
+        file.add([COLD, COLD._replace(action="?")])
+    assert file.corrections() == {}
+
+
+def test_several_windows_write_at_once(file):
+    def write(name):
+        one = CorrectionsFile(file.path)
+        return [number for _ in range(20) for number in one.add([COLD._replace(author=name)])]
+
+    with ThreadPoolExecutor(4) as pool:
+        numbers = [number for found in pool.map(write, "abcd") for number in found]
+    assert sorted(numbers) == list(range(1, 81))
+    assert len(file.corrections()) == 80
+
+
+def test_a_killed_window_leaves_what_was_complete(file):
+    script = (
+        "import os, sys\n"
+        "from spacy_sapbert.review.corrections_file import CorrectionsFile\n"
+        "from spacy_sapbert.review.correction import Correction\n"
+        f"file = CorrectionsFile({str(file.path)!r})\n"
+        f"file.add([Correction('no_mention', 'occurrence', {KEY!r}, 0, 4, 'cold')])\n"
+        "with file._writing() as db:\n"
+        '    db.execute("DELETE FROM corrections")\n'
+        "    os._exit(9)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=False)
+    assert done.returncode == 9
+    assert [one.action for one in file.corrections().values()] == ["no_mention"]
+    assert file.add([COLD]) == [2]
+
+
+# --- bad files
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(SapbertError, match="E372"):
+        CorrectionsFile(tmp_path / "none.db")
+    assert os.listdir(tmp_path) == []
+    with pytest.raises(SapbertError, match="E374"):
+        CorrectionsFile(tmp_path / "none" / "c.db", create=True)
+
+
+@pytest.mark.parametrize("content", [b"", b"no database at all" * 99, b"SQLite format 3\0" + b"\0" * 99])
+def test_a_file_that_is_none(tmp_path, content):
+    path = tmp_path / "c.db"
+    path.write_bytes(content)
+    with pytest.raises(SapbertError, match="E372"):
+        CorrectionsFile(path)
+    assert path.read_bytes() == content
+
+
+def test_another_database(tmp_path):
+    with sqlite3.connect(tmp_path / "c.db") as db:
+        db.execute("CREATE TABLE corrections (id)")
+    with pytest.raises(SapbertError, match=r"E372.*no file of corrections"):
+        CorrectionsFile(tmp_path / "c.db", create=True)
+
+
+def test_a_newer_version(file, monkeypatch):
+    with sqlite3.connect(file.path) as db:
+        db.execute(f"PRAGMA user_version = {corrections_file.FORMAT + 1}")
+    with pytest.raises(SapbertError, match=r"E373.*format 2.*reads format 1"):
+        CorrectionsFile(file.path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "CREATE VIEW extra AS SELECT 1",
+        "DROP TABLE corpora",
+        "CREATE TRIGGER act AFTER INSERT ON corrections BEGIN DELETE FROM corrections; END",
+        "CREATE TRIGGER sqlite1act AFTER INSERT ON corrections BEGIN DELETE FROM corrections; END",
+        "CREATE INDEX extra ON corrections (upper(text))",
+        "ALTER TABLE corrections ADD COLUMN more GENERATED ALWAYS AS (hex(text))",
+        "DROP TABLE documents; CREATE VIRTUAL TABLE documents USING fts5(key, doc_id, text)",
+    ],
+)
+def test_tables_that_were_changed(file, change):
+    with sqlite3.connect(file.path) as db:
+        db.executescript(change)
+    with pytest.raises(SapbertError, match=r"E372.*its tables"):
+        file.corrections()
+
+
+def test_a_trigger_that_is_listed_as_a_table_of_sqlite(file):
+    with sqlite3.connect(file.path) as db:
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute("CREATE TRIGGER act AFTER INSERT ON corrections BEGIN DELETE FROM corrections; END")
+        db.execute("UPDATE sqlite_master SET type = 'table', name = 'sqlite_act' WHERE name = 'act'")
+    with pytest.raises(SapbertError, match="E372"):
+        file.corrections()
+
+
+def test_an_analyzed_file(file):
+    file.add([COLD])
+    with sqlite3.connect(file.path) as db:
+        db.execute("ANALYZE")
+    assert file.corrections() == {1: COLD}
+
+
+@pytest.mark.parametrize("column", ["action", "scope", "concept_ids"])
+def test_values_that_were_changed(file, column):
+    file.add([COLD])
+    with sqlite3.connect(file.path) as db:
+        db.execute(f"UPDATE corrections SET {column} = '5'")
+    with pytest.raises(SapbertError, match="E372"):
+        file.corrections()
+
+
+def read_all(file):
+    list(file.documents())
+    list(file.links())
+    return file.state, file.secret, file.fingerprint, len(file.decisions())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE corrections SET concept_ids = '{}'",
+        "UPDATE corrections SET concept_ids = '[7]'",
+        "UPDATE corrections SET concept_ids = '[[[['",
+        "UPDATE corrections SET text = x'ff'",
+        "UPDATE corrections SET start = 'flu'",
+        "UPDATE corrections SET author = x'37'",
+        "UPDATE documents SET text = x'00'",
+        "UPDATE documents SET key = x'37'",
+        "UPDATE corpora SET corpus = x'37'",
+        "UPDATE links SET concept_ids = '{'",
+        "UPDATE links SET concept_ids = x'ff'",
+        "UPDATE links SET start = 'flu'",
+        "UPDATE links SET score = 'high'",
+        "DELETE FROM secret",
+        "UPDATE secret SET value = ''",
+        "UPDATE secret SET value = x'37'",
+        "INSERT INTO secret VALUES ('a second one, which is long')",
+    ],
+)
+def test_values_of_a_wrong_type(file, change):
+    file.add_documents([("1", TEXT)], "notes")
+    file.set_links([KEY], [ProposedLink(KEY, 0, 4, "cold", "Disease", ("D1",), 0.25, 0.5)])
+    file.add([COLD])
+    read_all(file)
+    with sqlite3.connect(file.path) as db:
+        db.execute(change)
+    with pytest.raises(SapbertError, match=r"E372.*c\.db"):
+        read_all(CorrectionsFile(file.path))
+
+
+def test_a_schema_that_is_no_text(file):
+    with sqlite3.connect(file.path) as db:
+        db.execute("CREATE TABLE naive (a)")
+    content = file.path.read_bytes()
+    file.path.write_bytes(content.replace(b"naive", b"na\xefve"))
+    with pytest.raises(SapbertError, match="E372"):
+        CorrectionsFile(file.path)
+
+
+def test_a_file_that_is_cut_off(file):
+    file.add([COLD._replace(comment="x" * 9000)])
+    content = file.path.read_bytes()
+    file.path.write_bytes(content[: len(content) - 4096])
+    with pytest.raises(SapbertError, match="E372"):
+        file.corrections()
+
+
+def test_a_locked_file(file, monkeypatch):
+    monkeypatch.setattr(corrections_file, "PATIENCE", 0.1)
+    with sqlite3.connect(file.path, isolation_level=None) as db:
+        db.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(SapbertError, match=r"E374.*locked"):
+            file.add([COLD])
+        db.execute("ROLLBACK")
+    assert file.add([COLD]) == [1]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
+def test_a_file_that_is_read_only(file):
+    file.path.chmod(0o400)
+    with pytest.raises(SapbertError, match="E374"):
+        file.add([COLD])
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
+def test_a_folder_that_is_read_only(file):
+    file.path.parent.chmod(0o500)
+    try:
+        with pytest.raises(SapbertError, match="E374"):
+            file.check_writable()
+        assert file.corrections() == {}
+    finally:
+        file.path.parent.chmod(0o700)
+
+
+def test_checking_whether_it_can_be_written(file, monkeypatch):
+    file.check_writable()
+    monkeypatch.setattr(corrections_file, "PATIENCE", 0.05)
+    with sqlite3.connect(file.path, isolation_level=None) as db:
+        db.execute("BEGIN IMMEDIATE")
+        with pytest.raises(SapbertError, match=r"E374.*locked"):
+            file.check_writable()
+        assert file.corrections() == {}  # it can be read
+        db.execute("ROLLBACK")
+    file.check_writable()
+    assert file.state == (0, 0)
+
+
+def test_a_window_was_killed_in_the_middle_of_a_write(file, tmp_path):
+    file.add([COLD._replace(comment="y" * 500)] * 300)
+    (tmp_path / "left").mkdir()
+    db = sqlite3.connect(file.path, isolation_level=None)
+    db.execute("PRAGMA cache_size = 1")  # so that it writes before the end
+    db.execute("BEGIN IMMEDIATE")
+    db.execute("UPDATE corrections SET comment = 'z'")
+    for path in tmp_path.glob("c.db*"):
+        shutil.copy(path, tmp_path / "left")
+    db.execute("ROLLBACK")
+    db.close()
+    assert (tmp_path / "left" / "c.db-journal").exists()
+    left = CorrectionsFile(tmp_path / "left" / "c.db")
+    assert {one.comment for one in left.corrections().values()} == {"y" * 500}
+
+
+def test_documents_can_be_read_while_others_write(file, monkeypatch):
+    monkeypatch.setattr(corrections_file, "PATIENCE", 0.05)
+    monkeypatch.setattr(corrections_file, "_AT_ONCE", 2)
+    keys = file.add_documents([(str(number), f"text {number}") for number in range(5)], "notes")
+    found = []
+    for one in file.documents():
+        found.append(one.key)
+        file.add([COLD])
+    assert found == sorted(keys)
+    assert len(file.corrections()) == 5
+
+
+def test_links(file):
+    one = ProposedLink(KEY, 9, 12, "flu", "Disease", ("D1", "D2"), 0.25, 0.5)
+    other = ProposedLink(KEY, 0, 4, "cold")
+    file.set_links([KEY, "k2"], [one, other, one._replace(document="k2")])
+    assert list(file.links()) == [other, one, one._replace(document="k2")]
+    file.set_links([KEY], [other])  # the other document keeps its own
+    assert list(file.links()) == [other, one._replace(document="k2")]
+    file.set_links([KEY, "k2"], [])
+    assert list(file.links()) == []
+
+
+def test_the_secret(file, tmp_path):
+    other = CorrectionsFile(tmp_path / "other.db", create=True)
+    file.add([COLD])
+    assert file.secret == CorrectionsFile(file.path, create=True).secret != other.secret
+    assert len(file.secret) == 24
+    file.copy(tmp_path / "copy.db")
+    assert CorrectionsFile(tmp_path / "copy.db").secret != file.secret
+
+
+def test_the_state_changes_with_each_correction_of_any_window(file):
+    other, states = CorrectionsFile(file.path), [file.state]
+    for change in (
+        lambda: other.add([COLD]),
+        lambda: file.add([COLD]),
+        lambda: other.undo(1),
+        lambda: other.add([COLD]),
+        lambda: file.undo(2),
+    ):
+        change()
+        states.append(file.state)
+    assert len(set(states)) == len(states)
+    assert not file.undo(2)
+    assert file.state == other.state == states[-1]
+
+
+def test_values_that_cannot_be_written(file):
+    for wrong in ({"text": "a\ud800"}, {"end": 10**30}):
+        with pytest.raises(SapbertError, match="E374"):
+            file.add([COLD, COLD._replace(**wrong)])
+    with pytest.raises(SapbertError, match="E374"):
+        file.add_documents([("1", "a\ud800")], "notes")
+    assert not file.undo(10**30)
+    assert file.corrections() == {}
+
+
+@pytest.mark.parametrize("name", ["a?mode=memory.db", "a#b.db", "a%41.db", "ä b.db"])
+def test_names_with_signs_of_an_address(tmp_path, name):
+    CorrectionsFile(tmp_path / name, create=True).add([COLD])
+    assert os.listdir(tmp_path) == [name]
+    assert len(CorrectionsFile(tmp_path / name).corrections()) == 1

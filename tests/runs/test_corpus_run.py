@@ -1,0 +1,340 @@
+import errno
+import importlib
+import json
+import multiprocessing
+import os
+import pickle
+import time
+from collections import Counter
+
+import pyarrow.dataset
+import pyarrow.parquet as parquet
+import pytest
+from filelock import FileLock
+
+from spacy_sapbert.errors import Errors, SapbertError
+from spacy_sapbert.files.output import LOCK_FILE
+from spacy_sapbert.runs import local, partition_work
+from spacy_sapbert.runs.engine import Engine
+from spacy_sapbert.runs.output_folder import MANIFEST, TRIES
+from spacy_sapbert.runs.partition_work import PartitionResult
+
+NAMES = ["0.jsonl", "1.jsonl", "2.jsonl"]
+
+
+def rows(folder):
+    return pyarrow.dataset.dataset(folder).to_table().to_pylist()
+
+
+def manifest(folder):
+    return json.loads((folder / MANIFEST).read_text())
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def expected(link_all, tmp_path):
+    """The rows of a run without an interruption."""
+    link_all(output=tmp_path / "expected")
+    return rows(tmp_path / "expected")
+
+
+def test_each_partition_becomes_a_file(link_all, out):
+    linked, run = link_all()
+    assert linked == NAMES
+    assert sorted(path.name for path in out.glob("*.parquet")) == [f"{name}.parquet" for name in NAMES]
+    found = rows(out)
+    assert len({row["doc_id"] for row in found}) == 12
+    assert {row["year"] for row in found} == {2000, 2001, 2002, 2003}
+    mentions = {(row["doc_id"], row["start"]) for row in found if row["start"] is not None}
+    linked_mentions = {(row["doc_id"], row["start"]) for row in found if row["concept_id"] not in (None, "NIL")}
+    counts = {"documents": 12, "mentions": len(mentions), "linked": len(linked_mentions)}
+    assert +run.counts() == counts
+    told = manifest(out)
+    assert told["complete"] is True
+    assert +Counter(told["counts"]) == counts
+    assert list(told["partitions"]) == NAMES
+    assert told["made with"]["settings"]["vocabulary"]
+
+
+def test_a_rerun_does_only_what_is_missing_or_was_made_with_something_else(link_all, out, corpus, expected):
+    assert link_all()[0] == NAMES
+    assert link_all()[0] == []
+    (out / "1.jsonl.parquet").unlink()
+    assert link_all()[0] == ["1.jsonl"]
+    damaged = out / "2.jsonl.parquet"
+    damaged.write_bytes(damaged.read_bytes()[:-20])
+    assert link_all()[0] == ["2.jsonl"]
+    assert rows(out) == expected
+    (corpus / "0.jsonl").write_text('{"id": "new", "text": "New aspirin."}\n')
+    assert link_all()[0] == ["0.jsonl"]
+    assert {row["doc_id"] for row in rows(out)} & {"new", "0-0", "1-0"} == {"new", "1-0"}
+    assert link_all(max_characters=500)[0] == NAMES
+    assert link_all(max_characters=500, shown={"corrections": "x"})[0] == NAMES
+
+
+def test_a_report_of_a_broken_record_shows_its_brackets(link_all, corpus):
+    (corpus / "0.jsonl").write_text('{"[/b]": ":smile:"}\n')
+    found = {}
+
+    def run(work, partitions):
+        for result in map(work, partitions):
+            found[result.name] = result
+            yield result
+
+    link_all(run)
+    assert not found["0.jsonl"].problem
+    assert "the keys are: '[/b]'" in found["0.jsonl"].reports[0]
+
+
+def test_broken_records_are_counted_also_by_a_rerun(link_all, corpus):
+    with (corpus / "0.jsonl").open("a") as file:
+        file.write("broken\n")
+    for _ in range(2):
+        assert link_all()[1].counts()["broken"] == 1
+
+
+def test_links_of_files_that_are_gone_are_removed(link_all, out, corpus):
+    link_all()
+    (corpus / "1.jsonl").unlink()
+    linked, run = link_all()
+    assert (linked, run.removed) == ([], 1)
+    assert not (out / "1.jsonl.parquet").exists()
+    assert run.counts()["documents"] == 8
+
+
+def test_a_table_of_someone_else_stays(link_all, out, tmp_path):
+    out.mkdir()
+    parquet.write_table(pyarrow.table({"a": [1]}), out / "mine.parquet")
+    with pytest.raises(SapbertError, match=r"E567.*mine\.parquet"):
+        link_all()
+    (out / "mine.parquet").rename(out / "0.jsonl.parquet")
+    with pytest.raises(SapbertError, match="E567"):
+        link_all()
+    assert parquet.read_table(out / "0.jsonl.parquet").to_pylist() == [{"a": 1}]
+
+
+def test_documents_that_were_replaced_since_go_without_linking_again(open_run, out, monkeypatch):
+    with open_run() as run:
+        list(run(lambda work, found: (work(one) for one in found)))
+    before = rows(out)
+    monkeypatch.setattr(partition_work, "linker_of", lambda settings: pytest.fail("it links again"))
+    gone = frozenset({"1-0", "1-1"})
+    with open_run() as run:
+        run.partitions = [one._replace(left_out=gone) if one.name == "1.jsonl" else one for one in run.partitions]
+        list(run(lambda work, found: (work(one) for one in found)))
+        assert run.counts()["documents"] == 10
+    assert rows(out) == [row for row in before if row["doc_id"] not in gone]
+
+
+ARTICLE = """<PubmedArticle><MedlineCitation><PMID Version="1">{0}</PMID><Article>
+<Journal><JournalIssue><PubDate><Year>2001</Year></PubDate></JournalIssue></Journal>
+<ArticleTitle>{1}</ArticleTitle></Article></MedlineCitation></PubmedArticle>"""
+
+
+def write_pubmed(path, titles, deleted=()):
+    articles = "".join(ARTICLE.format(pmid, title) for pmid, title in titles)
+    gone = "".join(f'<PMID Version="1">{pmid}</PMID>' for pmid in deleted)
+    path.write_text(f"<PubmedArticleSet>{articles}<DeleteCitation>{gone}</DeleteCitation></PubmedArticleSet>")
+
+
+def test_an_update_of_pubmed_links_only_its_own_records(link_all, out, tmp_path):
+    folder = tmp_path / "pubmed"
+    folder.mkdir()
+    old = "Old aspirin."
+    write_pubmed(folder / "pubmed26n0001.xml", [(1, "Once aspirin."), (1, old), (2, old), (3, old)])
+    write_pubmed(folder / "pubmed26n0002.xml", [(4, old)])
+    assert link_all(inputs=folder)[0] == ["pubmed26n0001.xml", "pubmed26n0002.xml"]
+    assert [(row["doc_id"], row["start"]) for row in rows(out)] == [("1", 4), ("2", 4), ("3", 4), ("4", 4)]
+    write_pubmed(folder / "pubmed26n0003.xml", [(2, "A newer aspirin.")], deleted=[3])
+    assert link_all(inputs=folder)[0] == ["pubmed26n0003.xml"]
+    updated = rows(out)
+    assert [(row["doc_id"], row["start"]) for row in updated] == [("1", 4), ("4", 4), ("2", 8)]
+    assert {row["year"] for row in updated} == {2001}
+    link_all(inputs=folder, output=tmp_path / "at once")
+    assert rows(tmp_path / "at once") == updated
+
+
+def test_two_runs_do_not_share_a_folder(link_all, out):
+    out.mkdir()
+    with FileLock(out / f".{LOCK_FILE}"), pytest.raises(SapbertError, match="E562"):
+        link_all()
+
+
+def test_a_full_disk_ends_the_run_and_keeps_what_is_done(link_all, out, monkeypatch, expected):
+    link_file = partition_work.PartitionWork._write
+
+    def fill(self, partition, problems):
+        if partition.name == "1.jsonl":
+            raise SapbertError(Errors.E507.format(path="x", reason=os.strerror(errno.ENOSPC)))
+        return link_file(self, partition, problems)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(partition_work.PartitionWork, "_write", fill)
+        with pytest.raises(SapbertError, match="E507"):
+            link_all()
+    assert manifest(out)["complete"] is False
+    assert link_all()[0] == ["1.jsonl", "2.jsonl"]
+    assert rows(out) == expected
+
+
+def test_a_partition_that_ends_its_process_each_time_is_set_aside(link_all, out, expected):
+    def dying(work, found):
+        """An engine that tries again for ever."""
+        for partition in found:
+            while partition.name == "1.jsonl" and work.output.begin_try(partition.name):
+                pass
+            yield work(partition)
+
+    linked, run = link_all(dying)
+    assert linked == ["0.jsonl", "2.jsonl"]
+    (aside,) = run.set_aside()
+    assert (aside.name, aside.problem) == ("1.jsonl", f"its process ended at each of {TRIES} tries")
+    assert manifest(out)["set aside"] == {"1.jsonl": aside.problem}
+    assert manifest(out)["complete"] is False
+    assert link_all()[0] == ["1.jsonl"]  # the next run tries it again
+    assert rows(out) == expected
+
+
+def test_an_older_file_of_a_partition_that_is_set_aside_goes(link_all, out):
+    link_all()
+    link_all(lambda work, found: (PartitionResult(one.name, Counter(), problem="x") for one in found), seconds=7)
+    assert not list(out.glob("*.parquet"))
+
+
+def test_an_unexpected_error_sets_a_partition_aside(link_all, out, monkeypatch):
+    link_file = partition_work.PartitionWork._write
+
+    def fail(self, partition, problems):
+        if partition.name == "1.jsonl":
+            raise ZeroDivisionError("a fault")
+        return link_file(self, partition, problems)
+
+    monkeypatch.setattr(partition_work.PartitionWork, "_write", fail)
+    run = link_all()[1]
+    assert {one.name: one.problem for one in run.set_aside()} == {"1.jsonl": "ZeroDivisionError: a fault"}
+    assert {path.name for path in out.glob("*.parquet")} == {"0.jsonl.parquet", "2.jsonl.parquet"}
+
+
+class DiesOnArrival:
+    """Work that ends each process before it begins."""
+
+    def __reduce__(self):
+        return os._exit, (1,)
+
+
+def test_processes_that_cannot_start_end_the_run(open_run):
+    with open_run() as run, pytest.raises(SapbertError, match="E575"):
+        list(Engine.local.runner(2)(DiesOnArrival(), run.partitions))
+
+
+TELLS_ITS_PROCESS = """lambda partition: __import__("importlib").import_module(
+    "spacy_sapbert.runs.partition_work"
+).PartitionResult(
+    partition.name, __import__("collections").Counter(documents=5), problem=str(__import__("os").getpid())
+)"""
+
+
+class TellsItsProcess:
+    """Work that returns the number of its process. A spawned process cannot import this module."""
+
+    def __reduce__(self):
+        return eval, (TELLS_ITS_PROCESS,)
+
+
+def test_a_process_is_replaced_after_many_documents(open_run, monkeypatch):
+    monkeypatch.setattr(local, "DOCUMENTS_PER_PROCESS", 10)
+    with open_run() as run:
+        first, second, third = (one.problem for one in local.run_local(TellsItsProcess(), run.partitions, 1))
+    assert first == second != third
+
+
+def test_an_error_that_ends_the_run_is_passed_on(link_all, monkeypatch, open_run):
+    def full(self, partition, problems):
+        raise SapbertError(Errors.E507.format(path="x", reason="full"))
+
+    monkeypatch.setattr(partition_work.PartitionWork, "_write", full)
+    with open_run() as run:
+        found = run._work.or_error(run.partitions[0])
+    assert isinstance(found, SapbertError)
+    assert str(pickle.loads(pickle.dumps(found))) == str(found)
+
+
+DYING = """
+import os, signal
+from collections import Counter
+from pathlib import Path
+from spacy_sapbert.runs.partition_work import PartitionResult
+
+def work(partition):
+    died = Path(__file__).with_name(partition.name)
+    if partition.name == "1.jsonl" and not died.exists():
+        died.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return PartitionResult(partition.name, Counter())
+"""
+
+
+def test_the_partition_of_a_killed_worker_goes_to_another_one(open_run, tmp_path, monkeypatch):
+    """scripts/kill.py kills workers and drivers at random moments; tests/test_kill.py does this ten times each."""
+    (tmp_path / "dying_work.py").write_text(DYING)
+    monkeypatch.syspath_prepend(tmp_path)  # the processes get this path
+    work = importlib.import_module("dying_work").work
+    with open_run() as run:
+        assert sorted(one.name for one in Engine.local.runner(1)(work, run.partitions)) == NAMES
+    assert [path.name for path in tmp_path.glob("*.jsonl")] == ["1.jsonl"]
+
+
+WRITING = """
+import time
+from collections import Counter
+from pathlib import Path
+from spacy_sapbert.files import replacing
+from spacy_sapbert.runs.partition_work import PartitionResult
+
+def work(partition):
+    if partition.name != "0.jsonl":
+        with replacing(Path(__file__).parent / "out" / partition.name) as temporary:
+            temporary.touch()
+            time.sleep(600)
+    return PartitionResult(partition.name, Counter())
+"""
+
+
+def test_a_run_that_is_stopped_ends_its_processes_and_removes_what_they_began(open_run, out, tmp_path, monkeypatch):
+    (tmp_path / "writing_work.py").write_text(WRITING)
+    monkeypatch.syspath_prepend(tmp_path)
+    work = importlib.import_module("writing_work").work
+
+    def stop_while_it_writes():
+        with open_run() as run:
+            for _ in run(lambda _, partitions: local.run_local(work, partitions, 2)):
+                end = time.monotonic() + 60
+                while not list(out.glob(".*.tmp/*.jsonl")):
+                    assert time.monotonic() < end
+                    time.sleep(0.01)
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stop_while_it_writes()
+    assert not multiprocessing.active_children()
+    assert sorted(os.listdir(out)) == [f".{LOCK_FILE}", MANIFEST]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["ray", "spark"])
+def test_engines_give_the_same_links(engine, open_run, link_all, out, expected, tmp_path, monkeypatch):
+    pytest.importorskip({"ray": "ray", "spark": "pyspark"}[engine])
+    # as in a shell without this environment, where python3 is another one
+    other = tmp_path / "bin" / "python3"
+    other.parent.mkdir()
+    other.write_text("#!/bin/sh\nexit 1\n")
+    other.chmod(0o755)
+    monkeypatch.setenv("PATH", str(other.parent), prepend=os.pathsep)
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    with open_run() as run:
+        assert sorted(one.name for one in run(Engine(engine).runner(2)) if not one.problem) == NAMES
+    assert rows(out) == expected

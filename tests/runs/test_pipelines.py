@@ -1,0 +1,107 @@
+import io
+
+import pytest
+import spacy
+from rich.console import Console
+from spacy.language import Language
+
+from spacy_sapbert.documents.input_documents import InputDocument, Problems
+from spacy_sapbert.outputs.records import record_of
+from spacy_sapbert.pipeline.tokenizer import BoundedTokenizer
+from spacy_sapbert.runs import pipelines
+from spacy_sapbert.runs.pipelines import LinkingPipeline
+
+
+@Language.component("fails_on_zebras")
+def fails_on_zebras(doc):
+    if "zebra" in doc.text:
+        raise ValueError("zebra")
+    return doc
+
+
+@pytest.fixture
+def linking(linking_folder, monkeypatch):
+    monkeypatch.setattr(pipelines, "DOCUMENTS_PER_BATCH", 2)
+    monkeypatch.setattr(pipelines, "DOCUMENTS_PER_ZONE", 3)
+    nlp = spacy.load(linking_folder)
+    nlp.add_pipe("fails_on_zebras", first=True)
+    return LinkingPipeline(nlp, Problems(Console(file=io.StringIO())))
+
+
+def documents(*texts):
+    return [InputDocument(str(i), text, f"text {i}") for i, text in enumerate(texts)]
+
+
+def run(linking, texts, **settings):
+    return [record_of(item, linking.kb) for item in linking(documents(*texts), **settings)]
+
+
+TEXTS = [f"Cystic fibrosis (CF) and aspirin{i}, CF with breast and ovarian cancer." for i in range(8)]
+FAILING = ["a zebra", *TEXTS[:2], "zebra", "zebra", "zebra", *TEXTS[2:], "last zebra"]
+
+
+@pytest.mark.parametrize("texts", [[], TEXTS[:3], TEXTS, FAILING])
+@pytest.mark.parametrize("batch_size", [1, 2, 100])
+def test_memory_zones_change_no_result(linking, texts, batch_size):
+    expected = run(linking, texts)
+    reported = linking.problems.count
+    assert run(linking, texts, batch_size=batch_size, short_lived=True) == expected
+    assert linking.problems.count == 2 * reported == 2 * sum("zebra" in text for text in texts)
+    assert len(expected) == len(texts) - reported
+
+
+@pytest.mark.parametrize("n_process", [1, 2])
+def test_independent_batches(linking, n_process):
+    """What was linked before has no effect on a batch, not even on the last digit of a score."""
+    generator = linking.nlp.get_pipe("sapbert_linker").linker.generator
+    settings = {"batch_size": 3, "n_process": n_process}
+    items = list(linking(documents(*TEXTS), independent_batches=True, **settings))
+    assert [item.batch for item in items] == [0, 0, 0, 3, 3, 3, 6, 6]
+    linked = [record_of(item, linking.kb) for item in items]
+    assert linked == run(linking, TEXTS, **settings)
+    if n_process == 1:
+        list(linking(documents(*TEXTS), independent_batches=True, **settings))
+        cancer = "ovarian cancer"
+        assert cancer in {text for text, *_ in generator._cache}
+        list(linking(documents("aspirin"), independent_batches=True, **settings))
+        assert {text for text, *_ in generator._cache} == {"aspirin"}
+        list(linking(documents(TEXTS[0]), **settings))
+        assert {"aspirin", cancer} <= {text for text, *_ in generator._cache}
+
+
+def test_documents_on_which_the_pipeline_fails_belong_to_a_batch(linking):
+    items = list(linking(documents(*FAILING), batch_size=3, independent_batches=True))
+    batches = [item.batch for item in items]
+    assert batches == sorted(batches)
+    assert len(set(batches)) > 2
+
+
+def test_new_words_of_short_lived_documents_are_forgotten(linking):
+    run(linking, TEXTS)  # what the pipeline itself needs
+    before = len(linking.nlp.vocab.strings)
+    words = [f"newword{i}" for i in range(20)]
+    assert [item["text"] for item in run(linking, words, short_lived=True)] == words
+    assert len(linking.nlp.vocab.strings) == before
+    run(linking, words)
+    assert len(linking.nlp.vocab.strings) > before
+
+
+def test_a_run_that_is_not_read_to_its_end_leaves_the_memory_zone(linking):
+    results = linking(documents(*TEXTS), short_lived=True)
+    assert next(results).document.doc_id == "0"
+    results.close()
+    run(linking, ["somethingelse"])
+    assert "somethingelse" in linking.nlp.vocab.strings
+
+
+def test_spacys_own_tokenizer_is_replaced_by_one_that_takes_linear_time(linking_folder):
+    loaded = pipelines.load_pipeline(str(linking_folder))
+    assert type(loaded.tokenizer) is BoundedTokenizer
+    text = "It isn't (e.g.) 3.5 % of U.S. women."
+    assert [token.text for token in loaded.make_doc(text)] == [token.text for token in spacy.blank("en")(text)]
+    assert len(loaded.make_doc("(" * 20_000)) == 20_000
+
+
+def test_so_is_that_of_a_pipeline_in_memory(linking_folder):
+    linking = pipelines.LinkingPipeline(spacy.load(linking_folder), Problems(Console(quiet=True)))
+    assert type(linking.nlp.tokenizer) is BoundedTokenizer

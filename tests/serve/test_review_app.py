@@ -1,0 +1,217 @@
+"""The server of the review page, and how it meets those who mean harm."""
+
+import pytest
+from starlette.testclient import TestClient
+
+from spacy_sapbert.documents.input_documents import InputDocument
+from spacy_sapbert.kb.prefixes import prefixes
+from spacy_sapbert.outputs.addresses import concept_url
+from spacy_sapbert.outputs.records import record_of
+from spacy_sapbert.review.corrections_file import CorrectionsFile
+from spacy_sapbert.serve.review_app import MAX_BYTES, make_review_app
+from spacy_sapbert.serve.review_session import ReviewSession
+
+EVIL = "<script>alert('1')</script>\"'>"
+DECISION = {"action": "accept", "scope": "corpus"}
+ADDITION = {"document": "k", "start": 0, "end": 4, "scope": "corpus"}
+ANY = "mentions/0/decision?window=w"
+PATHS = [
+    ("GET", ""),
+    ("GET", "next?window=w"),
+    ("GET", "mentions/0?window=w"),
+    ("POST", ANY),
+    ("POST", "additions?window=w&number=0"),
+    ("POST", "undo/1?window=w"),
+    ("GET", "search?by=name&text=cold"),
+    ("GET", "concepts?id=D003139"),
+    ("GET", "openapi.json"),
+    ("DELETE", "mentions/x"),
+]
+
+
+@pytest.fixture
+def session(tmp_path, linking):
+    texts = ["a cold", "hostile cystic fibrosis"]
+    documents = [InputDocument(f"{EVIL}{number}", text, "here") for number, text in enumerate(texts)]
+    records = [record_of(item, linking.kb) for item in linking(documents)]
+    for entity in records[0]["entities"]:
+        entity["label"] = EVIL
+    file = CorrectionsFile(tmp_path / "c.db", create=True)
+    return ReviewSession(file, linking, records, corpus="notes", author=EVIL)
+
+
+@pytest.fixture
+def client(session):
+    with TestClient(make_review_app(session), base_url="http://localhost") as client:
+        yield client
+
+
+@pytest.fixture
+def ask(client, session):
+    """A function that sends a request below the secret, and checks the headers of the answer."""
+
+    def send(method, path, secret=None, **options):
+        answer = client.request(
+            method, f"/{session.file.secret if secret is None else secret}/{path}", follow_redirects=False, **options
+        )
+        assert_strict(answer)
+        return answer
+
+    return send
+
+
+def assert_strict(answer):
+    policy = answer.headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'")
+    for part in ("form-action 'none'", "base-uri 'none'", "frame-ancestors 'none'"):
+        assert part in policy
+    assert "unsafe" not in policy
+    assert "*" not in policy
+    assert (answer.headers["X-Content-Type-Options"], answer.headers["Referrer-Policy"]) == ("nosniff", "no-referrer")
+    assert (answer.headers["Cache-Control"], answer.headers["Cross-Origin-Resource-Policy"]) == (
+        "no-store",
+        "same-origin",
+    )
+
+
+@pytest.mark.parametrize("secret", ["wrong", "", "%F0%9F%98%80", "%ED%A0%80"])
+@pytest.mark.parametrize(("method", "path"), PATHS)
+def test_a_wrong_secret_is_not_found(ask, session, secret, method, path):
+    for content in (b"", b"{", b'{"action": "accept", "scope": "corpus"}'):
+        answer = ask(method, path, secret, content=content, headers={"Content-Type": "application/json"})
+        assert (answer.status_code, session.file.secret in answer.text) == (404, False)
+    assert session.file.state == (0, 0)
+
+
+def test_no_secret(client, session):
+    for path in ("/", "/docs", "/openapi.json", f"/x{session.file.secret}/", f"/{session.file.secret[:-1]}/", "//"):
+        answer = client.get(path, follow_redirects=False)
+        assert answer.status_code == 404
+        assert_strict(answer)
+
+
+def test_unknown_mentions(ask):
+    for number in (3, -1, 10**30):
+        assert ask("GET", f"mentions/{number}?window=w").status_code == 404
+        assert ask("POST", f"mentions/{number}/decision?window=w", json=DECISION).status_code == 404
+        assert ask("GET", f"next?window=w&later={number}").status_code == 404
+
+
+@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "", "127.0.0.2"])
+def test_other_hosts_are_refused(ask, host):
+    assert ask("GET", "", headers={"Host": host}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (ANY, b""),
+        (ANY, b"{"),
+        (ANY, b"[]"),
+        (ANY, b"null"),
+        (ANY, b"[" * 100_000),
+        (ANY, b'{"action": "add", "scope": "corpus"}'),
+        (ANY, b'{"action": "accept", "scope": "world"}'),
+        (ANY, b'{"action": "accept", "scope": "corpus", "seen": NaN}'),
+        (ANY, b'{"action": "accept", "scope": "corpus", "comment": "\\ud800"}'),
+        (ANY, b'{"action": "accept", "scope": "corpus", "comment": "' + b"x" * 501 + b'"}'),
+        (ANY, b'{"action": "replace", "scope": "corpus", "concept_ids": [' + b'"D1",' * 20 + b'"D1"]}'),
+        (ANY, b'{"action": "replace", "scope": "corpus", "concept_ids": [null]}'),
+        (ANY, b"\xff\xfe"),
+        ("mentions/x/decision?window=w", b'{"action": "accept", "scope": "corpus"}'),
+        ("mentions/0/decision", b'{"action": "accept", "scope": "corpus"}'),
+        ("additions?window=w&number=0", b'{"document": "k", "start": -1, "end": 4, "scope": "corpus"}'),
+        ("additions?window=w&number=0", b'{"document": "k", "start": Infinity, "end": 4, "scope": "corpus"}'),
+        ("additions?window=w&number=0", b'{"document": "k", "start": 0, "end": 0, "scope": "corpus"}'),
+    ],
+)
+def test_malformed_bodies(ask, session, path, body):
+    answer = ask("POST", path, content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code in (400, 422)
+    assert answer.json()
+    assert session.file.state == (0, 0)
+
+
+def test_a_long_body_is_refused_before_it_is_held_in_memory(ask, session):
+    body = b'{"action": "accept", "scope": "corpus"' + b" " * MAX_BYTES + b"}"
+    answer = ask("POST", ANY, content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 400
+    assert session.file.state == (0, 0)
+
+
+def test_a_form_of_another_page_decides_nothing(ask, session):
+    body = b'{"action": "accept", "scope": "corpus"}'
+    for kind in ("text/plain", "application/x-www-form-urlencoded"):
+        assert ask("POST", ANY, content=body, headers={"Content-Type": kind}).status_code == 422
+    assert session.file.state == (0, 0)
+
+
+def test_what_cannot_be_decided(ask, session):
+    replace = {"action": "replace", "scope": "corpus"}
+    assert "E376" in ask("POST", ANY, json={**replace, "concept_ids": ["X9"]}).json()["error"]
+    assert "E371" in ask("POST", ANY, json=replace).json()["error"]
+    for end in (10**30, 99):
+        answer = ask("POST", "additions?window=w&number=0", json={**ADDITION, "end": end})
+        assert (answer.status_code, "E371" in answer.json()["error"]) == (400, True)
+    assert ask("POST", f"undo/{10**30}?window=w", json={}).json()["undone"] is False
+    assert session.file.state == (0, 0)
+
+
+def test_a_review(ask, session):
+    first = ask("GET", "next?window=w").json()["view"]
+    answer = ask("POST", f"mentions/{first['number']}/decision?window=w", json=DECISION).json()
+    assert answer["correction"]["action"] in ("accept", "reject")
+    assert answer["progress"]["decided"] == 1
+    made = answer["correction"]["number"]
+    assert ask("POST", f"undo/{made}?window=w", json={}).json()["undone"]
+    sent = {**ADDITION, "document": session.queue.mentions[0].link.document, "start": 2, "end": 6}
+    assert ask("POST", "additions?window=w&number=0", json=sent).json()["correction"]["text"] == "cold"
+    assert ask("GET", "search?by=meaning&text=cold").json()["concepts"]
+    assert ask("GET", "search?by=x&text=cold").status_code == 422
+
+
+def test_what_another_window_decided_is_not_overwritten(ask, session):
+    seen = ask("GET", "mentions/0?window=w").json()["view"]["decision"]
+    assert seen is None
+    other = session.decide(0, "no_mention")
+    answer = ask("POST", ANY, json={**DECISION, "seen": None})
+    assert answer.status_code == 409
+    assert answer.json()["view"]["decision"]["number"] == other
+    assert session.file.state == (1, 1)
+    assert ask("POST", ANY, json={**DECISION, "seen": other}).status_code == 200
+    assert session.file.state == (2, 2)
+
+
+def test_an_added_mention_took_the_place_of_a_decided_one(ask, session):
+    made = session.decide(0, "accept", scope="occurrence")
+    session.add(session.queue.mentions[0].link.document, 0, 6, scope="occurrence")
+    answer = ask("POST", ANY, json={**DECISION, "seen": made})
+    assert answer.status_code == 409
+    assert answer.json()["error"].startswith("Another window has decided")
+    assert answer.json()["view"]["decision"] == {"number": None, "action": "covered"}
+
+
+def test_hostile_texts_stay_texts(ask):
+    page = ask("GET", "")
+    assert page.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert EVIL not in page.text
+    assert "alert(" in page.text
+    assert page.text.count("<script>") == page.text.count("</script>") == 1
+    assert "src=" not in page.text
+    answer = ask("GET", "mentions/1?window=w")
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.json()["view"]["doc_id"] == f"{EVIL}1"
+
+
+@pytest.mark.parametrize(
+    "id", ["javascript:alert(1)", "JavaScript:x", "data:text/html,x", f"OMIM:{EVIL}", "//evil", "MESH:\n"]
+)
+def test_ids_never_become_other_links(ask, id):
+    url = ask("GET", "concepts", params={"id": id}).json()["url"]
+    assert url == concept_url(id)
+    assert url is None or url.startswith("https://")
+    assert not set("<>\"' \n").intersection(url or "")
+
+
+def test_all_pages_of_concepts_are_web_pages():
+    assert all(page.startswith(("https://", "http://")) for page in prefixes().pages.values())
