@@ -18,7 +18,7 @@ from typing import Any
 
 from mkdocs.structure.files import File
 
-from spacy_sapbert.errors import Errors, Warnings
+from spacy_sapbert import errors
 
 ROOT = Path(__file__).parents[1]
 # these files stay the only source of their text
@@ -139,9 +139,7 @@ def commands() -> str:
 
 def messages() -> str:
     """Return the Markdown of all messages, by the first digit of their codes."""
-    texts = {
-        code: text for owner in (Errors, Warnings) for code, text in vars(owner).items() if not code.startswith("_")
-    }
+    texts = errors.messages()
     lines: list[str] = []
     subject = ""
     for code in sorted(texts):

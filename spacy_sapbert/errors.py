@@ -1,11 +1,16 @@
 """Every message a user can meet: a code, the cause, the remedy.
 
-E1xx vocabularies (E133 to E139 inputs of `link`), E2xx corpora, E3xx encoders and indexes, E4xx components,
-E5xx command line and evaluation (E585 to E589 damaged inputs), E600 files of newer versions, E60x and E61x
-augmentation, E63x and E64x concepts of documents.
+Messages that say one thing about different files, settings or packages are a family: one class with one code, so that a
+program can catch it. All other messages are in `Errors` and `Warnings`. E1xx are about vocabularies, E2xx about corpora,
+E3xx about encoders and indexes, E4xx about components, E5xx about the command line and evaluation, E6xx about concepts
+of documents and augmentation.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, ClassVar
 
 DOCS = "https://spacy-sapbert.github.io/spacy-sapbert"
 
@@ -23,6 +28,157 @@ class TrainingDataError(SapbertError, SystemExit):
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.code = message
+
+
+class FamilyError(SapbertError):
+    """An error of a family: one message with different values.
+
+    Args:
+        remedy: What to do, if the usual remedy of the family does not fit.
+        **values: The values for the other braces of the message.
+    """
+
+    code: ClassVar[str] = ""
+    message: ClassVar[str] = ""
+    usual_remedy: ClassVar[str] = ""
+
+    def __init__(self, remedy: str = "", **values: Any) -> None:
+        shown = {name: _shown(value) for name, value in values.items()}
+        text = f"{self.message} {remedy.replace('{', '{{').replace('}', '}}') or self.usual_remedy}".format(**shown)
+        super().__init__(f"[{self.code}] {text}".rstrip())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _with_message, (type(self), str(self))
+
+
+class MissingExtraError(FamilyError):
+    """A package of an extra is not installed."""
+
+    code = "E542"
+    message = "{what} needs the package {package}, which cannot be imported."
+    usual_remedy = "Install it: pip install 'spacy-sapbert[{extra}]'."
+
+
+class MissingColumnError(FamilyError):
+    """A table lacks a column."""
+
+    code = "E128"
+    message = "{path} has no column {column}. Its columns are: {columns}."
+    usual_remedy = "Rename the column, or name the one that contains it."
+
+
+class CannotReadError(FamilyError):
+    """A file cannot be opened or read."""
+
+    code = "E120"
+    message = "Cannot read {path} ({reason})."
+    usual_remedy = "Check the path and the permissions of the file."
+
+
+class CannotWriteError(FamilyError):
+    """A file cannot be written. What was there before is still there."""
+
+    code = "E507"
+    message = "Cannot write {path} ({reason})."
+    usual_remedy = "Choose another place, or make room on the disk."
+
+
+class DamagedError(FamilyError):
+    """A file or folder is damaged, incomplete or not of the format that was expected."""
+
+    code = "E121"
+    message = "{path} is damaged or incomplete ({reason})."
+    usual_remedy = "If it was downloaded, download it again. If this package made it, make it again."
+
+
+class BadRecordError(FamilyError):
+    """A record of a file is broken."""
+
+    code = "E127"
+    message = "{path}, line {line}: {reason}."
+    usual_remedy = "Correct the record. Without `strict`, broken records are left out and counted."
+
+
+class ChoiceError(FamilyError):
+    """A value is not one of the possible ones."""
+
+    code = "E125"
+    message = "{given!r} is not a {what}. Choose one of: {choices}."
+
+
+class NotFoundError(FamilyError):
+    """Something that was named does not exist."""
+
+    code = "E504"
+    message = "There is no {what}."
+    usual_remedy = "Check the name."
+
+
+class EmptyError(FamilyError):
+    """Nothing is there to work with, so that nothing was done."""
+
+    code = "E105"
+    message = "There is no {what}, so {consequence}."
+    usual_remedy = "Check that the input is the right one, and its format."
+
+
+class MismatchError(FamilyError):
+    """Two things do not belong together."""
+
+    code = "E305"
+    message = "{path} does not fit: {reason}."
+
+
+class SettingError(FamilyError):
+    """A setting of a component or of a config has an impossible value."""
+
+    code = "E406"
+    message = "The setting {setting} of {component} is {value}; it must be {wanted}."
+
+
+class OptionError(FamilyError):
+    """Options of a command, or arguments of a function, do not fit together."""
+
+    code = "E533"
+    message = "{option} cannot be used like this: {reason}."
+
+
+class MissingComponentError(FamilyError):
+    """A pipeline lacks a component."""
+
+    code = "E503"
+    message = "The pipeline has no {component}, so {consequence}. Its components are: {components}."
+    usual_remedy = "Add one with `nlp.add_pipe` and save the pipeline, or use `spacy-sapbert assemble`."
+
+
+class NewerVersionError(FamilyError):
+    """A newer version of this package wrote a file."""
+
+    code = "E600"
+    message = "{path} has format {found}, but this version of spacy-sapbert reads formats up to {known}."
+    usual_remedy = "Install a newer version of spacy-sapbert."
+
+
+class LimitError(FamilyError):
+    """An input is larger than a bound that protects the memory."""
+
+    code = "E586"
+    message = "{path} {reason}."
+    usual_remedy = "If you trust the file, raise the bound: set the environment variable {variable} to a larger number."
+
+
+def _shown(value: Any) -> Any:
+    """Return a value as a message shows it: collections as a list with commas."""
+    if isinstance(value, Iterable) and not isinstance(value, str | Path | bytes):
+        return ", ".join(map(str, value)) or "none"
+    return value
+
+
+def _with_message(family: type[FamilyError], message: str) -> FamilyError:
+    """Make an error that another process raised."""
+    error = family.__new__(family)
+    ValueError.__init__(error, message)
+    return error
 
 
 class Errors:
@@ -971,3 +1127,15 @@ class Warnings:
         "[W557] The pipeline found no mention in any of the {n} documents. Its components are: {components}. Add one "
         "that finds mentions, or measure the linker alone with --gold-mentions."
     )
+
+
+def messages() -> dict[str, str]:
+    """Return the text of every message by its code."""
+    families = {
+        family.code: f"[{family.code}] {family.message} {family.usual_remedy}"
+        for family in FamilyError.__subclasses__()
+    }
+    single = {
+        code: text for owner in (Errors, Warnings) for code, text in vars(owner).items() if not code.startswith("_")
+    }
+    return {**single, **{code: text.rstrip() for code, text in families.items()}}

@@ -1,13 +1,12 @@
 """Plain English in all that a user reads on the command line: short sentences, and one word for each thing."""
 
 import re
-from itertools import chain
 
 import pytest
 import typer.main
 
 from spacy_sapbert.cli import app
-from spacy_sapbert.errors import Errors, Warnings
+from spacy_sapbert.errors import messages
 
 MOST_WORDS = 25
 NOT_USED = re.compile(r"\b(beside|learnt|normali[sz]ed form|normalis\w+|scarce|taken for|taught|tells|whoever)\b", re.I)
@@ -41,11 +40,7 @@ def help_texts():
 
 
 HELP = dict(help_texts())
-MESSAGES = {
-    code: message
-    for code, message in chain(vars(Errors).items(), vars(Warnings).items())
-    if re.fullmatch(r"[EW]\d{3}", code)
-}
+MESSAGES = messages()
 
 
 def test_long_sentences_are_found():

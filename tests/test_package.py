@@ -153,11 +153,10 @@ def test_every_module_can_be_imported():
 
 
 def test_every_message_begins_with_its_code():
-    from spacy_sapbert.errors import Errors
+    from spacy_sapbert.errors import messages
 
-    messages = {code: text for code, text in vars(Errors).items() if not code.startswith("_")}
-    assert len(messages) > 30
-    assert {code for code, text in messages.items() if not text.startswith(f"[{code}] ")} == set()
+    assert len(messages()) > 30
+    assert {code for code, text in messages().items() if not text.startswith(f"[{code}] ")} == set()
 
 
 def test_every_message_is_used_and_every_code_used_is_there():

@@ -8,8 +8,8 @@ from spacy.tokens import Span
 
 from spacy_sapbert.documents.docs import to_doc
 from spacy_sapbert.outputs.records import doc_record
-from spacy_sapbert.text.snippets import REACH, part_offsets, snippet
 from spacy_sapbert.pipeline.attributes import set_assertion, set_concepts, set_links
+from spacy_sapbert.text.snippets import REACH, part_offsets, snippet
 from spacy_sapbert.types import Alternative, AnnotatedDocument, DocumentConcept, Link, Mention
 
 NLP = spacy.blank("en")
