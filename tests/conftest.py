@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import logging
 import os
 import pickle
 import shutil
@@ -445,3 +446,15 @@ def faults(browser: Any) -> Callable[[], list[str]]:
         return told + list(browser.execute_script(contrast, LEAST_CONTRAST))
 
     return find
+
+
+@pytest.fixture
+def own_logs():
+    """Give the loggers back as they were."""
+    from spacy_sapbert.serve.logs import LOGGER
+
+    loggers = [LOGGER, logging.getLogger("uvicorn")]
+    before = [(logger.handlers, logger.level, logger.propagate) for logger in loggers]
+    yield
+    for logger, (logger.handlers, level, logger.propagate) in zip(loggers, before, strict=True):
+        logger.setLevel(level)

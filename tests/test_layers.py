@@ -146,13 +146,9 @@ def test_a_search_by_name_loads_nothing_that_compares_names(small_kb):
         "types",
         "errors",
         "files",
-        "bounds",
-        "cache",
-        "assets",
-        "shared",
+        "store",
         "starter",
         "sqlite_schema",
-        "xml_elements",
         "_lazy",
     }
     assert {"kb", "cli"} <= search

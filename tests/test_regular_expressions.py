@@ -51,22 +51,25 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
     "augmentation.metamap._BRAT_SPAN": ("fullmatch", [("T1\ta 1 1", ";1 1", "x"), ("T", "1", "x"), ("T1\t", "a", "")]),
     "augmentation.metamap._BRAT_CONCEPT": ("fullmatch", [("N1\tReference T1 ", "a", ""), ("N", "1", "x")]),
     "augmentation.search._WORD": ("finditer", [("", "a", "!"), ("", "a ", "")]),
-    "io.formats.PUBTATOR_TITLE": ("fullmatch", [("", "a", ""), ("a|t|", "|t|", "")]),
-    "io.pubmed._NUMBER": ("findall", [("", "1", ""), ("", "1 ", "")]),
-    "io.pubmed._MARK": ("finditer", [("", "<Pubmed", ""), ("", "<PubmedArticle ", ""), ("<DeleteCitation", "n", "")]),
-    "corpora.med1250._PMID": ("fullmatch", [("", " ", "x"), ("", "1", "x"), ("1", " ", "x")]),
-    "corpora.med1250._PAIR": ("match", [("", " ", "")]),
-    "corpora.pubtator._HEAD": ("fullmatch", [("", "a", ""), ("", "a|", "")]),
-    "corpora.reader._PUBTATOR": ("match", [("", "a", ""), ("", "a|", "")]),
+    "documents.formats.PUBTATOR_TITLE": ("fullmatch", [("", "a", ""), ("a|t|", "|t|", "")]),
+    "documents.pubmed._NUMBER": ("findall", [("", "1", ""), ("", "1 ", "")]),
+    "documents.pubmed._MARK": (
+        "finditer",
+        [("", "<Pubmed", ""), ("", "<PubmedArticle ", ""), ("<DeleteCitation", "n", "")],
+    ),
+    "documents.med1250._PMID": ("fullmatch", [("", " ", "x"), ("", "1", "x"), ("1", " ", "x")]),
+    "documents.med1250._PAIR": ("match", [("", " ", "")]),
+    "documents.pubtator._HEAD": ("fullmatch", [("", "a", ""), ("", "a|", "")]),
+    "documents.reader._PUBTATOR": ("match", [("", "a", ""), ("", "a|", "")]),
     "cli.init._PAGE": ("sub", [("", "docs/", ""), ("docs/", "a", ""), ("", "docs/a", "")]),
-    "corpora.askapatient._CUI": ("fullmatch", [("C", "1", "")]),
-    "corpora.askapatient._NUMBER": ("fullmatch", [("", "1", "x")]),
-    "corpora.reader._TAG": ("search", [("", "<", ""), ("<", " ", ""), ("", "< ", "")]),
+    "documents.askapatient._CUI": ("fullmatch", [("C", "1", "")]),
+    "documents.askapatient._NUMBER": ("fullmatch", [("", "1", "x")]),
+    "documents.reader._TAG": ("search", [("", "<", ""), ("<", " ", ""), ("", "< ", "")]),
     "encoders.ngrams._SPACES": ("sub", [("", " ", "x"), ("", "a ", ""), ("", "  a", ""), ("", "\t\n", "")]),
     "evaluation.composites._CONNECTOR": ("search", [("", "a", ""), ("", "an ", "")]),
     "evaluation.linking_errors._TOKEN": ("findall", [("", "a-", "!"), ("", "a", "-")]),
     "evaluation.linking_errors._ROMAN_NUMERAL": ("fullmatch", [("", "I", "x")]),
-    "io.addresses._CELL_LINE": ("fullmatch", [("CVCL_", "A", "")]),
+    "outputs.addresses._CELL_LINE": ("fullmatch", [("CVCL_", "A", "")]),
     "kb.ids._PREFIX": ("fullmatch", [("", "a", " "), ("", "a.", ":")]),
     "kb.ids._SEPARATORS": ("split", [("", "|", ""), ("", "a", "")]),
     "kb.ids._SUPPLEMENTARY": ("fullmatch", [("C", "1", ""), ("OMIM:", "1", "x")]),
@@ -188,7 +191,7 @@ def _guess(text: str) -> None:
         path = Path(folder) / "corpus"
         path.write_text(text)
         with suppress(SapbertError):
-            _module("corpora.reader").guess_format(path)
+            _module("documents.reader").guess_format(path)
 
 
 def _read_vocabulary(name: str, text: str) -> None:
@@ -200,7 +203,7 @@ def _read_vocabulary(name: str, text: str) -> None:
 
 
 def _read_mmi(text: str) -> None:
-    source = _module("corpora.source")
+    source = _module("documents.source")
     with TemporaryDirectory() as folder:
         path = Path(folder) / "1.mmi"
         path.write_text(text)
@@ -255,10 +258,10 @@ def _mention(doc: Doc) -> Doc:
 
 # The patterns that are made or called in functions, and readers as a whole; each is given a number of characters.
 FUNCTIONS: dict[str, Callable[[int], object]] = {
-    "corpora.reader.guess_format": lambda n: _guess("\r" * n + "a"),
-    "corpora.reader.guess_format, a line without a tab": lambda n: _guess("a long mention\tid\n" * (n // 18) + "x"),
-    "corpora.term_search.find_term": lambda n: list(
-        _module("corpora.term_search").find_term("!" * (n // 2) + "a", "!" * n)
+    "documents.reader.guess_format": lambda n: _guess("\r" * n + "a"),
+    "documents.reader.guess_format, a line without a tab": lambda n: _guess("a long mention\tid\n" * (n // 18) + "x"),
+    "documents.term_search.find_term": lambda n: list(
+        _module("documents.term_search").find_term("!" * (n // 2) + "a", "!" * n)
     ),
     "kb.ids.canonical_id": lambda n: [
         _module("kb.ids").canonical_id(text * (n // len(text))) for text in ("mesh:", "hgnc:", "a:", " :", ":")
@@ -275,8 +278,10 @@ FUNCTIONS: dict[str, Callable[[int], object]] = {
         {"basicPropertyValues": [{"pred": "#IAO" * (n // 4) + "x"}]}, "IAO"
     ),
     "kb.readers.obograph.read_obograph": lambda n: _read_vocabulary("f.json", _nodes(n)),
-    "files._MADE_BY_MKDTEMP": lambda n: _module("files")._MADE_BY_MKDTEMP.search(".a_" * (n // 3) + ".tmp"),
-    "files._DIGITS": lambda n: _module("files")._DIGITS.findall("1" * n + "x"),
+    "files.output._MADE_BY_MKDTEMP": lambda n: _module("files.output")._MADE_BY_MKDTEMP.search(
+        ".a_" * (n // 3) + ".tmp"
+    ),
+    "files.values._DIGITS": lambda n: _module("files.values")._DIGITS.findall("1" * n + "x"),
     "kb.readers.obo.read_obo": lambda n: _read_vocabulary("f.obo", "[Term]\nname: " + "abc\\\n" * (n // 5)),
     "kb.readers.obo.read_obo, blanks in a name": lambda n: _read_vocabulary(
         "f.obo", "[Term]\nid: F:1\nname: a" + " " * n + "b\n"
@@ -301,7 +306,7 @@ FUNCTIONS: dict[str, Callable[[int], object]] = {
     "augmentation.exclusion.EvaluationSets": lambda n: _module("augmentation.exclusion").EvaluationSets(
         [_module("types").AnnotatedDocument("1", "A. " * (n // 3))]
     ),
-    "io.addresses._BARE": lambda n: _module("io.addresses").concept_url("C" + "1" * n),
+    "outputs.addresses._BARE": lambda n: _module("outputs.addresses").concept_url("C" + "1" * n),
     "pipeline.linked_occurrences._has_word": lambda n: _module("pipeline.linked_occurrences")._has_word(
         "A-" * (n // 2), "A-" * 15 + "B"
     ),

@@ -1,7 +1,5 @@
 """The pipeline of the demo: it finds and links names of the starter vocabulary."""
 
-from __future__ import annotations
-
 import spacy
 from spacy.language import Language
 

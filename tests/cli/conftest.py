@@ -2,7 +2,6 @@
 
 import importlib
 import io
-import logging
 import re
 import shlex
 import subprocess
@@ -17,7 +16,6 @@ import typer.main
 from typer.testing import CliRunner
 
 from spacy_sapbert.cli import main
-from spacy_sapbert.serve.logs import LOGGER
 
 cli_init = importlib.import_module("spacy_sapbert.cli.init")  # the package has a command of this name
 PAGES = Path(__file__).parents[2] / "docs"
@@ -115,13 +113,3 @@ def run_line(command, line):
         assert finished.exit_code == 0, finished.output
     else:
         subprocess.run(["bash", "-o", "pipefail", "-c", line], check=True)
-
-
-@pytest.fixture
-def own_logs():
-    """Give the loggers back as they were."""
-    loggers = [LOGGER, logging.getLogger("uvicorn")]
-    before = [(logger.handlers, logger.level, logger.propagate) for logger in loggers]
-    yield
-    for logger, (logger.handlers, level, logger.propagate) in zip(loggers, before, strict=True):
-        logger.setLevel(level)

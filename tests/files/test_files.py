@@ -206,7 +206,7 @@ def test_a_file_is_replaced_when_it_is_whole(tmp_path):
 WRITER = """
 import os, signal, sys
 from pathlib import Path
-from spacy_sapbert.files import ScratchFolder, replacing, temporary_folder
+from spacy_sapbert.files.output import ScratchFolder, replacing, temporary_folder
 
 scratch = ScratchFolder()
 (scratch.path / "rows").write_text("half")

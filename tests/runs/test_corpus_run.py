@@ -292,7 +292,7 @@ WRITING = """
 import time
 from collections import Counter
 from pathlib import Path
-from spacy_sapbert.files import replacing
+from spacy_sapbert.files.output import replacing
 from spacy_sapbert.runs.partition_work import PartitionResult
 
 def work(partition):

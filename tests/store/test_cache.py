@@ -128,7 +128,7 @@ def test_the_default_folder_is_that_of_the_user(monkeypatch, tmp_path):
 KILLED = """
 import os, sys
 from pathlib import Path
-from spacy_sapbert.files import replacing
+from spacy_sapbert.files.output import replacing
 with replacing(Path(sys.argv[1]) / "inside"):
     with replacing(Path(sys.argv[1] + ".beside")):
         os._exit(9)
