@@ -11,7 +11,7 @@ import typer
 from ..errors import Errors, SapbertError
 from ..files.console import show, stderr_console, track
 from ..files.opening import without_gz
-from ..files.output import open_output
+from ..files.output import open_output, refuse_input
 from . import kb_tables
 from .inputs import DisplayLanguage
 from .kb_build import build
@@ -29,6 +29,7 @@ kb = typer.Typer(
 kb.command("build")(build)
 kb.command("get")(get)
 
+STDOUT = Path("-")
 KnowledgeBaseName = Annotated[str, typer.Argument(help="A knowledge base file, or 'starter'.")]
 
 
@@ -100,7 +101,9 @@ def diff(
     from ..kb.diff import compare
 
     console = stderr_console()
-    with console.status("comparing"), compare(_open(old), _open(new)) as changes:
+    kbs = [_open(old), _open(new)]
+    refuse_input(output, [kb.path for kb in kbs])
+    with console.status("comparing"), compare(*kbs) as changes:
         result = changes.summary()
         if output:
             with open_output(output) as write:
@@ -113,7 +116,8 @@ def diff(
 def export(
     knowledge_base: KnowledgeBaseName,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="File to write. It is gzipped if its name ends in .gz.")
+        Path,
+        typer.Option("--output", "-o", help="File to write, gzipped if its name ends in .gz. - is standard output."),
     ],
     format: Annotated[str, typer.Option(help="Format: scispacy, table (tab-separated) or biosyn.")],
 ) -> None:
@@ -125,14 +129,17 @@ def export(
 
     if format == "table" and without_gz(output).suffix.lower() == ".csv":
         raise SapbertError(Errors.E540.format(path=output))
-    report = ExportReport()
-    lines = export_lines(_open(knowledge_base), format, report)
-    with open_output(output) as write:
+    opened, report = _open(knowledge_base), ExportReport()
+    refuse_input(output, [opened.path])
+    target = None if output == STDOUT else output
+    lines = export_lines(opened, format, report)
+    with open_output(target) as write:
         for line in track(lines, stderr_console(), "lines"):
             write(line)
     left_out = {kind: count for kind, count in report.left_out.items() if count}
     result = {"file": str(output), "concepts": report.concepts, "names": report.names, "left_out": left_out}
-    show(kb_tables.export_table(result), result)
+    table = kb_tables.export_table(result)
+    show(table, result) if target else stderr_console().print(table)
 
 
 kb.command("check")(check)

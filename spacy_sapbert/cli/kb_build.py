@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..files.console import track
+from ..files.output import refuse_input
 from .kb_build_options import (
     CorpusOptions,
     CurationOptions,
@@ -112,6 +113,8 @@ def build_from_files(
         "sources": source_options.files(sources),
         "translations": translations.files(),
     }
+    lists = [*(curating.stop_names or ()), *(curating.keep_names or ())]
+    refuse_input(output, [*(path for group in files.values() for path, _ in group), *lists])
     reading = _Reading(
         [*files["sources"], *files["translations"]], options, report := ReadReport(), source_options.of_all_readers()
     )

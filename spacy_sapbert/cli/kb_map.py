@@ -14,7 +14,7 @@ import typer
 
 from ..files.console import show, stderr_console, track
 from ..files.opening import without_gz
-from ..files.output import open_output
+from ..files.output import open_output, refuse_input
 from . import kb_tables
 from .code_options import CodeMapping, CodeOptions, Predicates
 from .inputs import DisplayLanguage
@@ -49,6 +49,7 @@ def map_concepts(
     options = CodeOptions.of(to, mapping, predicates)
     console = stderr_console()
     kb = load_knowledge_base(knowledge_base)
+    refuse_input(output, [kb.path, *options.mappings])
     codes, language = options.open(kb, console), display_tag(kb, display_language)
     counts: Counter[str] = Counter()
     concepts: Counter[str] = Counter()

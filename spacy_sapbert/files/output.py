@@ -9,12 +9,12 @@ import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from ..errors import Errors, SapbertError
+from ..errors import Errors, OptionError, SapbertError
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -46,6 +46,29 @@ def open_output(path: Path | None) -> Iterator[Callable[[str], object]]:
         return
     with replacing(path) as temporary, _open_binary(temporary, gzipped=path.suffix.lower() == ".gz") as handle:
         yield lambda text: handle.write(text.encode())
+
+
+def refuse_input(output: Path | None, inputs: Iterable[Path], option: str = "--output") -> None:
+    """Check that an output is not one of the inputs, which it would replace. Links are followed.
+
+    Args:
+        output: The output. None for standard output.
+        inputs: The files and folders that are read.
+        option: The option that names the output, for the message.
+
+    Raises:
+        OptionError: The output is an input.
+    """
+    if output is None:
+        return
+    for path in inputs:
+        same = os.path.realpath(output) == os.path.realpath(path)
+        if same or (os.path.isfile(output) and os.path.isfile(path) and os.path.samefile(output, path)):  # a hard link
+            raise OptionError(
+                option=f"{option} {output}",
+                reason="this file is also read, and it would be replaced",
+                remedy="Name another file.",
+            )
 
 
 @contextmanager

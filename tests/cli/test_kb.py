@@ -429,3 +429,43 @@ def test_check_of_a_damaged_knowledge_base(command, small_kb):
     assert json.loads(finished.out)["problems"]["concepts_without_a_name"]["examples"] == ["D001943"]
     assert "problem: concepts without a name" in finished.err
     assert "Build the knowledge base again." in finished.err
+
+
+# --- an output that is an input
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["build", "table.tsv"],
+        ["build", "medic.txt", "table.tsv", "--format", "medic", "--format", "table"],
+        ["build", "medic.txt", "--format", "medic", "--mentions", "table.tsv", "--mentions-format", "names"],
+        ["build", "medic.txt", "--format", "medic", "--mapping", "table.tsv"],
+        ["build", "medic.txt", "--format", "medic", "--stop-names", "table.tsv"],
+        ["export", "a.kb", "--format", "table"],
+        ["diff", "a.kb", "b.kb"],
+        ["diff", "b.kb", "a.kb"],
+        ["map", "a.kb", "--to", "MESH"],
+        ["map", "b.kb", "--to", "MESH", "--mapping", "table.tsv"],
+    ],
+)
+def test_an_output_that_is_an_input_is_refused(command, tmp_path, arguments):
+    for name in ("a.kb", "b.kb"):
+        assert command("kb", "build", "table.tsv", "-o", name).status == 0
+    source = tmp_path / ("table.tsv" if "table.tsv" in arguments else "a.kb")
+    (tmp_path / "link").symlink_to(source)
+    before = source.read_bytes()
+    for output in (source.name, "link"):
+        finished = command("kb", *arguments, "-o", output)
+        assert finished.status == 1
+        assert "[E533]" in finished.err
+        assert source.read_bytes() == before
+
+
+def test_an_export_to_standard_output(command, tmp_path):
+    command("kb", "build", "table.tsv", "-o", "a.kb")
+    command("kb", "export", "a.kb", "--format", "biosyn", "-o", "a.txt")
+    finished = command("kb", "export", "a.kb", "--format", "biosyn", "-o", "-")
+    assert finished.out == (tmp_path / "a.txt").read_bytes()
+    assert "written: names" in finished.err
+    assert not (tmp_path / "-").exists()

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.errors import OptionError, SapbertError
 from spacy_sapbert.files.opening import open_text, without_gz
 from spacy_sapbert.files.output import (
     LOCK_FILE,
     TEMPORARY,
     ScratchFolder,
     open_output,
+    refuse_input,
     remove_leftovers,
     replace_folder,
     replacing,
@@ -284,3 +285,21 @@ def test_a_folder_is_replaced_and_put_back_after_a_failure(tmp_path, monkeypatch
         replace_folder(tmp_path / "missing", tmp_path / "old")
     assert [file.name for file in tmp_path.iterdir()] == ["old"]
     assert [file.name for file in (tmp_path / "old").iterdir()] == ["new"]
+
+
+def test_an_output_that_is_an_input_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    source, other = tmp_path / "v.txt", tmp_path / "other.txt"
+    source.write_text("D1||flu\n")
+    other.write_text("")
+    (tmp_path / "soft.txt").symlink_to(source)
+    os.link(source, tmp_path / "hard.txt")
+    (tmp_path / "folder").symlink_to(tmp_path)
+    for name in ("v.txt", "soft.txt", "hard.txt", "folder/v.txt"):
+        with pytest.raises(OptionError, match=rf"E533.*--output {name}.*also read"):
+            refuse_input(Path(name), [other, source])
+        with pytest.raises(OptionError):
+            refuse_input(source, [Path(name)])
+    refuse_input(None, [source])
+    refuse_input(other, [source, tmp_path, tmp_path / "missing"])
+    refuse_input(tmp_path / "new.txt", [source])
