@@ -40,7 +40,7 @@ from spacy_sapbert.kb.ids import split_ids
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.metrics.counts import SetCounts, micro
-from spacy_sapbert.types import NIL, AnnotatedDocument
+from spacy_sapbert.types import NIL, Document
 
 DATA = Path(os.environ.get("SPACY_SAPBERT_DATA") or Path(__file__).parents[2] / "shared" / "data")
 DISEASES = ("dictionaries/medic/medic_06Jul2012.txt.gz", "MEDIC", "Disease")
@@ -86,7 +86,7 @@ class Annotation(NamedTuple):
     concept_id: str
 
 
-Annotate = Callable[[AnnotatedDocument], set[Annotation]]
+Annotate = Callable[[Document], set[Annotation]]
 
 
 def main() -> None:
@@ -130,7 +130,7 @@ def open_or_build(task: Task, path: Path, data: Path) -> KnowledgeBase:
     return KnowledgeBase(path)
 
 
-def gold_of(document: AnnotatedDocument, primary: Callable[[str], str]) -> set[Annotation]:
+def gold_of(document: Document, primary: Callable[[str], str]) -> set[Annotation]:
     return {
         Annotation(mention.start, mention.end, primary(concept_id))
         for mention in document.mentions
@@ -151,7 +151,7 @@ def make_pipeline(path: Path) -> Language:
 
 
 def ours(nlp: Language) -> Annotate:
-    def annotate(document: AnnotatedDocument) -> set[Annotation]:
+    def annotate(document: Document) -> set[Annotation]:
         return {
             Annotation(mention.start_char, mention.end_char, concept_id)
             for mention in nlp(document.text).ents
@@ -162,7 +162,7 @@ def ours(nlp: Language) -> Annotate:
     return annotate
 
 
-def speed(nlp: Language, documents: Iterable[AnnotatedDocument], rounds: int = 3) -> float:
+def speed(nlp: Language, documents: Iterable[Document], rounds: int = 3) -> float:
     matcher = nlp.get_pipe(MATCHER)
     best = 0.0
     for _ in range(rounds):
@@ -193,7 +193,7 @@ class LongestMatch:
                 self._owners[tokens] = min(owner, self._owners.get(tokens, owner))
                 self._longest[tokens[0]] = max(self._longest[tokens[0]], len(tokens))
 
-    def __call__(self, document: AnnotatedDocument) -> set[Annotation]:
+    def __call__(self, document: Document) -> set[Annotation]:
         return set(self._find(document.text))
 
     def _find(self, text: str) -> Iterator[Annotation]:
@@ -224,7 +224,7 @@ def counted(gold: list[set[Any]], found: list[set[Any]]) -> dict[str, float | No
 
 
 def errors(
-    documents: list[AnnotatedDocument], gold: list[set[Annotation]], found: list[set[Annotation]], n: int
+    documents: list[Document], gold: list[set[Annotation]], found: list[set[Annotation]], n: int
 ) -> dict[str, Any]:
     """Return the texts and ids for both measures, with how often they are wrong or missed."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)

@@ -41,7 +41,7 @@ from spacy_sapbert.documents.document_gold import primary_id
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.metrics.counts import SetCounts, micro
-from spacy_sapbert.types import AnnotatedDocument
+from spacy_sapbert.types import Document
 
 DATA = Path(os.environ.get("SPACY_SAPBERT_DATA") or Path(__file__).parents[2] / "shared" / "data")
 DEVELOPMENT = "splits/development.txt"
@@ -126,14 +126,14 @@ def measure(corpus: Corpus, arguments: argparse.Namespace) -> dict[str, Any]:
     return result
 
 
-def read_documents(corpus: Corpus, arguments: argparse.Namespace) -> Iterator[AnnotatedDocument]:
+def read_documents(corpus: Corpus, arguments: argparse.Namespace) -> Iterator[Document]:
     held_out = set((arguments.data / DEVELOPMENT).read_text().split())
     for document in read_corpus(arguments.data / corpus.files[arguments.part], "pubtator"):
         if (document.doc_id in held_out) == (arguments.part == "dev"):
             yield document
 
 
-def gold_of(document: AnnotatedDocument, type: str, kb: KnowledgeBase) -> set[tuple[Place, str]]:
+def gold_of(document: Document, type: str, kb: KnowledgeBase) -> set[tuple[Place, str]]:
     return {
         ((mention.start, mention.end), primary_id(concept_id, kb))
         for mention in document.mentions
@@ -167,7 +167,7 @@ def matcher(nlp: Language, path: Path, bound: float | None) -> Annotate:
     return annotate
 
 
-def run(annotate: Annotate, nlp: Language, documents: Iterable[AnnotatedDocument]) -> tuple[list[Found], float]:
+def run(annotate: Annotate, nlp: Language, documents: Iterable[Document]) -> tuple[list[Found], float]:
     texts = [document.text for document in documents]
     annotate(nlp.make_doc(texts[0]))  # opens the files
     docs = [nlp.make_doc(text) for text in texts]
@@ -263,9 +263,7 @@ def standard_error(counts: np.ndarray) -> float:
     return round(float(100 * f1.std()), 2)
 
 
-def wrong(
-    documents: list[AnnotatedDocument], added: list[tuple[set[Place], Any]], found: list[Found], n: int
-) -> dict[str, int]:
+def wrong(documents: list[Document], added: list[tuple[set[Place], Any]], found: list[Found], n: int) -> dict[str, int]:
     counts: Counter[str] = Counter()
     for document, (some, right), names in zip(documents, added, found, strict=True):
         gold = {place for place, _ in right}

@@ -31,7 +31,7 @@ from thinc.api import Adam
 
 from spacy_sapbert.documents.docs import to_doc
 from spacy_sapbert.documents.examples import with_mentions_given
-from spacy_sapbert.types import AnnotatedDocument
+from spacy_sapbert.types import Document
 
 READ_BEFORE = ["abbreviation_resolver", "composite_splitter"]
 DOCS_PER_STEP = 8
@@ -63,7 +63,7 @@ def pipeline(kb: Path, encoder: str, linker: dict[str, Any], training: dict[str,
     return nlp
 
 
-def examples(nlp: Language, documents: list[AnnotatedDocument]) -> list[Example]:
+def examples(nlp: Language, documents: list[Document]) -> list[Example]:
     """Return documents with gold mentions, abbreviations and composite splits."""
     found = []
     for document in documents:

@@ -20,7 +20,7 @@ from spacy_sapbert.evaluation.calibration import Judged, fit_probabilities, fit_
 from spacy_sapbert.evaluation.linking import link_gold_mentions
 from spacy_sapbert.linking.parameters import LinkerParameters
 from spacy_sapbert.metrics.calibration import brier_score, calibration_error, reliability
-from spacy_sapbert.types import AnnotatedDocument
+from spacy_sapbert.types import Document
 
 CORPUS = "corpora/bc5cdr/CDR_TrainingSet.PubTator.txt.gz"
 DATA = Path(os.environ.get("SPACY_SAPBERT_DATA") or Path(__file__).parents[2] / "shared" / "data")
@@ -57,14 +57,14 @@ def main() -> None:
         print(json.dumps({"method": method, **summary(rows)}, indent=2))
 
 
-def diseases(path: Path) -> Iterator[AnnotatedDocument]:
+def diseases(path: Path) -> Iterator[Document]:
     for document in read_corpus(path):
         mentions = tuple(mention for mention in document.mentions if mention.label == "Disease")
         if mentions:
             yield document._replace(mentions=mentions)
 
 
-def together(judged: Mapping[str, Judged], documents: Iterable[AnnotatedDocument]) -> Judged:
+def together(judged: Mapping[str, Judged], documents: Iterable[Document]) -> Judged:
     return Judged(*map(np.concatenate, zip(*(judged[one.doc_id] for one in documents), strict=True)))
 
 

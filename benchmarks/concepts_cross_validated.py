@@ -35,7 +35,7 @@ from spacy_sapbert.evaluation.concepts import evaluate_concepts
 from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.id_lists import read_labels
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
-from spacy_sapbert.types import AnnotatedDocument
+from spacy_sapbert.types import Document
 
 VOCABULARIES = {"ncbi": {"MEDIC": MEDIC}, "bc5cdr": {"MEDIC": MEDIC, "MeSH": CHEMICALS}}
 MEASURES = ("r@10", "r@5", "ap")
@@ -51,7 +51,7 @@ def build(data: Path, path: Path, vocabularies: dict[str, str]) -> None:
         builder.finish({})
 
 
-def read(data: Path, corpus: str) -> list[AnnotatedDocument]:
+def read(data: Path, corpus: str) -> list[Document]:
     """Return the documents of both sets, each once."""
     found = (one for file in SETS[corpus][:2] for one in read_corpus(data / "corpora" / file))
     return list({one.doc_id: one for one in found}.values())
@@ -70,7 +70,7 @@ def pipeline(kb: Path, labels: Path, arguments: argparse.Namespace) -> Language:
     return nlp
 
 
-def train(nlp: Language, documents: list[AnnotatedDocument]) -> None:
+def train(nlp: Language, documents: list[Document]) -> None:
     """Train the retriever on documents. The components before it annotate them."""
     retriever: Any = nlp.get_pipe("concept_retriever")
     references = [to_doc(nlp, one) for one in documents]
@@ -83,7 +83,7 @@ def train(nlp: Language, documents: list[AnnotatedDocument]) -> None:
     retriever.retriever  # noqa: B018 (the weights are fitted now)
 
 
-def measure(nlp: Language, documents: list[AnnotatedDocument], labels: Path, path: Path) -> list[dict[str, float]]:
+def measure(nlp: Language, documents: list[Document], labels: Path, path: Path) -> list[dict[str, float]]:
     """Return the measures of each document."""
     evaluate_concepts(nlp, documents, labels=read_labels(labels), predictions=path)
     lines = path.read_text(encoding="utf-8").splitlines()

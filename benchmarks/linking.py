@@ -31,7 +31,7 @@ from spacy_sapbert.evaluation.linking import evaluate_linking
 from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.mentions import add_mentions
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
-from spacy_sapbert.types import AnnotatedDocument
+from spacy_sapbert.types import Document
 
 MEDIC = "dictionaries/medic/medic_06Jul2012.txt.gz"
 CHEMICALS = "vocabularies/mesh_chemicals/mesh_chemicals.txt.gz"
@@ -70,7 +70,7 @@ DISEASES = {
 CORPORA = {**DISEASES, "chemicals": DISEASES["bc5cdr"]._replace(type="Chemical", vocabulary=CHEMICALS)}
 
 
-def read(path: Path, type: str | None) -> list[AnnotatedDocument]:
+def read(path: Path, type: str | None) -> list[Document]:
     documents = []
     for document in read_corpus(path, "pubtator"):
         mentions = tuple(mention for mention in document.mentions if type in (None, mention.label))
@@ -78,7 +78,7 @@ def read(path: Path, type: str | None) -> list[AnnotatedDocument]:
     return documents
 
 
-def build(data: Path, path: Path, train: list[AnnotatedDocument], vocabulary: str = MEDIC) -> None:
+def build(data: Path, path: Path, train: list[Document], vocabulary: str = MEDIC) -> None:
     """Build a knowledge base from a vocabulary and the mentions of these documents."""
     source = "MEDIC" if vocabulary == MEDIC else "MeSH"
     with new_knowledge_base(path) as builder:
@@ -109,7 +109,7 @@ def measure(nlp: Language, corpus: Corpus, data: Path, predictions: Path | None)
     return results
 
 
-def measure_oracle(nlp: Language, documents: list[AnnotatedDocument]) -> dict[str, Any]:
+def measure_oracle(nlp: Language, documents: list[Document]) -> dict[str, Any]:
     linker: Any = nlp.get_pipe(LINKER)
     margin = linker.settings.selection.split_margin
     counts: Counter[str] = Counter()
@@ -122,7 +122,7 @@ def measure_oracle(nlp: Language, documents: list[AnnotatedDocument]) -> dict[st
     return {m: {"acc@1": round(100 * counts[m] / counts["covered"], 2)} for m in ("lenient", "strict")}
 
 
-def with_ids(document: AnnotatedDocument, several: bool) -> AnnotatedDocument:
+def with_ids(document: Document, several: bool) -> Document:
     """Return the document with only its mentions of several ids, or of one."""
     mentions = (mention for mention in document.mentions if mention.ids and several == (len(mention.ids) > 1))
     return document._replace(mentions=tuple(mentions))

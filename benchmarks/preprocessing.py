@@ -29,7 +29,7 @@ from linking import DISEASES, build, read
 from spacy.language import Language
 
 from spacy_sapbert.evaluation.linking import evaluate_linking
-from spacy_sapbert.types import AnnotatedDocument
+from spacy_sapbert.types import Document
 
 LIST = "dictionaries/medic/ncbi-spell-check.txt"
 FORMS = {
@@ -52,7 +52,7 @@ def pipeline(kb: Path, encoder: str, device: str, corrections: Path | None = Non
     return nlp
 
 
-def measure(nlp: Language, corpora: dict[str, list[AnnotatedDocument]], *without: str) -> dict[str, Any]:
+def measure(nlp: Language, corpora: dict[str, list[Document]], *without: str) -> dict[str, Any]:
     """Link all corpora; some components are switched off meanwhile."""
     with nlp.select_pipes(disable=without) if without else nullcontext():
         results = {name: evaluate_linking(nlp, corpus) for name, corpus in corpora.items()}
@@ -62,7 +62,7 @@ def measure(nlp: Language, corpora: dict[str, list[AnnotatedDocument]], *without
     }
 
 
-def misspell(document: AnnotatedDocument, chance: random.Random) -> AnnotatedDocument:
+def misspell(document: Document, chance: random.Random) -> Document:
     """Change a letter in one word of every mention with a word of at least five letters. The first letter stays."""
     letters = list(document.text)
     for mention in document.mentions:

@@ -21,12 +21,10 @@ from linking import ABLATION, DISEASES, build, pipeline, read
 from spacy_sapbert.evaluation.calibration import KEPT_TEXTS, PRIOR_WEIGHTS, judge, link_by_others
 from spacy_sapbert.evaluation.linking import link_gold_mentions
 from spacy_sapbert.linking.prior import count_concepts
-from spacy_sapbert.types import AnnotatedDocument
+from spacy_sapbert.types import Document
 
 
-def measure(
-    kb: Path, encoder: str, documents: list[AnnotatedDocument], train: list[AnnotatedDocument]
-) -> dict[str, Any]:
+def measure(kb: Path, encoder: str, documents: list[Document], train: list[Document]) -> dict[str, Any]:
     """Return the lenient and strict accuracy by μ."""
     nlp = pipeline(kb, encoder, "auto")
     linker: Any = nlp.get_pipe("sapbert_linker")

@@ -41,14 +41,14 @@ from spacy_sapbert.training.reranker_trainer import (
     mention_queries,
     ranking_data,
 )
-from spacy_sapbert.types import AnnotatedDocument
+from spacy_sapbert.types import Document
 
 PRIOR = 0.1
 OUTSIDE = "corpora/biored/BioRED_TrainDev.PubTator.gz"
 OUTSIDE_IDS = "splits/biored_outside.txt"
 
-Documents = list[AnnotatedDocument]
-Queries = Callable[[AnnotatedDocument], list[MentionQuery]]
+Documents = list[Document]
+Queries = Callable[[Document], list[MentionQuery]]
 
 
 class Measured(NamedTuple):

@@ -26,7 +26,7 @@ import numpy as np
 from rich.console import Console
 
 from spacy_sapbert.documents.document_ids import DocumentIds
-from spacy_sapbert.documents.input_documents import InputDocument, Problems
+from spacy_sapbert.documents.input_documents import Problems
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.kb.mentions import TRAINING_SOURCE, add_training_mentions
 from spacy_sapbert.metrics.bootstrap import f1_of_all, resample_f1
@@ -39,7 +39,7 @@ from spacy_sapbert.review.mentions import ReviewMention, review_mentions
 from spacy_sapbert.review.queue import ORDERS, ReviewQueue, decision_of
 from spacy_sapbert.runs.pipelines import LinkingPipeline
 from spacy_sapbert.text.words import is_acronym
-from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.types import Document, Mention
 
 CORPUS = "reviewed"
 Gold = dict[tuple[str, int, int], tuple[str, ...]]
@@ -48,7 +48,7 @@ Gold = dict[tuple[str, int, int], tuple[str, ...]]
 class Documents:
     """Documents with their gold mentions and links."""
 
-    def __init__(self, linking: LinkingPipeline, documents: Sequence[AnnotatedDocument], type: str | None) -> None:
+    def __init__(self, linking: LinkingPipeline, documents: Sequence[Document], type: str | None) -> None:
         self.documents = documents
         self.texts = {document_key(one.text): one.text for one in documents}
         find = linking.kb.find_id
@@ -58,9 +58,9 @@ class Documents:
                 if one.ids:
                     ids = tuple(sorted({(find(each) or (each,))[0] for each in one.ids}))
                     self.gold[document_key(document.text), one.start, one.end] = ids
-        given = self._of_type(documents, type) if linking.given else [None] * len(documents)
+        given = self._of_type(documents, type) if linking.given else [()] * len(documents)
         inputs = [
-            InputDocument(one.doc_id, one.text, one.doc_id, mentions=mentions)
+            Document(one.doc_id, one.text, mentions, position=one.doc_id)
             for one, mentions in zip(documents, given, strict=True)
         ]
         self.mentions = [
@@ -68,7 +68,7 @@ class Documents:
         ]
 
     @staticmethod
-    def _of_type(documents: Sequence[AnnotatedDocument], type: str | None) -> list[tuple[Mention, ...]]:
+    def _of_type(documents: Sequence[Document], type: str | None) -> list[tuple[Mention, ...]]:
         return [tuple(one for one in document.mentions if type in (None, one.label)) for document in documents]
 
     def counts(self, decisions: Decisions) -> np.ndarray:

@@ -32,7 +32,7 @@ from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.evaluation.linking import LinkedMention, evaluate_linking
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
-from spacy_sapbert.types import AnnotatedDocument
+from spacy_sapbert.types import Document
 
 GENES = "corpora/nlm_gene/NLMgene_Train.PubTator.gz"
 ANY_GENE = ("HGNC:5",)
@@ -42,7 +42,7 @@ TEXTS_PER_CALL = 512
 
 class Column(NamedTuple):
     vocabulary: str
-    documents: list[AnnotatedDocument]
+    documents: list[Document]
 
 
 class Linked(NamedTuple):
@@ -75,7 +75,7 @@ def build(data: Path, vocabulary: str, path: Path) -> None:
         build_knowledge_base(read_vocabulary(data / file, format, report=ReadReport(), **options), path)
 
 
-def link(kb: Path, encoder: str, index: str, documents: list[AnnotatedDocument]) -> tuple[list[Linked], float]:
+def link(kb: Path, encoder: str, index: str, documents: list[Document]) -> tuple[list[Linked], float]:
     """Return what was found for each mention, and the milliseconds for each different text."""
     nlp = spacy.blank("en")
     for name in COMPONENTS:

@@ -26,18 +26,18 @@ from spacy_sapbert.linking.linker import Linker, MentionQuery
 from spacy_sapbert.linking.storage import open_generator
 from spacy_sapbert.text.words import is_acronym
 from spacy_sapbert.training.reranker_trainer import mention_queries
-from spacy_sapbert.types import AnnotatedDocument
+from spacy_sapbert.types import Document
 
 VOCABULARIES = {"Disease": MEDIC, "Chemical": CHEMICALS}
 
 
-def without(document: AnnotatedDocument) -> list[MentionQuery]:
+def without(document: Document) -> list[MentionQuery]:
     """Return the gold mentions without likely long forms."""
     queries = mention_queries(document)
     return [one._replace(variants=one.variants._replace(likely_long_form=None)) for one in queries]
 
 
-def compare(linker: Linker, documents: list[AnnotatedDocument]) -> dict[str, Any]:
+def compare(linker: Linker, documents: list[Document]) -> dict[str, Any]:
     queries = list(map(mention_queries, documents))
     linked = linker.link(queries)
     pairs = [pair for of_document in zip(queries, linked, strict=True) for pair in zip(*of_document, strict=True)]
@@ -52,7 +52,7 @@ def compare(linker: Linker, documents: list[AnnotatedDocument]) -> dict[str, Any
     }
 
 
-def corpora(data: Path) -> dict[tuple[str, str], list[AnnotatedDocument]]:
+def corpora(data: Path) -> dict[tuple[str, str], list[Document]]:
     """Return the documents of each corpus and type."""
     found = {}
     for name, corpus in CORPORA.items():

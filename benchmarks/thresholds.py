@@ -19,7 +19,7 @@ import spacy
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.evaluation.linking import link_gold_mentions
 from spacy_sapbert.metrics.linking_accuracy import gold_concepts, lenient_at
-from spacy_sapbert.types import AnnotatedDocument
+from spacy_sapbert.types import Document
 
 CORPORA = ("corpora/bc5cdr/CDR_TrainingSet.PubTator.txt.gz", "corpora/ncbi_disease/NCBItrainset_corpus.txt.gz")
 DATA = Path(os.environ.get("SPACY_SAPBERT_DATA") or Path(__file__).parents[2] / "shared" / "data")
@@ -47,7 +47,7 @@ def main() -> None:
     print(json.dumps(curve(np.array(scores), np.array(right), np.array(covered)), indent=2))
 
 
-def documents(data: Path, types: list[str] | None, every: int) -> Iterator[AnnotatedDocument]:
+def documents(data: Path, types: list[str] | None, every: int) -> Iterator[Document]:
     for corpus in CORPORA:
         for number, document in enumerate(read_corpus(data / corpus)):
             if number % every == 0:

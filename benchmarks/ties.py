@@ -34,7 +34,7 @@ from spacy_sapbert.kb.mentions import add_mentions
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.linking.ties import RULES, TieBreaker, n_tied
 from spacy_sapbert.metrics.linking_accuracy import gold_concepts, lenient_at
-from spacy_sapbert.types import AnnotatedDocument, Candidate
+from spacy_sapbert.types import Candidate, Document
 
 FOLDS = 4
 ORDERS: dict[str, tuple[str, ...]] = {
@@ -62,7 +62,7 @@ ORDERS: dict[str, tuple[str, ...]] = {
 }
 
 
-def build(path: Path, data: Path, chemicals: Path | None, mentions: list[AnnotatedDocument]) -> Path:
+def build(path: Path, data: Path, chemicals: Path | None, mentions: list[Document]) -> Path:
     """Build a knowledge base of MEDIC, the chemicals and these mentions."""
     with new_knowledge_base(path) as builder:
         for source, file, type in (("MEDIC", data / MEDIC, "Disease"), ("chemicals", chemicals, "Chemical")):
@@ -81,7 +81,7 @@ def pipeline(kb: str, encoder: str) -> Language:
     return nlp
 
 
-def count(nlp: Language, documents: list[AnnotatedDocument]) -> Counter[str]:
+def count(nlp: Language, documents: list[Document]) -> Counter[str]:
     linker: Any = nlp.get_pipe("sapbert_linker")
 
     def passing(candidates: tuple[Candidate, ...]) -> list[Candidate]:

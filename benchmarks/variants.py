@@ -22,7 +22,7 @@ from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.evaluation.linking import evaluate_linking
 from spacy_sapbert.linking import variants
 from spacy_sapbert.linking.settings import SPELLING_MARGIN
-from spacy_sapbert.types import AnnotatedDocument
+from spacy_sapbert.types import Document
 
 CORPORA = {
     "ncbi": ("corpora/ncbi_disease/NCBItrainset_corpus.txt.gz", None),
@@ -71,7 +71,7 @@ def main() -> None:
         print(json.dumps({**row, "mean": round(sum(accuracies) / len(accuracies), 2)}), flush=True)
 
 
-def documents(data: Path, name: str, every: int) -> Iterator[AnnotatedDocument]:
+def documents(data: Path, name: str, every: int) -> Iterator[Document]:
     path, _ = CORPORA[name]
     yield from (document for number, document in enumerate(read_corpus(data / path)) if number % every == 0)
 

@@ -31,7 +31,7 @@ from spacy_sapbert.documents.docs import from_doc
 from spacy_sapbert.documents.report import Report
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.storage import load_knowledge_base
-from spacy_sapbert.types import AnnotatedDocument
+from spacy_sapbert.types import Document
 
 TOKENIZER = "spacy-sapbert.BiomedicalTokenizer.v1"
 NAMES_PER_CONCEPT = 6
@@ -39,7 +39,7 @@ BATCH = 1000
 SHORTEST, LONGEST = 3, 5
 
 
-def corpus_of(paths: Iterable[Path]) -> Iterator[AnnotatedDocument]:
+def corpus_of(paths: Iterable[Path]) -> Iterator[Document]:
     for path in paths:
         for file in sorted(path.rglob("*.spacy")) if path.is_dir() else [path]:
             yield from map(from_doc, read_docbin(file))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -211,15 +212,37 @@ class Mention(NamedTuple):
     offsets: tuple[tuple[int, int], ...] = ()
 
 
-class AnnotatedDocument(NamedTuple):
-    """A document of a corpus.
+class Passage(NamedTuple):
+    """A record of a file that is a part of a document.
 
     Attributes:
-        doc_id: The id in the corpus.
-        text: The whole text, titles included.
-        mentions: The mentions, ordered by offset.
+        start: Its first character in the text of the document.
+        end: The position after its last character.
+        title: The title of the record, with which the passage starts; may be empty.
+    """
+
+    start: int
+    end: int
+    title: str = ""
+
+
+class Document(NamedTuple):
+    """A document, with or without annotated mentions.
+
+    Attributes:
+        doc_id: The id.
+        text: The whole text. If there is a title, the text starts with it and a blank.
+        mentions: The annotated mentions, ordered by offset.
+        title: The title.
+        meta: The other values of the document's record, as JSON values.
+        passages: The passages, if several records are one document.
+        position: The file and line of the document, for messages.
     """
 
     doc_id: str
     text: str
     mentions: tuple[Mention, ...] = ()
+    title: str = ""
+    meta: Mapping[str, object] = {}
+    passages: tuple[Passage, ...] = ()
+    position: str = ""

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, settings
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
-from spacy_sapbert.types import AnnotatedDocument, DocumentConcept, Mention, Name, Record
+from spacy_sapbert.types import Document, DocumentConcept, Mention, Name, Record
 
 # torch and transformers read these variables at import. The models are tiny, so several threads would only slow them
 # down. Some hardware encodes names in bfloat16; AVX2 has none, and `make test-all` also tests with bfloat16.
@@ -81,27 +81,27 @@ def concept_phrases() -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="session")
-def retrieval_documents() -> list[AnnotatedDocument]:
+def retrieval_documents() -> list[Document]:
     """Four documents for each concept of `concept_phrases`, each with some of its phrases."""
     documents = []
     for concept_id, (mention, *rest) in CONCEPT_PHRASES.items():
         texts = (mention, f"{mention} {rest[0]}", f"{mention} {rest[1]}", " ".join([mention, *rest]))
         for number, text in enumerate(texts):
             found = Mention(0, len(mention), mention, "X", (concept_id,))
-            documents.append(AnnotatedDocument(f"{concept_id}-{number}", f"{text}.", (found,)))
+            documents.append(Document(f"{concept_id}-{number}", f"{text}.", (found,)))
     return documents
 
 
 @pytest.fixture(scope="session")
-def annotated_document() -> Callable[..., AnnotatedDocument]:
+def annotated_document() -> Callable[..., Document]:
     """A function that makes a document of its mentions, each given as its text and its ids."""
 
-    def make(doc_id: str, *mentions: tuple[str, ...]) -> AnnotatedDocument:
+    def make(doc_id: str, *mentions: tuple[str, ...]) -> Document:
         text, made = "", []
         for mention, *ids in mentions:
             made.append(Mention(len(text), len(text) + len(mention), mention, "Disease", tuple(ids)))
             text += f"{mention} . "
-        return AnnotatedDocument(doc_id, text, tuple(made))
+        return Document(doc_id, text, tuple(made))
 
     return make
 
@@ -119,7 +119,7 @@ def numbered_kb(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
 
 
 @pytest.fixture(scope="session")
-def numbered_documents(annotated_document: Callable[..., AnnotatedDocument]) -> list[AnnotatedDocument]:
+def numbered_documents(annotated_document: Callable[..., Document]) -> list[Document]:
     """Sixty documents that mention a disease of type 1, one of type 2, and one that the vocabulary lacks."""
     return [
         annotated_document(

@@ -304,7 +304,7 @@ FUNCTIONS: dict[str, Callable[[int], object]] = {
     ),
     "augmentation.metamap.read_mmi": lambda n: _read_mmi("1|MMI|1|a" + "|C0000001|[a]" * (n // 13) + "|1/1|/"),
     "augmentation.exclusion.EvaluationSets": lambda n: _module("augmentation.exclusion").EvaluationSets(
-        [_module("types").AnnotatedDocument("1", "A. " * (n // 3))]
+        [_module("types").Document("1", "A. " * (n // 3))]
     ),
     "outputs.addresses._BARE": lambda n: _module("outputs.addresses").concept_url("C" + "1" * n),
     "pipeline.linked_occurrences._has_word": lambda n: _module("pipeline.linked_occurrences")._has_word(

@@ -9,7 +9,7 @@ from spacy_sapbert.augmentation.documents import read_folder
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.documents.report import Report
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
-from spacy_sapbert.types import AnnotatedDocument, Record
+from spacy_sapbert.types import Document, Record
 
 SAMPLE = Path(__file__).parents[1] / "assets" / "sample"
 VOCABULARIES = SAMPLE / "vocabularies"
@@ -45,7 +45,7 @@ FORMATS = {
 }
 
 
-def documents(*paths: str) -> list[AnnotatedDocument]:
+def documents(*paths: str) -> list[Document]:
     report = Report()
     found = [document for path in paths for document in read_corpus(SAMPLE / path, strict=True, report=report)]
     assert (report.broken, report.mismatched, report.duplicates) == (0, 0, 0)

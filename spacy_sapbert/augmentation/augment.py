@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..documents.docs import PROVENANCE, WEIGHT, to_doc
 from ..kb.knowledge_base import KnowledgeBase
-from ..types import AnnotatedDocument, Mention
+from ..types import Document, Mention
 from .annotations import Annotation, Annotator
 from .document_choice import Choice
 from .documents import SourceDocument, Tokenize, cut
@@ -139,7 +139,7 @@ class TrainingDocs:
             Mention(one.start, one.end, segment.text[one.start : one.end], self._label(one.ids[0]), one.ids)
             for one in segment.annotations
         )
-        annotated = AnnotatedDocument(f"{document.doc_id}:{segment.number}", segment.text, mentions)
+        annotated = Document(f"{document.doc_id}:{segment.number}", segment.text, mentions)
         doc = to_doc(self._nlp, annotated, split_tokens=True)
         doc.user_data[WEIGHT] = self._weight
         doc.user_data[PROVENANCE] = {

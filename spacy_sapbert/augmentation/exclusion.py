@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable
 
-from ..types import AnnotatedDocument
+from ..types import Document
 from .documents import SourceDocument, first_sentence, fold, sentence_starts
 
 PMID, TITLE = "pmid", "title"
@@ -36,7 +36,7 @@ class EvaluationSets:
         documents: The documents of the sets.
     """
 
-    def __init__(self, documents: Iterable[AnnotatedDocument] = ()) -> None:
+    def __init__(self, documents: Iterable[Document] = ()) -> None:
         self._pmids: set[str] = set()
         self._titles: set[str] = set()
         beginnings: set[str] = set()

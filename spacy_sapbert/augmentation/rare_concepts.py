@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable
 
 from ..kb.knowledge_base import KnowledgeBase
-from ..types import AnnotatedDocument
+from ..types import Document
 
 
-def training_documents(documents: Iterable[AnnotatedDocument], kb: KnowledgeBase) -> Counter[str]:
+def training_documents(documents: Iterable[Document], kb: KnowledgeBase) -> Counter[str]:
     """Return the number of documents with each concept, by its primary id."""
     counts: Counter[str] = Counter()
     for document in documents:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..augmentation.search import DocumentSearch
     from ..documents.report import Report
     from ..kb.knowledge_base import KnowledgeBase
-    from ..types import AnnotatedDocument
+    from ..types import Document
 
 _SHOWN_PROBLEMS = 10
 _Counts = dict[str, dict[str, int]]
@@ -265,7 +265,7 @@ class _Wanted:
         }
 
 
-def _read(paths: Sequence[Path]) -> Iterator[AnnotatedDocument]:
+def _read(paths: Sequence[Path]) -> Iterator[Document]:
     from ..documents.reader import read_corpus
 
     for path in paths:

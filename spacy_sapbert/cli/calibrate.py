@@ -12,7 +12,7 @@ from rich.table import Table
 
 from ..documents.reader import FORMATS
 from ..files.console import show, stderr_console, table_of_numbers, track
-from ..types import AnnotatedDocument
+from ..types import Document
 from .corpora import Ids, read_documents
 from .inputs import JoinPassages
 from .saving import check_output, save_pipeline
@@ -90,7 +90,7 @@ def calibrate(
         prepare_folder(plots)
     console = stderr_console()
 
-    def follow(documents: Sequence[AnnotatedDocument], what: str) -> Iterable[AnnotatedDocument]:
+    def follow(documents: Sequence[Document], what: str) -> Iterable[Document]:
         return track(documents, console, what, total=len(documents))
 
     nlp = load_pipeline(pipeline)

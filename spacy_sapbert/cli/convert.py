@@ -22,7 +22,7 @@ from ..errors import Errors, SapbertError, Warnings
 from ..files.console import track
 from ..kb.ids import canonical_id
 from ..kb.stop_names import read_names
-from ..types import AnnotatedDocument
+from ..types import Document
 from .corpora import Ids
 from .inputs import JoinPassages
 from .options import split_pairs
@@ -118,12 +118,12 @@ def _documents(
     inputs: list[Path],
     report: Report,
     split: DocumentIds | None,
-    read: Callable[[Path], Iterator[AnnotatedDocument]],
+    read: Callable[[Path], Iterator[Document]],
     *,
     types: list[str] | None,
     names: dict[str, str],
     prefixes: dict[str, str],
-) -> Iterator[AnnotatedDocument]:
+) -> Iterator[Document]:
     for path in inputs:
         for document in read(path):
             kept = tuple(
@@ -144,7 +144,7 @@ def _documents(
         raise SapbertError(Errors.E211.format(paths=paths, broken=report.broken, reasons="".join(first)))
 
 
-def _with_known_ids(documents: Iterator[AnnotatedDocument], kb: Path, report: Report) -> Iterator[AnnotatedDocument]:
+def _with_known_ids(documents: Iterator[Document], kb: Path, report: Report) -> Iterator[Document]:
     """Yield the documents, and count the mentions with ids of which the vocabulary has none.
 
     Raises:
@@ -172,7 +172,7 @@ def _blank(lang: str, tokenizer: str | None) -> Language:
     return spacy.blank(lang, config={"nlp": {"tokenizer": {"@tokenizers": tokenizer}}})
 
 
-def _docs(documents: Iterator[AnnotatedDocument], nlp: Language, split_tokens: bool, report: Report) -> Iterator[Doc]:
+def _docs(documents: Iterator[Document], nlp: Language, split_tokens: bool, report: Report) -> Iterator[Doc]:
     from ..documents.docs import to_doc
 
     for document in documents:

@@ -12,7 +12,7 @@ from ..documents.document_ids import DocumentIds
 from ..documents.passages import PassageCounts
 from ..documents.reader import read_corpus
 from ..files.console import stderr_console
-from ..types import AnnotatedDocument
+from ..types import Document
 
 Ids = Annotated[
     Path | None,
@@ -20,9 +20,7 @@ Ids = Annotated[
 ]
 
 
-def read_documents(
-    corpus: Path, format: str | None, ids: Path | None, *, join_passages: bool
-) -> Iterator[AnnotatedDocument]:
+def read_documents(corpus: Path, format: str | None, ids: Path | None, *, join_passages: bool) -> Iterator[Document]:
     """Yield the documents of a corpus. If there is a file of ids, yield only these documents.
 
     After the last document, the number of joined records is reported on standard error, if there are any.

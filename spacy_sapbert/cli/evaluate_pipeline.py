@@ -13,7 +13,7 @@ from rich.table import Table
 from ..documents.reader import FORMATS
 from ..errors import Warnings
 from ..files.console import show, stderr_console, table_of_numbers, track
-from ..types import AnnotatedDocument
+from ..types import Document
 from .corpora import Ids, read_documents
 from .inputs import JoinPassages
 from .options import split_pairs
@@ -69,7 +69,7 @@ def pipeline(
     show(_table(result, type), result)
 
 
-def _renamed(documents: Iterable[AnnotatedDocument], names: Mapping[str, str]) -> Iterator[AnnotatedDocument]:
+def _renamed(documents: Iterable[Document], names: Mapping[str, str]) -> Iterator[Document]:
     seen: set[str] = set()
     for document in documents:
         seen.update(one.label for one in document.mentions)

@@ -15,14 +15,14 @@ import typer
 from rich.console import Console
 
 from ..documents.formats import InputFormat, OutputFormat, output_format
-from ..documents.input_documents import InputDocument, Problems, ReadOptions, read_all
+from ..documents.input_documents import Problems, ReadOptions, read_all
 from ..documents.totals import total_documents
 from ..errors import Errors, SapbertError
 from ..files.console import stderr_console, track
 from ..files.output import is_special
 from ..outputs.tables import check_parquet
 from ..review.corrections_file import CorrectionsFile
-from ..types import NIL
+from ..types import NIL, Document
 from .code_options import Also, CodeMapping, CodeOptions, Predicates
 from .inputs import (
     BatchSize,
@@ -254,12 +254,10 @@ class _Run:
             **({"corrections": self._corrections.fingerprint} if self._corrections else {}),
         }
 
-    def _documents(self) -> Iterator[InputDocument]:
+    def _documents(self) -> Iterator[Document]:
         return read_all(self._sources, self.problems)
 
-    def _linked(
-        self, linking: LinkingPipeline, documents: Iterator[InputDocument]
-    ) -> Generator[LinkedDocument, None, None]:
+    def _linked(self, linking: LinkingPipeline, documents: Iterator[Document]) -> Generator[LinkedDocument, None, None]:
         return linking(
             documents,
             batch_size=self._batch_size,

@@ -17,7 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 from typer.core import TyperGroup
 
-from ..documents.formats import OutputFormat
+from ..documents.formats import InputFormat, OutputFormat
 from ..documents.input_documents import Problems, ReadOptions, read_all
 from ..documents.totals import total_documents
 from ..errors import Errors, SapbertError
@@ -41,7 +41,7 @@ from .inputs import (
 if TYPE_CHECKING:
     from ..review.mentions import Record
     from ..runs.pipelines import LinkingPipeline
-    from ..types import AnnotatedDocument
+    from ..types import Document
 
 PAGE = "page"
 _SECONDS_TO_END = 3
@@ -236,7 +236,9 @@ def _linked(
 
     if pipeline is not None:
         return LinkingPipeline(pipeline, problems), read_links(Path(source))
-    linking = LinkingPipeline(source, problems, given=gold)
+    linking = LinkingPipeline(
+        source, problems, given=gold or any(options.format is InputFormat.names for _, options in sources)
+    )
     linking.set_corrections(None)  # the page shows what the linker thinks, and what was decided
     return linking, _records(linking, sources, problems, batch_size, n_process)
 
@@ -270,7 +272,7 @@ def _user() -> str:
 # --- the report
 
 
-def _write_corpus(documents: list[AnnotatedDocument], output: Path, lang: str) -> None:
+def _write_corpus(documents: list[Document], output: Path, lang: str) -> None:
     """Write a corpus in the format of the file name.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Annotated corpora: read files as `AnnotatedDocument`s and convert them to spaCy `Doc`s."""
+"""Annotated corpora: read files as `Document`s and convert them to spaCy `Doc`s."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ..kb.ids import split_ids
-from ..types import AnnotatedDocument, Mention
+from ..types import Document, Mention
 from .source import UNTYPED, Source
 
 ENCODING = "latin-1"
@@ -24,7 +24,7 @@ def is_concept_id(text: str) -> bool:
     return bool(_CUI.fullmatch(text)) or bool(_NUMBER.fullmatch(text) and not _check_sum(text))
 
 
-def read_askapatient(source: Source) -> Iterator[AnnotatedDocument]:
+def read_askapatient(source: Source) -> Iterator[Document]:
     """Read one file of a fold, e.g. `AskAPatient.fold-0.test.txt`: `concept id<TAB>name<TAB>mention`, without a header.
 
     Numeric ids are those of SNOMED CT or its Australian extension for medicines (AMT): `SNOMEDCT:22253000`. Their
@@ -44,7 +44,7 @@ def read_askapatient(source: Source) -> Iterator[AnnotatedDocument]:
         else:
             ids, _, text = columns
             mention = Mention(0, len(text), text, UNTYPED, split_ids(ids, "SNOMEDCT"))
-            yield AnnotatedDocument(f"{source.path.name}:{number}", text, (mention,))
+            yield Document(f"{source.path.name}:{number}", text, (mention,))
 
 
 def _check_sum(number: str) -> int:

@@ -18,7 +18,7 @@ from ..files.bounds import join_bounded
 from ..files.values import parse_int
 from ..files.xml import ElementParser
 from ..kb.ids import decode_id, split_ids
-from ..types import AnnotatedDocument, Mention
+from ..types import Document, Mention
 from .bioc_json import json_documents
 from .report import Report
 from .source import UNTYPED, BrokenRecord, Source
@@ -51,7 +51,7 @@ _ABOUT = {
 }
 
 
-def read_bioc(source: Source) -> Iterator[AnnotatedDocument]:
+def read_bioc(source: Source) -> Iterator[Document]:
     """Read a BioC file, as XML or JSON.
 
     Passages are placed at their offsets, with spaces between them and the first one at 0. An offset is wrong if it lies
@@ -81,7 +81,7 @@ class BiocDocument(NamedTuple):
     """
 
     line: int
-    document: AnnotatedDocument
+    document: Document
     meta: dict[str, object]
 
 
@@ -142,7 +142,7 @@ class _Annotation(NamedTuple):
     role: str
 
 
-def _document(source: Source, line: int, document: Element) -> AnnotatedDocument:
+def _document(source: Source, line: int, document: Element) -> Document:
     doc_id = (document.findtext("id") or "").strip()
     if not doc_id:
         raise BrokenRecord("a document without id")
@@ -160,7 +160,7 @@ def _document(source: Source, line: int, document: Element) -> AnnotatedDocument
             mentions.append(_place_mention(source, line, text, annotation))
         except BrokenRecord as reason:
             source.broken(line, f"document {doc_id}, annotation {annotation.name}: {reason}")
-    return AnnotatedDocument(doc_id, text, tuple(sorted(mentions, key=lambda mention: mention[:2])))
+    return Document(doc_id, text, tuple(sorted(mentions, key=lambda mention: mention[:2])))
 
 
 def _place_passages(document: Element, report: Report) -> tuple[str, list[tuple[Element, int]]]:

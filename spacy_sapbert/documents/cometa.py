@@ -14,7 +14,7 @@ from itertools import islice
 from ..errors import Errors, SapbertError
 from ..files.opening import open_text
 from ..kb.ids import split_ids
-from ..types import AnnotatedDocument, Mention
+from ..types import Document, Mention
 from .source import UNTYPED, BrokenRecord, Source
 from .term_search import find_term
 
@@ -24,7 +24,7 @@ _SNOMED = "SNOMEDCT"
 _TERM, _EXAMPLE, _ID = "Term", "Example", "ID"
 
 
-def read_cometa(source: Source, id_column: str) -> Iterator[AnnotatedDocument]:
+def read_cometa(source: Source, id_column: str) -> Iterator[Document]:
     """Read `chv.csv`, or a file of its splits.
 
     Args:
@@ -73,7 +73,7 @@ def _rows(source: Source) -> Iterator[tuple[int, list[str]]]:
                 yield line, [cell.strip() for cell in cells]
 
 
-def _document(row: dict[str, str], id_column: str) -> AnnotatedDocument:
+def _document(row: dict[str, str], id_column: str) -> Document:
     term, example = row[_TERM], row[_EXAMPLE]
     if not term:
         raise BrokenRecord("no term")
@@ -83,4 +83,4 @@ def _document(row: dict[str, str], id_column: str) -> AnnotatedDocument:
     found = list(islice(find_term(term, example), 2))
     text, start = (example, found[0]) if len(found) == 1 else (term, 0)
     end = start + len(term)
-    return AnnotatedDocument(row[_ID], text, (Mention(start, end, text[start:end], UNTYPED, ids),))
+    return Document(row[_ID], text, (Mention(start, end, text[start:end], UNTYPED, ids),))

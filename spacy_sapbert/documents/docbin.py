@@ -14,7 +14,7 @@ from spacy.vocab import Vocab
 from ..errors import Errors, SapbertError
 from ..files.bounds import check_ratio
 from ..files.output import replacing
-from ..types import AnnotatedDocument
+from ..types import Document
 from .docs import DOC_ID, WEIGHT, from_doc
 from .source import Source
 
@@ -122,7 +122,7 @@ def _check(doc: Doc) -> None:
             raise TypeError(f"the mention {mention.start}:{mention.end} has values that are no texts")
 
 
-def read_docbin_corpus(source: Source) -> Iterator[AnnotatedDocument]:
+def read_docbin_corpus(source: Source) -> Iterator[Document]:
     """Read a `.spacy` file as a corpus.
 
     Yields:

@@ -13,7 +13,7 @@ from spacy.util import filter_spans
 
 from ..errors import Errors, SapbertError
 from ..kb.ids import split_ids
-from ..types import NIL, AnnotatedDocument, Mention
+from ..types import NIL, Document, Mention
 from .report import Report
 
 DOC_ID = "doc_id"
@@ -31,7 +31,7 @@ def is_augmented(doc: Doc) -> bool:
 
 def to_doc(
     nlp: Language,
-    document: AnnotatedDocument,
+    document: Document,
     *,
     spans_key: str = "gold",
     split_tokens: bool = False,
@@ -75,7 +75,7 @@ def to_doc(
     return doc
 
 
-def from_doc(doc: Doc, *, spans_key: str = "gold") -> AnnotatedDocument:
+def from_doc(doc: Doc, *, spans_key: str = "gold") -> Document:
     """Convert a `Doc` to an annotated document. For a `Doc` from `to_doc`, this is exactly the original document.
 
     The mentions of other `Doc`s are the spans of `doc.spans[spans_key]`, or `doc.ents` if there is no such group. Their
@@ -88,7 +88,7 @@ def from_doc(doc: Doc, *, spans_key: str = "gold") -> AnnotatedDocument:
     else:
         spans = doc.spans.get(spans_key, doc.ents)
         mentions = sorted(map(mention_of, spans))
-    return AnnotatedDocument(doc_id, doc.text, tuple(mentions))
+    return Document(doc_id, doc.text, tuple(mentions))
 
 
 def offsets_of(doc: Doc) -> dict[tuple[int, int, str], tuple[tuple[int, int], ...]]:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 
 from ..kb.knowledge_base import KnowledgeBase
-from ..types import NIL, AnnotatedDocument, Mention
+from ..types import NIL, Document, Mention
 from .mention_types import has_type
 
 
@@ -15,9 +15,7 @@ def primary_id(concept_id: str, kb: KnowledgeBase) -> str:
     return next(iter(kb.find_id(concept_id)), concept_id)
 
 
-def gold_of(
-    document: AnnotatedDocument, primary: Callable[[str], str], type: str | None = None
-) -> dict[str, list[Mention]]:
+def gold_of(document: Document, primary: Callable[[str], str], type: str | None = None) -> dict[str, list[Mention]]:
     """Return the gold concepts of a document by primary id, each with its mentions.
 
     A composite mention counts for each of its concepts.
@@ -35,7 +33,7 @@ def gold_of(
     return dict(gold)
 
 
-def documents_by_concept(documents: Iterable[AnnotatedDocument], primary: Callable[[str], str]) -> Counter[str]:
+def documents_by_concept(documents: Iterable[Document], primary: Callable[[str], str]) -> Counter[str]:
     """Return the number of documents that contain each concept."""
     return Counter(concept_id for document in documents for concept_id in gold_of(document, primary))
 

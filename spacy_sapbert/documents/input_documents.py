@@ -14,18 +14,19 @@ from rich.console import Console
 
 from ..errors import Errors, SapbertError
 from ..files.opening import without_gz
+from ..types import Document
 from .annotated_files import read_bioc_file, read_spacy_file
 from .archives import files_in, is_archive, translated
 from .folders import files_of
 from .formats import ANNOTATED, ARCHIVED, PASSAGES, STDIN, InputFormat, input_format, suffix_format, xml_format
-from .input_source import DocumentSource, InputDocument, Problems, ReadOptions, in_unicode
+from .input_source import DocumentSource, Problems, ReadOptions, in_unicode
 from .jats import read_jats
 from .passages import PassageCounts, place_passages, runs, shifted
 from .pubmed import read_pubmed, superseded
 from .table_files import read_csv, read_parquet, read_tsv
 from .text_files import read_jsonl, read_lines, read_names, read_pubtator_file, read_text
 
-_READERS: dict[InputFormat, Callable[[DocumentSource, ReadOptions], Iterator[InputDocument]]] = {
+_READERS: dict[InputFormat, Callable[[DocumentSource, ReadOptions], Iterator[Document]]] = {
     InputFormat.text: read_text,
     InputFormat.lines: read_lines,
     InputFormat.jsonl: read_jsonl,
@@ -56,7 +57,7 @@ Inputs = Sequence[tuple[Path, ReadOptions]]
 """Files and folders, each with its options; `-` is standard input."""
 
 
-def read_all(inputs: Inputs, problems: Problems) -> Iterator[InputDocument]:
+def read_all(inputs: Inputs, problems: Problems) -> Iterator[Document]:
     """Read several inputs as one stream, see `read_documents`.
 
     Records of PubMed that a newer one replaces or deletes, in any file of the inputs, are left out. Their number is
@@ -108,7 +109,7 @@ def read_documents(
     options: ReadOptions,
     problems: Problems,
     left_out: Mapping[Path, Collection[int]] = MappingProxyType({}),
-) -> Iterator[InputDocument]:
+) -> Iterator[Document]:
     """Read one input as a stream.
 
     Consecutive records of one article are joined, see `ReadOptions.join_passages`.
@@ -148,7 +149,7 @@ def check_table(path: Path, options: ReadOptions) -> None:
         next(read_documents(path, options, Problems(Console(quiet=True))), None)
 
 
-def sound(documents: Iterable[InputDocument], problems: Problems, max_length: int) -> Iterator[InputDocument]:
+def sound(documents: Iterable[Document], problems: Problems, max_length: int) -> Iterator[Document]:
     """Leave out and report documents that are not text, or are too long.
 
     Args:
@@ -159,7 +160,7 @@ def sound(documents: Iterable[InputDocument], problems: Problems, max_length: in
     for document in documents:
         reason = fault(document.text, max_length)
         if reason:
-            problems.report(document.place, reason)
+            problems.report(document.position, reason)
         else:
             yield document
 
@@ -182,7 +183,7 @@ def read_file(
     options: ReadOptions,
     problems: Problems,
     left_out: Mapping[Path, Collection[int]] = MappingProxyType({}),
-) -> Iterator[InputDocument]:
+) -> Iterator[Document]:
     """Read one file as `read_documents` does.
 
     Args:
@@ -229,7 +230,7 @@ class _PackedFile(DocumentSource):
             yield self.content
 
 
-def _read_archive(source: DocumentSource, format: InputFormat, options: ReadOptions) -> Iterator[InputDocument]:
+def _read_archive(source: DocumentSource, format: InputFormat, options: ReadOptions) -> Iterator[Document]:
     found = others = 0
     for packed in files_in(source.path, ARCHIVED[format]):
         if packed.content is None:
@@ -266,7 +267,7 @@ def _read_archive(source: DocumentSource, format: InputFormat, options: ReadOpti
         source.problems.console.print(f"{source.file}: {others:,} files that are no articles left out")
 
 
-def _joined(records: Iterable[InputDocument], counts: PassageCounts) -> Iterator[InputDocument]:
+def _joined(records: Iterable[Document], counts: PassageCounts) -> Iterator[Document]:
     for run in runs(records, counts):
         first = run[0]
         if len(run) == 1:
@@ -274,9 +275,8 @@ def _joined(records: Iterable[InputDocument], counts: PassageCounts) -> Iterator
             continue
         text, passages = place_passages([record.text for record in run], [record.title for record in run])
         placed = zip(run, passages, strict=True)
-        mentions = tuple(shifted(mention, at.start) for record, at in placed for mention in record.mentions or ())
-        given = None if first.mentions is None else mentions
-        yield first._replace(text=text, mentions=given, passages=passages)
+        mentions = tuple(shifted(mention, at.start) for record, at in placed for mention in record.mentions)
+        yield first._replace(text=text, mentions=mentions, passages=passages)
 
 
 def files_to_read(path: Path, options: ReadOptions, problems: Problems) -> Iterator[tuple[Path, str, ReadOptions]]:
@@ -311,7 +311,7 @@ def files_to_read(path: Path, options: ReadOptions, problems: Problems) -> Itera
 
 def _read_folder(
     folder: Path, options: ReadOptions, problems: Problems, left_out: Mapping[Path, Collection[int]]
-) -> Iterator[InputDocument]:
+) -> Iterator[Document]:
     others: Counter[str] = Counter()
     for path, name, chosen in files_to_read(folder, options, problems):
         try:

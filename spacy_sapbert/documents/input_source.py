@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple
@@ -15,9 +15,9 @@ from rich.console import Console
 from ..errors import Errors, SapbertError
 from ..files.bounds import bounded, check_length, join_bounded
 from ..files.opening import check_encoding, has_line_ends, open_text
-from ..types import Mention
+from ..types import Document
 from .formats import STDIN, InputFormat
-from .passages import Passage, PassageCounts
+from .passages import PassageCounts
 from .source import Source
 
 _CHUNK = 1 << 16
@@ -29,26 +29,6 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-
-
-class InputDocument(NamedTuple):
-    """A document to link.
-
-    Attributes:
-        place: The file and line of the document, for messages.
-        title: The title. If there is one, the text starts with it and a blank.
-        meta: The other values of the document's record, as JSON values.
-        mentions: The mentions to link. None if the pipeline is to find them.
-        passages: The places of the records in the text, if several records are one document.
-    """
-
-    doc_id: str
-    text: str
-    place: str
-    title: str = ""
-    meta: Mapping[str, object] = {}
-    mentions: tuple[Mention, ...] | None = None
-    passages: tuple[Passage, ...] = ()
 
 
 class Problems:
@@ -88,7 +68,7 @@ class Problems:
         if self.passages.records:
             self.console.print(str(self.passages))
 
-    def check_id(self, document: InputDocument) -> None:
+    def check_id(self, document: Document) -> None:
         """Report a document with the id of an earlier document. Only the first ones are shown."""
         known = len(self._ids)
         self._ids.add(hash(document.doc_id))  # 64 bits, which take less memory than the ids
@@ -98,7 +78,7 @@ class Problems:
         if self.duplicates <= _SHOWN_DUPLICATES:
             rest = "; further ones are not shown" if self.duplicates == _SHOWN_DUPLICATES else ""
             reason = f"an earlier document has the same id {document.doc_id!r}; both are linked{rest}"
-            self.console.print(f"{document.place}: {reason}")
+            self.console.print(f"{document.position}: {reason}")
 
 
 class ReadOptions(NamedTuple):

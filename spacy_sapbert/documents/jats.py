@@ -11,7 +11,8 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from ..files.xml import ElementParser, blocks_of, root_tag
-from .input_source import DocumentSource, InputDocument
+from ..types import Document
+from .input_source import DocumentSource
 from .source import BrokenRecord
 from .text_files import with_title
 
@@ -74,7 +75,7 @@ _APART = frozenset(
 )
 
 
-def read_jats(source: DocumentSource) -> Iterator[InputDocument]:
+def read_jats(source: DocumentSource) -> Iterator[Document]:
     """Read the articles of a file as a stream.
 
     The text is the title, the abstract, the titles and paragraphs of the sections, and the captions of figures and
@@ -104,7 +105,7 @@ def read_jats(source: DocumentSource) -> Iterator[InputDocument]:
             yield document
 
 
-def _document(source: DocumentSource, line: int, article: Element) -> InputDocument:
+def _document(source: DocumentSource, line: int, article: Element) -> Document:
     front = article.find("front")
     if front is None:
         raise BrokenRecord("an article without the element <front>")
@@ -128,7 +129,7 @@ def _document(source: DocumentSource, line: int, article: Element) -> InputDocum
         "abstract_language": language,
     }
     given = {name: value for name, value in meta.items() if value}
-    return InputDocument(doc_id, text, source.place(line), title, given)
+    return Document(doc_id, text, title=title, meta=given, position=source.place(line))
 
 
 def _ids(about: Element) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from ..kb.ids import split_ids
-from ..types import AnnotatedDocument, Mention
+from ..types import Document, Mention
 from .source import UNTYPED, BrokenRecord, Source
 from .term_search import find_term
 
@@ -14,7 +14,7 @@ COLUMNS = ("mention", "id", "sentence")
 """The columns in their order without a header. A table can lack the last one."""
 
 
-def read_names(source: Source) -> Iterator[AnnotatedDocument]:
+def read_names(source: Source) -> Iterator[Document]:
     """Read a table `mention<TAB>id` or `mention<TAB>id<TAB>sentence` without quoting.
 
     A first line with exactly these words is the header, in any order. The text of a document is the sentence. Without
@@ -41,7 +41,7 @@ def read_names(source: Source) -> Iterator[AnnotatedDocument]:
             except BrokenRecord as reason:
                 source.broken(number, reason)
             else:
-                yield AnnotatedDocument(f"{source.path.name}:{number}", text, (mention,))
+                yield Document(f"{source.path.name}:{number}", text, (mention,))
 
 
 def is_header(cells: tuple[str, ...]) -> bool:

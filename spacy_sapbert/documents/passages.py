@@ -7,26 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
-from ..types import AnnotatedDocument, Mention
+from ..types import Document, Mention, Passage
 
 BETWEEN = "\n"
 """The character between two passages in the text of their document."""
-
-
-class Passage(NamedTuple):
-    """The place of one record in the text of its document.
-
-    Attributes:
-        start: Its first character.
-        end: The position after its last character.
-        title: The title of the record, with which the passage starts; may be empty.
-    """
-
-    start: int
-    end: int
-    title: str = ""
 
 
 @dataclass
@@ -115,7 +101,7 @@ def shifted(mention: Mention, by: int) -> Mention:
     return mention._replace(start=mention.start + by, end=mention.end + by, offsets=offsets)
 
 
-def join_annotated(documents: Iterable[AnnotatedDocument], counts: PassageCounts) -> Iterator[AnnotatedDocument]:
+def join_annotated(documents: Iterable[Document], counts: PassageCounts) -> Iterator[Document]:
     """Join consecutive records of annotated documents, see `runs`."""
     for run in runs(documents, counts):
         if len(run) == 1:
@@ -124,4 +110,4 @@ def join_annotated(documents: Iterable[AnnotatedDocument], counts: PassageCounts
         text, passages = place_passages([record.text for record in run])
         placed = zip(run, passages, strict=True)
         mentions = tuple(shifted(mention, place.start) for record, place in placed for mention in record.mentions)
-        yield AnnotatedDocument(run[0].doc_id, text, mentions)
+        yield Document(run[0].doc_id, text, mentions)

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from ..errors import SapbertError
 from ..files.opening import open_unpacked
 from ..files.xml import ElementParser, blocks_of
-from .input_source import DocumentSource, InputDocument
+from ..types import Document
+from .input_source import DocumentSource
 from .source import BrokenRecord
 from .text_files import with_title
 
@@ -44,7 +45,7 @@ _NO_TEXT = frozenset({"annotation", "annotation-xml", "mml:annotation", "mml:ann
 """Copies of a formula in another notation."""
 
 
-def read_pubmed(source: DocumentSource, left_out: Collection[int] = ()) -> Iterator[InputDocument]:
+def read_pubmed(source: DocumentSource, left_out: Collection[int] = ()) -> Iterator[Document]:
     """Read a file of PubMed as a stream.
 
     The text is the title, a blank and the abstract, with the labels of its parts: `METHODS: …`. Markup in it is
@@ -75,7 +76,7 @@ def read_pubmed(source: DocumentSource, left_out: Collection[int] = ()) -> Itera
             yield document
 
 
-def _document(record: Element, place: str) -> InputDocument:
+def _document(record: Element, place: str) -> Document:
     citation, pmid = _citation(record)
     doc_id = pmid_of("".join(pmid.itertext()))
     if doc_id is None:
@@ -103,7 +104,8 @@ def _document(record: Element, place: str) -> InputDocument:
     }
     if (version := version_of(pmid.get("Version"))) != 1:
         meta["version"] = version
-    return InputDocument(str(doc_id), text, place, title, {name: value for name, value in meta.items() if value})
+    given = {name: value for name, value in meta.items() if value}
+    return Document(str(doc_id), text, title=title, meta=given, position=place)
 
 
 def _citation(record: Element) -> tuple[Element, Element]:

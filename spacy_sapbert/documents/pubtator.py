@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from ..files.values import parse_int
 from ..kb.ids import decode_id, split_ids
-from ..types import AnnotatedDocument, Mention
+from ..types import Document, Mention
 from .source import UNTYPED, BrokenRecord, Source
 
 _HEAD = re.compile(r"([^|\t]+)\|([ta])\|(.*)", re.DOTALL)
@@ -30,7 +30,7 @@ class _Record:
     rows: list[tuple[int, list[str]]] = field(default_factory=list)
 
 
-def read_pubtator(source: Source) -> Iterator[AnnotatedDocument]:
+def read_pubtator(source: Source) -> Iterator[Document]:
     """Read a PubTator file. Blank lines between records are optional, and records may contain some.
 
     Yields:
@@ -69,7 +69,7 @@ def _add_line(record: _Record | None, number: int, line: str, head: re.Match[str
         raise BrokenRecord(f"a second abstract of document {doc_id}")
 
 
-def _document(source: Source, record: _Record) -> AnnotatedDocument:
+def _document(source: Source, record: _Record) -> Document:
     text = f"{record.title} {record.abstract}" if record.abstract else record.title
     mentions = []
     for number, columns in record.rows:
@@ -80,7 +80,7 @@ def _document(source: Source, record: _Record) -> AnnotatedDocument:
                 mentions.append(source.placed(number, text, _mention(columns)))
         except BrokenRecord as reason:
             source.broken(number, reason)
-    return AnnotatedDocument(decode_id(record.doc_id), text, tuple(sorted(mentions, key=lambda mention: mention[:2])))
+    return Document(decode_id(record.doc_id), text, tuple(sorted(mentions, key=lambda mention: mention[:2])))
 
 
 def _is_relation(columns: list[str]) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..errors import Errors, SapbertError, Warnings
 from ..files.opening import check_encoding, open_text
-from ..types import AnnotatedDocument
+from ..types import Document
 from . import askapatient, cometa
 from .bioc import read_bioc
 from .document_ids import DocumentIds
@@ -26,13 +26,13 @@ _PUBTATOR = re.compile(r"[^|\t\n]+\|t\|")
 _TAG = re.compile(r"<\s*([A-Za-z]\w*)")
 
 
-def _read_docbin(source: Source) -> Iterator[AnnotatedDocument]:
+def _read_docbin(source: Source) -> Iterator[Document]:
     from .docbin import read_docbin_corpus  # imports spaCy, which the other formats do not need
 
     return read_docbin_corpus(source)
 
 
-_READERS: dict[str, Callable[[Source], Iterator[AnnotatedDocument]]] = {
+_READERS: dict[str, Callable[[Source], Iterator[Document]]] = {
     "pubtator": read_pubtator,
     "ncbi": read_pubtator,
     "bioc": read_bioc,
@@ -57,7 +57,7 @@ def read_corpus(
     report: Report | None = None,
     ids: DocumentIds | None = None,
     passages: PassageCounts | None = None,
-) -> Iterator[AnnotatedDocument]:
+) -> Iterator[Document]:
     """Read an annotated corpus as a stream.
 
     Args:
@@ -136,9 +136,7 @@ def _is_askapatient(cells: list[str]) -> bool:
     return is_row and askapatient.is_concept_id(cells[0]) and not askapatient.is_concept_id(cells[2])
 
 
-def _read(
-    documents: Iterator[AnnotatedDocument], source: Source, ids: DocumentIds | None, warn: bool
-) -> Iterator[AnnotatedDocument]:
+def _read(documents: Iterator[Document], source: Source, ids: DocumentIds | None, warn: bool) -> Iterator[Document]:
     for document in documents:
         if ids and not ids.takes(document.doc_id):
             source.report.unlisted += 1

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..files.report import Problem, ProblemReport, keep_problem
-from ..types import AnnotatedDocument
+from ..types import Document
 from .mention_types import types_of
 
 
@@ -52,7 +52,7 @@ class Report(ProblemReport):
     mismatches: list[Problem] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set, repr=False)
 
-    def add(self, document: AnnotatedDocument) -> None:
+    def add(self, document: Document) -> None:
         """Count a document and its mentions."""
         self.documents += 1
         self.duplicates += document.doc_id in self._seen

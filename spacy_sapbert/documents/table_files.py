@@ -12,8 +12,9 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import Errors, SapbertError
+from ..types import Document
 from .annotated_files import require_file
-from .input_source import DocumentSource, InputDocument, Problems, ReadOptions, in_unicode
+from .input_source import DocumentSource, Problems, ReadOptions, in_unicode
 from .text_files import ID, TEXT, TITLE, with_title
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class _Columns(NamedTuple):
     title: str | None
 
 
-def read_csv(source: DocumentSource, options: ReadOptions) -> Iterator[InputDocument]:
+def read_csv(source: DocumentSource, options: ReadOptions) -> Iterator[Document]:
     """Read a table with commas, semicolons or tabs, and with quotes if needed. The first line shows the delimiter.
 
     Raises:
@@ -50,7 +51,7 @@ def read_csv(source: DocumentSource, options: ReadOptions) -> Iterator[InputDocu
     yield from _read(source, options, lines, csv.reader(chain([first], lines), delimiter=delimiter, strict=True))
 
 
-def read_tsv(source: DocumentSource, options: ReadOptions) -> Iterator[InputDocument]:
+def read_tsv(source: DocumentSource, options: ReadOptions) -> Iterator[Document]:
     """Read a table with tabs. A quotation mark is part of its cell.
 
     Raises:
@@ -103,7 +104,7 @@ def _read(
     cells: Iterator[list[str]],
     *,
     is_unquoted: bool = False,
-) -> Iterator[InputDocument]:
+) -> Iterator[Document]:
     rows = _rows(source, lines, cells)
     line, header = next(rows, (1, []))
     if _is_numbered(options):
@@ -165,22 +166,22 @@ def _find_columns(source: DocumentSource, options: ReadOptions, header: Sequence
     return _Columns(text, doc_id, title)
 
 
-def _document(source: DocumentSource, columns: _Columns, row: dict[str, Any], number: int, unit: str) -> InputDocument:
+def _document(source: DocumentSource, columns: _Columns, row: dict[str, Any], number: int, unit: str) -> Document:
     title = row[columns.title] or "" if columns.title else ""
     doc_id = row[columns.doc_id] if columns.doc_id else None
     meta = {name: value for name, value in row.items() if name not in (columns.text, columns.doc_id)}
     if isinstance(doc_id, float) and doc_id.is_integer():
         doc_id = int(doc_id)  # pandas stores whole numbers as floats if some are missing
-    return InputDocument(
+    return Document(
         f"{source.name}:{number}" if doc_id in (None, "") else str(doc_id),
         with_title(title, row[columns.text] or ""),
-        source.place(number, unit),
-        title,
-        meta,
+        title=title,
+        meta=meta,
+        position=source.place(number, unit),
     )
 
 
-def read_parquet(source: DocumentSource, options: ReadOptions) -> Iterator[InputDocument]:
+def read_parquet(source: DocumentSource, options: ReadOptions) -> Iterator[Document]:
     """Read a Parquet file, a few rows at a time. A column of binary data is left out.
 
     Raises:
@@ -192,7 +193,7 @@ def read_parquet(source: DocumentSource, options: ReadOptions) -> Iterator[Input
         yield from _arrow_documents(source, options, file.schema_arrow, partial(_parquet_rows, source, file))
 
 
-def batch_documents(batch: RecordBatch, options: ReadOptions, problems: Problems) -> Iterator[InputDocument]:
+def batch_documents(batch: RecordBatch, options: ReadOptions, problems: Problems) -> Iterator[Document]:
     """Read the rows of an Arrow record batch, as those of a Parquet file.
 
     Raises:
@@ -207,7 +208,7 @@ def _arrow_documents(
     options: ReadOptions,
     schema: Schema,
     rows: Callable[[list[str]], Iterable[dict[str, Any]]],
-) -> Iterator[InputDocument]:
+) -> Iterator[Document]:
     columns = _find_columns(source, options, schema.names)
     _check_types(source, schema, columns)
     for number, row in enumerate(rows(_readable(schema)), start=1):

@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element
 from ..files.values import parse_int
 from ..files.xml import ElementParser
 from ..kb.ids import split_ids
-from ..types import AnnotatedDocument, Mention
+from ..types import Document, Mention
 from .source import UNTYPED, BrokenRecord, Source
 
 _REACTION = "AdverseReaction"
@@ -33,7 +33,7 @@ class _Section(NamedTuple):
     text: str
 
 
-def read_tac(source: Source) -> Iterator[AnnotatedDocument]:
+def read_tac(source: Source) -> Iterator[Document]:
     """Read one label.
 
     The text joins the sections in their order. A mention in several pieces extends from the first to the last piece. It
@@ -54,7 +54,7 @@ def read_tac(source: Source) -> Iterator[AnnotatedDocument]:
             source.broken(line, reason)
 
 
-def _document(source: Source, line: int, label: Element) -> AnnotatedDocument:
+def _document(source: Source, line: int, label: Element) -> Document:
     drug = label.get("drug", "").strip()
     if not drug:
         raise BrokenRecord("a label without the name of its drug")
@@ -77,7 +77,7 @@ def _document(source: Source, line: int, label: Element) -> AnnotatedDocument:
         mentions.append(mention)
     source.report.unplaced += len(ids.keys() - strings)
     text = _BETWEEN_SECTIONS.join(section.text for section in sections.values())
-    return AnnotatedDocument(drug, text, tuple(sorted(mentions, key=lambda mention: mention[:2])))
+    return Document(drug, text, tuple(sorted(mentions, key=lambda mention: mention[:2])))
 
 
 def _sections(label: Element) -> dict[str, _Section]:

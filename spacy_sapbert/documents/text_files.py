@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..files.values import check_writable, parse_json
-from ..types import Mention
+from ..types import Document, Mention
 from .formats import PUBTATOR_TITLE
-from .input_source import DocumentSource, InputDocument, ReadOptions, decoding_problem
+from .input_source import DocumentSource, ReadOptions, decoding_problem
 from .pubtator import read_pubtator
 from .source import UNTYPED, BrokenRecord
 
@@ -18,24 +18,24 @@ TEXT, ID, TITLE = "text", "id", "title"
 """The columns of a document, unless others are named."""
 
 
-def read_text(source: DocumentSource, options: ReadOptions) -> Iterator[InputDocument]:
+def read_text(source: DocumentSource, options: ReadOptions) -> Iterator[Document]:
     """Read a whole file as one document, whose id is the name of the file."""
     try:
         text = source.text()
     except UnicodeError as error:
         source.problems.report(source.file, decoding_problem(error, source.encoding))
     else:
-        yield InputDocument(source.name, text, source.file)
+        yield Document(source.name, text, position=source.file)
 
 
-def read_lines(source: DocumentSource, options: ReadOptions) -> Iterator[InputDocument]:
+def read_lines(source: DocumentSource, options: ReadOptions) -> Iterator[Document]:
     """Read each line as a document, except blank lines."""
     for number, line in source.lines():
         if line.strip():
-            yield InputDocument(f"{source.name}:{number}", line, source.place(number))
+            yield Document(f"{source.name}:{number}", line, position=source.place(number))
 
 
-def read_names(source: DocumentSource, options: ReadOptions) -> Iterator[InputDocument]:
+def read_names(source: DocumentSource, options: ReadOptions) -> Iterator[Document]:
     """Read a column of tab-separated lines. Each cell is a document and its only mention."""
     text_column = int(options.text_column or 1)
     id_column = int(options.id_column or 0)
@@ -47,12 +47,12 @@ def read_names(source: DocumentSource, options: ReadOptions) -> Iterator[InputDo
         if name:
             mentions = (Mention(0, len(name), name, UNTYPED),)
             doc_id = doc_id or f"{source.name}:{number}"
-            yield InputDocument(doc_id, name, source.place(number), mentions=mentions)
+            yield Document(doc_id, name, mentions, position=source.place(number))
         else:
             source.broken(number, f"no name in column {text_column}")
 
 
-def read_jsonl(source: DocumentSource, options: ReadOptions) -> Iterator[InputDocument]:
+def read_jsonl(source: DocumentSource, options: ReadOptions) -> Iterator[Document]:
     """Read each line as a JSON object, except blank lines."""
     for number, line in source.lines():
         if line.strip():
@@ -62,7 +62,7 @@ def read_jsonl(source: DocumentSource, options: ReadOptions) -> Iterator[InputDo
                 source.broken(number, reason)
 
 
-def json_document(raw: str | bytes, name: str, place: str, options: ReadOptions) -> InputDocument:
+def json_document(raw: str | bytes, name: str, place: str, options: ReadOptions) -> Document:
     """Read a document from the text of a JSON object, see `value_document`.
 
     Raises:
@@ -75,7 +75,7 @@ def json_document(raw: str | bytes, name: str, place: str, options: ReadOptions)
     return value_document(value, name, place, options)
 
 
-def value_document(value: object, name: str, place: str, options: ReadOptions) -> InputDocument:
+def value_document(value: object, name: str, place: str, options: ReadOptions) -> Document:
     """Read a document from a JSON object.
 
     Args:
@@ -96,7 +96,8 @@ def value_document(value: object, name: str, place: str, options: ReadOptions) -
     if isinstance(doc_id, bool) or not isinstance(doc_id, (str, int, type(None))):
         raise BrokenRecord(f"the value of {id_key!r} must be a string or a whole number")
     meta = {key: value for key, value in record.items() if key not in (text_key, id_key)}
-    return InputDocument(name if doc_id in (None, "") else str(doc_id), with_title(title, text), place, title, meta)
+    doc_id = name if doc_id in (None, "") else str(doc_id)
+    return Document(doc_id, with_title(title, text), title=title, meta=meta, position=place)
 
 
 def with_title(title: str, text: str) -> str:
@@ -141,12 +142,12 @@ class _PubtatorSource(DocumentSource):
             yield number, line
 
 
-def read_pubtator_file(source: DocumentSource, options: ReadOptions) -> Iterator[InputDocument]:
+def read_pubtator_file(source: DocumentSource, options: ReadOptions) -> Iterator[Document]:
     """Read a PubTator file."""
     titled = _PubtatorSource(source.path, name=source.name, problems=source.problems, encoding=source.encoding)
     for document in read_pubtator(titled):
         number, title = titled.titles.popleft()
-        mentions = document.mentions if options.gold else None
-        yield InputDocument(document.doc_id, document.text, source.place(number), title, {"title": title}, mentions)
+        mentions = document.mentions if options.gold else ()
+        yield Document(document.doc_id, document.text, mentions, title, {"title": title}, position=source.place(number))
     if options.gold:
         titled.show_mismatches()

@@ -20,7 +20,7 @@ from ..metrics.calibration import brier_score, calibration_error, reliability, r
 from ..metrics.counts import f1_score, mean, percent
 from ..metrics.linking_accuracy import gold_concepts, lenient_at, strict_at
 from ..training.reranker_trainer import FittedReranker, check_lightgbm, check_not_names
-from ..types import AnnotatedDocument
+from ..types import Document
 from .coverage import warn_of_unknown_ids, with_known_ids
 from .linking import LinkedMention, find_linker, link_gold_mentions
 from .reranking import Documents, Follow, rerank_by_others
@@ -63,13 +63,13 @@ Tried = dict[float, Judged]
 """The judged links for each weight."""
 
 
-def _unseen(documents: Documents, what: str) -> Iterable[AnnotatedDocument]:
+def _unseen(documents: Documents, what: str) -> Iterable[Document]:
     return documents
 
 
 def calibrate(
     nlp: Language,
-    documents: Iterable[AnnotatedDocument],
+    documents: Iterable[Document],
     *,
     type: str | None = None,
     prior: bool = False,
@@ -189,7 +189,7 @@ def split_documents(documents: Documents, held_out: float, seed: int) -> tuple[D
     return fitting, [document for document in documents if document.doc_id in held]
 
 
-def _of_type(documents: Iterable[AnnotatedDocument], type: str | None) -> Documents:
+def _of_type(documents: Iterable[Document], type: str | None) -> Documents:
     """Keep the mentions with a type, with or without a gold id, and the documents that have any."""
     labels: Counter[str] = Counter()
     kept = []

@@ -25,7 +25,7 @@ from ..metrics.counts import SetCounts, compare_sets, macro, mean, micro, percen
 from ..metrics.document_ranking import FEW_PLACES, PLACES, RankingScore, score_ranking
 from ..pipeline.factories import LINKER, RETRIEVER
 from ..pipeline.gold_mentions import gold_doc, on_spans
-from ..types import AnnotatedDocument, DocumentConcept, Mention
+from ..types import Document, DocumentConcept, Mention
 from .linking import last_component
 from .predictions import write_prediction
 
@@ -52,10 +52,10 @@ class RankedDocument(NamedTuple):
 
 def evaluate_concepts(
     nlp: Language,
-    documents: Iterable[AnnotatedDocument],
+    documents: Iterable[Document],
     *,
     labels: Iterable[str] | None = None,
-    train: Iterable[AnnotatedDocument] | None = None,
+    train: Iterable[Document] | None = None,
     k: int = PLACES,
     type: str | None = None,
     gold_mentions: bool = False,
@@ -136,16 +136,16 @@ def _with_names(labels: Sequence[str], kb: KnowledgeBase, counts: Counter[str]) 
 def _rank(
     nlp: Language,
     retriever: Any,
-    documents: Iterable[AnnotatedDocument],
+    documents: Iterable[Document],
     depth: int,
     filter: frozenset[str] | None,
     gold_mentions: bool,
-) -> Iterator[tuple[AnnotatedDocument, list[DocumentConcept]]]:
+) -> Iterator[tuple[Document, list[DocumentConcept]]]:
     """Yield each document with its ranking, at least as long as the component's own."""
     names = nlp.pipe_names
     place = [component for _, component in nlp.pipeline].index(retriever)
     disabled = names[place:]
-    inputs: Iterator[tuple[str | Doc, AnnotatedDocument]] = ((document.text, document) for document in documents)
+    inputs: Iterator[tuple[str | Doc, Document]] = ((document.text, document) for document in documents)
     if gold_mentions:
         disabled += [name for name in names[:place] if finds_entities(nlp, name)]
         inputs = ((with_mentions(nlp, document), document) for _, document in inputs)
@@ -174,7 +174,7 @@ def mention_components(nlp: Language) -> list[Any]:
     return [component for name, component in nlp.pipeline if not finds_mentions(nlp, name)]
 
 
-def with_mentions(nlp: Language, document: AnnotatedDocument) -> Doc:
+def with_mentions(nlp: Language, document: Document) -> Doc:
     """Return a Doc with the gold mentions, without ids, as entities and as the span group `GOLD_SPANS`."""
     mentions = tuple(mention._replace(ids=(), parts=()) for mention in document.mentions)
     return gold_doc(nlp, document._replace(mentions=mentions))

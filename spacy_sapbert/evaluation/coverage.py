@@ -9,12 +9,10 @@ from ..documents.mention_types import has_type
 from ..errors import Errors, SapbertError, Warnings
 from ..kb.ids import some_ids
 from ..kb.knowledge_base import KnowledgeBase
-from ..types import AnnotatedDocument, Mention
+from ..types import Document, Mention
 
 
-def with_known_ids(
-    documents: Iterable[AnnotatedDocument], kb: KnowledgeBase, type: str | None = None
-) -> Iterator[AnnotatedDocument]:
+def with_known_ids(documents: Iterable[Document], kb: KnowledgeBase, type: str | None = None) -> Iterator[Document]:
     """Yield the documents of a corpus, if any of its concept ids is in the vocabulary.
 
     No document is yielded before the first id that the vocabulary has. So the error comes before any other work. A
@@ -29,7 +27,7 @@ def with_known_ids(
         SapbertError: E572 the corpus has ids, but none of them is in the vocabulary.
     """
     stream = iter(documents)
-    waiting: list[AnnotatedDocument] = []
+    waiting: list[Document] = []
     unknown: dict[str, None] = {}
     for document in stream:
         waiting.append(document)
@@ -48,7 +46,7 @@ def with_known_ids(
     yield from stream
 
 
-def warn_of_unknown_ids(documents: Sequence[AnnotatedDocument], kb: KnowledgeBase) -> None:
+def warn_of_unknown_ids(documents: Sequence[Document], kb: KnowledgeBase) -> None:
     """Warn with the share of mentions whose concept ids are all missing in the vocabulary, if there are any.
 
     Args:
@@ -69,7 +67,7 @@ def has_known_id(mention: Mention, kb: KnowledgeBase) -> bool:
     return any(map(kb.find_id, mention.ids))
 
 
-def _ids(document: AnnotatedDocument, type: str | None) -> Iterator[str]:
+def _ids(document: Document, type: str | None) -> Iterator[str]:
     for mention in document.mentions:
         if type is None or has_type(mention.label, [type]):
             yield from mention.ids

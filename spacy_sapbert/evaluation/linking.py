@@ -39,7 +39,7 @@ from ..pipeline.gold_mentions import GOLD_SPANS, gold_doc, on_spans
 from ..pipeline.mentions import mentions_of
 from ..text.abbreviations import expand
 from ..text.normalize import biosyn
-from ..types import AnnotatedDocument, LinkedPart, Mention
+from ..types import Document, LinkedPart, Mention
 from .coverage import with_known_ids
 from .predictions import write_prediction
 
@@ -66,7 +66,7 @@ class LinkedMention(NamedTuple):
 
 def evaluate_linking(
     nlp: Language,
-    documents: Iterable[AnnotatedDocument],
+    documents: Iterable[Document],
     *,
     type: str | None = None,
     predictions: Path | None = None,
@@ -122,7 +122,7 @@ def evaluate_linking(
     return summarize(scores)
 
 
-def link_gold_mentions(nlp: Language, documents: Iterable[AnnotatedDocument]) -> Iterator[LinkedMention]:
+def link_gold_mentions(nlp: Language, documents: Iterable[Document]) -> Iterator[LinkedMention]:
     """Link the mentions of annotated documents, with all candidates and without a threshold.
 
     Yields:
@@ -165,9 +165,7 @@ def last_component(nlp: Language, factory: str, missing: str) -> Any:
     return made[-1]
 
 
-def _with_gold_ids(
-    documents: Iterable[AnnotatedDocument], type: str | None, labels: Counter[str]
-) -> Iterator[AnnotatedDocument]:
+def _with_gold_ids(documents: Iterable[Document], type: str | None, labels: Counter[str]) -> Iterator[Document]:
     for document in documents:
         mentions = [mention for mention in document.mentions if mention.ids]
         labels.update(name for mention in mentions for name in types_of(mention.label))
@@ -176,7 +174,7 @@ def _with_gold_ids(
 
 
 def _linked_mentions(
-    document: AnnotatedDocument, doc: Doc, predicted: Sequence[tuple[LinkedPart, ...]]
+    document: Document, doc: Doc, predicted: Sequence[tuple[LinkedPart, ...]]
 ) -> Iterator[LinkedMention]:
     spans = mentions_of(doc, GOLD_SPANS)
     by_place = {

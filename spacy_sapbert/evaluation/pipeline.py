@@ -25,7 +25,7 @@ from ..metrics.spans import Comparison, places
 from ..pipeline.factories import RETRIEVER
 from ..pipeline.gold_mentions import GOLD_SPANS, on_spans
 from ..pipeline.mentions import mentions_of
-from ..types import AnnotatedDocument, Mention
+from ..types import Document, Mention
 from .concepts import finds_entities, mention_components, with_mentions
 from .coverage import with_known_ids
 from .linking import find_linker
@@ -40,7 +40,7 @@ _NOTHING = total([])
 
 def evaluate_pipeline(
     nlp: Language,
-    documents: Iterable[AnnotatedDocument],
+    documents: Iterable[Document],
     *,
     type: str | Sequence[str] | None = None,
     labels: Mapping[str, str] | None = None,
@@ -103,9 +103,7 @@ def evaluate_pipeline(
     return tally.report(types)
 
 
-def _of_types(
-    documents: Iterable[AnnotatedDocument], types: Sequence[str] | None, labels: Counter[str]
-) -> Iterator[AnnotatedDocument]:
+def _of_types(documents: Iterable[Document], types: Sequence[str] | None, labels: Counter[str]) -> Iterator[Document]:
     for document in documents:
         for mention in document.mentions:
             labels[mention.label] += bool(mention.ids)
@@ -116,13 +114,11 @@ def _with_label(mentions: Sequence[Mention], labels: Sequence[str] | None) -> tu
     return tuple(mention for mention in mentions if labels is None or mention.label in labels)
 
 
-def _run(
-    nlp: Language, documents: Iterable[AnnotatedDocument], gold_mentions: bool
-) -> Iterator[tuple[AnnotatedDocument, Doc]]:
+def _run(nlp: Language, documents: Iterable[Document], gold_mentions: bool) -> Iterator[tuple[Document, Doc]]:
     """Yield each document with the pipeline's result for its text or its gold mentions."""
     names = nlp.pipe_names
     disabled = [name for name in names if nlp.get_pipe_meta(name).factory == RETRIEVER]
-    inputs: Iterator[tuple[str | Doc, AnnotatedDocument]] = ((document.text, document) for document in documents)
+    inputs: Iterator[tuple[str | Doc, Document]] = ((document.text, document) for document in documents)
     if gold_mentions:
         disabled += [name for name in names if finds_entities(nlp, name)]
         inputs = ((with_mentions(nlp, document), document) for _, document in inputs)
@@ -132,9 +128,7 @@ def _run(
             yield document, doc
 
 
-def _found(
-    document: AnnotatedDocument, doc: Doc, spans_key: str | None, labels: Mapping[str, str]
-) -> AnnotatedDocument:
+def _found(document: Document, doc: Doc, spans_key: str | None, labels: Mapping[str, str]) -> Document:
     """Return the document with the found mentions, with the labels of the corpus."""
     mentions = map(mention_of, mentions_of(doc, spans_key))
     return document._replace(
@@ -161,7 +155,7 @@ class _Tally:
         self.documents = 0
         self._without_a_name = 0
 
-    def add_labels(self, gold: AnnotatedDocument, found: AnnotatedDocument) -> None:
+    def add_labels(self, gold: Document, found: Document) -> None:
         """Count the labels of all found mentions, and those of the gold mentions at the same characters."""
         at: defaultdict[tuple[int, int], set[str]] = defaultdict(set)
         for start, end, label in places(gold.mentions):
@@ -170,7 +164,7 @@ class _Tally:
             self._same_places[label].update(at.get((start, end), ()))
         self.found.update(mention.label for mention in found.mentions)
 
-    def __call__(self, gold: AnnotatedDocument, found: AnnotatedDocument) -> Counts:
+    def __call__(self, gold: Document, found: Document) -> Counts:
         """Return the counts of this document, by measure."""
         counts = self._compare(gold, found)
         _add(self.counts, counts)
@@ -223,7 +217,7 @@ def _figures(counts: SetCounts) -> dict[str, Any]:
     return {"gold": counts.gold, "found": counts.predicted, "right": counts.hits, **percentages}
 
 
-def _prediction(gold: AnnotatedDocument, found: AnnotatedDocument, counts: Counts) -> dict[str, Any]:
+def _prediction(gold: Document, found: Document, counts: Counts) -> dict[str, Any]:
     """Return a line of the predictions file."""
     return {
         "doc_id": gold.doc_id,

@@ -15,11 +15,11 @@ from ..linking.rerank_features import CandidateFeatures, WordRarity
 from ..linking.reranker import Reranker
 from ..training.reranker_settings import RerankerTraining
 from ..training.reranker_trainer import FittedReranker, RankedDocument, fit_reranker, folds_of, gold_parts, ranking_data
-from ..types import AnnotatedDocument
+from ..types import Document
 from .linking import LinkedMention, find_linker, link_gold_mentions
 
-Documents = Sequence[AnnotatedDocument]
-Follow = Callable[[Documents, str], Iterable[AnnotatedDocument]]
+Documents = Sequence[Document]
+Follow = Callable[[Documents, str], Iterable[Document]]
 
 
 class Reranked(NamedTuple):

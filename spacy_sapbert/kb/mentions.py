@@ -14,7 +14,7 @@ from pathlib import Path
 from ..text.abbreviations import expand, find_definitions, find_occurrences
 from ..text.composites import composite_splits
 from ..text.normalize import biosyn
-from ..types import AnnotatedDocument, Mention, Name, Record
+from ..types import Document, Mention, Name, Record
 from .build import KnowledgeBaseBuilder, new_knowledge_base
 from .export import stream_records
 from .knowledge_base import KnowledgeBase
@@ -35,7 +35,7 @@ def _as_annotated(parts: Sequence[str], ids: Sequence[str]) -> Sequence[str]:
     return ids
 
 
-def add_mentions(builder: KnowledgeBaseBuilder, documents: Iterable[AnnotatedDocument], source: str) -> None:
+def add_mentions(builder: KnowledgeBaseBuilder, documents: Iterable[Document], source: str) -> None:
     """Add every annotated mention as a name of its concept, with the abbreviations of its document expanded.
 
     If a composite has as many parts as concepts, each part becomes a name of one concept. Otherwise the whole mention
@@ -52,7 +52,7 @@ def add_mentions(builder: KnowledgeBaseBuilder, documents: Iterable[AnnotatedDoc
             builder.add_mention(concept_id, Name(text, SCOPE, source))
 
 
-def mention_names(document: AnnotatedDocument, in_order: Order = _as_annotated) -> Iterator[tuple[str, str]]:
+def mention_names(document: Document, in_order: Order = _as_annotated) -> Iterator[tuple[str, str]]:
     """Yield the names that the mentions of a document become, each with the id that it belongs to.
 
     Args:
@@ -68,7 +68,7 @@ def mention_names(document: AnnotatedDocument, in_order: Order = _as_annotated) 
 
 def add_training_mentions(
     kb: KnowledgeBase,
-    documents: Iterable[AnnotatedDocument],
+    documents: Iterable[Document],
     source: str,
     path: Path,
     *,
@@ -106,9 +106,7 @@ def add_training_mentions(
     return KnowledgeBase(path)
 
 
-def _new_records(
-    documents: Iterable[AnnotatedDocument], ids: set[str], types: Sequence[str], source: str
-) -> Iterator[Record]:
+def _new_records(documents: Iterable[Document], ids: set[str], types: Sequence[str], source: str) -> Iterator[Record]:
     """Yield a record for each annotated id of these. Its names are its mentions, the most frequent first."""
     names: dict[str, Counter[str]] = {}
     labels: dict[str, Counter[str]] = {}

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from ..kb.knowledge_base import KnowledgeBase
-from ..types import SCORE_DIGITS, AnnotatedDocument, Candidate
+from ..types import SCORE_DIGITS, Candidate, Document
 
 CACHED_PRIORS = 1 << 16
 
 
-def count_concepts(documents: Iterable[AnnotatedDocument]) -> Counter[str]:
+def count_concepts(documents: Iterable[Document]) -> Counter[str]:
     """Count the mentions of each concept id in documents."""
     return Counter(id for document in documents for mention in document.mentions for id in mention.ids)
 

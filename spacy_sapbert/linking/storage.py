@@ -16,7 +16,7 @@ from ..kb.knowledge_base import KnowledgeBase
 from ..kb.mentions import TRAINING_SOURCE, add_training_mentions
 from ..kb.storage import KB_FILE, open_saved_knowledge_base, save_knowledge_base
 from ..store.assets import AssetWriter
-from ..types import AnnotatedDocument
+from ..types import Document
 from ..vectors.flat import NameVectors, build_name_vectors
 from ..vectors.ngram_index import NgramIndex, cached_ngram_index, open_ngram_index, save_ngram_index
 from ..vectors.postings_build import build_ngram_index
@@ -52,9 +52,7 @@ def open_generator(
     return CandidateGenerator(kb, ngrams, vectors, sparse_weight=weight, exact_limit=_exact_limit(index))
 
 
-def with_mentions(
-    generator: CandidateGenerator, documents: Iterable[AnnotatedDocument], folder: Path
-) -> CandidateGenerator:
+def with_mentions(generator: CandidateGenerator, documents: Iterable[Document], folder: Path) -> CandidateGenerator:
     """Make a similar generator with the mentions of documents added to its vocabulary.
 
     Args:

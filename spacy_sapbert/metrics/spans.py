@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
-from ..types import NIL, AnnotatedDocument, Mention
+from ..types import NIL, Document, Mention
 from .counts import SetCounts, compare_sets
 from .linking_accuracy import gold_concepts, strict_at
 
@@ -52,7 +52,7 @@ class Comparison:
         self._ids = lru_cache(maxsize=100_000)(lambda concept_id: frozenset([concept_id, *all_ids(concept_id)]))
         self.primary = lru_cache(maxsize=100_000)(lambda concept_id: next(iter(find_id(concept_id)), concept_id))
 
-    def __call__(self, gold: AnnotatedDocument, found: AnnotatedDocument) -> dict[str, SetCounts]:
+    def __call__(self, gold: Document, found: Document) -> dict[str, SetCounts]:
         """Return the counts of each measure."""
         of_ner, of_found = places(gold.mentions), places(found.mentions)
         untyped, found_untyped = ({place[:2] for place in of_both} for of_both in (of_ner, of_found))
@@ -64,7 +64,7 @@ class Comparison:
             "document_id": compare_sets(self.concepts(gold), self.concepts(found)),
         }
 
-    def concepts(self, document: AnnotatedDocument) -> set[str]:
+    def concepts(self, document: Document) -> set[str]:
         """Return the primary ids of the concepts of a document."""
         return {self.primary(one) for mention in document.mentions for one in mention.ids if one != NIL}
 

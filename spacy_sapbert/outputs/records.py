@@ -8,13 +8,11 @@ from typing import Any, NamedTuple
 from spacy.tokens import Doc, Span
 
 from ..documents.docs import DOC_ID, offsets_of
-from ..documents.input_documents import InputDocument
-from ..documents.passages import Passage
 from ..kb.code_systems import CodeSystems
 from ..kb.knowledge_base import ConceptLabel, KnowledgeBase
 from ..pipeline.attributes import get_abbreviation_occurrences, get_assertion, get_concepts, get_kb_ents, get_links
 from ..text.snippets import part_offsets, snippet
-from ..types import Alternative, DocumentConcept, Link
+from ..types import Alternative, Document, DocumentConcept, Link, Passage
 
 _UNKNOWN = ConceptLabel("", ())
 Record = dict[str, Any]
@@ -30,7 +28,7 @@ class LinkedDocument(NamedTuple):
         batch: The number of the batch, which grows. Documents of one batch were linked together.
     """
 
-    document: InputDocument
+    document: Document
     doc: Doc
     mentions: list[Span]
     batch: int = 0

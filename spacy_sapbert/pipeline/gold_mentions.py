@@ -10,7 +10,7 @@ from spacy.training import Example
 from ..documents.docs import to_doc
 from ..documents.examples import add_gold_mentions
 from ..kb.ids import split_ids
-from ..types import NIL, AnnotatedDocument
+from ..types import NIL, Document
 from .mentions import mentions_of
 
 Place = Tuple[int, int, str]
@@ -18,7 +18,7 @@ GOLD_SPANS = "gold"
 """The span group of given mentions. Unlike `doc.ents`, it can hold mentions that overlap."""
 
 
-def gold_doc(nlp: Language, document: AnnotatedDocument) -> Doc:
+def gold_doc(nlp: Language, document: Document) -> Doc:
     """Return a Doc with the mentions of a document as the span group `GOLD_SPANS`. Tokens are split at their ends."""
     return to_doc(nlp, document, spans_key=GOLD_SPANS, split_tokens=True)
 

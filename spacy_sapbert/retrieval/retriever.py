@@ -18,7 +18,7 @@ from ..kb.hierarchy import below
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.mentions import TRAINING_SOURCE, add_training_mentions
 from ..kb.storage import KB_FILE
-from ..types import AnnotatedDocument, DocumentConcept
+from ..types import Document, DocumentConcept
 from ..vectors.flat import NameVectors, build_name_vectors
 from ..vectors.index import Index
 from ..vectors.ngram_index import NgramIndex
@@ -227,7 +227,7 @@ class Retriever:
         self.counts, self.mention_model = counts, mention_model
         self._discard_signals()
 
-    def add_training_mentions(self, documents: Iterable[AnnotatedDocument]) -> None:
+    def add_training_mentions(self, documents: Iterable[Document]) -> None:
         """Add the mentions of annotated documents to the names. They replace mentions that were added before.
 
         Annotated labels that the vocabulary lacks become concepts, unless the concepts have vectors. Those do not

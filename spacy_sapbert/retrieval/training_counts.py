@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 
 from ..kb.mentions import mention_names
 from ..text.normalize import lower
-from ..types import AnnotatedDocument
+from ..types import Document
 from .phrases import WordIndex, phrases
 
 FEWEST = 2  # occurrences of a text that is never annotated: those with fewer are very many
@@ -92,7 +92,7 @@ class DocumentCounts(NamedTuple):
 NOTHING = DocumentCounts(frozenset(), Counter(), Counter())
 
 
-def count_document(doc: Doc, document: AnnotatedDocument) -> DocumentCounts:
+def count_document(doc: Doc, document: Document) -> DocumentCounts:
     """Count one annotated document. Mentions without an id do not count."""
     mentions = [mention for mention in document.mentions if mention.ids]
     texts = Counter({phrase.text: len(phrase.spans) for phrase in phrases(doc)})

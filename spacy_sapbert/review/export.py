@@ -8,7 +8,7 @@ from typing import Any
 
 from ..text.snippets import snippet
 from ..text.words import is_acronym
-from ..types import AnnotatedDocument, Mention
+from ..types import Document, Mention
 from .correction import ADD, EVERYWHERE, NO_MENTION, OCCURRENCE, Correction, ProposedLink, text_key
 from .corrections_file import CorrectionsFile
 from .decisions import Decisions
@@ -27,9 +27,7 @@ _NO_LINK: dict[str, Any] = {
 _HEADINGS = ("keep", "name", "id", "matched_name", "similarity", "occurrences")
 
 
-def reviewed_documents(
-    file: CorrectionsFile, counts: Counter[str], *, complete: bool = False
-) -> Iterator[AnnotatedDocument]:
+def reviewed_documents(file: CorrectionsFile, counts: Counter[str], *, complete: bool = False) -> Iterator[Document]:
     """Yield the documents with corrections as a corpus. Its mentions are those that were decided.
 
     A mention whose concepts were only rejected is one without a concept.
@@ -57,7 +55,7 @@ def reviewed_documents(
             counts["incomplete documents left out"] += 1
         else:
             counts.update({"documents": 1, "mentions": len(mentions), "undecided mentions left out": undecided})
-            yield AnnotatedDocument(document.doc_id, document.text, tuple(sorted(mentions)))
+            yield Document(document.doc_id, document.text, tuple(sorted(mentions)))
 
 
 def _mentions(key: str, text: str, links: list[ProposedLink], decisions: Decisions) -> tuple[list[Mention], int]:
@@ -83,7 +81,7 @@ def _fits(link: ProposedLink, text: str) -> bool:
     return text[link.start : link.end] == link.text
 
 
-def mention_records(documents: Iterable[AnnotatedDocument]) -> Iterator[dict[str, Any]]:
+def mention_records(documents: Iterable[Document]) -> Iterator[dict[str, Any]]:
     """Yield documents as records for `io.outputs.write_records`, with the decided concepts as links."""
     for document in documents:
         entities = [

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow
 from rich.console import Console
 
-from ..documents.input_documents import InputDocument, Problems, ReadOptions
+from ..documents.input_documents import Problems, ReadOptions
 from ..documents.table_files import batch_documents
 from ..kb.code_systems import CodeSystems
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.languages import display_tag
 from ..outputs.records import Record, record_of
 from ..outputs.tables import CODES, COLUMNS, arrow_schema, table_rows
+from ..types import Document
 from .pipelines import DOCUMENTS_PER_BATCH, LinkingPipeline
 from .time_limit import TookTooLong, time_limit
 
@@ -118,7 +119,7 @@ class CorpusLinker:
         codes = self._load().codes
         return links_schema(codes.systems if codes else ())
 
-    def __call__(self, documents: Iterable[InputDocument]) -> Iterator[RecordBatch]:
+    def __call__(self, documents: Iterable[Document]) -> Iterator[RecordBatch]:
         """Link documents as a stream, see `link_batches`."""
         for chunk in _chunks(documents, self.settings.max_characters):
             rows = [
@@ -137,7 +138,7 @@ class CorpusLinker:
             self._loaded = _Loaded(self.settings)
         return self._loaded
 
-    def _link(self, documents: Sequence[InputDocument]) -> list[Record | str]:
+    def _link(self, documents: Sequence[Document]) -> list[Record | str]:
         """Return the record of each document, or why it failed."""
         if len(documents) == 1 and len(documents[0].text) > self.settings.max_characters:
             most = f"at most {self.settings.max_characters:,} are allowed"
@@ -169,16 +170,16 @@ class _Loaded:
         )
         self.codes = settings.codes(kb) if settings.codes else None
 
-    def link(self, documents: Sequence[InputDocument]) -> list[Record | str]:
+    def link(self, documents: Sequence[Document]) -> list[Record | str]:
         """Return the record of each document, or why it failed."""
-        numbered = [document._replace(place=str(number)) for number, document in enumerate(documents)]
+        numbered = [document._replace(position=str(number)) for number, document in enumerate(documents)]
         results = self._linking(numbered, batch_size=len(numbered), short_lived=True, independent_batches=True)
         records = {
-            item.document.place: record_of(item, self._linking.kb, language=self._language, codes=self.codes)
+            item.document.position: record_of(item, self._linking.kb, language=self._language, codes=self.codes)
             for item in results
         }
         failures = self._failures.take()
-        return [records.get(document.place) or failures[document.place] for document in numbered]
+        return [records.get(document.position) or failures[document.position] for document in numbered]
 
 
 class _Failures(Problems):
@@ -197,10 +198,10 @@ class _Failures(Problems):
         return taken
 
 
-def _chunks(documents: Iterable[InputDocument], max_characters: int) -> Iterator[list[InputDocument]]:
+def _chunks(documents: Iterable[Document], max_characters: int) -> Iterator[list[Document]]:
     """Yield documents that are linked together, in order. A document that is too long is alone."""
     most = min(max_characters, CHARACTERS_PER_BATCH)
-    chunk: list[InputDocument] = []
+    chunk: list[Document] = []
     characters = 0
     for document in documents:
         size = len(document.text)
@@ -213,14 +214,14 @@ def _chunks(documents: Iterable[InputDocument], max_characters: int) -> Iterator
         yield chunk
 
 
-def _rows(document: InputDocument, result: Record | str) -> list[dict[str, Any]]:
+def _rows(document: Document, result: Record | str) -> list[dict[str, Any]]:
     """Return the rows of a document, at least one."""
     found = [] if isinstance(result, str) else list(table_rows([result]))
     common = {YEAR: _year(document), FAILURE: result if isinstance(result, str) else None}
     return [{**row, **common} for row in found or [{"doc_id": document.doc_id}]]
 
 
-def _year(document: InputDocument) -> int | None:
+def _year(document: Document) -> int | None:
     """Return the year of a document, if its record has one."""
     year = document.meta.get(YEAR)
     if isinstance(year, str) and year.isascii() and year.isdecimal():

@@ -24,11 +24,12 @@ import spacy
 
 from .. import __version__
 from ..documents.formats import STDIN
-from ..documents.input_documents import InputDocument, Problems, ReadOptions, fault
+from ..documents.input_documents import Problems, ReadOptions, fault
 from ..errors import Errors, SapbertError
 from ..files.output import LOCK_FILE
 from ..files.values import parse_json
 from ..store.assets import ASSETS_FOLDER
+from ..types import Document
 from .pipelines import DOCUMENTS_PER_BATCH
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class OtherRun(SapbertError):
 class _Waiting(NamedTuple):
     number: int
     digest: str
-    document: InputDocument
+    document: Document
 
 
 class Journal:
@@ -203,9 +204,7 @@ class Journal:
         if differences:
             raise OtherRun(Errors.E563.format(path=self.path, differences="; ".join(differences)))
 
-    def unfinished(
-        self, documents: Iterable[InputDocument], problems: Problems, max_length: int
-    ) -> Iterator[InputDocument]:
+    def unfinished(self, documents: Iterable[Document], problems: Problems, max_length: int) -> Iterator[Document]:
         """Yield the documents after the last finished one.
 
         Args:
@@ -222,19 +221,17 @@ class Journal:
                 if number == line["number"]:
                     break
                 reason = fault(document.text, max_length) or "the pipeline failed on it before the interruption"
-                problems.report(document.place, reason)
+                problems.report(document.position, reason)
             else:
                 raise OtherRun(Errors.E564.format(path=self.path, reason="it has fewer documents"))
             if _digest(document) != line["document"]:
-                reason = f"{document.place} has another document"
+                reason = f"{document.position} has another document"
                 raise OtherRun(Errors.E564.format(path=self.path, reason=reason))
         for number, document in numbered:
             self._waiting.append(_Waiting(number, _digest(document), document))
             yield document
 
-    def add(
-        self, document: InputDocument, record: Mapping[str, Any], *, batch: int, mentions: int, linked: int
-    ) -> None:
+    def add(self, document: Document, record: Mapping[str, Any], *, batch: int, mentions: int, linked: int) -> None:
         """Keep the record of a finished document.
 
         Args:
@@ -339,7 +336,7 @@ def journal_path(output: Path) -> Path:
     return output.with_name(f".{output.name}.part")
 
 
-def _digest(document: InputDocument) -> str:
+def _digest(document: Document) -> str:
     """Return a hash of what a document is linked from, and of what is copied to the output."""
     content = {name: value for name, value in document._asdict().items() if name != "place"}
     return blake2b(json.dumps(content, default=str).encode(), digest_size=8).hexdigest()

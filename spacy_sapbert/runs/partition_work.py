@@ -13,9 +13,9 @@ import pyarrow.compute as compute
 from pyarrow import Table, array
 from rich.console import Console
 
-from ..documents.input_documents import InputDocument, Problems
+from ..documents.input_documents import Problems
 from ..errors import SapbertError
-from ..types import NIL
+from ..types import NIL, Document
 from .corpus_linker import FAILURE, CorpusLinker, LinkSettings, linker_of
 from .output_folder import TRIES, Made, OutputFolder
 from .partitions import MAY_WORK_LATER, Partition, UnreadableFile
@@ -141,7 +141,7 @@ class PartitionWork:
 def _link(linker: CorpusLinker, partition: Partition, problems: Problems) -> Iterator[RecordBatch]:
     unreadable: list[UnreadableFile] = []
 
-    def documents() -> Iterator[InputDocument]:
+    def documents() -> Iterator[Document]:
         for item in partition.documents(problems):
             if isinstance(item, UnreadableFile):
                 unreadable.append(item)

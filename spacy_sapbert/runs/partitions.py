@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..documents.formats import InputFormat
-from ..documents.input_documents import InputDocument, Problems, ReadOptions, files_to_read, pubmed_files, read_file
+from ..documents.input_documents import Problems, ReadOptions, files_to_read, pubmed_files, read_file
 from ..documents.input_source import in_unicode
 from ..documents.pubmed import FilePmids, pmids_of, superseded
 from ..errors import Errors, SapbertError
+from ..types import Document
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -69,7 +70,7 @@ class Partition(NamedTuple):
     files: tuple[InputFile, ...]
     left_out: frozenset[str] = frozenset()
 
-    def documents(self, problems: Problems) -> Iterator[InputDocument | UnreadableFile]:
+    def documents(self, problems: Problems) -> Iterator[Document | UnreadableFile]:
         """Read the documents of all files. What cannot be read any further comes after the documents before it.
 
         Raises:

@@ -16,7 +16,7 @@ from spacy.tokens import Doc
 from spacy.util import is_package, raise_error
 
 from ..documents.docs import DOC_ID
-from ..documents.input_documents import InputDocument, Problems, sound
+from ..documents.input_documents import Problems, sound
 from ..encoders.fork_safety import use_one_thread_after_fork
 from ..errors import Errors, SapbertError
 from ..kb.knowledge_base import KnowledgeBase
@@ -25,7 +25,7 @@ from ..pipeline.factories import ASSERTION, GENE_SPECIES, LINKER, MATCHER, PREPA
 from ..pipeline.gold_mentions import GOLD_SPANS, gold_doc
 from ..pipeline.mentions import mentions_of
 from ..pipeline.tokenizer import BoundedTokenizer
-from ..types import AnnotatedDocument, Candidate
+from ..types import Candidate, Document
 
 # the components that run on given mentions
 _AFTER_MENTIONS = frozenset({*PREPARING, LINKER, GENE_SPECIES, SENTENCIZER, ASSERTION})
@@ -75,15 +75,15 @@ class _Feed:
         failure: The error that ended the feed early, if any.
     """
 
-    def __init__(self, documents: Iterable[InputDocument], make_input: Callable[[InputDocument], str | Doc]) -> None:
-        self.pending: dict[int, InputDocument] = {}
+    def __init__(self, documents: Iterable[Document], make_input: Callable[[Document], str | Doc]) -> None:
+        self.pending: dict[int, Document] = {}
         self.taken = 0
         self.ended = False
         self.failure: Exception | None = None
         self.stream = self._generate(documents, make_input)
 
     def _generate(
-        self, documents: Iterable[InputDocument], make_input: Callable[[InputDocument], str | Doc]
+        self, documents: Iterable[Document], make_input: Callable[[Document], str | Doc]
     ) -> Generator[tuple[str | Doc, int], None, None]:
         try:
             for number, document in enumerate(documents):
@@ -96,7 +96,7 @@ class _Feed:
             self.failure = error
         self.ended = True
 
-    def taken_before(self, number: int | None) -> Iterator[InputDocument]:
+    def taken_before(self, number: int | None) -> Iterator[Document]:
         """Yield the pending documents before this number (None: all), and remove them."""
         for earlier in list(takewhile(lambda other: number is None or other < number, self.pending)):
             yield self.pending.pop(earlier)
@@ -162,7 +162,7 @@ class LinkingPipeline:
 
     def __call__(
         self,
-        documents: Iterable[InputDocument],
+        documents: Iterable[Document],
         *,
         batch_size: int | None = None,
         n_process: int = 1,
@@ -265,31 +265,28 @@ class LinkingPipeline:
             if hasattr(component, "spans_key"):
                 component.spans_key = GOLD_SPANS
 
-    def _input(self, document: InputDocument) -> str | Doc:
-        if document.mentions is None:
-            return document.text
-        annotated = AnnotatedDocument(document.doc_id, document.text, document.mentions)
-        return gold_doc(self.nlp, annotated)
+    def _input(self, document: Document) -> str | Doc:
+        return gold_doc(self.nlp, document) if self.given else document.text
 
-    def _one_by_one(self, documents: Iterable[InputDocument], batch: int) -> Iterator[LinkedDocument]:
+    def _one_by_one(self, documents: Iterable[Document], batch: int) -> Iterator[LinkedDocument]:
         for document in documents:
             doc = self._alone(document)
             if doc is not None:
                 yield self._linked(document, doc, batch)
 
-    def _alone(self, document: InputDocument) -> Doc | None:
+    def _alone(self, document: Document) -> Doc | None:
         self.nlp.default_error_handler = raise_error
         try:
             return self.nlp(self._input(document))
         except SapbertError:
             raise
         except Exception as error:  # a user's component can raise anything
-            self.problems.report(document.place, f"the pipeline fails on it ({_describe(error)})")
+            self.problems.report(document.position, f"the pipeline fails on it ({_describe(error)})")
             return None
         finally:
             self.nlp.default_error_handler = _leave_in_feed
 
-    def _linked(self, document: InputDocument, doc: Doc, batch: int) -> LinkedDocument:
+    def _linked(self, document: Document, doc: Doc, batch: int) -> LinkedDocument:
         doc.user_data[DOC_ID] = document.doc_id
         mentions = [mention for spans_key in self.spans_keys for mention in mentions_of(doc, spans_key)]
         mentions.sort(key=lambda span: (span.start_char, span.end_char))

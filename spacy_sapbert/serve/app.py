@@ -24,7 +24,7 @@ from starlette.routing import Route
 
 from .. import __version__
 from ..documents.formats import InputFormat
-from ..documents.input_documents import InputDocument, ReadOptions, fault
+from ..documents.input_documents import ReadOptions, fault
 from ..documents.source import BrokenRecord
 from ..documents.text_files import value_document
 from ..errors import SapbertError
@@ -32,11 +32,13 @@ from ..files.values import parse_json
 from ..outputs.records import LinkedDocument, record_of
 from ..pipeline.attributes import get_links
 from ..runs.pipelines import LinkingPipeline
+from ..types import Document
 from .api_page import API_POLICY, render_api
 from .limits import Limits
 from .linking_queue import CLIENT_LEFT, LinkingQueue, Refused
 from .logs import LOGGER
-from .models import BrokenText, Document, Health, Problem, Record
+from .models import BrokenText, Health, Problem, Record
+from .models import Document as DocumentModel
 from .observing import Metrics, Observer
 from .page import POLICY, Page
 from .safety import CSP, LOCAL_HOSTS, StrictHeaders, TokenCheck
@@ -103,9 +105,9 @@ def _add_routes(app: FastAPI, site: Site) -> None:
         methods=["POST"],
         summary="Link one text.",
         responses={**problems, 200: {"model": Record}},
-        openapi_extra=_body_of(Document.model_json_schema()),
+        openapi_extra=_body_of(DocumentModel.model_json_schema()),
     )
-    many = {"type": "array", "items": Document.model_json_schema(), "maxItems": site.limits.max_texts}
+    many = {"type": "array", "items": DocumentModel.model_json_schema(), "maxItems": site.limits.max_texts}
     app.add_api_route(
         "/batch",
         site.link_batch,
@@ -214,7 +216,7 @@ class Site:
 
     def _link_example(self, linking: LinkingPipeline, page: Page) -> str:
         """Return the page with the example."""
-        with closing(linking([InputDocument("", EXAMPLE, "the example")], short_lived=True)) as linked:
+        with closing(linking([Document("", EXAMPLE, position="the example")], short_lived=True)) as linked:
             return page.render(EXAMPLE, next(linked, None))
 
     def _check_pipeline(self) -> None:
@@ -245,7 +247,7 @@ class Site:
             if len(body) > _FORM_BYTES * self.limits.max_chars + _FORM_FRAME:
                 raise self._too_long()  # before the time to read and show it
             text = _form_text(body)
-            document = self._checked(InputDocument("", text, _place(request)))
+            document = self._checked(Document("", text, position=_place(request)))
             (shown,) = await self._linked(request, [document], partial(page.render, text))
             if shown is None:
                 raise Refused(500, _FAILED)
@@ -271,7 +273,7 @@ class Site:
                 413, f"The batch has {len(values):,} texts. The server accepts at most {self.limits.max_texts:,}."
             )
         entries = [self._entry(value, f"{_place(request)}, text {n}") for n, value in enumerate(values, start=1)]
-        documents = [entry for entry in entries if isinstance(entry, InputDocument)]
+        documents = [entry for entry in entries if isinstance(entry, Document)]
         records = iter(await self._linked(request, documents, self._record) if documents else [])
         return _json_answer(b"[%s]" % b",".join(_answer(entry, records) for entry in entries))
 
@@ -318,7 +320,7 @@ class Site:
             raise Refused(CLIENT_LEFT, "The text did not arrive completely. Send it again.") from error
         return bytes(body)
 
-    def _document(self, value: object, place: str) -> InputDocument:
+    def _document(self, value: object, place: str) -> Document:
         """Read a document from a JSON value.
 
         Raises:
@@ -329,7 +331,7 @@ class Site:
         except BrokenRecord as reason:
             raise Refused(400, f"Send a JSON object with the key 'text': {reason}.") from reason
 
-    def _checked(self, document: InputDocument) -> InputDocument:
+    def _checked(self, document: Document) -> Document:
         linking, _ = self._loaded()
         if len(document.text) > self.limits.max_chars:
             raise self._too_long()
@@ -341,7 +343,7 @@ class Site:
     def _too_long(self) -> Refused:
         return Refused(413, f"The text is too long. The server accepts at most {self.limits.max_chars:,} characters.")
 
-    def _entry(self, value: object, place: str) -> InputDocument | dict[str, str]:
+    def _entry(self, value: object, place: str) -> Document | dict[str, str]:
         """Return a document of a batch, or the answer that it is broken."""
         try:
             return self._document(value, place)
@@ -349,7 +351,7 @@ class Site:
             return {"error": refused.message}
 
     async def _linked(
-        self, request: Request, documents: Sequence[InputDocument], show: Callable[[LinkedDocument], Shown]
+        self, request: Request, documents: Sequence[Document], show: Callable[[LinkedDocument], Shown]
     ) -> list[Shown | None]:
         """Link documents, and return what `show` makes of each; None where the pipeline fails.
 
@@ -361,7 +363,7 @@ class Site:
         return await self.queue.run(partial(self._link, documents, show), request.receive())
 
     def _link(
-        self, documents: Sequence[InputDocument], show: Callable[[LinkedDocument], Shown], stop: threading.Event
+        self, documents: Sequence[Document], show: Callable[[LinkedDocument], Shown], stop: threading.Event
     ) -> list[Shown | None]:
         linking, _ = self._loaded()
         wanted = takewhile(lambda _: not stop.is_set(), documents)
@@ -370,11 +372,11 @@ class Site:
             # the memory of new words is freed when the documents have been shown
             with closing(linking(wanted, batch_size=_TEXTS_AT_ONCE, short_lived=True)) as linked:
                 for item in linked:
-                    found[item.document.place] = show(item)
+                    found[item.document.position] = show(item)
                     self._count(item)
         except SapbertError as error:
-            linking.problems.report(documents[len(found)].place, error)
-        return [found.get(document.place) for document in documents]
+            linking.problems.report(documents[len(found)].position, error)
+        return [found.get(document.position) for document in documents]
 
     def _record(self, item: LinkedDocument) -> bytes:
         """Return the record as JSON, which is written here because it can be long."""
@@ -391,9 +393,9 @@ def _place(request: Request) -> str:
     return f"request {request.state.request_id}"
 
 
-def _answer(entry: InputDocument | dict[str, str], records: Iterator[bytes | None]) -> bytes:
+def _answer(entry: Document | dict[str, str], records: Iterator[bytes | None]) -> bytes:
     """Return the answer to a text of a batch as JSON: the next record, or why there is none."""
-    if not isinstance(entry, InputDocument):
+    if not isinstance(entry, Document):
         return _to_json(entry)
     return next(records) or _to_json({"id": entry.doc_id, "error": _FAILED})
 

@@ -20,7 +20,7 @@ from ..linking.linker import Linker, MentionQuery
 from ..linking.reranker import Reranker
 from ..linking.storage import with_mentions
 from ..text.normalize import TEXT_NORMALIZERS
-from ..types import AnnotatedDocument
+from ..types import Document
 from ..vectors.flat import NameVectors, build_name_vectors
 from ..vectors.storage import exact_vectors
 from .biosyn_settings import BioSyn
@@ -90,7 +90,7 @@ class LinkerTrainer:
         self._adam = Adam(settings.score_learning_rate, L2=0.0, grad_clip=0.0)
         self._picked: set[TrainingMention] = set()
         self._candidates = NameCandidates(generator, settings, self.counts)
-        self._gold: list[AnnotatedDocument] = []
+        self._gold: list[Document] = []
         self._reranker: tuple[int, Reranker | None] | None = None
         self._vectors_folder: ScratchFolder | None = None
 
@@ -106,7 +106,7 @@ class LinkerTrainer:
 
     # --- training data
 
-    def begin(self, annotated: Counter[str], documents: Sequence[AnnotatedDocument]) -> None:
+    def begin(self, annotated: Counter[str], documents: Sequence[Document]) -> None:
         """Set the concept counts and the documents of the training data.
 
         Args:

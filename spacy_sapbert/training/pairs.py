@@ -15,7 +15,7 @@ from ..documents.mention_types import has_type
 from ..errors import Errors, SapbertError
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.normalize import lower
-from ..types import AnnotatedDocument, Mention
+from ..types import Document, Mention
 from .pair_files import Pair, SharedName, is_writable
 
 T = TypeVar("T")
@@ -237,7 +237,7 @@ def _draw_concepts(concepts: Iterable[Synonyms], selection: PairSelection, rng: 
 
 
 def gold_mentions(
-    kb: KnowledgeBase, documents: Iterable[AnnotatedDocument], counts: Counter[str], types: Collection[str] = ()
+    kb: KnowledgeBase, documents: Iterable[Document], counts: Counter[str], types: Collection[str] = ()
 ) -> list[GoldMention]:
     """Return the annotated mentions of a corpus with exactly one id, if the vocabulary has it.
 

@@ -21,7 +21,7 @@ from ..linking.variants import MentionVariants, with_likely_long_forms
 from ..metrics.linking_accuracy import gold_concepts
 from ..text.abbreviations import expand, find_definitions, find_occurrences
 from ..text.composites import composite_splits
-from ..types import AnnotatedDocument, LinkedPart, Mention
+from ..types import Document, LinkedPart, Mention
 from .reranker_settings import RerankerTraining
 
 MARGINS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
@@ -98,7 +98,7 @@ class FittedReranker(NamedTuple):
 
 
 def train_reranker(
-    linker: Linker, documents: Sequence[AnnotatedDocument], settings: RerankerTraining, *, add_mentions: bool
+    linker: Linker, documents: Sequence[Document], settings: RerankerTraining, *, add_mentions: bool
 ) -> Reranker | None:
     """Train a reranker for a linker. The linker does not change.
 
@@ -135,7 +135,7 @@ def folds_of(doc_ids: Sequence[str], settings: RerankerTraining) -> np.ndarray:
     return drawn[[unique[doc_id] for doc_id in doc_ids]]
 
 
-def check_not_names(documents: Sequence[AnnotatedDocument], kb: KnowledgeBase) -> None:
+def check_not_names(documents: Sequence[Document], kb: KnowledgeBase) -> None:
     """Check that the mentions were not added to the vocabulary as names before: they would only meet themselves.
 
     Raises:
@@ -151,7 +151,7 @@ def check_not_names(documents: Sequence[AnnotatedDocument], kb: KnowledgeBase) -
 
 
 def cross_fitted(
-    linker: Linker, documents: Sequence[AnnotatedDocument], folds: np.ndarray, *, add_mentions: bool
+    linker: Linker, documents: Sequence[Document], folds: np.ndarray, *, add_mentions: bool
 ) -> Iterator[tuple[Sequence[int], list[RankedDocument], KnowledgeBase]]:
     """Link the gold mentions of each fold with what the other folds tell: annotation counts, and names if wanted.
 
@@ -175,7 +175,7 @@ def cross_fitted(
             yield inside, _ranked(of_fold, [documents[place] for place in inside]), of_fold.kb
 
 
-def _ranked(linker: Linker, documents: Sequence[AnnotatedDocument]) -> list[RankedDocument]:
+def _ranked(linker: Linker, documents: Sequence[Document]) -> list[RankedDocument]:
     ranked = []
     with linker.reranking(Reranker.undecided()):
         for start in range(0, len(documents), DOCUMENTS_PER_BATCH):
@@ -187,7 +187,7 @@ def _ranked(linker: Linker, documents: Sequence[AnnotatedDocument]) -> list[Rank
     return ranked
 
 
-def mention_queries(document: AnnotatedDocument) -> list[MentionQuery]:
+def mention_queries(document: Document) -> list[MentionQuery]:
     """Return the gold mentions with their long forms and composite splits, by the rules for English."""
     occurrences = find_occurrences(document.text, find_definitions(document.text))
     found = []

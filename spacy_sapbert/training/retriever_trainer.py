@@ -23,7 +23,7 @@ from ..retrieval.retriever import Retriever
 from ..retrieval.signal_weights import SignalWeights
 from ..retrieval.training_counts import DocumentCounts, TrainingCounts, count_document
 from ..text.hashing import hash64
-from ..types import AnnotatedDocument
+from ..types import Document
 from .document_loss import DocumentLoss
 from .retriever_settings import ConceptRetrieval
 
@@ -128,20 +128,20 @@ class RetrieverTrainer:
         counts = TrainingCounts.of(self._counts.values())
         self.retriever.set_counts(counts, self._fit_mention_model(manual, counts))
 
-    def _check_concepts(self, documents: Sequence[AnnotatedDocument]) -> None:
+    def _check_concepts(self, documents: Sequence[Document]) -> None:
         if not any(map(self._places, documents)):
             ids = [one for document in documents for mention in document.mentions for one in mention.ids]
             some, known = some_ids(ids), some_ids(self.retriever.kb.concept_ids())
             raise TrainingDataError(Errors.E645.format(documents=len(documents), ids=len(ids), some=some, known=known))
 
-    def _predictable(self, document: AnnotatedDocument) -> AnnotatedDocument:
+    def _predictable(self, document: Document) -> Document:
         """Return a document with the mentions of concepts that can be predicted."""
         places_of = self.retriever.concepts.places_of
         kept = (mention for mention in document.mentions if any(places_of(one) for one in mention.ids))
         return document._replace(mentions=tuple(kept))
 
     def _fit_mention_model(
-        self, documents: Sequence[tuple[Doc, AnnotatedDocument]], counts: TrainingCounts
+        self, documents: Sequence[tuple[Doc, Document]], counts: TrainingCounts
     ) -> MentionModel | None:
         """Fit how likely phrases are mentions, if this matters. The counts of a document leave out its own."""
         if not documents or "phrases" not in self.retriever.signals:
@@ -180,7 +180,7 @@ class RetrieverTrainer:
             return self.settings.augmented_weight
         return float(reference.user_data.get(WEIGHT, 1.0))
 
-    def _places(self, document: AnnotatedDocument) -> tuple[int, ...]:
+    def _places(self, document: Document) -> tuple[int, ...]:
         """Return the positions of the annotated concepts, without duplicates."""
         ids = dict.fromkeys(one for mention in document.mentions for one in mention.ids)
         return tuple(dict.fromkeys(place for one in ids for place in self.retriever.concepts.places_of(one)[:1]))

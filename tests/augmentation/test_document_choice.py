@@ -4,7 +4,7 @@ from spacy_sapbert.augmentation.document_choice import choose
 from spacy_sapbert.augmentation.documents import SourceDocument
 from spacy_sapbert.augmentation.exclusion import EvaluationSets
 from spacy_sapbert.augmentation.search import Hit
-from spacy_sapbert.types import AnnotatedDocument
+from spacy_sapbert.types import Document
 
 
 class Shelf:
@@ -50,7 +50,7 @@ def test_a_document_without_all_words_goes_last_though_it_was_never_used():
 
 def test_what_cannot_be_had_makes_room_for_the_next():
     search = Shelf({"a": ["lost", "7", "1", "2", "3"], "b": ["7"], "c": []})
-    found, choice = taken(search, [AnnotatedDocument("7", "")], limit=2)
+    found, choice = taken(search, [Document("7", "")], limit=2)
     assert found == {"A": ["1", "2"], "B": [], "C": []}
     assert choice.counts == {"searched": 3, "found_nothing": 2, "passed_over": 1, "excluded_by_pmid": 1}
     assert search.fetched == ["lost", "7", "1", "2"]

@@ -2,12 +2,12 @@ import pytest
 
 from spacy_sapbert.augmentation.documents import SourceDocument
 from spacy_sapbert.augmentation.exclusion import PMID, TITLE, EvaluationSets, pmid_of
-from spacy_sapbert.types import AnnotatedDocument
+from spacy_sapbert.types import Document
 
 SETS = EvaluationSets(
     [
-        AnnotatedDocument("PMID:00123", "A novel mutation in the BRCA1 gene. We report a family with three cases."),
-        AnnotatedDocument("x1", "Case report. The patient had been treated for years with lithium."),
+        Document("PMID:00123", "A novel mutation in the BRCA1 gene. We report a family with three cases."),
+        Document("x1", "Case report. The patient had been treated for years with lithium."),
     ]
 )
 

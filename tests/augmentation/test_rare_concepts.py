@@ -2,11 +2,11 @@ from collections import Counter
 
 from spacy_sapbert.augmentation.rare_concepts import primary_ids, rare_concepts, training_documents
 from spacy_sapbert.kb.id_lists import read_labels
-from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.types import Document, Mention
 
 
 def document(*ids):
-    return AnnotatedDocument("1", "text", tuple(Mention(0, 4, "text", "Disease", (one,)) for one in ids))
+    return Document("1", "text", tuple(Mention(0, 4, "text", "Disease", (one,)) for one in ids))
 
 
 def test_training_documents_are_counted_by_primary_id(small_kb):

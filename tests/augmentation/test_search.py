@@ -4,7 +4,7 @@ from spacy_sapbert.augmentation.documents import SourceDocument
 from spacy_sapbert.augmentation.exclusion import EvaluationSets
 from spacy_sapbert.augmentation.search import FolderSearch, Hit
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.types import AnnotatedDocument
+from spacy_sapbert.types import Document
 
 TEXTS = [
     "Cystic fibrosis is inherited.",
@@ -42,7 +42,7 @@ def test_overlaps_and_duplicates_are_left_out_and_counted(tmp_path):
         SourceDocument("4", "In the set by number.", pmid="99"),
         SourceDocument("5", "A title in the set. And more.", "A title in the set."),
     ]
-    exclude = EvaluationSets([AnnotatedDocument("99", "A title in the set. Text.")])
+    exclude = EvaluationSets([Document("99", "A title in the set. Text.")])
     search = FolderSearch(tmp_path / "words.db", documents, exclude)
     assert search.counts == {"documents": 5, "duplicates": 2, "excluded_by_pmid": 1, "excluded_by_title": 1}
     assert [search.fetch([hit.key])[hit.key].doc_id for hit in search.find("text title number words", 9)] == ["1"]

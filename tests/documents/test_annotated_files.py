@@ -12,7 +12,7 @@ from spacy_sapbert.documents.formats import STDIN, InputFormat
 from spacy_sapbert.documents.input_documents import ReadOptions, read_documents
 from spacy_sapbert.documents.source import Source
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.types import Document, Mention
 
 XML = """<?xml version="1.0"?>
 <collection>
@@ -48,8 +48,8 @@ JSON = {
 
 def test_bioc_xml(read):
     first, second = read("a.xml", XML)
-    assert (first.doc_id, first.text, first.title, first.mentions) == ("7", "On flu Flu is bad.", "On flu", None)
-    assert first.place.endswith("a.xml, line 3")
+    assert (first.doc_id, first.text, first.title, first.mentions) == ("7", "On flu Flu is bad.", "On flu", ())
+    assert first.position.endswith("a.xml, line 3")
     assert (second.doc_id, second.text, second.title) == ("8", "No title", "")
 
 
@@ -113,16 +113,16 @@ def stored(tmp_path):
     """A `.spacy` file with a document that has an id and one that has none."""
     nlp = spacy.blank("en")
     mention = Mention(0, 3, "Flu", "Disease", ("D007251",))
-    with_id = to_doc(nlp, AnnotatedDocument("7", "Flu is bad.", (mention,)))
+    with_id = to_doc(nlp, Document("7", "Flu is bad.", (mention,)))
     write_docbin([with_id, nlp("Cold")], tmp_path / "a.spacy")
     return mention
 
 
 def test_spacy_files(read, stored):
     first, second = read("a.spacy")
-    assert (first.doc_id, first.text, first.mentions) == ("7", "Flu is bad.", None)
+    assert (first.doc_id, first.text, first.mentions) == ("7", "Flu is bad.", ())
     assert (second.doc_id, second.text) == ("a.spacy:2", "Cold")
-    assert second.place.endswith("a.spacy, document 2")
+    assert second.position.endswith("a.spacy, document 2")
     first, second = read("a.spacy", gold=True)
     assert (first.mentions, second.mentions) == ((stored,), ())
 

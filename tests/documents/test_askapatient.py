@@ -6,7 +6,7 @@ from spacy_sapbert.documents.askapatient import is_concept_id
 from spacy_sapbert.documents.reader import guess_format, read_corpus
 from spacy_sapbert.documents.report import Report
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.types import Document, Mention
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def test_each_row_is_a_document(written):
     report = Report()
     documents = list(read_corpus(path, "askapatient", report=report))
     assert documents == [
-        AnnotatedDocument(f"{path.name}:{line}", text, (Mention(0, len(text), text, "Mention", (concept_id,)),))
+        Document(f"{path.name}:{line}", text, (Mention(0, len(text), text, "Mention", (concept_id,)),))
         for line, text, concept_id in [
             (1, 'it "hurt', "SNOMEDCT:22253000"),
             (3, "my pills", "SNOMEDCT:11433011000036107"),

@@ -11,7 +11,7 @@ from spacy_sapbert.documents.docs import from_doc, offsets_of, to_doc
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.documents.report import Report
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.types import Document, Mention
 
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE collection SYSTEM "BioC.dtd">\n'
 
@@ -54,20 +54,20 @@ def test_passages_stand_at_their_offsets(read):
         Mention(0, 13, "Renal failure", "Disease", ("D051437",)),
         Mention(20, 23, "flu", "Disease", ("D007251",)),
     )
-    assert documents == [AnnotatedDocument("1", "Renal failure. It < flu.", expected)]
+    assert documents == [Document("1", "Renal failure. It < flu.", expected)]
     assert (report.documents, report.mentions, report.relations, report.broken, report.shifted) == (1, 2, 1, 0, 0)
 
 
 def test_first_passage_starts_the_text_wherever_its_offset_is(read):
     documents, _ = read(collection(passage(1000, "flu", annotation([(1000, 3)], "flu", DISEASE))))
-    assert documents[0] == AnnotatedDocument("1", "flu", (Mention(0, 3, "flu", "Disease"),))
+    assert documents[0] == Document("1", "flu", (Mention(0, 3, "flu", "Disease"),))
 
 
 @pytest.mark.parametrize("offset", [2, 5000])
 def test_passages_that_overlap_or_lie_far_away_follow_after_a_blank(read, offset):
     second = passage(offset, "flu", annotation([(offset, 3)], "flu", DISEASE))
     documents, report = read(collection(passage(0, "A title") + second))
-    assert documents[0] == AnnotatedDocument("1", "A title flu", (Mention(8, 11, "flu", "Disease"),))
+    assert documents[0] == Document("1", "A title flu", (Mention(8, 11, "flu", "Disease"),))
     assert report.shifted == 1
 
 
@@ -227,7 +227,7 @@ def test_what_is_written_is_read(tmp_path_factory, texts, data):
                 mentions.append(Mention(offset + start, offset + start + length, surface, "Disease"))
             body += passage(offset, escape(text), *[span] * bool(surface.strip()))
             offset += len(text) + 1
-        documents.append(AnnotatedDocument(str(number), " ".join(passages), tuple(mentions)))
+        documents.append(Document(str(number), " ".join(passages), tuple(mentions)))
         bodies.append(body)
     path = tmp_path_factory.mktemp("written") / "corpus.xml"
     path.write_text(collection(*bodies), encoding="utf8")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.documents.report import Report
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.types import Document, Mention
 
 HEADING = [
     "ID",
@@ -39,7 +39,7 @@ def path(tmp_path):
 def test_a_row_is_its_example_with_the_term_in_it(path, format, concept_id):
     write(path, row(27, "Flu shot", "My flu shot hurt ."))
     mention = Mention(3, 11, "flu shot", "Mention", (f"SNOMEDCT:{concept_id}",))
-    assert list(read_corpus(path, format)) == [AnnotatedDocument("27", "My flu shot hurt .", (mention,))]
+    assert list(read_corpus(path, format)) == [Document("27", "My flu shot hurt .", (mention,))]
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,13 @@ from spacy_sapbert.documents.docbin import read_docbin, write_docbin
 from spacy_sapbert.documents.docs import to_doc
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.types import Document, Mention
 
 NLP = spacy.blank("en")
 DOCUMENTS = [
-    AnnotatedDocument("1", "Renal failure.", (Mention(0, 5, "Renal", "Disease", ("D1", "D2"), ("a", "b")),)),
-    AnnotatedDocument("2", "", ()),
-    AnnotatedDocument("1", "xflux", (Mention(1, 4, "flu", "Disease"),)),
+    Document("1", "Renal failure.", (Mention(0, 5, "Renal", "Disease", ("D1", "D2"), ("a", "b")),)),
+    Document("2", "", ()),
+    Document("1", "xflux", (Mention(1, 4, "flu", "Disease"),)),
 ]
 
 
@@ -205,5 +205,5 @@ def test_files_of_others_without_user_data(tmp_path):
     doc = NLP("flu season")
     doc.ents = [Span(doc, 0, 1, label="Disease", kb_id="D1")]
     DocBin(docs=[doc]).to_disk(tmp_path / "theirs.spacy")
-    expected = AnnotatedDocument("theirs.spacy:1", "flu season", (Mention(0, 3, "flu", "Disease", ("D1",)),))
+    expected = Document("theirs.spacy:1", "flu season", (Mention(0, 3, "flu", "Disease", ("D1",)),))
     assert list(read_corpus(tmp_path / "theirs.spacy")) == [expected]

@@ -9,7 +9,7 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy_sapbert.documents.docs import from_doc, to_doc
 from spacy_sapbert.documents.report import Report
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.types import Document, Mention
 
 NLP = spacy.blank("en")
 OTHER_VOCAB = spacy.blank("en").vocab
@@ -17,7 +17,7 @@ UNUSUAL = "a \t\r\x00\x1c\u00ad\u200b\u2028\u3000\ufeff\u0301ßµ漢🧬"
 
 
 def document(text, *mentions, doc_id="1"):
-    return AnnotatedDocument(
+    return Document(
         doc_id,
         text,
         tuple(Mention(start, end, text[start:end], "Disease", tuple(ids)) for start, end, *ids in mentions),
@@ -29,9 +29,7 @@ def spans(doc):
 
 
 def test_aligned_mentions_become_spans_and_entities():
-    gold = AnnotatedDocument(
-        "7", "The colon cancers grew.", (Mention(4, 17, "colon cancers", "DiseaseClass", ("D1", "D2")),)
-    )
+    gold = Document("7", "The colon cancers grew.", (Mention(4, 17, "colon cancers", "DiseaseClass", ("D1", "D2")),))
     doc = to_doc(NLP, gold)
     assert spans(doc) == [("colon cancers", "DiseaseClass", "D1|D2")]
     assert [(ent.text, ent.label_, ent.kb_id_) for ent in doc.ents] == [("colon cancers", "DiseaseClass", "D1|D2")]
@@ -109,9 +107,7 @@ def test_tokenizer_that_changes_the_text_is_an_error():
 def test_documents_of_others_are_read_from_spans_or_entities():
     doc = NLP("flu and cold")
     doc.ents = [Span(doc, 2, 3, label="Disease", kb_id="D2"), Span(doc, 0, 1, label="Disease", kb_id="NIL")]
-    expected = AnnotatedDocument(
-        "", doc.text, (Mention(0, 3, "flu", "Disease"), Mention(8, 12, "cold", "Disease", ("D2",)))
-    )
+    expected = Document("", doc.text, (Mention(0, 3, "flu", "Disease"), Mention(8, 12, "cold", "Disease", ("D2",))))
     assert from_doc(doc) == expected
     doc.spans["sc"] = [Span(doc, 0, 3, label="Disease", kb_id="D1|MESH:D2")]
     assert from_doc(doc, spans_key="sc").mentions == (Mention(0, 12, "flu and cold", "Disease", ("D1", "D2")),)
@@ -129,7 +125,7 @@ def annotated_documents(draw):
         mentions.append(
             Mention(start, end, text[start:end], draw(st.sampled_from(["Disease", "Chemical"])), ids, parts)
         )
-    return AnnotatedDocument(draw(st.sampled_from(["1", "PMC2", ""])), text, tuple(mentions))
+    return Document(draw(st.sampled_from(["1", "PMC2", ""])), text, tuple(mentions))
 
 
 @settings(deadline=None)

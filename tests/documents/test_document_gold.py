@@ -4,7 +4,7 @@ from spacy_sapbert.documents.document_gold import documents_by_concept, gold_of,
 from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.mentions import add_mentions
-from spacy_sapbert.types import NIL, AnnotatedDocument, Mention, Name, Record
+from spacy_sapbert.types import NIL, Document, Mention, Name, Record
 
 
 def mention(text, *ids, label="Disease"):
@@ -12,7 +12,7 @@ def mention(text, *ids, label="Disease"):
 
 
 def document(*mentions):
-    return AnnotatedDocument("1", "", mentions)
+    return Document("1", "", mentions)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from spacy_sapbert.documents.docbin import write_docbin
 from spacy_sapbert.documents.docs import to_doc
 from spacy_sapbert.documents.examples import add_gold_mentions, document_corpus, mention_corpus
 from spacy_sapbert.errors import SapbertError, TrainingDataError
-from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.types import Document, Mention
 
 TEXT = "preBRCA1-related breast and ovarian cancer."
 
@@ -29,7 +29,7 @@ def path(nlp, tmp_path):
         Mention(17, 42, "breast and ovarian cancer", "Disease", ("D001943", "D010051")),
         Mention(17, 23, "breast", "Organ"),  # inside the mention before
     )
-    documents = [AnnotatedDocument(str(number), TEXT, mentions) for number in range(3)]
+    documents = [Document(str(number), TEXT, mentions) for number in range(3)]
     write_docbin((to_doc(nlp, one, split_tokens=True) for one in documents), tmp_path / "corpus.spacy")
     return str(tmp_path / "corpus.spacy")
 

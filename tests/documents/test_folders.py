@@ -189,7 +189,7 @@ def test_file_names_that_are_not_unicode(folder, problems):
     os.rename(os.fsencode(path / "a.txt"), os.fsencode(path) + b"/\xff.txt")
     (document,) = read(path, problems)
     assert document.doc_id == "\ufffd.txt"
-    document.place.encode()
+    document.position.encode()
 
 
 def test_only_annotated_files_are_read_for_their_mentions(folder, problems, told):

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from spacy_sapbert.documents.formats import InputFormat, OutputFormat, input_format, output_format
-from spacy_sapbert.documents.input_documents import InputDocument, Problems, ReadOptions, read_documents, sound
+from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents, sound
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.types import Document
 
 # no surrogates: they are no Unicode text
 JSON = st.recursive(
@@ -87,15 +88,15 @@ def test_a_byte_order_mark_is_no_text(folder):
 def test_pubtator_documents_know_their_line_and_title(folder):
     content = b"\n1|t|A\n1|a|b c\n1\t0\t1\tA\tX\tD1\n2|t|\n2|a|d\n3|t|e\n"
     documents, _ = read(folder / "a.txt", content, ReadOptions(InputFormat.pubtator))
-    found = [(document.doc_id, document.title, document.text, document.place[-6:]) for document in documents]
+    found = [(document.doc_id, document.title, document.text, document.position[-6:]) for document in documents]
     assert found == [("1", "A", "A b c", "line 2"), ("2", "", " d", "line 5"), ("3", "e", "e", "line 7")]
-    assert all(document.mentions is None for document in documents)
+    assert all(document.mentions == () for document in documents)
 
 
 def test_what_is_no_text_or_too_long_is_left_out():
     texts = ["", " \n", "\0", "long", "ok"]
     found = problems()
-    kept = list(sound((InputDocument(text, text, "here") for text in texts), found, max_length=3))
+    kept = list(sound((Document(text, text, position="here") for text in texts), found, max_length=3))
     assert [document.text for document in kept] == ["ok"]
     assert found.count == 4
 

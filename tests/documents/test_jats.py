@@ -212,7 +212,7 @@ def test_the_articles_of_an_archive_are_read(read, told, problems, tmp_path, nam
     before = set(tmp_path.parent.iterdir())
     documents = read(name, archive_of(*MEMBERS, mode=mode))
     assert [document.doc_id for document in documents] == ["PMC1", "PMC2", "PMC3"]
-    assert documents[0].place == f"{tmp_path}/{name}/PMC1/1.nxml, line 2"
+    assert documents[0].position == f"{tmp_path}/{name}/PMC1/1.nxml, line 2"
     assert f"{name}/broken.nxml: [E205]" in told()
     assert problems.count == 1
     assert f"{name}: 4 files that are no articles left out\n" in told()

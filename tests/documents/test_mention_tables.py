@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.documents.report import Report
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.types import Document, Mention
 
 
 def test_each_row_is_a_document(tmp_path):
@@ -14,7 +14,7 @@ def test_each_row_is_a_document(tmp_path):
     report = Report()
     documents = list(read_corpus(path, "names", report=report))
     assert documents == [
-        AnnotatedDocument(f"mentions.tsv:{line}", text, (Mention(0, len(text), text, "Mention", ids),))
+        Document(f"mentions.tsv:{line}", text, (Mention(0, len(text), text, "Mention", ids),))
         for line, text, ids in [
             (2, 'head "spinning', ("404640003",)),
             (4, "feel  sick", ("C0027497", "C0231218")),

@@ -3,7 +3,7 @@ import pytest
 from spacy_sapbert.documents.passages import PassageCounts, join_annotated
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.types import Document, Mention
 
 PASSAGES = """\
 1|t|Cystic fibrosis (CF).
@@ -74,7 +74,7 @@ def test_bioc_documents_are_joined_and_pieces_move(read):
 
 def test_what_was_read_before_an_error_is_kept():
     def records():
-        yield from (AnnotatedDocument("1", "a"), AnnotatedDocument("1", "b"))
+        yield from (Document("1", "a"), Document("1", "b"))
         raise SapbertError("broken")
 
     joined = join_annotated(records(), PassageCounts())

@@ -75,7 +75,7 @@ def test_a_record_as_it_is_published(read):
     assert document.doc_id == "123"
     assert document.title == "[Effect of APC on Ca2+.]"
     assert document.text == "[Effect of APC on Ca2+.] METHODS: We looked. RESULTS: Flu < cold."
-    assert document.place.endswith("a.xml, line 4")
+    assert document.position.endswith("a.xml, line 4")
     assert document.meta == {
         "title": document.title,
         "year": 2019,

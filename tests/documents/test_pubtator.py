@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.documents.report import Report
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.types import Document, Mention
 
 RECORD = """\
 1|t|Renal failure.
@@ -14,7 +14,7 @@ RECORD = """\
 1\t15\t40\tBreast and ovarian cancer\tDisease\tD001943|D010051\tBreast cancer|ovarian cancer
 1\tCID\tD000001\tD051437
 """
-DOCUMENT = AnnotatedDocument(
+DOCUMENT = Document(
     "1",
     "Renal failure. Breast and ovarian cancer were seen.",
     (
@@ -86,7 +86,7 @@ def test_duplicate_records_are_kept_and_counted(read):
 
 def test_bars_in_the_title_belong_to_it(read):
     documents, _ = read("1|t|A|t|B\n1|a|\n1\t4\t5\tB\tGene\t-\n")
-    assert documents == [AnnotatedDocument("1", "A|t|B", (Mention(4, 5, "B", "Gene"),))]
+    assert documents == [Document("1", "A|t|B", (Mention(4, 5, "B", "Gene"),))]
 
 
 def test_mentions_without_id_and_without_id_column(read):
@@ -160,7 +160,7 @@ def test_what_is_written_is_read(tmp_path_factory, records):
         start = data.draw(st.integers(0, len(text) - 1))
         end = data.draw(st.integers(start + 1, len(text)))
         mentions = (Mention(start, end, text[start:end], "Disease", ("D1",)),) if text[start:end].strip() else ()
-        documents.append(AnnotatedDocument(str(number), text, mentions))
+        documents.append(Document(str(number), text, mentions))
         lines += [f"{number}|t|{title}", f"{number}|a|{abstract}"]
         lines += [f"{number}\t{start}\t{end}\t{mention.text}\tDisease\tD1" for mention in mentions]
     path = tmp_path_factory.mktemp("written") / "corpus.txt"

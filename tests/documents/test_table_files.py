@@ -21,9 +21,9 @@ def test_a_table_with_named_columns(read):
     first, second = read("a.csv", CSV, id_column="pmid")
     assert first[:2] == ("7", 'On flu It is, "bad".\nVery.')
     assert (first.title, first.meta) == ("On flu", {"title": "On flu", "year": "2020"})
-    assert first.place.endswith("a.csv, line 2")
+    assert first.position.endswith("a.csv, line 2")
     assert second[:2] == ("a.csv:5", "No id")
-    assert second.place.endswith("a.csv, line 5")
+    assert second.position.endswith("a.csv, line 5")
 
 
 def test_default_columns_and_ids(read):
@@ -182,7 +182,7 @@ def test_a_parquet_file(read, write_parquet):
         "more": {"x": 1},
     }
     assert second[:2] == ("a.parquet:2", "cold")
-    assert second.place.endswith("a.parquet, row 2")
+    assert second.position.endswith("a.parquet, row 2")
 
 
 def test_whole_numbers_that_pandas_made_floats_are_ids(read, write_parquet):

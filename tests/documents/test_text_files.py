@@ -12,7 +12,7 @@ from spacy_sapbert.errors import SapbertError
 def test_a_text_file_is_one_document(read):
     (document,) = read("note.txt", "\ufeffFirst line.\r\n\r\nSecond line.\n")
     assert (document.doc_id, document.text) == ("note.txt", "First line.\r\n\r\nSecond line.\n")
-    assert document.place.endswith("note.txt")
+    assert document.position.endswith("note.txt")
 
 
 def test_lines_are_documents_if_wanted(read):

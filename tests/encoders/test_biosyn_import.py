@@ -27,7 +27,7 @@ from spacy_sapbert.pipeline.sapbert_linker import SapbertLinker
 from spacy_sapbert.text.normalize import biosyn
 from spacy_sapbert.training.biosyn_settings import BioSyn
 from spacy_sapbert.training.candidate_losses import marginal_likelihood
-from spacy_sapbert.types import AnnotatedDocument, Mention, Name, Record
+from spacy_sapbert.types import Document, Mention, Name, Record
 
 MENTIONS = [
     "Breast Cancers",
@@ -140,7 +140,7 @@ def test_a_pipeline_takes_n_grams_and_weight_and_keeps_them(imported, biosyn_mod
 
 def test_mentions_that_join_the_vocabulary_do_not_change_them(imported, small_kb, tmp_path):
     generator = open_generator(small_kb, open_encoder(str(imported), device="cpu"), sparse=True)
-    document = AnnotatedDocument("1", "Xyz", (Mention(0, 3, "Xyz", "Disease", ("D003139",)),))
+    document = Document("1", "Xyz", (Mention(0, 3, "Xyz", "Disease", ("D003139",)),))
     joined = with_mentions(generator, [document], tmp_path)
     assert joined.kb.n_names == small_kb.n_names + 1
     assert joined.ngram_encoder.fingerprint == generator.ngram_encoder.fingerprint

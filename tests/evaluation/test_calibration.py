@@ -23,7 +23,7 @@ from spacy_sapbert.evaluation.linking import link_gold_mentions
 from spacy_sapbert.linking.parameters import THRESHOLD, LinkerParameters
 from spacy_sapbert.pipeline.component_settings import settings_of
 from spacy_sapbert.training.reranker_trainer import MARGINS, mention_queries
-from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.types import Document, Mention
 
 
 def judged(scores, right, found=(), lenient=(), strict=()):
@@ -37,7 +37,7 @@ def document(doc_id, *mentions):
     for mention, *ids in mentions:
         made.append(Mention(len(text), len(text) + len(mention), mention, "Disease", tuple(ids)))
         text += f"{mention} . "
-    return AnnotatedDocument(doc_id, text, tuple(made))
+    return Document(doc_id, text, tuple(made))
 
 
 # --- what is fitted

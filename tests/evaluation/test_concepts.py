@@ -5,7 +5,7 @@ import pytest
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.evaluation.concepts import evaluate_concepts
-from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.types import Document, Mention
 
 CANCER, BREAST, OVARIAN, CF, ASPIRIN, LITHIUM = "D009369", "D001943", "D010051", "D003550", "D001241", "D008094"
 UNKNOWN = "D999999"
@@ -17,7 +17,7 @@ def document(text, *mentions, doc_id="1"):
     for surface, ids, *label in mentions:
         start = text.index(surface)
         found.append(Mention(start, start + len(surface), surface, *(label or ["Disease"]), ids=tuple(ids.split("|"))))
-    return AnnotatedDocument(doc_id, text, tuple(found))
+    return Document(doc_id, text, tuple(found))
 
 
 FIRST = "aspirin for breast and ovarian cancer, a growth"

@@ -4,12 +4,12 @@ import pytest
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.evaluation.coverage import warn_of_unknown_ids, with_known_ids
-from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.types import Document, Mention
 
 
 def document(*ids, label="Disease"):
     mentions = tuple(Mention(0, 1, "x", label, of_one) for of_one in ids)
-    return AnnotatedDocument("1", "x", mentions)
+    return Document("1", "x", mentions)
 
 
 KNOWN = document(("D999999",), ("OMIM:114480",))  # an alternative id of D001943

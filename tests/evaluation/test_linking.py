@@ -9,7 +9,7 @@ from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.evaluation.linking import evaluate_linking, link_gold_mentions
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
-from spacy_sapbert.types import AnnotatedDocument, Mention, Name, Record
+from spacy_sapbert.types import Document, Mention, Name, Record
 
 
 def record(concept_id, *names, alternatives=()):
@@ -43,7 +43,7 @@ def document(text, *mentions, doc_id="1"):
     for surface, ids, *label in mentions:
         start = text.index(surface)
         found.append(Mention(start, start + len(surface), surface, *(label or ["Disease"]), ids=tuple(ids.split("|"))))
-    return AnnotatedDocument(doc_id, text, tuple(found))
+    return Document(doc_id, text, tuple(found))
 
 
 def test_counts_and_percentages(nlp):
@@ -53,7 +53,7 @@ def test_counts_and_percentages(nlp):
         [
             document(text, ("Asthma", "C4"), ("breast tumours", "C1"), ("lung cyst", "C4"), ("Unknown thing", "X9")),
             document("Asthma or so", ("Asthma", "C4|X9"), doc_id="2"),
-            AnnotatedDocument("3", "asthma", (Mention(0, 6, "asthma", "Disease"),)),
+            Document("3", "asthma", (Mention(0, 6, "asthma", "Disease"),)),
         ],
     )
     assert result["mentions"] == 5
@@ -124,7 +124,7 @@ def test_mentions_that_cut_tokens_overlap_or_share_a_place_all_count(nlp):
 
 def test_a_lost_mention_counts_as_wrong(nlp):
     lost = Mention(7, 8, " ", "Disease", ("C4",))
-    documents = [AnnotatedDocument("7", "asthma  asthma", (Mention(0, 6, "asthma", "Disease", ("C4",)), lost))]
+    documents = [Document("7", "asthma  asthma", (Mention(0, 6, "asthma", "Disease", ("C4",)), lost))]
     with pytest.warns(UserWarning, match=r"W510.*1 of 2 mentions.*document 7"):
         result = evaluate_linking(nlp, documents)
     assert result["covered"] == 2
@@ -171,7 +171,7 @@ def test_a_run_that_fails_leaves_the_predictions_of_the_last_one(nlp, tmp_path):
     path = tmp_path / "out.jsonl"
     path.write_text("before")
     with pytest.raises(SapbertError, match="E511"):
-        evaluate_linking(nlp, [AnnotatedDocument("1", "nothing")], predictions=path)
+        evaluate_linking(nlp, [Document("1", "nothing")], predictions=path)
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("out.jsonl", "before")]
     with pytest.raises(SapbertError, match="E507"):
         evaluate_linking(nlp, [], predictions=tmp_path / "no" / "out.jsonl")

@@ -12,7 +12,7 @@ from spacy_sapbert.evaluation.linking import LinkedMention, evaluate_linking
 from spacy_sapbert.evaluation.linking_errors import CLASSES, COLUMNS, ErrorReport, error_report
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.metrics.linking_accuracy import MentionScore
-from spacy_sapbert.types import AnnotatedDocument, Candidate, LinkedPart, Mention, Name, Record
+from spacy_sapbert.types import Candidate, Document, LinkedPart, Mention, Name, Record
 
 WRONG = MentionScore(True, {1: False, 5: False, 20: False}, {1: False, 5: False}, False, ())
 # id, names with the preferred one first, parents
@@ -216,7 +216,7 @@ def documents():
     mentions = [
         Mention(s := text.index(name), s + len(name), name, "D", tuple(gold.split("|"))) for name, gold in found
     ]
-    return [AnnotatedDocument("doc", text, tuple(mentions))]
+    return [Document("doc", text, tuple(mentions))]
 
 
 def test_only_covered_errors_are_reported(nlp, documents, tmp_path):
@@ -262,7 +262,7 @@ def test_examples_are_two_different_mentions(kb):
 
 
 def test_nothing_wrong(nlp, tmp_path):
-    documents = [AnnotatedDocument("1", "cancer", (Mention(0, 6, "cancer", "D", ("D1",)),))]
+    documents = [Document("1", "cancer", (Mention(0, 6, "cancer", "D", ("D1",)),))]
     with error_report(nlp, tmp_path / "errors.jsonl") as report:
         evaluate_linking(nlp, documents, each=report)
     assert (tmp_path / "errors.jsonl").read_text() == ""

@@ -41,7 +41,7 @@ from spacy_sapbert.review.mentions import read_links, review_mentions
 from spacy_sapbert.training.pair_files import read_shared_names
 from spacy_sapbert.training.pair_table import read_pair_file, read_triple_file
 from spacy_sapbert.training.triple_files import read_triples
-from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.types import Document, Mention
 
 from . import seeds
 from .running import Files, Target
@@ -139,7 +139,7 @@ def docbin() -> list[Files]:
     import tempfile
 
     mentions = (Mention(0, 5, "Renal", "Disease", ("D1", "D2"), ("a", "b")), Mention(6, 13, "failure", "X"))
-    documents = [AnnotatedDocument("1", "Renal failure.", mentions), AnnotatedDocument("2", "", ())]
+    documents = [Document("1", "Renal failure.", mentions), Document("2", "", ())]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a.spacy")
         write_docbin((to_doc(blank(), document) for document in documents), path)
@@ -157,9 +157,9 @@ def read_inputs(folder: Path, format: InputFormat) -> None:
     problems = Problems(console, strict=by_input(folder, False, False, False, True))
     given = None if by_input(folder, 0, 0, 1) and path.suffix != ".txt" else format
     for document in read_documents(path, ReadOptions(given, gold=by_input(folder, 0, 1)), problems):
-        check_text(document.doc_id, document.text, document.title, document.place)
+        check_text(document.doc_id, document.text, document.title, document.position)
         json.dumps(dict(document.meta), ensure_ascii=False, allow_nan=False).encode()
-        for mention in document.mentions or ():
+        for mention in document.mentions:
             assert document.text[mention.start : mention.end] == mention.text
     shown.getvalue().encode()
 

@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from spacy_sapbert.documents.formats import InputFormat, OutputFormat
-from spacy_sapbert.documents.input_documents import InputDocument, Problems, ReadOptions, fault, read_documents
+from spacy_sapbert.documents.input_documents import Problems, ReadOptions, fault, read_documents
 from spacy_sapbert.outputs.html import render_page
 from spacy_sapbert.outputs.records import record_of
 from spacy_sapbert.outputs.writers import write_records
@@ -28,6 +28,7 @@ from spacy_sapbert.text.languages import LANGUAGES, rules_of
 from spacy_sapbert.text.normalize import TEXT_NORMALIZERS
 from spacy_sapbert.text.spelling import CorrectionList, KnownWords
 from spacy_sapbert.text.words import is_acronym, word_columns, word_keys, words
+from spacy_sapbert.types import Document
 
 from .mutation import LONGEST_TEXT, random_text
 from .running import Files, Target
@@ -135,7 +136,7 @@ def use_pipeline(text: str) -> None:
     problems = Problems(Console(file=shown, markup=False, soft_wrap=True))
     nlp = pipelines()[0]
     linking = LinkingPipeline(nlp, problems)
-    document = InputDocument(text[:9].strip() or "1", text, "here", meta={"a": text[:20]})
+    document = Document(text[:9].strip() or "1", text, position="here", meta={"a": text[:20]})
     records = [record_of(item, linking.kb) for item in linking([document], short_lived=True)]
     assert len(records) == 1, shown.getvalue()
     (record,) = records
@@ -152,7 +153,7 @@ def use_outputs(folder: Path) -> None:
         return
     nlp = pipelines()[0]
     linking = LinkingPipeline(nlp, Problems(Console(file=io.StringIO())))
-    document = InputDocument("1", text, "here", meta={"a": text[:20]})
+    document = Document("1", text, position="here", meta={"a": text[:20]})
     records = [record_of(item, linking.kb) for item in linking([document])]
     for format, ending in ENDINGS.items():
         path = folder / f"out{ending}"

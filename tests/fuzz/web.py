@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
-from spacy_sapbert.documents.input_documents import InputDocument, Problems
+from spacy_sapbert.documents.input_documents import Problems
 from spacy_sapbert.outputs.records import record_of
 from spacy_sapbert.review.corrections_file import CorrectionsFile
 from spacy_sapbert.runs.pipelines import LinkingPipeline
@@ -20,6 +20,7 @@ from spacy_sapbert.serve.app import Site, make_app
 from spacy_sapbert.serve.limits import Limits
 from spacy_sapbert.serve.review_app import make_review_app
 from spacy_sapbert.serve.review_session import ReviewSession
+from spacy_sapbert.types import Document
 
 from .running import Target
 from .saved_files import folder_of, linking_nlp
@@ -150,7 +151,9 @@ def link_app() -> Any:
 def review_app() -> tuple[Any, str]:
     """Return the application of `review`, and the secret of its addresses."""
     linking = _linking()
-    documents = [InputDocument(str(number), text, "here") for number, text in enumerate(("A cold and CF.", "aspirin"))]
+    documents = [
+        Document(str(number), text, position="here") for number, text in enumerate(("A cold and CF.", "aspirin"))
+    ]
     records = [record_of(item, linking.kb) for item in linking(documents)]
     folder_of("review").mkdir()
     file = CorrectionsFile(folder_of("review") / "c.db", create=True)

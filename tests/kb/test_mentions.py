@@ -5,7 +5,7 @@ import pytest
 from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.mentions import add_mentions, add_training_mentions
-from spacy_sapbert.types import AnnotatedDocument, Mention, Name
+from spacy_sapbert.types import Document, Mention, Name
 
 
 def document(text, *mentions):
@@ -15,7 +15,7 @@ def document(text, *mentions):
         start = text.index(surface)
         ids = tuple(ids.split("|")) if ids else ()
         found.append(Mention(start, start + len(surface), surface, "Disease", ids, *(map(tuple, parts))))
-    return AnnotatedDocument("1", text, tuple(found))
+    return Document("1", text, tuple(found))
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.mentions import add_training_mentions
 from spacy_sapbert.kb.stop_names import COMMON, LISTED, NUMBER, QUALIFIER, SHORT, SYMBOL, TOP, StopNameRules, read_names
-from spacy_sapbert.types import AnnotatedDocument, Mention, Name, Record
+from spacy_sapbert.types import Document, Mention, Name, Record
 
 
 def record(concept_id, *names, **fields):
@@ -147,7 +147,7 @@ def test_annotated_names_are_kept_and_the_rules_stay(tmp_path):
         [record("A:1", "Pharyngitis", "Sore throat", "mild", "acute", "chronic")], tmp_path / "a.kb", stop_names=rules
     )
     assert kb.stop_name_counts() == {COMMON: 2, LISTED: 1}
-    document = AnnotatedDocument("1", "It was acute.", (Mention(7, 12, "acute", "Disease", ("A:1",)),))
+    document = Document("1", "It was acute.", (Mention(7, 12, "acute", "Disease", ("A:1",)),))
     added = add_training_mentions(kb, [document], "corpus", tmp_path / "b.kb")
     assert [added.name(int(row)) for row in added.stop_name_rows()] == ["Sore throat", "chronic"]
     assert StopNameRules.from_json(added.meta["stop_names"]) == rules

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from spacy_sapbert.metrics.counts import SetCounts
 from spacy_sapbert.metrics.spans import Comparison, places, single_id
-from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.types import Document, Mention
 
 CANCER, BREAST, OVARIAN, CF, ASPIRIN, LITHIUM = "D009369", "D001943", "D010051", "D003550", "D001241", "D008094"
 UNKNOWN = "D999999"
@@ -17,7 +17,7 @@ def document(text, *mentions, doc_id="1"):
         start = text.index(surface)
         kept = tuple(ids.split("|")) if ids else ()
         found.append(Mention(start, start + len(surface), surface, *(label or ["Disease"]), ids=kept))
-    return AnnotatedDocument(doc_id, text, tuple(found))
+    return Document(doc_id, text, tuple(found))
 
 
 TEXT = "aspirin for breast and ovarian cancer, a growth in CF"

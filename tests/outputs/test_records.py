@@ -10,7 +10,7 @@ from spacy_sapbert.documents.docs import to_doc
 from spacy_sapbert.outputs.records import doc_record
 from spacy_sapbert.pipeline.attributes import set_assertion, set_concepts, set_links
 from spacy_sapbert.text.snippets import REACH, part_offsets, snippet
-from spacy_sapbert.types import Alternative, AnnotatedDocument, DocumentConcept, Link, Mention
+from spacy_sapbert.types import Alternative, Document, DocumentConcept, Link, Mention
 
 NLP = spacy.blank("en")
 LONG = "She was seen in the clinic of the town for the treatment of her long-standing "
@@ -140,7 +140,7 @@ def test_record_of_a_document(small_kb):
 def test_a_discontinuous_mention_has_its_pieces(small_kb):
     mention = Mention(2, 21, "breast and skin ache", "Disease", offsets=((2, 8), (18, 22)))
     whole = mention._replace(end=22)
-    doc = to_doc(NLP, AnnotatedDocument("1", "A breast and skin ache", (whole,)))
+    doc = to_doc(NLP, Document("1", "A breast and skin ache", (whole,)))
     (entity,) = doc_record(doc, list(doc.spans["gold"]), small_kb)["entities"]
     assert entity["offsets"] == [[2, 8], [18, 22]]
     doc.user_data.clear()

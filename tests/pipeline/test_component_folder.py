@@ -19,7 +19,7 @@ from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.pipeline import component_folder
 from spacy_sapbert.pipeline.component_folder import FORMAT, MANIFEST_FILE
 from spacy_sapbert.store.assets import ASSETS_FOLDER
-from spacy_sapbert.types import AnnotatedDocument, Mention, Name, Record
+from spacy_sapbert.types import Document, Mention, Name, Record
 
 NAMES = ("concept_matcher", "sapbert_linker", "concept_retriever")
 TEXTS = ["Cystic fibrosis and ovarian cancer.", "Aspirin for a common cold."]
@@ -385,7 +385,7 @@ def test_training_the_linker_does_not_change_the_retriever(kb, tiny_encoder, tmp
     assert linker.linker.generator.vectors.encoder is shared
     before, fingerprint = shared.encode(["a lump"]), shared.fingerprint
     expected = ranked(nlp)
-    document = AnnotatedDocument("1", "Sticky lungs.", (Mention(0, 12, "Sticky lungs", "X", ("D003550",)),))
+    document = Document("1", "Sticky lungs.", (Mention(0, 12, "Sticky lungs", "X", ("D003550",)),))
     reference = to_doc(nlp, document, split_tokens=True)
     examples = [Example(nlp.make_doc(reference.text), reference)]
     linker.initialize(lambda: examples, nlp=nlp)

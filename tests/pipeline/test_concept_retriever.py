@@ -15,7 +15,7 @@ from spacy_sapbert.documents.docs import to_doc
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.retrieval.signals.phrases import PhrasesSignal
-from spacy_sapbert.types import AnnotatedDocument, DocumentConcept, Mention, Name, Record
+from spacy_sapbert.types import Document, DocumentConcept, Mention, Name, Record
 
 TEXT = "Mucoviscidosis and cold. The breast cancers were treated with aspirin: cold and aspirin"
 OTHER = "Seizures of men. They had no lithium"
@@ -545,7 +545,7 @@ def test_what_annotating_components_have_linked_is_weighed(make_trainable, kb):
     ]
     ids = ["D003550"] * 5 + ["D012640"] * 5
     given = [
-        AnnotatedDocument("", text, (Mention(0, len(text.split()[0]), text.split()[0], "X", (one,)),))
+        Document("", text, (Mention(0, len(text.split()[0]), text.split()[0], "X", (one,)),))
         for text, one in zip(texts, ids, strict=True)
     ]
     examples = examples_of(nlp, given)

@@ -3,7 +3,7 @@ from spacy.training import Example
 
 from spacy_sapbert.documents.docs import to_doc
 from spacy_sapbert.pipeline.concepts_scorer import make_concepts_scorer, score_concepts
-from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.types import Document, Mention
 
 BREAST, OVARIAN, CF = "D001943", "D010051", "D003550"
 
@@ -49,7 +49,7 @@ def test_a_wrong_ranking(ranking_nlp, retriever):
 
 def test_mentions_that_overlap_count(ranking_nlp, retriever):
     mentions = tuple(Mention(0, end, "one two"[:end], "X", (one,)) for end, one in ((3, BREAST), (7, CF)))
-    reference = to_doc(ranking_nlp, AnnotatedDocument("1", "one two", mentions))
+    reference = to_doc(ranking_nlp, Document("1", "one two", mentions))
     examples = [Example(ranking_nlp.make_doc("one two"), reference)]
     assert score_concepts(examples, retriever=retriever)["concepts_p"] == 0.2
 

@@ -15,7 +15,7 @@ from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.storage import load_knowledge_base
 from spacy_sapbert.pipeline.component_folder import MANIFEST_FILE
-from spacy_sapbert.types import AnnotatedDocument, Mention, Name, Record
+from spacy_sapbert.types import Document, Mention, Name, Record
 
 NAMES = ("concept_matcher", "sapbert_linker", "concept_retriever")
 TEXT = "Cystic fibrosis and ovarian cancer."
@@ -132,7 +132,7 @@ def test_from_one_storage_to_the_other_in_place(saved, file):
 def test_names_that_training_adds_go_to_the_cache(make, tmp_path):
     nlp = make(training=BIOSYN)
     nlp.remove_pipe("concept_retriever")
-    document = AnnotatedDocument("1", "Sticky lungs.", (Mention(0, 12, "Sticky lungs", "X", ("D003550",)),))
+    document = Document("1", "Sticky lungs.", (Mention(0, 12, "Sticky lungs", "X", ("D003550",)),))
     reference = to_doc(nlp, document, split_tokens=True)
     examples = [Example(nlp.make_doc(reference.text), reference)]
     linker = nlp.get_pipe("sapbert_linker")

@@ -8,7 +8,7 @@ from spacy_sapbert.evaluation.pipeline import evaluate_pipeline
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.pipeline.attributes import get_links
-from spacy_sapbert.types import Alternative, AnnotatedDocument, Mention
+from spacy_sapbert.types import Alternative, Document, Mention
 
 TABLE = """id\tname\tsynonyms\ttypes
 HGNC:11998\tTP53\tp53|TRP53\tGene
@@ -100,7 +100,7 @@ def test_genes_of_a_span_group_and_other_labels(nlp):
 def test_gold_mentions_are_treated_alike(nlp):
     text = "Trp53 fell in mice."
     gold = [Mention(0, 5, "Trp53", "Gene", ("HGNC:11998",)), Mention(14, 18, "mice", "Species", ("NCBITaxon:10090",))]
-    result = evaluate_pipeline(nlp, [AnnotatedDocument("1", text, tuple(gold))], gold_mentions=True)
+    result = evaluate_pipeline(nlp, [Document("1", text, tuple(gold))], gold_mentions=True)
     assert {label: one["found"] for label, one in result["span_id"]["types"].items()} == {"Gene": 0, "Species": 1}
 
 

@@ -14,7 +14,7 @@ from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError, TrainingDataError
 from spacy_sapbert.linking.reranker import Reranker
 from spacy_sapbert.training import linker_trainer
-from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.types import Document, Mention
 from spacy_sapbert.vectors.faiss_index import FaissVectors
 from spacy_sapbert.vectors.flat import NameVectors, build_name_vectors
 
@@ -40,7 +40,7 @@ def corpus(tmp_path):
         for surface, ids in mentions:
             start = text.rindex(surface)
             found.append(Mention(start, start + len(surface), surface, "Disease", tuple(ids.split("|"))))
-        documents.append(AnnotatedDocument(str(number), text, tuple(found)))
+        documents.append(Document(str(number), text, tuple(found)))
     write_docbin((to_doc(nlp, one, split_tokens=True) for one in documents), tmp_path / "train.spacy")
     return str(tmp_path / "train.spacy")
 

@@ -15,7 +15,7 @@ from spacy_sapbert.encoders.projection import add_projection
 from spacy_sapbert.encoders.shared_transformer import shared_transformer
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.types import Document, Mention
 
 CONFIG = Path(__file__).parents[2] / "configs" / "concept_retriever.cfg"
 ARCHITECTURE = "spacy-sapbert.SharedTransformer.v1"
@@ -77,7 +77,7 @@ def examples_of(nlp, ids=IDS):
     examples = []
     for number, (text, one) in enumerate(zip(TEXTS, ids, strict=True)):
         mentions = (Mention(0, 5, text[:5], "X", (one,)),) if one else ()
-        reference = to_doc(nlp, AnnotatedDocument(str(number), text, mentions))
+        reference = to_doc(nlp, Document(str(number), text, mentions))
         for token in reference:
             token.tag_ = "A" if token.i % 2 else "B"
         examples.append(Example(nlp.make_doc(text), reference))

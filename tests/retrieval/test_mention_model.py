@@ -9,14 +9,14 @@ import spacy
 from spacy_sapbert.retrieval.mention_model import FEATURES, MentionModel, phrase_features
 from spacy_sapbert.retrieval.phrases import Phrase, phrases
 from spacy_sapbert.retrieval.training_counts import TrainingCounts, count_document
-from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.types import Document, Mention
 
 NLP = spacy.blank("en")
 
 
 def counted(text, *mentions):
     found = [Mention(text.index(one), text.index(one) + len(one), one, "Disease", ("D1",)) for one in mentions]
-    return count_document(NLP.make_doc(text), AnnotatedDocument("1", text, tuple(found)))
+    return count_document(NLP.make_doc(text), Document("1", text, tuple(found)))
 
 
 def features_of(text, counts, **own):

@@ -6,7 +6,7 @@ from spacy_sapbert.retrieval.settings import ConceptVectorSettings, RetrieverSet
 from spacy_sapbert.retrieval.signal_weights import SignalWeights
 from spacy_sapbert.retrieval.storage import open_retriever
 from spacy_sapbert.retrieval.training_counts import TrainingCounts
-from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.types import Document, Mention
 
 NLP = spacy.blank("en")
 PRIOR = SignalWeights((("prior", 2),), (1.0, 0.0), (0.0, 0.0), 0.0, 0.7)
@@ -85,7 +85,7 @@ def test_mentions_of_training_documents_become_names(make):
     retriever = make("phrases")
     assert "D009020" not in retrieved(retriever, "poppy juice")
     mention = Mention(0, 11, "Poppy juice", "X", ("D009020",))
-    retriever.add_training_mentions([AnnotatedDocument("1", "Poppy juice", (mention,))])
+    retriever.add_training_mentions([Document("1", "Poppy juice", (mention,))])
     (best, *_), *_ = retriever.retrieve([NLP.make_doc("poppy juice")])
     assert best.concept_id == "D009020"
     assert best.evidence[0].text == "poppy juice"

@@ -16,7 +16,7 @@ from spacy_sapbert.retrieval.signals.phrases import PhrasesSignal
 from spacy_sapbert.retrieval.storage import DOCUMENT_ENCODER, FITTED_FILE, open_retriever
 from spacy_sapbert.retrieval.training_counts import TrainingCounts
 from spacy_sapbert.store.assets import AssetWriter
-from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.types import Document, Mention
 from spacy_sapbert.vectors.ngram_index import cached_ngram_index
 
 NLP = spacy.blank("en")
@@ -105,7 +105,7 @@ def test_the_ngrams_are_saved(large, small_kb, tmp_path):
 def test_the_ngrams_of_training_mentions_are_saved(large, tmp_path):
     before = sorted((tmp_path / "cache" / "ngrams").iterdir())
     mention = Mention(0, 11, "Poppy juice", "X", ("D009020",))
-    large.add_training_mentions([AnnotatedDocument("1", "Poppy juice", (mention,))])
+    large.add_training_mentions([Document("1", "Poppy juice", (mention,))])
     assert "Poppy juice" in large.ngrams.kb.names()
     saved = save(large, tmp_path / "saved")
     again = load_retriever(saved, ["phrases"], index="auto", device="cpu")

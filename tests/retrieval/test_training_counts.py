@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sapbert.retrieval.training_counts import DocumentCounts, TrainingCounts, WordCounts, count_document
-from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.types import Document, Mention
 
 WORDS = ["cold", "fits", "cancer", "the", "of"]
 
@@ -88,7 +88,7 @@ def test_names_that_mentions_become():
     text = "Acute liver failure (ALF), breast and ovarian cancer"
     spans = [(0, 19, ("N3",)), (21, 24, ("N3",)), (27, 52, ("N1", "N2"))]
     mentions = tuple(Mention(start, end, text[start:end], "Disease", ids) for start, end, ids in spans)
-    counted = count_document(spacy.blank("en").make_doc(text), AnnotatedDocument("1", text, mentions))
+    counted = count_document(spacy.blank("en").make_doc(text), Document("1", text, mentions))
     assert counted.names == {"acute liver failure", "breast cancer", "ovarian cancer"}
     assert TrainingCounts.of([counted, counted]).names == dict.fromkeys(counted.names, 2)
 
@@ -97,7 +97,7 @@ def test_a_document_is_counted():
     text = "Cold. A cold and fits of the"
     spans = [(0, 4, "D1"), (8, 12, "D2"), (17, 28, "D1"), (6, 7, "")]
     mentions = [Mention(start, end, text[start:end], "Disease", (id,) if id else ()) for start, end, id in spans]
-    counted = count_document(spacy.blank("en").make_doc(text), AnnotatedDocument("1", text, tuple(mentions)))
+    counted = count_document(spacy.blank("en").make_doc(text), Document("1", text, tuple(mentions)))
     assert counted.concepts == {"D1", "D2"}
     assert counted.texts == {"cold": 2, "cold and fits": 1, "fits": 1, "fits of the": 1}
     assert counted.marked == {"cold": 2, "fits of the": 1}

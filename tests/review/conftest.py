@@ -6,13 +6,14 @@ import pytest
 import spacy
 from rich.console import Console
 
-from spacy_sapbert.documents.input_documents import InputDocument, Problems
+from spacy_sapbert.documents.input_documents import Problems
 from spacy_sapbert.outputs.records import record_of
 from spacy_sapbert.review.correction import ProposedLink, document_key
 from spacy_sapbert.review.corrections_file import CorrectionsFile
 from spacy_sapbert.review.mentions import ReviewMention
 from spacy_sapbert.runs.pipelines import LinkingPipeline
 from spacy_sapbert.serve.review_session import ReviewSession
+from spacy_sapbert.types import Document
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def start(file, linking):
     """A function that starts a review of texts."""
 
     def start(*texts, author="Ann", **options):
-        documents = [InputDocument(f"d{number}", text, "here") for number, text in enumerate(texts)]
+        documents = [Document(f"d{number}", text, position="here") for number, text in enumerate(texts)]
         records = [record_of(item, linking.kb) for item in linking(documents)]
         return ReviewSession(file, linking, records, corpus="notes", author=author, **options)
 

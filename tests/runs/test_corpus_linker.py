@@ -6,11 +6,11 @@ import pytest
 import spacy
 from spacy.language import Language
 
-from spacy_sapbert.documents.input_documents import InputDocument
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.outputs.tables import COLUMNS
 from spacy_sapbert.runs import corpus_linker
 from spacy_sapbert.runs.corpus_linker import CorpusLinker, LinkSettings, link_batches, linker_of, links_schema
+from spacy_sapbert.types import Document
 
 TEXT = "A cystic fibrosis (CF) and aspirin."
 
@@ -35,7 +35,7 @@ def difficult(linking_folder, tmp_path_factory):
 
 
 def documents(*texts):
-    return [InputDocument(str(number), text, f"line {number}") for number, text in enumerate(texts)]
+    return [Document(str(number), text, position=f"line {number}") for number, text in enumerate(texts)]
 
 
 def rows(batches):
@@ -115,5 +115,5 @@ def test_batches_are_bounded_by_characters_and_documents(monkeypatch):
     [(1999, 1999), ("1999", 1999), (None, None), ("99", None), (True, None), ("1" * 9, None), ("²", None), (1.5, None)],
 )
 def test_years(year, found):
-    document = InputDocument("a", "b", "c", meta=json.loads(json.dumps({"year": year})))
+    document = Document("a", "b", position="c", meta=json.loads(json.dumps({"year": year})))
     assert corpus_linker._year(document) == found

@@ -12,14 +12,15 @@ import pytest
 from rich.console import Console
 
 from spacy_sapbert.documents.formats import InputFormat
-from spacy_sapbert.documents.input_documents import InputDocument, Problems, ReadOptions
+from spacy_sapbert.documents.input_documents import Problems, ReadOptions
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.runs import journal as runs
 from spacy_sapbert.runs.journal import Identity, Journal, OtherRun, identity_of, journal_path
 from spacy_sapbert.runs.pipelines import LinkingPipeline
+from spacy_sapbert.types import Document
 
 IDENTITY = Identity({"vocabulary": "a", "input": ["x.jsonl"]}, {"config.cfg": "1"})
-DOCUMENTS = [InputDocument(f"d{i}", "" if i == 3 else f"text {i}é", f"x.jsonl, line {i + 1}") for i in range(8)]
+DOCUMENTS = [Document(f"d{i}", "" if i == 3 else f"text {i}é", position=f"x.jsonl, line {i + 1}") for i in range(8)]
 FAILING = 5  # the number of a document on which the pipeline fails; the text of number 3 is empty
 
 
@@ -36,7 +37,7 @@ def work(journal, documents=DOCUMENTS, until=8, report=None):
         if number >= until:
             return report
         if not document.text or number == FAILING:
-            report.report(document.place, "left out")
+            report.report(document.position, "left out")
         else:
             journal.add(document, {"id": document.doc_id, "text": document.text}, batch=number, mentions=2, linked=1)
     return report

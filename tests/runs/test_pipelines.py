@@ -5,11 +5,12 @@ import spacy
 from rich.console import Console
 from spacy.language import Language
 
-from spacy_sapbert.documents.input_documents import InputDocument, Problems
+from spacy_sapbert.documents.input_documents import Problems
 from spacy_sapbert.outputs.records import record_of
 from spacy_sapbert.pipeline.tokenizer import BoundedTokenizer
 from spacy_sapbert.runs import pipelines
 from spacy_sapbert.runs.pipelines import LinkingPipeline
+from spacy_sapbert.types import Document
 
 
 @Language.component("fails_on_zebras")
@@ -29,7 +30,7 @@ def linking(linking_folder, monkeypatch):
 
 
 def documents(*texts):
-    return [InputDocument(str(i), text, f"text {i}") for i, text in enumerate(texts)]
+    return [Document(str(i), text, position=f"text {i}") for i, text in enumerate(texts)]
 
 
 def run(linking, texts, **settings):

@@ -11,8 +11,8 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.expected_conditions import staleness_of
 from selenium.webdriver.support.ui import WebDriverWait
 
-from spacy_sapbert.documents.input_documents import InputDocument
 from spacy_sapbert.serve.page import Page
+from spacy_sapbert.types import Document
 
 REQUEST = "Network.requestWillBeSent"
 TEXT = "A boy with cystic fibrosis (CF).\nA cold, breast and ovarian cancer & a zebra."
@@ -136,7 +136,7 @@ def test_everyone_can_use_the_page(screen, browser, port, faults, width, dark):
 
 def test_of_many_mentions_only_one_card_is_laid_out(browser, port, linking, tmp_path):
     text = "A cold, a zebra and CF. " * 167
-    item = next(linking([InputDocument("", text, "")]))
+    item = next(linking([Document("", text)]))
     page = tmp_path / "many.html"
     page.write_text(Page(linking.kb, "many", len(text)).render(text, item), encoding="utf8")
     browser.get(page.as_uri())

@@ -6,13 +6,12 @@ from html import unescape
 import pytest
 from spacy.tokens import Span
 
-from spacy_sapbert.documents.input_documents import InputDocument
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.outputs.records import LinkedDocument
 from spacy_sapbert.pipeline.attributes import set_assertion, set_composite_splits, set_kb_ents, set_links
 from spacy_sapbert.serve.cards import reasons_of
 from spacy_sapbert.serve.page import Page
-from spacy_sapbert.types import Alternative, Link, Name, Record
+from spacy_sapbert.types import Alternative, Document, Link, Name, Record
 
 EVIL = "<script>alert('1')</script>\"'>"
 
@@ -27,7 +26,7 @@ def show(page, linking):
     """A function that gives the texts of the cards of a text."""
 
     def render(text):
-        item = next(linking([InputDocument("", text, "")]))
+        item = next(linking([Document("", text)]))
         return words(page.render(text, item))
 
     return render
@@ -46,7 +45,7 @@ def linked(nlp, text, *links, kb_ents=(), composite_splits=(), label="Disease"):
     set_links(mention, links)
     set_kb_ents(mention, kb_ents)
     set_composite_splits(mention, composite_splits)
-    return LinkedDocument(InputDocument("", text, ""), doc, [mention])
+    return LinkedDocument(Document("", text), doc, [mention])
 
 
 def test_an_abbreviation_is_explained(show):
@@ -68,7 +67,7 @@ def test_what_is_not_linked_says_why(show, page, linking):
     (card,) = show("zebra")
     assert card.startswith("zebra Disease Not linked Best score 0.")
     assert "Candidates Concept Matched name Score" in card
-    html = page.render("", next(linking([InputDocument("", "a zebra with a cold", "")])))
+    html = page.render("", next(linking([Document("", "a zebra with a cold")])))
     assert '<a class="mention c0 nil" href="#m1"><bdi>zebra</bdi></a>' in html
     assert "not linked 1" in html
 
@@ -133,14 +132,14 @@ def test_concepts_that_the_vocabulary_does_not_have_are_shown_by_their_ids(page,
 
 
 def test_links_lead_to_the_site_of_the_vocabulary(page, linking):
-    html = page.render("", next(linking([InputDocument("", "cystic fibrosis", "")])))
+    html = page.render("", next(linking([Document("", "cystic fibrosis")])))
     assert 'href="https://meshb.nlm.nih.gov/record/ui?ui=D003550" target="_blank" rel="noreferrer"' in html
 
 
 def test_mentions_that_overlap_all_have_a_card(page, web_nlp):
     doc = web_nlp.make_doc("breast cancer patients")
     mentions = [Span(doc, 0, 2, "A"), Span(doc, 0, 3, "B")]
-    html = page.render("", LinkedDocument(InputDocument("", doc.text, ""), doc, mentions))
+    html = page.render("", LinkedDocument(Document("", doc.text), doc, mentions))
     whole = '<a class="mention c1 nil" href="#m2"><bdi>breast cancer patients</bdi></a>'
     inner = '<a class="mention c0 nil" href="#m1"><bdi>breast cancer</bdi></a>'
     assert f'<p class="text" dir="auto">{whole}</p>' in html
@@ -149,7 +148,7 @@ def test_mentions_that_overlap_all_have_a_card(page, web_nlp):
 
 def test_a_text_without_mentions(page, web_nlp):
     doc = web_nlp.make_doc("nothing\n& more")
-    html = page.render(doc.text, LinkedDocument(InputDocument("", doc.text, ""), doc, []))
+    html = page.render(doc.text, LinkedDocument(Document("", doc.text), doc, []))
     assert "No mention was found." in html
     assert '<p class="text" dir="auto">nothing\n&amp; more</p>' in html
 
@@ -164,9 +163,9 @@ def test_a_line_at_the_beginning_is_kept(page):
 
 
 def test_nothing_hostile_becomes_markup(page, web_nlp, linking):
-    plain = page.render("x", next(linking([InputDocument("", "a cold", "")])))
+    plain = page.render("x", next(linking([Document("", "a cold")])))
     scripts = plain.count("<script>")
-    from_vocabulary = page.render(EVIL, next(linking([InputDocument("", f"{EVIL} hostile {EVIL}", "")])), EVIL)
+    from_vocabulary = page.render(EVIL, next(linking([Document("", f"{EVIL} hostile {EVIL}")])), EVIL)
     link = Link(EVIL, f"OMIM:{EVIL}", 1.0, EVIL, EVIL, True, EVIL, tie=EVIL)
     from_links = page.render(
         EVIL, linked(web_nlp, EVIL, link, composite_splits=[(EVIL,)], kb_ents=[(EVIL, 1)], label=EVIL)

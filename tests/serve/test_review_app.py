@@ -3,13 +3,13 @@
 import pytest
 from starlette.testclient import TestClient
 
-from spacy_sapbert.documents.input_documents import InputDocument
 from spacy_sapbert.kb.prefixes import prefixes
 from spacy_sapbert.outputs.addresses import concept_url
 from spacy_sapbert.outputs.records import record_of
 from spacy_sapbert.review.corrections_file import CorrectionsFile
 from spacy_sapbert.serve.review_app import MAX_BYTES, make_review_app
 from spacy_sapbert.serve.review_session import ReviewSession
+from spacy_sapbert.types import Document
 
 EVIL = "<script>alert('1')</script>\"'>"
 DECISION = {"action": "accept", "scope": "corpus"}
@@ -32,7 +32,7 @@ PATHS = [
 @pytest.fixture
 def session(tmp_path, linking):
     texts = ["a cold", "hostile cystic fibrosis"]
-    documents = [InputDocument(f"{EVIL}{number}", text, "here") for number, text in enumerate(texts)]
+    documents = [Document(f"{EVIL}{number}", text, position="here") for number, text in enumerate(texts)]
     records = [record_of(item, linking.kb) for item in linking(documents)]
     for entity in records[0]["entities"]:
         entity["label"] = EVIL

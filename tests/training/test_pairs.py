@@ -29,7 +29,7 @@ from spacy_sapbert.training.pairs import (
     shared_names,
     synonym_pairs,
 )
-from spacy_sapbert.types import AnnotatedDocument, Mention, Name, Record
+from spacy_sapbert.types import Document, Mention, Name, Record
 
 CHI_SQUARE_9 = 27.88  # what chi-square with 9 degrees of freedom exceeds in one of 1,000 cases
 
@@ -342,7 +342,7 @@ def mention(text, ids="", label="Disease"):
 
 
 def documents(*mentions):
-    return [AnnotatedDocument("1", "", tuple(mentions))]
+    return [Document("1", "", tuple(mentions))]
 
 
 @pytest.fixture

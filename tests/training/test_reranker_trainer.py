@@ -19,7 +19,7 @@ from spacy_sapbert.training.reranker_trainer import (
     ranking_data,
     train_reranker,
 )
-from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.types import Document, Mention
 
 SETTINGS = RerankerTraining(trees=10, leaves=4, depth=2, least_in_leaf=5, folds=3)
 
@@ -132,7 +132,7 @@ def test_mentions_are_looked_up_with_long_forms_and_splits():
     text = "Cystic fibrosis (CF) is rare. CF and breast or ovarian cancer."
     places = [(0, 15), (30, 32), (37, 61)]
     mentions = tuple(Mention(start, end, text[start:end], "Disease", ("X",)) for start, end in places)
-    found = [query.variants for query in mention_queries(AnnotatedDocument("x", text, mentions))]
+    found = [query.variants for query in mention_queries(Document("x", text, mentions))]
     assert [one.long_form for one in found] == [None, "Cystic fibrosis", None]
     assert ("breast cancer", "ovarian cancer") in found[2].composite_splits
 

@@ -16,7 +16,7 @@ from spacy_sapbert.retrieval.storage import open_retriever
 from spacy_sapbert.training.document_loss import DocumentLoss
 from spacy_sapbert.training.retriever_settings import ConceptRetrieval
 from spacy_sapbert.training.retriever_trainer import RetrieverTrainer, TrainingDocument
-from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.types import Document, Mention
 
 NLP = spacy.blank("en")
 PRIMARY = {"OMIM:114480": "D001943"}
@@ -212,7 +212,7 @@ def test_mentions_need_not_become_names(make, examples):
 def test_labels_without_a_name_are_learned(make, examples):
     text = "Grippe and cold. Nobody knew the cause of grippe"
     mentions = [Mention(0, 6, "Grippe", "Disease", ("N1",)), Mention(42, 48, "grippe", "Disease", ("N1",))]
-    given = [*examples, *examples_of([AnnotatedDocument("new", text, tuple(mentions))])]
+    given = [*examples, *examples_of([Document("new", text, tuple(mentions))])]
     for signals, known in ((["phrases", "prior"], True), (["phrases", "document"], False)):
         trainer = make(signals)
         trainer.retriever.labels = [*trainer.retriever.concepts.ids, "N1"]
@@ -222,7 +222,7 @@ def test_labels_without_a_name_are_learned(make, examples):
 
 
 def test_all_labels_may_be_learned(make):
-    given = examples_of([AnnotatedDocument("1", "Grippe", (Mention(0, 6, "Grippe", "Disease", ("N1",)),))])
+    given = examples_of([Document("1", "Grippe", (Mention(0, 6, "Grippe", "Disease", ("N1",)),))])
     trainer = make(["phrases", "prior"])
     trainer.retriever.labels = ["D003139", "N1"]
     train(trainer, given, steps=1)
@@ -234,7 +234,7 @@ def test_names_from_the_document_alone_do_not_count_for_it(make):
     spans = [(21, 24, ("D003139",)), (27, 49, ("D009369", "D001943"))]
     mentions = tuple(Mention(start, end, text[start:end], "Disease", ids) for start, end, ids in spans)
     trainer = make(["phrases"])
-    train(trainer, examples_of([AnnotatedDocument("1", text, mentions)]), steps=0)
+    train(trainer, examples_of([Document("1", text, mentions)]), steps=0)
     retriever = trainer.retriever
     (signal,) = retriever.ranker.signals
     (own,) = trainer._counts.values()
@@ -291,7 +291,7 @@ def test_augmented_documents_are_weighted_and_never_held_out(make, retrieval_doc
 
 @pytest.mark.parametrize("ids", [(), ("D999999",)])
 def test_no_concept_that_can_be_named(make, ids):
-    given = [AnnotatedDocument("1", "cold fits", (Mention(0, 4, "cold", "X", ids),))]
+    given = [Document("1", "cold fits", (Mention(0, 4, "cold", "X", ids),))]
     shown = rf"E645.*{len(ids)} ids annotated in 1 training.*such as {', '.join(ids) or 'none'}\..*such as D009369"
     with pytest.raises(TrainingDataError, match=shown):
         train(make(), examples_of(given), steps=0)

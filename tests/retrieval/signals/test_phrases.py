@@ -12,7 +12,7 @@ from spacy_sapbert.retrieval.mention_model import FEATURES as MENTION_FEATURES
 from spacy_sapbert.retrieval.signals.near_names import LikelyNames, NearNames
 from spacy_sapbert.retrieval.signals.phrases import REFUTED, PhrasesSignal, _is_plain, _NameSpans, _without_overlaps
 from spacy_sapbert.retrieval.training_counts import DocumentCounts, TrainingCounts, count_document
-from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.types import Document, Mention
 
 NLP = spacy.blank("en")
 FEATURES = {name: place for place, name in enumerate(PhrasesSignal.features)}
@@ -190,7 +190,7 @@ def test_names_that_come_from_the_document_alone_are_left_out(small_kb, table_in
     texts = ["Sniffles.", "Sniffles and grippe"]
     mentions = [("Sniffles",), ("Sniffles", "grippe")]
     documents = [
-        AnnotatedDocument(
+        Document(
             "",
             text,
             tuple(Mention(text.index(one), text.index(one) + len(one), one, "", ("D003139",)) for one in found),
