@@ -937,26 +937,6 @@ class Errors:
         "[E581] The archive {path} contains no article of the format {format}. Articles are files that end in {endings}. "
         "Give the format with --format, or unpack the archive."
     )
-    E590 = (
-        "[E590] There is no Parquet file at {path}. Write one: `spacy-sapbert link PIPELINE DOCUMENTS --output "
-        "links.parquet`."
-    )
-    E591 = (
-        "[E591] {path} is not a table of links: {reason}. Give only files that `spacy-sapbert link` wrote. Move other "
-        "Parquet files out of the folder."
-    )
-    E592 = (
-        "[E592] Cannot count the links in {path} ({reason}). If the file is damaged, write it again. If memory or disk "
-        "is full, choose another --memory, or another folder with TMPDIR."
-    )
-    E593 = (
-        "[E593] No document has a link, so there is nothing to count (files: {files}). Link with another vocabulary, or "
-        "with a lower threshold."
-    )
-    E594 = (
-        "[E594] None of the {links} links is left by --type, --min-probability and --without-negated; {known}. Choose "
-        "less strict filters. For probabilities, calibrate the pipeline."
-    )
     E595 = "[E595] Cannot use {path} ({reason}). Check the path, and the permissions of its folder."
     # inputs that are damaged, or made to exhaust memory
     E585 = (

@@ -13,7 +13,6 @@ from .assemble import assemble
 from .augment import augment
 from .calibrate import calibrate
 from .convert import convert
-from .corpus import corpus
 from .demo import demo
 from .discover import discover
 from .encoder import encoder
@@ -47,7 +46,6 @@ _PANELS: dict[str, dict[str, Any]] = {
         "assemble": assemble,
         "calibrate": calibrate,
         "link": link,
-        "corpus": corpus,
         "review": review,
         "serve": serve,
     },

@@ -12,15 +12,11 @@ if TYPE_CHECKING:
     from .compare import compare_predictions
     from .composites import evaluate_composites
     from .concepts import evaluate_concepts
-    from .corpus_page import write_corpus_statistics
-    from .corpus_statistics import CorpusSettings, CorpusStatistics, measure_corpus
     from .linking import evaluate_linking
     from .pipeline import evaluate_pipeline
     from .separation import evaluate_separation
 
 __all__ = [
-    "CorpusSettings",
-    "CorpusStatistics",
     "calibrate",
     "compare_predictions",
     "evaluate_abbreviations",
@@ -29,8 +25,6 @@ __all__ = [
     "evaluate_linking",
     "evaluate_pipeline",
     "evaluate_separation",
-    "measure_corpus",
-    "write_corpus_statistics",
 ]
 
 __getattr__ = lazy_names(
@@ -44,9 +38,5 @@ __getattr__ = lazy_names(
         "evaluate_linking": "linking",
         "evaluate_pipeline": "pipeline",
         "evaluate_separation": "separation",
-        "CorpusSettings": "corpus_statistics",
-        "CorpusStatistics": "corpus_statistics",
-        "measure_corpus": "corpus_statistics",
-        "write_corpus_statistics": "corpus_page",
     },
 )

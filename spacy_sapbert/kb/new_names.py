@@ -86,9 +86,9 @@ class _Group:
         self.first: dict[str, tuple[str, LinkedOccurrence]] = {}
         self.documents = 0
 
-    def add(self, doc_id: str, occurrence: LinkedOccurrence, n: int = 1) -> None:
+    def add(self, doc_id: str, occurrence: LinkedOccurrence) -> None:
         text = " ".join(occurrence.text.split())
-        self.texts[text] += n
+        self.texts[text] += 1
         self.first.setdefault(text, (doc_id, occurrence))
 
     def new_name(self, other_concepts: tuple[str, ...]) -> NewName:
@@ -133,20 +133,6 @@ class Discovery:
                 seen.add(key)
         for key in seen:
             self._groups[key].documents += 1
-        self.counts["candidates"] = len(self._groups)
-
-    def add_counted(self, counted: Iterable[tuple[str, LinkedOccurrence, int]], documents: int) -> None:
-        """Add all texts of one new name that were counted before. `counts` has only the number of candidates then.
-
-        Args:
-            counted: For each text with the same words and concept: its first document, its first occurrence, and how
-                often it was linked. The kind of each is "occurrences".
-            documents: The number of documents with any of the texts.
-        """
-        for doc_id, occurrence, n in counted:
-            group = self._groups[word_keys(occurrence.text), occurrence.concept_id]
-            group.add(doc_id, occurrence, n)
-            group.documents = documents
         self.counts["candidates"] = len(self._groups)
 
     def kind(self, occurrence: LinkedOccurrence) -> str:

@@ -74,20 +74,6 @@ def test_outputs(run_page):
     assert "Myocardial Infarction" in Path("links.csv").read_text()
 
 
-def test_corpus_statistics(place, run_page):
-    pytest.importorskip("duckdb")
-    texts = ["Breast cancer and diabetes mellitus.", "Breast cancer, diabetes mellitus.", "A heart attack."]
-    srsly.write_jsonl("abstracts.jsonl", [{"id": str(number), "text": text} for number, text in enumerate(texts)])
-    nlp = spacy.blank("en")
-    for name in ("concept_matcher", "sapbert_linker"):
-        nlp.add_pipe(name)
-    nlp.to_disk("PIPELINE")
-    run_page("corpus-statistics")
-    rows = [line.split("\t") for line in Path("corpus/pairs.tsv").read_text().splitlines()]
-    assert [row[6] for row in rows] == ["both_documents", "2"]
-    assert Path("diseases/new_names.tsv").is_file()
-
-
 def test_assertion(tmp_path, monkeypatch, run_page):
     pytest.importorskip("negspacy")
     monkeypatch.chdir(tmp_path)

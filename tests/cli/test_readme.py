@@ -44,7 +44,6 @@ RUN_BELOW = {
     "vocabularies",
     "code-systems",
     "corpora-at-scale",
-    "corpus-statistics",
     "ray-and-spark",
 }
 

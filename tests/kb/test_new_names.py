@@ -110,22 +110,3 @@ def test_a_line_has_all_columns_whatever_the_texts_hold(small_kb):
     assert row["name"] == "mammary cancer"
     assert (row["preferred_name"], row["similarity"]) == ("Breast Neoplasms", "0.9000")
     assert (row["corrected_from"], row["example"]) == ("mamary cancer", "a b c")
-
-
-@settings(max_examples=30)
-@given(DOCUMENTS)
-def test_texts_counted_before_give_the_same_names(small_kb, documents):
-    one_by_one, counted = discover(small_kb, documents), Discovery(small_kb)
-    groups = defaultdict(dict)
-    holding = defaultdict(set)
-    for number, linked_occurrences in enumerate(documents):
-        for occurrence in linked_occurrences:
-            if counted.kind(occurrence) == "occurrences":
-                key = word_keys(occurrence.text), occurrence.concept_id
-                first = groups[key].setdefault(occurrence.text, [str(number), occurrence, 0])
-                first[2] += 1
-                holding[key].add(number)
-    for key, texts in groups.items():
-        counted.add_counted([tuple(one) for one in texts.values()], len(holding[key]))
-    assert counted.ranked() == one_by_one.ranked()
-    assert counted.counts["candidates"] == one_by_one.counts["candidates"]
