@@ -128,17 +128,7 @@ def set_long_form(span: Span, long_form: Union[Span, str, None]) -> None:
     )
 
 
-# --- matched names, composite splits, corrections, flags, candidates and links
-
-
-def get_matched_name(span: Span) -> Optional[str]:
-    """Return the name of the vocabulary that the `concept_matcher` found here."""
-    return span.doc.user_data.get(_key("matched_name", *_bounds(span)))
-
-
-def set_matched_name(span: Span, name: str) -> None:
-    """Set the name of the vocabulary that was found here."""
-    span.doc.user_data[_key("matched_name", *_bounds(span))] = name
+# --- what the text of a mention decides: composite splits, corrections, flags
 
 
 def get_composite_splits(span: Span) -> List[Tuple[str, ...]]:
@@ -171,25 +161,39 @@ def set_assertion(span: Span, flags: Iterable[str]) -> None:
     _set(span, "assertion", list(flags))
 
 
+# --- what also depends on the label: matched names, candidates and links, an entry {label: {id of the concept: value}}
+
+
+def get_matched_name(span: Span) -> Optional[str]:
+    """Return the name of the vocabulary that the `concept_matcher` found here."""
+    name: Optional[str] = _get_linked(span, "matched_name", None)
+    return name
+
+
+def set_matched_name(span: Span, name: str) -> None:
+    """Set the name of the vocabulary that was found here."""
+    _set_linked(span, "matched_name", name)
+
+
 def get_kb_ents(span: Span) -> List[Tuple[str, float]]:
     """Return concept ids with scores, best first."""
-    return [(concept_id, score) for concept_id, score in _get(span, "kb_ents")]
+    return [(concept_id, score) for concept_id, score in _get_linked(span, "kb_ents", [])]
 
 
 def set_kb_ents(span: Span, kb_ents: Iterable[Tuple[str, float]]) -> None:
     """Set the concept ids with scores."""
-    _set(span, "kb_ents", [[concept_id, float(score)] for concept_id, score in kb_ents])
+    _set_linked(span, "kb_ents", [[concept_id, float(score)] for concept_id, score in kb_ents])
 
 
 def get_links(span: Span) -> List[Link]:
     """Return the links of the mention, one per part."""
     assertion = get_assertion(span)
-    return [_link(entry)._replace(assertion=assertion) for entry in _get(span, "links")]
+    return [_link(entry)._replace(assertion=assertion) for entry in _get_linked(span, "links", [])]
 
 
 def set_links(span: Span, links: Iterable[Link]) -> None:
     """Set the links of the mention. Their flags are not kept: `set_assertion` sets those of the mention."""
-    _set(span, "links", [_link_entry(link) for link in links])
+    _set_linked(span, "links", [_link_entry(link) for link in links])
 
 
 def _link_entry(link: Link) -> List[Any]:
@@ -247,6 +251,29 @@ def _get(span: Span, name: str) -> List[Any]:
 
 def _set(span: Span, name: str, value: List[Any]) -> None:
     span.doc.user_data[_key(name, span.start_char, span.end_char)] = value
+
+
+def _get_linked(span: Span, name: str, default: Any) -> Any:
+    """Return the value for a span with this label and this concept id.
+
+    A span without a label, or with an id that nothing was stored for, gets the value that was stored last. A document
+    of version 1.0.0 has one value for all spans of a place, as other plugins have.
+    """
+    stored = span.doc.user_data.get(_key(name, *_bounds(span)), default)
+    if not isinstance(stored, dict):
+        return stored
+    by_id = (stored.get(span.label_) or stored.get("", {})) if span.label else list(stored.values())[-1]
+    return by_id.get(span.kb_id_, list(by_id.values())[-1]) if by_id else default
+
+
+def _set_linked(span: Span, name: str, value: Any) -> None:
+    """Store a value for the spans with the same place, label and concept id as this one."""
+    key = _key(name, *_bounds(span))
+    stored = span.doc.user_data.get(key)
+    by_label = dict(stored) if isinstance(stored, dict) else {}
+    by_id = dict(by_label.pop(span.label_, {}))
+    by_id.pop(span.kb_id_, None)
+    span.doc.user_data[key] = {**by_label, span.label_: {**by_id, span.kb_id_: value}}
 
 
 def _bounds(span: Span) -> Tuple[int, int]:

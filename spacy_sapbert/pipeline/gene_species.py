@@ -122,11 +122,11 @@ class GeneSpeciesDetector(Pipe):
             foreign = [one is not None and one.species != self.home for one in found]
             if any(foreign):
                 kb_ids = [NIL if no_link else mention.kb_id_ for mention, no_link in zip(mentions, foreign)]
-                for mention, one, no_link in zip(mentions, found, foreign):
-                    if one and no_link:
-                        set_links(mention, [_removed(link, one) for link in get_links(mention)])
+                links = [get_links(mention) for mention in mentions]
+                for mention, of_mention, one in zip(set_kb_ids(doc, kb_ids, self.spans_key), links, found):
+                    if one and one.species != self.home:
+                        set_links(mention, [_removed(link, one) for link in of_mention])
                         set_kb_ents(mention, [])
-                set_kb_ids(doc, kb_ids, self.spans_key)
 
     def _species_of_mentions(self, doc: Doc) -> Found:
         mentions = mentions_of(doc, self.spans_key)

@@ -24,8 +24,8 @@ def mentions_of(doc: Doc, spans_key: Optional[str]) -> List[Span]:
     return list(doc.spans[spans_key]) if spans_key in doc.spans else []
 
 
-def set_kb_ids(doc: Doc, kb_ids: List[str], spans_key: Optional[str]) -> None:
-    """Set the id of each mention, in the order of `mentions_of`."""
+def set_kb_ids(doc: Doc, kb_ids: List[str], spans_key: Optional[str]) -> List[Span]:
+    """Set the id of each mention, in the order of `mentions_of`, and return the mentions with their ids."""
     mentions = mentions_of(doc, spans_key)
     if spans_key is None:
         for mention, kb_id in zip(mentions, kb_ids):
@@ -36,6 +36,7 @@ def set_kb_ids(doc: Doc, kb_ids: List[str], spans_key: Optional[str]) -> None:
         for i, (mention, kb_id) in enumerate(zip(mentions, kb_ids)):
             # a group returns copies of its spans, so replace the span
             group[i] = Span(doc, mention.start, mention.end, label=mention.label, kb_id=kb_id, span_id=mention.id)
+    return mentions_of(doc, spans_key)
 
 
 def variants_of(doc: Doc, spans_key: Optional[str], *, resolve_abbreviations: bool = True) -> List["MentionVariants"]:

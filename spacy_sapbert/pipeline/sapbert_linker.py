@@ -337,13 +337,13 @@ class SapbertLinker(BatchedPipe):
         """Write `kb_id_`, `_.kb_ents` and `_.links` of each mention."""
         register()  # scispaCy may have replaced the attributes meanwhile
         for doc, predicted in zip(docs, predictions):
-            kb_ids = []
-            for mention, parts in zip(mentions_of(doc, self.spans_key), predicted):
-                links = self.linker.links(parts, mention.label_)
-                set_links(mention, links)
+            mentions = mentions_of(doc, self.spans_key)
+            links = [self.linker.links(parts, mention.label_) for mention, parts in zip(mentions, predicted)]
+            ids = ([link.concept_id for link in of_mention if link.concept_id] for of_mention in links)
+            kb_ids = ["|".join(dict.fromkeys(of_mention)) or NIL for of_mention in ids]
+            for mention, of_mention, parts in zip(set_kb_ids(doc, kb_ids, self.spans_key), links, predicted):
+                set_links(mention, of_mention)
                 set_kb_ents(mention, self.linker.kb_ents(parts))
-                kb_ids.append("|".join(dict.fromkeys(link.concept_id for link in links if link.concept_id)) or NIL)
-            set_kb_ids(doc, kb_ids, self.spans_key)
 
     def _forget(self) -> None:
         if self._linker is not None:

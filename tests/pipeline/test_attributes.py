@@ -1,9 +1,11 @@
+import pickle
+
 import pytest
 import spacy
 import srsly
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc, DocBin, Span
 
 from spacy_sapbert.pipeline.attributes import (
     get_abbreviation_occurrences,
@@ -21,6 +23,7 @@ from spacy_sapbert.pipeline.attributes import (
     set_composite_splits,
     set_kb_ents,
     set_links,
+    set_matched_name,
 )
 from spacy_sapbert.text.abbreviations import AbbreviationOccurrence
 from spacy_sapbert.types import Alternative, DocumentConcept, Link
@@ -153,6 +156,38 @@ def test_links_that_were_written_without_the_later_fields_are_read(doc):
     (key,) = (key for key in doc.user_data if key[1] == "links")
     doc.user_data[key] = [["a", "D1", 1.0, "A", None, False, None]]
     assert doc[0:2]._.links == [Link("a", "D1", 1.0, "A")]
+
+
+def test_spans_at_one_place_keep_their_own_links(doc):
+    gene, drug = (Span(doc, 3, 4, label=label, kb_id=kb_id) for label, kb_id in (("GENE", "G:1"), ("DRUG", "D:1")))
+    other = Span(doc, 3, 4, label="DRUG", kb_id="D:2")  # of another linker
+    for span in (gene, drug, other):
+        set_matched_name(span, f"name of {span.kb_id_}")
+        set_kb_ents(span, [(span.kb_id_, 1.0)])
+        set_links(span, [Link("AF", span.kb_id_, 1.0, "AF")])
+    bin_ = DocBin(docs=[doc], store_user_data=True)
+    copies = (doc, pickle.loads(pickle.dumps(doc)), *DocBin().from_bytes(bin_.to_bytes()).get_docs(doc.vocab))
+    for copy in (*copies, Doc(doc.vocab).from_bytes(doc.to_bytes())):
+        for span in (gene, drug, other):
+            again = Span(copy, 3, 4, label=span.label_, kb_id=span.kb_id_)
+            assert [link.concept_id for link in again._.links] == [span.kb_id_]
+            assert again._.kb_ents == [(span.kb_id_, 1.0)]
+            assert again._.matched_name == f"name of {span.kb_id_}"
+        assert Span(copy, 3, 4, label="DISEASE")._.links == []
+        # without a label, or with an id that was set by hand: what was stored last
+        assert copy[3:4]._.kb_ents == Span(copy, 3, 4, label="DRUG", kb_id="D:3")._.kb_ents == [("D:2", 1.0)]
+
+
+def test_values_without_labels_are_read(doc):
+    bounds = doc[3:4].start_char, doc[3:4].end_char
+    doc.user_data["._.", "kb_ents", *bounds] = [["D3", 1.0]]
+    doc.user_data["._.", "matched_name", *bounds] = "AF"
+    mention = Span(doc, 3, 4, label="DISEASE", kb_id="D3")
+    assert (mention._.kb_ents, mention._.matched_name) == ([("D3", 1.0)], "AF")
+    set_kb_ents(mention, [("D4", 1.0)])
+    assert mention._.kb_ents == [("D4", 1.0)]
+    set_kb_ents(doc[8:9], [("D3", 1.0)])  # a span without a label stands for all labels
+    assert Span(doc, 8, 9, label="DISEASE")._.kb_ents == [("D3", 1.0)]
 
 
 texts = st.text(max_size=8)

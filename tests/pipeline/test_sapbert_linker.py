@@ -382,6 +382,23 @@ def test_overlapping_spans_of_a_group(kb):
     assert [(ent.kb_id_, ent._.links) for ent in doc.ents] == [("MINE", [])]
 
 
+def test_spans_with_other_labels_or_of_another_linker_keep_their_own_results(kb):
+    nlp = spacy.blank("en")
+    labels = {"A": ["Phenomenon"], "B": ["Disease"]}
+    nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": "none", "spans_key": "all", "label_types": labels})
+    nlp.add_pipe("sapbert_linker", "second", config={"kb": kb, "encoder": "none", "types": ["Disease"]})
+    docs = [nlp.make_doc("cold") for _ in range(2)]
+    for doc in docs:
+        doc.spans["all"] = [Span(doc, 0, 1, label=label) for label in labels]
+        doc.ents = [Span(doc, 0, 1, label="A")]
+    for doc in (nlp(docs[0]), *nlp.pipe(docs[1:], n_process=2)):
+        mentions = *doc.spans["all"], *doc.ents
+        expected = ["D003080", "D003139", "D003139"]
+        assert [mention.kb_id_ for mention in mentions] == expected
+        assert [mention._.links[0].concept_id for mention in mentions] == expected
+        assert [ids(mention)[0] for mention in mentions] == expected
+
+
 def test_a_group_that_is_not_there(kb):
     nlp = spacy.blank("en")
     nlp.add_pipe("sapbert_linker", config={"kb": kb, "spans_key": "found"})
