@@ -987,10 +987,6 @@ class Errors:
         "[E645] None of the {ids} ids annotated in {documents} training documents can be predicted. They are ids such "
         "as {some}. The vocabulary has ids such as {known}. Check that `kb` and `labels` fit the corpus."
     )
-    E646 = (
-        "[E646] Cannot compare documents with concepts: document vectors have {documents} dimensions, concept vectors "
-        "have {concepts}. Set `encoder` to the model of the pipeline's transformer."
-    )
     E647 = (
         "[E647] The concept_retriever shares a transformer that has not read the document. Put a `transformer` of "
         "spacy-transformers before the concept_retriever. If the transformer is frozen in training, add it to the "

@@ -22,9 +22,7 @@ from .corrections_setting import CorrectionsSetting
 from .external_assets import INSIDE, check_storage
 
 if TYPE_CHECKING:
-    from ..kb.filters import FilterMask
     from ..kb.knowledge_base import KnowledgeBase
-    from ..linking.approximate_names import ApproximateNames
     from ..linking.name_matcher import NameMatcher
     from ..review.decisions import Decisions
 
@@ -46,7 +44,6 @@ CACHED_LABELS = 1 << 14
         "corrections": None,
         "overwrite_ents": False,
         "composites": True,
-        "approximate": None,
         "modifiers": OUTSIDE,
         "language": None,
         "storage": INSIDE,
@@ -67,13 +64,13 @@ def make_concept_matcher(
     corrections: Optional[str],
     overwrite_ents: bool,
     composites: bool,
-    approximate: Optional[float],
     modifiers: str,
     language: Optional[str],
     storage: str,
     scorer: Optional[Callable],
+    approximate: None = None,
 ) -> "ConceptMatcher":
-    """Make a `ConceptMatcher` from a config."""
+    """Make a `ConceptMatcher` from a config. Version 1.0.0 wrote the last setting, which must be None."""
     warn_of_language(nlp, language)
     return ConceptMatcher(
         nlp.vocab,
@@ -89,7 +86,6 @@ def make_concept_matcher(
         corrections=corrections,
         overwrite_ents=overwrite_ents,
         composites=composites,
-        approximate=approximate,
         modifiers=modifiers,
         language=language,
         storage=storage,
@@ -122,9 +118,6 @@ class ConceptMatcher(FolderPipe):
             None has no corrections.
         overwrite_ents: Whether a match replaces entities that it overlaps.
         composites: Mark "breast and ovarian cancer" as one mention if all its single mentions are names.
-        approximate: Also find what is not quite a name: a misspelling, another ending, modifiers inside, a short form
-            inside. This is the least similarity, from 0 to 1, such as 0.6; see `linking.approximate_names.similarity`.
-            None finds exact names only.
         modifiers: Which words before a name belong to its span. "outside" takes none, "kind" takes words such as
             "familial" and "gastric", and "all" takes "severe" and "chronic", too. Other languages than English have
             no such words.
@@ -134,8 +127,8 @@ class ConceptMatcher(FolderPipe):
         scorer: Compares predicted entities with annotated ones.
 
     Raises:
-        SapbertError: E165 the language has no rules, E406 `min_length` is less than 1, `approximate` is not above 0
-            and at most 1, or `modifiers` has another value.
+        SapbertError: E165 the language has no rules, E406 `min_length` is less than 1, or `modifiers` has another
+            value.
     """
 
     def __init__(
@@ -154,7 +147,6 @@ class ConceptMatcher(FolderPipe):
         corrections: Optional[str] = None,
         overwrite_ents: bool = False,
         composites: bool = True,
-        approximate: Optional[float] = None,
         modifiers: str = OUTSIDE,
         language: Optional[str] = None,
         storage: str = INSIDE,
@@ -174,22 +166,16 @@ class ConceptMatcher(FolderPipe):
         self._corrections = corrections
         self._corrections_setting = CorrectionsSetting(corrections)
         self.composites = composites
-        self.approximate = approximate
         self.modifiers = modifiers
         self._language = language
         self._rules = language_rules(language, vocab)
         self.storage = storage
         self.scorer = scorer
         self._matcher: Optional[NameMatcher] = None
-        self._approximate_names: Optional[ApproximateNames] = None
-        self._saved_ngrams: Optional[Path] = None
         self._filtered: Optional[Tuple[Any, Optional[np.ndarray]]] = None
         self._labels: Dict[Tuple[Any, int], Any] = {}
         check_storage(self)
         check_setting(self, "min_length", min_length >= 1, "at least 1")
-        check_setting(
-            self, "approximate", approximate is None or 0 < approximate <= 1, "above 0 and at most 1, or null"
-        )
         words = modifiers_of(modifiers, self._rules.code)
         wanted = f"one of {', '.join(CHOICES)}; only {OUTSIDE} for other languages than English"
         check_setting(self, "modifiers", modifiers == OUTSIDE or bool(words), wanted)
@@ -261,25 +247,8 @@ class ConceptMatcher(FolderPipe):
         self._kb = kb
         self._use(None)
 
-    @property
-    def approximate_names(self) -> "ApproximateNames":
-        """The search for approximate matches. It shares the n-grams of the names with linkers of the same vocabulary.
-
-        They come from the saved pipeline or from the cache folder, or are made there.
-        """
-        if self._approximate_names is None:
-            from ..encoders.ngrams import TEXT_NORMALIZER
-            from ..linking.approximate_names import ApproximateNames
-            from ..vectors.ngram_index import cached_ngram_index, open_ngram_index
-
-            kb, saved = self.kb, self._saved_ngrams
-            ngrams = open_ngram_index(kb, saved) if saved else cached_ngram_index(kb, TEXT_NORMALIZER)
-            self._approximate_names = ApproximateNames(self.matcher, ngrams)
-        return self._approximate_names
-
-    def _use(self, matcher: "Optional[NameMatcher]", ngrams: Optional[Path] = None) -> None:
+    def _use(self, matcher: "Optional[NameMatcher]") -> None:
         self._matcher, self._filtered, self._labels = matcher, None, {}
-        self._approximate_names, self._saved_ngrams = None, ngrams
 
     def _spans(self, doc: Doc) -> List[Span]:
         text = doc.text  # spaCy builds the text on each access
@@ -293,16 +262,12 @@ class ConceptMatcher(FolderPipe):
             match[:2]: match.row for match in matches if self._is_wanted(text[match.start : match.end], stop_words)
         }
         # the definition in the text takes precedence over other concepts with this name
-        occurrences = get_abbreviation_occurrences(doc)
-        for occurrence in occurrences:
+        for occurrence in get_abbreviation_occurrences(doc):
             row = self.matcher.match(occurrence.long)
             if row is not None:
                 found[occurrence.start, occurrence.end] = row
             elif not self._is_cut_short(occurrence.long, found.get((occurrence.start, occurrence.end))):
                 found.pop((occurrence.start, occurrence.end), None)
-        if self.approximate is not None:
-            defined = {(occurrence.start, occurrence.end) for occurrence in occurrences}
-            self._add_approximate(text, found, defined, stop_words)
         labels = self._labels_of(set(found.values()))
         spans: Dict[Tuple[int, int, str], Span] = {}
         modifiers, ends = modifiers_of(self.modifiers, self._rules.code), {end for _, end in found}
@@ -316,26 +281,6 @@ class ConceptMatcher(FolderPipe):
                     if (start, end) not in wholes:
                         set_matched_name(span, self.matcher.name(row))
         return list(spans.values())
-
-    def _add_approximate(
-        self, text: str, found: Dict[Tuple[int, int], int], defined: Set[Tuple[int, int]], stop_words: Set
-    ) -> None:
-        """Add approximate matches where there is no exact one. Short forms that the text defines keep their meaning."""
-        assert self.approximate is not None
-        names = self.approximate_names
-        for start, end, row in names.find_written_out(text, defined):
-            found.setdefault((start, end), row)
-        mask = self._filter_mask()
-        for start, end, row in names.find(text, [*found, *defined], self.approximate, mask):
-            wanted = self._is_wanted(text[start:end], stop_words)
-            if wanted and self._is_wanted(self.matcher.name(row), stop_words):
-                found[start, end] = row
-
-    def _filter_mask(self) -> "Optional[FilterMask]":
-        from ..kb.filters import FilterMask
-
-        entries = self._matching_entries()
-        return None if entries is None else FilterMask.of(entries, self.kb)
 
     def _is_wanted(self, text: str, stop_words: Set[Tuple[str, ...]]) -> bool:
         return len(text) >= self.min_length and any(map(str.isalpha, text)) and self._keys(text) not in stop_words
@@ -401,21 +346,16 @@ class ConceptMatcher(FolderPipe):
         from ..linking.matcher_storage import save_matcher
 
         save_matcher(self.matcher, assets)
-        if self.approximate is not None:
-            from ..vectors.ngram_index import save_ngram_index
-
-            save_ngram_index(self.approximate_names.ngrams, assets)
         self._corrections_setting.save(assets)
 
     def _load(self, folder: Path, assets: Mapping[str, Path]) -> None:
-        from ..encoders.lexical_model import NGRAMS_FOLDER
         from ..linking.matcher_storage import load_matcher
         from ..linking.name_matcher import NameMatcher
 
         matcher = load_matcher(assets)
         # the keys of another language do not fit, if the setting was changed
         same = matcher.rules is self._rules
-        self._use(matcher if same else NameMatcher.cached(matcher.kb, self._rules), assets.get(NGRAMS_FOLDER))
+        self._use(matcher if same else NameMatcher.cached(matcher.kb, self._rules))
         self._corrections_setting = self._corrections_setting.saved(assets)
 
 

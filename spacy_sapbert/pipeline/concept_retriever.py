@@ -14,15 +14,12 @@ from typing import (
     Optional,
     Sequence,
     Tuple,
-    cast,
 )
 
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
-from thinc.api import Model
-from thinc.types import Floats2d
 
 from ..retrieval.settings import ConceptVectorSettings, RetrieverSettings
 from ..retrieval.signals import OF_ENCODER, SIGNALS
@@ -36,12 +33,10 @@ from .concepts_scorer import score_concepts
 from .external_assets import INSIDE, check_storage
 
 if TYPE_CHECKING:
-    import numpy as np
     from thinc.api import Optimizer
 
     from ..kb.knowledge_base import KnowledgeBase
     from ..retrieval.retriever import Retriever
-    from ..retrieval.signals.document import EncodeDocuments
     from ..training.retriever_trainer import RetrieverTrainer
 
 _DEFAULTS = RetrieverSettings()
@@ -64,7 +59,6 @@ _DEFAULTS = RetrieverSettings()
         "threshold": None,
         "most_specific": _DEFAULTS.most_specific,
         "vectors": ConceptVectorSettings().as_dict(),
-        "model": None,
         "training": None,
         "scorer": {"@scorers": "spacy-sapbert.concepts_scorer.v1"},
     },
@@ -86,11 +80,11 @@ def make_concept_retriever(
     threshold: Optional[float],
     most_specific: bool,
     vectors: Dict[str, Any],
-    model: Optional[Model[List[Doc], List[Floats2d]]],
     training: Optional[ConceptRetrieval],
     scorer: Optional[Callable],
+    model: None = None,
 ) -> "ConceptRetriever":
-    """Make a `ConceptRetriever` from a config."""
+    """Make a `ConceptRetriever` from a config. Version 1.0.0 wrote the last setting, which must be None."""
     return ConceptRetriever(
         nlp.vocab,
         name,
@@ -107,7 +101,6 @@ def make_concept_retriever(
         threshold=threshold,
         most_specific=most_specific,
         vectors=vectors,
-        model=model,
         training=training,
         scorer=scorer,
     )
@@ -146,9 +139,6 @@ class ConceptRetriever(BatchedPipe):
         threshold: A concept needs a higher score. None takes the fitted threshold, else that of the signal.
         most_specific: Leave out concepts that are ancestors of another concept of the document.
         vectors: Expert settings, see `retrieval.settings.ConceptVectorSettings`.
-        model: Encodes documents for "document", for example with the transformer that the components of the pipeline
-            share ("spacy-sapbert.SharedTransformer.v1"). `encoder` encodes the concepts and should be the same model.
-            None for an encoder that belongs to the component.
         training: How `spacy train` trains the retriever on annotated documents; None for no training.
         scorer: Compares predicted documents with annotated ones.
 
@@ -178,7 +168,6 @@ class ConceptRetriever(BatchedPipe):
         threshold: Optional[float] = None,
         most_specific: bool = _DEFAULTS.most_specific,
         vectors: Optional[Dict[str, Any]] = None,
-        model: Optional[Model[List[Doc], List[Floats2d]]] = None,
         training: Optional[ConceptRetrieval] = None,
         scorer: Optional[Callable] = score_concepts,
     ) -> None:
@@ -193,8 +182,7 @@ class ConceptRetriever(BatchedPipe):
         self._types = list(types)
         self._signals = list(signals)
         self._spans_key = spans_key
-        self._model = model
-        self.model: Any = model  # or its own encoder during training
+        self.model: Any = None  # the document encoder during training
         self.training = training
         self.scorer = scorer
         self.vectors = ConceptVectorSettings.read(name, "vectors", vectors or {})
@@ -301,16 +289,8 @@ class ConceptRetriever(BatchedPipe):
     def _use(self, retriever: "Retriever") -> None:
         retriever.settings = self.settings
         retriever.spans_key = self._spans_key
-        retriever.encode_documents = self._encode_documents
         self._retriever = retriever
-        self._trainer = None  # it belongs to the old retriever
-        self.model = self._model
-
-    @property
-    def _encode_documents(self) -> Optional["EncodeDocuments"]:
-        """A function that encodes documents with `model`, or None if no model was given."""
-        model = self._model
-        return None if model is None else lambda docs: cast("List[np.ndarray]", model.predict(list(docs)))
+        self._trainer = self.model = None  # they belong to the old retriever
 
     # --- training
 
@@ -330,9 +310,7 @@ class ConceptRetriever(BatchedPipe):
             return
         examples = list(get_examples())
         validate_examples(examples, f"{type(self).__name__}.initialize")
-        components = nlp.pipeline if nlp and self._model is not None else ()
-        listened = (one for _, one in components if self.name in getattr(one, "listening_components", ()))
-        self._start_training().begin([example.reference for example in examples], next(listened, None))
+        self._start_training().begin([example.reference for example in examples])
 
     def update(
         self,
@@ -359,7 +337,6 @@ class ConceptRetriever(BatchedPipe):
         examples = list(examples)
         validate_examples(examples, f"{type(self).__name__}.update")
         if self.training is None:
-            self._send_zero_gradients(examples)
             return losses
         trainer = self._start_training()
         documents = trainer.training_documents(examples)
@@ -385,15 +362,9 @@ class ConceptRetriever(BatchedPipe):
             from ..training.retriever_trainer import RetrieverTrainer
 
             assert self.training is not None
-            self._trainer = RetrieverTrainer(self.retriever, self.training, self._model)
-            self.model = self._model if self._trainer.model is None else self._trainer.model
+            self._trainer = RetrieverTrainer(self.retriever, self.training)
+            self.model = self._trainer.model
         return self._trainer
-
-    def _send_zero_gradients(self, examples: Sequence[Example]) -> None:
-        """Send zero gradients: components that share a transformer wait until each of them has sent gradients."""
-        if self._model is not None:
-            vectors, backprop = self._model.begin_update([example.predicted for example in examples])
-            backprop([one * 0 for one in vectors])
 
     # --- saving
 
@@ -426,5 +397,3 @@ class ConceptRetriever(BatchedPipe):
         check_setting(self, "signals", bool(holds), known)
         needs_encoder = OF_ENCODER.intersection(self._signals)
         check_setting(self, "encoder", self._encoder != "none" or not needs_encoder, "an encoder for these signals")
-        uses_model = self._model is None or "document" in self._signals
-        check_setting(self, "model", uses_model, 'null, unless "document" is one of the signals')

@@ -73,15 +73,10 @@ class ConceptVectors:
         Returns:
             Cosines and positions, float32 and int64, shape (len(queries), n), best first. A position of -1 means that
             no more concepts were found.
-
-        Raises:
-            SapbertError: E646 the queries have another dimension.
         """
         import faiss
 
         use_one_thread_after_fork()
-        if queries.shape[1] != self.vectors.shape[1]:
-            raise SapbertError(Errors.E646.format(documents=queries.shape[1], concepts=self.vectors.shape[1]))
         n = min(n, len(self.vectors))
         if self._index is not None:
             _, places = self._index.search(queries, min(REFINED * n, len(self.vectors)))

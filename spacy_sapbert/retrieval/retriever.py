@@ -32,7 +32,7 @@ from .phrases import Characters
 from .ranker import ConceptRanker, RankedConcept
 from .settings import RetrieverSettings
 from .signal_weights import SignalWeights
-from .signals.document import DocumentSignal, EncodeDocuments
+from .signals.document import DocumentSignal
 from .signals.mentions import MentionsSignal
 from .signals.near_names import LikelyNames, NearNames
 from .signals.phrases import PhrasesSignal
@@ -68,7 +68,6 @@ class Retriever:
         ngrams: The n-grams of the names, if `needs_ngrams`.
         exact_limit: In a vocabulary of at most so many names, "phrases" compares every phrase with all names.
         document_encoder: The document encoder, for "document". It may be trained.
-        encode_documents: A function that encodes documents instead of `document_encoder`.
         labels: The ids that select the concepts; None for all of the vocabulary.
         types: The types that select the concepts; empty for all.
         counts: Counts from annotated documents.
@@ -86,7 +85,6 @@ class Retriever:
     ngrams: NgramIndex | None = None
     exact_limit: float = FEW_NAMES
     document_encoder: DocumentEncoder | None = None
-    encode_documents: EncodeDocuments | None = None
     labels: list[str] | None = None
     types: Sequence[str] = ()
     counts: TrainingCounts | None = None
@@ -197,9 +195,7 @@ class Retriever:
 
     def _signal(self, name: str) -> Signal:
         make: dict[str, Callable[[], Signal]] = {
-            "document": lambda: DocumentSignal(
-                _required(self.encode_documents or self.document_encoder), _required(self.concept_vectors)
-            ),
+            "document": lambda: DocumentSignal(_required(self.document_encoder), _required(self.concept_vectors)),
             "sentences": lambda: SentencesSignal(
                 NearNames(_required(self.name_vectors), self.concepts, NAMES_FOR_A_SENTENCE)
             ),

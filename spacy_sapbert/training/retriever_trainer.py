@@ -39,8 +39,6 @@ BATCH = 32  # documents that are read together to weigh the signals
 class TrainingDocument(NamedTuple):
     """A document to train on.
 
-    A document without positions is only read, since a transformer that components share reads a batch as a whole.
-
     Attributes:
         doc: The document.
         places: The positions of its concepts.
@@ -48,8 +46,8 @@ class TrainingDocument(NamedTuple):
     """
 
     doc: Doc
-    places: tuple[int, ...] = ()
-    weight: float = 1.0
+    places: tuple[int, ...]
+    weight: float
 
 
 class HeldOutDocument(NamedTuple):
@@ -75,8 +73,6 @@ class RetrieverTrainer:
     Args:
         retriever: The retriever to train.
         settings: The training settings.
-        model: A model that gives unit vectors of segments. It is trained instead of the retriever's own document
-            encoder.
 
     Attributes:
         steps: The number of updates.
@@ -84,18 +80,16 @@ class RetrieverTrainer:
         model: The model that is trained; None if no signal encodes documents.
     """
 
-    def __init__(self, retriever: Retriever, settings: ConceptRetrieval, model: DocumentModel | None = None) -> None:
+    def __init__(self, retriever: Retriever, settings: ConceptRetrieval) -> None:
         self.retriever = retriever
         self.settings = settings
         self.steps = 0
         self.held_out: dict[int, HeldOutDocument] = {}
         self._counts: dict[int, DocumentCounts] = {}
-        self._upstream: Callable[[Doc], Doc] | None = None
         self._is_stale = False
-        self._is_shared = model is not None
         self.model: DocumentModel | None = None
         if retriever.concept_vectors:
-            self.model = self._wrap_document_encoder() if model is None else model
+            self.model = self._wrap_document_encoder()
             self._loss = DocumentLoss(retriever.concept_vectors, settings)
 
     def __repr__(self) -> str:
@@ -107,12 +101,11 @@ class RetrieverTrainer:
 
     # --- training data
 
-    def begin(self, references: Sequence[Doc], upstream: Callable[[Doc], Doc] | None = None) -> None:
+    def begin(self, references: Sequence[Doc]) -> None:
         """Count the annotations, and add the annotated mentions as names.
 
         Args:
             references: The training documents, annotated.
-            upstream: A component that must process a document before the model.
 
         Raises:
             TrainingDataError: E645 no document is annotated with a concept that can be predicted.
@@ -123,7 +116,6 @@ class RetrieverTrainer:
             self.retriever.add_training_mentions(document for _, document in manual)
         self._check_concepts([document for _, document in documents])
         self.held_out = {}
-        self._upstream = upstream
         self._counts = {_key(doc): count_document(doc, self._predictable(document)) for doc, document in manual}
         counts = TrainingCounts.of(self._counts.values())
         self.retriever.set_counts(counts, self._fit_mention_model(manual, counts))
@@ -157,7 +149,7 @@ class RetrieverTrainer:
         """Select the documents to train on. Held-out documents are kept, to weigh the signals.
 
         Returns:
-            The documents. All of them if a shared model has to read them, none without a model.
+            The documents. There are none without a model.
         """
         self._is_stale |= self.model is not None or "mentions" in self.retriever.signals
         documents = []
@@ -167,7 +159,7 @@ class RetrieverTrainer:
                 self._is_stale |= key not in self.held_out
                 self.held_out[key] = HeldOutDocument(example.predicted, self._counts[key], places)
                 places = ()
-            if self.model is not None and (places or self._is_shared):
+            if self.model is not None and places:
                 documents.append(TrainingDocument(example.predicted, places, self._weight(example.reference)))
         return documents
 
@@ -196,7 +188,7 @@ class RetrieverTrainer:
         assert self.model is not None
         segments, backprop = self.model.begin_update([document.doc for document in documents])
         total, gradients = 0.0, []
-        share = 1 / max(1, sum(bool(document.places) for document in documents))
+        share = 1 / len(documents)
         for vectors, document in zip(segments, documents, strict=True):
             loss, gradient = self._loss_of(np.asarray(vectors), document.places)
             total += share * document.weight * loss
@@ -240,8 +232,6 @@ class RetrieverTrainer:
 
     def _candidates(self, held_out: Sequence[HeldOutDocument]) -> list[Candidates]:
         docs = [one.doc for one in held_out]
-        if self._upstream is not None:  # the transformer's output is large, and outdated by training
-            docs = [self._upstream(doc.copy()) for doc in docs]
         return self.retriever.ranker.candidates(docs, [one.counts for one in held_out])
 
     # --- saving
@@ -254,7 +244,7 @@ class RetrieverTrainer:
         """
         self.refresh()
         documents = self.retriever.document_encoder
-        if self._is_shared or not self.steps or documents is None:
+        if not self.steps or documents is None:
             yield self.retriever
             return
         before = copy.deepcopy(documents.encoder.trained)

@@ -179,9 +179,8 @@ def test_spans_at_one_place_keep_their_own_links(doc):
 
 
 def test_values_without_labels_are_read(doc):
-    bounds = doc[3:4].start_char, doc[3:4].end_char
-    doc.user_data["._.", "kb_ents", *bounds] = [["D3", 1.0]]
-    doc.user_data["._.", "matched_name", *bounds] = "AF"
+    doc.user_data["._.", "kb_ents", 21, 23] = [["D3", 1.0]]
+    doc.user_data["._.", "matched_name", 21, 23] = "AF"
     mention = Span(doc, 3, 4, label="DISEASE", kb_id="D3")
     assert (mention._.kb_ents, mention._.matched_name) == ([("D3", 1.0)], "AF")
     set_kb_ents(mention, [("D4", 1.0)])

@@ -106,7 +106,7 @@ def test_the_document_encoder_is_separated_once(make):
 def test_documents_can_be_encoded_by_something_else(make):
     retriever = make("document")
     place = retriever.concepts.places_of("D003550")[0]
-    retriever.encode_documents = lambda docs: [retriever.concept_vectors.vectors[[place]] for _ in docs]
+    retriever.document_encoder = lambda docs: [retriever.concept_vectors.vectors[[place]] for _ in docs]
     (best, *_), *_ = retriever.rank([NLP.make_doc("cold")], 3)
     assert best.concept_id == "D003550"
     assert best.score == pytest.approx(1, abs=1e-4)

@@ -134,13 +134,14 @@ class Vectors:
         return np.take_along_axis(cosines, places, axis=1), places
 
 
-def test_documents_count_as_much_as_they_say():
+def test_documents_count_as_much_as_they_say(monkeypatch):
     given_back = []
     read = [unit(np.random.default_rng(seed).normal(size=(n, 8))) for seed, n in ((0, 3), (1, 2))]
     model = SimpleNamespace(begin_update=lambda docs: (read, given_back.append), finish_update=lambda sgd: None)
     settings, vectors = ConceptRetrieval(random=0), Vectors()
-    trainer = RetrieverTrainer(SimpleNamespace(concept_vectors=vectors), settings, model)
-    documents = [TrainingDocument(None, (1, 2), 0.5), TrainingDocument(None, (3,))]
+    monkeypatch.setattr(RetrieverTrainer, "_wrap_document_encoder", lambda self: model)
+    trainer = RetrieverTrainer(SimpleNamespace(concept_vectors=vectors), settings)
+    documents = [TrainingDocument(None, (1, 2), 0.5), TrainingDocument(None, (3,), 1.0)]
     loss, backprop = trainer.begin_update(documents)
     backprop()
     of_one = DocumentLoss(vectors, settings)
