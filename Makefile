@@ -8,7 +8,8 @@ BIN = $(VENV)/bin
 
 # What is tested are the sources, or, with WHEEL=FILE, that wheel: installed in a place of its own, by tests that run in a
 # copy of the repository without the package, so that nothing else can be imported.
-PYTEST = $(if $(WHEEL),cd build/tests && env -u PYTHONPATH $(BESIDE) ../venv/bin/python,$(BIN)/python) -m pytest -q -n 2
+# TESTS=FILES chooses some of them.
+PYTEST = $(if $(WHEEL),cd build/tests && env -u PYTHONPATH $(BESIDE) ../venv/bin/python,$(BIN)/python) -m pytest -q -n 2 $(TESTS)
 BESIDE = SPACY_SAPBERT_DIST="$(abspath $(dir $(WHEEL)))" \
 	SPACY_SAPBERT_DATA="$${SPACY_SAPBERT_DATA:-$(CURDIR)/../shared/data}"
 
@@ -50,7 +51,7 @@ dist: $(VENV)/ready
 	$(BIN)/python -m build --quiet
 
 test-dist: dist
-	$(MAKE) test WHEEL="$$(echo dist/*.whl)"
+	$(MAKE) test WHEEL="$$(echo dist/*.whl)" TESTS="$(TESTS)"
 
 # The .pth file makes the requirements in .venv importable, but not the sources: Python does not look for further .pth
 # files there, such as that of an editable package.

@@ -1,5 +1,6 @@
 """The files that sites for code read: workflows, forms, the citation."""
 
+import re
 from importlib.metadata import metadata
 from pathlib import Path
 
@@ -37,6 +38,15 @@ def test_a_form_has_what_it_must_have(path):
 def test_there_are_forms_for_bugs_and_features():
     assert {path.stem for path in FORMS} == {"bug", "feature"}
     assert read(".github/ISSUE_TEMPLATE/config.yml")["contact_links"]
+
+
+def test_the_first_commands_of_the_readme_do_everything_and_continuous_integration_runs_them():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    install = readme.partition("## Install")[2]
+    commands = re.findall(r"```bash\n(.*?)```", install, flags=re.DOTALL)[0].split("\n")[:-1]
+    assert commands == ["make demo", "make test"]
+    steps = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    assert set(commands) <= set(steps)
 
 
 def test_the_citation_is_of_this_version():
