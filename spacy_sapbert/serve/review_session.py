@@ -26,6 +26,8 @@ SYNONYMS = 6
 FOUND = 12
 MOST_NAMES = 500_000
 """In larger vocabularies, a search for words takes too long while typing. There, n-grams find names."""
+COVERED_NUMBER = 0
+"""Stands for the correction of a mention that an added one overlaps. Those in the file begin with 1."""
 REACH = 6000
 """The most characters of a document that are shown on each side of a mention."""
 LEASE = 600.0
@@ -403,13 +405,15 @@ class ReviewSession:
         if decision is None:
             return None
         if decision is COVERED:
-            return {"number": None, "action": "covered"}
-        deciding = {id(decision.correction)}
+            return {"number": COVERED_NUMBER, "action": "covered"}
         if decision.correction is None:
             applying = chain.from_iterable(self._decisions.corrections_of(*link[:5]))
-            deciding = {id(one) for one in applying if one.action == REJECT}
-        matching = ((number, one) for number, one in reversed(self._corrections.items()) if id(one) in deciding)
-        return next((self._said(number, one) for number, one in matching), None)
+            deciding = [correction for correction in applying if correction.action == REJECT]
+        else:
+            deciding = [decision.correction]
+        # by value: the decision may hold an object of an earlier reading of the file
+        latest = (number for number, one in reversed(self._corrections.items()) if one in deciding)
+        return next((self._said(number, self._corrections[number]) for number in latest), None)
 
     def _said(self, number: int, one: Correction) -> dict[str, Any]:
         labels = self.kb.labels_of(one.concept_ids)

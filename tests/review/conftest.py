@@ -1,46 +1,15 @@
-"""Fixtures for reviews: a pipeline without an encoder, and reviews of its documents."""
-
-import io
+"""Fixtures for corrections: a file, and mentions."""
 
 import pytest
-import spacy
-from rich.console import Console
 
-from spacy_sapbert.documents.input_documents import Problems
-from spacy_sapbert.outputs.records import record_of
 from spacy_sapbert.review.correction import ProposedLink, document_key
 from spacy_sapbert.review.corrections_file import CorrectionsFile
 from spacy_sapbert.review.mentions import ReviewMention
-from spacy_sapbert.runs.pipelines import LinkingPipeline
-from spacy_sapbert.serve.review_session import ReviewSession
-from spacy_sapbert.types import Document
 
 
 @pytest.fixture
 def file(tmp_path):
     return CorrectionsFile(tmp_path / "c.db", create=True)
-
-
-@pytest.fixture(scope="session")
-def linking(small_kb):
-    nlp = spacy.blank("en")
-    names = ["breast cancer", "breast and ovarian cancer", "cystic fibrosis", "cold", "aspirin", "zebra"]
-    nlp.add_pipe("entity_ruler").add_patterns([{"label": "Disease", "pattern": name} for name in names])
-    nlp.add_pipe("composite_splitter")
-    nlp.add_pipe("sapbert_linker", config={"kb": str(small_kb.path), "encoder": "none"})
-    return LinkingPipeline(nlp, Problems(Console(file=io.StringIO())))
-
-
-@pytest.fixture
-def start(file, linking):
-    """A function that starts a review of texts."""
-
-    def start(*texts, author="Ann", **options):
-        documents = [Document(f"d{number}", text, position="here") for number, text in enumerate(texts)]
-        records = [record_of(item, linking.kb) for item in linking(documents)]
-        return ReviewSession(file, linking, records, corpus="notes", author=author, **options)
-
-    return start
 
 
 @pytest.fixture(scope="session")

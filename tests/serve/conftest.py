@@ -15,18 +15,30 @@ from spacy.language import Language
 
 from spacy_sapbert.documents.input_documents import Problems
 from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.outputs.records import record_of
+from spacy_sapbert.review.corrections_file import CorrectionsFile
 from spacy_sapbert.runs.pipelines import LinkingPipeline
 from spacy_sapbert.serve.app import Site
 from spacy_sapbert.serve.connections import Config
 from spacy_sapbert.serve.limits import Limits
 from spacy_sapbert.serve.logs import LogFormat
+from spacy_sapbert.serve.review_session import ReviewSession
 from spacy_sapbert.serve.safety import LOCAL_HOSTS
 from spacy_sapbert.serve.server import Settings
-from spacy_sapbert.types import Name, Record
+from spacy_sapbert.types import Document, Name, Record
 
 EVIL = "<script>alert('1')</script>\"'>"
 SMALL = Limits(max_chars=1000, max_texts=4, max_bytes=13_000, read_timeout=0.5)
-MENTIONS = ["breast cancer", "breast and ovarian cancer", "cystic fibrosis", "CF", "zebra", "hostile", "cold"]
+MENTIONS = [
+    "breast cancer",
+    "breast and ovarian cancer",
+    "cystic fibrosis",
+    "CF",
+    "zebra",
+    "hostile",
+    "cold",
+    "aspirin",
+]
 
 
 @Language.component("test_web_failing")
@@ -62,6 +74,23 @@ def web_nlp(web_kb):
 @pytest.fixture(scope="session")
 def linking(web_nlp):
     return LinkingPipeline(web_nlp, Problems(Console(file=io.StringIO(), soft_wrap=True)))
+
+
+@pytest.fixture
+def file(tmp_path):
+    return CorrectionsFile(tmp_path / "c.db", create=True)
+
+
+@pytest.fixture
+def start(file, linking):
+    """A function that starts a review of texts."""
+
+    def start(*texts, author="Ann", **options):
+        documents = [Document(f"d{number}", text, position="here") for number, text in enumerate(texts)]
+        records = [record_of(item, linking.kb) for item in linking(documents)]
+        return ReviewSession(file, linking, records, corpus="notes", author=author, **options)
+
+    return start
 
 
 class Running:

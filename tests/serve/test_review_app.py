@@ -1,6 +1,11 @@
 """The server of the review page, and how it meets those who mean harm."""
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from spacy_sapbert.kb.prefixes import prefixes
@@ -188,7 +193,66 @@ def test_an_added_mention_took_the_place_of_a_decided_one(ask, session):
     answer = ask("POST", ANY, json={**DECISION, "seen": made})
     assert answer.status_code == 409
     assert answer.json()["error"].startswith("Another window has decided")
-    assert answer.json()["view"]["decision"] == {"number": None, "action": "covered"}
+    assert answer.json()["view"]["decision"] == {"number": 0, "action": "covered"}
+    assert ask("POST", ANY, json={**DECISION, "seen": 0}).status_code == 200
+
+
+def test_an_added_mention_took_the_place_of_an_open_one(ask, session):
+    session.add(session.queue.mentions[0].link.document, 0, 6, scope="occurrence")
+    assert ask("POST", ANY, json={**DECISION, "seen": None}).status_code == 409
+
+
+TEXTS = ("a cold", "cystic fibrosis, no cold", "a zebra and a cold")
+step = st.tuples(
+    st.sampled_from("AB"),
+    st.integers(0, 4),
+    st.sampled_from(["look", "accept", "reject", "no_mention", "undo", "add"]),
+    st.sampled_from(["occurrence", "corpus", "everywhere"]),
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(step, min_size=2, max_size=12))
+def test_no_window_overwrites_what_another_one_decided(linking, steps):
+    """Each window sends what it saw last. A review that begins anew shows what is right."""
+    documents = [Document(str(number), text, position="here") for number, text in enumerate(TEXTS)]
+    records = [record_of(item, linking.kb) for item in linking(documents)]
+    with TemporaryDirectory() as folder:
+        file = CorrectionsFile(Path(folder) / "c.db", create=True)
+
+        def review():
+            return ReviewSession(file, linking, records, corpus="notes", author="Ann")
+
+        session = review()
+        mentions = session.queue.mentions
+        client = TestClient(make_review_app(session), base_url=f"http://localhost/{file.secret}/")
+        seen = {}
+        for window, number, action, scope in steps:
+            link = mentions[number].link
+            present = review().view(number, "new")["decision"]
+            shown_before = seen.get((window, number))
+            sent = {"action": action, "scope": scope, "seen": shown_before}
+            if action == "look":
+                view = client.get(f"mentions/{number}?window={window}").json()["view"]
+                assert view["decision"] == present
+                seen[window, number] = present and present["number"]
+            elif action == "undo":
+                if present and present["number"]:
+                    assert client.post(f"undo/{present['number']}?window={window}", json={}).json()["undone"]
+            elif action == "add":
+                place = {"document": link.document, "start": max(0, link.start - 2), "end": link.end, "scope": scope}
+                assert client.post(f"additions?window={window}&number={number}", json=place).status_code == 200
+            else:
+                before = file.corrections()
+                answer = client.post(f"mentions/{number}/decision?window={window}", json=sent)
+                is_overtaken = present is not None and present["number"] != shown_before
+                assert answer.status_code == (409 if is_overtaken else 200)
+                if is_overtaken:
+                    assert file.corrections() == before
+                    seen[window, number] = answer.json()["view"]["decision"]["number"]
+            fresh = review()
+            for other in range(len(mentions)):
+                assert session.view(other, "new") == fresh.view(other, "new")
 
 
 def test_hostile_texts_stay_texts(ask):
