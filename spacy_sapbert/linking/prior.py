@@ -29,7 +29,7 @@ class ConceptPrior:
     of the name can then have a higher prior: these counts say more than the counts of all names.
 
     Args:
-        counts: How often each id was annotated.
+        counts: How often each id was annotated, for at least one id.
         weight: μ, 0 or more.
         kb: The vocabulary of the candidates.
     """
@@ -38,7 +38,7 @@ class ConceptPrior:
         self._counts = counts
         self._weight = weight
         self._kb = kb
-        self._highest = math.log1p(max(counts.values(), default=1))
+        self._highest = math.log1p(max(counts.values()))
         self._cache: dict[str, float] = {}  # a cache, since many texts have the same candidates
 
     def is_of(self, counts: Mapping[str, int], weight: float, kb: KnowledgeBase) -> bool:

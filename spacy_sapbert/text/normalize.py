@@ -20,7 +20,7 @@ _AMERICAN = {
 """Parts of words in British spelling, with their American spelling."""
 _CONTEXTS = {"oedem": "(?<!i)oedem", "oesoph": r"\boesoph", "oestr": r"\boestr", "leuco": "leuco(?!vorin)"}
 """Parts that are British only in some contexts: not in angioedema, gastroesophageal, leucovorin."""
-_BRITISH = re.compile("|".join(_CONTEXTS.get(part, part) for part in sorted(_AMERICAN, key=len, reverse=True)))
+_BRITISH = re.compile("|".join(_CONTEXTS.get(part, part) for part in _AMERICAN))
 
 
 def unchanged(text: str) -> str:

@@ -63,7 +63,7 @@ def test_what_is_annotated_with_the_very_name_is_not_overtaken_by_another_owner(
 
 @given(
     scores=st.lists(st.floats(0, 1), min_size=3, max_size=3),
-    counts=st.dictionaries(st.sampled_from([*NAMES, "B:1"]), st.integers(1, 10_000)),
+    counts=st.dictionaries(st.sampled_from([*NAMES, "B:1"]), st.integers(1, 10_000), min_size=1),
     weight=st.floats(0, 5),
 )
 def test_properties(kb, scores, counts, weight):

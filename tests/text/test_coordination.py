@@ -1,6 +1,6 @@
 import pytest
 
-from spacy_sapbert.text.coordination import Cut, cost, word_class
+from spacy_sapbert.text.coordination import Cut, _torn_opening, cost, word_class
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,21 @@ def test_a_cost_above_the_limit_is_not_added_up():
     dear = Cut((("renal",), ("hepatic", "failure")), 0, 0)  # several penalties
     assert cost(dear, cost(dear) + 0.5) == cost(dear)
     assert 0.5 <= cost(dear, 0.5) < cost(dear)
+
+
+@pytest.mark.parametrize(
+    ("conjuncts", "cut", "is_torn"),
+    [
+        ("renal cell|breast cancer", (1, 1), True),  # "renal" is bound to "cell"
+        ("renal cell|breast cancer", (0, 1), False),  # no word is shared at the beginning
+        ("cancer of the left lung|right liver", (3, 0), False),  # the shared words end in a preposition
+        ("cancer left lung|right liver", (1, 0), True),
+        ("left ventricular systolic|diastolic dysfunction", (2, 1), False),  # a pair
+        ("left ventricular septal|diastolic dysfunction", (2, 1), True),
+        ("atrial fibrillation|flutter", (1, 0), False),  # one word takes the place of one word
+        ("atrial fibrillation|late flutter", (1, 0), True),
+    ],
+)
+def test_words_that_are_torn_from_their_noun(conjuncts, cut, is_torn):
+    words = tuple(tuple(conjunct.split()) for conjunct in conjuncts.split("|"))
+    assert bool(_torn_opening(Cut(words, *cut))) == is_torn

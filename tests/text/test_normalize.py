@@ -38,6 +38,11 @@ def test_biosyn(text, expected):
     assert biosyn(text) == expected
 
 
+def test_no_british_part_begins_another():
+    """So their order does not matter."""
+    assert [(a, b) for a in _AMERICAN for b in _AMERICAN if a != b and b.startswith(a)] == []
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

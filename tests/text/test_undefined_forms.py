@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sapbert.text.languages import rules_of
-from spacy_sapbert.text.undefined_forms import MOST_TEXTS, likely_long_forms
+from spacy_sapbert.text.undefined_forms import MAX_CHARS, MOST_TEXTS, likely_long_forms
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,13 @@ def test_a_text_that_fits(short, text):
 )
 def test_a_text_that_does_not_fit(short, text):
     assert likely_long_forms([short], [text]) == {}
+
+
+def test_a_long_text_is_not_a_long_form():
+    end = " liver failure"
+    longest = "a".ljust(MAX_CHARS - len(end), "c") + end
+    assert likely_long_forms(["ALF"], [longest]) == {"ALF": longest}
+    assert likely_long_forms(["ALF"], ["a" + longest]) == {}
 
 
 def test_the_most_precise_strategy():
