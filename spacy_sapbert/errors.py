@@ -95,8 +95,11 @@ class BadRecordError(FamilyError):
     """A record of a file is broken."""
 
     code = "E127"
-    message = "{path}, line {line}: {reason}."
+    message = "{path}, {unit} {line}: {reason}."
     usual_remedy = "Correct the record. Without `strict`, broken records are left out and counted."
+
+    def __init__(self, remedy: str = "", *, unit: str = "line", **values: Any) -> None:
+        super().__init__(remedy, unit=unit, **values)
 
 
 class ChoiceError(FamilyError):
@@ -259,20 +262,9 @@ class Errors:
         "[E121] {path} is damaged or incomplete, so its gzip data cannot be unpacked ({reason}). Download the file "
         "again."
     )
-    E122 = (
-        "[E122] {path}, line {line}: the text is not valid {encoding} ({reason}). Convert the file to UTF-8, or give "
-        "its encoding."
-    )
-    E123 = (
-        "[E123] Cannot read {path}, because Python has no encoding {encoding}. Give one that Python knows, such as "
-        "utf-8 or latin-1."
-    )
     E124 = "[E124] Cannot guess the format of {path} from its name. Give one of the formats: {formats}."
     E125 = "[E125] There is no vocabulary format {format}. The formats are: {formats}."
     E126 = "[E126] The format {format} has no option {option}. Its options are: {options}."
-    E127 = (
-        "[E127] {path}, line {line}: {reason}. Correct the row. Without `strict`, broken rows are left out and counted."
-    )
     E128 = (
         "[E128] {path} has no column {column} for the field {field}. Its columns are: {columns}. Name the one that "
         "contains the field."
@@ -441,10 +433,6 @@ class Errors:
     )
     E197 = "[E197] No code system was given. Name at least one, such as ICD10CM."
     # corpora
-    E201 = (
-        "[E201] {path}, line {line}: {reason}. Correct the record. Without `strict`, broken records are left out and "
-        "counted."
-    )
     E202 = "[E202] There is no corpus format {format}. The formats are: {formats}."
     E203 = "[E203] Cannot guess the format of {path} from its first lines. Give one of the formats: {formats}."
     E205 = "[E205] {path}, line {line}: this is not well-formed XML ({reason}). Correct the file, or download it again."
@@ -943,19 +931,6 @@ class Errors:
         "[E585] The encoder {name} gives vectors that are not numbers, so its weights are damaged. Get the encoder "
         "again, or train it again with a lower learning rate."
     )
-    E586 = (
-        "[E586] {path}, line {line}: the line is longer than {limit:,} bytes. Check that this is a file of lines. If it "
-        "is, set the environment variable {variable} to a larger number of bytes."
-    )
-    E587 = (
-        "[E587] {path} unpacks to more than {ratio} times its size, as files do that are made to exhaust memory. If you "
-        "trust the file, unpack it first. Or set the environment variable {variable} to a larger number."
-    )
-    E588 = (
-        "[E588] {path} has a text of more than {limit:,} bytes that must be held in memory. Split the file. Or set the "
-        "environment variable {variable} to a larger number of bytes."
-    )
-    E589 = "[E589] The environment variable {variable} is {given!r}. Set it to a whole number from 1, or remove it."
     # concepts of documents
     E631 = (
         "[E631] The pipeline has no concept_retriever, so it predicts no concepts of documents. Its components are: "

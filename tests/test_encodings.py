@@ -51,7 +51,7 @@ def file(tmp_path):
 
 @pytest.mark.parametrize("encoding", NONE)
 def test_no_encoding_of_text(file, encoding):
-    with pytest.raises(SapbertError, match=r"E123.*a\.txt"), open_text(file, encoding):
+    with pytest.raises(SapbertError, match=r"E533.*a\.txt"), open_text(file, encoding):
         pass
 
 
@@ -65,20 +65,20 @@ def test_encodings_of_text(file, encoding):
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
 def test_a_file_without_its_mark(file, encoding):
-    with pytest.raises(SapbertError, match=r"E122.*line 1"), open_text(file, encoding) as lines:
+    with pytest.raises(SapbertError, match=r"E127.*line 1"), open_text(file, encoding) as lines:
         list(lines)
 
 
 @pytest.mark.parametrize("format", READERS)
 @pytest.mark.parametrize("encoding", ["hex", "undefined", "idna", "utf-9"])
 def test_vocabularies(file, format, encoding):
-    with pytest.raises(SapbertError, match="E123"):
+    with pytest.raises(SapbertError, match="E533"):
         list(read_vocabulary(file, format, encoding=encoding, report=ReadReport()))
 
 
 @pytest.mark.parametrize("format", ["umls", "rxnorm", "snomed"])
 def test_lines_of_bytes_need_an_encoding_that_has_them(file, format):
-    with pytest.raises(SapbertError, match=r"E122.*line end"):
+    with pytest.raises(SapbertError, match=r"E533.*line end"):
         list(read_vocabulary(file, format, encoding="utf-16", report=ReadReport()))
 
 
@@ -98,7 +98,7 @@ def test_vocabularies_without_their_mark(file, format):
 @pytest.mark.parametrize("format", [None, *FORMATS])
 @pytest.mark.parametrize("encoding", ["hex", "undefined", "idna", "utf-9"])
 def test_corpora(file, format, encoding):
-    with pytest.raises(SapbertError, match="E123"):
+    with pytest.raises(SapbertError, match="E533"):
         list(read_corpus(file, format, encoding=encoding))
 
 
@@ -116,7 +116,7 @@ TEXT_FORMATS = [
 @pytest.mark.parametrize("encoding", ["hex", "undefined", "idna", "punycode", "utf-9"])
 def test_documents(file, format, encoding):
     problems = Problems(Console(file=io.StringIO()), strict=True)
-    with pytest.raises(SapbertError, match="E123"):
+    with pytest.raises(SapbertError, match="E533"):
         list(read_documents(file, ReadOptions(format, encoding=encoding), problems))
 
 
@@ -138,5 +138,5 @@ def test_commands(file, tmp_path, monkeypatch, linking_nlp, command, encoding):
     names = {"PIPELINE": str(tmp_path / "pipeline"), "FILE": str(file), "OUT": str(tmp_path / "out.spacy")}
     result = CliRunner().invoke(app, [*(names.get(part, part) for part in command), "--encoding", encoding])
     assert result.exit_code
-    assert "E123" in result.output + str(result.exception)
+    assert "E533" in result.output + str(result.exception)
     assert not Path("corrections.db").exists()

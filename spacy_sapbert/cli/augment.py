@@ -373,8 +373,8 @@ def _kept(annotated: Sequence[Segment], annotation: RuleAnnotation, relevant: bo
 
 
 def _show_problems(report: Report, console: Console) -> None:
-    for path, line, reason in report.problems[:_SHOWN_PROBLEMS]:
-        console.print(f"{path}, line {line}: {reason}. This record was left out.")
+    for problem in report.problems[:_SHOWN_PROBLEMS]:
+        console.print(f"{problem}. This record was left out.")
     if report.broken > _SHOWN_PROBLEMS:
         console.print(f"… and {report.broken - _SHOWN_PROBLEMS:,} more")
 

@@ -86,8 +86,8 @@ class CodeOptions:
         if self.mappings:
             dropped = "".join(f"; {count:,} {reason}" for reason, count in sorted(report.rows_dropped.items()))
             console.print(f"mappings: {report.rows_kept:,} of {report.rows_read:,} rows{dropped}", markup=False)
-        for path, line, reason in report.problems[:_SHOWN_BROKEN]:
-            console.print(f"{path}, line {line}: {reason}", markup=False, soft_wrap=True)
+        for problem in report.problems[:_SHOWN_BROKEN]:
+            console.print(str(problem), markup=False, soft_wrap=True)
         return codes
 
     def identity(self) -> dict[str, Any]:

@@ -140,7 +140,7 @@ def _documents(
         report.missing = split.check()
     if not report.documents:
         paths = ", ".join(str(path) for path in inputs)
-        first = [f"Line {line} of {path}: {reason}. " for path, line, reason in report.problems[:_SHOWN_REASONS]]
+        first = [f"{problem}. " for problem in report.problems[:_SHOWN_REASONS]]
         raise SapbertError(Errors.E211.format(paths=paths, broken=report.broken, reasons="".join(first)))
 
 
@@ -206,7 +206,7 @@ def _show(report: Report, console: Console, output: Path) -> None:
         table.add_row(escape(f"type {label}"), f"{count:,}")
     console.print(table)
     for problems, n_problems in ((report.problems, report.broken), (report.mismatches, report.mismatched)):
-        for path, line, reason in problems[:_SHOWN_PROBLEMS]:
-            console.print(f"{path}, line {line}: {reason}", markup=False)
+        for problem in problems[:_SHOWN_PROBLEMS]:
+            console.print(str(problem), markup=False)
         if n_problems > _SHOWN_PROBLEMS:
             console.print(f"… and {n_problems - _SHOWN_PROBLEMS:,} more")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -13,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..files.console import track
+from ..files.opening import sha256_of
 from ..files.output import refuse_input
 from .kb_build_options import (
     CorpusOptions,
@@ -279,17 +279,13 @@ def _manifest(files: Files, origins: Mapping[Path, dict[str, Any]]) -> list[dict
     """
     # without folders, so that the same files give the same knowledge base anywhere
     return [
-        {"file": path.name or path.resolve().name, "format": format, **(origins.get(path) or {"sha256": _sha256(path)})}
+        {
+            "file": path.name or path.resolve().name,
+            "format": format,
+            **(origins.get(path) or {"sha256": sha256_of(path)}),
+        }
         for path, format in files
     ]
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        digest = hashlib.sha256()
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def _show_report(report: ReadReport, of_mappings: ReadReport, builder: KnowledgeBaseBuilder, console: Console) -> None:
@@ -303,8 +299,8 @@ def _show_report(report: ReadReport, of_mappings: ReadReport, builder: Knowledge
         if count or label in ("rows read", "rows kept"):
             table.add_row(escape(label), f"{count:,}")
     console.print(table)
-    for path, line, reason in [*of_mappings.problems, *report.problems][:_SHOWN_BROKEN]:
-        console.print(f"{path}, line {line}: {reason}", markup=False, soft_wrap=True)
+    for problem in [*of_mappings.problems, *report.problems][:_SHOWN_BROKEN]:
+        console.print(str(problem), markup=False, soft_wrap=True)
     n_broken = of_mappings.broken + report.broken
     if n_broken > _SHOWN_BROKEN:
         console.print(f"… and {n_broken - _SHOWN_BROKEN:,} more")

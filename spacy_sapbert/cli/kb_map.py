@@ -74,7 +74,7 @@ def _rows(codes: CodeSystems, language: str, concepts: Counter[str]) -> Iterator
 
 
 def _line(cells: tuple[str, ...], path: Path) -> str:
-    from ..outputs.tables import escaped
+    from ..files.tables import escaped
 
     buffer = io.StringIO(newline="")
     delimiter = "," if without_gz(path).suffix.lower() == ".csv" else "\t"

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from ..errors import Errors, SapbertError
 from ..files.bounds import bounded, check_length, join_bounded
-from ..files.opening import check_encoding, has_line_ends, open_text
+from ..files.opening import check_encoding, has_line_ends, open_unpacked
 from ..types import Document
 from .formats import STDIN, InputFormat
 from .passages import PassageCounts
@@ -201,12 +201,12 @@ class DocumentSource(Source):
             SapbertError: E120, E121 the file cannot be read or unpacked, E586, E587 it is made to exhaust memory.
         """
         if self.path == STDIN:
-            stdin = bounded(self.path, sys.stdin.buffer, lines=lines, owned=False)
+            stdin = bounded(self.path, sys.stdin.buffer, lines=lines)
             yield stdin
             return
         try:
-            with open_text(self.path, lines=lines) as handle:
-                yield handle.buffer
+            with open_unpacked(self.path, lines=lines) as handle:
+                yield handle
         except OSError as error:
             raise SapbertError(Errors.E120.format(path=self.path, reason=error.strerror or error)) from error
 

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from ..files.report import Problem, ProblemReport, keep_problem
+from ..files.report import Problem, counter, keep_problem
+from ..files.report import Report as FileReport
 from ..types import Document
 from .mention_types import types_of
 
 
-def _count(label: str) -> Any:
-    return field(default=0, metadata={"label": label})
-
-
 @dataclass
-class Report(ProblemReport):
+class Report(FileReport):
     """Counts over all files that were read with this report.
 
     The label of each field describes what it counts.
@@ -30,24 +26,24 @@ class Report(ProblemReport):
             them.
     """
 
-    documents: int = _count("documents")
-    duplicates: int = _count("… with the id of an earlier document")
-    unlisted: int = _count("documents outside the split, left out")
-    missing: int = _count("ids of the split without a document")
-    mentions: int = _count("mentions")
-    without_id: int = _count("… without a concept id")
-    unknown: int = _count("… with ids, of which the vocabulary has none")
-    discontinuous: int = _count("… in several pieces, read from the first to the last")
-    mismatched: int = _count("… that differ from the text at their offsets")
-    moved: int = _count("… … moved to the same text nearby")
-    alone: int = _count("… without context, because the example does not contain them exactly once")
-    repeated: int = _count("… that occur several times in their sentence, read at the first place")
-    unplaced: int = _count("reactions without a mention, left out")
-    relations: int = _count("relations, left out")
-    shifted: int = _count("passages with overlapping or widely separated offsets, moved")
-    filtered: int = _count("mentions of other types, left out")
-    misaligned: int = _count("mentions inside a token: in the gold list, but without a span")
-    overlapping: int = _count("spans that overlap a longer span: without an entity")
+    documents: int = counter("documents")
+    duplicates: int = counter("… with the id of an earlier document")
+    unlisted: int = counter("documents outside the split, left out")
+    missing: int = counter("ids of the split without a document")
+    mentions: int = counter("mentions")
+    without_id: int = counter("… without a concept id")
+    unknown: int = counter("… with ids, of which the vocabulary has none")
+    discontinuous: int = counter("… in several pieces, read from the first to the last")
+    mismatched: int = counter("… that differ from the text at their offsets")
+    moved: int = counter("… … moved to the same text nearby")
+    alone: int = counter("… without context, because the example does not contain them exactly once")
+    repeated: int = counter("… that occur several times in their sentence, read at the first place")
+    unplaced: int = counter("reactions without a mention, left out")
+    relations: int = counter("relations, left out")
+    shifted: int = counter("passages with overlapping or widely separated offsets, moved")
+    filtered: int = counter("mentions of other types, left out")
+    misaligned: int = counter("mentions inside a token: in the gold list, but without a span")
+    overlapping: int = counter("spans that overlap a longer span: without an entity")
     labels: Counter[str] = field(default_factory=Counter)
     mismatches: list[Problem] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set, repr=False)
@@ -66,8 +62,3 @@ class Report(ProblemReport):
         self.mismatched += 1
         self.moved += moved
         keep_problem(self.mismatches, Problem(path, line, reason))
-
-    def rows(self) -> list[tuple[str, int]]:
-        """Return all counts with readable labels, in the order of the fields."""
-        labeled = [(item.metadata["label"], getattr(self, item.name)) for item in fields(self) if item.metadata]
-        return [*labeled, ("broken records, left out", self.broken)]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..errors import Errors, SapbertError
-from ..files.opening import open_text
+from ..errors import BadRecordError
+from ..files.opening import open_text, open_unpacked
 from ..types import Mention
 from .report import Report
 
@@ -64,19 +64,19 @@ class Source:
             SapbertError: E120 or E121 if the file cannot be read or unpacked.
         """
         chunk = b" "
-        with open_text(self.path, lines=False) as handle:
+        with open_unpacked(self.path) as handle:
             while chunk:
-                chunk = handle.buffer.read(_CHUNK)
+                chunk = handle.read(_CHUNK)
                 yield chunk
 
     def broken(self, line: int, reason: object) -> None:
         """Report a record that cannot be read.
 
         Raises:
-            SapbertError: E201 if `strict` is set.
+            BadRecordError: `strict` is set.
         """
         if self.strict:
-            raise SapbertError(Errors.E201.format(path=self.path, line=line, reason=reason))
+            raise BadRecordError(path=self.path, line=line, reason=reason)
         self.report.add_broken(self.path, line, str(reason))
 
     def placed(self, line: int, text: str, mention: Mention) -> Mention:

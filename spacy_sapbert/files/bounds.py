@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeVar, cast
 
-from ..errors import Errors, SapbertError
+from ..errors import LimitError, OptionError
 
 LINE_VARIABLE, RATIO_VARIABLE = "SPACY_SAPBERT_MAX_LINE", "SPACY_SAPBERT_MAX_RATIO"
 LONGEST_LINE = 1 << 29
@@ -27,20 +27,12 @@ _Piece = TypeVar("_Piece", str, bytes)
 
 
 def longest_line() -> int:
-    """Return the most bytes of a line or a whole text. The environment variable SPACY_SAPBERT_MAX_LINE changes it.
-
-    Raises:
-        SapbertError: E589 the variable is no positive whole number.
-    """
+    """Return the most bytes of a line or a whole text. The environment variable SPACY_SAPBERT_MAX_LINE changes it."""
     return _setting(LINE_VARIABLE, LONGEST_LINE)
 
 
 def largest_ratio() -> int:
-    """Return how many times its size a file may unpack to. The variable SPACY_SAPBERT_MAX_RATIO changes it.
-
-    Raises:
-        SapbertError: E589 the variable is no positive whole number.
-    """
+    """Return how many times its size a file may unpack to. The variable SPACY_SAPBERT_MAX_RATIO changes it."""
     return _setting(RATIO_VARIABLE, LARGEST_RATIO)
 
 
@@ -49,49 +41,28 @@ def _setting(variable: str, default: int) -> int:
     if not given:
         return default
     if not (given.isascii() and given.isdecimal() and len(given) <= 18 and int(given)):
-        raise SapbertError(Errors.E589.format(variable=variable, given=given))
+        raise OptionError(
+            option=f"The environment variable {variable}", reason=f"it is {given[:50]!r}, not a whole number from 1"
+        )
     return int(given)
 
 
 def check_ratio(path: Path, unpacked: int, packed: int) -> None:
-    """Check how far a file unpacks.
-
-    Raises:
-        SapbertError: E587 it unpacks to more than `largest_ratio` times its size.
-    """
+    """Check that a file does not unpack to more than `largest_ratio` times its size, which is a `LimitError`."""
     if unpacked > FREE and unpacked > largest_ratio() * packed:
-        raise SapbertError(Errors.E587.format(path=path, ratio=largest_ratio(), variable=RATIO_VARIABLE))
+        reason = f"unpacks to more than {largest_ratio()} times its size, as files do that are made to exhaust memory"
+        raise LimitError(path=path, reason=reason, variable=RATIO_VARIABLE)
 
 
 def check_length(path: Path, length: int) -> None:
-    """Check the length of a text that is held in memory as a whole.
-
-    Raises:
-        SapbertError: E588 it is longer than `longest_line`.
-    """
+    """Check that a text that is held in memory is not longer than `longest_line`, which is a `LimitError`."""
     if length > longest_line():
-        raise SapbertError(Errors.E588.format(path=path, limit=longest_line(), variable=LINE_VARIABLE))
+        reason = f"has a text of more than {longest_line():,} bytes that must be held in memory"
+        raise LimitError(path=path, reason=reason, variable=LINE_VARIABLE)
 
 
-def read_whole(path: Path, handle: TextIO) -> str:
-    """Read a whole text.
-
-    Raises:
-        SapbertError: E588 it is longer than `longest_line`.
-    """
-    return "".join(_up_to_bound(path, iter(lambda: handle.read(1 << 20), "")))
-
-
-def join_bounded(path: Path, chunks: Iterable[bytes]) -> bytes:
-    """Return the chunks of a file as a whole.
-
-    Raises:
-        SapbertError: E588 they are longer than `longest_line`.
-    """
-    return b"".join(_up_to_bound(path, chunks))
-
-
-def _up_to_bound(path: Path, pieces: Iterable[_Piece]) -> Iterator[_Piece]:
+def up_to_bound(path: Path, pieces: Iterable[_Piece]) -> Iterator[_Piece]:
+    """Pass on the pieces of a text that is held in memory as a whole, and check their total length."""
     length = 0
     for piece in pieces:
         length += len(piece)
@@ -99,33 +70,35 @@ def _up_to_bound(path: Path, pieces: Iterable[_Piece]) -> Iterator[_Piece]:
         yield piece
 
 
-def bounded(
-    path: Path,
-    stream: BinaryIO,
-    packed: Callable[[], int] | None = None,
-    *,
-    lines: bool = True,
-    owned: bool = True,
-) -> BinaryIO:
-    """Return a stream with the same bytes that raises an error where a bound is passed.
+def read_whole(path: Path, handle: TextIO) -> str:
+    """Read a whole text, up to the bound."""
+    return "".join(up_to_bound(path, iter(lambda: handle.read(1 << 20), "")))
+
+
+def join_bounded(path: Path, chunks: Iterable[bytes]) -> bytes:
+    """Return the chunks of a file as a whole, up to the bound."""
+    return b"".join(up_to_bound(path, chunks))
+
+
+def bounded(path: Path, stream: BinaryIO, packed: Callable[[], int] | None = None, *, lines: bool = True) -> BinaryIO:
+    """Return a stream with the same bytes that raises a `LimitError` where a bound is passed.
+
+    Closing it does not close the given stream.
 
     Args:
         path: The file, for messages.
         stream: The unpacked bytes.
         packed: Returns the number of packed bytes that were read. None if the file is not packed.
         lines: Whether the length of lines is bounded. Without it, the caller must not collect lines.
-        owned: Whether closing the result closes the stream.
     """
-    return cast(BinaryIO, io.BufferedReader(_BoundedReader(path, stream, packed, lines=lines, owned=owned), _BUFFER))
+    return cast(BinaryIO, io.BufferedReader(_BoundedReader(path, stream, packed, lines=lines), _BUFFER))
 
 
 class _BoundedReader(io.RawIOBase):
-    """Reads a stream, counts its lines and bytes, and raises E586 or E587 where a bound is passed."""
+    """Reads a stream, and counts its lines and bytes."""
 
-    def __init__(
-        self, path: Path, stream: BinaryIO, packed: Callable[[], int] | None, *, lines: bool, owned: bool
-    ) -> None:
-        self._path, self._packed, self._owned = path, packed, owned
+    def __init__(self, path: Path, stream: BinaryIO, packed: Callable[[], int] | None, *, lines: bool) -> None:
+        self._path, self._packed = path, packed
         self._stream: Any = stream  # BinaryIO lacks read1, but all that are given have it
         self._longest = longest_line() if lines else 0
         self._line, self._length, self._unpacked = 1, 0, 0
@@ -134,7 +107,7 @@ class _BoundedReader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        # one step at a time: what comes before damaged data is read before the damage is told
+        # one step at a time: what comes before damaged data is read before the damage is reported
         block = self._stream.read1(len(buffer))
         n = len(block)
         buffer[:n] = block
@@ -145,11 +118,6 @@ class _BoundedReader(io.RawIOBase):
             self._count_line(block)
         return n
 
-    def close(self) -> None:
-        if not self.closed and self._owned:
-            self._stream.close()
-        super().close()
-
     def _count_line(self, block: bytes) -> None:
         last = block.rfind(b"\n")
         if last < 0:
@@ -158,5 +126,5 @@ class _BoundedReader(io.RawIOBase):
             self._line += block.count(b"\n")
             self._length = len(block) - last - 1
         if self._length > self._longest:
-            found = {"path": self._path, "line": self._line, "limit": self._longest, "variable": LINE_VARIABLE}
-            raise SapbertError(Errors.E586.format(**found))
+            reason = f"has more than {self._longest:,} bytes in line {self._line}, so it may not be a file of lines"
+            raise LimitError(path=self._path, reason=reason, variable=LINE_VARIABLE)

@@ -4,61 +4,141 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import hashlib
 import io
+import sys
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import BinaryIO, TextIO, cast
+from typing import Any, BinaryIO, TextIO, cast
 
-from ..errors import Errors, SapbertError
+from ..errors import BadRecordError, CannotReadError, DamagedError, OptionError
 from .bounds import bounded
+
+STDIN = Path("-")
+"""The path that stands for standard input."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _CHUNK = 1 << 16
+_CONVERT = "Convert the file to UTF-8, or give its encoding."
 # codecs of Python that take text and bytes, but in which nobody writes text
 _NOT_OF_TEXT = ("idna", "punycode", "unicode-escape", "raw-unicode-escape")
+# longest first, because the mark of UTF-16 begins that of UTF-32
+_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+    codecs.BOM_UTF8: "utf-8-sig",
+}
 
 
 @contextmanager
 def open_text(
-    path: Path, encoding: str = "utf-8", newline: str | None = None, *, lines: bool = True
+    path: Path, encoding: str = "utf-8", newline: str | None = None, *, lines: bool = True, errors: str = "strict"
 ) -> Iterator[TextIO]:
     """Open a text file for reading. The first bytes, not the file name, show whether it is gzipped.
 
     Args:
-        path: The file.
-        encoding: The encoding. With "utf-8", a byte order mark at the start is skipped.
+        path: The file. `STDIN` is standard input, which is not unpacked.
+        encoding: The encoding. With "utf-8", a byte order mark at the start is skipped, or shows another encoding.
         newline: As for `open`. The csv module needs "".
         lines: Whether to bound the length of lines. Without it, the caller must not collect lines.
+        errors: How to decode what is not in that encoding, as for `open`.
 
     Yields:
         The open file. Errors during reading are translated, too.
 
     Raises:
-        SapbertError: E120 the file does not exist or cannot be read, E121 the gzip data is damaged or cut off, E122 the
-            file is not in that encoding (with the line), E123 the encoding does not exist, E586 a line is too long,
-            E587 the file unpacks to too many bytes.
+        CannotReadError: The file cannot be read.
+        BadRecordError: It is not in that encoding.
+        OptionError: There is no such encoding.
+        DamagedError: The gzip data is damaged or cut off.
+        LimitError: A line is too long, or the file unpacks to too many bytes.
     """
-    text_encoding = "utf-8-sig" if check_encoding(path, encoding) == "utf-8" else encoding
-    if has_line_ends(encoding):
-        opened = _open_bytes(path, lines=lines)
-    else:  # only in UTF-8 can the length of lines be bounded
-        recoded = io.BufferedReader(_Recoded(_open_bytes(path, lines=False), encoding))
-        opened, text_encoding = bounded(path, cast(BinaryIO, recoded), lines=lines), "utf-8"
-    with (
-        opened as binary,
-        io.TextIOWrapper(binary, text_encoding, newline=newline) as handle,
-        _translate_gzip_errors(path),
-    ):
+    given = check_encoding(path, encoding)
+    with _open_stream(path) as (stream, packed):
+        marks = _MARKS.items() if given == "utf-8" else ()
+        beginning = stream.peek(4) if marks else b""
+        text_encoding = next((name for mark, name in marks if beginning.startswith(mark)), encoding)
+        decoded_lines = lines and has_line_ends(text_encoding)
+        binary = bounded(path, stream, packed, lines=decoded_lines)
+        if not has_line_ends(text_encoding):  # only in UTF-8 can the length of lines be bounded
+            binary = bounded(path, cast(BinaryIO, _Recoded(binary, text_encoding)), lines=lines)
+            text_encoding = "utf-8"
+        with io.TextIOWrapper(binary, text_encoding, errors, newline) as handle:
+            try:
+                yield handle
+            except UnicodeEncodeError:
+                raise  # not from this file: the caller wrote something meanwhile
+            except UnicodeError as error:
+                line = "?" if path == STDIN else _undecodable_line(path, encoding)
+                raise undecodable(path, line, encoding, error) from error
+
+
+def undecodable(path: object, line: int | str, encoding: str, error: UnicodeError) -> BadRecordError:
+    """Return the error for a file that does not have its encoding."""
+    reason = f"this is not {encoding} ({getattr(error, 'reason', error)})"
+    return BadRecordError(path=path, line=line, reason=reason, remedy=_CONVERT)
+
+
+@contextmanager
+def open_unpacked(path: Path, *, lines: bool = False) -> Iterator[BinaryIO]:
+    """Open a file for reading bytes. The first bytes, not the file name, show whether it is gzipped.
+
+    Args:
+        path: The file. `STDIN` is standard input, which is not unpacked.
+        lines: Whether to bound the length of lines. Without it, the caller must not collect lines.
+
+    Raises:
+        CannotReadError: The file cannot be read.
+        DamagedError: The gzip data is damaged or cut off.
+        LimitError: A line is too long, or the file unpacks to too many bytes.
+    """
+    with _open_stream(path) as (stream, packed):
+        yield bounded(path, stream, packed, lines=lines)
+
+
+@contextmanager
+def _open_stream(path: Path) -> Iterator[tuple[Any, Callable[[], int] | None]]:
+    """Open the unpacked bytes of a file, without bounds.
+
+    Yields:
+        The stream, and a function that returns the number of packed bytes that were read, if the file is packed.
+    """
+    if path == STDIN:
+        yield sys.stdin.buffer, None
+        return
+    with ExitStack() as opened:
+        with reading(path):
+            if path.is_fifo():  # which would wait for a writer, and could be read only once
+                raise CannotReadError(path=path, reason="it is a pipe", remedy="Write its content to a file first.")
+            binary = opened.enter_context(path.open("rb"))
+            gzipped = binary.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
+        if not gzipped:
+            yield binary, None
+            return
         try:
-            yield handle
-        except UnicodeEncodeError:
-            raise  # not from this file: the caller wrote something meanwhile
-        except UnicodeError as error:
-            line = _undecodable_line(path, encoding)
-            reason = getattr(error, "reason", error)
-            raise SapbertError(Errors.E122.format(path=path, line=line, encoding=encoding, reason=reason)) from error
+            yield opened.enter_context(gzip.GzipFile(fileobj=binary)), binary.tell
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            # before errors of decoding, since finding their line reads the file again
+            raise DamagedError(path=path, reason=f"its gzip data cannot be unpacked: {error}") from error
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Translate the errors of a path that cannot be read or is not possible.
+
+    Raises:
+        CannotReadError: The block raised an OSError or a ValueError.
+    """
+    try:
+        yield
+    except CannotReadError:
+        raise
+    except (OSError, ValueError) as error:  # a path with a zero is a ValueError
+        raise CannotReadError(path=path, reason=getattr(error, "strerror", error)) from error
 
 
 def check_encoding(path: Path, encoding: str, *, of_lines: bool = False) -> str:
@@ -73,18 +153,20 @@ def check_encoding(path: Path, encoding: str, *, of_lines: bool = False) -> str:
         The usual name of the encoding.
 
     Raises:
-        SapbertError: E122 lines cannot be split in this encoding, E123 there is no such encoding for text.
+        OptionError: There is no such encoding for text, or lines cannot be split in it.
     """
     try:
         name = codecs.lookup(encoding).name
         "\n".encode(encoding)  # raises for codecs that are not for text
-    except (LookupError, ValueError) as error:
-        raise SapbertError(Errors.E123.format(path=path, encoding=encoding)) from error
-    if name.replace("_", "-") in _NOT_OF_TEXT:
-        raise SapbertError(Errors.E123.format(path=path, encoding=encoding))
+    except (LookupError, ValueError):
+        name = ""
+    option = f"The encoding {encoding[:100]!r} of {path}"
+    if not name or name.replace("_", "-") in _NOT_OF_TEXT:
+        remedy = "Give one that Python knows, such as utf-8 or latin-1."
+        raise OptionError(option=option, reason="Python has no such encoding of text", remedy=remedy)
     if of_lines and not has_line_ends(encoding):
-        reason = "a file with this format needs an encoding with one byte for a line end"
-        raise SapbertError(Errors.E122.format(path=path, line=1, encoding=encoding, reason=reason))
+        reason = "the format needs an encoding with one byte for a line end"
+        raise OptionError(option=option, reason=reason, remedy=_CONVERT)
     return name
 
 
@@ -96,88 +178,26 @@ def has_line_ends(encoding: str) -> bool:
         return False
 
 
-@contextmanager
-def open_unpacked(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for reading bytes. The first bytes, not the file name, show whether it is gzipped.
-
-    Raises:
-        SapbertError: E120 the file does not exist or cannot be read, E121 the gzip data is damaged or cut off, E587 the
-            file unpacks to too many bytes.
-    """
-    with _open_bytes(path, lines=False) as binary, _translate_gzip_errors(path):
-        yield binary
-
-
-@contextmanager
-def _translate_gzip_errors(path: Path) -> Iterator[None]:
-    """Translate gzip errors.
-
-    They take precedence over decoding errors, since finding the bad line reads the file again.
-    """
-    try:
-        yield
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise SapbertError(Errors.E121.format(path=path, reason=error)) from error
-
-
-def _is_pipe(path: Path) -> bool:
-    with suppress(OSError, ValueError):  # opening an impossible path tells why
-        return path.is_fifo()
-    return False
-
-
-def _open_bytes(path: Path, *, lines: bool = True) -> BinaryIO:
-    if _is_pipe(path):  # which would wait for a writer, and could be read only once
-        raise SapbertError(Errors.E120.format(path=path, reason="it is a pipe; write its content to a file first"))
-    try:
-        binary = path.open("rb")
-        gzipped = binary.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
-    except (OSError, ValueError) as error:  # a path with a zero is a ValueError
-        raise SapbertError(Errors.E120.format(path=path, reason=getattr(error, "strerror", error))) from error
-    if not gzipped:
-        return bounded(path, binary, lines=lines)
-    unpacked = cast(BinaryIO, _GzipReader(fileobj=binary, mode="rb"))
-    return bounded(path, unpacked, binary.tell, lines=lines)
-
-
 class _Recoded(io.RawIOBase):
     """Reads text of any encoding as UTF-8."""
 
     def __init__(self, stream: BinaryIO, encoding: str) -> None:
-        self._stream = stream
         texts = codecs.iterdecode(iter(lambda: stream.read(_CHUNK), b""), encoding)
         self._pieces = (text.encode() for text in texts)
         self._piece = b""
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+    def read1(self, size: int) -> bytes:
+        """Return at most so many bytes; none at the end."""
         piece = self._piece or next(self._pieces, b"")
-        n = min(len(piece), len(buffer))
-        buffer[:n], self._piece = piece[:n], piece[n:]
-        return n
-
-    def close(self) -> None:
-        self._stream.close()
-        super().close()
-
-
-class _GzipReader(gzip.GzipFile):
-    """Unpacks a file, and closes it at the end."""
-
-    def close(self) -> None:
-        binary = cast(BinaryIO | None, self.fileobj)
-        super().close()
-        if binary:
-            binary.close()
+        self._piece = piece[size:]
+        return piece[:size]
 
 
 def _undecodable_line(path: Path, encoding: str) -> int:
     """Return the line that cannot be decoded. The decode error only knows the position in a buffer."""
     decoder = codecs.getincrementaldecoder(encoding)()
     line = 0
-    with _open_bytes(path) as binary:
+    with open_unpacked(path, lines=True) as binary:
         for raw in binary:
             line += 1
             try:
@@ -190,3 +210,21 @@ def _undecodable_line(path: Path, encoding: str) -> int:
 def without_gz(path: Path) -> Path:
     """Return the path without a final `.gz`, so that its suffix is that of the packed file."""
     return path.with_suffix("") if path.suffix.lower() == ".gz" else path
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file, as it is on the disk.
+
+    Raises:
+        CannotReadError: It cannot be read.
+    """
+    digest = hashlib.sha256()
+    with reading(path), path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def file_manifest(path: Path) -> dict[str, str | int]:
+    """Return name, size and checksum of a file, for the metadata of what is made from it."""
+    return {"file": path.name, "bytes": path.stat().st_size, "sha256": sha256_of(path)}

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from ..errors import Errors, OptionError, SapbertError
+from ..errors import CannotWriteError, OptionError
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -48,27 +48,36 @@ def open_output(path: Path | None) -> Iterator[Callable[[str], object]]:
         yield lambda text: handle.write(text.encode())
 
 
-def refuse_input(output: Path | None, inputs: Iterable[Path], option: str = "--output") -> None:
-    """Check that an output is not one of the inputs, which it would replace. Links are followed.
+def refuse_input(
+    output: Path | None, inputs: Iterable[Path | None], option: str = "--output", *, in_folders: bool = False
+) -> None:
+    """Refuse an output that is one of the inputs, also through links, since writing it would destroy the input.
+
+    Commands call this before they write anything. A device or a pipe can be both.
 
     Args:
-        output: The output. None for standard output.
-        inputs: The files and folders that are read.
+        output: The file or folder to write. None for standard output.
+        inputs: The files and folders to read. None is left out.
         option: The option that names the output, for the message.
+        in_folders: Whether an output inside an input folder is refused, since the next run would read it.
 
     Raises:
-        OptionError: The output is an input.
+        OptionError: The output is an input, or an input lies in it.
     """
-    if output is None:
+    if output is None or (is_special(output) and not output.is_dir()):
         return
-    for path in inputs:
-        same = os.path.realpath(output) == os.path.realpath(path)
-        if same or (os.path.isfile(output) and os.path.isfile(path) and os.path.samefile(output, path)):  # a hard link
-            raise OptionError(
-                option=f"{option} {output}",
-                reason="this file is also read, and it would be replaced",
-                remedy="Name another file.",
-            )
+    target = Path(os.path.realpath(output))
+    for path in filter(None, inputs):
+        source = Path(os.path.realpath(path))
+        if target == source or (target.is_file() and source.is_file() and target.samefile(source)):
+            reason = f"{path} is also read, and it would be replaced"
+        elif target in source.parents and target.is_dir():
+            reason = f"{path} is read and lies in it, so it would be replaced"
+        elif in_folders and source in target.parents:
+            reason = f"it lies in the folder {path}, so the next run would read it"
+        else:
+            continue
+        raise OptionError(option=f"{option} {output}", reason=reason, remedy="Choose another output.")
 
 
 @contextmanager
@@ -86,7 +95,7 @@ def replacing(path: Path, *, parents: bool = False) -> Iterator[Path]:
         SapbertError: E507 the file cannot be written.
     """
     if "\0" in str(path):
-        raise SapbertError(Errors.E507.format(path=path, reason="a path has no zero"))
+        raise CannotWriteError(path=path, reason="a path has no zero")
     try:
         if is_special(path):
             yield path
@@ -99,7 +108,7 @@ def replacing(path: Path, *, parents: bool = False) -> Iterator[Path]:
             yield temporary
             os.replace(temporary, target)
     except OSError as error:
-        raise SapbertError(Errors.E507.format(path=path, reason=error.strerror or error)) from error
+        raise CannotWriteError(path=path, reason=error.strerror or error) from error
 
 
 def is_special(path: Path) -> bool:

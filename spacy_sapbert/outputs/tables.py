@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import Errors, SapbertError
 from ..files.opening import without_gz
 from ..files.output import replacing
+from ..files.tables import table_lines
 from ..types import NIL, SCORE_DIGITS
 from .passages import PassagePlaces
 
@@ -55,12 +54,6 @@ CODES = "codes_"
 NOT_LOOKED_UP = "the linker did not look up this mention"
 ROWS_PER_GROUP = 20_000
 _SEPARATOR = "|"
-_LINE_END = "\r\n"
-# characters at the start of a cell that let a spreadsheet run it
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-_RISKY = ("'", *_FORMULA)
-# characters that some programs read as the end of a line or a column; one blank each
-_BLANKS = dict.fromkeys(map(ord, "\0\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " ")
 Row = dict[str, Any]
 
 
@@ -106,19 +99,12 @@ def _code_cells(link: Mapping[str, Any], systems: Iterable[str]) -> Row:
 
 def csv_pieces(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the lines of a CSV table. Cells with line ends, commas or quotes are quoted."""
-    return _pieces(records, ",", _with_line_ends)
+    return _pieces(records, ",")
 
 
 def tsv_pieces(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the lines of a TSV table. Each tab and line end in a cell becomes a blank."""
-    return _pieces(records, "\t", _one_line)
-
-
-def tsv_line(values: Iterable[Any]) -> str:
-    """Return a line of any TSV table, with its cells as in `tsv_pieces`. None is an empty cell."""
-    buffer = io.StringIO(newline="")
-    csv.writer(buffer, delimiter="\t", lineterminator="\n").writerow([_cell(value, _one_line) for value in values])
-    return buffer.getvalue()
+    return _pieces(records, "\t")
 
 
 def write_parquet(records: Iterable[Mapping[str, Any]], path: Path | None) -> None:
@@ -165,46 +151,10 @@ def arrow_schema(columns: Mapping[str, type]) -> pyarrow.Schema:
     return pyarrow.schema([(name, types[of_column]) for name, of_column in columns.items()])
 
 
-def escaped(text: str) -> str:
-    """Return a cell that no spreadsheet runs as a formula.
-
-    An apostrophe is put before a text that starts with `=`, `+`, `-`, `@`, a tab or a line end, or with apostrophes and
-    one of these. Therefore `unescaped` always gives back the text.
-    """
-    risky = text.startswith(_RISKY) and text.lstrip("'").startswith(_FORMULA)
-    return f"'{text}" if risky else text
-
-
-def unescaped(cell: str) -> str:
-    """Return the text of a cell that `escaped` made."""
-    return cell[1:] if cell.startswith("'") and cell.lstrip("'").startswith(_FORMULA) else cell
-
-
-def _pieces(records: Iterable[Mapping[str, Any]], delimiter: str, clean: Callable[[str], str]) -> Iterator[str]:
-    buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, delimiter=delimiter, lineterminator=_LINE_END)  # it quotes cells with these characters
+def _pieces(records: Iterable[Mapping[str, Any]], delimiter: str) -> Iterator[str]:
     columns, records = columns_of(records)
     rows = (map(row.get, columns) for row in table_rows(records))
-    for values in chain([columns], rows):
-        writer.writerow([_cell(value, clean) for value in values])
-        yield buffer.getvalue().removesuffix(_LINE_END) + "\n"
-        buffer.seek(0)
-        buffer.truncate()
-
-
-def _cell(value: Any, clean: Callable[[str], str]) -> Any:
-    """Return the cell of a value. Numbers stay numbers, also negative ones."""
-    if isinstance(value, str):
-        return clean(value)
-    return ("false", "true")[value] if isinstance(value, bool) else value
-
-
-def _with_line_ends(text: str) -> str:
-    return escaped(text) if text.isprintable() else escaped(text.replace("\0", " "))  # readers of tables refuse NUL
-
-
-def _one_line(text: str) -> str:
-    return escaped(text) if text.isprintable() else escaped(text).translate(_BLANKS)
+    return table_lines(chain([columns], rows), delimiter)
 
 
 def _row(doc_id: str, entity: Mapping[str, Any], link: Mapping[str, Any], passage: int | None, shift: int) -> Row:

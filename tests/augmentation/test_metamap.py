@@ -94,7 +94,7 @@ def test_what_is_broken_is_counted(tmp_path, name, content):
     path, report = written(tmp_path, name, content), Report()
     assert read_output(path, TEXT, Source(path, report)) == []
     assert report.broken == 1
-    with pytest.raises(SapbertError, match=r"\[E201\]"):
+    with pytest.raises(SapbertError, match=r"\[E127\]"):
         read_output(path, TEXT, Source(path, Report(), strict=True))
 
 

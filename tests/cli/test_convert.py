@@ -87,7 +87,7 @@ def test_tokens_are_split_on_demand(corpus, tmp_path):
 def test_strict_stops_at_the_broken_record_and_writes_nothing(corpus, tmp_path):
     result = run(corpus, tmp_path / "gold.spacy", "--strict")
     assert isinstance(result.exception, SapbertError)
-    assert "[E201]" in str(result.exception)
+    assert "[E127]" in str(result.exception)
     assert not (tmp_path / "gold.spacy").exists()
 
 

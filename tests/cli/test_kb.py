@@ -190,7 +190,7 @@ def test_strict_reading_of_mentions(command, tmp_path):
     (tmp_path / "fine.tsv").write_text("id\tname\nD1\tone\n")
     finished = command("kb", "build", "fine.tsv", "-o", "a.kb", "--mentions", "corpus.txt", "--strict")
     assert finished.status == 1
-    assert "[E201] corpus.txt, line 7" in finished.err
+    assert "[E127] corpus.txt, line 7" in finished.err
     assert not (tmp_path / "a.kb").exists()
 
 

@@ -285,7 +285,7 @@ def test_what_cannot_be_read_is_told_before_the_pipeline_is_loaded(command, tmp_
     table = write(tmp_path / "a.csv", "pmid,abstract", "1,aspirin")
     for code, *arguments in [
         ("E134", table),
-        ("E123", table, "--encoding", "latin-99"),
+        ("E533", table, "--encoding", "latin-99"),
         ("E509", tmp_path / "folder"),
         ("E512", table, "--format", "names", "--text-column", "abstract"),
         ("E512", table, "--format", "names", "--id-column", "0"),

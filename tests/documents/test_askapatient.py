@@ -48,7 +48,7 @@ def test_broken_rows_are_reported_and_the_rest_goes_on(written, row):
     report = Report()
     assert [document.text for document in read_corpus(path, "askapatient", report=report)] == ["ache", "hurt"]
     assert [problem.line for problem in report.problems] == [2]
-    with pytest.raises(SapbertError, match=r"\[E201\].*test\.txt, line 2"):
+    with pytest.raises(SapbertError, match=r"\[E127\].*test\.txt, line 2"):
         list(read_corpus(path, "askapatient", strict=True))
 
 

@@ -152,7 +152,7 @@ def test_broken_annotation_is_reported_with_line_and_the_rest_goes_on(read, brok
     assert report.broken == 1
     assert report.problems[0].line == 4
     assert reason in report.problems[0].reason
-    with pytest.raises(SapbertError, match=r"\[E201\].*corpus\.xml, line 4"):
+    with pytest.raises(SapbertError, match=r"\[E127\].*corpus\.xml, line 4"):
         read(text, strict=True)
 
 

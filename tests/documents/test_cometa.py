@@ -92,7 +92,7 @@ def test_broken_rows_are_reported_and_the_rest_goes_on(path, line, reason):
     assert [document.mentions[0].text for document in documents] == ["cold", "ache"]
     assert [problem.line for problem in report.problems] == [3]
     assert reason in report.problems[0].reason
-    with pytest.raises(SapbertError, match=r"\[E201\].*test\.csv, line 3"):
+    with pytest.raises(SapbertError, match=r"\[E127\].*test\.csv, line 3"):
         list(read_corpus(path, "cometa-general", strict=True))
 
 

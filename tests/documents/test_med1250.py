@@ -76,7 +76,7 @@ def test_broken_record_without_report_is_warned_of(write):
 
 
 def test_broken_record_in_strict_reading(write):
-    with pytest.raises(SapbertError, match=r"E201.*line 1: .*PMID"):
+    with pytest.raises(SapbertError, match=r"E127.*line 1: .*PMID"):
         list(read_med1250(write(BROKEN), strict=True))
 
 

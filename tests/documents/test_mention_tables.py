@@ -31,7 +31,7 @@ def test_broken_rows_are_reported_and_the_rest_goes_on(tmp_path, row):
     report = Report()
     assert [document.text for document in read_corpus(path, "names", report=report)] == ["cold", "flu"]
     assert [problem.line for problem in report.problems] == [2]
-    with pytest.raises(SapbertError, match=r"\[E201\].*mentions\.tsv, line 2"):
+    with pytest.raises(SapbertError, match=r"\[E127\].*mentions\.tsv, line 2"):
         list(read_corpus(path, "names", strict=True))
 
 

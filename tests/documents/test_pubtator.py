@@ -131,7 +131,7 @@ def test_a_broken_line_is_reported_and_the_rest_goes_on(read, line, reason):
     assert report.broken == 1
     assert report.problems[0].line == 3
     assert reason in report.problems[0].reason
-    with pytest.raises(SapbertError, match=r"\[E201\].*corpus\.txt, line 3: "):
+    with pytest.raises(SapbertError, match=r"\[E127\].*corpus\.txt, line 3: "):
         read(text, strict=True)
 
 
@@ -229,7 +229,7 @@ def test_an_offset_that_is_no_number_costs_its_row_only(read, start):
     (document,), report = read(RECORD + row)
     assert document == DOCUMENT
     assert [problem.line for problem in report.problems] == [6]
-    with pytest.raises(SapbertError, match=r"E201.*line 6"):
+    with pytest.raises(SapbertError, match=r"E127.*line 6"):
         read(RECORD + row, strict=True)
 
 

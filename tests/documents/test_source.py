@@ -42,7 +42,7 @@ def test_truncated_gzip_is_an_error(tmp_path):
 
 
 def test_wrong_encoding_tells_the_line(tmp_path):
-    with pytest.raises(SapbertError, match=r"\[E122\].*corpus\.txt, line 2"):
+    with pytest.raises(SapbertError, match=r"\[E127\].*corpus\.txt, line 2"):
         lines(tmp_path, "a\nCétuximab\n".encode("cp1252"))
     assert lines(tmp_path, "Cétuximab\n".encode("cp1252"), encoding="cp1252") == [(1, "Cétuximab")]
 

@@ -132,7 +132,7 @@ def test_broken_mentions_are_reported_and_the_rest_stays(read, broken, reason):
     assert [found.text for found in document.mentions] == ["Rash"]
     assert [problem.line for problem in report.problems] == [2]
     assert f"label Invented, mention M9: {reason}" in report.problems[0].reason
-    with pytest.raises(SapbertError, match=r"\[E201\].*INVENTED\.xml, line 2"):
+    with pytest.raises(SapbertError, match=r"\[E127\].*INVENTED\.xml, line 2"):
         read(text, strict=True)
 
 

@@ -59,7 +59,7 @@ def test_defaults(monkeypatch):
 @pytest.mark.parametrize("given", ["0", "-1", "1.5", "many", "1" * 5000, "٣"])
 def test_settings_that_are_no_number(monkeypatch, given):
     monkeypatch.setenv(LINE_VARIABLE, given)
-    with pytest.raises(SapbertError, match=rf"E589.*{LINE_VARIABLE}"):
+    with pytest.raises(SapbertError, match=rf"E533.*{LINE_VARIABLE}"):
         longest_line()
 
 
@@ -72,7 +72,7 @@ def test_the_longest_line(tmp_path, short_lines, pack):
     path.write_bytes(pack(b"x\n" + b"a" * LONG + b"\n" + b"b" * LONG))
     assert read_all(path) == 2 * LONG + 3
     path.write_bytes(pack(b"x\n" + b"a" * 5 * LONG + b"\nb"))
-    with pytest.raises(SapbertError, match=rf"E586.*a, line 2: .*100,000 bytes.*{LINE_VARIABLE}"):
+    with pytest.raises(SapbertError, match=rf"E586.*a has more than 100,000 bytes in line 2,.*{LINE_VARIABLE}"):
         read_all(path)
     assert read_all(path, lines=False) == 5 * LONG + 4
 
@@ -96,14 +96,14 @@ def test_the_longest_line_in_an_encoding_with_other_line_ends(tmp_path, short_li
     assert read_all(path, encoding=encoding) == 8 * LONG
     # each character has the byte of a line end, or two
     path.write_bytes(("x\n" + ("\u008e" if encoding == "cp037" else "\u0a0a") * 2 * LONG).encode(encoding))
-    with pytest.raises(SapbertError, match=r"E586.*a, line 2"):
+    with pytest.raises(SapbertError, match=r"E586.*a has more than .* in line 2,"):
         read_all(path, encoding=encoding)
 
 
 def test_a_long_line_of_a_document_in_utf_16(tmp_path, short_lines):
     path = tmp_path / "a.txt"
     path.write_bytes(("\u0a0a" * 2 * LONG).encode("utf-16"))
-    with pytest.raises(SapbertError, match=r"E588.*a\.txt"):
+    with pytest.raises(SapbertError, match=r"E586.*a\.txt"):
         list(read_documents(path, ReadOptions(InputFormat.lines), Problems(Console(file=io.StringIO()))))
 
 
@@ -115,7 +115,7 @@ def test_documents(tmp_path, short_lines, format):
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress(b'id,text\n"' + b"a" * 5 * LONG))
     problems = Problems(Console(file=io.StringIO()))
-    with pytest.raises(SapbertError, match=r"E58[68]"):
+    with pytest.raises(SapbertError, match=r"E586"):
         list(
             read_documents(
                 path, ReadOptions(format, text_column="1" if format is InputFormat.names else None), problems
@@ -135,7 +135,7 @@ def test_standard_input_is_bounded_and_stays_open(short_lines, monkeypatch):
 def test_vocabularies(tmp_path, short_lines, format):
     path = tmp_path / ("MRCONSO.RRF.gz" if format == "umls" else "a.gz")
     path.write_bytes(gzip.compress(b'["' + b"a" * 5 * LONG))
-    with pytest.raises(SapbertError, match=r"E58[68]"):
+    with pytest.raises(SapbertError, match=r"E586"):
         list(read_vocabulary(path, format, report=ReadReport()))
 
 
@@ -153,10 +153,10 @@ def test_one_line_of_json_and_xml_is_held_up_to_the_bound(tmp_path, short_lines)
     path.write_text(json.dumps(names))
     assert len(list(read_vocabulary(path, "json", report=ReadReport()))) == 200
     path.write_text(json.dumps(names * 2), encoding="utf-8")
-    with pytest.raises(SapbertError, match=r"E58[68]"):
+    with pytest.raises(SapbertError, match=r"E586"):
         list(read_vocabulary(path, "json", report=ReadReport()))
     path.write_text(json.dumps({"documents": [{"id": "1", "passages": [{"offset": 0, "text": "a" * 5 * LONG}]}]}))
-    with pytest.raises(SapbertError, match="E588"):
+    with pytest.raises(SapbertError, match="E586"):
         list(read_corpus(path, "bioc"))
 
 
@@ -175,7 +175,7 @@ def test_a_long_line_of_small_elements_is_read(tmp_path, short_lines):
 def test_a_long_element_is_told(tmp_path, short_lines, begin):
     path = tmp_path / "a.xml"
     path.write_text(begin + "a" * 5 * LONG)
-    with pytest.raises(SapbertError, match="E588"):
+    with pytest.raises(SapbertError, match="E586"):
         list(read_corpus(path, "bioc"))
 
 
@@ -185,9 +185,9 @@ def test_a_long_element_is_told(tmp_path, short_lines, begin):
 def test_a_file_that_unpacks_too_far(tmp_path, small_files):
     path = tmp_path / "a.gz"
     path.write_bytes(gzip.compress(b"a\n" * 500_000))
-    with pytest.raises(SapbertError, match=rf"E587.*a\.gz.*100 times.*{RATIO_VARIABLE}"):
+    with pytest.raises(SapbertError, match=rf"E586.*a\.gz.*100 times.*{RATIO_VARIABLE}"):
         read_all(path)
-    with pytest.raises(SapbertError, match="E587"), open_unpacked(path) as file:
+    with pytest.raises(SapbertError, match="E586"), open_unpacked(path) as file:
         file.read()
 
 
@@ -215,7 +215,7 @@ def test_archives(tmp_path, small_files, method, inner):
     path = tmp_path / "umls.zip"
     with zipfile.ZipFile(path, "w", method) as archive:
         archive.writestr("MRCONSO.RRF" + ("" if inner is bytes else ".gz"), inner(ATOM.encode() * 50_000))
-    with pytest.raises(SapbertError, match=r"E587.*umls\.zip"):
+    with pytest.raises(SapbertError, match=r"E586.*umls\.zip"):
         list(read_vocabulary(path, "umls", report=ReadReport()))
 
 
@@ -236,7 +236,7 @@ def test_the_ratio_counts_through_archives_in_archives(tmp_path, small_files, mo
     path.write_bytes(zipped("2099aa-1-meta.nlm", packed))
     assert path.stat().st_size < len(packed) // 5
     monkeypatch.setenv(RATIO_VARIABLE, str(2 * len(content) // len(packed)))
-    with pytest.raises(SapbertError, match="E587"):
+    with pytest.raises(SapbertError, match="E586"):
         list(read_vocabulary(path, "umls", report=ReadReport()))
     monkeypatch.setenv(RATIO_VARIABLE, str(len(content)))
     assert len(list(read_vocabulary(path, "umls", report=ReadReport()))) == 1
@@ -245,13 +245,13 @@ def test_the_ratio_counts_through_archives_in_archives(tmp_path, small_files, mo
 def test_spacy_files(tmp_path, small_files):
     path = tmp_path / "a.spacy"
     path.write_bytes(zlib.compress(b"\0" * 5_000_000))
-    with pytest.raises(SapbertError, match=r"E587.*a\.spacy"):
+    with pytest.raises(SapbertError, match=r"E586.*a\.spacy"):
         list(read_docbin(path))
 
 
 def test_texts_to_search(tmp_path, short_lines):
     (tmp_path / "a.txt").write_text("a" * 5 * LONG)
-    with pytest.raises(SapbertError, match=r"E58[68]"):
+    with pytest.raises(SapbertError, match=r"E586"):
         list(read_folder([tmp_path], Report()))
 
 

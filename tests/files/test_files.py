@@ -4,26 +4,18 @@ import gzip
 import json
 import os
 import random
-import subprocess
-import sys
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from spacy_sapbert.errors import OptionError, SapbertError
+from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.files.opening import open_text, without_gz
 from spacy_sapbert.files.output import (
-    LOCK_FILE,
-    TEMPORARY,
     ScratchFolder,
     open_output,
-    refuse_input,
-    remove_leftovers,
     replace_folder,
     replacing,
 )
-from spacy_sapbert.files.report import MAX_PROBLEMS, Problem, ProblemReport
 from spacy_sapbert.files.values import parse_float, parse_int, parse_json
 
 
@@ -75,14 +67,14 @@ def test_gzip_that_is_damaged_and_not_utf_8(tmp_path, damage):
     text = b"\xff" + random.Random(0).randbytes(100_000).replace(b"\n", b"")  # one line, which leads to the damage
     path = tmp_path / "a.gz"
     path.write_bytes(damage(gzip.compress(text)))
-    with pytest.raises(SapbertError, match=r"E121.*a\.gz.*Download the file again"):
+    with pytest.raises(SapbertError, match=r"E121.*a\.gz.*download it again"):
         read(path)
 
 
 @pytest.mark.parametrize("encoding", ["hex", "rot13", "undefined", "utf-8\0"])
 def test_what_is_no_encoding_of_text(tmp_path, encoding):
     (tmp_path / "a").write_bytes(b"61")
-    with pytest.raises(SapbertError, match="E123"):
+    with pytest.raises(SapbertError, match="E533"):
         read(tmp_path / "a", encoding=encoding)
 
 
@@ -127,7 +119,7 @@ def test_what_is_no_json_names_the_line(text, line, reason):
 def test_wrong_encoding_names_the_line(tmp_path, pack):
     path = tmp_path / "a"
     path.write_bytes(pack(b"good\n" * 30000 + "Sjögren\n".encode("latin-1") + b"good\n"))
-    with pytest.raises(SapbertError, match=r"E122.*line 30001:"):
+    with pytest.raises(SapbertError, match=r"E127.*line 30001:"):
         read(path)
     assert read(path, encoding="latin-1")[30000] == "Sjögren\n"
 
@@ -144,7 +136,7 @@ def test_what_cannot_be_opened(tmp_path):
         read(tmp_path / "missing")
     with pytest.raises(SapbertError, match="E120"):
         read(tmp_path)
-    with pytest.raises(SapbertError, match=r"E123.*utf-9"):
+    with pytest.raises(SapbertError, match=r"E533.*utf-9"):
         read(tmp_path, encoding="utf-9")
 
 
@@ -172,16 +164,6 @@ def test_an_output_appears_when_it_is_complete(tmp_path):
     assert [child.name for child in tmp_path.iterdir()] == ["out.txt"]
 
 
-def test_all_broken_places_are_counted_and_the_first_are_kept():
-    report = ProblemReport()
-    for line in range(1, MAX_PROBLEMS + 6):
-        report.add_broken(Path("a.txt"), line, "no id")
-    assert report.broken == MAX_PROBLEMS + 5
-    assert len(report.problems) == MAX_PROBLEMS == 1000
-    assert report.problems[0] == Problem(Path("a.txt"), 1, "no id")
-    assert report.problems[-1].line == MAX_PROBLEMS
-
-
 def test_a_file_is_replaced_when_it_is_whole(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")
@@ -200,65 +182,6 @@ def test_a_file_is_replaced_when_it_is_whole(tmp_path):
     assert [file.read_text() for file in tmp_path.iterdir()] == ["new"]
     with pytest.raises(SapbertError, match="E507"), replacing(path / "b.txt") as temporary:  # below a file
         temporary.write_text("nowhere")
-
-
-# --- what killed processes leave
-
-WRITER = """
-import os, signal, sys
-from pathlib import Path
-from spacy_sapbert.files.output import ScratchFolder, replacing, temporary_folder
-
-scratch = ScratchFolder()
-(scratch.path / "rows").write_text("half")
-with replacing(Path(sys.argv[1])) as temporary, temporary_folder(Path(sys.argv[1])) as folder:
-    temporary.write_text("half")
-    (folder / "inner").mkdir()
-    (folder / "inner" / "rows").write_text("half")
-    print("ready", flush=True)
-    sys.stdin.read()
-"""
-
-
-@contextmanager
-def writer(path):
-    """A process that is writing a file, until it is killed at the end of the block."""
-    environment = {**os.environ, "TMPDIR": str(path.parent)}
-    command = [sys.executable, "-c", WRITER, str(path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
-        assert process.stdout.readline() == b"ready\n"
-        yield
-        process.kill()
-
-
-def test_what_a_killed_process_left_is_removed_by_a_later_one(tmp_path):
-    path = tmp_path / "a.txt"
-    foreign = [".a.txt.1.tmp", ".a.txt.2.tmp", TEMPORARY + "x", ".b.tmp"]
-    for name in foreign[:3]:
-        (tmp_path / name).mkdir()
-    (tmp_path / foreign[1] / "notes").write_text("not ours")
-    (tmp_path / foreign[3]).write_text("a file")
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / LOCK_FILE).touch()
-    (tmp_path / ".c.tmp").symlink_to(outside)
-    kept = {*foreign, "outside", ".c.tmp"}
-    for name in (".a.txt.a1b2c3_4.tmp", TEMPORARY + "a1b2c3_4.tmp"):  # killed between its last two steps
-        (tmp_path / name).mkdir()
-    (tmp_path / ".d.a1b2c3_4.tmp").mkdir()
-    (tmp_path / ".d.a1b2c3_4.tmp" / "notes").write_text("not ours")
-    kept.add(".d.a1b2c3_4.tmp")
-    with writer(path):
-        left = {file.name for file in tmp_path.iterdir()} - kept
-        assert len(left) == 3
-        remove_leftovers(tmp_path)  # the process lives
-        assert {file.name for file in tmp_path.iterdir()} == left | kept
-    assert {file.name for file in tmp_path.iterdir()} == left | kept
-    with replacing(path) as temporary:  # the first one in this folder
-        temporary.write_text("new")
-    assert {file.name for file in tmp_path.iterdir()} == {"a.txt"} | kept
-    assert (outside / LOCK_FILE).exists()
-    assert (tmp_path / foreign[1] / "notes").read_text() == "not ours"
 
 
 def test_a_scratch_folder_lasts_as_long_as_its_object():
@@ -285,21 +208,3 @@ def test_a_folder_is_replaced_and_put_back_after_a_failure(tmp_path, monkeypatch
         replace_folder(tmp_path / "missing", tmp_path / "old")
     assert [file.name for file in tmp_path.iterdir()] == ["old"]
     assert [file.name for file in (tmp_path / "old").iterdir()] == ["new"]
-
-
-def test_an_output_that_is_an_input_is_refused(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    source, other = tmp_path / "v.txt", tmp_path / "other.txt"
-    source.write_text("D1||flu\n")
-    other.write_text("")
-    (tmp_path / "soft.txt").symlink_to(source)
-    os.link(source, tmp_path / "hard.txt")
-    (tmp_path / "folder").symlink_to(tmp_path)
-    for name in ("v.txt", "soft.txt", "hard.txt", "folder/v.txt"):
-        with pytest.raises(OptionError, match=rf"E533.*--output {name}.*also read"):
-            refuse_input(Path(name), [other, source])
-        with pytest.raises(OptionError):
-            refuse_input(source, [Path(name)])
-    refuse_input(None, [source])
-    refuse_input(other, [source, tmp_path, tmp_path / "missing"])
-    refuse_input(tmp_path / "new.txt", [source])

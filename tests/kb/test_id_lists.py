@@ -40,7 +40,7 @@ def test_lines_that_are_no_id(tmp_path, line):
         read_labels(path)
 
 
-@pytest.mark.parametrize(("data", "code"), [(b" \n\n", "E632"), (b"", "E632"), (b"D1\n\xff\n", "E122"), (None, "E120")])
+@pytest.mark.parametrize(("data", "code"), [(b" \n\n", "E632"), (b"", "E632"), (b"D1\n\xff\n", "E127"), (None, "E120")])
 def test_files_without_labels(tmp_path, data, code):
     path = tmp_path / "labels.txt"
     if data is not None:

@@ -23,7 +23,7 @@ DOID:6\t\tskos:exactMatch\t\t-
 def read(path, text, **kwargs):
     path.write_text(text)
     report = ReadReport()
-    return list(read_mapping_rows(ReaderContext(path, path.name, report=report), **kwargs)), report
+    return list(read_mapping_rows(ReaderContext(path, report), **kwargs)), report
 
 
 def test_sssom(tmp_path):
@@ -38,7 +38,7 @@ def test_sssom(tmp_path):
         "no term found": 1,
         "broken": 2,
     }
-    assert [(line, reason) for _, line, reason in report.problems] == [(8, "no predicate_id"), (9, "no object_id")]
+    assert [(line, reason) for _, line, reason, _ in report.problems] == [(8, "no predicate_id"), (9, "no object_id")]
 
 
 def test_chosen_predicates(tmp_path):

@@ -116,7 +116,16 @@ def read_vocabulary(
     _check_options(format, options)
     named = source or without_gz(path).stem
     check_encoding(path, encoding)
-    context = ReaderContext(path, named, tuple(types), id_prefix, encoding, strict, report, language_tag(language))
+    context = ReaderContext(
+        path,
+        report,
+        encoding,
+        strict,
+        source=named,
+        types=tuple(types),
+        id_prefix=id_prefix,
+        language=language_tag(language),
+    )
     return _count_records(READERS[format](context, **options), report)
 
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from html.entities import html5
-from pathlib import Path
-from typing import TextIO
 
-from ...errors import Errors, SapbertError
-from ...files.opening import open_text
+from ...files.source import Source
 from ...types import Name, Record
 from ..ids import NO_ID, canonical_id
 from .report import ReadReport
@@ -29,42 +25,22 @@ DECODED = "texts with HTML entities decoded"
 
 
 @dataclass(frozen=True)
-class ReaderContext:
-    """The settings of a reader for one file, and its report.
+class ReaderContext(Source):
+    """A vocabulary file, and the settings of its reader.
 
     Attributes:
-        path: The file.
+        report: Counts what is read and dropped.
         source: Name of the vocabulary, for `Name.source`.
         language: Language of the names, for `Name.language`.
         types: Semantic types for concepts that have none in the file.
         id_prefix: Prefix of ids that are bare numbers, e.g. "OMIM".
-        encoding: Encoding of text files.
-        strict: Whether the first broken row raises E127 instead of being counted.
-        report: Counts what is read and dropped.
     """
 
-    path: Path
-    source: str
+    report: ReadReport = field(default_factory=ReadReport)
+    source: str = ""
     types: tuple[str, ...] = ()
     id_prefix: str | None = None
-    encoding: str = "utf-8"
-    strict: bool = False
-    report: ReadReport = field(default_factory=ReadReport)
     language: str = ""
-
-    def open(self, newline: str | None = None) -> AbstractContextManager[TextIO]:
-        """Open the file as text, and unpack it if it is gzipped."""
-        return open_text(self.path, encoding=self.encoding, newline=newline)
-
-    def broken(self, line: int, reason: str) -> None:
-        """Report a place that cannot be read.
-
-        Raises:
-            SapbertError: E127 if `strict` is set.
-        """
-        if self.strict:
-            raise SapbertError(Errors.E127.format(path=self.path, line=line, reason=reason))
-        self.report.add_broken(self.path, line, reason)
 
     def drop_broken(self, line: int, reason: str) -> None:
         """Report a row that cannot be read at all."""

@@ -10,16 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain
 from typing import cast
 
-from ...files.opening import open_text
 from ...files.xml import ElementParser, LocatedElement
 from ...types import Record
 from .context import ReaderContext
 
 ROOT = "ICD10CM.tabular"
-_CHUNK = 1 << 16
 # The codes that a chapter or section covers, at the end of its description: (A00-B99), (A00), (C43-C4A)
 _RANGE = re.compile(r"\((?P<codes>[A-Z][0-9][0-9A-Z](?:-[A-Z][0-9][0-9A-Z])?)\)\s*\Z")
 # Codes for the rest of a category list narrower conditions, and not synonyms.
@@ -53,10 +50,8 @@ def read_icd10cm(context: ReaderContext) -> Iterator[Record]:
         SapbertError: E205 if the XML is malformed; E206 if it contains a DTD or entities; E207 if it is another file.
     """
     context = replace(context, id_prefix=context.id_prefix or "ICD10CM")
-    with open_text(context.path, lines=False) as file:
-        chunks = chain(iter(lambda: file.buffer.read(_CHUNK), b""), [b""])
-        for _, chapter in ElementParser(context.path, "icd10cm", [ROOT, "chapter"]).elements(chunks):
-            yield from _records(context, chapter)
+    for _, chapter in ElementParser(context.path, "icd10cm", [ROOT, "chapter"]).elements(context.chunks()):
+        yield from _records(context, chapter)
 
 
 def _records(context: ReaderContext, chapter: LocatedElement) -> Iterator[Record]:

@@ -13,11 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...errors import Errors, SapbertError
+from ...files.opening import file_manifest
 from ...types import Record
 from .context import ReaderContext
 from .delimited import name_cells, read_cells
 from .obsolete import Obsolete, replaced_ids
-from .report import ReadReport, file_manifest
+from .report import ReadReport
 
 _TABLE, _MAP = "Loinc.csv", "MapTo.csv"
 _FOLDERS = ("", "LoincTable", "*/LoincTable", "LoincTableCore")

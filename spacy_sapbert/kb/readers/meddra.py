@@ -14,9 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from ...files.opening import file_manifest
 from ...types import Record
 from .context import ReaderContext
-from .report import file_manifest
 
 _LEVELS = ("pt", "hlt", "hlgt", "soc")
 # llt.asc: llt_code, llt_name, pt_code, …, llt_currency is the tenth; mdhier.asc begins with the codes of a PT's parents

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...files.report import ProblemReport
+from ...files.report import Report
 
 
 @dataclass
-class ReadReport(ProblemReport):
+class ReadReport(Report):
     """Counts over all files that were read with this report.
 
     A row is what holds a concept in its format: a line, a table row or an OBO stanza.
@@ -51,11 +50,5 @@ class ReadReport(ProblemReport):
 
     def counts(self) -> dict[str, Any]:
         """Return all counts as JSON values."""
-        others = ("problems", "origins", "bytes_read", "bytes_total")
+        others = ("problems", "show", "origins", "bytes_read", "bytes_total")
         return {name: value for name, value in vars(self).items() if name not in others}
-
-
-def file_manifest(path: Path) -> dict[str, str | int]:
-    """Return name, size and checksum of a file, for `ReadReport.origins`."""
-    data = path.read_bytes()
-    return {"file": path.name, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}

@@ -72,7 +72,7 @@ def from_clauses(path: Path, frames: Iterable[tuple[str, list[Any], list[str]]])
         path: The file.
         frames: Id, clauses and refused lines of each term.
     """
-    clean = ReaderContext(path, "s").clean
+    clean = ReaderContext(path).clean
     terms, refused, obsolete = {}, {}, {}
     for raw_id, clauses, bad in frames:
         concept_id = canonical_id(curie(raw_id))

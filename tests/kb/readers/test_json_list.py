@@ -128,7 +128,7 @@ def test_what_is_no_list(tmp_path, text):
 def test_another_encoding(tmp_path):
     path = tmp_path / "f.json"
     path.write_bytes('[\n{"id": "F:1", "name": "fièvre"}]'.encode("latin-1"))
-    with pytest.raises(SapbertError, match=r"E122.*line 2"):
+    with pytest.raises(SapbertError, match=r"E127.*line 2"):
         list(read_vocabulary(path, "json", report=ReadReport()))
     (record,) = read_vocabulary(path, "json", report=ReadReport(), encoding="latin-1")
     assert record.names[0].text == "fièvre"

@@ -124,6 +124,6 @@ def test_a_missing_file(folder):
 
 def test_another_encoding(folder):
     (folder / "pt.asc").write_bytes(PT.replace("Blue", "Fièvre").encode("latin-1"))
-    with pytest.raises(SapbertError, match=r"E122.*pt\.asc, line 2"):
+    with pytest.raises(SapbertError, match=r"E127.*pt\.asc, line 2"):
         read(folder)
     assert read(folder, encoding="latin-1")[0][1].names[0].text == "Fièvre fever"

@@ -162,7 +162,7 @@ def test_a_circle_of_replacements(tmp_path):
     ("name", "data", "error"),
     [
         ("f.ttl", SKOS.replace("fever", 'fe"ver', 1), r"E150.*f\.ttl, line 5: this is not valid Turtle"),
-        ("f.ttl", SKOS.replace("red fevr", "red féver").encode("latin-1"), r"E122.*line 6.*utf-8"),
+        ("f.ttl", SKOS.replace("red fevr", "red féver").encode("latin-1"), r"E127.*line 6.*utf-8"),
         ("f.ttl.gz", gzip.compress(SKOS.encode())[:-9], "E121"),
         ("f.owl", OWL.replace("</owl:Class>", "", 1), r"E150.*f\.owl, line \d+: this is not valid RDF/XML"),
         ("f.owl", OWL[:-20], r"E150.*RDF/XML"),

@@ -1,0 +1,142 @@
+"""`Source`: a file that others wrote, how it is read, and where its broken records are reported."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, TextIO
+
+from ..errors import BadRecordError
+from .bounds import read_whole
+from .opening import STDIN, open_text, open_unpacked, undecodable
+from .report import Report
+
+_CHUNK = 1 << 16
+_ESCAPED = re.compile("[\udc80-\udcff]")  # bytes that cannot be decoded, see the error handler "surrogateescape"
+
+
+class BrokenRecord(Exception):
+    """A record that cannot be read. The message gives the reason, without position or full stop."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file, plain or gzipped, or standard input.
+
+    Attributes:
+        path: The file. `STDIN` is standard input.
+        report: Takes the counts and the problems.
+        encoding: Encoding of text. For "utf-8", a byte order mark can show another one.
+        strict: Whether a broken record raises an error instead of being reported.
+        lenient: Whether a line that cannot be decoded is a broken record. Otherwise, it is an error.
+    """
+
+    path: Path
+    report: Report = field(default_factory=Report)
+    encoding: str = "utf-8"
+    strict: bool = False
+    lenient: bool = False
+
+    @property
+    def file(self) -> str:
+        """The path of the file, for messages."""
+        return file_name(self.path)
+
+    def place(self, number: int, unit: str = "line") -> str:
+        """Return a place in the file, for messages."""
+        return f"{self.file}, {unit} {number}"
+
+    def open(self, newline: str | None = None) -> AbstractContextManager[TextIO]:
+        """Open the file as text, see `open_text`."""
+        return open_text(self.path, encoding=self.encoding, newline=newline)
+
+    def open_bytes(self, *, lines: bool = False) -> AbstractContextManager[BinaryIO]:
+        """Open the unpacked bytes of the file, see `open_unpacked`."""
+        return open_unpacked(self.path, lines=lines)
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Yield the lines with their numbers from 1, without line ends: LF, CR LF, or CR in a file without LF.
+
+        Any other CR belongs to its line: some abstracts contain one where their source had a line break.
+        """
+        number = 0
+        for line, reason in self.decoded_lines():
+            # Only the last line may lack an LF. If that is also the first line, the file has no LF.
+            pieces = line.split("\r") if number == 0 and not line.endswith("\n") else [line]
+            for piece in pieces:
+                number += 1
+                if reason:
+                    self.broken(number, reason)
+                else:
+                    yield number, piece.removesuffix("\n").removesuffix("\r")
+
+    def decoded_lines(self) -> Iterator[tuple[str, str]]:
+        """Yield each line with its end, and why it cannot be decoded; empty if it can.
+
+        Raises:
+            BadRecordError: A line cannot be decoded, and `lenient` is not set, or the encoding does not show where the
+                next line starts.
+        """
+        with open_text(self.path, self.encoding, "\n", errors="surrogateescape") as lines:
+            for number, line in enumerate(lines, start=1):
+                reason = ""
+                if not line.isascii() and _ESCAPED.search(line):
+                    error = _decoding_error(line, self.encoding)
+                    if not self.lenient:
+                        raise undecodable(self.file, number, self.encoding, error)
+                    reason = f"this is not {self.encoding} ({error.reason})"
+                    line = _ESCAPED.sub("\ufffd", line)
+                yield line, reason
+
+    def text(self) -> str:
+        """Return the whole text, with its line ends.
+
+        Raises:
+            BrokenRecord: It cannot be decoded, and `lenient` is set.
+            BadRecordError: It cannot be decoded, and `lenient` is not set.
+            LimitError: It is too long.
+        """
+        try:
+            with open_text(self.path, self.encoding, "", lines=False) as handle:
+                return read_whole(self.path, handle)
+        except BadRecordError as error:
+            if self.lenient:
+                raise BrokenRecord(f"this is not {self.encoding}") from error
+            raise
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the unpacked bytes, at most 64 KB at a time, and an empty chunk at the end."""
+        chunk = b" "
+        with self.open_bytes() as handle:
+            while chunk:
+                chunk = handle.read(_CHUNK)
+                yield chunk
+
+    def broken(self, line: int, reason: object, unit: str = "line") -> None:
+        """Report a record that cannot be read.
+
+        Raises:
+            BadRecordError: `strict` is set.
+        """
+        if self.strict:
+            raise BadRecordError(path=self.file, line=line, reason=reason, unit=unit)
+        self.report.add_broken(self.path, line, str(reason), unit)
+
+
+def file_name(path: Path) -> str:
+    """Return the path of an input for messages. Bytes of it that are not UTF-8 are replaced."""
+    return "standard input" if path == STDIN else os.fsencode(path).decode(errors="replace")
+
+
+def _decoding_error(line: str, encoding: str) -> UnicodeDecodeError:
+    """Return the error of a line that was decoded with "surrogateescape"."""
+    raw = line.encode(encoding, "surrogateescape")
+    try:
+        raw.decode(encoding)
+    except UnicodeDecodeError as error:
+        return error
+    return UnicodeDecodeError(encoding, raw, 0, len(raw), "invalid bytes")
