@@ -101,8 +101,8 @@ def test_nothing_is_written_without_a_document(corpus, tmp_path):
     result = run(corpus, tmp_path / "gold.spacy", "--format", "names")
     assert "[E211]" in str(result.exception)
     assert "broken records: 5" in str(result.exception)
-    assert f"Line 1 of {corpus}: 1 columns instead of 2 or 3: mention, id, sentence." in str(result.exception)
-    assert f"Line 3 of {corpus}: 6 columns" in str(result.exception)
+    assert f"{corpus}, line 1: 1 columns instead of 2 or 3: mention, id, sentence." in str(result.exception)
+    assert f"{corpus}, line 3: 6 columns" in str(result.exception)
     assert "Line 4" not in str(result.exception)
     assert not (tmp_path / "gold.spacy").exists()
 
