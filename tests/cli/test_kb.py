@@ -195,7 +195,8 @@ def test_strict_reading_of_mentions(command, tmp_path):
 
 
 def test_a_place_that_cannot_be_written(command, tmp_path):
-    for output in ("table.tsv/a.kb", tmp_path):
+    (tmp_path / "folder").mkdir()
+    for output in ("table.tsv/a.kb", tmp_path / "folder"):
         finished = command("kb", "build", "table.tsv", "-o", output)
         assert finished.status == 1
         assert "[E104]" in finished.err
