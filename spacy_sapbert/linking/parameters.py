@@ -18,8 +18,8 @@ PARAMETERS_FILE = "parameters.json"
 
 # Fitted on the training parts of BC5CDR and NCBI Disease. The threshold is within 0.1 points of the best F1 when gold
 # mentions are linked to the starter vocabulary. With the starter encoder, precision is 95.2 and recall 88.9. With the
-# sparse score alone, they are 95.3 and 85.8 (`benchmarks/thresholds.py`). On MEDIC, F1 is 82.2, and at best 83.5
-# (at 0.775). The weight has the best mean accuracy on MEDIC with the starter encoder (`benchmarks/variants.py`).
+# sparse score alone, they are 95.3 and 85.8. On MEDIC, F1 is 82.2, and at best 83.5 (at 0.775). The weight has the
+# best mean accuracy on MEDIC with the starter encoder.
 THRESHOLD = 0.85
 SPARSE_WEIGHT = 0.2
 

@@ -11,7 +11,7 @@ from ..encoders.ngrams import TEXT_NORMALIZER
 from ..settings_block import SettingsBlock
 from ..vectors.stored import COMPRESSION, COMPRESSIONS
 
-# Fitted on the training parts of BC5CDR and NCBI Disease (`benchmarks/variants.py`).
+# Fitted on the training parts of BC5CDR and NCBI Disease.
 SHORT_FORM_MARGIN = 0.25
 SPLIT_MARGIN = 0.0
 # Fitted on the same data. The words of MEDIC would correct 141 mentions. With this margin, 5 more of them are right

@@ -15,7 +15,7 @@ from ..types import Candidate, LinkedPart
 
 # The score of a composite split is lowered by this for each more plausible split. Fitted on the training parts of
 # BC5CDR and NCBI Disease with MEDIC. Accuracy is the same for all values from 0.02 on, but fewer single mentions are
-# split (`benchmarks/variants.py`).
+# split.
 SPLIT_COST = 0.05
 
 LookUp = Callable[[str], Sequence[Candidate]]
