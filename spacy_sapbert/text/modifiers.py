@@ -16,7 +16,7 @@ def _split(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-# They were inside the annotated mention in most cases, in two corpora or more: docs/results.md.
+# They were inside the annotated mention in most cases, in two corpora or more: docs/results/ner.md.
 _KIND = _split(
     "autosomal benign bladder bone cerebellar cerebral cervical colorectal congenital cutaneous desmoid dominant "
     "familial fulminant gastric glomerular hemorrhagic lung malignant mesenchymal non-syndromic ovarian papillary "

@@ -24,7 +24,7 @@ NAME = 0.95  # above this cosine, a phrase counts as a name, and shorter phrases
 EQUAL = 1e-6  # cosines with a smaller difference are equal
 INSIDE = 0.1  # subtracted from the similarity of a phrase that is always inside longer names
 IS_NAME = 1 - EQUAL * 100  # above this cosine, a phrase equals the name
-# What is searched for in a large vocabulary. The limits were set on training documents, see docs/results.md.
+# What is searched for in a large vocabulary. The limits were set on training documents, see docs/results/documents.md.
 LONGEST_LIKELY = 5  # words
 LIKELY = 0.02  # a phrase that is a mention with at least this probability is always searched for
 REFUTED = 3  # occurrences in training documents without annotation
