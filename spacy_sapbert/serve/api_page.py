@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..outputs.html import LOOK
+from ..outputs.templates import LOOK, open_template
 from .safety import page_policy
-from .templates import FOLDER, open_template
 
-_STYLE = LOOK + (FOLDER / "api.css").read_text(encoding="utf8")
+_FOLDER = Path(__file__).parent
+_STYLE = LOOK + (_FOLDER / "api.css").read_text(encoding="utf8")
 _MODELS = "#/components/schemas/"
 API_POLICY = page_policy(_STYLE)
 """The Content-Security-Policy of the page."""
@@ -49,7 +50,7 @@ def render_api(openapi: Schema) -> str:
         openapi: The OpenAPI description.
     """
     models = {name: (schema.get("description", ""), _fields(schema)) for name, schema in _models(openapi)}
-    return open_template("api.html", style=_STYLE).render(
+    return open_template(_FOLDER / "api.html", style=_STYLE).render(
         info=openapi["info"],
         endpoints=list(_endpoints(openapi)),
         models=models,

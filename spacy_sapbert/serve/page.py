@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from spacy.util import filter_spans
 
 from ..kb.knowledge_base import KnowledgeBase
-from ..outputs.html import LOOK
 from ..outputs.labels import LabelColors, display_label
 from ..outputs.records import LinkedDocument
+from ..outputs.templates import LOOK, open_template
 from .cards import Card, CardMaker
 from .safety import page_policy
-from .templates import FOLDER, open_template
 
-_STYLE = LOOK + (FOLDER / "page.css").read_text(encoding="utf8")
-_SCRIPT = (FOLDER / "page.js").read_text(encoding="utf8")
+_FOLDER = Path(__file__).parent
+_STYLE = LOOK + (_FOLDER / "page.css").read_text(encoding="utf8")
+_SCRIPT = (_FOLDER / "page.js").read_text(encoding="utf8")
 _BEGINNING = 120
 """How many characters of a long definition are shown at first."""
 POLICY = page_policy(_STYLE, _SCRIPT, others="form-action 'self'")
@@ -37,7 +38,7 @@ class Page:
         self.about = {"name": name, "concepts": len(kb), "max_chars": max_chars}
         self._colors = LabelColors()  # a label keeps its color from one text to the next
         self._template = open_template(
-            "page.html", style=_STYLE, script=_SCRIPT, display_label=display_label, halves=_halves
+            _FOLDER / "page.html", style=_STYLE, script=_SCRIPT, display_label=display_label, halves=_halves
         )
 
     def render(self, text: str, item: LinkedDocument | None = None, message: str | None = None) -> str:

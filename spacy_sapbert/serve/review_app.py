@@ -6,6 +6,7 @@ import asyncio
 import hmac
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
 from fastapi import APIRouter, FastAPI, HTTPException, Request
@@ -16,14 +17,14 @@ from starlette.responses import HTMLResponse, JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..errors import SapbertError
-from ..outputs.html import LOOK
 from ..outputs.labels import display_label
+from ..outputs.templates import LOOK, open_template
 from .review_session import ReviewSession
 from .safety import CSP, LOCAL_HOSTS, BodyLimit, StrictHeaders, page_policy
-from .templates import FOLDER, open_template
 
-_STYLE = LOOK + (FOLDER / "review.css").read_text(encoding="utf8")
-_SCRIPT = (FOLDER / "review.js").read_text(encoding="utf8")
+_FOLDER = Path(__file__).parent
+_STYLE = LOOK + (_FOLDER / "review.css").read_text(encoding="utf8")
+_SCRIPT = (_FOLDER / "review.js").read_text(encoding="utf8")
 POLICY = page_policy(_STYLE, _SCRIPT, others="form-action 'none'; connect-src 'self'")
 """The Content-Security-Policy of the page, which allows only its own style and script, and questions to this server."""
 MAX_IDS, MAX_COMMENT, MAX_QUERY, MAX_BYTES = 20, 500, 200, 100_000
@@ -110,7 +111,7 @@ class _Pages:
         self.session = session
         self._worker = ThreadPoolExecutor(max_workers=1)
         labels = [(label, display_label(label), session.color(label)) for label in session.labels]
-        template = open_template("review.html", style=_STYLE, script=_SCRIPT)
+        template = open_template(_FOLDER / "review.html", style=_STYLE, script=_SCRIPT)
         self._page = template.render(labels=labels, author=session.author)
         self.router = APIRouter(prefix="/{secret}")
         for path, method, answer in (

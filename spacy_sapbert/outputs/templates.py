@@ -1,27 +1,31 @@
-"""Open the templates of the pages, which escape all values."""
+"""Open the templates of pages, which escape all values."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
-from markupsafe import Markup
+if TYPE_CHECKING:
+    from jinja2 import Template
 
-FOLDER = Path(__file__).parent
+LOOK = (Path(__file__).parent / "look.css").read_text(encoding="utf8")
+"""The style that all pages share."""
 
 
-def open_template(name: str, *, style: str, script: str = "", **filters: Any) -> Template:
+def open_template(path: Path, *, style: str, script: str = "", **filters: Any) -> Template:
     """Return the template of a page.
 
     Args:
-        name: The file.
+        path: The file.
         style: The text of its `<style>` element.
         script: The text of its `<script>` element, if it has one.
         filters: Functions that the template applies to values, by name.
     """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
     environment = Environment(
-        loader=FileSystemLoader(FOLDER),
+        loader=FileSystemLoader(path.parent),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -29,4 +33,4 @@ def open_template(name: str, *, style: str, script: str = "", **filters: Any) ->
     )
     environment.filters.update(filters)
     environment.globals.update(style=Markup(style), script=Markup(script))
-    return environment.get_template(name)
+    return environment.get_template(path.name)
