@@ -466,7 +466,6 @@ class Errors:
         "[E215] {path} has no column {missing}, which a COMETA file needs. Its columns are: {columns}. Add COMETA's "
         "header line, or give the format of the file."
     )
-    E216 = "[E216] There is no tokenizer '{name}'. The installed tokenizers are: {known}."
     E217 = (
         "[E217] {path} is not BioC JSON ({reason}). If each line of the file is a JSON object, use --format jsonl. "
         "Otherwise, convert the file to JSON lines."

@@ -181,9 +181,9 @@ Tokenize = Callable[[str], Sequence[tuple[int, int]]]
 
 def spacy_tokens() -> Tokenize:
     """Return a function that splits a text into spaCy tokens."""
-    import spacy
+    from ..pipeline.tokenizer import blank_pipeline
 
-    nlp = spacy.blank("en")
+    nlp = blank_pipeline("en")
     return lambda text: [(token.idx, token.idx + len(token)) for token in nlp.make_doc(text)]
 
 

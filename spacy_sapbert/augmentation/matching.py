@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-import spacy
-
 from ..kb.ids import is_supplementary
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.name_index import NameIndex
 from ..linking.ties import TieEvidence, rank
 from ..pipeline.attributes import get_matched_name
 from ..pipeline.concept_matcher import ConceptMatcher
+from ..pipeline.tokenizer import blank_pipeline
 from ..text.words import is_acronym, word_keys
 from .annotations import Annotation
 
@@ -37,7 +36,7 @@ class MatcherAnnotator:
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self._kb = kb
-        self._nlp = spacy.blank("en")
+        self._nlp = blank_pipeline("en")
         self._nlp.add_pipe("abbreviation_resolver")
         config = {"kb": str(kb.path), "spans_key": _SPANS}
         component = self._nlp.add_pipe("concept_matcher", config=config)

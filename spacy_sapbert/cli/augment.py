@@ -387,12 +387,11 @@ def _write(
     options: TrainingOptions,
     console: Console,
 ) -> dict[str, int]:
-    import spacy
-
     from ..augmentation.augment import TrainingDocs, count_documents, shuffled
     from ..documents.docbin import read_docbin, write_docbin
+    from ..pipeline.tokenizer import blank_pipeline
 
-    nlp = spacy.blank("en")
+    nlp = blank_pipeline("en")
     manual = [doc for path in options.with_ or [] for doc in read_docbin(path, nlp.vocab)]
     make = TrainingDocs(nlp, knowledge_base, options.weight, annotation)
     docs = shuffled(segments, make, manual, options.seed)

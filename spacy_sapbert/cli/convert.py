@@ -81,12 +81,13 @@ def convert(
     The command shows how much was read, and which records and mentions did not fit.
     """
     from ..documents.docbin import write_docbin
+    from ..pipeline.tokenizer import blank_pipeline
 
     if output.suffix != ".spacy":
         raise SapbertError(Errors.E212.format(path=output))
     names, prefixes = dict(split_pairs("--rename", rename)), dict(split_pairs("--id-prefix", id_prefix))
     words = {label: read_names([Path(path)]) for label, path in split_pairs("--unsure", unsure)}
-    nlp = _blank(lang, tokenizer)
+    nlp = blank_pipeline(lang, tokenizer)
     console = Console(stderr=True)
     report = Report()
     split = DocumentIds(ids) if ids else None
@@ -158,18 +159,6 @@ def _with_known_ids(documents: Iterator[Document], kb: Path, report: Report) -> 
         with_ids = [mention for mention in document.mentions if mention.ids]
         report.unknown += sum(not has_known_id(mention, vocabulary) for mention in with_ids)
         yield document
-
-
-def _blank(lang: str, tokenizer: str | None) -> Language:
-    import spacy
-    from spacy.util import registry
-
-    if tokenizer is None:
-        return spacy.blank(lang)
-    if not registry.has("tokenizers", tokenizer):
-        known = ", ".join(sorted(registry.tokenizers.get_all()))
-        raise SapbertError(Errors.E216.format(name=tokenizer, known=known))
-    return spacy.blank(lang, config={"nlp": {"tokenizer": {"@tokenizers": tokenizer}}})
 
 
 def _docs(documents: Iterator[Document], nlp: Language, split_tokens: bool, report: Report) -> Iterator[Doc]:

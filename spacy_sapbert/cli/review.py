@@ -281,12 +281,11 @@ def _write_corpus(documents: list[Document], output: Path, lang: str) -> None:
     from ..review.export import mention_records
 
     if output.suffix == ".spacy":
-        import spacy
-
         from ..documents.docbin import write_docbin
         from ..documents.docs import to_doc
+        from ..pipeline.tokenizer import blank_pipeline
 
-        nlp = spacy.blank(lang)
+        nlp = blank_pipeline(lang)
         write_docbin((to_doc(nlp, document, split_tokens=True) for document in documents), output)
         return
     from ..outputs.writers import write_records

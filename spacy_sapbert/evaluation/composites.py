@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import spacy
 from spacy.tokens import Span
 
 from ..metrics.composites import compare_parts, is_exact, score_parts
 from ..metrics.counts import SetCounts
 from ..pipeline.factories import LINKER
+from ..pipeline.tokenizer import blank_pipeline
 from ..text.composites import composite_splits
 from ..types import Mention
 
@@ -38,7 +38,7 @@ def decide_by(kb: str, encoder: str = "starter") -> Split:
     Raises:
         SapbertError: The knowledge base or the encoder cannot be opened.
     """
-    nlp = spacy.blank("en")
+    nlp = blank_pipeline("en")
     splitter: Any = nlp.add_pipe("composite_splitter", config={"spans_key": SPANS_KEY})
     linker: Any = nlp.add_pipe(LINKER, config={"kb": kb, "encoder": encoder, "spans_key": SPANS_KEY})
     assert linker.linker  # opens it now, so that errors come before the corpus is read

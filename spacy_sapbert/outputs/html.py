@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 TITLE = "Linked documents"
 _FOLDER = Path(__file__).parent
-_PIECES = 500  # the parts of a page that are written together
+_PIECES = 50  # the parts of a page that are written together
 
 Record = Mapping[str, Any]
 
@@ -115,7 +115,7 @@ def html_pieces(records: Iterable[Record], title: str = TITLE) -> Iterator[str]:
 
 @cache
 def _template() -> Template:
-    filters = {
+    filters: dict[str, Any] = {
         "concept_url": concept_url,
         "display_label": display_label,
         "display_type": display_type,

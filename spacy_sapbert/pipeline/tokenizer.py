@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, List
 from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc
 
+from ..errors import ChoiceError
+
 if TYPE_CHECKING:
     from spacy.language import Language
 
@@ -57,6 +59,36 @@ class BoundedTokenizer(Tokenizer):
         joined = Doc.from_docs(pieces, ensure_whitespace=False, attrs=["NORM"])
         assert joined is not None  # there are two pieces or more
         return joined
+
+
+def blank_pipeline(lang: str, tokenizer: str | None = None) -> "Language":
+    """Return an empty pipeline of a language, which takes linear time to tokenize a text.
+
+    Args:
+        lang: The code of the language.
+        tokenizer: The registered name of another tokenizer.
+
+    Raises:
+        SapbertError: E125 there is no such tokenizer.
+    """
+    import spacy
+    from spacy.util import registry
+
+    if tokenizer is not None:
+        if not registry.has("tokenizers", tokenizer):
+            raise ChoiceError(
+                given=tokenizer, what="registered tokenizer", choices=sorted(registry.tokenizers.get_all())
+            )
+        return spacy.blank(lang, config={"nlp": {"tokenizer": {"@tokenizers": tokenizer}}})
+    nlp = spacy.blank(lang)
+    bound_tokenizer(nlp)
+    return nlp
+
+
+def bound_tokenizer(nlp: "Language") -> None:
+    """Replace spaCy's own tokenizer by one with the same rules in linear time. One of another class stays."""
+    if type(nlp.tokenizer) is Tokenizer:
+        nlp.tokenizer = BoundedTokenizer.like(nlp.tokenizer)
 
 
 def _is_long(word: str) -> bool:

@@ -11,7 +11,6 @@ from typing import Any, cast
 import spacy
 from spacy.language import Language
 from spacy.pipeline import DependencyParser, EntityRecognizer
-from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc
 from spacy.util import is_package, raise_error
 
@@ -24,7 +23,7 @@ from ..outputs.records import LinkedDocument
 from ..pipeline.factories import ASSERTION, GENE_SPECIES, LINKER, MATCHER, PREPARING, SENTENCIZER
 from ..pipeline.gold_mentions import GOLD_SPANS, gold_doc
 from ..pipeline.mentions import mentions_of
-from ..pipeline.tokenizer import BoundedTokenizer
+from ..pipeline.tokenizer import bound_tokenizer
 from ..types import Candidate, Document
 
 # the components that run on given mentions
@@ -51,14 +50,8 @@ def load_pipeline(name: str) -> Language:
     except Exception as error:  # configs, components and models raise errors without a common base class
         code = Errors.E502 if Path(name).exists() or is_package(name) else Errors.E501
         raise SapbertError(code.format(name=name, reason=_describe(error))) from error
-    _bound_tokenizer(nlp)
+    bound_tokenizer(nlp)
     return nlp
-
-
-def _bound_tokenizer(nlp: Language) -> None:
-    """Replace spaCy's own tokenizer. One of another class may do something else."""
-    if type(nlp.tokenizer) is Tokenizer:
-        nlp.tokenizer = BoundedTokenizer.like(nlp.tokenizer)
 
 
 class _Feed:
@@ -122,7 +115,7 @@ class LinkingPipeline:
 
     def __init__(self, pipeline: str | Language, problems: Problems, *, given: bool = False) -> None:
         self.nlp = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
-        _bound_tokenizer(self.nlp)
+        bound_tokenizer(self.nlp)
         self.problems = problems
         self.given = given
         if not self._linkers():

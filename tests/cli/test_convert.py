@@ -233,7 +233,7 @@ def test_another_tokenizer_keeps_more_mentions(tmp_path):
 
 def test_a_tokenizer_that_there_is_not(corpus, tmp_path):
     result = run(corpus, tmp_path / "gold.spacy", "--tokenizer", "spacy-sapbert.Tokeniser.v1")
-    assert "E216" in str(result.exception)
+    assert "E125" in str(result.exception)
     assert "spacy-sapbert.BiomedicalTokenizer.v1" in str(result.exception)
 
 

@@ -1,11 +1,11 @@
 import re
-from html import escape
 from html.parser import HTMLParser
 
 import pytest
 import spacy
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from markupsafe import escape
 from spacy.tokens import Span
 
 from spacy_sapbert.kb.build import build_knowledge_base

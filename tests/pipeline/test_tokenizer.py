@@ -1,4 +1,5 @@
 import pickle
+from pathlib import Path
 
 import pytest
 import spacy
@@ -6,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.util import registry
 
-from spacy_sapbert.pipeline.tokenizer import LONGEST_PIECE, BoundedTokenizer
+import spacy_sapbert
+from spacy_sapbert.pipeline.tokenizer import LONGEST_PIECE, BoundedTokenizer, blank_pipeline
 
 NLP = spacy.blank("en", config={"nlp": {"tokenizer": {"@tokenizers": "spacy-sapbert.BiomedicalTokenizer.v1"}}})
 PLAIN = spacy.blank("en")
@@ -123,3 +125,10 @@ def test_long_runs_are_cut_after_a_sign():
 
 def test_ten_thousand_brackets_give_as_many_tokens():
     assert len(BOUNDED("(" * 10_000)) == len(NLP.make_doc("(" * 10_000)) == 10_000
+
+
+def test_only_the_bounded_tokenizer_makes_documents_of_unknown_texts():
+    assert len(blank_pipeline("en").make_doc("(" * 16_000)) == 16_000  # spaCy's own takes 20 seconds
+    package = Path(spacy_sapbert.__file__).parent
+    callers = {path.name for path in package.rglob("*.py") if "spacy.blank(" in path.read_text(encoding="utf8")}
+    assert callers == {"tokenizer.py", "assemble.py", "demo.py", "errors.py"}  # the others save or load what they make
