@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import Errors, SapbertError
 from .lexical_model import LexicalModel
 from .ngrams import NgramEncoder
-from .safe_pickle import Array, Matrix, Transformer, read_vectorizer
+from .safe_pickle import MOST_SHOWN, Array, Matrix, Transformer, read_vectorizer
 from .transformer import TransformerEncoder
 
 VECTORIZER_FILE = "sparse_encoder.pk"
@@ -102,16 +102,22 @@ def _read_ngrams(folder: Path) -> NgramEncoder:
     if not isinstance(inner, Transformer) or not isinstance(inner.state, dict):
         raise _import_error(folder, f"the vectorizer in {VECTORIZER_FILE} was not fitted")
     settings = {**state, **inner.state}
-    wrong = {name: settings.get(name) for name, value in _WANTED.items() if settings.get(name, value) != value}
+    wrong = [_excerpt(name, settings[name]) for name, value in _WANTED.items() if settings.get(name, value) != value]
     if wrong:
-        raise _import_error(folder, f"its n-grams have other weights than here: {wrong}")
+        raise _import_error(folder, f"its n-grams have other weights than here: {', '.join(wrong)}")
     try:
         shortest, longest = settings["ngram_range"]
         ngrams = _in_order(settings["vocabulary_"], shortest, longest)
-        idf = _idf(inner.state, len(ngrams))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _import_error(folder, f"{VECTORIZER_FILE} is inconsistent: {error!r}") from error
-    return NgramEncoder(ngrams, idf, (shortest, longest), TEXT_NORMALIZER)
+        return NgramEncoder(ngrams, _idf(inner.state, len(ngrams)), (shortest, longest), TEXT_NORMALIZER)
+    except Exception as error:  # the values can be anything
+        reason = f"{VECTORIZER_FILE} is inconsistent: {type(error).__name__}: {str(error)[:MOST_SHOWN]}"
+        raise _import_error(folder, reason) from error
+
+
+def _excerpt(name: str, value: Any) -> str:
+    """Return a setting as a message shows it. A value of another kind may be too large to be written out."""
+    shown = repr(value)[:MOST_SHOWN] if isinstance(value, str | bool | int | None) else f"a {type(value).__name__}"
+    return f"{name} is {shown}"
 
 
 def _in_order(columns: Mapping[str, int], shortest: int, longest: int) -> list[str]:
@@ -120,10 +126,16 @@ def _in_order(columns: Mapping[str, int], shortest: int, longest: int) -> list[s
     Raises:
         ValueError: The columns or the n-grams are invalid.
     """
+    if (
+        not isinstance(columns, dict)
+        or {*map(type, columns)} | {str} != {str}
+        or {*map(type, columns.values())} - {int}
+    ):
+        raise ValueError("the vocabulary does not have a number for each text")
     ngrams = sorted(columns, key=columns.__getitem__)
     if sorted(columns.values()) != list(range(len(ngrams))):
         raise ValueError("the columns of the n-grams are not numbered from 0")
-    if not all(isinstance(ngram, str) and shortest <= len(ngram) <= longest for ngram in ngrams):
+    if not all(shortest <= len(ngram) <= longest for ngram in ngrams):
         raise ValueError(f"an n-gram is not a text of {shortest} to {longest} characters")
     return ngrams
 

@@ -1,12 +1,15 @@
 """Read the pickle of a fitted TfidfVectorizer as plain data, without running any code that it refers to.
 
 A pickle is a program that calls classes by name. Here a table maps each allowed name to a stand-in class that only
-keeps its arguments. Any other name raises an error.
+keeps its arguments. Any other name raises an error. Memory and time stay within a multiple of the file's size.
 """
 
 from __future__ import annotations
 
+import io
 import pickle
+import struct
+from collections.abc import Callable
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import Errors, SapbertError
+
+
+MOST_SHOWN = 200  # characters of what a pickle says
+MOST_NESTED = 8  # tuples in tuples
 
 
 class Inert:
@@ -82,8 +89,10 @@ class _Dtype(Inert):
         Raises:
             ValueError: The type is not numeric, or the length of the content does not match.
         """
-        byte_order = self.state[1] if self.state else "="
-        dtype = np.dtype(f"{byte_order}{self.args[0]}")
+        byte_order, kind = self.state[1] if self.state else "=", self.args[0]
+        if not (isinstance(kind, str) and byte_order in ("<", ">", "=", "|") and {*map(type, shape)} <= {int}):
+            raise ValueError("an array has an unknown data type or shape")
+        dtype = np.dtype(byte_order + kind)
         if dtype.kind not in "iuf" or len(content) != prod(shape) * dtype.itemsize:
             raise ValueError(f"{len(content)} bytes cannot be an array of {dtype} and shape {shape}")
         return np.frombuffer(content, dtype).reshape(shape, order=order)
@@ -114,17 +123,20 @@ _ALLOWED: dict[tuple[str, str], type] = {
 }
 
 
-class _Unpickler(pickle.Unpickler):
+class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined, misc]  # that in C takes memory for any memo index
     """An unpickler that only finds the allowed classes.
 
     Args:
-        file: The open file.
+        content: The content of the file.
         path: Its path, for messages.
     """
 
-    def __init__(self, file: Any, path: Path) -> None:
-        super().__init__(file)
+    dispatch = dict(pickle._Unpickler.dispatch)  # type: ignore[attr-defined]
+
+    def __init__(self, content: bytes, path: Path) -> None:
+        super().__init__(io.BytesIO(content))
         self._path = path
+        self._depths: dict[int, int] = {}
 
     def find_class(self, module: str, name: str) -> type:
         """Return the stand-in for a class.
@@ -133,8 +145,36 @@ class _Unpickler(pickle.Unpickler):
             SapbertError: E343 the class is not allowed.
         """
         if (module, name) not in _ALLOWED:
-            raise SapbertError(Errors.E343.format(path=self._path, refused=f"{module}.{name}"))
+            raise SapbertError(Errors.E343.format(path=self._path, refused=f"{module}.{name}"[:MOST_SHOWN]))
         return _ALLOWED[module, name]
+
+    def load_bytearray8(self) -> None:
+        """Read bytes, without memory for more than there are."""
+        (size,) = struct.unpack("<Q", self.read(8))
+        self.append(bytearray(self.read(size)))
+
+    dispatch[pickle.BYTEARRAY8[0]] = load_bytearray8
+
+    def check_tuple(self) -> None:
+        """Refuse a deep tuple: if its parts share elements, a hash of it takes time without end."""
+        made = self.stack[-1]
+        depth = self._depths[id(made)] = 1 + max(
+            (self._depths[id(part)] for part in made if isinstance(part, tuple)), default=0
+        )
+        if depth > MOST_NESTED:
+            raise ValueError("its tuples are nested too deeply")
+
+
+def _checked(load: Callable[[_Unpickler], None]) -> Callable[[_Unpickler], None]:
+    def load_tuple(unpickler: _Unpickler) -> None:
+        load(unpickler)
+        unpickler.check_tuple()
+
+    return load_tuple
+
+
+for _code in (pickle.TUPLE, pickle.TUPLE1, pickle.TUPLE2, pickle.TUPLE3):
+    _Unpickler.dispatch[_code[0]] = _checked(_Unpickler.dispatch[_code[0]])
 
 
 def read_vectorizer(path: Path) -> Vectorizer:
@@ -145,12 +185,11 @@ def read_vectorizer(path: Path) -> Vectorizer:
             holds something else.
     """
     try:
-        with path.open("rb") as file:
-            found = _Unpickler(file, path).load()
+        found = _Unpickler(path.read_bytes(), path).load()
     except SapbertError:
         raise
     except Exception as error:  # a damaged pickle raises many kinds of errors
-        reason = f"{path.name} is damaged or cut off: {error!r}"
+        reason = f"{path.name} is damaged or cut off: {type(error).__name__}: {str(error)[:MOST_SHOWN]}"
         raise SapbertError(Errors.E344.format(path=path.parent, reason=reason)) from error
     if not isinstance(found, Vectorizer):
         reason = f"{path.name} does not hold a TfidfVectorizer"

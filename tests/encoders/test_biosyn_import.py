@@ -314,6 +314,21 @@ def test_other_lengths_of_n_grams_are_taken(copied):
     np.testing.assert_allclose(ngrams.encode(["Cold"]).toarray(), vectorizer.transform(["cold"]).toarray(), atol=1e-6)
 
 
+def shared_lists():
+    """A small value that has 2 ** 100 parts when it is written out."""
+    value = []
+    for _ in range(100):
+        value = [value, value]
+    return value
+
+
+def test_a_message_does_not_write_out_what_is_shared(copied):
+    vectorizer = TfidfVectorizer(analyzer="char").fit(["cold"])
+    vectorizer.analyzer = shared_lists()
+    (copied / "sparse_encoder.pk").write_bytes(pickle.dumps(vectorizer))
+    refused(copied, r"E344.*other weights than here.*analyzer is a list")
+
+
 def without(vectorizer, name):
     delattr(vectorizer, name)
 
@@ -327,6 +342,10 @@ def without(vectorizer, name):
         lambda fitted: fitted.vocabulary_.update({b"q": len(fitted.vocabulary_)}),
         lambda fitted: fitted.vocabulary_.pop("c"),
         lambda fitted: setattr(fitted, "vocabulary_", ["c"]),
+        lambda fitted: setattr(fitted, "vocabulary_", [1, 2]),
+        lambda fitted: setattr(fitted, "vocabulary_", shared_lists()),
+        lambda fitted: setattr(fitted, "vocabulary_", dict.fromkeys("ab", shared_lists())),
+        lambda fitted: setattr(fitted, "ngram_range", (shared_lists(), 1)),
         lambda fitted: setattr(fitted, "ngram_range", 2),
         lambda fitted: setattr(fitted, "ngram_range", (1, 1)),
         lambda fitted: setattr(fitted._tfidf, "idf_", fitted._tfidf.idf_[:-1]),

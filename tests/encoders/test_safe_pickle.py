@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -149,3 +150,42 @@ def test_a_damaged_pickle_is_told(tmp_path_factory, protocol, place, byte):
     assert outcome(path) in ("[E343]", "[E344]")
     path.write_bytes(content[:place] + bytes([byte]) + content[place + 1 :])
     assert outcome(path) in ("[E343]", "[E344]", "read")
+
+
+def shared_values(depth, pair):
+    """A value of a few hundred bytes that has 2 ** depth parts when it is written out or hashed."""
+    value = "x"
+    for _ in range(depth):
+        value = pair(value)
+    return value
+
+
+class Raw:
+    """What is pickled as the attributes of a vectorizer."""
+
+    def __init__(self, state):
+        self.state = state
+
+    def __reduce__(self):
+        return TfidfVectorizer, (), self.state
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pickle.dumps(Raw({"vocabulary_": shared_values(200, lambda value: (value, value))}), 4),
+        pickle.dumps(Raw(shared_values(200, lambda value: (value, value))), 2),
+        b"\x80\x04N" + pickle.LONG_BINPUT + (2**28).to_bytes(4, "little") + b".",
+        b"\x80\x05" + pickle.BYTEARRAY8 + (2**40).to_bytes(8, "little") + b"x.",
+        b"\x80\x04" + pickle.BINUNICODE8 + (2**40).to_bytes(8, "little") + b"x.",
+    ],
+)
+def test_a_small_pickle_takes_little_time_and_memory(write, content):
+    tracemalloc.start()
+    try:
+        with pytest.raises(SapbertError, match="E344") as error:
+            read_vectorizer(write(content))
+        assert tracemalloc.get_traced_memory()[1] < 2**22
+    finally:
+        tracemalloc.stop()
+    assert len(str(error.value)) < 1000
