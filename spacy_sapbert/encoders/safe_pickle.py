@@ -18,7 +18,6 @@ import numpy as np
 
 from ..errors import Errors, SapbertError
 
-
 MOST_SHOWN = 200  # characters of what a pickle says
 MOST_NESTED = 8  # tuples in tuples
 
