@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -130,7 +130,7 @@ class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined, misc]  # that
         path: Its path, for messages.
     """
 
-    dispatch = dict(pickle._Unpickler.dispatch)  # type: ignore[attr-defined]
+    dispatch: ClassVar[Any] = dict(pickle._Unpickler.dispatch)  # type: ignore[attr-defined]
 
     def __init__(self, content: bytes, path: Path) -> None:
         super().__init__(io.BytesIO(content))
