@@ -885,7 +885,6 @@ class Errors:
         "--restart to throw the run away."
     )
     E565 = "[E565] {option} needs --output with the name of a file. Only such a run keeps its finished documents."
-    E570 = "[E570] {component} has no setting '{setting}', which is scispaCy's. {remedy} See {page}"
     E571 = (
         "[E571] {path} is not a .spacy file, so training cannot read it. Convert it, and train on the result: {command}"
     )
@@ -960,11 +959,6 @@ class Errors:
     E645 = (
         "[E645] None of the {ids} ids annotated in {documents} training documents can be predicted. They are ids such "
         "as {some}. The vocabulary has ids such as {known}. Check that `kb` and `labels` fit the corpus."
-    )
-    E647 = (
-        "[E647] The concept_retriever shares a transformer that has not read the document. Put a `transformer` of "
-        "spacy-transformers before the concept_retriever. If the transformer is frozen in training, add it to the "
-        "annotating components."
     )
     # files of newer versions
     E600 = (

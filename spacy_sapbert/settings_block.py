@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, TypeVar, get_args, get_type_hints
 
-from .errors import Errors, SapbertError
+from .errors import SettingError
 
 Block = TypeVar("Block", bound="SettingsBlock")
 
@@ -30,11 +30,13 @@ class SettingsBlock:
         known, hints = [one.name for one in fields(cls)], get_type_hints(cls)
         for setting, value in values.items():
             if setting not in known:
-                raise _error(component, name, repr(setting), f"one of {', '.join(known)}")
+                raise SettingError(
+                    setting=name, component=component, value=repr(setting), wanted=f"one of {', '.join(known)}"
+                )
             kinds = get_args(hints[setting]) or (hints[setting],)
             if not any(type(value) is kind or (kind is float and type(value) is int) for kind in kinds):
                 wanted = " or ".join("null" if kind is type(None) else kind.__name__ for kind in kinds)
-                raise _error(component, f"{name}.{setting}", repr(value), wanted)
+                raise SettingError(setting=f"{name}.{setting}", component=component, value=repr(value), wanted=wanted)
         block = cls(**values)
         block.check(component, f"{name}.")
         return block
@@ -51,7 +53,8 @@ class SettingsBlock:
         """
         for setting, holds, wanted in self.rules():
             if not holds:
-                raise _error(component, prefix + setting, getattr(self, setting), wanted)
+                value = getattr(self, setting)
+                raise SettingError(setting=prefix + setting, component=component, value=value, wanted=wanted)
 
     def rules(self) -> Sequence[tuple[str, bool, str]]:
         """Return a rule per setting: the name, whether the value is allowed, and what is allowed."""
@@ -60,7 +63,3 @@ class SettingsBlock:
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as a config has them."""
         return asdict(self)
-
-
-def _error(component: str, setting: str, value: Any, wanted: str) -> SapbertError:
-    return SapbertError(Errors.E406.format(component=component, setting=setting, value=value, wanted=wanted))

@@ -100,10 +100,14 @@ def test_installed_entry_points_are_those_of_the_project():
     assert found == wanted
 
 
-def test_factories_bear_the_names_of_their_entry_points():
+def test_the_class_of_a_component_is_its_factory():
+    from spacy.language import Language
+    from spacy.util import registry
+
     for point in entry_points(group="spacy_factories"):
         if point.value.startswith("spacy_sapbert"):
-            assert point.attr == f"make_{point.name}"
+            assert registry.factories.get(point.name) is point.load()
+            assert Language.get_factory_meta(point.name).factory == point.name
 
 
 def test_version():

@@ -10,7 +10,7 @@ import typer
 from ..errors import Errors, SapbertError
 from ..files.console import progress_callback, stderr_console
 from ..kb.storage import load_knowledge_base
-from ..pipeline.external_assets import INSIDE
+from ..pipeline.component_settings import INSIDE
 from ..pipeline.factories import ASSERTION, LINKER, SENTENCIZER
 from .saving import save_pipeline
 

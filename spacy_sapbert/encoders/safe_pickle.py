@@ -122,7 +122,7 @@ _ALLOWED: dict[tuple[str, str], type] = {
 }
 
 
-class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined, misc]  # that in C takes memory for any memo index
+class _Unpickler(pickle._Unpickler):  # that in C takes memory for any memo index
     """An unpickler that only finds the allowed classes.
 
     Args:
@@ -130,7 +130,7 @@ class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined, misc]  # that
         path: Its path, for messages.
     """
 
-    dispatch: ClassVar[Any] = dict(pickle._Unpickler.dispatch)  # type: ignore[attr-defined]
+    dispatch: ClassVar[Any] = dict(pickle._Unpickler.dispatch)
 
     def __init__(self, content: bytes, path: Path) -> None:
         super().__init__(io.BytesIO(content))
@@ -147,14 +147,14 @@ class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined, misc]  # that
             raise SapbertError(Errors.E343.format(path=self._path, refused=f"{module}.{name}"[:MOST_SHOWN]))
         return _ALLOWED[module, name]
 
-    def load_bytearray8(self) -> None:
+    def load_bytearray8(self: Any) -> None:
         """Read bytes, without memory for more than there are."""
         (size,) = struct.unpack("<Q", self.read(8))
         self.append(bytearray(self.read(size)))
 
     dispatch[pickle.BYTEARRAY8[0]] = load_bytearray8
 
-    def check_tuple(self) -> None:
+    def check_tuple(self: Any) -> None:
         """Refuse a deep tuple: if its parts share elements, a hash of it takes time without end."""
         made = self.stack[-1]
         depth = self._depths[id(made)] = 1 + max(

@@ -3,40 +3,15 @@
 from typing import Iterable, List, Optional, Sequence, Tuple
 
 from spacy.language import Language
-from spacy.pipeline import Pipe
 from spacy.tokens import Doc
-from spacy.vocab import Vocab
 
 from ..errors import Errors, SapbertError
 from ..text.abbreviations import AbbreviationOccurrence, find_definitions, find_occurrences
 from .attributes import register, set_abbreviation_occurrences
-from .component_settings import check_setting, language_rules, refuse_foreign, warn_of_language
+from .component_settings import Component, check_setting, defaults_of
 
 
-@Language.factory(
-    "abbreviation_resolver",
-    assigns=["doc._.abbreviations", "span._.long_form"],
-    default_config={"min_precision": 0.9, "known": [], "language": None},
-)
-def make_abbreviation_resolver(
-    nlp: Language,
-    name: str,
-    min_precision: float,
-    known: List[List[str]],
-    language: Optional[str],
-    make_serializable: bool = False,
-) -> "AbbreviationResolver":
-    """Make an `AbbreviationResolver` from a config. The last setting is scispaCy's, and must be false.
-
-    Raises:
-        SapbertError: E570 it is true.
-    """
-    refuse_foreign("abbreviation_resolver", make_serializable=make_serializable)
-    warn_of_language(nlp, language)
-    return AbbreviationResolver(nlp.vocab, name, min_precision=min_precision, known=known, language=language)
-
-
-class AbbreviationResolver(Pipe):
+class AbbreviationResolver(Component):
     """Finds the definitions of abbreviations in a document, and all their occurrences.
 
     `doc._.abbreviations` has a span for each occurrence of a short form, including its definition. Its
@@ -45,7 +20,7 @@ class AbbreviationResolver(Pipe):
     The result does not depend on the tokenizer. A short form inside a token gives the whole token.
 
     Args:
-        vocab: The vocabulary of the pipeline.
+        nlp: The pipeline.
         name: The name of the component.
         min_precision: The least expected precision of a definition, from 0 to 1.
         known: Pairs of short and long forms, for short forms that a document does not define itself. They are pairs
@@ -56,32 +31,22 @@ class AbbreviationResolver(Pipe):
         SapbertError: E165 the language has no rules, E406 the precision is outside 0 to 1, E410 a known form is empty.
     """
 
+    fixed = ("known", "language")
+    shown = ("min_precision",)
+
     def __init__(
         self,
-        vocab: Vocab,
+        nlp: Language,
         name: str = "abbreviation_resolver",
         *,
         min_precision: float = 0.9,
-        known: Iterable[Sequence[str]] = (),
+        known: List[List[str]] = [],
         language: Optional[str] = None,
+        make_serializable: bool = False,
     ) -> None:
-        self.vocab = vocab
-        self.name = name
-        self.min_precision = min_precision
+        self.keep(nlp, name, locals())
         check_setting(self, "min_precision", 0 <= min_precision <= 1, "from 0 to 1")
         self.known = dict(map(_check_pair, known))
-        self._language = language
-        self._rules = language_rules(language, vocab)
-        register()
-
-    def __repr__(self) -> str:
-        known = f"{len(self.known)} known short forms"
-        return f"AbbreviationResolver({self.name!r}, min_precision={self.min_precision}, {known})"
-
-    def __call__(self, doc: Doc) -> Doc:
-        """Find the abbreviations of one document and write them to it."""
-        self.set_annotations([doc], self.predict([doc]))
-        return doc
 
     def predict(self, docs: Iterable[Doc]) -> List[List[AbbreviationOccurrence]]:
         """Return the occurrences of short forms in each document. The documents are not changed."""
@@ -97,6 +62,14 @@ class AbbreviationResolver(Pipe):
         return find_occurrences(
             text, find_definitions(text, min_precision=self.min_precision, rules=self._rules), self.known
         )
+
+
+Language.factory(
+    "abbreviation_resolver",
+    func=AbbreviationResolver,
+    assigns=["doc._.abbreviations", "span._.long_form"],
+    default_config=defaults_of(AbbreviationResolver),
+)
 
 
 def _check_pair(pair: Sequence[str]) -> Tuple[str, str]:

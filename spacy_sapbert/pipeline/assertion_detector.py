@@ -6,13 +6,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from spacy.language import Language
-from spacy.pipeline import Pipe
 from spacy.tokens import Doc, Span
 
 from ..errors import Errors, SapbertError, Warnings
 from ..text.assertion_cues import BEFORE, CUES, FLAGS, NOT_EXCLUDED, TERMSET_KEYS
 from .attributes import get_assertion, register, set_assertion
-from .component_settings import check_setting
+from .component_settings import Component, check_setting, defaults_of
 from .mentions import mentions_of
 from .sentences import sentence_starts
 
@@ -31,21 +30,7 @@ _NEGEX = "negex"
 _KEYS = ("pseudo", "Preceding", "Following", "Termination")
 
 
-@Language.factory(
-    "assertion_detector",
-    assigns=["span._.assertion"],
-    default_config={"spans_key": None, "cues": None, "break_at_lines": False},
-)
-def make_assertion_detector(
-    nlp: Language, name: str, spans_key: Optional[str], cues: Optional[Cues], break_at_lines: bool
-) -> "AssertionDetector":
-    """Make an `AssertionDetector` from a config."""
-    if cues is None and nlp.lang != "en":
-        warnings.warn(Warnings.W414.format(lang=nlp.lang), stacklevel=1)  # shown once for each language
-    return AssertionDetector(nlp, name, spans_key=spans_key, cues=cues, break_at_lines=break_at_lines)
-
-
-class AssertionDetector(Pipe):
+class AssertionDetector(Component):
     """Writes the flags of a mention to `span._.assertion`: "negated", "uncertain", "family" and others.
 
     Cues such as "no evidence of" flag the mentions before or after them. A cue has no effect beyond its sentence, a
@@ -67,6 +52,8 @@ class AssertionDetector(Pipe):
         SapbertError: E406 `cues` has another flag or another list, E542 negspaCy is not installed.
     """
 
+    fixed = ("cues",)
+
     def __init__(
         self,
         nlp: Language,
@@ -77,26 +64,16 @@ class AssertionDetector(Pipe):
         break_at_lines: bool = False,
     ) -> None:
         _negspacy()
+        if cues is None and nlp.lang != "en":
+            warnings.warn(Warnings.W414.format(lang=nlp.lang), stacklevel=1)  # shown once for each language
+        self.keep(nlp, name, locals())
         self.nlp = nlp
-        self.name = name
-        self.spans_key = spans_key
-        self.break_at_lines = break_at_lines
-        self._cues = cues
         self._detectors: Optional[Dict[str, Negex]] = None
         wanted = f"null, or termsets of {', '.join(FLAGS)}, each with lists such as {BEFORE}"
         check_setting(self, "cues", cues is None or _are_valid(cues), wanted)
-        register()
-
-    def __repr__(self) -> str:
-        return f"AssertionDetector({self.name!r}, spans_key={self.spans_key!r}, flags={self.flags})"
 
     def __getstate__(self) -> Dict[str, Any]:
         return {**vars(self), "_detectors": None}  # built again from the cues
-
-    def __call__(self, doc: Doc) -> Doc:
-        """Find the flags of the mentions of one document and write them to it."""
-        self.set_annotations([doc], self.predict([doc]))
-        return doc
 
     @property
     def flags(self) -> Flags:
@@ -167,6 +144,14 @@ class AssertionDetector(Pipe):
         complete = {key: list(termset.get(key, ())) for key in TERMSET_KEYS}
         name = f"{self.name}_{_NEGEX}"
         return _negspacy().Negex(self.nlp, name, complete, extension_name=_NEGEX, span_keys=[_MENTIONS])
+
+
+Language.factory(
+    "assertion_detector",
+    func=AssertionDetector,
+    assigns=["span._.assertion"],
+    default_config=defaults_of(AssertionDetector),
+)
 
 
 def default_cues() -> Cues:

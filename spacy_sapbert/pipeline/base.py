@@ -1,6 +1,7 @@
 """Base classes of our components: save to a folder, and process documents in batches."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Tuple, TypeVar
 
 import srsly
@@ -13,13 +14,13 @@ from ..errors import Errors, SapbertError
 from ..files.output import ScratchFolder
 from ..store.assets import AssetWriter
 from .component_folder import SavedAssets, check_inside, files_in, is_in_pipeline, read_component, write_component
-from .component_settings import settings_of
-from .external_assets import EXTERNAL, INSIDE, check_storage, find_external
+from .component_settings import EXTERNAL, INSIDE, Component, check_setting, settings_of
+from .external_assets import find_external
 
 Self = TypeVar("Self", bound="FolderPipe")
 
 
-class FolderPipe(Pipe):
+class FolderPipe(Component):
     """A component with a vocabulary and models that are saved in one folder.
 
     A subclass writes them in `_save` and opens them in `_load`. What other components may share is an asset. The
@@ -37,11 +38,6 @@ class FolderPipe(Pipe):
 
     def _load(self, folder: Path, assets: Mapping[str, Path]) -> None:
         raise NotImplementedError
-
-    def __repr__(self) -> str:
-        settings = settings_of(self)
-        named = [f"{name}={settings[name]!r}" for name in ("kb", "encoder", "spans_key") if name in settings]
-        return f"{type(self).__name__}({self.name!r}, {', '.join(named)})"
 
     def to_disk(self, path: Any, *, exclude: Iterable[str] = tuple()) -> None:
         """Write all that the component needs, so that the saved pipeline is complete.
@@ -93,7 +89,7 @@ class FolderPipe(Pipe):
         return self
 
     def _write(self, folder: Path, *, in_pipeline: bool) -> None:
-        check_storage(self)
+        check_setting(self, "storage", self.storage in (INSIDE, EXTERNAL), f"'{INSIDE}' or '{EXTERNAL}'")
         write_component(folder, self._save, in_pipeline=in_pipeline, external=self.storage == EXTERNAL)
 
     def _read(self, folder: Path, *, in_pipeline: bool) -> None:
@@ -112,18 +108,12 @@ class BatchedPipe(FolderPipe, TrainablePipe):
     """
 
     batch_size: int
-    training: Any
     independent_streams: bool = False
     """Whether each call of `pipe` first forgets earlier texts. It then gives the same results whatever came before.
 
     Otherwise a text is encoded once, and later documents get its vector. Vectors differ in the last digits if a text is
     encoded together with other texts.
     """
-
-    def __call__(self, doc: Doc) -> Doc:
-        """Process one document."""
-        self.set_annotations([doc], self.predict([doc]))
-        return doc
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: Optional[int] = None) -> Iterator[Doc]:
         """Process a stream of documents. Repeated texts are looked up once per batch.
@@ -169,4 +159,4 @@ def _unpack(data: bytes) -> Dict[str, bytes]:
 
 
 def _rebuild(cls: Any, vocab: Any, name: str, settings: Dict[str, Any], data: bytes) -> Any:
-    return cls(vocab, name, **settings).from_bytes(data)
+    return cls(SimpleNamespace(vocab=vocab, lang=vocab.lang), name, **settings).from_bytes(data)

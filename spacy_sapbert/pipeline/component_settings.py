@@ -1,29 +1,131 @@
-"""Settings of components: keyword-only arguments of `__init__` that are kept as attributes."""
+"""Settings of components: the keyword-only arguments of `__init__` are the one list of them.
+
+`defaults_of` makes the default config of a factory from this list, and `Component.keep` the attributes.
+"""
 
 import inspect
 import warnings
-from typing import Any, Dict, Optional
+from dataclasses import fields
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Type
 
-from spacy.language import Language
+from spacy.pipeline import Pipe
+from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..errors import DOCS, Errors, SapbertError, Warnings
+from ..errors import DOCS, SettingError, Warnings
 from ..settings_block import SettingsBlock
 from ..text.languages import ENGLISH, LANGUAGES, LanguageRules, rules_of
+from .attributes import register
 
-# settings of scispaCy's components, and what to use instead
-_FOREIGN = {
-    "linker_name": "Set `kb` to 'starter', or to a file that `spacy-sapbert kb build` made.",
-    "make_serializable": "Leave it out: the abbreviations can always be saved.",
+INSIDE, EXTERNAL = "inside", "external"
+"""The values of the setting `storage`."""
+
+# Settings that must not be set, and what to do instead. The first two are scispaCy's, the others are in pipelines that
+# version 1.0.0 saved. spaCy refuses an unknown setting with a message that shows the whole config.
+_GONE = {
+    "linker_name": f"Set `kb` to 'starter', or to a file that `kb build` made. See {DOCS}/coming-from-scispacy/",
+    "make_serializable": f"The abbreviations can always be saved. See {DOCS}/coming-from-scispacy/",
+    "approximate": "The matcher finds exact names.",
+    "model": "The retriever has its own document encoder.",
 }
 
 
+class Component(Pipe):
+    """A component of ours. Its class is its factory, and the keyword-only arguments of `__init__` are its settings.
+
+    Attributes:
+        blocks: The settings that are blocks of settings, with their classes.
+        shared: The class of the settings that the component shares with the object that does the work, as
+            `self.settings`. Each becomes an attribute of the component.
+        fixed: Other settings that have no effect when they are changed. Their attributes begin with `_`.
+        shown: The settings that `repr` shows.
+    """
+
+    blocks: ClassVar[Mapping[str, Type[SettingsBlock]]] = MappingProxyType({})
+    shared: ClassVar[Optional[Type[SettingsBlock]]] = None
+    fixed: ClassVar[Sequence[str]] = ()
+    shown: ClassVar[Sequence[str]] = ("spans_key",)
+
+    settings: Any
+
+    if TYPE_CHECKING:  # `keep` sets the attributes
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for field in fields(cls.shared) if cls.shared else ():
+            setattr(cls, field.name, _shared_setting(field.name))
+
+    def keep(self, nlp: Any, name: str, arguments: Mapping[str, Any]) -> None:
+        """Make attributes of the settings. Lists and mappings are copied.
+
+        Args:
+            nlp: The pipeline.
+            name: The name of the component.
+            arguments: All arguments of `__init__` by name.
+
+        Raises:
+            SettingError: E406 a setting cannot have its value.
+        """
+        self.vocab, self.name = nlp.vocab, name
+        for setting, remedy in _GONE.items():
+            if value := arguments.get(setting):
+                component = type(self).__name__
+                raise SettingError(remedy, setting=setting, component=component, value=value, wanted="left out")
+        values = {setting: _copied(arguments[setting]) for setting in settings_names(type(self))}
+        for setting, block in self.blocks.items():
+            values[setting] = block.read(name, setting, values[setting] or {})
+        if self.shared:
+            common = {field.name: values.pop(field.name) for field in fields(self.shared)}
+            self.settings = self.shared(**common)
+            self.settings.check(name)
+        for setting, value in values.items():
+            setattr(self, f"_{setting}" if setting in self.fixed else setting, value)
+        if "storage" in values:
+            known = f"'{INSIDE}' or '{EXTERNAL}'"
+            check_setting(self, "storage", values["storage"] in (INSIDE, EXTERNAL), known)
+        if "language" in values:
+            self._rules = language_rules(values["language"], self.vocab)
+            if values["language"] is None and nlp.lang not in LANGUAGES:
+                page = f"{DOCS}/languages/#choose-the-rules"
+                message = Warnings.W570.format(lang=nlp.lang, known=", ".join(LANGUAGES), page=page)
+                warnings.warn(message, stacklevel=1)  # of equal warnings of one place, Python shows the first
+        register()
+
+    def __repr__(self) -> str:
+        settings = settings_of(self)
+        values = [f"{name}={settings[name]!r}" for name in self.shown if name in settings]
+        return f"{type(self).__name__}({', '.join([repr(self.name), *values])})"
+
+    def __call__(self, doc: Doc) -> Doc:
+        """Process one document."""
+        self.set_annotations([doc], self.predict([doc]))
+        return doc
+
+
+def settings_names(component: Type[Any]) -> List[str]:
+    """Return the names of the settings of a component class."""
+    arguments = inspect.signature(component).parameters.values()
+    return [one.name for one in arguments if one.kind == one.KEYWORD_ONLY and one.name not in _GONE]
+
+
+def defaults_of(component: Type[Component], **others: Any) -> Dict[str, Any]:
+    """Return the default config of a component class.
+
+    Args:
+        component: The class.
+        others: The defaults of settings that a config has in another form, such as a registered function.
+    """
+    arguments = inspect.signature(component).parameters
+    defaults = {name: arguments[name].default for name in settings_names(component)}
+    return {**defaults, **{name: block().as_dict() for name, block in component.blocks.items()}, **others}
+
+
 def settings_of(component: Any) -> Dict[str, Any]:
-    """Return all settings. The attribute of a setting that cannot be changed starts with `_`."""
-    arguments = inspect.signature(type(component)).parameters.values()
-    names = [argument.name for argument in arguments if argument.kind == argument.KEYWORD_ONLY]
-    values = {name: _value(component, name) for name in names}
-    return {name: value.as_dict() if isinstance(value, SettingsBlock) else value for name, value in values.items()}
+    """Return all settings of a component, as its class takes them."""
+    return {name: _value(component, name) for name in settings_names(type(component))}
 
 
 def check_setting(component: Any, setting: str, holds: bool, wanted: str) -> None:
@@ -36,45 +138,11 @@ def check_setting(component: Any, setting: str, holds: bool, wanted: str) -> Non
         wanted: The allowed values, such as "at least 1".
 
     Raises:
-        SapbertError: E406 the value is not allowed.
+        SettingError: E406 the value is not allowed.
     """
     if not holds:
         value = _value(component, setting)
-        raise SapbertError(Errors.E406.format(setting=setting, component=component.name, value=value, wanted=wanted))
-
-
-def refuse_foreign(component: str, **settings: Any) -> None:
-    """Refuse the settings of scispaCy's components that have another name here.
-
-    spaCy refuses an unknown setting before the factory runs, with a message that shows the whole config. So the factory
-    accepts these settings.
-
-    Args:
-        component: The name of the factory.
-        settings: Such settings. None and False are not set.
-
-    Raises:
-        SapbertError: E570 one of them is set.
-    """
-    for setting, value in settings.items():
-        if value:
-            page = f"{DOCS}/coming-from-scispacy/"
-            remedy = _FOREIGN[setting]
-            raise SapbertError(Errors.E570.format(component=component, setting=setting, remedy=remedy, page=page))
-
-
-def warn_of_language(nlp: Language, language: Optional[str]) -> None:
-    """Warn that the rules of English are used for another language, once for each language.
-
-    Python shows an equal warning of one place only once.
-
-    Args:
-        nlp: The pipeline.
-        language: The setting of a component. If it is given, there is nothing to warn of.
-    """
-    if language is None and nlp.lang not in LANGUAGES:
-        page = f"{DOCS}/languages/#choose-the-rules"
-        warnings.warn(Warnings.W570.format(lang=nlp.lang, known=", ".join(LANGUAGES), page=page), stacklevel=1)
+        raise SettingError(setting=setting, component=component.name, value=value, wanted=wanted)
 
 
 def language_rules(language: Optional[str], vocab: Vocab) -> LanguageRules:
@@ -92,9 +160,7 @@ def language_rules(language: Optional[str], vocab: Vocab) -> LanguageRules:
     return rules_of(language)
 
 
-def shared_setting(name: str) -> Any:
-    """Make a property for a setting in the component's `settings`, which the object that does the work shares."""
-
+def _shared_setting(name: str) -> Any:
     def get(component: Any) -> Any:
         return getattr(component.settings, name)
 
@@ -104,8 +170,12 @@ def shared_setting(name: str) -> Any:
     return property(get, set)
 
 
+def _copied(value: Any) -> Any:
+    return value.copy() if isinstance(value, (list, dict)) else value
+
+
 def _value(component: Any, setting: str) -> Any:
     # `_name` holds the original value if the attribute `name` is something else
-    attribute = f"_{setting}"
-    value = vars(component)[attribute] if attribute in vars(component) else getattr(component, setting)
+    own = vars(component)
+    value = own[f"_{setting}"] if f"_{setting}" in own else getattr(component, setting)
     return value.as_dict() if isinstance(value, SettingsBlock) else value

@@ -3,40 +3,25 @@
 from typing import Iterable, List, Optional, Sequence, Tuple
 
 from spacy.language import Language
-from spacy.pipeline import Pipe
 from spacy.tokens import Doc, Span
-from spacy.vocab import Vocab
 
 from ..text.abbreviations import AbbreviationOccurrence, expand
 from ..text.composites import composite_splits
 from .attributes import get_abbreviation_occurrences, get_composite_splits, register, set_composite_splits
-from .component_settings import check_setting, language_rules, warn_of_language
+from .component_settings import Component, check_setting, defaults_of
 from .mentions import mentions_of
 
 CompositeSplits = List[Tuple[str, ...]]
 
 
-@Language.factory(
-    "composite_splitter",
-    assigns=["span._.composite_splits"],
-    default_config={"spans_key": None, "max_splits": 6, "language": None},
-)
-def make_composite_splitter(
-    nlp: Language, name: str, spans_key: Optional[str], max_splits: int, language: Optional[str]
-) -> "CompositeSplitter":
-    """Make a `CompositeSplitter` from a config."""
-    warn_of_language(nlp, language)
-    return CompositeSplitter(nlp.vocab, name, spans_key=spans_key, max_splits=max_splits, language=language)
-
-
-class CompositeSplitter(Pipe):
+class CompositeSplitter(Component):
     """Writes the splits of composite mentions to `span._.composite_splits`, the most plausible first.
 
     A split is a tuple of texts, one per single mention: ("breast cancer", "ovarian cancer"). If the mention has
     resolved abbreviations, the splits of the expanded mention come first. A mention without a connector has no splits.
 
     Args:
-        vocab: The vocabulary of the pipeline.
+        nlp: The pipeline.
         name: The name of the component.
         spans_key: The span group with the mentions; None for `doc.ents`.
         max_splits: The most splits of the mention as written, and of the expanded mention.
@@ -46,31 +31,20 @@ class CompositeSplitter(Pipe):
         SapbertError: E165 the language has no rules, E406 `max_splits` is less than 1.
     """
 
+    fixed = ("language",)
+    shown = ("spans_key", "max_splits")
+
     def __init__(
         self,
-        vocab: Vocab,
+        nlp: Language,
         name: str = "composite_splitter",
         *,
         spans_key: Optional[str] = None,
         max_splits: int = 6,
         language: Optional[str] = None,
     ) -> None:
-        self.vocab = vocab
-        self.name = name
-        self.spans_key = spans_key
-        self.max_splits = max_splits
-        self._language = language
-        self._rules = language_rules(language, vocab)
+        self.keep(nlp, name, locals())
         check_setting(self, "max_splits", max_splits >= 1, "at least 1")
-        register()
-
-    def __repr__(self) -> str:
-        return f"CompositeSplitter({self.name!r}, spans_key={self.spans_key!r}, max_splits={self.max_splits})"
-
-    def __call__(self, doc: Doc) -> Doc:
-        """Find the splits of the mentions of one document and write them to it."""
-        self.set_annotations([doc], self.predict([doc]))
-        return doc
 
     def predict(self, docs: Iterable[Doc]) -> List[List[CompositeSplits]]:
         """Return the splits of each mention of each document. The documents are not changed."""
@@ -97,3 +71,11 @@ class CompositeSplitter(Pipe):
             split for form in forms for split in composite_splits(form, max_splits=self.max_splits, rules=self._rules)
         )
         return list(dict.fromkeys(proposed))
+
+
+Language.factory(
+    "composite_splitter",
+    func=CompositeSplitter,
+    assigns=["span._.composite_splits"],
+    default_config=defaults_of(CompositeSplitter),
+)

@@ -9,17 +9,15 @@ from spacy.pipeline.entityruler import entity_ruler_score
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import filter_spans
-from spacy.vocab import Vocab
 
 from ..files.caching import drop_oldest
 from ..store.assets import AssetWriter
 from ..text.modifiers import CHOICES, OUTSIDE, modifiers_of, start_with_modifiers
 from ..text.words import word_keys
-from .attributes import get_abbreviation_occurrences, register, set_matched_name
+from .attributes import get_abbreviation_occurrences, set_matched_name
 from .base import FolderPipe
-from .component_settings import check_setting, language_rules, warn_of_language
+from .component_settings import INSIDE, check_setting, defaults_of
 from .corrections_setting import CorrectionsSetting
-from .external_assets import INSIDE, check_storage
 
 if TYPE_CHECKING:
     from ..kb.knowledge_base import KnowledgeBase
@@ -27,70 +25,6 @@ if TYPE_CHECKING:
     from ..review.decisions import Decisions
 
 CACHED_LABELS = 1 << 14
-
-
-@Language.factory(
-    "concept_matcher",
-    assigns=["doc.ents", "span._.matched_name"],
-    default_config={
-        "kb": "starter",
-        "spans_key": None,
-        "label": None,
-        "all_types": False,
-        "types": [],
-        "sources": [],
-        "min_length": 3,
-        "stop_names": None,
-        "corrections": None,
-        "overwrite_ents": False,
-        "composites": True,
-        "modifiers": OUTSIDE,
-        "language": None,
-        "storage": INSIDE,
-        "scorer": {"@scorers": "spacy.entity_ruler_scorer.v1"},
-    },
-)
-def make_concept_matcher(
-    nlp: Language,
-    name: str,
-    kb: str,
-    spans_key: Optional[str],
-    label: Optional[str],
-    all_types: bool,
-    types: List[str],
-    sources: List[str],
-    min_length: int,
-    stop_names: Optional[List[str]],
-    corrections: Optional[str],
-    overwrite_ents: bool,
-    composites: bool,
-    modifiers: str,
-    language: Optional[str],
-    storage: str,
-    scorer: Optional[Callable],
-    approximate: None = None,
-) -> "ConceptMatcher":
-    """Make a `ConceptMatcher` from a config. Version 1.0.0 wrote the last setting, which must be None."""
-    warn_of_language(nlp, language)
-    return ConceptMatcher(
-        nlp.vocab,
-        name,
-        kb=kb,
-        spans_key=spans_key,
-        label=label,
-        all_types=all_types,
-        types=types,
-        sources=sources,
-        min_length=min_length,
-        stop_names=stop_names,
-        corrections=corrections,
-        overwrite_ents=overwrite_ents,
-        composites=composites,
-        modifiers=modifiers,
-        language=language,
-        storage=storage,
-        scorer=scorer,
-    )
 
 
 class ConceptMatcher(FolderPipe):
@@ -101,7 +35,7 @@ class ConceptMatcher(FolderPipe):
     as the vocabulary writes it.
 
     Args:
-        vocab: The vocabulary of the pipeline.
+        nlp: The pipeline.
         name: The name of the component.
         kb: "starter", or the path of a knowledge base that `spacy-sapbert kb build` made.
         spans_key: Write all spans, including overlapping ones, to `doc.spans[spans_key]`. None writes the longest spans
@@ -131,19 +65,22 @@ class ConceptMatcher(FolderPipe):
             value.
     """
 
+    fixed = ("kb", "corrections", "language")
+    shown = ("kb", "spans_key")
+
     def __init__(
         self,
-        vocab: Vocab,
+        nlp: Language,
         name: str = "concept_matcher",
         *,
         kb: str = "starter",
         spans_key: Optional[str] = None,
         label: Optional[str] = None,
         all_types: bool = False,
-        types: Sequence[str] = (),
-        sources: Sequence[str] = (),
+        types: List[str] = [],
+        sources: List[str] = [],
         min_length: int = 3,
-        stop_names: Optional[Sequence[str]] = None,
+        stop_names: Optional[List[str]] = None,
         corrections: Optional[str] = None,
         overwrite_ents: bool = False,
         composites: bool = True,
@@ -151,35 +88,17 @@ class ConceptMatcher(FolderPipe):
         language: Optional[str] = None,
         storage: str = INSIDE,
         scorer: Optional[Callable] = entity_ruler_score,
+        approximate: None = None,
     ) -> None:
-        self.vocab = vocab
-        self.name = name
-        self._kb = kb
-        self.spans_key = spans_key
-        self.label = label
-        self.all_types = all_types
-        self.types = list(types)
-        self.sources = list(sources)
-        self.min_length = min_length
-        self.stop_names = None if stop_names is None else list(stop_names)
-        self.overwrite_ents = overwrite_ents
-        self._corrections = corrections
+        self.keep(nlp, name, locals())
         self._corrections_setting = CorrectionsSetting(corrections)
-        self.composites = composites
-        self.modifiers = modifiers
-        self._language = language
-        self._rules = language_rules(language, vocab)
-        self.storage = storage
-        self.scorer = scorer
         self._matcher: Optional[NameMatcher] = None
         self._filtered: Optional[Tuple[Any, Optional[np.ndarray]]] = None
         self._labels: Dict[Tuple[Any, int], Any] = {}
-        check_storage(self)
         check_setting(self, "min_length", min_length >= 1, "at least 1")
         words = modifiers_of(modifiers, self._rules.code)
         wanted = f"one of {', '.join(CHOICES)}; only {OUTSIDE} for other languages than English"
         check_setting(self, "modifiers", modifiers == OUTSIDE or bool(words), wanted)
-        register()
 
     def __call__(self, doc: Doc) -> Doc:
         """Mark the names in one document."""
@@ -357,6 +276,14 @@ class ConceptMatcher(FolderPipe):
         same = matcher.rules is self._rules
         self._use(matcher if same else NameMatcher.cached(matcher.kb, self._rules))
         self._corrections_setting = self._corrections_setting.saved(assets)
+
+
+Language.factory(
+    "concept_matcher",
+    func=ConceptMatcher,
+    assigns=["doc.ents", "span._.matched_name"],
+    default_config=defaults_of(ConceptMatcher, scorer={"@scorers": "spacy.entity_ruler_scorer.v1"}),
+)
 
 
 def _without_overlaps(*layers: Sequence[Span]) -> List[Span]:

@@ -19,7 +19,6 @@ from typing import (
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
-from spacy.vocab import Vocab
 
 from ..retrieval.settings import ConceptVectorSettings, RetrieverSettings
 from ..retrieval.signals import OF_ENCODER, SIGNALS
@@ -28,9 +27,8 @@ from ..training.retriever_settings import ConceptRetrieval
 from ..types import DocumentConcept
 from .attributes import register, set_concepts
 from .base import BatchedPipe
-from .component_settings import check_setting, shared_setting
+from .component_settings import INSIDE, check_setting, defaults_of
 from .concepts_scorer import score_concepts
-from .external_assets import INSIDE, check_storage
 
 if TYPE_CHECKING:
     from thinc.api import Optimizer
@@ -40,70 +38,6 @@ if TYPE_CHECKING:
     from ..training.retriever_trainer import RetrieverTrainer
 
 _DEFAULTS = RetrieverSettings()
-
-
-@Language.factory(
-    "concept_retriever",
-    assigns=["doc._.concepts"],
-    default_config={
-        "kb": "starter",
-        "encoder": "starter",
-        "device": "auto",
-        "index": "auto",
-        "storage": INSIDE,
-        "labels": None,
-        "types": [],
-        "signals": ["phrases"],
-        "spans_key": None,
-        "k": _DEFAULTS.k,
-        "threshold": None,
-        "most_specific": _DEFAULTS.most_specific,
-        "vectors": ConceptVectorSettings().as_dict(),
-        "training": None,
-        "scorer": {"@scorers": "spacy-sapbert.concepts_scorer.v1"},
-    },
-    default_score_weights={"concepts_r": 1.0, "concepts_p": 0.0, "concepts_f": 0.0, "concepts_r5": 0.0},
-)
-def make_concept_retriever(
-    nlp: Language,
-    name: str,
-    kb: str,
-    encoder: str,
-    device: str,
-    index: str,
-    storage: str,
-    labels: Optional[str],
-    types: List[str],
-    signals: List[str],
-    spans_key: Optional[str],
-    k: int,
-    threshold: Optional[float],
-    most_specific: bool,
-    vectors: Dict[str, Any],
-    training: Optional[ConceptRetrieval],
-    scorer: Optional[Callable],
-    model: None = None,
-) -> "ConceptRetriever":
-    """Make a `ConceptRetriever` from a config. Version 1.0.0 wrote the last setting, which must be None."""
-    return ConceptRetriever(
-        nlp.vocab,
-        name,
-        kb=kb,
-        encoder=encoder,
-        device=device,
-        index=index,
-        storage=storage,
-        labels=labels,
-        types=types,
-        signals=signals,
-        spans_key=spans_key,
-        k=k,
-        threshold=threshold,
-        most_specific=most_specific,
-        vectors=vectors,
-        training=training,
-        scorer=scorer,
-    )
 
 
 class ConceptRetriever(BatchedPipe):
@@ -123,7 +57,7 @@ class ConceptRetriever(BatchedPipe):
     `k`, `threshold`, `most_specific` and `vectors.batch_size` can be changed at any time. The change is not saved.
 
     Args:
-        vocab: The vocabulary of the pipeline.
+        nlp: The pipeline.
         name: The name of the component.
         kb: "starter", the path of a knowledge base that `spacy-sapbert kb build` made, or the folder of a saved
             pipeline, for its vocabulary.
@@ -146,13 +80,14 @@ class ConceptRetriever(BatchedPipe):
         SapbertError: E406 a setting cannot have its value.
     """
 
-    k = shared_setting("k")
-    threshold = shared_setting("threshold")
-    most_specific = shared_setting("most_specific")
+    blocks = {"vectors": ConceptVectorSettings}
+    shared = RetrieverSettings
+    fixed = ("kb", "encoder", "device", "index", "labels", "types", "signals", "spans_key")
+    shown = ("kb", "encoder", "spans_key")
 
     def __init__(
         self,
-        vocab: Vocab,
+        nlp: Language,
         name: str = "concept_retriever",
         *,
         kb: str = "starter",
@@ -161,8 +96,8 @@ class ConceptRetriever(BatchedPipe):
         index: str = "auto",
         storage: str = INSIDE,
         labels: Optional[str] = None,
-        types: Sequence[str] = (),
-        signals: Sequence[str] = ("phrases",),
+        types: List[str] = [],
+        signals: List[str] = ["phrases"],
         spans_key: Optional[str] = None,
         k: int = _DEFAULTS.k,
         threshold: Optional[float] = None,
@@ -170,29 +105,13 @@ class ConceptRetriever(BatchedPipe):
         vectors: Optional[Dict[str, Any]] = None,
         training: Optional[ConceptRetrieval] = None,
         scorer: Optional[Callable] = score_concepts,
+        model: None = None,
     ) -> None:
-        self.vocab = vocab
-        self.name = name
-        self._kb = kb
-        self._encoder = encoder
-        self._device = device
-        self._index = index
-        self.storage = storage
-        self._labels = labels
-        self._types = list(types)
-        self._signals = list(signals)
-        self._spans_key = spans_key
+        self.keep(nlp, name, locals())
         self.model: Any = None  # the document encoder during training
-        self.training = training
-        self.scorer = scorer
-        self.vectors = ConceptVectorSettings.read(name, "vectors", vectors or {})
-        self.settings = RetrieverSettings(k=k, threshold=threshold, most_specific=most_specific)
-        check_storage(self)
-        self.settings.check(name)
         self._check_signals()
         self._retriever: Optional[Retriever] = None
         self._trainer: Optional[RetrieverTrainer] = None
-        register()
 
     @property
     def batch_size(self) -> int:  # type: ignore[override]
@@ -397,3 +316,12 @@ class ConceptRetriever(BatchedPipe):
         check_setting(self, "signals", bool(holds), known)
         needs_encoder = OF_ENCODER.intersection(self._signals)
         check_setting(self, "encoder", self._encoder != "none" or not needs_encoder, "an encoder for these signals")
+
+
+Language.factory(
+    "concept_retriever",
+    func=ConceptRetriever,
+    assigns=["doc._.concepts"],
+    default_config=defaults_of(ConceptRetriever, scorer={"@scorers": "spacy-sapbert.concepts_scorer.v1"}),
+    default_score_weights={"concepts_r": 1.0, "concepts_p": 0.0, "concepts_f": 0.0, "concepts_r5": 0.0},
+)

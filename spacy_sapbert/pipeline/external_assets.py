@@ -1,23 +1,11 @@
 """Find the assets of a component that was saved with `storage = "external"`."""
 
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional
+from typing import Dict, Mapping, Optional
 
 from ..errors import Errors, SapbertError
 from ..store.assets import KB, ExternalAsset
 from ..store.cache import cache_dir
-from .component_settings import check_setting
-
-INSIDE, EXTERNAL = "inside", "external"
-
-
-def check_storage(component: Any) -> None:
-    """Check the setting `storage` of a component.
-
-    Raises:
-        SapbertError: E406 it has another value.
-    """
-    check_setting(component, "storage", component.storage in (INSIDE, EXTERNAL), f"'{INSIDE}' or '{EXTERNAL}'")
 
 
 def find_external(external: Mapping[str, ExternalAsset], name: str, kb: Optional[str]) -> Dict[str, Path]:

@@ -1,59 +1,21 @@
 """`gene_species`: leave genes of other species without a link."""
 
-from typing import Dict, Iterable, Iterator, List, Optional, Sequence
+from typing import Dict, Iterable, Iterator, List, Optional
 
 from spacy.language import Language
-from spacy.pipeline import Pipe
 from spacy.tokens import Doc, Span
-from spacy.vocab import Vocab
 
 from ..text.gene_species import HUMAN, ORGANISMS, PREFIXES, GeneMention, GeneSpecies, SpeciesMention, species_of_genes
 from ..types import NIL, Alternative, Link
 from .attributes import get_links, register, set_kb_ents, set_links
-from .component_settings import check_setting
+from .component_settings import Component, check_setting, defaults_of
 from .mentions import mentions_of, set_kb_ids
 from .sentences import sentence_starts
 
 Found = List[Optional[GeneSpecies]]
 
 
-@Language.factory(
-    "gene_species",
-    assigns=["span._.kb_ents", "span._.links"],  # not doc.ents: what assigns them does not run on gold mentions
-    requires=["span._.links"],
-    default_config={
-        "spans_key": None,
-        "gene_labels": ["Gene"],
-        "species_labels": ["Species"],
-        "home": HUMAN,
-        "organisms": None,
-        "prefixes": None,
-    },
-)
-def make_gene_species(
-    nlp: Language,
-    name: str,
-    spans_key: Optional[str],
-    gene_labels: List[str],
-    species_labels: List[str],
-    home: str,
-    organisms: Optional[List[str]],
-    prefixes: Optional[Dict[str, str]],
-) -> "GeneSpeciesDetector":
-    """Make a `GeneSpeciesDetector` from a config."""
-    return GeneSpeciesDetector(
-        nlp.vocab,
-        name,
-        spans_key=spans_key,
-        gene_labels=gene_labels,
-        species_labels=species_labels,
-        home=home,
-        organisms=organisms,
-        prefixes=prefixes,
-    )
-
-
-class GeneSpeciesDetector(Pipe):
+class GeneSpeciesDetector(Component):
     """Finds the species of each gene, and removes the links of genes of other species than that of the vocabulary.
 
     Add it after the linker. It reads the species that are linked in the document. A removed link becomes `NIL`. Its
@@ -62,7 +24,7 @@ class GeneSpeciesDetector(Pipe):
     `text.gene_species.species_of_genes` has the rules.
 
     Args:
-        vocab: The vocabulary of the pipeline.
+        nlp: The pipeline.
         name: The name of the component.
         spans_key: The span group with the mentions; None for `doc.ents`.
         gene_labels: The labels of genes.
@@ -76,39 +38,28 @@ class GeneSpeciesDetector(Pipe):
         SapbertError: E406 `organisms` does not have `home`, or a prefix is not one letter.
     """
 
+    fixed = ("organisms", "prefixes")
+    shown = ("spans_key", "home")
+
     def __init__(
         self,
-        vocab: Vocab,
+        nlp: Language,
         name: str = "gene_species",
         *,
         spans_key: Optional[str] = None,
-        gene_labels: Sequence[str] = ("Gene",),
-        species_labels: Sequence[str] = ("Species",),
+        gene_labels: List[str] = ["Gene"],
+        species_labels: List[str] = ["Species"],
         home: str = HUMAN,
-        organisms: Optional[Sequence[str]] = None,
+        organisms: Optional[List[str]] = None,
         prefixes: Optional[Dict[str, str]] = None,
     ) -> None:
-        self.vocab = vocab
-        self.name = name
-        self.spans_key = spans_key
-        self.gene_labels = list(gene_labels)
-        self.species_labels = list(species_labels)
-        self.home = home
+        self.keep(nlp, name, locals())
         self.organisms = frozenset(ORGANISMS if organisms is None else organisms)
         self.prefixes = dict(PREFIXES if prefixes is None else prefixes)
         check_setting(self, "organisms", home in self.organisms, f"species among which is `home`, {home}")
         check_setting(
             self, "prefixes", all(len(one) == 1 for one in self.prefixes), "single letters with their species"
         )
-        register()
-
-    def __repr__(self) -> str:
-        return f"GeneSpeciesDetector({self.name!r}, spans_key={self.spans_key!r}, home={self.home!r})"
-
-    def __call__(self, doc: Doc) -> Doc:
-        """Find the species of the genes of one document, and remove the links of those of other species."""
-        self.set_annotations([doc], self.predict([doc]))
-        return doc
 
     def predict(self, docs: Iterable[Doc]) -> List[Found]:
         """Return the species of each mention of each document: None if it is no gene, or if the text names none."""
@@ -145,6 +96,15 @@ class GeneSpeciesDetector(Pipe):
             for number, species in zip(genes, of_genes):
                 found[number] = species
         return found
+
+
+Language.factory(
+    "gene_species",
+    func=GeneSpeciesDetector,
+    assigns=["span._.kb_ents", "span._.links"],  # not doc.ents: what assigns them does not run on gold mentions
+    requires=["span._.links"],
+    default_config=defaults_of(GeneSpeciesDetector),
+)
 
 
 def _gene(mention: Span) -> GeneMention:

@@ -4,13 +4,11 @@ from collections import Counter, defaultdict
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from spacy.language import Language
-from spacy.pipeline import Pipe
 from spacy.tokens import Doc, Span
-from spacy.vocab import Vocab
 
 from ..text.repeats import Name, TokenNames
-from .attributes import get_abbreviation_occurrences, register
-from .component_settings import check_setting, language_rules, warn_of_language
+from .attributes import get_abbreviation_occurrences
+from .component_settings import Component, check_setting, defaults_of
 
 CLEAR_MAJORITY = 2  # times as many mentions as those with another label
 
@@ -29,35 +27,7 @@ class Place(NamedTuple):
     label: str
 
 
-@Language.factory(
-    "repeated_mentions",
-    requires=["doc.ents"],
-    assigns=["doc.ents"],
-    default_config={"min_found": 2, "min_share": 0.2, "correct": True, "only_labels": [], "language": None},
-)
-def make_repeated_mentions(
-    nlp: Language,
-    name: str,
-    min_found: int,
-    min_share: float,
-    correct: bool,
-    only_labels: List[str],
-    language: Optional[str],
-) -> "RepeatedMentions":
-    """Make a `RepeatedMentions` from a config."""
-    warn_of_language(nlp, language)
-    return RepeatedMentions(
-        nlp.vocab,
-        name,
-        min_found=min_found,
-        min_share=min_share,
-        correct=correct,
-        only_labels=only_labels,
-        language=language,
-    )
-
-
-class RepeatedMentions(Pipe):
+class RepeatedMentions(Component):
     """Adds to `doc.ents` what the NER found elsewhere in the same document.
 
     - A text that was found `min_found` times, and in a part `min_share` of its occurrences, is a mention everywhere.
@@ -69,7 +39,7 @@ class RepeatedMentions(Pipe):
     short and long forms. Add this component after the NER, and before the components that link or flag mentions.
 
     Args:
-        vocab: The vocabulary of the pipeline.
+        nlp: The pipeline.
         name: The name of the component.
         min_found: How often the NER must have found a text.
         min_share: In which part of its occurrences it must have found it, from 0 to 1.
@@ -82,36 +52,23 @@ class RepeatedMentions(Pipe):
         SapbertError: E165 the language has no rules, E406 `min_found` is less than 1, or `min_share` is outside 0 to 1.
     """
 
+    fixed = ("language",)
+    shown = ("min_found", "min_share")
+
     def __init__(
         self,
-        vocab: Vocab,
+        nlp: Language,
         name: str = "repeated_mentions",
         *,
         min_found: int = 2,
         min_share: float = 0.2,
         correct: bool = True,
-        only_labels: Sequence[str] = (),
+        only_labels: List[str] = [],
         language: Optional[str] = None,
     ) -> None:
-        self.vocab = vocab
-        self.name = name
-        self.min_found = min_found
-        self.min_share = min_share
-        self.correct = correct
-        self.only_labels = list(only_labels)
-        self._language = language
-        self._rules = language_rules(language, vocab)
+        self.keep(nlp, name, locals())
         check_setting(self, "min_found", min_found >= 1, "at least 1")
         check_setting(self, "min_share", 0 <= min_share <= 1, "from 0 to 1")
-        register()
-
-    def __repr__(self) -> str:
-        return f"RepeatedMentions({self.name!r}, min_found={self.min_found}, min_share={self.min_share})"
-
-    def __call__(self, doc: Doc) -> Doc:
-        """Look at one document again and write all mentions to it."""
-        self.set_annotations([doc], self.predict([doc]))
-        return doc
 
     def predict(self, docs: Iterable[Doc]) -> List[List[Place]]:
         """Return all mentions of each document, by position. The documents are not changed."""
@@ -165,6 +122,15 @@ class RepeatedMentions(Pipe):
                 label = _winner(shared[long], 1)
             labels[name] = label if not votes or label in votes else None
         return [Place(start, end, label) for start, end, name in places if (label := labels[name]) is not None]
+
+
+Language.factory(
+    "repeated_mentions",
+    func=RepeatedMentions,
+    requires=["doc.ents"],
+    assigns=["doc.ents"],
+    default_config=defaults_of(RepeatedMentions),
+)
 
 
 def _places(doc: Doc) -> List[Place]:

@@ -14,15 +14,14 @@ from spacy.vocab import Vocab
 from ..documents.docs import from_doc
 from ..errors import Errors, SapbertError
 from ..kb.languages import language_tag
-from ..linking.settings import CandidateSettings, LinkerSettings, SelectionSettings, SettingsBlock, VectorSettings
+from ..linking.settings import CandidateSettings, LinkerSettings, SelectionSettings, VectorSettings
 from ..store.assets import AssetWriter
 from ..training.biosyn_settings import BioSyn
 from ..types import NIL, LinkedPart
 from .attributes import register, set_kb_ents, set_links
 from .base import BatchedPipe
-from .component_settings import check_setting, refuse_foreign, shared_setting
+from .component_settings import INSIDE, check_setting, defaults_of
 from .corrections_setting import CorrectionsSetting
-from .external_assets import INSIDE, check_storage
 from .gold_mentions import gold_ids, place_of, with_gold_mentions
 from .linking_scorer import score_links
 from .mentions import mentions_of, set_kb_ids, variants_of
@@ -43,96 +42,6 @@ _DEFAULTS = LinkerSettings()
 _in_use: "WeakSet[SapbertLinker]" = WeakSet()
 
 
-@Language.factory(
-    "sapbert_linker",
-    assigns=["doc.ents", "span._.kb_ents", "span._.links"],
-    default_config={
-        "kb": "starter",
-        "encoder": "starter",
-        "device": "auto",
-        "index": "auto",
-        "storage": INSIDE,
-        "k": _DEFAULTS.k,
-        "threshold": None,
-        "max_entities_per_mention": _DEFAULTS.max_entities_per_mention,
-        "spans_key": None,
-        "display_language": "",
-        "types": [],
-        "sources": [],
-        "label_types": {},
-        "resolve_abbreviations": True,
-        "corrections": None,
-        "filter_for_definitions": False,
-        "no_definition_threshold": _DEFAULTS.no_definition_threshold,
-        "candidates": CandidateSettings().as_dict(),
-        "selection": SelectionSettings().as_dict(),
-        "vectors": VectorSettings().as_dict(),
-        "training": None,
-        "scorer": {"@scorers": "spacy-sapbert.linking_scorer.v1"},
-    },
-    default_score_weights={"link_acc": 1.0, "link_strict": 0.0, "link_recall": 0.0, "link_lambda": 0.0},
-)
-def make_sapbert_linker(
-    nlp: Language,
-    name: str,
-    kb: str,
-    encoder: str,
-    device: str,
-    index: str,
-    storage: str,
-    k: int,
-    threshold: Optional[float],
-    max_entities_per_mention: int,
-    spans_key: Optional[str],
-    display_language: str,
-    types: List[str],
-    sources: List[str],
-    label_types: Dict[str, List[str]],
-    resolve_abbreviations: bool,
-    corrections: Optional[str],
-    filter_for_definitions: bool,
-    no_definition_threshold: float,
-    candidates: Dict[str, Any],
-    selection: Dict[str, Any],
-    vectors: Dict[str, Any],
-    training: Optional[BioSyn],
-    scorer: Optional[Callable],
-    linker_name: Optional[str] = None,
-) -> "SapbertLinker":
-    """Make a `SapbertLinker` from a config. The last setting is scispaCy's, and must be None.
-
-    Raises:
-        SapbertError: E570 it is set.
-    """
-    refuse_foreign("sapbert_linker", linker_name=linker_name)
-    return SapbertLinker(
-        nlp.vocab,
-        name,
-        kb=kb,
-        encoder=encoder,
-        device=device,
-        index=index,
-        storage=storage,
-        k=k,
-        threshold=threshold,
-        max_entities_per_mention=max_entities_per_mention,
-        spans_key=spans_key,
-        display_language=display_language,
-        types=types,
-        sources=sources,
-        label_types=label_types,
-        resolve_abbreviations=resolve_abbreviations,
-        corrections=corrections,
-        filter_for_definitions=filter_for_definitions,
-        no_definition_threshold=no_definition_threshold,
-        candidates=candidates,
-        selection=selection,
-        vectors=vectors,
-        training=training,
-        scorer=scorer,
-    )
-
-
 class SapbertLinker(BatchedPipe):
     """Links each mention to the concepts with the most similar names.
 
@@ -144,7 +53,7 @@ class SapbertLinker(BatchedPipe):
     `text_normalizer`. The changes are not saved.
 
     Args:
-        vocab: The vocabulary of the pipeline.
+        nlp: The pipeline.
         name: The name of the component.
         kb: "starter", the path of a knowledge base that `spacy-sapbert kb build` made, or the folder of a saved
             pipeline, for its vocabulary.
@@ -179,18 +88,14 @@ class SapbertLinker(BatchedPipe):
             sparse score is used.
     """
 
-    k = shared_setting("k")
-    threshold = shared_setting("threshold")
-    max_entities_per_mention = shared_setting("max_entities_per_mention")
-    types = shared_setting("types")
-    sources = shared_setting("sources")
-    label_types = shared_setting("label_types")
-    filter_for_definitions = shared_setting("filter_for_definitions")
-    no_definition_threshold = shared_setting("no_definition_threshold")
+    blocks = {"candidates": CandidateSettings, "selection": SelectionSettings, "vectors": VectorSettings}
+    shared = LinkerSettings
+    fixed = ("kb", "encoder", "device", "index", "corrections", "vectors")
+    shown = ("kb", "encoder", "spans_key")
 
     def __init__(
         self,
-        vocab: Vocab,
+        nlp: Language,
         name: str = "sapbert_linker",
         *,
         kb: str = "starter",
@@ -203,9 +108,9 @@ class SapbertLinker(BatchedPipe):
         max_entities_per_mention: int = _DEFAULTS.max_entities_per_mention,
         spans_key: Optional[str] = None,
         display_language: str = "",
-        types: Sequence[str] = (),
-        sources: Sequence[str] = (),
-        label_types: Optional[Dict[str, List[str]]] = None,
+        types: List[str] = [],
+        sources: List[str] = [],
+        label_types: Dict[str, List[str]] = {},
         resolve_abbreviations: bool = True,
         corrections: Optional[str] = None,
         filter_for_definitions: bool = False,
@@ -215,55 +120,19 @@ class SapbertLinker(BatchedPipe):
         vectors: Optional[Dict[str, Any]] = None,
         training: Optional[BioSyn] = None,
         scorer: Optional[Callable] = score_links,
+        linker_name: Optional[str] = None,
     ) -> None:
-        self.vocab = vocab
-        self.name = name
+        self.keep(nlp, name, locals())
         self.model: Any = None  # None until it is trained
-        self._kb = kb
-        self._encoder = encoder
-        self._device = device
-        self._index = index
-        self.storage = storage
-        self.spans_key = spans_key
         self.display_language = language_tag(display_language)
-        self.resolve_abbreviations = resolve_abbreviations
-        self._corrections = corrections
         self._corrections_setting = CorrectionsSetting(corrections)
-        self.training = training
-        self.scorer = scorer
-        self._vectors = VectorSettings.read(name, "vectors", vectors or {})
-        self.settings = LinkerSettings(
-            k=k,
-            threshold=threshold,
-            max_entities_per_mention=max_entities_per_mention,
-            types=list(types),
-            sources=list(sources),
-            label_types=dict(label_types or {}),
-            filter_for_definitions=filter_for_definitions,
-            no_definition_threshold=no_definition_threshold,
-            candidates=CandidateSettings.read(name, "candidates", candidates or {}),
-            selection=SelectionSettings.read(name, "selection", selection or {}),
-        )
-        check_storage(self)
-        self.settings.check(name)
         if not self.settings.candidates.sparse and encoder == "none":
             raise SapbertError(Errors.E407)
         exact = index in ("auto", "Flat")
         check_setting(self, "index", encoder != "none" or exact, "'auto' or 'Flat' if encoder is 'none'")
         self._linker: Optional[Linker] = None
         self._trainer: Optional[LinkerTrainer] = None
-        register()
         _in_use.add(self)
-
-    @property
-    def candidates(self) -> SettingsBlock:
-        """The expert settings for finding and scoring candidates."""
-        return self.settings.candidates
-
-    @property
-    def selection(self) -> SettingsBlock:
-        """The expert settings for choosing between the variants of a mention."""
-        return self.settings.selection
 
     @property
     def batch_size(self) -> int:  # type: ignore[override]
@@ -525,6 +394,15 @@ class SapbertLinker(BatchedPipe):
         assert self._linker is not None
         self._linker.stored_parameters, self._linker.reranker = parameters, reranker
         self._corrections_setting = self._corrections_setting.saved(assets)
+
+
+Language.factory(
+    "sapbert_linker",
+    func=SapbertLinker,
+    assigns=["doc.ents", "span._.kb_ents", "span._.links"],
+    default_config=defaults_of(SapbertLinker, scorer={"@scorers": "spacy-sapbert.linking_scorer.v1"}),
+    default_score_weights={"link_acc": 1.0, "link_strict": 0.0, "link_recall": 0.0, "link_lambda": 0.0},
+)
 
 
 def linkers_of(vocab: Vocab) -> List[SapbertLinker]:

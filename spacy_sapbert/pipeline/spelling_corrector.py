@@ -5,26 +5,13 @@ from typing import Dict, List, Mapping, Optional
 
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.vocab import Vocab
 
 from ..store.assets import AssetWriter
 from ..text.spelling import CorrectionList, Corrector, KnownWords
 from .attributes import get_corrections, register, set_corrections
 from .base import FolderPipe
-from .component_settings import check_setting
+from .component_settings import check_setting, defaults_of
 from .mentions import mentions_of, variants_of
-
-
-@Language.factory(
-    "spelling_corrector",
-    assigns=["span._.corrections"],
-    default_config={"kb": "starter", "corrections": None, "spans_key": None},
-)
-def make_spelling_corrector(
-    nlp: Language, name: str, kb: str, corrections: Optional[str], spans_key: Optional[str]
-) -> "SpellingCorrector":
-    """Make a `SpellingCorrector` from a config."""
-    return SpellingCorrector(nlp.vocab, name, kb=kb, corrections=corrections, spans_key=spans_key)
 
 
 class SpellingCorrector(FolderPipe):
@@ -34,7 +21,7 @@ class SpellingCorrector(FolderPipe):
     that the `concept_matcher` found is already a name and is not corrected.
 
     Args:
-        vocab: The vocabulary of the pipeline.
+        nlp: The pipeline.
         name: The name of the component.
         kb: "starter", or the path of a knowledge base. Its words count as correct, see `KnownWords`.
         corrections: The path of a list with `wrong||right` on each line, used instead of the words of the knowledge
@@ -45,23 +32,20 @@ class SpellingCorrector(FolderPipe):
         SapbertError: E406 `corrections` is empty.
     """
 
+    fixed = ("kb", "corrections")
+
     def __init__(
         self,
-        vocab: Vocab,
+        nlp: Language,
         name: str = "spelling_corrector",
         *,
         kb: str = "starter",
         corrections: Optional[str] = None,
         spans_key: Optional[str] = None,
     ) -> None:
-        self.vocab = vocab
-        self.name = name
-        self._kb = kb
-        self._corrections = corrections
-        self.spans_key = spans_key
+        self.keep(nlp, name, locals())
         self._corrector: Optional[Corrector] = None
         check_setting(self, "corrections", corrections != "", "null, or the path of a list")
-        register()
 
     def __call__(self, doc: Doc) -> Doc:
         """Write the corrections of the mentions of one document. They replace earlier ones."""
@@ -112,3 +96,11 @@ class SpellingCorrector(FolderPipe):
         from ..linking.spelling_files import load_corrector
 
         self._corrector = load_corrector(folder)
+
+
+Language.factory(
+    "spelling_corrector",
+    func=SpellingCorrector,
+    assigns=["span._.corrections"],
+    default_config=defaults_of(SpellingCorrector),
+)

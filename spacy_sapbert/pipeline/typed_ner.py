@@ -9,7 +9,6 @@ from spacy.language import Language
 from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc, Span
 from spacy.training import Example, validate_examples, validate_get_examples
-from spacy.vocab import Vocab
 from thinc.api import Model, set_dropout_rate
 from thinc.types import Floats2d
 
@@ -42,19 +41,6 @@ _MODEL = {
 }
 
 
-@Language.factory(
-    "typed_ner",
-    assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
-    default_config={"model": _MODEL, "scorer": {"@scorers": "spacy-sapbert.typed_ner_scorer.v1"}},
-    default_score_weights={"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None},
-)
-def make_typed_ner(
-    nlp: Language, name: str, model: Model[List[Doc], List[Floats2d]], scorer: Optional[Callable]
-) -> "TypedNer":
-    """Make a `TypedNer` from a config."""
-    return TypedNer(nlp.vocab, model, name, scorer=scorer)
-
-
 class TypedNer(TrainablePipe):
     """Finds mentions of several types. Each type is learned from the documents that annotate it.
 
@@ -65,21 +51,21 @@ class TypedNer(TrainablePipe):
     Entities that a document has already stay. A found mention that overlaps one of them is left out.
 
     Args:
-        vocab: The vocabulary of the pipeline.
-        model: The network, such as `spacy-sapbert.TypedTagger.v1`.
+        nlp: The pipeline.
         name: The name of the component.
+        model: The network, such as `spacy-sapbert.TypedTagger.v1`.
         scorer: Compares predicted entities with annotated ones.
     """
 
     def __init__(
         self,
-        vocab: Vocab,
-        model: Model[List[Doc], List[Floats2d]],
+        nlp: Language,
         name: str = "typed_ner",
         *,
+        model: Model[List[Doc], List[Floats2d]],
         scorer: Optional[Callable] = score_annotated_types,
     ) -> None:
-        self.vocab = vocab
+        self.vocab = nlp.vocab
         self.model = model
         self.name = name
         self.cfg: Dict[str, Any] = {"labels": []}
@@ -241,6 +227,15 @@ class TypedNer(TrainablePipe):
 
     def _to_ops(self, array: Any) -> Any:
         return self.model.ops.asarray(array, dtype="float32")
+
+
+Language.factory(
+    "typed_ner",
+    func=TypedNer,
+    assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
+    default_config={"model": _MODEL, "scorer": {"@scorers": "spacy-sapbert.typed_ner_scorer.v1"}},
+    default_score_weights={"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None},
+)
 
 
 def _labels_in(examples: Iterable[Example]) -> List[str]:

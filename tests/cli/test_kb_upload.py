@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from spacy.vocab import Vocab
+import spacy
 
 from spacy_sapbert.pipeline.sapbert_linker import SapbertLinker
 
@@ -21,7 +21,7 @@ def test_upload_assemble_and_link(command, small_kb, tiny_encoder, tmp_path):
     with pytest.warns(UserWarning, match=r"W412.*#small"):
         assert command("assemble", "-o", tmp_path / "pipeline", *options).status == 0
     assert not (tmp_path / "pipeline" / "sapbert_linker" / "vectors").exists()
-    linker = SapbertLinker(Vocab(), index=index).from_disk(tmp_path / "pipeline" / "sapbert_linker")
+    linker = SapbertLinker(spacy.blank("en"), index=index).from_disk(tmp_path / "pipeline" / "sapbert_linker")
     assert linker.linker.generator(["mucoviscidosis"], 1)[0][0].concept_id == "D003550"
 
 

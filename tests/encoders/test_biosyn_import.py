@@ -165,7 +165,7 @@ def test_they_are_not_taken_for_unit_vectors(imported, small_kb):
 def test_what_is_trained_further_goes_with_the_encoder(imported, small_kb, tmp_path):
     nlp = spacy.blank("en")
     training = BioSyn(marginal_likelihood, k=4, sparse_weight=1.7, temperature=1.0, score_learning_rate=0.1)
-    linker = SapbertLinker(nlp.vocab, kb=str(small_kb.path), encoder=str(imported), training=training)
+    linker = SapbertLinker(nlp, kb=str(small_kb.path), encoder=str(imported), training=training)
     doc = nlp.make_doc("breast cancers and colds")
     gold = doc.copy()
     gold.ents = [Span(gold, 0, 2, "Disease", kb_id="D001943"), Span(gold, 3, 4, "Disease", kb_id="D003139")]

@@ -172,7 +172,7 @@ def test_precision_out_of_range(min_precision):
 @pytest.mark.parametrize("known", [[("", "form")], [("CF", " ")], [("CF",)], [["CF", "a", "b"]]])
 def test_known_entry_that_is_no_pair(known):
     with pytest.raises(SapbertError, match="E410"):
-        AbbreviationResolver(spacy.blank("en").vocab, known=known)
+        AbbreviationResolver(spacy.blank("en"), known=known)
 
 
 def test_error_handler_is_respected(nlp, monkeypatch):

@@ -24,7 +24,7 @@ def look(text, *found, **config):
         config: The settings.
     """
     doc = with_entities(text, *found)
-    RepeatedMentions(NLP.vocab, **config)(doc)
+    RepeatedMentions(NLP, **config)(doc)
     return [(ent.start_char, ent.text, ent.label_) for ent in doc.ents]
 
 
@@ -149,7 +149,7 @@ def test_two_long_forms_that_overlap_are_not_both_widened():
         [30, 31, "heart failure stage", 6, 25],
     ]
     doc.ents = [*doc.ents, Span(doc, len(doc) - 1, len(doc), label="D")]
-    RepeatedMentions(NLP.vocab)(doc)
+    RepeatedMentions(NLP)(doc)
     assert [ent.text for ent in doc.ents] == ["acute heart failure", "stage", "x", "y"]
 
 
@@ -168,26 +168,26 @@ def test_one_text_gets_the_label_of_a_clear_majority():
 def test_entities_keep_their_ids():
     doc = with_entities("gout gout gout", ("gout", "D", 0))
     doc.ents = [*doc.ents, Span(doc, 1, 2, label="D", kb_id="MESH:1", span_id="one")]
-    RepeatedMentions(NLP.vocab)(doc)
+    RepeatedMentions(NLP)(doc)
     assert [(ent.kb_id_, ent.id_) for ent in doc.ents] == [("", ""), ("MESH:1", "one"), ("", "")]
 
 
 def test_unknown_tokens_stay_unknown_if_there_is_nothing_to_add():
     doc = NLP("gout and flu")
     doc.set_ents([Span(doc, 0, 1, label="D")], default="missing")
-    assert [token.ent_iob_ for token in RepeatedMentions(NLP.vocab)(doc)] == ["B", "", ""]
+    assert [token.ent_iob_ for token in RepeatedMentions(NLP)(doc)] == ["B", "", ""]
 
 
 def test_predict_leaves_the_document_alone():
     doc = with_entities("gout gout gout", ("gout", "D", 0, 1))
-    (found,) = RepeatedMentions(NLP.vocab).predict([doc])
+    (found,) = RepeatedMentions(NLP).predict([doc])
     assert found == [(0, 1, "D"), (1, 2, "D"), (2, 3, "D")]
     assert len(doc.ents) == 2
 
 
 def test_a_second_look_at_the_result_changes_nothing():
     doc = with_entities(GBM, ("GBM", "D", 1, 2))
-    component = RepeatedMentions(NLP.vocab)
+    component = RepeatedMentions(NLP)
     first = [(ent.start, ent.end) for ent in component(doc).ents]
     assert [(ent.start, ent.end) for ent in component(doc).ents] == first
 
@@ -210,7 +210,7 @@ def test_no_mention_overlaps_another_and_none_is_lost(words, data):
     labels = st.sampled_from(["A", "B"])
     doc.ents = [Span(doc, *place, label=data.draw(labels)) for place in [*pairwise(cuts)][::2]]
     before = list(doc.ents)
-    component = RepeatedMentions(NLP.vocab, min_found=1, correct=False)
+    component = RepeatedMentions(NLP, min_found=1, correct=False)
     (places,) = component.predict([doc])
     assert all(first.end <= second.start for first, second in pairwise(places))
     assert {(ent.start, ent.end, ent.label_) for ent in before} <= set(places)
@@ -223,7 +223,7 @@ def test_no_mention_overlaps_another_and_none_is_lost(words, data):
 
 
 def calls_for(doc):
-    component = RepeatedMentions(NLP.vocab)
+    component = RepeatedMentions(NLP)
     calls = 0
 
     def count(frame, event, argument):
@@ -252,7 +252,7 @@ def test_the_work_grows_with_the_text(unit):
 def test_one_long_token():
     doc = NLP.make_doc("gout " + "a" * 100_000 + " gout")
     doc.ents = [Span(doc, 1, 2, label="D")]
-    assert [ent.label_ for ent in RepeatedMentions(NLP.vocab, min_found=1)(doc).ents] == ["D"]
+    assert [ent.label_ for ent in RepeatedMentions(NLP, min_found=1)(doc).ents] == ["D"]
 
 
 # --- settings and saved pipelines
@@ -262,7 +262,7 @@ def test_one_long_token():
 def test_settings_outside_their_range(config):
     (setting,) = config
     with pytest.raises(SapbertError, match=rf"E406.*{setting}"):
-        RepeatedMentions(NLP.vocab, **config)
+        RepeatedMentions(NLP, **config)
 
 
 def configured():
@@ -290,4 +290,4 @@ def test_pickle_round_trip():
 
 
 def test_repr():
-    assert repr(RepeatedMentions(NLP.vocab)) == "RepeatedMentions('repeated_mentions', min_found=2, min_share=0.2)"
+    assert repr(RepeatedMentions(NLP)) == "RepeatedMentions('repeated_mentions', min_found=2, min_share=0.2)"

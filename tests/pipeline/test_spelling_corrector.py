@@ -148,7 +148,7 @@ def test_impossible_settings(tmp_path):
         spacy.blank("en").add_pipe("spelling_corrector", name="mine", config={"corrections": ""})
     with pytest.raises(ConfigValidationError, match="corections"):
         spacy.blank("en").add_pipe("spelling_corrector", config={"corections": "list.txt"})
-    component = SpellingCorrector(spacy.blank("en").vocab, corrections=str(tmp_path / "missing.txt"))
+    component = SpellingCorrector(spacy.blank("en"), corrections=str(tmp_path / "missing.txt"))
     with pytest.raises(SapbertError, match=r"E120.*missing\.txt"):
         _ = component.corrector
 
@@ -204,7 +204,7 @@ def test_component_alone(nlp_and_file, mark, tmp_path):
     component.to_disk(tmp_path / "saved")
     pickled, data = pickle.dumps(component), component.to_bytes()
     path.unlink()
-    fresh = [SpellingCorrector(nlp.vocab, kb="/not/there.kb") for _ in range(2)]
+    fresh = [SpellingCorrector(nlp, kb="/not/there.kb") for _ in range(2)]
     for again in (fresh[0].from_disk(tmp_path / "saved"), fresh[1].from_bytes(data), pickle.loads(pickled)):
         doc = again(mark(nlp, MISSPELT, "brest cancer"))
         assert doc.ents[0]._.corrections == {"brest cancer": "breast cancer"}
@@ -216,7 +216,7 @@ def test_what_was_saved_there_before_is_replaced(speller, tmp_path):
     by_words = speller().get_pipe("spelling_corrector")
     for component, expected in ((by_list, "chest cancer"), (by_words, "breast cancer"), (by_list, "chest cancer")):
         component.to_disk(tmp_path / "saved")
-        again = SpellingCorrector(component.vocab).from_disk(tmp_path / "saved")
+        again = SpellingCorrector(spacy.blank("en")).from_disk(tmp_path / "saved")
         assert again.corrector("brest cancer") == expected
 
 

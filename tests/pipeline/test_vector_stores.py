@@ -5,8 +5,8 @@ import multiprocessing
 import pickle
 
 import pytest
+import spacy
 from spacy.tokens import Doc, Span
-from spacy.vocab import Vocab
 
 from spacy_sapbert.encoders.transformer import open_encoder
 from spacy_sapbert.kb.build import build_knowledge_base
@@ -137,25 +137,25 @@ def links(linker):
 
 @pytest.fixture(scope="module")
 def expected(settings):
-    return links(SapbertLinker(Vocab(), **settings))
+    return links(SapbertLinker(spacy.blank("en"), **settings))
 
 
 @pytest.mark.filterwarnings("ignore:.W412.:UserWarning")
 def test_saved_and_opened(settings, index, expected, tmp_path):
-    linker = SapbertLinker(Vocab(), index=index, **settings)
+    linker = SapbertLinker(spacy.blank("en"), index=index, **settings)
     assert links(linker) == expected
     linker.to_disk(tmp_path / "saved")
     settings = {**settings, "kb": "/not/there.kb", "encoder": "/not/there"}
-    opened = SapbertLinker(Vocab(), index=index, **settings).from_disk(tmp_path / "saved")
-    of_bytes = SapbertLinker(Vocab(), index=index, **settings).from_bytes(opened.to_bytes())
+    opened = SapbertLinker(spacy.blank("en"), index=index, **settings).from_disk(tmp_path / "saved")
+    of_bytes = SapbertLinker(spacy.blank("en"), index=index, **settings).from_bytes(opened.to_bytes())
     for again in (opened, of_bytes, pickle.loads(pickle.dumps(linker))):
         assert links(again) == expected
         assert type(again.linker.generator.vectors) is type(linker.linker.generator.vectors)
 
 
 def test_another_index_at_load(settings, index, expected, tmp_path):
-    SapbertLinker(Vocab(), index="SQ8", **settings).to_disk(tmp_path)
-    assert links(SapbertLinker(Vocab(), index=index).from_disk(tmp_path)) == expected
+    SapbertLinker(spacy.blank("en"), index="SQ8", **settings).to_disk(tmp_path)
+    assert links(SapbertLinker(spacy.blank("en"), index=index).from_disk(tmp_path)) == expected
 
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
