@@ -19,8 +19,8 @@ OLD_CPU = ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 MKL_CBWR=COMPATIB
 NEW_CPU = ONEDNN_MAX_CPU_ISA=DEFAULT OPENBLAS_CORETYPE=Haswell
 ROUGH = DNNL_DEFAULT_FPMATH_MODE=BF16 ONEDNN_DEFAULT_FPMATH_MODE=BF16
 
-.PHONY: demo test test-all test-lowest test-newest test-dist dist wheel-installed trial fuzz kill soak lint docs release-check \
-	screenshot clean
+.PHONY: demo test test-all test-lowest test-newest test-dist dist wheel-installed trial fuzz kill soak golden count lint docs \
+	release-check screenshot clean
 
 demo: $(VENV)/ready
 	$(BIN)/spacy-sapbert demo --output demo.html
@@ -84,6 +84,16 @@ kill: $(VENV)/ready
 # `serve` under load with bad requests between good ones. Prints JSON, and fails if memory, time or files grow.
 soak: $(VENV)/ready
 	$(BIN)/python scripts/soak.py $(MINUTES)
+
+# Compares the outputs of commands on public data with those that tests/golden.json records. ENTRIES=quick or
+# ENTRIES="link kb/m*" chooses some, RECORD=1 records them, MANIFEST=FILE takes another file, KEEP=FOLDER keeps them.
+golden: $(VENV)/ready
+	$(BIN)/python scripts/golden.py $(if $(ENTRIES),--entries "$(ENTRIES)") $(if $(RECORD),--record) \
+		$(if $(MANIFEST),--manifest "$(MANIFEST)") $(if $(KEEP),--keep "$(KEEP)")
+
+# lines, files, commands, options and messages; JSON=1 for JSON
+count: $(VENV)/ready
+	$(BIN)/python scripts/count.py $(if $(JSON),--json)
 
 # the tools are in an environment of their own, since nothing else needs them
 release-check: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
