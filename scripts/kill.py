@@ -15,6 +15,7 @@ import importlib
 import json
 import os
 import random
+import re
 import runpy
 import shutil
 import signal
@@ -200,7 +201,13 @@ def files_of(folder: Path, target: Target) -> dict[str, str]:
 def difference(expected: dict[str, str], found: dict[str, str]) -> str:
     """RETURNS: what is too much, missing or other, as a text; empty if nothing is."""
     other = {name for name in expected.keys() & found.keys() if expected[name] != found[name]}
-    sets = {"left over": found.keys() - expected.keys(), "missing": expected.keys() - found.keys(), "other": other}
+    # a killed process leaves its hidden folders
+    more = {
+        name
+        for name in found.keys() - expected.keys()
+        if not re.search(r"(^|/)(\.[^/]*\.tmp|spacy_sapbert_tmp_)", name)
+    }
+    sets = {"left over": more, "missing": expected.keys() - found.keys(), "other": other}
     return "; ".join(f"{what}: {', '.join(sorted(names))}" for what, names in sets.items() if names)
 
 

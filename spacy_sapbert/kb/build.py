@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import Errors, SapbertError
-from ..files.output import is_special, remove_leftovers, temporary_folder
+from ..files.output import is_special, temporary_folder
 from ..types import Name, Record
 from .arrays import compute_arrays
 from .database import FORMAT, INDEXES, SCHEMA
@@ -380,7 +380,6 @@ def new_knowledge_base(
                 raise OSError("it is a folder, a device or a pipe")
             path = Path(os.path.realpath(path))  # a symbolic link keeps pointing to the file
             path.parent.mkdir(parents=True, exist_ok=True)
-            remove_leftovers(path.parent)  # they can be as large as the knowledge base
             folder = stack.enter_context(temporary_folder(path))
         except (OSError, ValueError) as error:  # a path with a zero is a ValueError
             raise SapbertError(Errors.E104.format(path=path, reason=error)) from error

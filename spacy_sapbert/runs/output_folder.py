@@ -21,7 +21,7 @@ from pyarrow import parquet
 
 from ..documents.folders import files_of
 from ..errors import Errors, SapbertError
-from ..files.output import LOCK_FILE, open_output, remove_leftovers, replacing
+from ..files.output import LOCK_FILE, open_output, replacing
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch, Schema
@@ -83,7 +83,6 @@ class OutputFolder:
             yield
         finally:
             self._forget_tries()
-            self._remove_leftovers()
             lock.release()
 
     def file_of(self, name: str) -> Path:
@@ -197,12 +196,6 @@ class OutputFolder:
 
     def _forget_tries(self) -> None:
         shutil.rmtree(self.path / _TRIES_FOLDER, ignore_errors=True)
-
-    def _remove_leftovers(self) -> None:
-        """Remove the unfinished files of processes that were stopped."""
-        for folder, folders, _ in os.walk(self.path):
-            folders[:] = [name for name in folders if not name.startswith(".")]
-            remove_leftovers(Path(folder))
 
 
 def _parsed(raw: bytes) -> Made | None:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import Errors, SapbertError
-from ..files.output import tidy
 
 _CANNOT_WRITE = ("[E104]", "[E507]")
 
@@ -38,8 +37,6 @@ def make_once(path: Path, is_made: Callable[[], bool], make: Callable[[], object
     from filelock import FileLock
 
     if is_made():
-        for folder in (path.parent, path):  # a process can be killed when all is written, but not yet cleaned up
-            tidy(folder)
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

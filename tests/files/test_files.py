@@ -195,7 +195,7 @@ def test_a_scratch_folder_lasts_as_long_as_its_object():
     os.waitpid(child, 0)
     assert (path / "a").exists()
     del scratch
-    assert not path.parent.exists()
+    assert not path.exists()
 
 
 def test_a_folder_is_replaced_and_put_back_after_a_failure(tmp_path, monkeypatch):

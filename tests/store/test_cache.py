@@ -125,25 +125,6 @@ def test_the_default_folder_is_that_of_the_user(monkeypatch, tmp_path):
     assert cache_dir().name == "spacy-sapbert"
 
 
-KILLED = """
-import os, sys
-from pathlib import Path
-from spacy_sapbert.files.output import replacing
-with replacing(Path(sys.argv[1]) / "inside"):
-    with replacing(Path(sys.argv[1] + ".beside")):
-        os._exit(9)
-"""
-
-
-def test_what_a_killed_process_left_beside_a_complete_file_is_removed(tmp_path):
-    path = tmp_path / "a"
-    path.mkdir()
-    subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
-    assert len(list(tmp_path.rglob(".*.tmp"))) == 2
-    make_once(path, path.is_dir, lambda: pytest.fail("it is there"))
-    assert [one.name for one in tmp_path.rglob("*")] == ["a"]
-
-
 LINK = """
 import sys
 from spacy_sapbert.pipeline.demo import demo_pipeline
