@@ -451,7 +451,7 @@ def faults(browser: Any) -> Callable[[], list[str]]:
 @pytest.fixture
 def own_logs():
     """Give the loggers back as they were."""
-    from spacy_sapbert.serve.logs import LOGGER
+    from spacy_sapbert.serve.observing import LOGGER
 
     loggers = [LOGGER, logging.getLogger("uvicorn")]
     before = [(logger.handlers, logger.level, logger.propagate) for logger in loggers]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ..errors import Errors, SapbertError
-from ..serve.limits import Limits
-from ..serve.logs import LogFormat, announcer
+from ..errors import MissingExtraError, OptionError
+from ..serve.settings import LOCAL_HOSTS, Limits, LogFormat, address_of, is_local, listen
 from .options import grouped
 
 TOKEN = "SPACY_SAPBERT_TOKEN"
@@ -49,11 +47,10 @@ def serve(
     The command needs the extra `web` of spacy-sapbert.
     """
     try:
-        from ..serve.listening import address_of, is_local, listen
-        from ..serve.safety import LOCAL_HOSTS
+        from ..serve.observing import announcer
         from ..serve.server import Settings, run_here, run_workers
     except ModuleNotFoundError as error:
-        raise SapbertError(Errors.E542.format(module=error.name, extra="web")) from error
+        raise MissingExtraError(what="`serve`", package=error.name, extra="web") from error
     local = is_local(host)
     token = _read_token(token_file)
     name = Path(pipeline).resolve().name if pipeline else "demo"  # visitors must not see the path
@@ -72,30 +69,24 @@ def serve(
             run_workers(settings, listening, workers)
 
 
-def _start_of(path: Path) -> str:
-    if path.is_fifo():  # reading would wait for a writer
-        raise OSError(errno.EINVAL, "it is a pipe")
-    with path.open(encoding="utf8") as file:
-        start = file.read(_LONGEST_TOKEN_FILE + 1)
-    if len(start) > _LONGEST_TOKEN_FILE:
-        raise OSError(errno.EFBIG, "it is too long for a token")
-    return start
-
-
 def _read_token(path: Path | None) -> str | None:
-    """Return the token that requests need, if there is one.
-
-    Raises:
-        SapbertError: E574 it cannot be read, or is too short.
-    """
+    """Return the token that requests need, if there is one."""
     if path is None and TOKEN not in os.environ:
         return None
-    try:
-        token = (_start_of(path) if path else os.environ[TOKEN]).strip()
-    except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise SapbertError(Errors.E574.format(place=path, reason=reason, shortest=_SHORTEST_TOKEN)) from error
-    if len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
-        reason = "it must be one word of ASCII characters, and not too short"
-        raise SapbertError(Errors.E574.format(place=path or TOKEN, reason=reason, shortest=_SHORTEST_TOKEN))
+    token, reason = "", ""
+    if path is None:
+        token = os.environ[TOKEN].strip()
+    elif path.is_file():
+        try:
+            with path.open(encoding="utf8") as file:
+                token = file.read(_LONGEST_TOKEN_FILE).strip()
+        except (OSError, UnicodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not UTF-8"
+    else:
+        reason = "it is not a file"
+    if not reason and (len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token):
+        reason = f"a token must be one word of ASCII characters, at least {_SHORTEST_TOKEN}"
+    if reason:
+        remedy = "Make a token, for example with `openssl rand -hex 32`."
+        raise OptionError(remedy, option=f"--token-file {path}" if path else TOKEN, reason=reason)
     return token

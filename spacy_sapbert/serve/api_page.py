@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..outputs.templates import LOOK, open_template
 from .safety import page_policy
@@ -18,78 +18,20 @@ API_POLICY = page_policy(_STYLE)
 Schema = Mapping[str, Any]
 
 
-class Endpoint(NamedTuple):
-    """An endpoint on the page.
-
-    Attributes:
-        body: The schema of the body that is sent, if any.
-        answers: The status, the meaning and the schema of each answer.
-    """
-
-    method: str
-    path: str
-    summary: str
-    body: Schema | None
-    answers: list[tuple[str, str, Schema]]
-
-
-class Field(NamedTuple):
-    """A key of a JSON object."""
-
-    name: str
-    type: str
-    model: str | None
-    description: str
-    required: bool
-
-
 def render_api(openapi: Schema) -> str:
     """Return the page as HTML.
 
     Args:
         openapi: The OpenAPI description.
     """
-    models = {name: (schema.get("description", ""), _fields(schema)) for name, schema in _models(openapi)}
-    return open_template(_FOLDER / "api.html", style=_STYLE).render(
-        info=openapi["info"],
-        endpoints=list(_endpoints(openapi)),
-        models=models,
-        fields=_fields,
-        type_of=_type,
-        model_of=_model,
-    )
+    template = open_template(_FOLDER / "api.html", style=_STYLE, schema=_schema, type=_type, model=_model)
+    return template.render(openapi=openapi)
 
 
-def _models(openapi: Schema) -> Iterator[tuple[str, Schema]]:
-    for name, schema in openapi["components"]["schemas"].items():
-        if "properties" in schema:
-            yield name, schema
-
-
-def _endpoints(openapi: Schema) -> Iterator[Endpoint]:
-    for path, methods in openapi["paths"].items():
-        for method, operation in methods.items():
-            answers = [
-                (status, answer["description"], _json_schema(answer))
-                for status, answer in sorted(operation["responses"].items())
-            ]
-            body = _json_schema(operation["requestBody"]) if "requestBody" in operation else None
-            yield Endpoint(method.upper(), path, operation["summary"], body, answers)
-
-
-def _json_schema(content: Schema) -> Schema:
-    found: Schema = content.get("content", {}).get("application/json", {}).get("schema", {})
-    return found
-
-
-def _fields(schema: Schema) -> list[Field]:
-    """Return the keys of an object, or of the objects of a list."""
-    schema = schema.get("items", schema)
-    required = schema.get("required", ())
-    return [
-        Field(name, _type(value), _model(value), value.get("description", ""), name in required)
-        for name, value in schema.get("properties", {}).items()
-    ]
+def _schema(content: Schema) -> Schema:
+    """Return the schema of the JSON in a body or an answer; empty without one."""
+    schema: Schema = content.get("content", {}).get("application/json", {}).get("schema", {})
+    return schema
 
 
 def _type(schema: Schema) -> str:

@@ -30,18 +30,16 @@ from ..documents.text_files import value_document
 from ..errors import SapbertError
 from ..files.values import parse_json
 from ..outputs.records import LinkedDocument, record_of
-from ..pipeline.attributes import get_links
 from ..runs.pipelines import LinkingPipeline
 from ..types import Document
 from .api_page import API_POLICY, render_api
-from .limits import Limits
 from .linking_queue import CLIENT_LEFT, LinkingQueue, Refused
-from .logs import LOGGER
 from .models import BrokenText, Health, Problem, Record
 from .models import Document as DocumentModel
 from .observing import Metrics, Observer
 from .page import POLICY, Page
-from .safety import CSP, LOCAL_HOSTS, StrictHeaders, TokenCheck
+from .safety import CSP, StrictHeaders, TokenCheck
+from .settings import LOCAL_HOSTS, Limits
 
 EXAMPLE = (
     "A 58-year-old woman with breast and ovarian cancer and chronic kidney disease (CKD) had a heart attack while on "
@@ -116,19 +114,21 @@ def _add_routes(app: FastAPI, site: Site) -> None:
         responses={**problems, 200: {"model": list[Record | BrokenText]}},
         openapi_extra=_body_of(many),
     )
-    ready: dict[int | str, dict[str, Any]] = {
-        503: {"model": Health, "description": "The pipeline is being loaded, or the server ends."}
-    }
+    ready: dict[int | str, dict[str, Any]] = {503: {"model": Health, "description": "The pipeline is being loaded."}}
     state: dict[str, Any] = {"methods": ["GET"], "response_model": Health}
     app.add_api_route("/health", site.show_health, summary="Show that the server is running.", **state)
     app.add_api_route("/ready", site.show_ready, summary="Show whether it can link.", responses=ready, **state)
     app.add_api_route("/metrics", site.show_metrics, summary="Show figures for Prometheus.", response_class=Response)
+
+    def show_api(request: Request) -> Response:
+        return HTMLResponse(render_api(app.openapi()), headers={CSP: API_POLICY})
+
     for path, show, method in (
         ("/health", site.show_health, "HEAD"),
         ("/ready", site.show_ready, "HEAD"),
         ("/", site.show_example, "GET"),
         ("/", site.link_form, "POST"),
-        ("/docs", _api_page(app), "GET"),
+        ("/docs", show_api, "GET"),
     ):
         app.router.add_route(path, show, methods=[method], include_in_schema=False)
 
@@ -136,13 +136,6 @@ def _add_routes(app: FastAPI, site: Site) -> None:
 def _body_of(schema: dict[str, Any]) -> dict[str, Any]:
     """Describe the body of a request. It is read by hand, so that a text is refused as `link` refuses it."""
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
-
-
-def _api_page(app: FastAPI) -> Callable[[Request], Response]:
-    def show_api(request: Request) -> Response:
-        return HTMLResponse(render_api(app.openapi()), headers={CSP: API_POLICY})
-
-    return show_api
 
 
 def _lifespan(site: Site, on_started: Callable[[], object]) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
@@ -155,7 +148,6 @@ def _lifespan(site: Site, on_started: Callable[[], object]) -> Callable[[FastAPI
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         loading = asyncio.create_task(load()) if site.linking is None else None
         yield
-        site.stopping = True
         site.queue.close()
         if loading:
             loading.cancel()
@@ -182,7 +174,6 @@ class Site:
     Attributes:
         linking: The pipeline; None until it is loaded.
         failure: Why the pipeline could not be loaded, if so.
-        stopping: Whether the server is ending.
         queue: The requests that are being linked.
         metrics: The figures for Prometheus.
     """
@@ -191,49 +182,24 @@ class Site:
         self.limits = limits
         self.linking: LinkingPipeline | None = None
         self.failure: Exception | None = None
-        self.stopping = False
         self.metrics = Metrics()
-        self.queue = LinkingQueue(limits.max_waiting, limits.timeout, self.metrics.queue.set, self._check_pipeline)
+        self.queue = LinkingQueue(limits.max_waiting, limits.timeout, self.metrics.queue.set)
         self._load = load
         self._name = name
         self._page: Page | None = None
         self._example = ""
 
     def load(self) -> None:
-        """Load the pipeline and link the example, so that no visitor meets a delay or a missing file.
-
-        Raises:
-            SapbertError: The pipeline cannot be loaded, or cannot work, for example because its encoder is missing.
-        """
+        """Load the pipeline and link the example, so that no visitor meets a delay or a missing file."""
         try:
             linking = self._load()
-            self._page = Page(linking.kb, self._name, self.limits.max_chars)
-            self._example = self._link_example(linking, self._page)
+            page = Page(linking.kb, self._name, self.limits.max_chars)
+            with closing(linking([Document("", EXAMPLE, position="the example")], short_lived=True)) as linked:
+                self._example = page.render(EXAMPLE, next(linked, None))
         except Exception as error:
             self.failure = error
             raise
-        self.linking = linking
-
-    def _link_example(self, linking: LinkingPipeline, page: Page) -> str:
-        """Return the page with the example."""
-        with closing(linking([Document("", EXAMPLE, position="the example")], short_lived=True)) as linked:
-            return page.render(EXAMPLE, next(linked, None))
-
-    def _check_pipeline(self) -> None:
-        """Load the pipeline again if it does not link the example as before. It was stopped at any instruction."""
-        if self.linking is None or self._page is None:
-            return
-        try:
-            if self._link_example(self.linking, self._page) == self._example:
-                return
-        except Exception as error:
-            LOGGER.error(str(error), exc_info=True)
-        LOGGER.error("The pipeline is loaded again, because it was stopped and does not work as before.")
-        self.linking = None
-        try:
-            self.load()
-        except Exception as error:
-            LOGGER.error(str(error), exc_info=not isinstance(error, SapbertError))
+        self._page, self.linking = page, linking
 
     async def show_example(self, request: Request) -> Response:
         self._loaded()
@@ -246,22 +212,22 @@ class Site:
             body = await self._body(request)
             if len(body) > _FORM_BYTES * self.limits.max_chars + _FORM_FRAME:
                 raise self._too_long()  # before the time to read and show it
-            text = _form_text(body)
-            document = self._checked(Document("", text, position=_place(request)))
-            (shown,) = await self._linked(request, [document], partial(page.render, text))
-            if shown is None:
+            text = parse_qs(body.decode(errors="replace")).get("text", [""])[0].replace("\r\n", "\n")
+            document = self._checked(Document("", text, position=_position(request)))
+            (html,) = await self._linked(request, [document], partial(page.render, text))
+            if html is None:
                 raise Refused(500, _FAILED)
         except Refused as refused:
-            shown, status, headers = page.render(text, message=refused.message), refused.status, refused.headers
-        return HTMLResponse(shown, status, {CSP: POLICY, **headers})
+            html, status, headers = page.render(text, message=refused.message), refused.status, refused.headers
+        return HTMLResponse(html, status, {CSP: POLICY, **headers})
 
     async def link(self, request: Request) -> Response:
         self._loaded()
-        document = self._document(_json(await self._body(request)), _place(request))
+        document = self._document(_json(await self._body(request)), _position(request))
         (record,) = await self._linked(request, [document], self._record)
         if record is None:
             raise Refused(500, _FAILED)
-        return _json_answer(record)
+        return Response(record, media_type=JSONResponse.media_type)
 
     async def link_batch(self, request: Request) -> Response:
         self._loaded()
@@ -272,10 +238,11 @@ class Site:
             raise Refused(
                 413, f"The batch has {len(values):,} texts. The server accepts at most {self.limits.max_texts:,}."
             )
-        entries = [self._entry(value, f"{_place(request)}, text {n}") for n, value in enumerate(values, start=1)]
+        entries = [self._entry(value, f"{_position(request)}, text {n}") for n, value in enumerate(values, start=1)]
         documents = [entry for entry in entries if isinstance(entry, Document)]
         records = iter(await self._linked(request, documents, self._record) if documents else [])
-        return _json_answer(b"[%s]" % b",".join(_answer(entry, records) for entry in entries))
+        answers = b",".join(_answer(entry, records) for entry in entries)
+        return Response(b"[%s]" % answers, media_type=JSONResponse.media_type)
 
     async def show_health(self, request: Request) -> Response:
         return JSONResponse(self._state())
@@ -288,46 +255,39 @@ class Site:
         return Response(self.metrics.show(), media_type=CONTENT_TYPE_LATEST)
 
     def _state(self) -> dict[str, Any]:
-        status = "stopping" if self.stopping else "ok" if self.linking else "starting"
-        return {"status": status, "pipeline": self._name, "concepts": len(self.linking.kb) if self.linking else None}
+        status, concepts = ("ok", len(self.linking.kb)) if self.linking else ("starting", None)
+        return {"status": status, "pipeline": self._name, "concepts": concepts}
 
     def _loaded(self) -> tuple[LinkingPipeline, Page]:
-        """Return the pipeline and its page.
-
-        Raises:
-            Refused: They are not loaded yet.
-        """
+        """Return the pipeline and its page, or refuse the request until they are loaded."""
         if self.linking is None or self._page is None:
             raise Refused(503, _STARTING)
         return self.linking, self._page
 
     async def _body(self, request: Request) -> bytes:
-        """Read the body of a request, up to the maximum length.
-
-        Raises:
-            Refused: The body is too long, or incomplete.
-        """
-        too_long = Refused(413, f"The request is too long. The server accepts at most {self.limits.max_bytes:,} bytes.")
-        if int(request.headers.get("Content-Length", 0)) > self.limits.max_bytes:
-            raise too_long
-        body = bytearray()
+        """Return the body of a request, or refuse one that is too long, incomplete or too slow."""
         try:
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > self.limits.max_bytes:
-                    raise too_long
+            return await asyncio.wait_for(self._read(request), self.limits.timeout)
         except ClientDisconnect as error:
             raise Refused(CLIENT_LEFT, "The text did not arrive completely. Send it again.") from error
-        return bytes(body)
+        except asyncio.TimeoutError as error:  # not TimeoutError, before Python 3.11
+            raise Refused(408, f"The request took more than {self.limits.timeout:g} seconds to arrive.") from error
 
-    def _document(self, value: object, place: str) -> Document:
-        """Read a document from a JSON value.
+    async def _read(self, request: Request) -> bytes:
+        length = int(request.headers.get("Content-Length", 0))
+        body = bytearray()
+        stream = request.stream()
+        while max(length, len(body)) <= self.limits.max_bytes:
+            chunk = await anext(stream, None)
+            if chunk is None:
+                return bytes(body)
+            body += chunk
+        raise Refused(413, f"The request is too long. The server accepts at most {self.limits.max_bytes:,} bytes.")
 
-        Raises:
-            Refused: The value is no object with a text, or the text cannot be linked.
-        """
+    def _document(self, value: object, position: str) -> Document:
+        """Read a document from a JSON value."""
         try:
-            return self._checked(value_document(value, "", place, ReadOptions(InputFormat.jsonl)))
+            return self._checked(value_document(value, "", position, ReadOptions(InputFormat.jsonl)))
         except BrokenRecord as reason:
             raise Refused(400, f"Send a JSON object with the key 'text': {reason}.") from reason
 
@@ -343,22 +303,18 @@ class Site:
     def _too_long(self) -> Refused:
         return Refused(413, f"The text is too long. The server accepts at most {self.limits.max_chars:,} characters.")
 
-    def _entry(self, value: object, place: str) -> Document | dict[str, str]:
+    def _entry(self, value: object, position: str) -> Document | dict[str, str]:
         """Return a document of a batch, or the answer that it is broken."""
         try:
-            return self._document(value, place)
+            return self._document(value, position)
         except Refused as refused:
             return {"error": refused.message}
 
     async def _linked(
         self, request: Request, documents: Sequence[Document], show: Callable[[LinkedDocument], Shown]
     ) -> list[Shown | None]:
-        """Link documents, and return what `show` makes of each; None where the pipeline fails.
-
-        Raises:
-            Refused: The queue is full, it takes too long, or the client left.
-        """
-        request.state.texts = len(documents)
+        """Link documents, and return what `show` makes of each; None where the pipeline fails."""
+        request.state.texts = len(documents)  # for the log
         request.state.characters = sum(len(document.text) for document in documents)
         return await self.queue.run(partial(self._link, documents, show), request.receive())
 
@@ -366,30 +322,25 @@ class Site:
         self, documents: Sequence[Document], show: Callable[[LinkedDocument], Shown], stop: threading.Event
     ) -> list[Shown | None]:
         linking, _ = self._loaded()
-        wanted = takewhile(lambda _: not stop.is_set(), documents)
-        found: dict[str, Shown] = {}
+        stoppable = takewhile(lambda _: not stop.is_set(), documents)
+        shown: dict[str, Shown] = {}
         try:
             # the memory of new words is freed when the documents have been shown
-            with closing(linking(wanted, batch_size=_TEXTS_AT_ONCE, short_lived=True)) as linked:
+            with closing(linking(stoppable, batch_size=_TEXTS_AT_ONCE, short_lived=True)) as linked:
                 for item in linked:
-                    found[item.document.position] = show(item)
-                    self._count(item)
+                    shown[item.document.position] = show(item)
+                    self.metrics.count(item.mentions)
         except SapbertError as error:
-            linking.problems.report(documents[len(found)].position, error)
-        return [found.get(document.position) for document in documents]
+            linking.problems.report(documents[len(shown)].position, error)
+        return [shown.get(document.position) for document in documents]
 
     def _record(self, item: LinkedDocument) -> bytes:
         """Return the record as JSON, which is written here because it can be long."""
         linking, _ = self._loaded()
         return _to_json(record_of(item, linking.kb, language=linking.display_language))
 
-    def _count(self, item: LinkedDocument) -> None:
-        self.metrics.texts.inc()
-        self.metrics.mentions.inc(len(item.mentions))
-        self.metrics.links.inc(sum(any(link.concept_id for link in get_links(span)) for span in item.mentions))
 
-
-def _place(request: Request) -> str:
+def _position(request: Request) -> str:
     return f"request {request.state.request_id}"
 
 
@@ -404,22 +355,8 @@ def _to_json(value: dict[str, Any]) -> bytes:
     return bytes(JSONResponse(value).body)
 
 
-def _json_answer(body: bytes) -> Response:
-    return Response(body, media_type=JSONResponse.media_type)
-
-
-def _form_text(body: bytes) -> str:
-    """Return the text of the form, with the line ends of the text area; empty if there is no text."""
-    texts = parse_qs(body.decode(errors="replace")).get("text", [""])
-    return texts[0].replace("\r\n", "\n")
-
-
 def _json(body: bytes) -> Any:
-    """Return the value of a JSON body.
-
-    Raises:
-        Refused: The body is not JSON.
-    """
+    """Return the value of a JSON body."""
     try:
         return parse_json(body)
     except ValueError as error:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Iterable, Iterator
+from functools import cache, partial
+from operator import attrgetter
 from typing import NamedTuple
 
 from spacy.tokens import Span
@@ -20,32 +21,66 @@ _CLOSE = 0.005  # two scores that are this near look the same with two digits
 
 
 class Reference(NamedTuple):
-    """A concept by its id.
+    """A concept, or another code, by its id.
 
     Attributes:
-        url: The concept's web page; None for an id of an unknown vocabulary.
+        id: The id.
+        url: Its web page; None for an id of an unknown vocabulary.
         name: The preferred name, or the id if the vocabulary lacks it.
     """
 
-    concept_id: str
+    id: str
     url: str | None
     name: str
 
 
-class Description(NamedTuple):
+class ConceptCard(NamedTuple):
     """What the vocabulary says of a concept.
 
     Attributes:
+        id: The id.
+        url: See `Reference`.
+        name: See `Reference`.
         types: Semantic types as words.
+        definition: The definition, or an empty text.
+        synonyms: The other names.
+        parents: The concepts above it.
         codes: Its ids in other vocabularies.
     """
 
-    reference: Reference
+    id: str
+    url: str | None
+    name: str
     types: list[str]
     definition: str
     synonyms: tuple[str, ...]
     parents: list[Reference]
     codes: list[Reference]
+
+
+def concept_card(kb: KnowledgeBase, concept_id: str) -> ConceptCard:
+    """Return the card of a concept. If the vocabulary lacks it, its name is the id."""
+    concept = kb.get(concept_id) or Concept(concept_id, concept_id)
+    parents = dict.fromkeys(primary for parent in concept.parents for primary in kb.find_id(parent) or (parent,))
+    codes = dict.fromkeys([*concept.alternative_ids, *kb.xrefs(concept_id)])
+    return ConceptCard(
+        concept_id,
+        concept_url(concept_id),
+        concept.canonical_name,
+        list(map(display_type, concept.types)),
+        concept.definition or "",
+        concept.aliases,
+        references(kb, parents),
+        [Reference(code, concept_url(code), code) for code in codes],
+    )
+
+
+def references(kb: KnowledgeBase, concept_ids: Iterable[str]) -> list[Reference]:
+    """Return concepts with their names."""
+    ids = list(concept_ids)
+    labels = kb.labels_of(ids)
+    names = {id: label.preferred for id, label in labels.items()}
+    return [Reference(id, concept_url(id), names.get(id) or id) for id in ids]
 
 
 class Choice(NamedTuple):
@@ -68,7 +103,7 @@ class Part(NamedTuple):
     """
 
     link: Link
-    about: Description | None
+    about: ConceptCard | None
     choices: list[Choice]
     why: list[str]
 
@@ -107,16 +142,15 @@ class CardMaker:
     """
 
     def __init__(self, kb: KnowledgeBase) -> None:
-        self._kb = kb
-        self._describe = cache(self._read_description)
-        self._refer = cache(self._read_reference)
+        self._describe = cache(partial(concept_card, kb))
+        self._refer = cache(lambda concept_id: references(kb, [concept_id])[0])
         self._occurrences_of = cache(get_abbreviation_occurrences)
 
     def __call__(self, number: int, mention: Span, color: int) -> Card:
         links = get_links(mention)
         parts = [self._part(link) for link in links]
-        compared = {choice.reference.concept_id for part in parts for choice in part.choices}
-        others = [self._choice(*found) for found in get_kb_ents(mention) if found[0] not in compared]
+        compared = {choice.reference.id for part in parts for choice in part.choices}
+        others = [self._choice(id, score) for id, score in get_kb_ents(mention) if id not in compared]
         if len(parts) == 1 and parts[0].choices:
             parts[0].choices.extend(others)
             others = []
@@ -147,34 +181,16 @@ class CardMaker:
     ) -> Choice:
         return Choice(self._refer(concept_id), score, probability, matched, chosen)
 
-    def _read_description(self, concept_id: str) -> Description:
-        concept = self._kb.get(concept_id) or Concept(concept_id, concept_id)
-        codes = dict.fromkeys([*concept.alternative_ids, *self._kb.xrefs(concept_id)])
-        return Description(
-            Reference(concept_id, concept_url(concept_id), concept.canonical_name),
-            [display_type(type) for type in concept.types],
-            concept.definition or "",
-            concept.aliases,
-            [self._refer(parent) for parent in self._primary(concept.parents)],
-            [Reference(code, concept_url(code), code) for code in codes],
-        )
-
-    def _read_reference(self, concept_id: str) -> Reference:
-        label = self._kb.labels_of([concept_id]).get(concept_id)
-        return Reference(concept_id, concept_url(concept_id), label.preferred if label else concept_id)
-
     def _occurrences(self, mention: Span) -> list[AbbreviationOccurrence]:
         occurrences = self._occurrences_of(mention.doc)
-        first = bisect_left(occurrences, mention.start_char, key=_start)
-        last = bisect_left(occurrences, mention.end_char, key=_start)
-        return [one for one in occurrences[first:last] if one.end <= mention.end_char]
-
-    def _primary(self, concept_ids: Iterable[str]) -> list[str]:
-        """Return the primary ids of concepts. An id that the vocabulary lacks stays as it is."""
-        return list(dict.fromkeys(found for one in concept_ids for found in self._kb.find_id(one) or (one,)))
+        first, last = (
+            bisect_left(occurrences, offset, key=attrgetter("start"))
+            for offset in (mention.start_char, mention.end_char)
+        )
+        return [occurrence for occurrence in occurrences[first:last] if occurrence.end <= mention.end_char]
 
 
-def reasons_of(link: Link) -> Iterable[str]:
+def reasons_of(link: Link) -> Iterator[str]:
     """Yield sentences that say why the best candidate of a link was chosen, or why nothing was linked."""
     yield from (_sentence(reason) for reason in (link.reason, link.tie, *link.reasons) if reason)
     if not (link.concept_id and link.runner_up) or link.tie or link.reasons or link.score is None:
@@ -186,10 +202,6 @@ def reasons_of(link: Link) -> Iterable[str]:
         yield f"Both fit almost equally well. The difference of the scores is only {ahead:.5f}."
     else:
         yield "Both have the same score."
-
-
-def _start(occurrence: AbbreviationOccurrence) -> int:
-    return occurrence.start
 
 
 def _sentence(text: str) -> str:

@@ -1,26 +1,82 @@
-"""Count, time and log the requests of a server."""
+"""Log, count and time the requests of a server. No line of the log contains a text that was sent."""
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 import time
 import uuid
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from spacy.tokens import Span
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .logs import log_request
+from ..documents.input_documents import Problems
+from ..files.console import stderr_console
+from ..pipeline.attributes import get_links
+from .settings import LogFormat
 
+LOGGER = logging.getLogger("spacy_sapbert.serve")
 REQUEST_ID = "X-Request-ID"
 METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable of the folder through which several workers share their metrics."""
+_FIELDS = "fields"
 _LONGEST_ID = 64
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+
+
+class _Text(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        time = datetime.fromtimestamp(record.created).strftime("%Y-%m-%d %H:%M:%S")
+        trace = f"\n{self.formatException(record.exc_info)}" if record.exc_info else ""
+        return f"{time} {record.getMessage()}{trace}"
+
+
+class _JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        time = datetime.fromtimestamp(record.created, timezone.utc).isoformat(timespec="milliseconds")
+        fields: dict[str, Any] = getattr(record, _FIELDS, None) or {"message": record.getMessage()}
+        line = {"time": time, "level": record.levelname.lower(), **fields}
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+def configure_log(format: LogFormat) -> None:
+    """Let this process write the log, with the messages of uvicorn."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_JsonLines() if format is LogFormat.json else _Text())
+    quiet = logging.WARNING
+    for logger, level in (
+        (logging.getLogger("uvicorn"), quiet),
+        (LOGGER, quiet if format is LogFormat.none else logging.INFO),
+    ):
+        logger.handlers = [handler]
+        logger.setLevel(level)
+        logger.propagate = False
+
+
+def announcer(format: LogFormat) -> Callable[[str], object]:
+    """Configure the log, and return a function that shows a message of the command, as a line of it if it is JSON."""
+    configure_log(format)
+    return LOGGER.info if format is LogFormat.json else stderr_console().print
+
+
+class LoggedProblems(Problems):
+    """Logs the texts on which a pipeline fails, by the id of their request."""
+
+    def report(self, place: str, reason: object) -> None:
+        """Log a text that is left out."""
+        self.count += 1
+        LOGGER.error(f"{place}: {reason}")
 
 
 class Metrics:
@@ -54,6 +110,12 @@ class Metrics:
             multiprocess_mode="livesum",
         )
 
+    def count(self, mentions: Sequence[Span]) -> None:
+        """Count a linked text."""
+        self.texts.inc()
+        self.mentions.inc(len(mentions))
+        self.links.inc(sum(any(link.concept_id for link in get_links(span)) for span in mentions))
+
     def show(self) -> bytes:
         """Return the figures in the format of Prometheus: of this process, or of all workers."""
         if METRICS_FOLDER not in os.environ:
@@ -79,7 +141,7 @@ def forget_dead_workers() -> None:
 class Observer:
     """Gives each request an id, logs it, and counts it.
 
-    The path of an unknown page is not shown, because it could contain anything.
+    Unknown paths and methods are not shown, because they could contain anything.
 
     Args:
         app: The application. It writes `texts` and `characters` into the state of the request.
@@ -99,7 +161,7 @@ class Observer:
         state: dict[str, Any] = scope.setdefault("state", {})
         state["request_id"] = _request_id(Headers(scope=scope).get(REQUEST_ID, ""))
         status = 500  # unless an answer begins
-        begun = time.perf_counter()
+        start = time.perf_counter()
 
         async def send_with_id(message: Message) -> None:
             nonlocal status
@@ -111,20 +173,18 @@ class Observer:
         try:
             await self.app(scope, receive, send_with_id)
         finally:
-            self._record(scope, state, status, time.perf_counter() - begun)
+            self._record(scope, state, status, time.perf_counter() - start)
 
     def _record(self, scope: Scope, state: dict[str, Any], status: int, seconds: float) -> None:
         path = scope["path"] if scope["path"] in self._paths else "(unknown)"
         self._metrics.requests.labels(path, status).inc()
         self._metrics.seconds.labels(path).observe(seconds)
         counts = {name: state.get(name, 0) for name in ("texts", "characters")}
-        fields = {"method": _method(scope["method"]), "path": path, "status": status, "ms": round(1000 * seconds, 1)}
-        log_request({**fields, **counts, "request_id": state["request_id"]})
-
-
-def _method(method: str) -> str:
-    """Return a method; one that does not exist could contain anything."""
-    return method if method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS") else "(unknown)"
+        method = scope["method"] if scope["method"] in _METHODS else "(unknown)"
+        fields = {"method": method, "path": path, "status": status, "ms": round(1000 * seconds, 1), **counts}
+        line = "{method} {path} {status}, {ms} ms, {texts} texts, {characters} characters, request {request_id}"
+        fields["request_id"] = state["request_id"]
+        LOGGER.info(line.format_map(fields), extra={_FIELDS: fields})
 
 
 def _request_id(given: str) -> str:

@@ -35,7 +35,7 @@ class Page:
 
     def __init__(self, kb: KnowledgeBase, name: str, max_chars: int) -> None:
         self.kb = kb
-        self.about = {"name": name, "concepts": len(kb), "max_chars": max_chars}
+        self._about = {"name": name, "concepts": len(kb), "max_chars": max_chars}
         self._colors = LabelColors()  # a label keeps its color from one text to the next
         self._template = open_template(
             _FOLDER / "page.html", style=_STYLE, script=_SCRIPT, display_label=display_label, halves=_halves
@@ -51,11 +51,13 @@ class Page:
         """
         make = CardMaker(self.kb)
         mentions = item.mentions if item else []
-        cards = [make(number, one, self._colors[one.label_]) for number, one in enumerate(mentions, start=1)]
+        cards = [
+            make(number, mention, self._colors[mention.label_]) for number, mention in enumerate(mentions, start=1)
+        ]
         pieces = list(_pieces(item.doc.text, cards)) if item else []
         marked = {card.number for _, card in pieces if card}
         return self._template.render(
-            about=self.about,
+            about=self._about,
             text=text,
             message=message,
             linked_text=item is not None,

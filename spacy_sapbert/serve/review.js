@@ -5,6 +5,7 @@ const windowId = (sessionStorage.window ??= Math.random().toString(36).slice(2))
 const labels = JSON.parse(document.body.dataset.labels);
 const seen = []; // the mentions that this window showed, for going back
 const made = []; // the corrections of this window, for undoing
+const SYNONYMS = 6; // the most that are shown
 let view = null; // the mention on the page
 let marking = null; // while a mention is marked: the words of the text, and the first and last chosen one
 let adding = null; // while its concept is searched: where the new mention is
@@ -126,11 +127,11 @@ function linkCard(link) {
   parts.push(element("p", { className: "name" }, isolated(link.is_linked ? concept.name : "Not linked")));
   if (!link.is_linked && link.reason) parts.push(element("p", { className: "why" }, isolated(link.reason)));
   if (concept) {
-    const types = (concept.types || []).map((type) => ` · ${type}`).join("");
+    const types = concept.types.map((type) => ` · ${type}`).join("");
     const best = link.is_linked ? "" : `Best candidate: ${concept.name} `;
     parts.push(element("p", { className: "id" }, isolated(best), linked(concept), isolated(types)));
     if (concept.definition) parts.push(element("p", { className: "definition" }, isolated(concept.definition)));
-    for (const [title, names] of [["Synonyms", synonyms(concept)], ["Parents", (concept.parents || []).map((one) => one.name)]]) {
+    for (const [title, names] of [["Synonyms", synonyms(concept)], ["Parents", concept.parents]]) {
       if (names.length) parts.push(element("p", { className: "why" }, `${title}: `, isolated(names.join("; "))));
     }
   }
@@ -139,7 +140,8 @@ function linkCard(link) {
 }
 
 function synonyms(concept) {
-  return [...(concept.synonyms || []), ...(concept.more_synonyms ? [`${concept.more_synonyms} more`] : [])];
+  const more = concept.synonyms.length - SYNONYMS;
+  return [...concept.synonyms.slice(0, SYNONYMS), ...(more > 0 ? [`${more} more`] : [])];
 }
 
 function why(link) {

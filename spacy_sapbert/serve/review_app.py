@@ -7,7 +7,7 @@ import hmac
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 from fastapi import APIRouter, FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
@@ -20,14 +20,18 @@ from ..errors import SapbertError
 from ..outputs.labels import display_label
 from ..outputs.templates import LOOK, open_template
 from .review_session import ReviewSession
-from .safety import CSP, LOCAL_HOSTS, BodyLimit, StrictHeaders, page_policy
+from .safety import CSP, BodyLimit, StrictHeaders, page_policy
+from .settings import LOCAL_HOSTS
 
 _FOLDER = Path(__file__).parent
 _STYLE = LOOK + (_FOLDER / "review.css").read_text(encoding="utf8")
 _SCRIPT = (_FOLDER / "review.js").read_text(encoding="utf8")
 POLICY = page_policy(_STYLE, _SCRIPT, others="form-action 'none'; connect-src 'self'")
 """The Content-Security-Policy of the page, which allows only its own style and script, and questions to this server."""
-MAX_IDS, MAX_COMMENT, MAX_QUERY, MAX_BYTES = 20, 500, 200, 100_000
+MAX_IDS, MAX_TEXT, MAX_QUERY, MAX_BYTES = 20, 500, 200, 100_000
+CorrectionScope = Literal["occurrence", "corpus", "everywhere"]
+Text = Annotated[str, Field(max_length=MAX_TEXT)]  # with a bound, pydantic also refuses half of a surrogate pair
+Ids = Annotated[list[Text], Field(max_length=MAX_IDS)]
 Result = TypeVar("Result")
 
 
@@ -39,22 +43,22 @@ class Decision(BaseModel):
     """
 
     action: Literal["accept", "reject", "replace", "no_mention"]
-    concept_ids: list[str] = Field(default=[], max_length=MAX_IDS)
-    scope: Literal["occurrence", "corpus", "everywhere"]
-    comment: str = Field(default="", max_length=MAX_COMMENT)
+    concept_ids: Ids = []
+    scope: CorrectionScope
+    comment: Text = ""
     seen: int | None = None
 
 
 class Addition(BaseModel):
     """A mention that was missed."""
 
-    document: str
+    document: Text
     start: int = Field(ge=0)
     end: int = Field(ge=1)
-    concept_ids: list[str] = Field(default=[], max_length=MAX_IDS)
-    label: str = ""
-    scope: Literal["occurrence", "corpus", "everywhere"]
-    comment: str = Field(default="", max_length=MAX_COMMENT)
+    concept_ids: Ids = []
+    label: Text = ""
+    scope: CorrectionScope
+    comment: Text = ""
 
 
 def make_review_app(session: ReviewSession, *, hosts: Sequence[str] = LOCAL_HOSTS) -> FastAPI:
@@ -65,8 +69,7 @@ def make_review_app(session: ReviewSession, *, hosts: Sequence[str] = LOCAL_HOST
         hosts: The host names that requests may use; `["*"]` allows any.
     """
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
-    pages = _Pages(session)
-    app.include_router(pages.router)
+    app.include_router(_Pages(session).router)
     app.add_middleware(BodyLimit, max_bytes=MAX_BYTES)
     app.add_middleware(_SecretCheck, secret=session.file.secret)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
@@ -99,9 +102,9 @@ async def _refuse(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _refuse_malformed(request: Request, error: Exception) -> JSONResponse:
-    # without the values, which may be none that JSON can hold
-    places = {".".join(map(str, one["loc"])) for one in cast(RequestValidationError, error).errors()}
-    return JSONResponse({"error": f"The request is malformed: {sorted(places)!a}"}, 422)
+    # without the values, which JSON may not be able to hold
+    keys = {".".join(map(str, fault["loc"])) for fault in cast(RequestValidationError, error).errors()}
+    return JSONResponse({"error": f"The request is malformed: {sorted(keys)!a}"}, 422)
 
 
 class _Pages:
@@ -145,8 +148,8 @@ class _Pages:
         self._check(number)
 
         def add() -> dict[str, Any]:
-            made = self.session.add(**sent.model_dump())
-            return {"correction": self.session.correction(made), **self._shown(number, window)}
+            added = self.session.add(**sent.model_dump())
+            return {"correction": self.session.correction(added), **self._shown(number, window)}
 
         return await self._work(add)
 
@@ -155,24 +158,19 @@ class _Pages:
         def undo() -> dict[str, Any]:
             mention = self.session.mention_of(number)
             undone = self.session.undo(number)
-            answer = self._next(window) if mention is None else self._shown(mention, window)
-            return {"undone": undone, **answer}
+            return {"undone": undone, **(self._next(window) if mention is None else self._shown(mention, window))}
 
         return await self._work(undo)
 
     async def search(self, text: str, by: Literal["name", "meaning"]) -> dict[str, Any]:
-        found = await self._work(lambda: self.session.search(text[:MAX_QUERY], by_meaning=by == "meaning"))
-        return {"concepts": found}
+        concepts = await self._work(lambda: self.session.search(text[:MAX_QUERY], by_meaning=by == "meaning"))
+        return {"concepts": concepts}
 
     async def concept(self, id: str) -> dict[str, Any]:
         return await self._work(lambda: self.session.concept(id))
 
     def _check(self, number: int | None) -> None:
-        """Check that there is such a mention.
-
-        Raises:
-            HTTPException: 404 there is none.
-        """
+        """Check that there is such a mention."""
         if number is not None and not 0 <= number < len(self.session.queue.mentions):
             raise HTTPException(404)
 
@@ -191,10 +189,8 @@ class _Pages:
     def _decide(self, number: int, window: str, sent: Decision) -> Any:
         present = self.session.view(number, window)["decision"]
         if present and present["number"] != sent.seen:
-            by = present.get("author") or "Another window"
-            error = f"{by} has decided this mention meanwhile. Look at it again with K, or decide once more."
+            author = present.get("author") or "Another window"
+            error = f"{author} has decided this mention meanwhile. Look at it again with K, or decide once more."
             return JSONResponse({"error": error, **self._shown(number, window)}, 409)
-        made = self.session.decide(
-            number, sent.action, concept_ids=sent.concept_ids, scope=sent.scope, comment=sent.comment
-        )
-        return {"correction": self.session.correction(made), **self._next(window)}
+        correction = self.session.decide(number, **sent.model_dump(exclude={"seen"}))
+        return {"correction": self.session.correction(correction), **self._next(window)}

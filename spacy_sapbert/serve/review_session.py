@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
 
-from ..errors import Errors, SapbertError
+from ..errors import MismatchError, NotFoundError
 from ..kb.search import search_names
-from ..outputs.addresses import concept_url
-from ..outputs.labels import LabelColors, display_label
+from ..outputs.labels import LabelColors, display_label, display_type
 from ..review.correction import ACCEPT, ADD, CORPUS, REJECT, REPLACE, Correction, ProposedLink
 from ..review.corrections_file import CorrectionsFile
 from ..review.decisions import Decision, Decisions
@@ -18,12 +17,12 @@ from ..review.mentions import Record, ReviewMention, review_mentions
 from ..review.queue import COVERED, Group, ReviewQueue, by_expected_errors
 from ..runs.pipelines import LinkingPipeline
 from ..text.snippets import snippet
+from .cards import concept_card, references
 
 CANDIDATES = 9  # one digit key each
 EXAMPLES = 6
 RECENT = 8
-SYNONYMS = 6
-FOUND = 12
+RESULTS = 12
 MOST_NAMES = 500_000
 """In larger vocabularies, a search for words takes too long while typing. There, n-grams find names."""
 COVERED_NUMBER = 0
@@ -32,6 +31,10 @@ REACH = 6000
 """The most characters of a document that are shown on each side of a mention."""
 LEASE = 600.0
 """For so many seconds, a mention that one window shows is not the next one of another window."""
+_OF_LINK = ("text", "score", "probability", "name", "long_form", "split", "reason", "tie", "reasons")
+
+Mark = tuple[int, int, dict[str, Any]]
+"""The start and end of a mention on the page, and how it looks."""
 
 
 class ReviewSession:
@@ -40,14 +43,11 @@ class ReviewSession:
     Args:
         file: The corrections.
         linking: The pipeline, whose vocabulary is searched.
-        records: The linked documents, see `io.records.record_of`. Their links should be those without corrections.
+        records: The linked documents, see `outputs.records.record_of`. Their links should be those without corrections.
         corpus: The name of the corpus, for corrections that hold in all its documents.
         author: Who reviews.
         blind: Hide what others decided, to measure the agreement of two reviewers.
         order: The order of the texts, see `queue.ORDERS`.
-
-    Raises:
-        SapbertError: E374 the file cannot be written. E377 the corrections were made for another vocabulary.
     """
 
     def __init__(
@@ -74,23 +74,27 @@ class ReviewSession:
         self._check_vocabulary()  # first, so that links to another vocabulary do not replace those in the file
         mentions = list(self._read(records, corpus))
         self.queue = ReviewQueue(mentions, order, self._texts)
-        self.labels = sorted({one.link.label for one in mentions if one.link.label})
+        self.labels = sorted({mention.link.label for mention in mentions if mention.link.label})
         self.refresh()
+
+    def _check_vocabulary(self) -> None:
+        ids = {concept_id for one in self.file.corrections().values() for concept_id in one.concept_ids}
+        if ids and not any(map(self.kb.find_id, ids)):
+            raise MismatchError(
+                path=self.file.path,
+                reason=f"the vocabulary of the pipeline has none of its {len(ids)} concepts, such as {min(ids)}",
+                remedy="Give the pipeline with their vocabulary, or another file of corrections.",
+            )
 
     def _read(self, records: Iterable[Record], corpus: str) -> Iterator[ReviewMention]:
         """Yield the mentions of records, and write the documents and their links to the file."""
         stream = iter(records)
         while batch := list(islice(stream, 500)):
-            mentions = [one for record in batch for one in review_mentions(record)]
+            mentions = [mention for record in batch for mention in review_mentions(record)]
             keys = self.file.add_documents(((record["id"], record["text"]) for record in batch), corpus)
             self._texts.update(zip(keys, (record["text"] for record in batch), strict=True))
-            self.file.set_links(keys, (one.link for one in mentions))
+            self.file.set_links(keys, (mention.link for mention in mentions))
             yield from mentions
-
-    def _check_vocabulary(self) -> None:
-        wanted = {one for each in self.file.corrections().values() for one in each.concept_ids}
-        if wanted and not any(map(self.kb.find_id, wanted)):
-            raise SapbertError(Errors.E377.format(path=self.file.path, n=len(wanted), example=min(wanted)))
 
     # --- what is decided
 
@@ -100,9 +104,9 @@ class ReviewSession:
         if state != self._state:
             self._state = state
             self._corrections = {
-                number: one
-                for number, one in self.file.corrections().items()
-                if not self._blind or one.author == self.author
+                number: correction
+                for number, correction in self.file.corrections().items()
+                if not self._blind or correction.author == self.author
             }
             corpora = self.file.corpora()
             self._decisions = Decisions(self._corrections.values(), corpora)
@@ -129,7 +133,7 @@ class ReviewSession:
     def _shown_elsewhere(self, window: str) -> set[int]:
         now = time.monotonic()
         shown = (number for other, (number, at) in self._windows.items() if other != window and now - at < LEASE)
-        return {one for number in shown for one in self.queue.group(number)}
+        return set(chain.from_iterable(map(self.queue.group, shown)))
 
     def decide(
         self,
@@ -153,21 +157,17 @@ class ReviewSession:
 
         Returns:
             The number of the correction.
-
-        Raises:
-            SapbertError: E371 the decision cannot be. E374 the file cannot be written. E376 the vocabulary lacks a
-                concept.
         """
-        one = self.queue.mentions[number]
-        ids: Sequence[str] = ()
-        if action == ACCEPT and not one.link.concept_ids:
-            action, ids = (REJECT, one.best) if one.best else (ADD, ())
+        mention = self.queue.mentions[number]
+        ids: tuple[str, ...] = ()
+        if action == ACCEPT and not mention.link.concept_ids:
+            action, ids = (REJECT, mention.best) if mention.best else (ADD, ())
         elif action in (ACCEPT, REJECT):
-            ids = one.best
+            ids = mention.best
         elif action == REPLACE:
-            ids = self._known(concept_ids)
-        label = one.link.label if self.queue.needs_label(number) else ""
-        return self._write(action, scope, *one.link[:4], ids, label, comment)
+            ids = self._primary_ids(concept_ids)
+        label = mention.link.label if self.queue.needs_label(number) else ""
+        return self._write(Correction(action, scope, *mention.link[:4], ids, label, self.author, comment=comment))
 
     def add(
         self,
@@ -193,58 +193,40 @@ class ReviewSession:
 
         Returns:
             The number of the correction.
-
-        Raises:
-            SapbertError: As for `decide`; E371 also for a place outside the text.
         """
         whole = self._texts.get(document, "")
         text = whole[start:end] if 0 <= start < end <= len(whole) else ""
-        return self._write(ADD, scope, document, start, end, text, self._known(concept_ids), label, comment)
+        ids = self._primary_ids(concept_ids)
+        return self._write(Correction(ADD, scope, document, start, end, text, ids, label, self.author, comment=comment))
+
+    def _primary_ids(self, concept_ids: Sequence[str]) -> tuple[str, ...]:
+        primary: dict[str, None] = {}
+        for concept_id in concept_ids:
+            ids = self.kb.find_id(concept_id)
+            if not ids:
+                remedy = "Search for it by its name, and choose one of the results."
+                raise NotFoundError(what=f"concept {concept_id!r} in the vocabulary", remedy=remedy)
+            primary[ids[0]] = None
+        return tuple(primary)
+
+    def _write(self, correction: Correction) -> int:
+        (number,) = self.file.add([correction])
+        self.refresh()
+        return number
 
     def undo(self, number: int) -> bool:
         """Undo a correction. Returns whether there was one to undo. Those of others are not there in a blind review."""
         self.refresh()
         return number in self._corrections and self.file.undo(number)
 
-    def correction(self, number: int) -> dict[str, Any]:
-        """Return a correction as the page shows it."""
-        return self._said(number, self._corrections[number])
-
     def mention_of(self, number: int) -> int | None:
-        """Return the mention that a correction was made at; None if there is none at its place, or no correction."""
-        one = self._corrections.get(number)
-        found = self.queue.of_document(one.document) if one else ()
-        links = ((other, self.queue.mentions[other].link) for other in found)
-        return next((other for other, link in links if one and (link.start, link.end) == (one.start, one.end)), None)
-
-    def color(self, label: str) -> int:
-        """Return the number of the color of a label."""
-        return self._colors[label]
-
-    def _known(self, concept_ids: Sequence[str]) -> tuple[str, ...]:
-        for one in concept_ids:
-            if not self.kb.find_id(one):
-                raise SapbertError(Errors.E376.format(id=one))
-        return tuple(dict.fromkeys(self.kb.find_id(one)[0] for one in concept_ids))
-
-    def _write(
-        self,
-        action: str,
-        scope: str,
-        document: str,
-        start: int,
-        end: int,
-        text: str,
-        ids: Sequence[str],
-        label: str,
-        comment: str,
-    ) -> int:
-        one = Correction(
-            action, scope, document, start, end, text, tuple(ids), label, author=self.author, comment=comment
-        )
-        (number,) = self.file.add([one])
-        self.refresh()
-        return number
+        """Return the mention that a correction was made at; None if there is none there, or no such correction."""
+        correction = self._corrections.get(number)
+        for other in self.queue.of_document(correction.document) if correction else ():
+            link = self.queue.mentions[other].link
+            if correction and (link.start, link.end) == (correction.start, correction.end):
+                return other
+        return None
 
     # --- what is shown
 
@@ -257,148 +239,131 @@ class ReviewSession:
         """
         self.refresh()
         self._windows[window] = number, time.monotonic()
-        one = self.queue.mentions[number]
+        mention = self.queue.mentions[number]
         group = self.queue.group(number)
         return {
             "number": number,
-            "text": one.link.text,
-            "doc_id": one.doc_id,
-            "document": one.link.document,
-            "label": display_label(one.link.label),
-            "color": self._colors[one.link.label],
+            "text": mention.link.text,
+            "doc_id": mention.doc_id,
+            "document": mention.link.document,
+            "label": display_label(mention.link.label),
+            "color": self.color(mention.link.label),
             "mentions": len(group),
-            "open": sum(self.queue.decision(other) is None for other in group),
             "documents": len({self.queue.mentions[other].link.document for other in group}),
             "snippets": [self._example(other) for other in group if other != number][:EXAMPLES],
-            "links": [self._link(link) for link in one.entity["links"]],
-            "candidates": self._alternatives(one),
-            "linked": list(one.link.concept_ids),
-            "decision": self._decision(one.link, self.queue.decision(number)),
+            "links": [self._link(link) for link in mention.entity["links"]],
+            "candidates": self._alternatives(mention),
+            "decision": self._decision(mention.link, self.queue.decision(number)),
             "disagrees": self.queue.disagrees(number),
-            **self._pieces(one, number),
+            **self._pieces(mention.link, number),
         }
 
     def progress(self) -> dict[str, Any]:
         """Return how far the review is, and the latest corrections."""
         self.refresh()
-        recent = [(number, one) for number, one in self._corrections.items()][: -RECENT - 1 : -1]
-        return {**self.queue.progress._asdict(), "recent": [self._said(number, one) for number, one in recent]}
+        latest = list(self._corrections)[: -RECENT - 1 : -1]
+        return {**self.queue.progress._asdict(), "recent": list(map(self.correction, latest))}
+
+    def correction(self, number: int) -> dict[str, Any]:
+        """Return a correction as the page shows it."""
+        correction = self._corrections[number]
+        concepts = [{"id": concept.id, "name": concept.name} for concept in references(self.kb, correction.concept_ids)]
+        fields = ("action", "scope", "text", "author", "date", "comment")
+        return {"number": number, **{name: getattr(correction, name) for name in fields}, "concepts": concepts}
 
     def search(self, text: str, *, by_meaning: bool) -> list[dict[str, Any]]:
         """Return the concepts that fit a text, best first: those with an id or a name like it, or those like it."""
         if not text.strip():
             return []
         if by_meaning or self.kb.n_names > MOST_NAMES:
-            found = [(one.concept_id, one.score, one.name) for one in self._candidates(text, FOUND)]
+            results = [(one.concept_id, one.score, one.name) for one in self._candidates(text, RESULTS)]
         else:
             ids = ((concept_id, 1.0, concept_id) for concept_id in self.kb.find_id(text.strip()))
-            found = [*ids, *search_names(self.kb, text, FOUND)][:FOUND]
-        return self._described(found)
+            results = [*ids, *search_names(self.kb, text, RESULTS)][:RESULTS]
+        return self._described(results)
 
     def concept(self, concept_id: str) -> dict[str, Any]:
         """Return the card of a concept, as JSON values."""
-        found = self.kb.get(concept_id)
-        card: dict[str, Any] = {"id": concept_id, "url": concept_url(concept_id), "name": concept_id}
-        if found is None:
-            return card
-        parents = self.kb.labels_of([one for parent in found.parents for one in self.kb.find_id(parent)])
-        return {
-            **card,
-            "name": found.canonical_name,
-            "types": list(map(display_label, found.types)),
-            "definition": found.definition,
-            "synonyms": list(found.aliases[:SYNONYMS]),
-            "more_synonyms": max(0, len(found.aliases) - SYNONYMS),
-            "parents": [
-                {"id": one, "name": label.preferred or one, "url": concept_url(one)} for one, label in parents.items()
-            ],
-        }
+        card = concept_card(self.kb, concept_id)
+        shown = {name: getattr(card, name) for name in ("id", "url", "name", "types", "definition", "synonyms")}
+        return {**shown, "parents": [parent.name for parent in card.parents]}
+
+    def color(self, label: str) -> int:
+        """Return the number of the color of a label."""
+        return self._colors[label]
 
     def _link(self, link: Record) -> dict[str, Any]:
         """Return a link of the record with the card of its concept, or of the best candidate."""
-        rejected = link["rejected"] or {}
-        concept_id = link["concept_id"] or rejected.get("concept_id")
-        shown = ("text", "score", "probability", "name", "long_form", "split", "reason", "tie", "reasons")
+        concept_id = link["concept_id"] or (link["rejected"] or {}).get("concept_id")
         return {
-            **{name: link.get(name) for name in shown},
+            **{name: link.get(name) for name in _OF_LINK},
             "is_linked": bool(link["concept_id"]),
             "concept": self.concept(concept_id) if concept_id else None,
         }
 
-    def _alternatives(self, one: ReviewMention) -> list[dict[str, Any]]:
+    def _alternatives(self, mention: ReviewMention) -> list[dict[str, Any]]:
         """Return the candidates for the text that was looked up, without those that are linked."""
-        links = one.entity["links"]
-        text = links[0]["text"] if len(links) == 1 else one.link.text
-        found = (
-            (each.concept_id, each.score, each.name) for each in self._candidates(text, CANDIDATES + len(one.best))
-        )
-        return self._described([each for each in found if each[0] not in one.best][:CANDIDATES])
+        links = mention.entity["links"]
+        text = links[0]["text"] if len(links) == 1 else mention.link.text
+        candidates = self._candidates(text, CANDIDATES + len(mention.best))
+        others = [(one.concept_id, one.score, one.name) for one in candidates if one.concept_id not in mention.best]
+        return self._described(others[:CANDIDATES])
 
-    def _described(self, found: Sequence[tuple[str, float, str]]) -> list[dict[str, Any]]:
-        first: dict[str, tuple[str, float, str]] = {}
-        for each in found:
-            first.setdefault(each[0], each)
-        labels = self.kb.labels_of(list(first))
+    def _described(self, results: Sequence[tuple[str, float, str]]) -> list[dict[str, Any]]:
+        """Return the concepts of results, each an id, a score and a matched name. The first one of a concept counts."""
+        best = {result[0]: result for result in reversed(results)}
+        ids = list(dict.fromkeys(result[0] for result in results))
+        labels = self.kb.labels_of(ids)
         return [
             {
-                "id": concept_id,
-                "url": concept_url(concept_id),
-                "name": labels[concept_id].preferred or concept_id,
-                "types": list(map(display_label, labels[concept_id].types)),
-                "matched": name,
-                "score": score,
+                **concept._asdict(),
+                "types": list(map(display_type, labels[concept.id].types)),
+                "score": best[concept.id][1],
+                "matched": best[concept.id][2],
             }
-            for concept_id, score, name in first.values()
+            for concept in references(self.kb, ids)
         ]
 
     def _example(self, number: int) -> dict[str, Any]:
         link = self.queue.mentions[number].link
         return {
             "number": number,
-            "doc_id": self.queue.mentions[number].doc_id,
             "snippet": snippet(self._texts[link.document], link.start, link.end),
             "decided": self.queue.decision(number) is not None,
         }
 
-    def _pieces(self, one: ReviewMention, number: int) -> dict[str, Any]:
+    def _pieces(self, link: ProposedLink, number: int) -> dict[str, Any]:
         """Return the text around a mention in pieces, each with the number of its mention, if it is one."""
-        text = self._texts[one.link.document]
-        first, last = max(0, one.link.start - REACH), min(len(text), one.link.end + REACH)
+        text = self._texts[link.document]
+        first, last = max(0, link.start - REACH), min(len(text), link.end + REACH)
         pieces: list[dict[str, Any]] = []
         end = first
-        for start, stop, mark in self._marks(one, number):
+        for start, stop, mark in self._marks(link, number):
             if start >= end and stop <= last:
                 pieces += [{"text": text[end:start]}, {"text": text[start:stop], **mark}]
                 end = stop
         pieces.append({"text": text[end:last]})
         return {"pieces": pieces, "start": first, "is_cut": [first > 0, last < len(text)]}
 
-    def _marks(self, one: ReviewMention, number: int) -> list[tuple[int, int, dict[str, Any]]]:
+    def _marks(self, link: ProposedLink, number: int) -> list[Mark]:
         """Return the marks of a document that do not overlap: this mention first, added ones, then the longest."""
-        link = one.link
-        others = sorted(self.queue.of_document(link.document), key=lambda other: self._place(other, number))
-        this, *rest = [self._mark(other) for other in others]
+        marks = [self._mark(other) for other in self.queue.of_document(link.document) if other != number]
+        marks.sort(key=lambda mark: (mark[0] - mark[1], mark[0]))
         added = self._decisions.added(link.document, self._texts[link.document])
-        marks = [this]
-        marks += [(each.start, each.end, {"color": self._colors[each.label], "state": "added"}) for each in added]
-        marks += rest
-        kept: dict[int, tuple[int, int, dict[str, Any]]] = {}
+        added_marks = [(one.start, one.end, {"color": self.color(one.label), "state": "added"}) for one in added]
+        free: list[Mark] = []
         taken: set[int] = set()
-        for start, end, mark in marks:
+        for start, end, look in [self._mark(number), *added_marks, *marks]:
             if taken.isdisjoint(range(start, end)):
                 taken.update(range(start, end))
-                kept[start] = start, end, mark
-        return [kept[start] for start in sorted(kept)]
+                free.append((start, end, look))
+        return sorted(free, key=lambda mark: mark[0])
 
-    def _place(self, other: int, number: int) -> tuple[bool, int, int]:
-        link = self.queue.mentions[other].link
-        return other != number, link.start - link.end, link.start
-
-    def _mark(self, number: int) -> tuple[int, int, dict[str, Any]]:
+    def _mark(self, number: int) -> Mark:
         link, decision = self.queue.mentions[number].link, self.queue.decision(number)
         state = "open" if decision is None else "none" if decision.is_no_mention else "decided"
-        mark = {"number": number, "color": self._colors[link.label], "state": state, "linked": bool(link.concept_ids)}
-        return link.start, link.end, mark
+        look = {"number": number, "color": self.color(link.label), "state": state, "linked": bool(link.concept_ids)}
+        return link.start, link.end, look
 
     def _decision(self, link: ProposedLink, decision: Decision | None) -> dict[str, Any] | None:
         """Return the correction that decided a mention; the latest one, if several rejected its concepts."""
@@ -412,14 +377,5 @@ class ReviewSession:
         else:
             deciding = [decision.correction]
         # by value: the decision may hold an object of an earlier reading of the file
-        latest = (number for number, one in reversed(self._corrections.items()) if one in deciding)
-        return next((self._said(number, self._corrections[number]) for number in latest), None)
-
-    def _said(self, number: int, one: Correction) -> dict[str, Any]:
-        labels = self.kb.labels_of(one.concept_ids)
-        names = {each: label.preferred for each, label in labels.items()}
-        return {
-            "number": number,
-            **{name: getattr(one, name) for name in ("action", "scope", "text", "author", "date", "comment")},
-            "concepts": [{"id": each, "name": names.get(each) or each} for each in one.concept_ids],
-        }
+        latest = (number for number, correction in reversed(self._corrections.items()) if correction in deciding)
+        return next(map(self.correction, latest), None)

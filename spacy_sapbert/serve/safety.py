@@ -11,8 +11,6 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]", "[")
-"""The host names of this machine. Starlette before 1.8 reads an IPv6 address as the last one."""
 CSP = "Content-Security-Policy"
 _HEADERS = {
     CSP: "default-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",

@@ -21,10 +21,8 @@ from uvicorn.supervisors import Multiprocess
 from ..errors import Errors, SapbertError
 from ..runs.pipelines import LinkingPipeline
 from .app import Site, make_app
-from .connections import Config
-from .limits import Limits
-from .logs import LOGGER, LogFormat, LoggedProblems, configure
-from .observing import METRICS_FOLDER, forget_dead_workers
+from .observing import LOGGER, METRICS_FOLDER, LoggedProblems, configure_log, forget_dead_workers
+from .settings import BACKLOG, Limits, LogFormat
 
 _SECONDS_TO_END = 10  # for requests that are being answered
 _SECONDS_TO_RESPOND = 60  # for a worker, before it is replaced; a long text can keep Python's lock
@@ -63,14 +61,27 @@ class Settings:
         return LinkingPipeline(self.pipeline or demo_pipeline(), LoggedProblems(Console(stderr=True)))
 
 
-class _Server(uvicorn.Server):
-    """Lets its site know that it is ending, before it refuses connections."""
+def server_config(app: Any, max_connections: int, **options: Any) -> uvicorn.Config:
+    """Return the configuration of a server. A proxy must bound slow clients, see `docs/serving.md`.
 
-    site: Site
-
-    def handle_exit(self, sig: int, frame: Any) -> None:
-        self.site.stopping = True
-        super().handle_exit(sig, frame)
+    Args:
+        app: The application, or a function that returns it.
+        max_connections: The maximum number of connections.
+        options: As for uvicorn.
+    """
+    return uvicorn.Config(
+        app,
+        http="h11",  # with the same limits on every machine
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        backlog=BACKLOG,
+        limit_concurrency=max_connections + 1,  # uvicorn refuses the request that reaches it
+        timeout_graceful_shutdown=_SECONDS_TO_END,
+        **options,
+    )
 
 
 def run_here(settings: Settings, listening: socket.socket, on_ready: Callable[[], object]) -> None:
@@ -80,10 +91,6 @@ def run_here(settings: Settings, listening: socket.socket, on_ready: Callable[[]
         settings: The settings.
         listening: The socket.
         on_ready: Called when the pipeline is loaded.
-
-    Raises:
-        SapbertError: The pipeline cannot be loaded, or does not work.
-        Exception: A component of the pipeline raises it.
     """
     site = settings.site()
 
@@ -93,8 +100,8 @@ def run_here(settings: Settings, listening: socket.socket, on_ready: Callable[[]
         else:
             on_ready()
 
-    server = _Server(_config(settings.app(site, on_started=started), settings))
-    server.site = site
+    app = settings.app(site, on_started=started)
+    server = uvicorn.Server(server_config(app, settings.limits.max_connections))
     with suppress(KeyboardInterrupt):
         server.run(sockets=[listening])
     if site.failure:
@@ -110,14 +117,17 @@ def run_workers(settings: Settings, listening: socket.socket, workers: int) -> N
         settings: The settings.
         listening: The socket that they share.
         workers: The number of processes.
-
-    Raises:
-        SapbertError: E575 a process cannot start.
     """
     os.environ.setdefault(_THREADS, str(max(1, (os.cpu_count() or 1) // workers)))
     with TemporaryDirectory() as folder:
         os.environ[METRICS_FOLDER] = folder
-        config = _config(partial(_worker_app, settings), settings, factory=True, workers=workers)
+        config = server_config(
+            partial(_worker_app, settings),
+            settings.limits.max_connections,
+            factory=True,
+            workers=workers,
+            timeout_worker_healthcheck=_SECONDS_TO_RESPOND,
+        )
         supervisor = Multiprocess(config, [listening])
         supervisor.run()
         del os.environ[METRICS_FOLDER]
@@ -125,19 +135,9 @@ def run_workers(settings: Settings, listening: socket.socket, workers: int) -> N
         raise SapbertError(Errors.E575)
 
 
-def _config(app: Callable[..., Any], settings: Settings, **options: Any) -> Config:
-    return Config(
-        app,
-        settings.limits,
-        timeout_graceful_shutdown=_SECONDS_TO_END,
-        timeout_worker_healthcheck=_SECONDS_TO_RESPOND,
-        **options,
-    )
-
-
 def _worker_app(settings: Settings) -> ASGIApp:
     """Load the pipeline before the worker accepts connections, so that the others answer meanwhile."""
-    configure(settings.log)
+    configure_log(settings.log)
     forget_dead_workers()
     site = settings.site()
     try:

@@ -17,9 +17,9 @@ from spacy_sapbert.outputs.records import record_of
 from spacy_sapbert.review.corrections_file import CorrectionsFile
 from spacy_sapbert.runs.pipelines import LinkingPipeline
 from spacy_sapbert.serve.app import Site, make_app
-from spacy_sapbert.serve.limits import Limits
 from spacy_sapbert.serve.review_app import make_review_app
 from spacy_sapbert.serve.review_session import ReviewSession
+from spacy_sapbert.serve.settings import Limits
 from spacy_sapbert.types import Document
 
 from .running import Target

@@ -19,16 +19,13 @@ from spacy_sapbert.outputs.records import record_of
 from spacy_sapbert.review.corrections_file import CorrectionsFile
 from spacy_sapbert.runs.pipelines import LinkingPipeline
 from spacy_sapbert.serve.app import Site
-from spacy_sapbert.serve.connections import Config
-from spacy_sapbert.serve.limits import Limits
-from spacy_sapbert.serve.logs import LogFormat
 from spacy_sapbert.serve.review_session import ReviewSession
-from spacy_sapbert.serve.safety import LOCAL_HOSTS
-from spacy_sapbert.serve.server import Settings
+from spacy_sapbert.serve.server import Settings, server_config
+from spacy_sapbert.serve.settings import LOCAL_HOSTS, Limits, LogFormat
 from spacy_sapbert.types import Document, Name, Record
 
 EVIL = "<script>alert('1')</script>\"'>"
-SMALL = Limits(max_chars=1000, max_texts=4, max_bytes=13_000, read_timeout=0.5)
+SMALL = Limits(max_chars=1000, max_texts=4, max_bytes=13_000)
 MENTIONS = [
     "breast cancer",
     "breast and ovarian cancer",
@@ -100,7 +97,7 @@ class Running:
         self.site = Site(load or (lambda: linking), "<tiny>", limits)
         self.loads_first = load is None
         settings = Settings(None, "<tiny>", LOCAL_HOSTS, token, limits, LogFormat.none)
-        self.server = uvicorn.Server(Config(settings.app(self.site), limits))
+        self.server = uvicorn.Server(server_config(settings.app(self.site), limits.max_connections))
         self.listening = socket.create_server(("127.0.0.1", 0))
         self.port = self.listening.getsockname()[1]
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self.listening]})

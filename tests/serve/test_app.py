@@ -18,12 +18,10 @@ from spacy_sapbert.documents.input_documents import ReadOptions
 from spacy_sapbert.documents.text_files import json_document, value_document
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.outputs.records import record_of
-from spacy_sapbert.serve.app import Site
-from spacy_sapbert.serve.limits import Limits
-from spacy_sapbert.serve.logs import LogFormat, configure
 from spacy_sapbert.serve.models import Record
+from spacy_sapbert.serve.settings import Limits
 
-SMALL = Limits(max_chars=1000, max_texts=4, max_bytes=13_000)
+from .conftest import SMALL
 
 
 def form(text):
@@ -76,7 +74,7 @@ def test_json_is_that_of_link(ask, linking):
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "reason"),
     [
         ("no JSON", "this is not JSON"),
         (b'{"text": "\xff"}', "this is not JSON"),
@@ -90,10 +88,10 @@ def test_json_is_that_of_link(ask, linking):
         ("", "this is not JSON"),
     ],
 )
-def test_what_is_no_text_is_refused(ask, body, told):
+def test_what_is_no_text_is_refused(ask, body, reason):
     status, headers, answer = ask("POST", "/link", body)
     assert (status, headers["Content-Type"]) == (400, "application/json")
-    assert told in json.loads(answer)["error"]
+    assert reason in json.loads(answer)["error"]
 
 
 @pytest.mark.parametrize("body", ["", "text=", "text=%20", "other=1", "text=%00", b"\xff\xfe", "text"])
@@ -196,17 +194,17 @@ def test_a_batch_gives_a_record_or_a_reason_for_each_text(ask, linking):
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "told"),
+    ("body", "status", "reason"),
     [
         ("{}", 400, "not a list"),
         ("[", 400, "not JSON"),
         (json.dumps([{"text": "a"}] * 5), 413, "The batch has 5 texts. The server accepts at most 4."),
     ],
 )
-def test_what_is_no_batch_is_refused(ask, body, status, told):
+def test_what_is_no_batch_is_refused(ask, body, status, reason):
     found, _, answer = ask("POST", "/batch", body)
     assert found == status
-    assert told in json.loads(answer)["error"]
+    assert reason in json.loads(answer)["error"]
 
 
 def test_an_empty_batch(ask):
@@ -237,8 +235,6 @@ def test_it_is_not_ready_before_its_pipeline_is_loaded(serving, linking):
     go_on.set()
     while server.ask("GET", "/ready")[0] != 200:
         time.sleep(0.01)
-    server.site.stopping = True
-    assert (server.ask("GET", "/ready")[0], server.ask("GET", "/health")[0]) == (503, 200)
 
 
 def test_a_path_that_is_not_there(ask):
@@ -283,62 +279,34 @@ def test_a_request_that_takes_too_long(serving, busy):
     assert server.ask("POST", "/link", '{"text": "a cold"}')[0] == 200
 
 
-@pytest.fixture
-def endless(linking, monkeypatch):
-    """A component that never comes to the end of a text with the word "endless"."""
-
-    def loop(doc):
-        while "endless" in doc.text:
-            pass
-        return doc
-
-    monkeypatch.setattr(linking.nlp, "_components", [("loop", loop), *linking.nlp._components])
-    monkeypatch.setitem(linking.nlp._pipe_meta, "loop", linking.nlp.get_pipe_meta("test_web_failing"))
-
-
-@pytest.mark.usefixtures("endless")
-@pytest.mark.parametrize("path", ["/link", "/batch", "/"])
-def test_a_text_that_takes_too_long_is_stopped_and_the_next_one_is_linked(serving, path):
+def test_a_request_that_does_not_arrive_is_ended(serving):
     server = serving(limits=replace(SMALL, timeout=0.3))
-    slow = {"/link": '{"text": "endless"}', "/batch": '[{"text": "a cold"}, {"text": "endless"}]', "/": form("endless")}
-    status, _, body = server.ask("POST", path, slow[path])
-    assert status == 504
-    assert "more than 0.3 seconds" in body
-    server.site.queue._timeout = 30  # for a slow machine
-    status, _, body = server.ask("POST", "/link", '{"text": "a cold"}')
-    assert (status, json.loads(body)["entities"][0]["text"]) == (200, "cold")
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(b"POST /link HTTP/1.1\r\nHost: localhost\r\nContent-Length: 14\r\n\r\n{")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 408 ")
 
 
-@pytest.mark.usefixtures("endless")
-@pytest.mark.parametrize(("broken", "loads"), [(False, 1), (True, 2)])
-def test_a_stopped_pipeline_that_does_not_work_as_before_is_loaded_again(serving, linking, broken, loads):
-    loaded = []
-    server = serving(load=lambda: loaded.append(1) or linking, limits=replace(SMALL, timeout=0.3))
-    while server.ask("GET", "/ready")[0] != 200:
-        time.sleep(0.01)
-    if broken:
-        server.site._example = "another page"
-    assert server.ask("POST", "/link", '{"text": "endless"}')[0] == 504
-    server.site.queue._timeout = 30
-    while server.ask("POST", "/link", '{"text": "a cold"}')[0] != 200:
-        time.sleep(0.01)
-    assert len(loaded) == loads
-    assert server.ask("GET", "/")[2] != "another page"
+def test_a_client_that_reads_slowly_gets_all_its_answers(serving, monkeypatch):
+    """800 requests are sent at once, and their answers are read at 1.5 MB a second."""
+    server = serving()
+    monkeypatch.setattr(server.site, "_example", "x" * 5000)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 799)
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        received = bytearray()
+        while chunk := connection.recv(15_000):
+            received += chunk
+            time.sleep(len(chunk) / 1.5e6)
+    assert received.count(b"HTTP/1.1 200 OK") == 800
+    assert received.count(b"x" * 5000) == 800
 
 
-def test_a_pipeline_that_cannot_be_loaded_again(linking, own_logs, capsys):
-    def fail():
-        raise SapbertError("[E501] the folder has gone")
-
-    site = Site(lambda: linking, "<tiny>", SMALL)
-    site.load()
-    site._example, site._load = "another page", fail
-    configure(LogFormat.text)
-    for _ in range(2):  # the second time, there is none
-        site._check_pipeline()
-    site.queue.close()
-    assert site._state()["status"] == "starting"
-    assert "the folder has gone" in capsys.readouterr().err
+def test_too_many_connections(serving):
+    server = serving(limits=replace(SMALL, max_connections=2))
+    with socket.create_connection(("127.0.0.1", server.port)):
+        assert server.ask("GET", "/health")[0] == 200
+        with socket.create_connection(("127.0.0.1", server.port)):
+            assert server.ask("GET", "/health")[0] == 503
 
 
 def test_a_form_that_is_far_too_long_is_not_shown_again(serving):

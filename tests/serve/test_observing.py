@@ -9,8 +9,8 @@ import time
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from spacy_sapbert.serve.logs import LOGGER, LogFormat, configure
-from spacy_sapbert.serve.observing import METRICS_FOLDER, forget_dead_workers
+from spacy_sapbert.serve.observing import LOGGER, METRICS_FOLDER, configure_log, forget_dead_workers
+from spacy_sapbert.serve.settings import LogFormat
 
 SECRET = "cystic fibrosis of Jane Roe"
 
@@ -31,7 +31,7 @@ def lines(own_logs, capsys):
 
 
 def test_a_json_line_for_each_request(running, lines):
-    configure(LogFormat.json)
+    configure_log(LogFormat.json)
     sent = json.dumps([{"id": SECRET, "text": SECRET}, {"text": "a cold"}, {}])
     running.ask("POST", "/batch", sent, **{"X-Request-ID": "mine-1.a_b"})
     running.ask("POST", "/link", '{"text": "explode"}')
@@ -53,7 +53,7 @@ def test_a_json_line_for_each_request(running, lines):
 
 @pytest.mark.parametrize("format", list(LogFormat))
 def test_no_log_has_a_text(running, lines, format):
-    configure(format)
+    configure_log(format)
     running.ask("POST", "/link", json.dumps({"text": SECRET, "id": SECRET}))
     running.ask("POST", "/link", json.dumps({"text": SECRET * 1000}))
     running.ask("POST", "/", f"text={SECRET}")
@@ -65,7 +65,7 @@ def test_no_log_has_a_text(running, lines, format):
 
 
 def test_a_readable_line(running, lines):
-    configure(LogFormat.text)
+    configure_log(LogFormat.text)
     _, headers, _ = running.ask("POST", "/link", '{"text": "a cold"}')
     (line,) = lines(1)
     assert "POST /link 200, " in line
@@ -73,7 +73,7 @@ def test_a_readable_line(running, lines):
 
 
 def test_errors_are_lines_too(lines):
-    configure(LogFormat.json)
+    configure_log(LogFormat.json)
     try:
         raise ValueError("two\nlines")
     except ValueError:

@@ -122,6 +122,11 @@ def test_other_hosts_are_refused(ask, host):
         (ANY, b'{"action": "accept", "scope": "corpus", "comment": "' + b"x" * 501 + b'"}'),
         (ANY, b'{"action": "replace", "scope": "corpus", "concept_ids": [' + b'"D1",' * 20 + b'"D1"]}'),
         (ANY, b'{"action": "replace", "scope": "corpus", "concept_ids": [null]}'),
+        (ANY, b'{"action": "replace", "scope": "corpus", "concept_ids": ["\\ud800"]}'),
+        (
+            "additions?window=w&number=0",
+            b'{"document": "k", "start": 0, "end": 4, "scope": "corpus", "label": "\\ud800"}',
+        ),
         (ANY, b"\xff\xfe"),
         ("mentions/x/decision?window=w", b'{"action": "accept", "scope": "corpus"}'),
         ("mentions/0/decision", b'{"action": "accept", "scope": "corpus"}'),
@@ -153,11 +158,11 @@ def test_a_form_of_another_page_decides_nothing(ask, session):
 
 def test_what_cannot_be_decided(ask, session):
     replace = {"action": "replace", "scope": "corpus"}
-    assert "E376" in ask("POST", ANY, json={**replace, "concept_ids": ["X9"]}).json()["error"]
-    assert "E371" in ask("POST", ANY, json=replace).json()["error"]
+    assert "E504" in ask("POST", ANY, json={**replace, "concept_ids": ["X9"]}).json()["error"]
+    assert "E406" in ask("POST", ANY, json=replace).json()["error"]
     for end in (10**30, 99):
         answer = ask("POST", "additions?window=w&number=0", json={**ADDITION, "end": end})
-        assert (answer.status_code, "E371" in answer.json()["error"]) == (400, True)
+        assert (answer.status_code, "E406" in answer.json()["error"]) == (400, True)
     assert ask("POST", f"undo/{10**30}?window=w", json={}).json()["undone"] is False
     assert session.file.state == (0, 0)
 

@@ -41,7 +41,7 @@ def test_decisions(start):
 
 def test_what_cannot_be_decided(start):
     session = start(TEXT)
-    for ids, code in ((("X9",), "E376"), ((), "E371"), (("D003550", ""), "E376")):
+    for ids, code in ((("X9",), "E504"), ((), "E406"), (("D003550", ""), "E504")):
         with pytest.raises(SapbertError, match=code):
             session.decide(0, "replace", concept_ids=ids)
     assert session.file.corrections() == {}
@@ -69,11 +69,11 @@ def test_missed_mentions(start):
     assert (last(session).text, last(session).concept_ids, last(session).label) == ("flu", (), "Disease")
     assert [one["text"] for one in shown(session, 0)["pieces"] if one.get("state") == "added"] == ["flu", "flu"]
     for place in ((40, 46), (-3, 2), (5, 5), (9, 3), (0, 10**30), (31, 32)):
-        with pytest.raises(SapbertError, match="E371"):
+        with pytest.raises(SapbertError, match="E406"):
             session.add(key, *place)
-    with pytest.raises(SapbertError, match="E371"):
+    with pytest.raises(SapbertError, match="E406"):
         session.add("unknown", 0, 3)
-    with pytest.raises(SapbertError, match="E376"):
+    with pytest.raises(SapbertError, match="E504"):
         session.add(key, 0, 3, concept_ids=["X9"])
     assert len(session.file.corrections()) == 1
 
@@ -136,7 +136,7 @@ def test_the_shown_decision_is_that_of_the_text(start):
 
 def test_another_vocabulary(start, file):
     file.add([Correction("accept", "everywhere", "k", 0, 4, "cold", ("X9",))])
-    with pytest.raises(SapbertError, match=r"E377.*1 concepts.*X9"):
+    with pytest.raises(SapbertError, match=r"E305.*1 concepts.*X9"):
         start("cold")
     assert not list(file.links())
     file.add([Correction("accept", "everywhere", "k", 0, 4, "cold", ("D003139",))])
@@ -194,5 +194,5 @@ def test_search(start):
     assert session.search("cystic", by_meaning=False)[0]["name"] == "Cystic Fibrosis"
     assert session.search("cystic fibrosis", by_meaning=True)[0]["id"] == "D003550"
     card = session.concept("javascript:alert(1)")
-    assert card == {"id": "javascript:alert(1)", "url": None, "name": "javascript:alert(1)"}
-    assert session.concept("D001943")["parents"][0]["id"] == "D009369"
+    assert (card["id"], card["url"], card["name"]) == ("javascript:alert(1)", None, "javascript:alert(1)")
+    assert session.concept("D001943")["parents"] == ["Neoplasms"]

@@ -8,11 +8,10 @@ import pytest
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.serve.app import Site
-from spacy_sapbert.serve.limits import Limits
-from spacy_sapbert.serve.logs import LogFormat
 from spacy_sapbert.serve.server import Settings, _worker_app
+from spacy_sapbert.serve.settings import Limits, LogFormat
 
-LIMITS = Limits(max_chars=1000, max_bytes=13_000, read_timeout=0.5)
+LIMITS = Limits(max_chars=1000, max_bytes=13_000)
 
 
 def test_a_request_is_answered_before_the_server_ends(serving, busy):
@@ -51,8 +50,9 @@ def test_a_worker_that_cannot_load_is_not_started_again(monkeypatch, capsys, err
     with pytest.raises(SystemExit) as ended:
         _worker_app(settings())
     assert ended.value.code == 3
-    assert ("Traceback" in (told := capsys.readouterr().err)) == isinstance(error, KeyError)
-    assert str(error) in told
+    log = capsys.readouterr().err
+    assert ("Traceback" in log) == isinstance(error, KeyError)
+    assert str(error) in log
 
 
 @pytest.mark.usefixtures("own_logs")
