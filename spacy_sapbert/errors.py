@@ -659,41 +659,6 @@ class Errors:
         "[E355] An encoder needs torch, which is not installed. Install all requirements with `pip install spacy-sapbert`, "
         "or set `encoder` to 'none' to link by n-grams alone."
     )
-    E371 = "[E371] A correction cannot have {name} {value!r}. Wanted: {wanted}."
-    E372 = (
-        "[E372] Cannot read the corrections in {path}: {reason}. Give a file that `spacy-sapbert review` made. If it is "
-        "damaged, restore it from a copy."
-    )
-    E373 = (
-        "[E373] The corrections in {path} have format {version}, and this version of spacy-sapbert reads format {known}. "
-        "Install a newer version."
-    )
-    E374 = (
-        "[E374] Cannot write the corrections to {path}: {reason}. Nothing was changed. Check that the file is yours to "
-        "write, that the disk has space, and that no other program locks the file."
-    )
-    E375 = (
-        "[E375] Line {line} of {path} is no linked document: {reason}. Give the JSON lines that `spacy-sapbert link` wrote, "
-        "or a pipeline and documents."
-    )
-    E376 = "[E376] The vocabulary has no concept {id!r}. Search for it by its name, and choose one of the results."
-    E377 = (
-        "[E377] The corrections in {path} were made for another vocabulary: it has none of their {n} concepts, such as "
-        "{example}. Give the pipeline with their vocabulary, or another file of corrections."
-    )
-    E378 = (
-        "[E378] There is nothing to review: {source} has no mention in these documents. Check the vocabulary of the "
-        "pipeline, or add a component that finds mentions."
-    )
-    E379 = (
-        "[E379] Give a pipeline and documents: `spacy-sapbert review PIPELINE NOTES`. Or give the JSON lines that `link` "
-        "wrote, with their pipeline: `spacy-sapbert review LINKS.jsonl --pipeline PIPELINE`."
-    )
-    E380 = "[E380] The ending of {path} shows no format of a corpus. Give the file one of these endings: {endings}."
-    E381 = (
-        "[E381] There is nothing to export: {path} has no decided mention, or --complete left out all documents ({left_out}). "
-        "Decide some mentions with `spacy-sapbert review`."
-    )
     E363 = (
         "[E363] The network of the typed_ner has its labels already ({labels}), so that '{label}' cannot be added. Train "
         "it again with all labels."
@@ -893,10 +858,6 @@ class Errors:
         "{corpus}. The vocabulary has ids such as {known}. Use a vocabulary with the ids of the corpus."
     )
     E573 = "[E573] The file {path} already exists. Choose another name, or use --force to replace it."
-    E574 = (
-        "[E574] Cannot use the token of {place} ({reason}). Give at least {shortest} characters, for example those that "
-        "`openssl rand -hex 32` prints."
-    )
     E575 = (
         "[E575] A worker process cannot start, so this ends. The message above shows the reason. A program that starts "
         "workers needs `if __name__ == '__main__':` around its calls."

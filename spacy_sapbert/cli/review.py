@@ -20,10 +20,12 @@ from typer.core import TyperGroup
 from ..documents.formats import InputFormat, OutputFormat
 from ..documents.input_documents import Problems, ReadOptions, read_all
 from ..documents.totals import total_documents
-from ..errors import Errors, SapbertError
+from ..errors import ChoiceError, EmptyError, MissingExtraError, OptionError
 from ..files.console import show, show_values, stderr_console, table_of_numbers, track
 from ..files.opening import without_gz
 from ..files.output import open_output
+from ..files.tables import table_lines
+from ..serve.settings import LOCAL_HOSTS, address_of, is_local, listen
 from .inputs import (
     BatchSize,
     Encoding,
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     from ..types import Document
 
 PAGE = "page"
-_SECONDS_TO_END = 3
+_MAX_CONNECTIONS = 512
 _CORPORA = {".pubtator": OutputFormat.pubtator, ".xml": OutputFormat.bioc, ".json": OutputFormat.biocjson}
 _ENDINGS = ", ".join([".spacy", *_CORPORA])
 _SOURCE_HELP = "Pipeline that links the documents: a folder or package. Or the JSON lines that `link` wrote."
@@ -117,13 +119,10 @@ def page(
     try:
         import uvicorn
 
-        from ..serve.connections import Config
-        from ..serve.limits import Limits
-        from ..serve.listening import address_of, is_local, listen
         from ..serve.review_app import make_review_app
-        from ..serve.safety import LOCAL_HOSTS
+        from ..serve.server import server_config
     except ModuleNotFoundError as error:
-        raise SapbertError(Errors.E542.format(module=error.name, extra="web")) from error
+        raise MissingExtraError(what="`review page`", package=error.name, extra="web") from error
     from ..review.corrections_file import CorrectionsFile
     from ..review.queue import ORDERS
     from ..serve.review_session import ReviewSession
@@ -147,7 +146,11 @@ def page(
             order=ORDERS[order.value],
         )
         if not session.queue.mentions:
-            raise SapbertError(Errors.E378.format(source=source))
+            raise EmptyError(
+                "Check the vocabulary of the pipeline, or add a component that finds mentions.",
+                what=f"mention in what {source} links",
+                consequence="there is nothing to review",
+            )
         address = f"{address_of(listening, host)}/{file.secret}/"
         progress = session.queue.progress
         console.print(f"mentions: {progress.mentions:,}; decided in {corrections}: {progress.decided:,}")
@@ -157,7 +160,7 @@ def page(
         if browser:
             webbrowser.open(address)
         app = make_review_app(session, hosts=[*LOCAL_HOSTS, host] if is_local(host) else ["*"])
-        config = Config(app, Limits(), log_level="warning", timeout_graceful_shutdown=_SECONDS_TO_END)
+        config = server_config(app, _MAX_CONNECTIONS, log_level="warning")
         with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listening])
 
@@ -166,7 +169,8 @@ def page(
 def export(
     corrections: Corrections,
     output: Annotated[
-        Path, typer.Argument(help="Corpus to write: .spacy, .pubtator, .xml (BioC) or .json.", show_default=False)
+        Path,
+        typer.Option("--output", "-o", help="Corpus to write: .spacy, .pubtator, .xml (BioC) or .json."),
     ],
     names: Annotated[
         Path | None, typer.Option(help="Table of names to write, which `kb build` reads with the vocabulary.")
@@ -178,21 +182,27 @@ def export(
 ) -> None:
     """Export corrections as training data: the decided mentions of the reviewed documents."""
     from ..review.corrections_file import CorrectionsFile
-    from ..review.export import name_lines, reviewed_documents
+    from ..review.export import name_rows, reviewed_documents
 
     file = CorrectionsFile(corrections)
     counts: Counter[str] = Counter()
     documents = list(reviewed_documents(file, counts, complete=complete))
     if not documents:
-        raise SapbertError(Errors.E381.format(path=corrections, left_out=counts["incomplete documents left out"]))
+        left_out = counts["incomplete documents left out"]
+        raise EmptyError(
+            "Decide some mentions with `spacy-sapbert review`.",
+            what=f"decided mention in {corrections}"
+            + (f", or --complete left out all {left_out} documents" * bool(left_out)),
+            consequence="nothing was written",
+        )
     _write_corpus(documents, output, lang)
     show_values({"file": str(output), **counts})
     if names:
-        of_names: Counter[str] = Counter()
+        name_counts: Counter[str] = Counter()
         with open_output(names) as write:
-            for line in name_lines(file, of_names):
+            for line in table_lines(name_rows(file, name_counts), quoted=False):
                 write(line)
-        show_values({"file": str(names), **of_names})
+        show_values({"file": str(names), **name_counts})
 
 
 @review.command("report")
@@ -211,14 +221,14 @@ def report(corrections: Corrections) -> None:
 
 
 def _check_source(source: str, inputs: list[Path], pipeline: str | None) -> None:
-    """Check the arguments, before a file is made.
-
-    Raises:
-        SapbertError: E379 documents or the pipeline are missing.
-    """
+    """Check the arguments, before a file is made."""
     is_links = Path(source).is_file()
     if is_links != (pipeline is not None) or is_links == bool(inputs):
-        raise SapbertError(Errors.E379)
+        raise OptionError(
+            "Use `review PIPELINE NOTES`, or `review LINKS.jsonl --pipeline PIPELINE`.",
+            option=f"SOURCE {source}",
+            reason="a pipeline needs documents, and the JSON lines of `link` need the pipeline that made them",
+        )
 
 
 def _linked(
@@ -273,11 +283,7 @@ def _user() -> str:
 
 
 def _write_corpus(documents: list[Document], output: Path, lang: str) -> None:
-    """Write a corpus in the format of the file name.
-
-    Raises:
-        SapbertError: E380 the ending shows no format of a corpus. E507 the file cannot be written.
-    """
+    """Write a corpus in the format of the file name."""
     from ..review.export import mention_records
 
     if output.suffix == ".spacy":
@@ -292,7 +298,7 @@ def _write_corpus(documents: list[Document], output: Path, lang: str) -> None:
 
     format = _CORPORA.get(without_gz(output).suffix.lower())
     if format is None:
-        raise SapbertError(Errors.E380.format(path=output, endings=_ENDINGS))
+        raise ChoiceError(given=output.name, what="name of a corpus file", choices=f"names that end in {_ENDINGS}")
     write_records(mention_records(documents), format, output)
 
 
@@ -310,20 +316,16 @@ def _report_tables(result: dict[str, Any]) -> Iterator[Table]:
     if result["agreement"]:
         table = Table("reviewers", "texts", "agree", "kappa")
         for row in result["agreement"]:
-            values = (f"{row['texts']:,}", _or_dash(row["agree"], 1), _or_dash(row["kappa"], 2))
-            table.add_row(escape(" and ".join(row["reviewers"])), *values)
+            agree, kappa = ("–" if row[name] is None else f"{row[name]:.2f}" for name in ("agree", "kappa"))
+            table.add_row(escape(" and ".join(row["reviewers"])), f"{row['texts']:,}", agree, kappa)
         yield table
 
 
 def _summary_table(result: dict[str, Any]) -> Table:
     table = table_of_numbers("corrections", "")
-    for of, counts in result["corrections"].items():
+    for by, counts in result["corrections"].items():
         for name, n in counts.items():
-            table.add_row(escape(f"{of} {name}"), f"{n:,}")
+            table.add_row(escape(f"{by} {name}"), f"{n:,}")
     table.add_row("mentions", f"{result['mentions']:,}")
     table.add_row("decided", f"{result['decided']:,}")
     return table
-
-
-def _or_dash(value: float | None, digits: int) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import NamedTuple
 
-from ..errors import Errors, SapbertError
+from ..errors import SettingError
 from ..text.words import is_acronym
 
 ACCEPT, REPLACE, REJECT, NO_MENTION, ADD = ACTIONS = ("accept", "replace", "reject", "no_mention", "add")
@@ -19,8 +19,8 @@ class Correction(NamedTuple):
     """A decision about a mention.
 
     Attributes:
-        action: "accept" the concepts, "replace" them by others, "reject" them, "no_mention": the text is none, or "add"
-            a mention that was missed.
+        action: "accept" the concepts, "replace" them by others, "reject" them, "no_mention": the text is not a mention,
+            or "add" a mention that was missed.
         scope: "occurrence", "corpus" or "everywhere".
         document: The `document_key` of the document in which it was decided.
         start: The first character of the mention.
@@ -52,11 +52,7 @@ class Correction(NamedTuple):
         return self.action in _DECIDING
 
     def check(self) -> None:
-        """Check the values.
-
-        Raises:
-            SapbertError: E371 one of them cannot be.
-        """
+        """Check the values."""
         rules = (
             ("action", self.action, self.action in ACTIONS, f"one of {', '.join(ACTIONS)}"),
             ("scope", self.scope, self.scope in SCOPES, f"one of {', '.join(SCOPES)}"),
@@ -66,7 +62,7 @@ class Correction(NamedTuple):
         )
         for name, value, holds, wanted in rules:
             if not holds:
-                raise SapbertError(Errors.E371.format(name=name, value=value, wanted=wanted))
+                raise SettingError(setting=name, component="a correction", value=repr(value), wanted=wanted)
 
     def _has_concepts(self) -> bool:
         if self.action in (ADD, NO_MENTION):

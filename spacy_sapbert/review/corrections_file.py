@@ -6,25 +6,24 @@ import hashlib
 import json
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import Errors, SapbertError
+from ..errors import CannotReadError, CannotWriteError, DamagedError, NewerVersionError, SapbertError
 from ..files.output import is_special
-from ..files.values import parse_json
-from ..sqlite_schema import SCHEMA_QUERY, schema_of, schema_of_script, schema_problem
 from .correction import Correction, ProposedLink, document_key
 from .decisions import Decisions
 
 FORMAT = 1
 APPLICATION_ID = 0x73617043  # in the header of the file, so that no other database is taken for corrections
+PATIENCE = 10.0
+"""Seconds to wait for another window that writes."""
 _SECRET_BYTES = 18
 _LARGEST = (1 << 63) - 1  # number in SQLite
 _AT_ONCE = 500  # documents in memory
-PATIENCE = 10.0  # seconds to wait for another window that writes
 _SCHEMA = """
 CREATE TABLE documents (key TEXT PRIMARY KEY, doc_id TEXT NOT NULL, text TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE corpora (document TEXT, corpus TEXT, PRIMARY KEY (document, corpus)) WITHOUT ROWID;
@@ -41,9 +40,10 @@ CREATE TABLE corrections (
 """
 _COLUMNS = ", ".join(f'"{name}"' for name in Correction._fields)
 _LINK_COLUMNS = ", ".join(f'"{name}"' for name in ProposedLink._fields)
-_CORRECTION_TYPES = [int if name in ("start", "end") else str for name in Correction._fields]
-_OR_NONE = (float, int, type(None))
-_LINK_TYPES: list[type | tuple[type, ...]] = [str, int, int, str, str, str, _OR_NONE, _OR_NONE]
+_OTHER_FILE = "Give a file that `spacy-sapbert review` made. If it is damaged, restore it from a copy."
+_NOT_WRITTEN = (
+    "Nothing was changed. Check that you may write the file, that the disk has space, and that no program locks it."
+)
 
 
 class ReviewedDocument(NamedTuple):
@@ -68,9 +68,6 @@ class CorrectionsFile:
     Args:
         path: The file.
         create: Whether to make the file if it does not exist.
-
-    Raises:
-        SapbertError: E372 the file does not exist, or is no file of corrections; E373 a newer version made it.
     """
 
     def __init__(self, path: Path | str, *, create: bool = False) -> None:
@@ -87,11 +84,7 @@ class CorrectionsFile:
     # --- writing
 
     def check_writable(self) -> None:
-        """Check that corrections can be written, before long work.
-
-        Raises:
-            SapbertError: E374 they cannot.
-        """
+        """Check that corrections can be written, before long work."""
         with self._writing() as db:
             db.execute("UPDATE secret SET value = value")
 
@@ -100,17 +93,13 @@ class CorrectionsFile:
 
         Returns:
             Their numbers.
-
-        Raises:
-            SapbertError: E371 a correction cannot be, E374 the file cannot be written.
         """
         dated = [one if one.date else one._replace(date=_now()) for one in corrections]
-        for one in dated:
-            one.check()
-        rows = [tuple({**one._asdict(), "concept_ids": json.dumps(one.concept_ids)}.values()) for one in dated]
-        marks = ", ".join("?" * len(Correction._fields))
+        for correction in dated:
+            correction.check()
+        rows = [_row(correction) for correction in dated]
         with self._writing() as db:
-            insert = f"INSERT INTO corrections ({_COLUMNS}, undone) VALUES ({marks}, '')"
+            insert = f"INSERT INTO corrections ({_COLUMNS}, undone) VALUES ({_marks(Correction)}, '')"
             return [int(db.execute(insert, row).lastrowid or 0) for row in rows]
 
     def undo(self, number: int) -> bool:
@@ -118,9 +107,6 @@ class CorrectionsFile:
 
         Returns:
             Whether there was one with this number that was not undone before.
-
-        Raises:
-            SapbertError: E374 the file cannot be written.
         """
         if abs(number) > _LARGEST:
             return False
@@ -133,9 +119,6 @@ class CorrectionsFile:
 
         Returns:
             The keys of the documents.
-
-        Raises:
-            SapbertError: E374 the file cannot be written.
         """
         rows = [(document_key(text), doc_id, text) for doc_id, text in documents]
         keys = [key for key, _, _ in rows]
@@ -150,17 +133,11 @@ class CorrectionsFile:
         Args:
             documents: The keys of the documents.
             links: Their mentions.
-
-        Raises:
-            SapbertError: E374 the file cannot be written.
         """
-        marks = ", ".join("?" * len(ProposedLink._fields))
+        insert = f"INSERT OR REPLACE INTO links ({_LINK_COLUMNS}) VALUES ({_marks(ProposedLink)})"
         with self._writing() as db:
             db.executemany("DELETE FROM links WHERE document = ?", ((key,) for key in documents))
-            db.executemany(
-                f"INSERT OR REPLACE INTO links ({_LINK_COLUMNS}) VALUES ({marks})",
-                (one._replace(concept_ids=json.dumps(one.concept_ids)) for one in links),  # type: ignore[arg-type]
-            )
+            db.executemany(insert, map(_row, links))
 
     # --- reading
 
@@ -168,8 +145,7 @@ class CorrectionsFile:
         """Return the corrections that were not undone, by number, in the order in which they were made."""
         query = f"SELECT id, {_COLUMNS} FROM corrections WHERE undone = '' ORDER BY id"
         with self._reading() as db:
-            rows = list(self._rows(db, query, [int, *_CORRECTION_TYPES]))
-        return {number: self._correction(values) for number, *values in rows}
+            return {number: Correction(**_values(Correction, row)) for number, *row in db.execute(query)}
 
     def documents(self) -> Iterator[ReviewedDocument]:
         """Yield the documents, sorted by key. Others may write to the file meanwhile."""
@@ -177,20 +153,18 @@ class CorrectionsFile:
         last = ""
         while True:
             with self._reading() as db:
-                found = list(self._rows(db, query, [str, str, str], last))
-            yield from map(ReviewedDocument._make, found)
-            if len(found) < _AT_ONCE:
+                batch = list(map(ReviewedDocument._make, db.execute(query, [last])))
+            yield from batch
+            if len(batch) < _AT_ONCE:
                 return
-            before, last = last, found[-1][0]
-            if last <= before:
-                raise self._damaged("its documents are not sorted")
+            last = batch[-1].key
 
     def links(self) -> Iterator[ProposedLink]:
         """Yield what a pipeline made of the mentions, sorted by document and place."""
+        query = f'SELECT {_LINK_COLUMNS} FROM links ORDER BY document, start, "end", label'
         with self._reading() as db:
-            query = f'SELECT {_LINK_COLUMNS} FROM links ORDER BY document, start, "end", label'
-            for document, start, end, text, label, ids, *values in self._rows(db, query, _LINK_TYPES):
-                yield ProposedLink(document, start, end, text, label, self._ids(ids), *values)
+            for row in db.execute(query):
+                yield ProposedLink(**_values(ProposedLink, row))
 
     def corpora(self) -> dict[str, list[str]]:
         """Return the corpora that each document is in, by its key."""
@@ -214,10 +188,8 @@ class CorrectionsFile:
     def secret(self) -> str:
         """A random text that only readers of the file know. It protects the page for reviews."""
         with self._reading() as db:
-            secrets_found = list(self._rows(db, "SELECT value FROM secret", [str]))
-        if len(secrets_found) != 1 or len(secrets_found[0][0]) < _SECRET_BYTES:
-            raise self._damaged("its secret is missing")
-        return str(secrets_found[0][0])
+            (secret,) = db.execute("SELECT value FROM secret").fetchone()
+        return str(secret)
 
     @property
     def fingerprint(self) -> str:
@@ -235,49 +207,14 @@ class CorrectionsFile:
     def _corpora(self) -> list[tuple[str, str]]:
         """Return the pairs of a document and a corpus that it is in."""
         with self._reading() as db:
-            return list(self._rows(db, "SELECT document, corpus FROM corpora ORDER BY document, corpus", [str, str]))
-
-    def _correction(self, values: Sequence[object]) -> Correction:
-        fields = dict(zip(Correction._fields, values, strict=True))
-        found = Correction(**{**fields, "concept_ids": self._ids(str(fields["concept_ids"]))})  # type: ignore[arg-type]
-        try:
-            found.check()
-        except SapbertError as error:
-            raise self._damaged(error) from error
-        return found
-
-    def _ids(self, raw: str) -> tuple[str, ...]:
-        """Return the ids of a JSON list."""
-        try:
-            ids = parse_json(raw)
-        except ValueError as error:
-            raise self._damaged(error) from error
-        if not isinstance(ids, list) or not all(isinstance(one, str) for one in ids):
-            raise self._damaged("concept ids are no list of texts")
-        return tuple(ids)
-
-    def _rows(
-        self, db: sqlite3.Connection, query: str, types: Sequence[type | tuple[type, ...]], *values: str
-    ) -> Iterator[Any]:
-        """Yield the rows of a query. SQLite keeps values of any type in any column, so their types are checked.
-
-        Raises:
-            SapbertError: E372 a value has another type.
-        """
-        for row in db.execute(query, values):
-            if not all(map(isinstance, row, types)):
-                raise self._damaged("a value has the wrong type")
-            yield row
-
-    def _damaged(self, reason: object) -> SapbertError:
-        return SapbertError(Errors.E372.format(path=self.path, reason=reason))
+            return list(db.execute("SELECT document, corpus FROM corpora ORDER BY document, corpus"))
 
     # --- the file
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         if is_special(self.path):
-            raise SapbertError(Errors.E374.format(path=self.path, reason="it is a folder, a device or a pipe"))
+            raise CannotWriteError(_NOT_WRITTEN, path=self.path, reason="it is a folder, a device or a pipe")
         try:
             # autocommit mode, so that BEGIN IMMEDIATE takes the lock before anything is read
             with closing(sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)) as db:
@@ -290,11 +227,13 @@ class CorrectionsFile:
                     db.execute("ROLLBACK")
                     raise
                 db.execute("COMMIT")
-        except (sqlite3.Error, OverflowError, UnicodeEncodeError) as error:  # a huge number, half a character
-            raise SapbertError(Errors.E374.format(path=self.path, reason=error)) from error
+        except (sqlite3.Error, OverflowError, UnicodeEncodeError) as error:  # a huge number, half of a surrogate pair
+            raise CannotWriteError(_NOT_WRITTEN, path=self.path, reason=error) from error
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
+        if not self.path.exists():
+            raise CannotReadError(path=self.path, reason="there is no such file")
         try:
             # not "ro", with which SQLite cannot take back what a killed window left unfinished
             address = f"{self.path.absolute().as_uri()}?mode=rw"
@@ -303,21 +242,21 @@ class CorrectionsFile:
                 db.execute("PRAGMA query_only = ON")
                 self._check(db)
                 yield db
-        except (sqlite3.Error, UnicodeDecodeError) as error:  # a name in the schema, or a message about it
-            reason = error if self.path.exists() else "there is no such file"
-            raise SapbertError(Errors.E372.format(path=self.path, reason=reason)) from error
+        except SapbertError:
+            raise
+        except sqlite3.OperationalError as error:  # such as a lock of another program
+            raise CannotReadError(path=self.path, reason=error) from error
+        except (sqlite3.Error, ValueError, TypeError) as error:  # values that no version of this package wrote
+            raise DamagedError(_OTHER_FILE, path=self.path, reason=error) from error
 
     def _check(self, db: sqlite3.Connection) -> None:
-        (version,), (application,) = (
-            db.execute(f"PRAGMA {of}").fetchone() for of in ("user_version", "application_id")
+        version, application = (
+            db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("user_version", "application_id")
         )
         if application != APPLICATION_ID:
-            raise self._damaged("it is no file of corrections")
+            raise DamagedError(_OTHER_FILE, path=self.path, reason="it is not a file of corrections")
         if version != FORMAT:
-            raise SapbertError(Errors.E373.format(path=self.path, version=version, known=FORMAT))
-        problem = schema_problem(schema_of(db.execute(SCHEMA_QUERY)), schema_of_script(_SCHEMA))
-        if problem:
-            raise self._damaged(f"its tables are not those of corrections: {problem}")
+            raise NewerVersionError(path=self.path, found=version, known=FORMAT)
 
     @staticmethod
     def _make(db: sqlite3.Connection) -> None:
@@ -328,6 +267,19 @@ class CorrectionsFile:
         db.execute("INSERT INTO secret VALUES (?)", (secrets.token_urlsafe(_SECRET_BYTES),))
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def _marks(kind: type[Correction] | type[ProposedLink]) -> str:
+    return ", ".join("?" * len(kind._fields))
+
+
+def _row(value: Correction | ProposedLink) -> list[Any]:
+    return list({**value._asdict(), "concept_ids": json.dumps(value.concept_ids)}.values())
+
+
+def _values(kind: type[Correction] | type[ProposedLink], row: Iterable[Any]) -> dict[str, Any]:
+    values = dict(zip(kind._fields, row, strict=True))
+    return {**values, "concept_ids": tuple(json.loads(values["concept_ids"]))}
 
 
 def _now() -> str:

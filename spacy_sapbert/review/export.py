@@ -101,8 +101,8 @@ def mention_records(documents: Iterable[Document]) -> Iterator[dict[str, Any]]:
         yield {"id": document.doc_id, "text": document.text, "entities": entities, "abbreviations": []}
 
 
-def name_lines(file: CorrectionsFile, counts: Counter[str]) -> Iterator[str]:
-    """Yield the lines of a table of names, tab-separated, which `kb build` reads with the sources of the vocabulary.
+def name_rows(file: CorrectionsFile, counts: Counter[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of a table of names, which `kb build` reads with the sources of the vocabulary.
 
     A text becomes a name if one concept was decided for it, and the same everywhere. Short forms become names only if a
     correction holds everywhere, since they mean different things in different documents.
@@ -113,16 +113,15 @@ def name_lines(file: CorrectionsFile, counts: Counter[str]) -> Iterator[str]:
     """
     decisions = file.decisions()
     by_text: dict[str, list[Correction]] = {}
-    for one in file.corrections().values():
-        by_text.setdefault(text_key(one.text), []).append(one)
-    yield "\t".join(_HEADINGS) + "\n"
+    for correction in file.corrections().values():
+        by_text.setdefault(text_key(correction.text), []).append(correction)
+    yield _HEADINGS
     for corrections in by_text.values():
         reason = _reason_against(corrections, decisions)
         counts[reason or "names"] += 1
         if not reason:
             last = [one for one in corrections if one.decides and one.concept_ids][-1]
-            name = " ".join(last.text.split())
-            yield "\t".join(("y", name, last.concept_ids[0], "", "", str(len(corrections)))) + "\n"
+            yield "y", " ".join(last.text.split()), last.concept_ids[0], "", "", str(len(corrections))
 
 
 def _reason_against(corrections: list[Correction], decisions: Decisions) -> str:

@@ -107,7 +107,7 @@ def test_outputs_that_are_pipes_stay_pipes(run, line):
         reader.kill()
     assert stat.S_ISFIFO(os.stat("pipe").st_mode)
     if line in (WRITE["kb build"], WRITE["review"]):
-        assert re.match(r"\[E(104|374)\].*it is a folder, a device or a pipe", finished.err)
+        assert re.match(r"\[E(104|507)\].*it is a folder, a device or a pipe", finished.err)
     else:
         assert finished.status == 0
 
@@ -132,7 +132,7 @@ def test_standard_output_that_is_a_file(linking_folder, tmp_path):
 
 
 def test_a_token_file_without_an_end(run):
-    assert run(READ["serve --token-file"], "/dev/zero").err.startswith("[E574] ")
+    assert run(READ["serve --token-file"], "/dev/zero").err.startswith("[E533] ")
 
 
 @pytest.mark.parametrize("place", ["a.txt/demo.html", "."])

@@ -4,6 +4,7 @@ import sqlite3
 import pytest
 import spacy
 
+from spacy_sapbert.errors import DamagedError
 from spacy_sapbert.review.correction import Correction, document_key
 from spacy_sapbert.review.corrections_file import CorrectionsFile
 
@@ -107,11 +108,11 @@ def test_concepts_of_another_vocabulary_are_told(make, file):
         assert nlp(doc).ents[0].kb_id_ == "D003080"
 
 
-def test_a_damaged_file_is_told(make, file):
+def test_a_damaged_file(make, file):
     file.add([correction("accept", "cold", "D003080")])
     with sqlite3.connect(file.path) as db:
-        db.execute("UPDATE corrections SET action = 'x'")
-    with pytest.raises(Exception, match="E372"):
+        db.execute("UPDATE corrections SET concept_ids = '{'")
+    with pytest.raises(DamagedError):
         linked(make(file.path))
 
 

@@ -13,23 +13,23 @@ def test_what_can_be(action, scope):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "reason"),
     [
-        ({"action": "delete"}, "action 'delete'"),
-        ({"scope": "document"}, "scope 'document'"),
-        ({"text": " "}, "text ' '"),
-        ({"start": 4}, "end 4"),
-        ({"start": -1}, "end 4"),
+        ({"action": "delete"}, "action of a correction is 'delete'"),
+        ({"scope": "document"}, "scope of a correction is 'document'"),
+        ({"text": " "}, "text of a correction is ' '"),
+        ({"start": 4}, "end of a correction is 4"),
+        ({"start": -1}, "end of a correction is 4"),
         ({"concept_ids": ()}, "concept_ids"),
         ({"concept_ids": ("",)}, "concept_ids"),
         ({"action": "no_mention"}, "concept_ids"),
         ({"action": "reject", "concept_ids": ()}, "concept_ids"),
     ],
 )
-def test_what_cannot_be(wrong, said):
-    with pytest.raises(SapbertError, match="E371") as raised:
+def test_what_cannot_be(wrong, reason):
+    with pytest.raises(SapbertError, match="E406") as raised:
         ONE._replace(**wrong).check()
-    assert said in str(raised.value)
+    assert reason in str(raised.value)
 
 
 def test_a_missed_mention_may_have_no_concept():

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.errors import CannotReadError, CannotWriteError, DamagedError, NewerVersionError, SettingError
 from spacy_sapbert.review import corrections_file
 from spacy_sapbert.review.correction import Correction, ProposedLink, document_key
 from spacy_sapbert.review.corrections_file import CorrectionsFile
@@ -56,7 +56,7 @@ def test_documents_and_decisions(file):
 
 
 def test_all_or_none_are_written(file):
-    with pytest.raises(SapbertError, match="E371"):
+    with pytest.raises(SettingError):
         file.add([COLD, COLD._replace(action="?")])
     assert file.corrections() == {}
 
@@ -93,18 +93,18 @@ def test_a_killed_window_leaves_what_was_complete(file):
 
 
 def test_no_file(tmp_path):
-    with pytest.raises(SapbertError, match="E372"):
+    with pytest.raises(CannotReadError, match="there is no such file"):
         CorrectionsFile(tmp_path / "none.db")
     assert os.listdir(tmp_path) == []
-    with pytest.raises(SapbertError, match="E374"):
+    with pytest.raises(CannotWriteError):
         CorrectionsFile(tmp_path / "none" / "c.db", create=True)
 
 
 @pytest.mark.parametrize("content", [b"", b"no database at all" * 99, b"SQLite format 3\0" + b"\0" * 99])
-def test_a_file_that_is_none(tmp_path, content):
+def test_a_file_of_another_kind(tmp_path, content):
     path = tmp_path / "c.db"
     path.write_bytes(content)
-    with pytest.raises(SapbertError, match="E372"):
+    with pytest.raises(DamagedError):
         CorrectionsFile(path)
     assert path.read_bytes() == content
 
@@ -112,114 +112,35 @@ def test_a_file_that_is_none(tmp_path, content):
 def test_another_database(tmp_path):
     with sqlite3.connect(tmp_path / "c.db") as db:
         db.execute("CREATE TABLE corrections (id)")
-    with pytest.raises(SapbertError, match=r"E372.*no file of corrections"):
+    with pytest.raises(DamagedError, match="not a file of corrections"):
         CorrectionsFile(tmp_path / "c.db", create=True)
 
 
-def test_a_newer_version(file, monkeypatch):
+def test_a_newer_version(file):
     with sqlite3.connect(file.path) as db:
         db.execute(f"PRAGMA user_version = {corrections_file.FORMAT + 1}")
-    with pytest.raises(SapbertError, match=r"E373.*format 2.*reads format 1"):
+    with pytest.raises(NewerVersionError, match=r"format 2.*formats up to 1"):
         CorrectionsFile(file.path)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "CREATE VIEW extra AS SELECT 1",
-        "DROP TABLE corpora",
-        "CREATE TRIGGER act AFTER INSERT ON corrections BEGIN DELETE FROM corrections; END",
-        "CREATE TRIGGER sqlite1act AFTER INSERT ON corrections BEGIN DELETE FROM corrections; END",
-        "CREATE INDEX extra ON corrections (upper(text))",
-        "ALTER TABLE corrections ADD COLUMN more GENERATED ALWAYS AS (hex(text))",
-        "DROP TABLE documents; CREATE VIRTUAL TABLE documents USING fts5(key, doc_id, text)",
-    ],
-)
-def test_tables_that_were_changed(file, change):
+def test_values_that_no_version_wrote(file):
+    file.add([COLD])
     with sqlite3.connect(file.path) as db:
-        db.executescript(change)
-    with pytest.raises(SapbertError, match=r"E372.*its tables"):
+        db.execute("UPDATE corrections SET concept_ids = '[[[['")
+    with pytest.raises(DamagedError, match=r"c\.db"):
         file.corrections()
 
 
-def test_a_trigger_that_is_listed_as_a_table_of_sqlite(file):
-    with sqlite3.connect(file.path) as db:
-        db.execute("PRAGMA writable_schema = ON")
-        db.execute("CREATE TRIGGER act AFTER INSERT ON corrections BEGIN DELETE FROM corrections; END")
-        db.execute("UPDATE sqlite_master SET type = 'table', name = 'sqlite_act' WHERE name = 'act'")
-    with pytest.raises(SapbertError, match="E372"):
-        file.corrections()
-
-
-def test_an_analyzed_file(file):
-    file.add([COLD])
-    with sqlite3.connect(file.path) as db:
-        db.execute("ANALYZE")
-    assert file.corrections() == {1: COLD}
-
-
-@pytest.mark.parametrize("column", ["action", "scope", "concept_ids"])
-def test_values_that_were_changed(file, column):
-    file.add([COLD])
-    with sqlite3.connect(file.path) as db:
-        db.execute(f"UPDATE corrections SET {column} = '5'")
-    with pytest.raises(SapbertError, match="E372"):
-        file.corrections()
-
-
-def read_all(file):
-    list(file.documents())
-    list(file.links())
-    return file.state, file.secret, file.fingerprint, len(file.decisions())
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        "UPDATE corrections SET concept_ids = '{}'",
-        "UPDATE corrections SET concept_ids = '[7]'",
-        "UPDATE corrections SET concept_ids = '[[[['",
-        "UPDATE corrections SET text = x'ff'",
-        "UPDATE corrections SET start = 'flu'",
-        "UPDATE corrections SET author = x'37'",
-        "UPDATE documents SET text = x'00'",
-        "UPDATE documents SET key = x'37'",
-        "UPDATE corpora SET corpus = x'37'",
-        "UPDATE links SET concept_ids = '{'",
-        "UPDATE links SET concept_ids = x'ff'",
-        "UPDATE links SET start = 'flu'",
-        "UPDATE links SET score = 'high'",
-        "DELETE FROM secret",
-        "UPDATE secret SET value = ''",
-        "UPDATE secret SET value = x'37'",
-        "INSERT INTO secret VALUES ('a second one, which is long')",
-    ],
-)
-def test_values_of_a_wrong_type(file, change):
-    file.add_documents([("1", TEXT)], "notes")
-    file.set_links([KEY], [ProposedLink(KEY, 0, 4, "cold", "Disease", ("D1",), 0.25, 0.5)])
-    file.add([COLD])
-    read_all(file)
-    with sqlite3.connect(file.path) as db:
-        db.execute(change)
-    with pytest.raises(SapbertError, match=r"E372.*c\.db"):
-        read_all(CorrectionsFile(file.path))
-
-
-def test_a_schema_that_is_no_text(file):
-    with sqlite3.connect(file.path) as db:
-        db.execute("CREATE TABLE naive (a)")
-    content = file.path.read_bytes()
-    file.path.write_bytes(content.replace(b"naive", b"na\xefve"))
-    with pytest.raises(SapbertError, match="E372"):
-        CorrectionsFile(file.path)
+def test_readers_do_not_write(file):
+    with file._reading() as db, pytest.raises(sqlite3.OperationalError, match="readonly"):
+        db.execute("DELETE FROM corrections")
 
 
 def test_a_file_that_is_cut_off(file):
     file.add([COLD._replace(comment="x" * 9000)])
     content = file.path.read_bytes()
     file.path.write_bytes(content[: len(content) - 4096])
-    with pytest.raises(SapbertError, match="E372"):
+    with pytest.raises(DamagedError):
         file.corrections()
 
 
@@ -227,8 +148,10 @@ def test_a_locked_file(file, monkeypatch):
     monkeypatch.setattr(corrections_file, "PATIENCE", 0.1)
     with sqlite3.connect(file.path, isolation_level=None) as db:
         db.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(SapbertError, match=r"E374.*locked"):
+        with pytest.raises(CannotWriteError, match="locked"):
             file.add([COLD])
+        with pytest.raises(CannotReadError, match="locked"):
+            CorrectionsFile(file.path)
         db.execute("ROLLBACK")
     assert file.add([COLD]) == [1]
 
@@ -236,7 +159,7 @@ def test_a_locked_file(file, monkeypatch):
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
 def test_a_file_that_is_read_only(file):
     file.path.chmod(0o400)
-    with pytest.raises(SapbertError, match="E374"):
+    with pytest.raises(CannotWriteError):
         file.add([COLD])
 
 
@@ -244,7 +167,7 @@ def test_a_file_that_is_read_only(file):
 def test_a_folder_that_is_read_only(file):
     file.path.parent.chmod(0o500)
     try:
-        with pytest.raises(SapbertError, match="E374"):
+        with pytest.raises(CannotWriteError):
             file.check_writable()
         assert file.corrections() == {}
     finally:
@@ -256,7 +179,7 @@ def test_checking_whether_it_can_be_written(file, monkeypatch):
     monkeypatch.setattr(corrections_file, "PATIENCE", 0.05)
     with sqlite3.connect(file.path, isolation_level=None) as db:
         db.execute("BEGIN IMMEDIATE")
-        with pytest.raises(SapbertError, match=r"E374.*locked"):
+        with pytest.raises(CannotWriteError, match="locked"):
             file.check_writable()
         assert file.corrections() == {}  # it can be read
         db.execute("ROLLBACK")
@@ -330,9 +253,9 @@ def test_the_state_changes_with_each_correction_of_any_window(file):
 
 def test_values_that_cannot_be_written(file):
     for wrong in ({"text": "a\ud800"}, {"end": 10**30}):
-        with pytest.raises(SapbertError, match="E374"):
+        with pytest.raises(CannotWriteError):
             file.add([COLD, COLD._replace(**wrong)])
-    with pytest.raises(SapbertError, match="E374"):
+    with pytest.raises(CannotWriteError):
         file.add_documents([("1", "a\ud800")], "notes")
     assert not file.undo(10**30)
     assert file.corrections() == {}

@@ -4,7 +4,7 @@ import pytest
 
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.review.correction import Correction
-from spacy_sapbert.review.export import name_lines, reviewed_documents
+from spacy_sapbert.review.export import name_rows, reviewed_documents
 
 TEXT = "cold \U0001f600 flu, gout fits lump"
 
@@ -77,8 +77,8 @@ def test_it_is_read_again(file, key, tmp_path, name):
 
 def names(file):
     counts = Counter()
-    rows = [line.rstrip("\n").split("\t") for line in name_lines(file, counts)]
-    return [(row[1], row[2]) for row in rows[1:]], counts
+    _, *rows = name_rows(file, counts)
+    return [(row[1], row[2]) for row in rows], counts
 
 
 def said(action, text, *ids, scope="corpus", start=0):

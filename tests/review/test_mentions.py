@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.errors import BadRecordError
 from spacy_sapbert.review.correction import document_key
 from spacy_sapbert.review.mentions import read_links, review_mentions
 
@@ -44,33 +44,25 @@ def test_mentions_without_a_link():
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "reason"),
     [
-        ("{", "E375"),
-        ("[]", "E375"),
-        ('{"id": 1, "text": "", "entities": []}', "id is no str"),
+        ("{", "line 3"),
+        ("[]", "line 3"),
         ('{"id": "1", "entities": []}', "there is no 'text'"),
-        ('{"id": "1", "text": "a", "entities": [1]}', "E375"),
+        ('{"id": "1", "text": "a", "entities": [1]}', "line 3"),
         ("[" * 100_000, "nested too deeply"),
-        (json.dumps(record(link("D1"), start="0")), "E375"),
         (json.dumps(record(link("D1"), start=1)), "the text has no 'cold' at 1"),
         (json.dumps(record(link("D1"), start=-8, end=-4)), "the text has no"),
         (json.dumps(record(link("D1"), end=99)), "the text has no"),
         (json.dumps(record(link("D1"), start=4, text="")), "the text has no"),
-        (json.dumps(record(link("D1", score="0.5"))), "no number"),
-        (json.dumps(record(link("D1"), link("D1", score="0.5"))), "wrong type"),
-        (json.dumps(record(link(5))), "no text"),
-        (json.dumps(record(link("D1") | {"text": None})), "no text"),
-        (json.dumps(record(link("D1"), label=None)), "no text"),
         (json.dumps(record(link("D1") | {"rejected": {"name": "x"}})), "there is no 'concept_id'"),
-        (json.dumps(record(link("D1"), text="cold \ud800")), "E375"),
     ],
 )  # fmt: skip
-def test_a_broken_line_is_told(tmp_path, line, said):
+def test_a_broken_line_is_reported(tmp_path, line, reason):
     path = tmp_path / "links.jsonl"
     path.write_text(f"{json.dumps(record(link('D1')))}\n\n{line}\n")
     lines = read_links(path)
     assert next(lines) == record(link("D1"))
-    with pytest.raises(SapbertError, match=r"E375\] Line 3 of") as raised:
+    with pytest.raises(BadRecordError, match=r"links.jsonl, line 3: ") as raised:
         next(lines)
-    assert said in str(raised.value)
+    assert reason in str(raised.value)

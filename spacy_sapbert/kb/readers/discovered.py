@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...errors import Errors, SapbertError
+from ...files.tables import unescaped
 from ...types import Record
 from .context import ReaderContext
 from .delimited import name_cells, read_cells
@@ -50,7 +51,7 @@ def read_discovered(context: ReaderContext) -> Iterator[Record]:
         for line, row in name_cells(context, rows, header):
             mark = row["keep"].strip().lower()
             if mark in _SCOPES:
-                yield from context.record(line, row["id"], [(row["name"], _SCOPES[mark])])
+                yield from context.record(line, unescaped(row["id"]), [(unescaped(row["name"]), _SCOPES[mark])])
             elif mark in _REJECTED:
                 context.drop("not marked to be kept")
             else:
