@@ -17,7 +17,7 @@ import spacy
 
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.evaluation.calibration import Judged, fit_probabilities, fit_threshold, judge, split_documents
-from spacy_sapbert.evaluation.linking import link_gold_mentions
+from spacy_sapbert.evaluation.running import link_gold_mentions
 from spacy_sapbert.linking.parameters import LinkerParameters
 from spacy_sapbert.metrics.calibration import brier_score, calibration_error, reliability
 from spacy_sapbert.types import Document

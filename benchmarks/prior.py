@@ -18,8 +18,9 @@ from typing import Any
 
 from linking import ABLATION, DISEASES, build, pipeline, read
 
-from spacy_sapbert.evaluation.calibration import KEPT_TEXTS, PRIOR_WEIGHTS, judge, link_by_others
-from spacy_sapbert.evaluation.linking import link_gold_mentions
+from spacy_sapbert.evaluation.calibration import KEPT_TEXTS, PRIOR_WEIGHTS, judge
+from spacy_sapbert.evaluation.cross_fitting import link_by_others
+from spacy_sapbert.evaluation.running import link_gold_mentions
 from spacy_sapbert.linking.prior import count_concepts
 from spacy_sapbert.types import Document
 

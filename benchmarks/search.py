@@ -29,7 +29,8 @@ from greek import VOCABULARIES
 from linking import CORPORA, read
 
 from spacy_sapbert.documents.reader import read_corpus
-from spacy_sapbert.evaluation.linking import LinkedMention, evaluate_linking
+from spacy_sapbert.evaluation.linking import evaluate_linking
+from spacy_sapbert.evaluation.running import LinkedMention
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.types import Document

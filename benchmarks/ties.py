@@ -28,7 +28,7 @@ import spacy
 from linking import DISEASES, MEDIC, read
 from spacy.language import Language
 
-from spacy_sapbert.evaluation.linking import LinkedMention, link_gold_mentions
+from spacy_sapbert.evaluation.running import LinkedMention, link_gold_mentions
 from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.mentions import add_mentions
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary

@@ -651,10 +651,6 @@ class Errors:
         "would only learn that a mention equals itself. Build the vocabulary without these mentions, or give other "
         "documents."
     )
-    E354 = (
-        "[E354] A reranker cannot be trained, because the linker would not use it. Set `selection.rerank` of the linker to "
-        "true, or leave out --rerank."
-    )
     E355 = (
         "[E355] An encoder needs torch, which is not installed. Install all requirements with `pip install spacy-sapbert`, "
         "or set `encoder` to 'none' to link by n-grams alone."
@@ -731,34 +727,17 @@ class Errors:
         "[E509] There is no file to read in the folder {path}. Files need one of the endings: {endings}. To read all of "
         "its files in one format, give --format."
     )
-    E510 = (
-        "[E510] The pipeline has no sapbert_linker, so there are no links to evaluate. Its components are: "
-        "{components}. Add one with `nlp.add_pipe` or `spacy-sapbert assemble`."
-    )
-    E511 = (
-        "[E511] The corpus has no mention {wanted}, so nothing can be measured. Its mentions with a concept id have "
-        "the types: {known}."
-    )
     E512 = (
         "[E512] The format names has no header, so its columns have numbers. {option} must be a whole number from 1, "
         "not '{given}'."
     )
-    E513 = (
-        "[E513] {path}, line {line}: this is not a line of a predictions file ({reason}). Create the file with "
-        "--predictions of `evaluate linking`, `evaluate concepts` or `evaluate pipeline`."
-    )
     E514 = (
-        "[E514] {a} and {b} contain different mentions: {n_a} are only in the first, {n_b} only in the second. One of "
-        "them is {example}. Evaluate both pipelines on the same corpus with the same --type."
+        "[E514] {a} and {b} are not about the same documents, gold mentions and concepts: {n_a} are only in the first, "
+        "{n_b} only in the second, such as {example}. Evaluate both pipelines on the same corpus with the same options."
     )
     E515 = (
         "[E515] The predictions cover {n} document(s). The test draws documents, so it needs at least two. Evaluate on "
         "a larger corpus."
-    )
-    E518 = "[E518] The corpus has no {what}, so nothing can be measured. Check the file, its format and the type."
-    E519 = (
-        "[E519] The encoders need different labels, but their labels are {labels}. Give --label once for each encoder, "
-        "each time with a different label."
     )
     E520 = (
         "[E520] No threshold reaches precision {wanted} on the documents that are used for fitting. A threshold needs "
@@ -768,11 +747,6 @@ class Errors:
         "[E521] The {part} part of the corpus has {n} links, {right} of them right. Calibration needs both right and "
         "wrong links. Use a larger corpus, or change --held-out or --seed."
     )
-    E522 = (
-        "[E522] {path}, line {line}: this is not a line of a training log ({reason}). The logger "
-        "spacy-sapbert.CandidateLog.v1 writes such logs, which `spacy-sapbert init config linker` puts into a config."
-    )
-    E523 = "[E523] The ending of {path} is not a picture format. Use one of the endings: {endings}."
     E531 = "[E531] {option} was given {given} times for {wanted} files. Give it once, or once for each file."
     E532 = "[E532] {option} needs two values with = between them, such as synonyms=Synonyms. It got {given}."
     E533 = "[E533] These options cannot be combined: {reason}."
@@ -791,15 +765,6 @@ class Errors:
         "[E543] None of the {pairs} pairs has a negative, so nothing was written. The concepts of {unknown} pairs are "
         "not in the vocabulary. Use --kb to give the vocabulary of the pairs. It needs names of other concepts."
     )
-    E545 = (
-        "[E545] The {pairs} pairs in {path} contain no two names that are known to differ in meaning (concepts: "
-        "{concepts}). Synonyms can therefore not be compared with other names. Give pairs of two or more concepts."
-    )
-    E546 = (
-        "[E546] A heat map of {pairs} pairs is not readable. Give a file with at most {most} pairs, such as plot.txt "
-        "from `spacy-sapbert pairs`."
-    )
-    E547 = "[E547] The encoder 'none' has no vectors. Give 'starter', a folder or a hub name."
     E548 = (
         "[E548] The collection of {address} already exists and was not created by `spacy-sapbert kb upload`. Nothing "
         "was changed. Choose another name with --collection."
@@ -827,10 +792,6 @@ class Errors:
     E556 = (
         "[E556] {path} has no column {missing}. A table of new names needs the columns keep, name and id. Keep these "
         "columns when you review the table, or read it with --format table."
-    )
-    E557 = (
-        "[E557] {a} and {b} contain different documents or gold mentions. Evaluate both pipelines on the same corpus "
-        "with the same --type."
     )
     E560 = (
         "[E560] Cannot write {path} ({reason}), so the run stops. Make room on the disk, and make the folder writable. "
@@ -891,23 +852,14 @@ class Errors:
         "again, or train it again with a lower learning rate."
     )
     # concepts of documents
-    E631 = (
-        "[E631] The pipeline has no concept_retriever, so it predicts no concepts of documents. Its components are: "
-        "{components}. Add one with `nlp.add_pipe`."
-    )
     E632 = "[E632] {path} contains no labels. Give a file with one concept id per line, or omit the labels."
     E633 = (
         "[E633] {path}, line {line}: {text} is not the id of one concept. Put each id on its own line, with nothing "
         "else."
     )
-    E634 = "[E634] No document has a gold concept{wanted}, so nothing can be measured. Check the corpus and the type."
     E635 = (
         "[E635] The vocabulary {path} has none of the {n} labels, such as {example}. Give labels of this vocabulary, "
         "or a pipeline with the vocabulary of the labels."
-    )
-    E636 = (
-        "[E636] {a} and {b} differ in their documents, gold concepts or --k. Evaluate both pipelines on the same "
-        "corpus with the same --k and --type."
     )
     E642 = (
         "[E642] There is nothing to predict: no concept of {path} has both a wanted label ({labels}) and a wanted type "

@@ -229,7 +229,7 @@ def ranking_nlp(small_kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> Any
 
     if not Language.has_factory("fake_retriever"):
         Language.factory("fake_retriever", func=lambda nlp, name: FakeRetriever(small_kb))
-    monkeypatch.setattr("spacy_sapbert.evaluation.concepts.RETRIEVER", "fake_retriever")
+    monkeypatch.setattr("spacy_sapbert.evaluation.running.RETRIEVER", "fake_retriever")
     nlp = spacy.blank("en")
     nlp.add_pipe("entity_ruler").add_patterns([{"label": "FOUND", "pattern": "aspirin"}])
     nlp.add_pipe("sapbert_linker", config={"kb": str(small_kb.path), "encoder": "none"})

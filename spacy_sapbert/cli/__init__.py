@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from ..errors import Errors, SapbertError
+from ..files.console import json_on_terminals
 from .assemble import assemble
 from .augment import augment
 from .calibrate import calibrate
@@ -85,11 +86,25 @@ class _Commands(TyperGroup):
                     typer.echo(_INTERRUPTED.format(command=command_line(sys.argv[1:]), hint=hint), err=True)
                 raise typer.Exit(interruption.status) from None
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Accept `--json` also after the subcommand."""
+        given = ["--json"] if "--json" in args else []
+        return super().parse_args(ctx, [*given, *(arg for arg in args if arg != "--json")])
+
     def list_commands(self, ctx: Any) -> list[str]:
         return [name for commands in _PANELS.values() for name in commands]
 
 
-app = typer.Typer(name="spacy-sapbert", cls=_Commands, help=_HELP, no_args_is_help=True, add_completion=False)
+app = typer.Typer(name="spacy-sapbert", cls=_Commands, no_args_is_help=True, add_completion=False)
+
+
+@app.callback(help=_HELP)
+def _everywhere(
+    json: Annotated[bool, typer.Option("--json", help="Print results as JSON on a terminal, too.")] = False,
+) -> None:
+    json_on_terminals.set(json)
+
+
 for panel, commands in _PANELS.items():
     for name, command in commands.items():
         if isinstance(command, typer.Typer):

@@ -10,11 +10,11 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from ..documents.reader import FORMATS
 from ..files.console import show, stderr_console, table_of_numbers, track
+from ..files.output import refuse_input
 from ..types import Document
-from .corpora import Ids, read_documents
-from .inputs import JoinPassages
+from .corpora import Corpus, Format, Ids, Type, read_documents
+from .inputs import JoinPassages, Pipeline
 from .saving import check_output, save_pipeline
 
 _MEASURES = {
@@ -44,13 +44,11 @@ def _between(value: float | None) -> float | None:
 
 
 def calibrate(
-    pipeline: Annotated[str, typer.Argument(help="Folder or package of a pipeline with a sapbert_linker.")],
-    corpus: Annotated[Path, typer.Argument(help="Annotated corpus, plain or gzipped.")],
+    pipeline: Pipeline,
+    corpus: Corpus,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the calibrated pipeline.")],
-    format: Annotated[
-        str | None, typer.Option(help=f"One of {', '.join(FORMATS)}. Default: guessed from the file.")
-    ] = None,
-    type: Annotated[str | None, typer.Option(help="Use only mentions of this type.")] = None,
+    format: Format = None,
+    type: Type = None,
     ids: Ids = None,
     join_passages: JoinPassages = True,
     prior: Annotated[
@@ -71,10 +69,7 @@ def calibrate(
         float, typer.Option(callback=_between, help="Share of the documents that are used for measuring only.")
     ] = 0.3,
     seed: Annotated[int, typer.Option(min=0, help="Seed for drawing these documents.")] = 0,
-    plots: Annotated[
-        Path | None,
-        typer.Option(help="Folder for plots of reliability and of risk against coverage, each as .svg and .png."),
-    ] = None,
+    plots: Annotated[Path | None, typer.Option(help="Folder for a plot of reliability, as .svg and .png.")] = None,
 ) -> None:
     """Fit the threshold and the probabilities of links on an annotated corpus.
 
@@ -82,9 +77,11 @@ def calibrate(
     with the fitted values.
     """
     from ..evaluation import calibration
-    from ..evaluation.figures import prepare_folder
+    from ..evaluation.figures import prepare_folder, save_both
+    from ..evaluation.plots import draw_reliability
     from ..runs.pipelines import load_pipeline
 
+    refuse_input(output, [corpus, ids])
     check_output(output)  # before minutes of work
     if plots:
         prepare_folder(plots)
@@ -108,18 +105,9 @@ def calibrate(
     )
     save_pipeline(nlp, output)
     if plots:
-        _draw(result, plots)
+        save_both(draw_reliability(result), plots / "reliability")
     console.print(_reliability_table(result["after"]["reliability"]))
     show(_table(result), result)
-
-
-def _draw(result: Mapping[str, Any], plots: Path) -> None:
-    from ..evaluation.calibration_plots import draw_reliability, draw_risk_coverage, measured_in
-    from ..evaluation.figures import save_both
-
-    curves = measured_in(result)
-    save_both(draw_reliability(curves), plots / "reliability")
-    save_both(draw_risk_coverage(curves), plots / "risk-coverage")
 
 
 def _reliability_table(rows: Sequence[Mapping[str, Any]]) -> Table:

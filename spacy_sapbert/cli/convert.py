@@ -151,7 +151,7 @@ def _with_known_ids(documents: Iterator[Document], kb: Path, report: Report) -> 
     Raises:
         SapbertError: E572 the vocabulary has no id of any mention.
     """
-    from ..evaluation.coverage import has_known_id, with_known_ids
+    from ..evaluation.corpus import has_known_id, with_known_ids
     from ..kb.knowledge_base import KnowledgeBase
 
     vocabulary = KnowledgeBase(kb)

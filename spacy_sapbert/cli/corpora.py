@@ -1,4 +1,4 @@
-"""Read the annotated corpora of commands: all documents, or those of a split."""
+"""Define the options for annotated corpora, which several commands share, and read the corpora."""
 
 from __future__ import annotations
 
@@ -10,13 +10,20 @@ import typer
 
 from ..documents.document_ids import DocumentIds
 from ..documents.passages import PassageCounts
-from ..documents.reader import read_corpus
+from ..documents.reader import FORMATS, read_corpus
 from ..files.console import stderr_console
 from ..types import Document
 
+Corpus = Annotated[Path, typer.Argument(help="Annotated corpus, plain or gzipped.")]
+Format = Annotated[str | None, typer.Option(help=f"One of {', '.join(FORMATS)}. Default: guessed from the file.")]
+Type = Annotated[str | None, typer.Option(help="Use only mentions of this type.")]
 Ids = Annotated[
     Path | None,
     typer.Option(help="File with document ids, one per line. Only these documents are read."),
+]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="File for the JSON. Default: standard output.")]
+Predictions = Annotated[
+    Path | None, typer.Option(help="File for the predictions, one JSON line per mention or document.")
 ]
 
 
@@ -24,9 +31,6 @@ def read_documents(corpus: Path, format: str | None, ids: Path | None, *, join_p
     """Yield the documents of a corpus. If there is a file of ids, yield only these documents.
 
     After the last document, the number of joined records is reported on standard error, if there are any.
-
-    Raises:
-        SapbertError: The errors of `read_corpus` and `DocumentIds`.
     """
     split = DocumentIds(ids) if ids else None
     passages = PassageCounts()

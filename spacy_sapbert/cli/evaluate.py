@@ -1,4 +1,4 @@
-"""Define `spacy-sapbert evaluate`, which prints measures as JSON on standard output and as tables on standard error."""
+"""Define `spacy-sapbert evaluate`, which prints measures as tables on standard error and writes them as JSON."""
 
 from __future__ import annotations
 
@@ -11,52 +11,37 @@ import typer
 from rich.table import Table
 
 from ..documents.mention_types import has_type
-from ..documents.reader import FORMATS, read_corpus
-from ..errors import Errors, SapbertError
-from ..files.console import json_to, show, stderr_console, table_of_numbers, track
-from .corpora import Ids, read_documents
+from ..documents.reader import read_corpus
+from ..errors import EmptyError
+from ..files.console import decimal, results_to, stderr_console, table_of_numbers, track
+from ..files.output import refuse_input
+from .corpora import Corpus, Format, Ids, Output, Predictions, Type, read_documents
 from .evaluate_concepts import concepts
 from .evaluate_pipeline import pipeline
 from .evaluate_separation import separation
 from .inputs import JoinPassages
+from .inputs import Pipeline as PipelineName
 
 if TYPE_CHECKING:
     from ..evaluation.linking_errors import ErrorReport, LinkingError
 
-_HELP = "Measure pipelines on annotated corpora, and encoders on pairs of names."
 _PIPELINES, _COMPONENTS, _TRAINING = "Pipelines", "Components", "Training"
 
-evaluate = typer.Typer(help=_HELP, no_args_is_help=True)
-
-
-@evaluate.callback(help=_HELP)
-def measured(
-    context: typer.Context,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File for the JSON. Default: standard output.")
-    ] = None,
-) -> None:
-    if output and not output.absolute().parent.is_dir():  # before an hour of work
-        raise SapbertError(Errors.E507.format(path=output, reason="there is no such folder"))
-    context.with_resource(json_to(output))
-
-
-Corpus = Annotated[Path, typer.Argument(help="Annotated corpus, plain or gzipped.")]
-Format = Annotated[str | None, typer.Option(help=f"One of {', '.join(FORMATS)}. Default: guessed from the file.")]
-Type = Annotated[str | None, typer.Option(help="Measure only mentions of this type.")]
+evaluate = typer.Typer(
+    help="Measure pipelines on annotated corpora, and encoders on pairs of names.", no_args_is_help=True
+)
 
 
 @evaluate.command("linking", rich_help_panel=_PIPELINES)
 def linking(
-    pipeline: Annotated[str, typer.Argument(help="Folder or package of a pipeline with a sapbert_linker.")],
+    pipeline: PipelineName,
     corpus: Corpus,
+    output: Output = None,
     format: Format = None,
     type: Type = None,
     ids: Ids = None,
     join_passages: JoinPassages = True,
-    predictions: Annotated[
-        Path | None, typer.Option(help="File for the predictions, one JSON line per mention.")
-    ] = None,
+    predictions: Predictions = None,
     errors: Annotated[
         Path | None, typer.Option(help="File for the wrong links and the kind of each error: .tsv, or JSON lines.")
     ] = None,
@@ -66,14 +51,17 @@ def linking(
     from ..evaluation.linking_errors import error_report
     from ..runs.pipelines import load_pipeline
 
-    nlp = load_pipeline(pipeline)
-    documents = track(read_documents(corpus, format, ids, join_passages=join_passages), stderr_console())
-    with error_report(nlp, errors) if errors else nullcontext() as report:
-        result = evaluate_linking(nlp, documents, type=type, predictions=predictions, each=report)
-    if report:
-        result["errors"] = report.summary()
-        stderr_console().print(_errors_table(report))
-    show(_linking_table(result), result)
+    refuse_input(predictions, [corpus, ids], "--predictions")
+    refuse_input(errors, [corpus, ids], "--errors")
+    with results_to(output, [corpus, ids]) as show:
+        nlp = load_pipeline(pipeline)
+        documents = track(read_documents(corpus, format, ids, join_passages=join_passages), stderr_console())
+        with error_report(nlp, errors) if errors else nullcontext() as report:
+            result = evaluate_linking(nlp, documents, type=type, predictions=predictions, each=report)
+        if report:
+            result["errors"] = report.summary()
+            stderr_console().print(_errors_table(report))
+        show(_linking_table(result), result)
 
 
 evaluate.command("pipeline", rich_help_panel=_PIPELINES)(pipeline)
@@ -87,6 +75,7 @@ def compare(
         typer.Argument(help="Predictions of one pipeline, from --predictions of `linking`, `concepts` or `pipeline`."),
     ],
     b: Annotated[Path, typer.Argument(help="Predictions of another pipeline, on the same corpus.")],
+    output: Output = None,
 ) -> None:
     """Test whether pipeline B is better than pipeline A.
 
@@ -95,13 +84,15 @@ def compare(
     """
     from ..evaluation.compare import compare_predictions
 
-    result = compare_predictions(a, b)
-    show(_comparison_table(result), result)
+    with results_to(output, [a, b]) as show:
+        result = compare_predictions(a, b)
+        show(_comparison_table(result), result)
 
 
 @evaluate.command("training", rich_help_panel=_TRAINING)
 def training(
     log: Annotated[Path, typer.Argument(help="Log file from the logger of the linker's config (--paths.log).")],
+    output: Output = None,
     plot: Annotated[
         Path | None, typer.Option(help="File for a plot of accuracy and candidate recall: .svg, .png or .pdf.")
     ] = None,
@@ -109,38 +100,42 @@ def training(
     """Show the training of a linker: the measures of each epoch, and candidates of chosen mentions."""
     from ..evaluation.candidate_log import best, by_epoch, read_candidate_log
     from ..evaluation.figures import check_ending, save_figure
-    from ..evaluation.training_plots import draw_linking_scores
+    from ..evaluation.plots import draw_linking_scores
 
     if plot:
         check_ending(plot)
-    lines = read_candidate_log(log)
-    epochs = by_epoch(lines)
-    if plot:
-        save_figure(draw_linking_scores(lines), plot)
-    for mention in epochs[-1]["candidates"]:
-        stderr_console().print(_candidates_table(mention, epochs))
-    top = {name: value for name, value in best(lines).items() if name != "candidates"}
-    show(_training_table(epochs), {"evaluations": len(lines), "best": top, "epochs": epochs})
+    with results_to(output, [log]) as show:
+        lines = read_candidate_log(log)
+        epochs = by_epoch(lines)
+        if plot:
+            save_figure(draw_linking_scores(lines), plot)
+        for mention in epochs[-1]["candidates"]:
+            stderr_console().print(_candidates_table(mention, epochs))
+        top = {name: value for name, value in best(lines).items() if name != "candidates"}
+        show(_training_table(epochs), {"evaluations": len(lines), "best": top, "epochs": epochs})
 
 
 @evaluate.command("abbreviations", rich_help_panel=_COMPONENTS)
 def abbreviations(
     corpus: Annotated[Path, typer.Argument(help="Corpus of short and long forms, in the format of MED1250.")],
+    output: Output = None,
 ) -> None:
     """Measure how well definitions of abbreviations are found, and list the causes of errors."""
     from ..documents.med1250 import read_med1250
     from ..evaluation.abbreviations import evaluate_abbreviations
 
-    result = evaluate_abbreviations(track(read_med1250(corpus), stderr_console()))
-    if not result["pairs"]:
-        raise SapbertError(Errors.E518.format(what="pair of a short and a long form"))
-    stderr_console().print(_causes_table(result["errors"]))
-    show(_scores_table(result), result)
+    with results_to(output, [corpus]) as show:
+        result = evaluate_abbreviations(track(read_med1250(corpus), stderr_console()))
+        if not result["pairs"]:
+            raise EmptyError(what="pair of a short and a long form", consequence="nothing can be measured")
+        stderr_console().print(_causes_table(result["errors"]))
+        show(_scores_table(result), result)
 
 
 @evaluate.command("composites", rich_help_panel=_COMPONENTS)
 def composites(
     corpus: Corpus,
+    output: Output = None,
     format: Format = None,
     type: Type = None,
     kb: Annotated[
@@ -157,18 +152,16 @@ def composites(
     """
     from ..evaluation.composites import decide_by, evaluate_composites
 
-    documents = track(read_corpus(corpus, format), stderr_console())
-    mentions = (
-        mention
-        for document in documents
-        for mention in document.mentions
-        if type is None or has_type(mention.label, [type])
-    )
-    result = evaluate_composites(mentions, decide=decide_by(kb, encoder) if kb else None)
-    if not result["connector"]["n"] + result["no_connector"]["n"] + result["wrong_splits"]["of"]:
-        raise SapbertError(Errors.E518.format(what="mention with parts or a connector"))
-    stderr_console().print(_splits_table(result["errors"]))
-    show(_composites_table(result), result)
+    with results_to(output, [corpus]) as show:
+        documents = track(read_corpus(corpus, format), stderr_console())
+        mentions = (mention for document in documents for mention in document.mentions)
+        chosen = (mention for mention in mentions if type is None or has_type(mention.label, [type]))
+        result = evaluate_composites(chosen, decide=decide_by(kb, encoder) if kb else None)
+        if not result["connector"]["n"] + result["no_connector"]["n"] + result["wrong_splits"]["of"]:
+            what = "mention with parts or a connector"
+            raise EmptyError("Check the corpus and the type.", what=what, consequence="nothing can be measured")
+        stderr_console().print(_splits_table(result["errors"]))
+        show(_composites_table(result), result)
 
 
 evaluate.command("separation", rich_help_panel=_TRAINING)(separation)
@@ -182,8 +175,8 @@ def _linking_table(result: Mapping[str, Any]) -> Table:
     table = table_of_numbers("mentions", "n", *headings)
     for name, row in rows.items():
         accuracies = [value for measure in ("lenient", "strict") for value in row[measure].values()]
-        table.add_row(name, f"{row['n']:,}", *map(_decimal, accuracies))
-    floor, recall = _decimal(result["exact_match_floor"]), _decimal(result["candidate_recall@20"])
+        table.add_row(name, f"{row['n']:,}", *map(decimal, accuracies))
+    floor, recall = decimal(result["exact_match_floor"]), decimal(result["candidate_recall@20"])
     table.caption = f"covered: exact match {floor}, candidate recall@20 {recall}"
     return table
 
@@ -193,7 +186,7 @@ def _errors_table(report: ErrorReport) -> Table:
     table.add_column("example")
     for kind, row in report.summary().items():
         examples = "\n".join(map(_error_example, report.examples[kind]))
-        table.add_row(kind, f"{row['n']:,}", _decimal(row["share"]), examples)
+        table.add_row(kind, f"{row['n']:,}", decimal(row["share"]), examples)
     if not report.has_relations:
         table.caption = "The vocabulary has no is_a relations, so errors cannot be hypernyms or hyponyms."
     return table
@@ -201,10 +194,8 @@ def _errors_table(report: ErrorReport) -> Table:
 
 def _error_example(error: LinkingError) -> str:
     candidates = error.part.candidates if error.part else ()
-    matched, gold = (
-        candidates[0].name if candidates else "nothing",
-        " or ".join(one.canonical_name for one in error.gold),
-    )
+    matched = candidates[0].name if candidates else "nothing"
+    gold = " or ".join(concept.canonical_name for concept in error.gold)
     return f"{error.linked.mention.text} → {matched}, not {gold}"
 
 
@@ -214,7 +205,7 @@ def _training_table(epochs: Sequence[Mapping[str, Any]]) -> Table:
         shares = [
             None if line[name] is None else 100 * line[name] for name in ("link_acc", "link_strict", "link_recall")
         ]
-        table.add_row(str(line["epoch"]), f"{line['step']:,}", *map(_decimal, shares), _decimal(line["link_lambda"]))
+        table.add_row(str(line["epoch"]), f"{line['step']:,}", *map(decimal, shares), decimal(line["link_lambda"]))
     return table
 
 
@@ -222,7 +213,7 @@ def _candidates_table(mention: str, epochs: Sequence[Mapping[str, Any]]) -> Tabl
     found = [line["candidates"].get(mention, []) for line in epochs]
     table = Table("epoch", "step", *map(str, range(1, max(map(len, found)) + 1)), title=mention, title_justify="left")
     for line, candidates in zip(epochs, found, strict=True):
-        cells = [f"{one['name']} ({one['id']}) {one['score']:.2f}" for one in candidates]
+        cells = [f"{top['name']} ({top['id']}) {top['score']:.2f}" for top in candidates]
         table.add_row(str(line["epoch"]), f"{line['step']:,}", *cells)
     return table
 
@@ -234,7 +225,7 @@ def _comparison_table(result: Mapping[str, Any]) -> Table:
         rows = {f"{name} {cutoff}": row for name, cutoffs in rows.items() for cutoff, row in cutoffs.items()}
     for name, row in rows.items():
         interval = f"{row['low']:+.2f} … {row['high']:+.2f}"
-        figures = _decimal(row["a"]), _decimal(row["b"]), f"{row['difference']:+.2f}", interval, f"{row['p']:.4f}"
+        figures = decimal(row["a"]), decimal(row["b"]), f"{row['difference']:+.2f}", interval, f"{row['p']:.4f}"
         table.add_row(name, *figures)
     mentions = f"{result['mentions']:,} mentions in " if "mentions" in result else ""
     table.caption = f"{mentions}{result['documents']:,} documents"
@@ -244,7 +235,7 @@ def _comparison_table(result: Mapping[str, Any]) -> Table:
 def _scores_table(result: Mapping[str, Any]) -> Table:
     table = table_of_numbers("definitions", "precision", "recall", "F1")
     for name, scores in {"strict": result, "lenient": result["lenient"]}.items():
-        table.add_row(name, *(_decimal(scores[measure]) for measure in ("p", "r", "f1")))
+        table.add_row(name, *(decimal(scores[measure]) for measure in ("p", "r", "f1")))
     table.caption = f"{result['pairs']:,} pairs"
     return table
 
@@ -262,7 +253,7 @@ def _composites_table(result: Mapping[str, Any]) -> Table:
     for group, label in groups.items():
         if group in result:
             n, *figures = result[group].values()
-            table.add_row(label, f"{n:,}", *map(_decimal, figures))
+            table.add_row(label, f"{n:,}", *map(decimal, figures))
     table.caption = f"wrongly split: {result['wrong_splits']['n']} of {result['wrong_splits']['of']} single mentions"
     return table
 
@@ -277,7 +268,3 @@ def _splits_table(errors: Mapping[str, Sequence[Mapping[str, Any]]]) -> Table:
         for error in found:
             table.add_row(error["text"], " | ".join(error["gold"]), " | ".join(error["predicted"]))
     return table
-
-
-def _decimal(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from ..documents.reader import FORMATS
 from ..errors import Warnings
-from ..files.console import show, stderr_console, table_of_numbers, track
+from ..files.console import decimal, results_to, stderr_console, table_of_numbers, track
+from ..files.output import refuse_input
 from ..types import Document
-from .corpora import Ids, read_documents
-from .inputs import JoinPassages
+from .corpora import Corpus, Format, Ids, Output, Predictions, read_documents
+from .inputs import JoinPassages, Pipeline
 from .options import split_pairs
 
 _LEAST_SHARE = 0.05  # fewer mentions at the same characters may be chance
@@ -29,11 +28,10 @@ _ROWS = {
 
 
 def pipeline(
-    pipeline: Annotated[str, typer.Argument(help="Folder or package of a pipeline with a sapbert_linker.")],
-    corpus: Annotated[Path, typer.Argument(help="Annotated corpus, plain or gzipped.")],
-    format: Annotated[
-        str | None, typer.Option(help=f"One of {', '.join(FORMATS)}. Default: guessed from the file.")
-    ] = None,
+    pipeline: Pipeline,
+    corpus: Corpus,
+    output: Output = None,
+    format: Format = None,
     type: Annotated[list[str] | None, typer.Option(help="Compare only mentions of this type. Repeatable.")] = None,
     ids: Ids = None,
     join_passages: JoinPassages = True,
@@ -48,32 +46,32 @@ def pipeline(
     gold_mentions: Annotated[
         bool, typer.Option("--gold-mentions", help="Link the gold mentions instead of those that the pipeline finds.")
     ] = False,
-    predictions: Annotated[
-        Path | None, typer.Option(help="File for the predictions, one JSON line per document.")
-    ] = None,
+    predictions: Predictions = None,
 ) -> None:
     """Compare what a pipeline finds with a corpus: mentions, their concepts, and the concepts of documents."""
     from ..evaluation.pipeline import evaluate_pipeline
     from ..runs.pipelines import load_pipeline
 
     labels, names = dict(split_pairs("--label", label)), dict(split_pairs("--rename", rename))
-    documents = read_documents(corpus, format, ids, join_passages=join_passages)
-    result = evaluate_pipeline(
-        load_pipeline(pipeline),
-        track(_renamed(documents, names), stderr_console()),
-        type=type or None,
-        labels=labels,
-        gold_mentions=gold_mentions,
-        predictions=predictions,
-    )
-    show(_table(result, type), result)
+    refuse_input(predictions, [corpus, ids], "--predictions")
+    with results_to(output, [corpus, ids]) as show:
+        documents = read_documents(corpus, format, ids, join_passages=join_passages)
+        result = evaluate_pipeline(
+            load_pipeline(pipeline),
+            track(_renamed(documents, names), stderr_console()),
+            type=type or None,
+            labels=labels,
+            gold_mentions=gold_mentions,
+            predictions=predictions,
+        )
+        show(_table(result, type), result)
 
 
 def _renamed(documents: Iterable[Document], names: Mapping[str, str]) -> Iterator[Document]:
     seen: set[str] = set()
     for document in documents:
-        seen.update(one.label for one in document.mentions)
-        renamed = (one._replace(label=names.get(one.label, one.label)) for one in document.mentions)
+        seen.update(mention.label for mention in document.mentions)
+        renamed = (mention._replace(label=names.get(mention.label, mention.label)) for mention in document.mentions)
         yield document._replace(mentions=tuple(renamed))
     if missing := names.keys() - seen:
         message = Warnings.W202.format(missing=", ".join(sorted(missing)), known=", ".join(sorted(seen)))
@@ -121,4 +119,4 @@ def _frequent(labels: Mapping[str, int]) -> list[str]:
 def _add_row(table: Table, title: str, figures: Mapping[str, Any]) -> None:
     counts = (f"{figures[name]:,}" for name in ("gold", "found", "right"))
     percentages = (figures[name] for name in ("p", "r", "f1"))
-    table.add_row(title, *counts, *("–" if value is None else f"{value:.2f}" for value in percentages))
+    table.add_row(title, *counts, *map(decimal, percentages))

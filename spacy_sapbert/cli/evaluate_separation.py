@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from ..errors import Errors, SapbertError
-from ..files.console import show, table_of_numbers
+from ..errors import OptionError
+from ..files.console import results_to, table_of_numbers
+from .corpora import Output
 
 if TYPE_CHECKING:
     from ..encoders.transformer import TransformerEncoder
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 def separation(
     encoder: Annotated[str, typer.Argument(help="Encoder: 'starter', a folder or a hub name.")],
     pairs: Annotated[Path, typer.Argument(help="Pairs of synonyms, id||name||name, such as eval.txt from `pairs`.")],
+    output: Output = None,
     others: Annotated[list[str] | None, typer.Option("--and", help="Another encoder to measure. Repeatable.")] = None,
     labels: Annotated[
         list[str] | None,
@@ -48,65 +50,60 @@ def separation(
     from ..metrics.separation import as_measures
 
     if (heat or clusters) and not plots:
-        raise SapbertError(Errors.E533.format(reason="--heat and --clusters need --plots"))
-    read = read_name_pairs(pairs)
-    draw = _pictures(plots, heat, clusters, n_clusters) if plots else None
-    encoders = _open([encoder, *(others or [])], labels)
-    separations = {label: evaluate_separation(one, read) for label, one in encoders.items()}
-    if draw:
-        draw(encoders, separations)
-    measures = {label: as_measures(one) for label, one in separations.items()}
-    first = {**next(iter(measures.values())), "same_name": read.same_name}
-    show(_table(measures), {**first, "encoders": measures} if others else first)
+        raise OptionError("Add --plots.", option="--heat or --clusters", reason="it draws a plot")
+    with results_to(output, [pairs, heat, clusters]) as show:
+        read = read_name_pairs(pairs)
+        draw = _pictures(plots, heat, clusters, n_clusters) if plots else None
+        encoders = _open([encoder, *(others or [])], labels)
+        separations = {label: evaluate_separation(one, read) for label, one in encoders.items()}
+        if draw:
+            draw(encoders, separations)
+        measures = {label: as_measures(one) for label, one in separations.items()}
+        first = {**next(iter(measures.values())), "same_name": read.same_name}
+        show(_table(measures), {**first, "encoders": measures} if others else first)
 
 
 def _open(names: Sequence[str], labels: Sequence[str] | None) -> dict[str, TransformerEncoder]:
-    """Open the encoders, by label.
-
-    Raises:
-        SapbertError: E519 two labels are equal, or the number of labels is wrong. E547 there is no such encoder.
-    """
+    """Open the encoders, by label."""
     from ..encoders.transformer import open_encoder
 
     labels = labels or names
     if len(set(labels)) != len(names) or len(labels) != len(names):
-        raise SapbertError(Errors.E519.format(labels=", ".join(labels)))
-    encoders = {label: open_encoder(name) for label, name in zip(labels, names, strict=True)}
-    found = {label: encoder for label, encoder in encoders.items() if encoder}
-    if len(found) < len(encoders):
-        raise SapbertError(Errors.E547)
-    return found
+        reason = f"the encoders need different labels, one for each, but these are {', '.join(labels)}"
+        raise OptionError("Give --label once for each encoder.", option="--label", reason=reason)
+    encoders = {}
+    for label, name in zip(labels, names, strict=True):
+        opened = open_encoder(name)
+        if opened is None:
+            remedy = "Give 'starter', a folder or a hub name."
+            raise OptionError(remedy, option=f"The encoder {name!r}", reason="it has no vectors")
+        encoders[label] = opened
+    return encoders
 
 
 def _pictures(
     folder: Path, heat: Path | None, clusters: Path | None, n_clusters: int
 ) -> Callable[[Mapping[str, TransformerEncoder], Mapping[str, Separation]], None]:
-    """Return a function that draws all pictures. Errors are raised now, before the encoders run.
-
-    Raises:
-        SapbertError: E507 the folder cannot be created. E542 matplotlib is not installed. E546 there are too many pairs
-            for a heat map. `read_name_pairs` can raise further errors.
-    """
-    from ..evaluation import separation_plots
-    from ..evaluation.figures import check_matplotlib, prepare_folder, save_both
+    """Return a function that draws all pictures. Errors are raised now, before the encoders run."""
+    from ..evaluation import plots
+    from ..evaluation.figures import prepare_folder, save_both
     from ..evaluation.separation import cosines_of_pairs, read_name_pairs
 
-    check_matplotlib()
-    few = read_name_pairs(heat) if heat else None
-    names = separation_plots.names_of_largest_concepts(read_name_pairs(clusters), n_clusters) if clusters else None
-    if few:
-        separation_plots.check_heat_map(few)
     prepare_folder(folder)
+    few = read_name_pairs(heat) if heat else None
+    if few and heat:
+        plots.check_heat_map(few, heat)
+    names = plots.names_of_largest_concepts(read_name_pairs(clusters), n_clusters) if clusters else None
 
     def draw(encoders: Mapping[str, TransformerEncoder], separations: Mapping[str, Separation]) -> None:
-        save_both(separation_plots.draw_histograms(separations), folder / "separation")
+        save_both(plots.draw_histograms(separations), folder / "separation")
         if few:
             cosines = {label: cosines_of_pairs(encoder, few) for label, encoder in encoders.items()}
-            save_both(separation_plots.draw_heat_maps(few, cosines), folder / "heat_map")
+            save_both(plots.draw_heat_maps(few, cosines), folder / "heat_map")
         if names:
             texts = [name for some in names.values() for name in some]
             vectors = {label: encoder.encode(texts) for label, encoder in encoders.items()}
-            save_both(separation_plots.draw_clusters(names, vectors), folder / "clusters")
+            save_both(plots.draw_clusters(names, vectors), folder / "clusters")
 
     return draw
 

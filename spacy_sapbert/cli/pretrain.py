@@ -13,7 +13,6 @@ from ..files.output import open_output
 
 SECTION = "pretrain"
 CONFIG_FILE = "config.cfg"
-CURVE = "curve"
 # let typer pass on overrides such as --paths.pairs
 OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 
@@ -36,10 +35,7 @@ def pretrain(
 
     To override a setting, give it as with `spacy train`: --paths.pairs pairs.txt --pretrain.batcher.size 512.
     """
-    from ..evaluation.figures import save_both
-    from ..evaluation.training_plots import draw_learning_curve
     from ..training.checkpoints import has_checkpoint
-    from ..training.logs import LOG_FILE, read_log
 
     overrides = _overrides(ctx)
     if device is not None:
@@ -50,8 +46,6 @@ def pretrain(
     result = run.train(output, resume=resume, max_minutes=max_minutes, settings=dict(config.interpolate()[SECTION]))
     if not run.processes.is_first:
         return
-    if (output / LOG_FILE).is_file():  # a user's own logger may write another file
-        save_both(draw_learning_curve(read_log(output / LOG_FILE)), output / CURVE)
     show_values(result)
 
 
@@ -76,8 +70,6 @@ def _resolve(path: Path, overrides: dict[str, Any]) -> tuple[Any, Any]:
     from spacy import util
 
     try:
-        import matplotlib  # noqa: F401  # check now, because it is needed only at the end of a run
-
         config = util.registry.fill(util.load_config(path, overrides=overrides, interpolate=False))
         if "@misc" not in config.get(SECTION, {}):
             raise ValueError(f"there is no section [{SECTION}] with a line @misc")

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from spacy.language import Language
 
-from ..documents.mention_types import has_type, types_of
-from ..errors import Errors, SapbertError
+from ..errors import Errors, OptionError, SapbertError
 from ..linking.parameters import LinkerParameters
 from ..linking.prior import count_concepts
 from ..linking.settings import CandidateSettings
@@ -21,9 +19,9 @@ from ..metrics.counts import f1_score, mean, percent
 from ..metrics.linking_accuracy import gold_concepts, lenient_at, strict_at
 from ..training.reranker_trainer import FittedReranker, check_lightgbm, check_not_names
 from ..types import Document
-from .coverage import warn_of_unknown_ids, with_known_ids
-from .linking import LinkedMention, find_linker, link_gold_mentions
-from .reranking import Documents, Follow, rerank_by_others
+from .corpus import GoldMentions, warn_of_unknown_ids, with_known_ids
+from .cross_fitting import Documents, Follow, Reranked, link_by_others, no_progress, rerank_by_others
+from .running import LinkedMention, find_linker, link_gold_mentions
 
 if TYPE_CHECKING:
     from ..linking.linker import Linker
@@ -35,7 +33,6 @@ KEPT_TEXTS = 30_000  # candidates do not depend on μ, so they are cached; about
 LEAST_LINKS = 20
 SIGMOID_POINTS = 201
 
-Link = Callable[[Documents, str], Iterable[LinkedMention]]
 Points = tuple[tuple[float, float], ...]
 
 
@@ -63,8 +60,21 @@ Tried = dict[float, Judged]
 """The judged links for each weight."""
 
 
-def _unseen(documents: Documents, what: str) -> Iterable[Document]:
-    return documents
+class _Fitted(NamedTuple):
+    """What was tried and fitted on documents, before the linker gets it.
+
+    Attributes:
+        weights: The judged links for each sparse weight.
+        priors: The judged links for each prior weight.
+        judged: The judged links of the chosen weights and of the reranker.
+    """
+
+    weights: Tried
+    priors: Tried
+    sparse_weight: float
+    prior_weight: float
+    reranked: Reranked | None
+    judged: Judged
 
 
 def calibrate(
@@ -78,7 +88,7 @@ def calibrate(
     method: str = "isotonic",
     held_out: float = 0.3,
     seed: int = 0,
-    follow: Follow = _unseen,
+    follow: Follow = no_progress,
 ) -> dict[str, Any]:
     """Fit the sparse weight, the prior, a reranker, the threshold and the link probabilities of a pipeline's linker.
 
@@ -123,58 +133,52 @@ def calibrate(
         `risk_coverage` range from 0 to 1. Before probabilities are fitted, scores serve as probabilities.
 
     Raises:
-        SapbertError: E510 the pipeline has no linker. E511 no mention has a gold id. E520 no threshold reaches the
-            precision. E521 one part of the documents lacks right links or wrong links. E572 no id of the corpus is in
-            the vocabulary.
+        SapbertError: The pipeline has no linker, or the linker would not use a reranker. No mention has a gold id, or
+            none is in the vocabulary. Fitting or measuring lacks right or wrong links. No threshold reaches the
+            precision.
     """
     component = find_linker(nlp)
     linker = component.linker
-    if rerank and not linker.settings.selection.rerank:
-        raise SapbertError(Errors.E354)
     if rerank:
-        check_lightgbm()  # before minutes of work
-    chosen = _of_type(with_known_ids(documents, linker.kb, type), type)
+        _check_reranking(linker)  # before minutes of work
+    gold = GoldMentions(type)
+    chosen = [document for document in with_known_ids(gold(documents), linker.kb) if document.mentions]
+    gold.check()
     warn_of_unknown_ids(chosen, linker.kb)
     fitting, measuring = split_documents(chosen, held_out, seed)
     if rerank:
         check_not_names(fitting, linker.kb)
-
-    def link(part: Documents, what: str) -> Iterator[LinkedMention]:
-        return link_gold_mentions(nlp, follow(part, what))
-
-    before = judge(link(measuring, "documents held out, before"), linker)
-    _check_kinds(before, "held-out")
-    report = {"before": _measured(before, linker)}
+    judged = judge(link_gold_mentions(nlp, follow(measuring, "documents held out, before")), linker)
+    _check_kinds(judged, "held-out")
+    before = _measured(judged, linker)
     values = {name: getattr(linker, name) for name in ("sparse_weight", "prior_weight", "threshold")}
-    with (
-        _restored_weights(linker.settings.candidates) as settings,
-        linker.reranking(None if rerank else linker.reranker),
-    ):
-        if prior:
-            settings.prior_weight = 0.0  # the old prior must not influence the choice of λ
-        weights = _try_weights(linker, fitting, link)
-        settings.sparse_weight = weight = _best_weight(weights, values["sparse_weight"])
-        priors = _try_priors(nlp, fitting, follow) if prior else {values["prior_weight"]: weights[weight]}
-        prior_weight = _best_weight(priors, None)
-        reranked = rerank_by_others(nlp, fitting, prior_weight if prior else None, seed, follow) if rerank else None
+    fitted = _fit(nlp, fitting, seed, follow, prior=prior, rerank=rerank)
+    _check_kinds(fitted.judged, "fitted")
+    points, threshold = fit_probabilities(fitted.judged, method), fit_threshold(fitted.judged, precision)
+    if fitted.reranked:
+        linker.reranker = fitted.reranked.fitted.reranker
     counts = count_concepts(fitting) if prior else linker.stored_parameters.annotated
-    judged = judge(reranked.mentions, linker) if reranked else priors[prior_weight]
-    _check_kinds(judged, "fitted")
-    points, threshold = fit_probabilities(judged, method), fit_threshold(judged, precision)
-    if reranked:
-        linker.reranker = reranked.fitted.reranker
-    _set_parameters(linker, LinkerParameters(weight, threshold, points, None, counts, prior_weight))
+    parameters = LinkerParameters(fitted.sparse_weight, threshold, points, None, counts, fitted.prior_weight)
+    _set_parameters(linker, parameters)
     _forget_settings(nlp, component)
-    report["after"] = _measured(judge(link(measuring, "documents held out, after"), linker), linker)
+    after = _measured(judge(link_gold_mentions(nlp, follow(measuring, "documents held out, after")), linker), linker)
     return {
         "documents": {"fitted": len(fitting), "held_out": len(measuring)},
         "method": method,
         **{name: {"before": value, "after": getattr(linker, name)} for name, value in values.items()},
-        "weights": [{"sparse_weight": one, **_accuracies(judged)} for one, judged in weights.items()],
-        "prior_weights": [{"prior_weight": one, **_accuracies(judged)} for one, judged in priors.items()],
-        **({"reranker": _described(reranked.fitted)} if reranked else {}),
-        **report,
+        "weights": [{"sparse_weight": weight, **_accuracies(judged)} for weight, judged in fitted.weights.items()],
+        "prior_weights": [{"prior_weight": weight, **_accuracies(judged)} for weight, judged in fitted.priors.items()],
+        **({"reranker": _described(fitted.reranked.fitted)} if fitted.reranked else {}),
+        "before": before,
+        "after": after,
     }
+
+
+def _check_reranking(linker: Linker) -> None:
+    if not linker.settings.selection.rerank:
+        remedy = "Set `selection.rerank` of the linker to true, or leave out --rerank."
+        raise OptionError(remedy, option="--rerank", reason="the linker would not use a reranker")
+    check_lightgbm()
 
 
 def split_documents(documents: Documents, held_out: float, seed: int) -> tuple[Documents, Documents]:
@@ -187,20 +191,6 @@ def split_documents(documents: Documents, held_out: float, seed: int) -> tuple[D
     held = {ids[place] for place in drawn}
     fitting = [document for document in documents if document.doc_id not in held]
     return fitting, [document for document in documents if document.doc_id in held]
-
-
-def _of_type(documents: Iterable[Document], type: str | None) -> Documents:
-    """Keep the mentions with a type, with or without a gold id, and the documents that have any."""
-    labels: Counter[str] = Counter()
-    kept = []
-    for document in documents:
-        labels.update(name for mention in document.mentions if mention.ids for name in types_of(mention.label))
-        mentions = tuple(mention for mention in document.mentions if type is None or has_type(mention.label, [type]))
-        kept.extend([document._replace(mentions=mentions)] if mentions else [])
-    if not labels if type is None else not labels[type]:
-        wanted = "with a concept id" if type is None else f"of type {type}"
-        raise SapbertError(Errors.E511.format(wanted=wanted, known=", ".join(sorted(labels)) or "none"))
-    return kept
 
 
 def judge(mentions: Iterable[LinkedMention], linker: Linker) -> Judged:
@@ -237,6 +227,25 @@ def _check_kinds(judged: Judged, part: str) -> None:
 # --- fitting
 
 
+def _fit(nlp: Language, documents: Documents, seed: int, follow: Follow, *, prior: bool, rerank: bool) -> _Fitted:
+    """Choose the weights and train a reranker. The linker does not change."""
+    linker = find_linker(nlp).linker
+    present, present_prior = linker.sparse_weight, linker.prior_weight
+    with (
+        _restored_weights(linker.settings.candidates) as settings,
+        linker.reranking(None if rerank else linker.reranker),
+    ):
+        if prior:
+            settings.prior_weight = 0.0  # the old prior must not influence the choice of λ
+        weights = _try_weights(nlp, documents, follow)
+        settings.sparse_weight = weight = _best_weight(weights, present)
+        priors = _try_priors(nlp, documents, follow) if prior else {present_prior: weights[weight]}
+        prior_weight = _best_weight(priors, None)
+        reranked = rerank_by_others(nlp, documents, prior_weight if prior else None, seed, follow) if rerank else None
+    judged = judge(reranked.mentions, linker) if reranked else priors[prior_weight]
+    return _Fitted(weights, priors, weight, prior_weight, reranked, judged)
+
+
 @contextmanager
 def _restored_weights(settings: CandidateSettings) -> Iterator[CandidateSettings]:
     before = settings.sparse_weight, settings.prior_weight
@@ -246,15 +255,16 @@ def _restored_weights(settings: CandidateSettings) -> Iterator[CandidateSettings
         settings.sparse_weight, settings.prior_weight = before
 
 
-def _try_weights(linker: Linker, documents: Documents, link: Link) -> Tried:
+def _try_weights(nlp: Language, documents: Documents, follow: Follow) -> Tried:
     """Return the judged links for each sparse weight, rising; only for the present one if there is only one score."""
+    linker = find_linker(nlp).linker
     present = linker.sparse_weight
     both = linker.generator.ngrams is not None and linker.generator.vectors is not None
     tried = {}
     for weight in sorted({*SPARSE_WEIGHTS, present}) if both else [present]:
         linker.settings.candidates.sparse_weight = weight
         what = f"documents linked with λ = {weight:g}" if both else "documents linked"
-        tried[weight] = judge(link(documents, what), linker)
+        tried[weight] = judge(link_gold_mentions(nlp, follow(documents, what)), linker)
     return tried
 
 
@@ -268,30 +278,6 @@ def _try_priors(nlp: Language, documents: Documents, follow: Follow) -> Tried:
     finally:
         linker.generator.cache_size = before
     return tried
-
-
-def link_by_others(
-    nlp: Language, documents: Documents, weight: float, follow: Follow = _unseen
-) -> Iterator[LinkedMention]:
-    """Link the mentions of each document with the concept counts of all other documents.
-
-    Args:
-        nlp: The pipeline.
-        documents: Documents with gold ids. Documents with the same id count as one.
-        weight: The prior weight μ.
-        follow: See `calibrate`.
-
-    Yields:
-        The linked mentions, in the order of the documents.
-    """
-    linker, counts = find_linker(nlp).linker, count_concepts(documents)
-    own: dict[str, Counter[str]] = {}
-    for document in documents:
-        own.setdefault(document.doc_id, Counter()).update(count_concepts([document]))
-    for document in follow(documents, f"documents linked with μ = {weight:g}"):
-        with linker.weighing(counts - own[document.doc_id], weight):
-            linked = list(link_gold_mentions(nlp, [document]))
-        yield from linked
 
 
 def _described(fitted: FittedReranker) -> dict[str, Any]:
@@ -359,9 +345,6 @@ def fit_threshold(judged: Judged, precision: float | None) -> float:
     Args:
         judged: The judged links.
         precision: The wanted precision, between 0 and 1. None chooses the best F1.
-
-    Raises:
-        SapbertError: E520 no threshold with enough links reaches the precision.
     """
     curve = threshold_curve(judged.scores, judged.right, judged.found)
     if precision is None:

@@ -11,15 +11,16 @@ from typing import IO, Any
 from spacy.language import Language
 from spacy.util import registry
 
-from ..errors import Errors, SapbertError
+from ..errors import BadRecordError, CannotWriteError, EmptyError, SettingError
 from ..files.opening import open_text
 from ..files.output import open_output
 from ..files.values import parse_json
 from ..training.setting_checks import check_counts
-from .linking import find_linker
+from .running import find_linker
 
 CONSOLE = "spacy.ConsoleLogger.v3"
 SCORES = ("link_acc", "link_strict", "link_recall", "link_lambda")
+_WRITTEN_BY = "`spacy-sapbert init config linker` puts the logger into a config that writes such a log."
 
 LogStep = Callable[[dict[str, Any] | None], None]
 Finalize = Callable[[], None]
@@ -38,14 +39,11 @@ def candidate_log(
         mentions: The chosen mentions, as the linker looks them up: with abbreviations expanded.
         k: The number of candidates per mention.
         other_logger: The other logger. None is spaCy's console logger.
-
-    Raises:
-        SapbertError: E335 a setting is invalid. In training: E507 the file cannot be written, E510 the pipeline has no
-            linker.
     """
     check_counts(k=k)
     if mentions and path is None:
-        raise SapbertError(Errors.E335.format(name="path", value=None, wanted="a file, since there are mentions"))
+        wanted = "a file, since there are mentions"
+        raise SettingError(setting="path", component="CandidateLog", value=None, wanted=wanted)
     other = other_logger or registry.loggers.get(CONSOLE)()
 
     def setup(nlp: Language, stdout: IO = sys.stdout, stderr: IO = sys.stderr) -> tuple[LogStep, Finalize]:
@@ -84,21 +82,17 @@ def _append(path: Path, line: Mapping[str, Any]) -> None:
         with path.open("a", encoding="utf-8") as handle:
             handle.write(json.dumps(line, ensure_ascii=False) + "\n")
     except OSError as error:
-        raise SapbertError(Errors.E507.format(path=path, reason=error.strerror)) from error
+        raise CannotWriteError(path=path, reason=error.strerror) from error
 
 
 # --- read a log
 
 
 def read_candidate_log(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a log, without a last line that was cut off.
-
-    Raises:
-        SapbertError: E522 the file is not such a log. E120 to E122 the file cannot be read.
-    """
+    """Return the lines of a log, without a last line that was cut off."""
     lines = list(_read(path))
     if not lines:
-        raise SapbertError(Errors.E522.format(path=path, line=1, reason="the file has no evaluation"))
+        raise EmptyError(_WRITTEN_BY, what=f"evaluation in {path}", consequence="there is nothing to show")
     return lines
 
 
@@ -107,32 +101,14 @@ def _read(path: Path) -> Iterator[dict[str, Any]]:
         for number, text in enumerate(handle, start=1):
             try:
                 line = parse_json(text)
-                reason = _fault(line)
             except ValueError as error:
                 if not text.endswith("\n"):  # training was stopped in the middle of this line
                     return
-                reason = str(error)
-            if reason:
-                raise SapbertError(Errors.E522.format(path=path, line=number, reason=reason))
+                raise BadRecordError(_WRITTEN_BY, path=path, line=number, reason=error) from error
+            if not isinstance(line, dict) or not line.keys() >= {"step", "epoch", "candidates", *SCORES}:
+                reason = "this is not a line of a training log"
+                raise BadRecordError(_WRITTEN_BY, path=path, line=number, reason=reason)
             yield line
-
-
-def _fault(line: Any) -> str | None:
-    if not isinstance(line, dict):
-        return "the line is not a JSON object"
-    for key, kind in {"step": int, "epoch": int, "candidates": dict}.items():
-        if not isinstance(line.get(key), kind):
-            return f"{key} is missing or has another type"
-    if not all(isinstance(line.get(name, ""), float | int | None) for name in SCORES):
-        return f"one of {', '.join(SCORES)} is missing or is not a number"
-    return None if all(map(_are_candidates, line["candidates"].values())) else "candidates are not in the log's form"
-
-
-def _are_candidates(found: Any) -> bool:
-    return isinstance(found, list) and all(
-        isinstance(one, dict) and {"id", "name"} <= set(one) and isinstance(one.get("score"), float | int)
-        for one in found
-    )
 
 
 def by_epoch(lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

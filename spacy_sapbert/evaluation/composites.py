@@ -34,9 +34,6 @@ def decide_by(kb: str, encoder: str = "starter") -> Split:
     Args:
         kb: "starter", or the path of a knowledge base.
         encoder: As for the `sapbert_linker`.
-
-    Raises:
-        SapbertError: The knowledge base or the encoder cannot be opened.
     """
     nlp = blank_pipeline("en")
     splitter: Any = nlp.add_pipe("composite_splitter", config={"spans_key": SPANS_KEY})

@@ -6,48 +6,25 @@ The measures are averaged over documents. The number of gold concepts limits pre
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from spacy.language import Language
-from spacy.tokens import Doc
-from spacy.util import minibatch
 
 from ..documents.document_gold import documents_by_concept, gold_of, is_named, primary_id
 from ..documents.mention_types import types_of
-from ..errors import Errors, SapbertError
-from ..files.output import open_output
+from ..errors import EmptyError, Errors, SapbertError
 from ..kb.knowledge_base import KnowledgeBase
 from ..metrics.counts import SetCounts, compare_sets, macro, mean, micro, percent, precision_recall_f1
 from ..metrics.document_ranking import FEW_PLACES, PLACES, RankingScore, score_ranking
-from ..pipeline.factories import LINKER, RETRIEVER
-from ..pipeline.gold_mentions import gold_doc, on_spans
 from ..types import Document, DocumentConcept, Mention
-from .linking import last_component
-from .predictions import write_prediction
+from .corpus import predictions_file
+from .running import find_retriever, run_pipeline
 
 MAP_DEPTH = 100
 RARE_BELOW = 10  # training documents
-DOCUMENTS_PER_BATCH = 64
-
-
-# --- a corpus
-
-
-class RankedDocument(NamedTuple):
-    """A document with its gold concepts and the ranking of the retriever.
-
-    Attributes:
-        gold: The mentions of each gold concept, by primary id.
-        ranked: The predicted concepts, best first, without a threshold.
-    """
-
-    doc_id: str
-    gold: dict[str, list[Mention]]
-    ranked: Sequence[DocumentConcept]
 
 
 def evaluate_concepts(
@@ -89,95 +66,38 @@ def evaluate_concepts(
         predicts. `best_possible` has `p@10`, `r@10` and `f1@10` of an oracle.
 
     Raises:
-        SapbertError: E631 the pipeline has no retriever. E634 there is no gold concept. E635 the vocabulary has none of
-            the labels. E507 the file cannot be written. Reading the documents can raise further errors.
+        SapbertError: The pipeline has no retriever, there is no gold concept, or the vocabulary has none of the labels.
+            Reading the documents and writing the file can raise further errors.
     """
     retriever = find_retriever(nlp)
     primary = lru_cache(maxsize=100_000)(lambda concept_id: primary_id(concept_id, retriever.kb))
-    filter, counts = None, Counter[str]()
+    allowed, counts = None, Counter[str]()
     if labels is not None:
-        filter = _with_names(list(dict.fromkeys(map(primary, labels))), retriever.kb, counts)
+        allowed = _with_names(list(dict.fromkeys(map(primary, labels))), retriever.kb, counts)
     scorer = _Scorer(retriever, documents_by_concept(train, primary) if train is not None else None, k)
-    with open_output(predictions) if predictions else nullcontext() as write:
-        for document, ranked in _rank(nlp, retriever, documents, max(k, MAP_DEPTH), filter, gold_mentions):
-            one = RankedDocument(document.doc_id, gold_of(document, primary, type), ranked)
-            counts["without_gold"] += not one.gold
-            if one.gold:
-                score = scorer(one)
-                if write:
-                    write_prediction(write, _prediction(one, score, k))
+    place = [component for _, component in nlp.pipeline].index(retriever)
+    with predictions_file(predictions) as write:
+        for batch in run_pipeline(nlp, documents, disable=nlp.pipe_names[place:], gold_mentions=gold_mentions):
+            # at least as long as the component's own ranking
+            rankings = retriever.rank([doc for _, doc in batch], max(k, MAP_DEPTH, retriever.k), allowed)
+            for (document, _), ranked in zip(batch, rankings, strict=True):
+                gold = gold_of(document, primary, type)
+                counts["without_gold"] += not gold
+                if gold:
+                    write(_prediction(document.doc_id, gold, ranked, scorer(gold, ranked), k))
         if not scorer.tops:
-            raise SapbertError(Errors.E634.format(wanted="" if type is None else f" with the label {type}"))
+            what = "document with a gold concept" + ("" if type is None else f" with the label {type}")
+            raise EmptyError("Check the corpus and the type.", what=what, consequence="nothing can be measured")
     return {"documents": len(scorer.tops), **counts, **scorer.report()}
 
 
-def find_retriever(nlp: Language) -> Any:
-    """Return the last retriever of the pipeline, which sets the final concepts.
-
-    Raises:
-        SapbertError: E631 the pipeline has no retriever.
-    """
-    return last_component(nlp, RETRIEVER, Errors.E631)
-
-
 def _with_names(labels: Sequence[str], kb: KnowledgeBase, counts: Counter[str]) -> frozenset[str]:
-    """Return the labels in the vocabulary. The other labels cannot be predicted.
-
-    Raises:
-        SapbertError: E635 the vocabulary has none of the labels.
-    """
-    found = frozenset(label for label in labels if kb.find_id(label))
-    if not found:
+    """Return the labels in the vocabulary. The other labels cannot be predicted."""
+    known = frozenset(label for label in labels if kb.find_id(label))
+    if not known:
         raise SapbertError(Errors.E635.format(n=len(labels), path=kb.path, example=labels[0]))
-    counts.update(labels=len(labels), labels_without_a_name=len(labels) - len(found))
-    return found
-
-
-def _rank(
-    nlp: Language,
-    retriever: Any,
-    documents: Iterable[Document],
-    depth: int,
-    filter: frozenset[str] | None,
-    gold_mentions: bool,
-) -> Iterator[tuple[Document, list[DocumentConcept]]]:
-    """Yield each document with its ranking, at least as long as the component's own."""
-    names = nlp.pipe_names
-    place = [component for _, component in nlp.pipeline].index(retriever)
-    disabled = names[place:]
-    inputs: Iterator[tuple[str | Doc, Document]] = ((document.text, document) for document in documents)
-    if gold_mentions:
-        disabled += [name for name in names[:place] if finds_entities(nlp, name)]
-        inputs = ((with_mentions(nlp, document), document) for _, document in inputs)
-    with on_spans(mention_components(nlp), None) if gold_mentions else nullcontext():
-        for batch in minibatch(nlp.pipe(inputs, as_tuples=True, disable=disabled), size=DOCUMENTS_PER_BATCH):
-            rankings = retriever.rank([doc for doc, _ in batch], max(depth, retriever.k), filter)
-            yield from zip((document for _, document in batch), rankings, strict=True)
-
-
-def finds_mentions(nlp: Language, name: str) -> bool:
-    """Return whether a component finds mentions, as entities or as a span group."""
-    meta = nlp.get_pipe_meta(name)
-    return "doc.ents" in meta.assigns and meta.factory != LINKER  # the linker only sets their ids
-
-
-def finds_entities(nlp: Language, name: str) -> bool:
-    """Return whether a component sets `doc.ents`. Such a component must not run on gold mentions.
-
-    A component that sets a span group may run: it does no harm, and an NER may need it.
-    """
-    return finds_mentions(nlp, name) and getattr(nlp.get_pipe(name), "spans_key", None) is None
-
-
-def mention_components(nlp: Language) -> list[Any]:
-    """Return the components that do not find mentions, such as those that work on mentions."""
-    return [component for name, component in nlp.pipeline if not finds_mentions(nlp, name)]
-
-
-def with_mentions(nlp: Language, document: Document) -> Doc:
-    """Return a Doc with the gold mentions, without ids, as entities and as the span group `GOLD_SPANS`."""
-    mentions = tuple(mention._replace(ids=(), parts=()) for mention in document.mentions)
-    return gold_doc(nlp, document._replace(mentions=mentions))
+    counts.update(labels=len(labels), labels_without_a_name=len(labels) - len(known))
+    return known
 
 
 # --- scores
@@ -203,9 +123,14 @@ class _Scorer:
         if in_train is not None:
             self._scores["rare"] = []
 
-    def __call__(self, document: RankedDocument) -> RankingScore:
-        """Return the score over all gold concepts of the document. There must be at least one."""
-        gold, ranked = document.gold, [concept.concept_id for concept in document.ranked]
+    def __call__(self, gold: Mapping[str, Sequence[Mention]], concepts: Sequence[DocumentConcept]) -> RankingScore:
+        """Return the score of a ranking over all gold concepts of the document.
+
+        Args:
+            gold: The mentions of each gold concept, by primary id. There must be at least one.
+            concepts: The predicted concepts, best first, without a threshold.
+        """
+        ranked = [concept.concept_id for concept in concepts]
         groups: dict[tuple[str, ...], list[str]] = {("all",): list(gold), **self._groups(gold)}
         for group, subset in groups.items():
             scores = self._types[group[1]] if group[0] == "types" else self._scores[group[0]]
@@ -214,7 +139,7 @@ class _Scorer:
         self._without_a_name += sum(not self._retriever.kb.find_id(concept_id) for concept_id in gold)
         self.tops.append(compare_sets(gold.keys(), set(ranked[: self._k]))._replace(predicted=self._k))
         threshold = self._retriever.retriever.threshold
-        predicted = {one.concept_id for one in document.ranked[: self._retriever.k] if one.score > threshold}
+        predicted = {concept.concept_id for concept in concepts[: self._retriever.k] if concept.score > threshold}
         self._above.append(compare_sets(gold.keys(), predicted))
         return self._scores["all"][-1]
 
@@ -261,12 +186,14 @@ def _at(k: int, figures: Mapping[str, float | None]) -> dict[str, float | None]:
     return {f"{name}@{k}": value for name, value in figures.items()}
 
 
-def _prediction(document: RankedDocument, score: RankingScore, k: int) -> dict[str, Any]:
+def _prediction(
+    doc_id: str, gold: Iterable[str], ranked: Sequence[DocumentConcept], score: RankingScore, k: int
+) -> dict[str, Any]:
     """Return a line of the predictions file."""
     return {
-        "doc_id": document.doc_id,
-        "gold": sorted(document.gold),
-        "ranked": [{"id": one.concept_id, "score": one.score} for one in document.ranked],
+        "doc_id": doc_id,
+        "gold": sorted(gold),
+        "ranked": [{"id": concept.concept_id, "score": concept.score} for concept in ranked],
         f"r@{k}": score.r,
         f"r@{FEW_PLACES}": score.few_r,
         "ap": score.ap,

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import Errors, SapbertError
+from ..errors import CannotWriteError, ChoiceError, MissingExtraError
 from ..files.output import replacing
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ENDINGS = (".svg", ".png", ".pdf")
-BOTH = (".svg", ".png")
 
 ORANGE, BLUE, BLACK, VERMILLION, SKY, GREEN, PURPLE = (
     "#E69F00", "#0072B2", "#000000", "#D55E00", "#56B4E9", "#009E73", "#CC79A7",
@@ -56,9 +55,6 @@ def in_style() -> Iterator[None]:
     """Draw with matplotlib's defaults and `STYLE`, whatever the user's own settings are.
 
     The context also serves as a decorator of functions that draw.
-
-    Raises:
-        SapbertError: E542 matplotlib is not installed.
     """
     check_matplotlib()
     from matplotlib import style
@@ -93,12 +89,6 @@ def curve_style(number: int) -> dict[str, Any]:
     }
 
 
-def shares_from_0_to_1(panel: Axes, axes: str = "xy") -> None:
-    """Show the axes from 0 to 1, with ticks at both ends and some space beyond."""
-    for axis in axes:
-        panel.set(**{f"{axis}lim": (-0.03, 1.03), f"{axis}ticks": [0, 0.2, 0.4, 0.6, 0.8, 1]})
-
-
 def legend_above(figure: Figure, panel: Axes, columns: int = 2) -> None:
     """Put the legend of one panel above all panels, where it covers nothing."""
     handles, labels = panel.get_legend_handles_labels()
@@ -120,47 +110,31 @@ def counted(n: int, noun: str) -> str:
 
 
 def check_matplotlib() -> None:
-    """Check before long work that matplotlib is installed.
-
-    Raises:
-        SapbertError: E542 matplotlib is not installed.
-    """
+    """Check before long work that matplotlib is installed."""
     try:
         import matplotlib  # noqa: F401
     except ModuleNotFoundError as error:
-        raise SapbertError(Errors.E542.format(module=error.name, extra="plots")) from error
+        raise MissingExtraError(what="A plot", package=error.name, extra="plots") from error
 
 
 def check_ending(path: Path) -> None:
-    """Check that a file name has the ending of a picture.
-
-    Raises:
-        SapbertError: E523 it has another one.
-    """
+    """Check that a file name has the ending of a picture."""
     if path.suffix.lower() not in ENDINGS:
-        raise SapbertError(Errors.E523.format(path=path, endings=", ".join(ENDINGS)))
+        raise ChoiceError(given=path.suffix, what="picture format", choices=ENDINGS)
 
 
 def prepare_folder(folder: Path) -> None:
-    """Create a folder for pictures, before long work.
-
-    Raises:
-        SapbertError: E507 the folder cannot be created. E542 matplotlib is not installed.
-    """
+    """Create a folder for pictures, before long work."""
     check_matplotlib()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise SapbertError(Errors.E507.format(path=folder, reason=error.strerror)) from error
+        raise CannotWriteError(path=folder, reason=error.strerror) from error
 
 
 @in_style()
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure in the format of its file name: SVG, PNG or PDF. The same figure gives the same file.
-
-    Raises:
-        SapbertError: E507 the file cannot be written. E523 the file name has no format of a picture.
-    """
+    """Write a figure in the format of its file name: SVG, PNG or PDF. The same figure gives the same file."""
     from matplotlib import rc_context
 
     check_ending(path)
@@ -171,14 +145,6 @@ def save_figure(figure: Figure, path: Path) -> None:
 
 
 def save_both(figure: Figure, path: Path) -> None:
-    """Write a figure as SVG and as PNG.
-
-    Args:
-        figure: The figure.
-        path: The file to write, without an ending.
-
-    Raises:
-        SapbertError: E507 a file cannot be written.
-    """
-    for ending in BOTH:
+    """Write a figure as SVG and as PNG, given the path without an ending."""
+    for ending in (".svg", ".png"):
         save_figure(figure, path.with_name(path.name + ending))

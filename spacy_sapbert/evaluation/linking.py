@@ -6,20 +6,14 @@ The mentions are given. There is no threshold and no NIL. The linker does not kn
 from __future__ import annotations
 
 import warnings
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from spacy.language import Language
-from spacy.tokens import Doc
-from spacy.util import minibatch
 
-from ..documents.mention_types import has_type, types_of
-from ..errors import Errors, SapbertError, Warnings
-from ..files.output import open_output
+from ..errors import Warnings
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.name_index import NameIndex
 from ..metrics.linking_accuracy import (
@@ -32,36 +26,10 @@ from ..metrics.linking_accuracy import (
     strict_at,
     summarize,
 )
-from ..metrics.spans import place_in_text
-from ..pipeline.attributes import get_abbreviation_occurrences
-from ..pipeline.factories import LINKER, PREPARING
-from ..pipeline.gold_mentions import GOLD_SPANS, gold_doc, on_spans
-from ..pipeline.mentions import mentions_of
-from ..text.abbreviations import expand
 from ..text.normalize import biosyn
-from ..types import Document, LinkedPart, Mention
-from .coverage import with_known_ids
-from .predictions import write_prediction
-
-DOCUMENTS_PER_BATCH = 64
-
-
-# --- a corpus
-
-
-class LinkedMention(NamedTuple):
-    """A gold mention and its links.
-
-    Attributes:
-        long_form: The mention with its abbreviations expanded, even if the linker preferred the short form. None if the
-            mention has no abbreviation.
-        parts: The linked parts. Empty if the mention is not a span of tokens.
-    """
-
-    doc_id: str
-    mention: Mention
-    long_form: str | None
-    parts: tuple[LinkedPart, ...]
+from ..types import Document
+from .corpus import GoldMentions, predictions_file, with_known_ids
+from .running import LinkedMention, find_linker, link_gold_mentions
 
 
 def evaluate_linking(
@@ -94,99 +62,28 @@ def evaluate_linking(
         short form. `composite` has mentions with several gold ids.
 
     Raises:
-        SapbertError: E510 the pipeline has no linker. E511 no mention has a gold id. E572 none of these ids is in the
-            vocabulary. E507 the file cannot be written. Reading the documents can raise further errors.
+        SapbertError: The pipeline has no linker, no mention has a gold id, or none of these ids is in the vocabulary.
+            Reading the documents and writing the file can raise further errors.
     """
     kb = find_linker(nlp).kb
     scorer = _Scorer(kb)
-    documents = with_known_ids(documents, kb, type)
+    gold = GoldMentions(type, with_ids=True)
     scores: list[MentionScore] = []
     lost: list[LinkedMention] = []
-    labels: Counter[str] = Counter()
-    with open_output(predictions) if predictions else nullcontext() as write:
-        for linked in link_gold_mentions(nlp, _with_gold_ids(documents, type, labels)):
+    with predictions_file(predictions) as write:
+        for linked in link_gold_mentions(nlp, with_known_ids(gold(documents), kb)):
             score = scorer(linked)
             scores.append(score)
             if not linked.parts:
                 lost.append(linked)
-            if write:
-                write_prediction(write, _prediction(linked, score))
+            write(_prediction(linked, score))
             if each:
                 each(linked, score)
-        if not scores:
-            wanted = "with a concept id" if type is None else f"of type {type}"
-            raise SapbertError(Errors.E511.format(wanted=wanted, known=", ".join(sorted(labels)) or "none"))
-    for first in lost[:1]:
-        place = {"mention": repr(first.mention.text), "doc_id": first.doc_id}
-        warnings.warn(Warnings.W510.format(n=len(lost), total=len(scores), **place), stacklevel=2)
+        gold.check()
+    if lost:
+        example = {"mention": repr(lost[0].mention.text), "doc_id": lost[0].doc_id}
+        warnings.warn(Warnings.W510.format(n=len(lost), total=len(scores), **example), stacklevel=2)
     return summarize(scores)
-
-
-def link_gold_mentions(nlp: Language, documents: Iterable[Document]) -> Iterator[LinkedMention]:
-    """Link the mentions of annotated documents, with all candidates and without a threshold.
-
-    Yields:
-        Every mention of every document, in their order.
-
-    Raises:
-        SapbertError: E510 the pipeline has no linker.
-    """
-    linker = find_linker(nlp)
-    preparing = [component for name, component in nlp.pipeline if nlp.get_pipe_meta(name).factory in PREPARING]
-    with on_spans([*preparing, linker], GOLD_SPANS):
-        for batch in minibatch(documents, size=DOCUMENTS_PER_BATCH):
-            docs = [gold_doc(nlp, document) for document in batch]
-            for component in preparing:
-                docs = [component(doc) for doc in docs]
-            for document, doc, parts in zip(batch, docs, linker.predict(docs), strict=True):
-                yield from _linked_mentions(document, doc, parts)
-
-
-def find_linker(nlp: Language) -> Any:
-    """Return the last linker of the pipeline, which sets the final links.
-
-    Raises:
-        SapbertError: E510 the pipeline has no linker.
-    """
-    return last_component(nlp, LINKER, Errors.E510)
-
-
-def last_component(nlp: Language, factory: str, missing: str) -> Any:
-    """Return the last component that a factory made.
-
-    Args:
-        nlp: The pipeline.
-        factory: The name of the factory.
-        missing: The error message if there is no such component.
-    """
-    made = [component for name, component in nlp.pipeline if nlp.get_pipe_meta(name).factory == factory]
-    if not made:
-        raise SapbertError(missing.format(components=", ".join(nlp.pipe_names) or "none"))
-    return made[-1]
-
-
-def _with_gold_ids(documents: Iterable[Document], type: str | None, labels: Counter[str]) -> Iterator[Document]:
-    for document in documents:
-        mentions = [mention for mention in document.mentions if mention.ids]
-        labels.update(name for mention in mentions for name in types_of(mention.label))
-        kept = tuple(mention for mention in mentions if type is None or has_type(mention.label, [type]))
-        yield document._replace(mentions=kept)
-
-
-def _linked_mentions(
-    document: Document, doc: Doc, predicted: Sequence[tuple[LinkedPart, ...]]
-) -> Iterator[LinkedMention]:
-    spans = mentions_of(doc, GOLD_SPANS)
-    by_place = {
-        (span.start_char, span.end_char, span.label_): parts for span, parts in zip(spans, predicted, strict=True)
-    }
-    for mention in document.mentions:
-        expanded = expand(document.text, mention.start, mention.end, get_abbreviation_occurrences(doc))
-        long_form = None if expanded == mention.text else expanded
-        yield LinkedMention(document.doc_id, mention, long_form, by_place.get(place_in_text(mention), ()))
-
-
-# --- scores
 
 
 class _Scorer:

@@ -35,6 +35,7 @@ from spacy.language import Language
 
 from ..files.opening import without_gz
 from ..files.output import open_output
+from ..files.tables import table_lines
 from ..kb.hierarchy import ancestors
 from ..kb.knowledge_base import KnowledgeBase
 from ..metrics.counts import percent
@@ -43,24 +44,12 @@ from ..text.abbreviations import MAX_LETTERS
 from ..text.normalize import biosyn
 from ..text.words import word_keys
 from ..types import NIL, Concept, LinkedPart
-from .linking import LinkedMention, find_linker
-from .predictions import write_prediction
+from .corpus import predictions_file
+from .running import LinkedMention, find_linker
 
 COLUMNS = (
-    "doc_id",
-    "start",
-    "end",
-    "mention",
-    "long_form",
-    "gold",
-    "gold_names",
-    "predicted",
-    "matched_names",
-    "scores",
-    "rank",
-    "class",
-    "relation",
-    "why",
+    *("doc_id", "start", "end", "mention", "long_form", "gold", "gold_names", "predicted", "matched_names", "scores"),
+    *("rank", "class", "relation", "why"),
 )
 EXAMPLES = 2
 # Derived words mostly share this number of first letters: thrombotic, thrombosis.
@@ -137,7 +126,6 @@ class ErrorReport:
 
     def _line(self, error: LinkingError, name: str, why: str) -> dict[str, Any]:
         mention = error.linked.mention
-        tops = [(part.text, part.candidates[0] if part.candidates else None) for part in error.linked.parts]
         return {
             "doc_id": error.linked.doc_id,
             "start": mention.start,
@@ -145,12 +133,7 @@ class ErrorReport:
             "mention": mention.text,
             "long_form": error.linked.long_form,
             "gold": [{"id": gold_id, "name": self._concepts.name(gold_id)} for gold_id in mention.ids],
-            "predicted": [
-                {"text": text, "id": top.concept_id, "name": top.name, "score": top.score}
-                if top
-                else {"text": text, "id": None, "name": None, "score": None}
-                for text, top in tops
-            ],
+            "predicted": [_first(part) for part in error.linked.parts],
             "rank": error.rank,
             "class": name,
             "relation": error.relation,
@@ -168,21 +151,30 @@ def error_report(nlp: Language, path: Path) -> Iterator[ErrorReport]:
 
     Yields:
         A report to pass to `evaluate_linking` as `each`.
-
-    Raises:
-        SapbertError: E507 the file cannot be written. E510 the pipeline has no linker.
     """
     kb = find_linker(nlp).kb
+    if without_gz(path).suffix.lower() != ".tsv":
+        with predictions_file(path) as write_line:
+            yield ErrorReport(kb, write_line)
+        return
     with open_output(path) as write:
-        if without_gz(path).suffix.lower() != ".tsv":
-            yield ErrorReport(kb, lambda line: write_prediction(write, line))
-            return
-        write(_row(COLUMNS))
-        yield ErrorReport(kb, lambda line: write(_row(_cells(line))))
+
+        def write_row(cells: Iterable[object]) -> None:
+            write("".join(table_lines([cells], quoted=False)))
+
+        write_row(COLUMNS)
+        yield ErrorReport(kb, lambda line: write_row(_cells(line)))
 
 
 def _text(error: LinkingError) -> str:
     return error.linked.mention.text.casefold()
+
+
+def _first(part: LinkedPart) -> dict[str, Any]:
+    """Return the first candidate of a part, with None if no name is similar."""
+    top = part.candidates[0] if part.candidates else None
+    values = (top.concept_id, top.name, top.score) if top else (None, None, None)
+    return {"text": part.text, **dict(zip(("id", "name", "score"), values, strict=True))}
 
 
 def _cells(line: Mapping[str, Any]) -> Iterator[object]:
@@ -190,20 +182,12 @@ def _cells(line: Mapping[str, Any]) -> Iterator[object]:
     several = {
         "gold": [gold["id"] for gold in line["gold"]],
         "gold_names": [gold["name"] for gold in line["gold"]],
-        "predicted": [found["id"] or NIL for found in line["predicted"]],
-        "matched_names": [found["name"] or "" for found in line["predicted"]],
-        "scores": [f"{found['score'] or 0:.4f}" for found in line["predicted"]],
+        "predicted": [top["id"] or NIL for top in line["predicted"]],
+        "matched_names": [top["name"] or "" for top in line["predicted"]],
+        "scores": [f"{top['score'] or 0:.4f}" for top in line["predicted"]],
     }
     for column in COLUMNS:
         yield "|".join(several[column]) if column in several else line[column]
-
-
-def _row(cells: Iterable[object]) -> str:
-    """Join cells to a table row.
-
-    Blanks replace all characters that a program might read as the end of a cell or a line.
-    """
-    return "\t".join("" if cell is None else " ".join(str(cell).split()) for cell in cells) + "\n"
 
 
 # --- one error
@@ -225,16 +209,17 @@ class _Concepts:
             linked: A mention that is wrong by the lenient measure. The knowledge base must have its gold ids.
         """
         gold = gold_concepts(linked.mention.ids, self._kb.find_id)
-        found = [[self._ids(candidate.concept_id) for candidate in part.candidates] for part in linked.parts]
-        wrong = [place for place, ids in enumerate(found) if not lenient_at(1, gold, [ids])]
+        ids = [[self._ids(candidate.concept_id) for candidate in part.candidates] for part in linked.parts]
+        wrong = [number for number, candidates in enumerate(ids) if not lenient_at(1, gold, [candidates])]
         if not wrong:
             return LinkingError(linked, len(gold), None, self._all(gold), None, None, None)
-        others = frozenset().union(*(ids[0] for place, ids in enumerate(found) if ids and place not in wrong))
-        missing = self._all([ids for ids in gold if not ids & others] or gold)
+        right = [candidates[0] for number, candidates in enumerate(ids) if candidates and number not in wrong]
+        others = frozenset().union(*right)
+        missing = self._all([group for group in gold if not group & others] or gold)
         part = linked.parts[wrong[0]]
         predicted = self._get(part.candidates[0].concept_id) if part.candidates else None
-        ranks = range(1, max(map(len, found)) + 1)
-        rank = next((k for k in ranks if lenient_at(k, gold, found)), None)
+        ranks = range(1, max(map(len, ids)) + 1)
+        rank = next((k for k in ranks if lenient_at(k, gold, ids)), None)
         return LinkingError(linked, len(gold), part, missing, predicted, self._relation(predicted, missing), rank)
 
     def name(self, concept_id: str) -> str:
@@ -242,8 +227,9 @@ class _Concepts:
         return self._all([[concept_id]])[0].canonical_name
 
     def _all(self, groups: Iterable[Iterable[str]]) -> tuple[Concept, ...]:
-        found = dict.fromkeys(concept for ids in groups for one in sorted(ids) for concept in self._kb.find_id(one))
-        return tuple(concept for concept_id in found if (concept := self._get(concept_id)))
+        ids = (concept_id for group in groups for concept_id in sorted(group))
+        primary = dict.fromkeys(found for concept_id in ids for found in self._kb.find_id(concept_id))
+        return tuple(concept for concept_id in primary if (concept := self._get(concept_id)))
 
     def _relation(self, predicted: Concept | None, gold: Collection[Concept]) -> str | None:
         if predicted is None:

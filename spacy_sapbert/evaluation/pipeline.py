@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +18,15 @@ from spacy.tokens import Doc
 
 from ..documents.docs import mention_of
 from ..errors import Errors, SapbertError, Warnings
-from ..files.output import open_output
 from ..kb.knowledge_base import KnowledgeBase
 from ..metrics.counts import SetCounts, micro, total
 from ..metrics.spans import Comparison, places
 from ..pipeline.factories import RETRIEVER
-from ..pipeline.gold_mentions import GOLD_SPANS, on_spans
+from ..pipeline.gold_mentions import GOLD_SPANS
 from ..pipeline.mentions import mentions_of
 from ..types import Document, Mention
-from .concepts import finds_entities, mention_components, with_mentions
-from .coverage import with_known_ids
-from .linking import find_linker
-from .predictions import write_prediction
+from .corpus import no_mentions, predictions_file, with_known_ids
+from .running import find_linker, run_pipeline
 
 MEASURES = ("ner", "span_id", "document_id")
 
@@ -76,27 +73,27 @@ def evaluate_pipeline(
         of one label.
 
     Raises:
-        SapbertError: E510 the pipeline has no linker. E511 no mention has a gold id. E572 none of these ids is in the
-            vocabulary. E208 the pipeline changes a text. E507 the file cannot be written. Reading the documents can
-            raise further errors.
+        SapbertError: The pipeline has no linker or changes a text, no mention has a gold id, or none of these ids is in
+            the vocabulary. Reading the documents and writing the file can raise further errors.
     """
     linker = find_linker(nlp)
     tally = _Tally(linker.kb)
     types = (type,) if isinstance(type, str) else None if type is None else tuple(type)
     documents = with_known_ids(_of_types(documents, types, tally.labels), linker.kb)
-    with open_output(predictions) if predictions else nullcontext() as write:
-        for gold, doc in _run(nlp, documents, gold_mentions):
+    retrievers = [name for name in nlp.pipe_names if nlp.get_pipe_meta(name).factory == RETRIEVER]
+    # a span group can have overlapping mentions, and doc.ents cannot
+    batches = run_pipeline(nlp, documents, disable=retrievers, gold_mentions=gold_mentions, spans_key=GOLD_SPANS)
+    spans_key = GOLD_SPANS if gold_mentions else linker.spans_key
+    with predictions_file(predictions) as write:
+        for gold, doc in chain.from_iterable(batches):
             if doc.text != gold.text:
                 raise SapbertError(Errors.E208.format(doc_id=gold.doc_id, lang=nlp.lang))
-            found = _found(gold, doc, linker.spans_key, {} if gold_mentions else labels or {})
+            found = _found(gold, doc, spans_key, {} if gold_mentions else labels or {})
             tally.add_labels(gold, found)
             found = found._replace(mentions=_with_label(found.mentions, types))
-            counts = tally(gold, found)
-            if write:
-                write_prediction(write, _prediction(gold, found, counts))
+            write(_prediction(gold, found, tally(gold, found)))
         if not tally.counts["span_id"].gold:
-            wanted = "with a concept id" if types is None else f"of type {', '.join(types)}"
-            raise SapbertError(Errors.E511.format(wanted=wanted, known=", ".join(sorted(+tally.labels)) or "none"))
+            raise no_mentions(types, tally.labels)
     if not tally.found:
         components = ", ".join(nlp.pipe_names)
         warnings.warn(Warnings.W557.format(n=tally.documents, components=components), stacklevel=2)
@@ -112,20 +109,6 @@ def _of_types(documents: Iterable[Document], types: Sequence[str] | None, labels
 
 def _with_label(mentions: Sequence[Mention], labels: Sequence[str] | None) -> tuple[Mention, ...]:
     return tuple(mention for mention in mentions if labels is None or mention.label in labels)
-
-
-def _run(nlp: Language, documents: Iterable[Document], gold_mentions: bool) -> Iterator[tuple[Document, Doc]]:
-    """Yield each document with the pipeline's result for its text or its gold mentions."""
-    names = nlp.pipe_names
-    disabled = [name for name in names if nlp.get_pipe_meta(name).factory == RETRIEVER]
-    inputs: Iterator[tuple[str | Doc, Document]] = ((document.text, document) for document in documents)
-    if gold_mentions:
-        disabled += [name for name in names if finds_entities(nlp, name)]
-        inputs = ((with_mentions(nlp, document), document) for _, document in inputs)
-    # a span group can have overlapping mentions, and doc.ents cannot
-    with on_spans(mention_components(nlp), GOLD_SPANS) if gold_mentions else nullcontext():
-        for doc, document in nlp.pipe(inputs, as_tuples=True, disable=disabled):
-            yield document, doc
 
 
 def _found(document: Document, doc: Doc, spans_key: str | None, labels: Mapping[str, str]) -> Document:

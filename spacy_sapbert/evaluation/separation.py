@@ -20,7 +20,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ..errors import Errors, SapbertError
+from ..errors import EmptyError
 from ..metrics.separation import Separation, measure_separation, to_unit_length
 from ..training.pair_files import find_shared_names, read_pairs, read_shared_names
 
@@ -54,9 +54,6 @@ def read_name_pairs(path: Path) -> NamePairs:
     """Read a file of pairs and, if there is one, its file of shared names.
 
     A name in pairs of several concepts counts as a name of all of them.
-
-    Raises:
-        SapbertError: E545 no two pairs have different meanings. E180 a line is broken. E12x a file cannot be read.
     """
     read = list(read_pairs(path))
     pairs = [pair for pair in read if pair.name1 != pair.name2]
@@ -71,7 +68,12 @@ def read_name_pairs(path: Path) -> NamePairs:
     left, right, concept_ids = ([pair[field] for pair in pairs] for field in (1, 2, 0))
     synonyms = _synonyms([concepts[name] for name in left], [concepts[name] for name in right])
     if all(len(places) == len(pairs) for places in synonyms):
-        raise SapbertError(Errors.E545.format(path=path, pairs=len(pairs), concepts=len(set(concept_ids))))
+        what = f"two names in the {len(pairs)} pairs of {path} that are known to differ in meaning"
+        raise EmptyError(
+            "Give pairs of two or more concepts.",
+            what=what,
+            consequence="synonyms cannot be compared with other names",
+        )
     return NamePairs(left, right, concept_ids, synonyms, len(read) - len(pairs))
 
 

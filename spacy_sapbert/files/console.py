@@ -1,8 +1,9 @@
-"""Show progress and results: tables and progress bars on standard error, JSON on standard output."""
+"""Show progress and results: tables and progress bars on standard error, JSON on standard output or in a file."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -25,14 +26,15 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from .output import open_output
+from .output import open_output, refuse_input
 
 T = TypeVar("T")
+Show = Callable[[Table, Mapping[str, Any]], None]
 
 SECONDS_BETWEEN_LINES = 30.0
 """How often a line is written where there is no terminal."""
 
-_json_file: ContextVar[Path | None] = ContextVar("json_file", default=None)
+json_on_terminals: ContextVar[bool] = ContextVar("json_on_terminals", default=False)
 
 
 def stderr_console() -> Console:
@@ -207,20 +209,47 @@ def show_values(result: Mapping[str, Any]) -> None:
 
 
 def show(table: Table, result: Mapping[str, Any]) -> None:
-    """Print a table on standard error, and the whole result as JSON on standard output (see `json_to`)."""
+    """Print a table on standard error, and the whole result as JSON on standard output.
+
+    A terminal gets the table alone, unless `json_on_terminals` is set.
+    """
     stderr_console().print(table)
-    with open_output(_json_file.get()) as write:
-        write(json.dumps(result, indent=2, ensure_ascii=False) + "\n")
+    if json_on_terminals.get() or not sys.stdout.isatty():
+        with open_output(None) as write:
+            write(_as_json(result))
 
 
 @contextmanager
-def json_to(path: Path | None) -> Iterator[None]:
-    """Let `show` write JSON to a file. None is standard output."""
-    token = _json_file.set(path)
-    try:
-        yield
-    finally:
-        _json_file.reset(token)
+def results_to(output: Path | None, inputs: Iterable[Path | None]) -> Iterator[Show]:
+    """Open the file for a result before long work, so that it is known at once whether it can be written.
+
+    Args:
+        output: The file. None is standard output.
+        inputs: The files that are read, which the output must not replace.
+
+    Yields:
+        A function like `show`, which writes the JSON to the file. It appears when the block ends without an error.
+    """
+    if output is None:
+        yield show
+        return
+    refuse_input(output, inputs)
+    with open_output(output) as write:
+
+        def show_and_write(table: Table, result: Mapping[str, Any]) -> None:
+            stderr_console().print(table)
+            write(_as_json(result))
+
+        yield show_and_write
+
+
+def _as_json(result: Mapping[str, Any]) -> str:
+    return json.dumps(result, indent=2, ensure_ascii=False) + "\n"
+
+
+def decimal(value: float | None) -> str:
+    """Return a number with two decimals, and a dash for None."""
+    return "–" if value is None else f"{value:.2f}"
 
 
 def table_of_numbers(label: str, *headings: str) -> Table:

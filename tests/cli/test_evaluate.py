@@ -65,16 +65,34 @@ def test_linking_prints_json_and_a_table(pipelines, corpus):
 
 
 def test_json_goes_to_a_file(pipelines, corpus, tmp_path):
-    result = run("--output", tmp_path / "linking.json", "linking", pipelines / "full", corpus)
+    result = run("linking", pipelines / "full", corpus, "--output", tmp_path / "linking.json")
     assert result.stdout == ""
     assert json.loads((tmp_path / "linking.json").read_text()) == json.loads(
         run("linking", pipelines / "full", corpus).stdout
     )
 
 
-def test_a_folder_that_is_not_there_is_told_before_anything_is_measured(tmp_path):
-    with pytest.raises(SapbertError, match=r"E507.*scores\.json.*no such folder"):
-        run("--output", tmp_path / "none" / "scores.json", "linking", tmp_path / "no_pipeline", tmp_path / "no_corpus")
+def test_an_output_that_cannot_be_written_is_reported_before_anything_is_measured(tmp_path):
+    with pytest.raises(SapbertError, match=r"E507.*scores\.json"):
+        run("linking", tmp_path / "no_pipeline", tmp_path / "no_corpus", "-o", tmp_path / "none" / "scores.json")
+
+
+@pytest.mark.parametrize("option", ["--output", "--predictions", "--errors"])
+def test_an_output_that_is_the_corpus_is_refused(corpus, tmp_path, option):
+    (tmp_path / "link.txt").symlink_to(corpus)
+    with pytest.raises(SapbertError, match=rf"E533.*{option} .*also read"):
+        run("linking", tmp_path / "no_pipeline", corpus, option, tmp_path / "link.txt")
+    assert corpus.read_text() == PUBTATOR
+
+
+def test_a_terminal_gets_json_only_if_asked(command, tmp_path, monkeypatch):
+    path = tmp_path / "med1250.txt"
+    path.write_text(MED1250)
+    assert json.loads(command("evaluate", "abbreviations", path).out)["pairs"] == 3
+    monkeypatch.setattr("spacy_sapbert.files.console.sys.stdout.isatty", lambda: True)
+    finished = command("evaluate", "abbreviations", path)
+    assert (finished.out, "3 pairs" in finished.err) == (b"", True)
+    assert json.loads(command("evaluate", "abbreviations", path, "--json").out)["pairs"] == 3
 
 
 def test_linking_of_one_type(pipelines, corpus):
@@ -135,9 +153,9 @@ def test_training_is_shown_by_epoch(tmp_path):
     assert "wheeze" in told
     assert "0 0 asthma (C4) 0.75 0 3 asthma (C4) 0.75 breast cancer (C1) 0.50" in told
     assert "0 0 12.50 50.00 – 0.25" in told
-    with pytest.raises(SapbertError, match="E522"):
+    with pytest.raises(SapbertError, match="E127"):
         run("training", plot)
-    with pytest.raises(SapbertError, match="E523"):
+    with pytest.raises(SapbertError, match="E125"):
         run("training", log, "--plot", tmp_path / "log.xls")
 
 
@@ -196,12 +214,12 @@ def test_errors_are_told_as_such(corpus, tmp_path):
     with pytest.raises(SapbertError, match="E50"):
         run("linking", tmp_path / "nothing", corpus)
     (tmp_path / "empty.txt").write_text("")
-    with pytest.raises(SapbertError, match="E518"):
+    with pytest.raises(SapbertError, match="E105"):
         run("abbreviations", tmp_path / "empty.txt")
-    with pytest.raises(SapbertError, match="E518"):
+    with pytest.raises(SapbertError, match="E105"):
         run("composites", corpus, "--type", "Phenotype")
     with pytest.raises(SapbertError, match="E101"):
         run("composites", corpus, "--kb", tmp_path / "nothing.kb")
     spacy.blank("en").to_disk(tmp_path / "blank")
-    with pytest.raises(SapbertError, match="E510"):
+    with pytest.raises(SapbertError, match="E503"):
         run("linking", tmp_path / "blank", corpus)

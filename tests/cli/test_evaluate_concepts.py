@@ -84,7 +84,7 @@ def test_predictions_are_compared(workplace, command, ranking_nlp):
         (["--labels", "empty.txt"], "E632"),
         (["--labels", "bad.txt"], "E633"),
         (["--labels", "missing.txt"], "E120"),
-        (["--type", "Gene"], "E634"),
+        (["--type", "Gene"], "E105"),
     ],
 )
 def test_what_cannot_be_done_is_told(workplace, command, options, code):

@@ -109,10 +109,10 @@ def test_predictions_are_compared(workplace, command):
 @pytest.mark.parametrize(
     ("corpus", "options", "code"),
     [
-        ("empty.txt", ["--format", "pubtator"], "E511"),
+        ("empty.txt", ["--format", "pubtator"], "E105"),
         ("empty.txt", [], "E203"),
         ("missing.txt", ["--format", "pubtator"], "E120"),
-        ("corpus.txt", ["--type", "Gene"], "E511"),
+        ("corpus.txt", ["--type", "Gene"], "E105"),
         ("corpus.txt", ["--label", "Entity"], "E532"),
         ("corpus.txt", ["--format", "conll"], "E202"),
         ("corpus.txt", ["--predictions", "nowhere/out.jsonl"], "E507"),
@@ -127,7 +127,7 @@ def test_what_cannot_be_done_is_told(workplace, command, corpus, options, code):
 @pytest.mark.filterwarnings("ignore:.*W201")
 def test_broken_lines_are_left_out(workplace, command):
     finished = command("evaluate", "pipeline", "PIPELINE", "bad.txt", "--format", "pubtator")
-    assert "[E511]" in finished.err
+    assert "[E105]" in finished.err
 
 
 PASSAGES = """\

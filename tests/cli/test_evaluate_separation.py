@@ -29,11 +29,11 @@ def test_encoders_are_measured(command, make_encoder, pairs):
 @pytest.mark.parametrize(
     ("encoder", "options", "code"),
     [
-        ("none", [], "E547"),
-        ("starter", ["--and", "none"], "E547"),
-        ("starter", ["--and", "starter"], "E519"),
-        ("starter", ["--and", "small", "--label", "one"], "E519"),
-        ("starter", ["--and", "small", "--label", "one", "--label", "one"], "E519"),
+        ("none", [], "E533"),
+        ("starter", ["--and", "none"], "E533"),
+        ("starter", ["--and", "starter"], "E533"),
+        ("starter", ["--and", "small", "--label", "one"], "E533"),
+        ("starter", ["--and", "small", "--label", "one", "--label", "one"], "E533"),
         ("starter", ["--heat", "plot.txt"], "E533"),
         ("starter", ["--clusters", "train.txt"], "E533"),
         ("starter", ["--plots", __file__], "E507"),

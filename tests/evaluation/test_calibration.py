@@ -16,10 +16,10 @@ from spacy_sapbert.evaluation.calibration import (
     fit_probabilities,
     fit_threshold,
     judge,
-    link_by_others,
     split_documents,
 )
-from spacy_sapbert.evaluation.linking import link_gold_mentions
+from spacy_sapbert.evaluation.cross_fitting import link_by_others
+from spacy_sapbert.evaluation.running import link_gold_mentions
 from spacy_sapbert.linking.parameters import THRESHOLD, LinkerParameters
 from spacy_sapbert.pipeline.component_settings import settings_of
 from spacy_sapbert.training.reranker_trainer import MARGINS, mention_queries
@@ -322,7 +322,7 @@ def test_a_reranker_is_trained_and_saved(numbered, numbered_documents, tmp_path)
 
 def test_a_linker_that_does_not_rerank_gets_no_reranker(numbered, numbered_documents):
     numbered.get_pipe("sapbert_linker").selection.rerank = False
-    with pytest.raises(SapbertError, match="E354"):
+    with pytest.raises(SapbertError, match="E533"):
         calibrate(numbered, numbered_documents, rerank=True)
 
 
@@ -339,9 +339,9 @@ def test_the_reranker_stays_without_the_option(numbered, numbered_documents):
     ("documents", "options", "message"),
     [
         (CORPUS, {"rerank": True}, "E352"),
-        ([], {}, r"E511.*with a concept id.*: none"),
-        ([document("1", ("aspirin",))], {}, "E511"),
-        (CORPUS, {"type": "Chemical"}, r"E511.*of type Chemical.*: Disease"),
+        ([], {}, r"E105.*with a concept id.*: none"),
+        ([document("1", ("aspirin",))], {}, "E105"),
+        (CORPUS, {"type": "Chemical"}, r"E105.*of type Chemical.*: Disease"),
         (CORPUS[:1], {}, r"E521.*held-out.*0 links, 0 of"),
         ([document(str(i), ("breast cancer", "D001943")) for i in range(9)], {}, r"E521.*held-out.*3 links, 3 of"),
         (CORPUS[:2], {"held_out": 0.9}, r"E521.*fitted.*0 links, 0 of"),
@@ -361,5 +361,5 @@ def test_what_cannot_be_fitted_changes_nothing(nlp, documents, options, message)
 
 
 def test_a_pipeline_without_a_linker():
-    with pytest.raises(SapbertError, match="E510"):
+    with pytest.raises(SapbertError, match="E503"):
         calibrate(spacy.blank("en"), CORPUS)

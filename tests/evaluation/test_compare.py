@@ -91,10 +91,10 @@ def test_files_about_other_mentions(write):
 @pytest.mark.parametrize(
     ("broken", "reason"),
     [
-        ("{", "E513.*line 2"),
-        ("[" * 100_000, "E513.*line 2.*too deeply"),
-        ("[1]", "E513.*line 2.*not a JSON object"),
-        ('{"doc_id": "1"}', "E513.*line 2.*start"),
+        ("{", "E127.*line 2"),
+        ("[" * 100_000, "E127.*line 2.*too deeply"),
+        ("[1]", "E127.*line 2.*not a JSON object"),
+        ('{"doc_id": "1"}', "E127.*line 2.*start"),
     ],
 )
 def test_a_broken_line(write, tmp_path, broken, reason):
@@ -140,14 +140,14 @@ def test_rankings_that_cannot_be_compared(tmp_path):
     rows = [(str(i), ["C1"], 0.5, 0.5, 0.5) for i in range(3)]
     a = write_rankings(tmp_path / "a", *rows)
     for other, k in ([rows[:2], 10], [[*rows[:2], ("2", ["C2"], 0.5, 0.5, 0.5)], 10], [rows, 20]):
-        with pytest.raises(SapbertError, match="E636"):
+        with pytest.raises(SapbertError, match="E514"):
             compare_predictions(a, write_rankings(tmp_path / "b", *other, k=k))
     one = write_rankings(tmp_path / "one", rows[0])
     with pytest.raises(SapbertError, match="E515"):
         compare_predictions(one, one)
     broken = tmp_path / "broken"
     broken.write_text(a.read_text() + '{"doc_id": "4", "gold": ["C1"], "ranked": []}\n')
-    with pytest.raises(SapbertError, match=r"E513.*line 4"):
+    with pytest.raises(SapbertError, match=r"E127.*line 4"):
         compare_predictions(a, broken)
 
 
@@ -202,15 +202,15 @@ def test_pipelines_that_cannot_be_compared(tmp_path):
     rows = [(str(i), ["C1"], (1, 1, 1)) for i in range(3)]
     a = write_pipelines(tmp_path / "a", *rows)
     for other in (rows[:2], [*rows[:2], ("2", ["C2"], (1, 1, 1))]):
-        with pytest.raises(SapbertError, match="E557"):
+        with pytest.raises(SapbertError, match="E514"):
             compare_predictions(a, write_pipelines(tmp_path / "b", *other))
     one = write_pipelines(tmp_path / "one", rows[0])
     with pytest.raises(SapbertError, match="E515"):
         compare_predictions(one, one)
     broken = tmp_path / "broken"
     broken.write_text(a.read_text() + '{"doc_id": "4", "gold": ["C1"], "found": []}\n')
-    with pytest.raises(SapbertError, match=r"E513.*line 4"):
+    with pytest.raises(SapbertError, match=r"E127.*line 4"):
         compare_predictions(a, broken)
     rankings = write_rankings(tmp_path / "rankings", ("1", ["C1"], 0.5, 0.5, 0.5))
-    with pytest.raises(SapbertError, match=r"E513.*rankings, line 1"):
+    with pytest.raises(SapbertError, match=r"E127.*rankings, line 1"):
         compare_predictions(a, rankings)

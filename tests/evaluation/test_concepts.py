@@ -161,11 +161,11 @@ def test_predictions(ranking_nlp, retriever, documents, tmp_path):
 def test_what_cannot_be_measured(ranking_nlp, documents, tmp_path):
     with pytest.raises(SapbertError, match=r"E635.*Q1"):
         evaluate_concepts(ranking_nlp, documents, labels=["Q1"])
-    with pytest.raises(SapbertError, match=r"E634.*with the label Gene"):
+    with pytest.raises(SapbertError, match=r"E105.*with the label Gene"):
         evaluate_concepts(ranking_nlp, documents, type="Gene", predictions=tmp_path / "out.jsonl")
     assert list(tmp_path.iterdir()) == []
     ranking_nlp.remove_pipe("retriever")
-    with pytest.raises(SapbertError, match=r"E631.*entity_ruler, sapbert_linker"):
+    with pytest.raises(SapbertError, match=r"E503.*entity_ruler, sapbert_linker"):
         evaluate_concepts(ranking_nlp, documents)
 
 

@@ -6,7 +6,8 @@ from spacy.language import Language
 
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.evaluation.linking import evaluate_linking, link_gold_mentions
+from spacy_sapbert.evaluation.linking import evaluate_linking
+from spacy_sapbert.evaluation.running import link_gold_mentions
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.types import Document, Mention, Name, Record
@@ -110,7 +111,7 @@ def test_only_mentions_of_the_type(nlp):
     documents = [document(text, ("asthma", "C4", "Disease"), ("lung cancer", "C1", "Phenotype"))]
     assert evaluate_linking(nlp, documents, type="Disease")["lenient_all"]["acc@1"] == 100.0
     assert evaluate_linking(nlp, documents)["mentions"] == 2
-    with pytest.raises(SapbertError, match=r"E511.*of type Chemical.*Disease, Phenotype"):
+    with pytest.raises(SapbertError, match=r"E105.*of type Chemical.*Disease, Phenotype"):
         evaluate_linking(nlp, documents, type="Chemical")
 
 
@@ -149,7 +150,7 @@ def test_the_pipeline_is_left_as_it_was_and_nothing_else_of_it_runs(nlp):
 def test_a_pipeline_without_linker():
     nlp = spacy.blank("en")
     nlp.add_pipe("sentencizer")
-    with pytest.raises(SapbertError, match=r"E510.*sentencizer"):
+    with pytest.raises(SapbertError, match=r"E503.*sentencizer"):
         evaluate_linking(nlp, [document("asthma", ("asthma", "C4"))])
 
 
@@ -170,7 +171,7 @@ def test_predictions(nlp, tmp_path):
 def test_a_run_that_fails_leaves_the_predictions_of_the_last_one(nlp, tmp_path):
     path = tmp_path / "out.jsonl"
     path.write_text("before")
-    with pytest.raises(SapbertError, match="E511"):
+    with pytest.raises(SapbertError, match="E105"):
         evaluate_linking(nlp, [Document("1", "nothing")], predictions=path)
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("out.jsonl", "before")]
     with pytest.raises(SapbertError, match="E507"):

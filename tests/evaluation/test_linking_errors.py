@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.evaluation.linking import LinkedMention, evaluate_linking
+from spacy_sapbert.evaluation.linking import evaluate_linking
 from spacy_sapbert.evaluation.linking_errors import CLASSES, COLUMNS, ErrorReport, error_report
+from spacy_sapbert.evaluation.running import LinkedMention
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.metrics.linking_accuracy import MentionScore
 from spacy_sapbert.types import Candidate, Document, LinkedPart, Mention, Name, Record
@@ -273,7 +274,7 @@ def test_nothing_wrong(nlp, tmp_path):
 def test_bad_places_and_pipelines(nlp, tmp_path):
     with pytest.raises(SapbertError, match="E507"), error_report(nlp, tmp_path / "no" / "errors.tsv"):
         pass
-    with pytest.raises(SapbertError, match="E510"), error_report(spacy.blank("en"), tmp_path / "errors.tsv"):
+    with pytest.raises(SapbertError, match="E503"), error_report(spacy.blank("en"), tmp_path / "errors.tsv"):
         pass
     path = tmp_path / "errors.jsonl"
     path.write_text("before")

@@ -117,7 +117,7 @@ def test_several_types_leave_out_the_others(nlp, documents):
     assert both == evaluate_pipeline(nlp, documents)
     one = evaluate_pipeline(nlp, documents, type=["Chemical", "Gene"])
     assert one == evaluate_pipeline(nlp, documents, type="Chemical")
-    with pytest.raises(SapbertError, match=r"E511.*of type Gene, Species"):
+    with pytest.raises(SapbertError, match=r"E105.*of type Gene, Species"):
         evaluate_pipeline(nlp, documents, type=["Gene", "Species"])
 
 
@@ -138,7 +138,7 @@ def test_labels_with_other_names(small_kb, documents):
 
 def test_nothing_but_the_text_is_given(nlp, documents):
     empty = [one._replace(mentions=()) for one in documents[:2]]
-    with pytest.raises(SapbertError, match=r"E511.*with a concept id.*types: none"):
+    with pytest.raises(SapbertError, match=r"E105.*with a concept id.*are: none"):
         evaluate_pipeline(nlp, empty)
     result = evaluate_pipeline(nlp, [*documents, *empty])
     assert result["span_id"]["found"] == 10
@@ -220,12 +220,12 @@ def test_predictions(nlp, documents, tmp_path):
 
 
 def test_what_cannot_be_measured(nlp, documents, tmp_path):
-    with pytest.raises(SapbertError, match=r"E511.*of type Gene.*Chemical, Disease"):
+    with pytest.raises(SapbertError, match=r"E105.*of type Gene.*Chemical, Disease"):
         evaluate_pipeline(nlp, documents, type="Gene", predictions=tmp_path / "out.jsonl")
     assert not list(tmp_path.iterdir())
-    with pytest.raises(SapbertError, match="E511"):
+    with pytest.raises(SapbertError, match="E105"):
         evaluate_pipeline(nlp, [])
-    with pytest.raises(SapbertError, match="E510"):
+    with pytest.raises(SapbertError, match="E503"):
         evaluate_pipeline(spacy.blank("en"), documents)
 
 

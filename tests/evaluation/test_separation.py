@@ -56,5 +56,5 @@ def test_pairs_set_aside_have_the_shared_names_of_those_to_train_on(tmp_path, na
 
 @pytest.mark.parametrize("pairs", ["", "A||a||b\n", "A||a||a\nB||b||c\n", "A||a||b\nA||c||d\n", "A||a||b\nB||a||b\n"])
 def test_pairs_that_do_not_differ_are_told(tmp_path, pairs):
-    with pytest.raises(SapbertError, match=r"E545.*pairs.txt"):
+    with pytest.raises(SapbertError, match=r"E105.*pairs.txt"):
         read_name_pairs(write(tmp_path, pairs))

@@ -27,7 +27,7 @@ from spacy_sapbert.documents.reader import guess_format as guess_corpus
 from spacy_sapbert.documents.report import Report
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.evaluation.candidate_log import read_candidate_log
-from spacy_sapbert.evaluation.predictions import read_predictions
+from spacy_sapbert.evaluation.compare import read_predictions
 from spacy_sapbert.evaluation.separation import read_name_pairs
 from spacy_sapbert.kb.code_mappings import CodeMappings
 from spacy_sapbert.kb.id_lists import read_labels

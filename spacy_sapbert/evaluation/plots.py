@@ -1,19 +1,21 @@
-"""Draw how well encoders separate synonyms from other names: histograms, heat maps and clusters.
+"""Draw the separation of names by encoders, the calibration of probabilities, and the training of a linker.
 
-Every picture has one panel per encoder, for example to compare an encoder before and after training.
+The pictures of encoders have one panel per encoder, for example to compare an encoder before and after training.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import Errors, SapbertError
+from ..errors import LimitError
+from ..metrics.calibration import wilson_interval
 from ..metrics.separation import Separation, equal_error, histograms
-from .figures import BLUE, COLORS, MARKERS, ORANGE, counted, in_style, legend_above, new_figure, wrapped
+from .figures import BLUE, COLORS, MARKERS, ORANGE, counted, curve_style, in_style, legend_above, new_figure, wrapped
 from .separation import NamePairs
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ MOST_PAIRS_OF_A_HEAT_MAP = 40
 _CHARACTERS = 30
 _TITLE = 68  # characters of a line
 _PERPLEXITY = 30  # scikit-learn's default
+MOST_TICKS = 20
+LINKING_SCORES = {"link_acc": "accuracy", "link_strict": "strict accuracy", "link_recall": "candidate recall@20"}
 
 
 @in_style()
@@ -34,9 +38,6 @@ def draw_histograms(separations: Mapping[str, Separation]) -> Figure:
 
     Args:
         separations: The separations, by the label of the encoder.
-
-    Raises:
-        SapbertError: E542 matplotlib is not installed.
     """
     figure = new_figure(7, 1 + 2.6 * len(separations))
     panels = figure.subplots(len(separations), 1, sharex=True, squeeze=False)[:, 0]
@@ -67,14 +68,11 @@ def _equal_error_line(panel: Axes, separation: Separation) -> None:
     panel.annotate(text, (threshold, 1), xytext=(0, 2), xycoords=("data", "axes fraction"), **looks)
 
 
-def check_heat_map(pairs: NamePairs) -> None:
-    """Check that there are few enough pairs for a heat map.
-
-    Raises:
-        SapbertError: E546 there are too many pairs.
-    """
+def check_heat_map(pairs: NamePairs, path: Path) -> None:
+    """Check that the file has few enough pairs for a heat map."""
     if len(pairs.left) > MOST_PAIRS_OF_A_HEAT_MAP:
-        raise SapbertError(Errors.E546.format(pairs=len(pairs.left), most=MOST_PAIRS_OF_A_HEAT_MAP))
+        remedy = f"Give at most {MOST_PAIRS_OF_A_HEAT_MAP} pairs, such as plot.txt from `spacy-sapbert pairs`."
+        raise LimitError(remedy, path=path, reason=f"has {len(pairs.left)} pairs, too many for a heat map")
 
 
 @in_style()
@@ -84,9 +82,6 @@ def draw_heat_maps(pairs: NamePairs, cosines: Mapping[str, np.ndarray]) -> Figur
     Args:
         pairs: The pairs to draw.
         cosines: Cosines by the label of the encoder, float32, shape (n, n); one row per left name.
-
-    Raises:
-        SapbertError: E542 matplotlib is not installed.
     """
     n, places = len(cosines), range(len(pairs.left))
     side = 1.5 + 0.3 * len(pairs.left)
@@ -126,9 +121,6 @@ def draw_clusters(names: Mapping[str, Sequence[str]], vectors: Mapping[str, np.n
     Args:
         names: The names of two or more concepts, by id.
         vectors: Vectors by the label of the encoder, float32, one row per name.
-
-    Raises:
-        SapbertError: E542 matplotlib is not installed.
     """
     figure = new_figure(3 + 5 * len(vectors), max(5, 1 + 0.25 * len(names)))
     panels = figure.subplots(1, len(vectors), squeeze=False)[0]
@@ -163,3 +155,75 @@ def _flat(vectors: np.ndarray) -> np.ndarray:
 
 def _short(name: str) -> str:
     return name if len(name) <= _CHARACTERS else name[: _CHARACTERS - 1] + "…"
+
+
+# --- calibration
+
+
+@in_style()
+def draw_reliability(result: Mapping[str, Any]) -> Figure:
+    """Draw how many links of each probability are right. A calibrated probability lies on the diagonal.
+
+    A bar at each point is its 95 % interval, see `wilson_interval`. A vertical line marks the threshold. The panel
+    below shows the number of links in each bin.
+
+    Args:
+        result: A report from `evaluation.calibrate`, with the links before and after calibration.
+    """
+    figure = new_figure(6, 7.5)
+    panel, below = figure.subplots(2, 1, sharex=True, height_ratios=(4, 1))
+    panel.plot([0, 1], [0, 1], color="gray", linewidth=1, label="calibrated")
+    for number, when in enumerate(("before", "after")):
+        style, links = curve_style(number), result[when]
+        x, right, n = (np.array([row[key] for row in links["reliability"]]) for key in ("mean", "right", "n"))
+        panel.plot(x, right, label=f"{when}: {counted(links['links'], 'link')}", **style)
+        _intervals(panel, x, right, n, style)
+        # the score of the threshold differs from its probability once these are fitted
+        at, score = f"{links['threshold_probability']:.3f}", f"{result['threshold'][when]:.3f}"
+        name = f"threshold {when}: {at}" + ("" if at == score else f" (score {score})")
+        for one, label in ((panel, name), (below, None)):
+            looks = {key: style[key] for key in ("color", "linestyle")}
+            one.axvline(links["threshold_probability"], linewidth=1.2, label=label, **looks)
+        below.vlines(x, 0, n, color=style["color"], linewidth=style["linewidth"], zorder=style["zorder"])
+        below.plot(x, n, **{**style, "linestyle": ""})
+    ticks = [0, 0.2, 0.4, 0.6, 0.8, 1]
+    panel.set(
+        ylabel="share right, with 95 % interval", xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), xticks=ticks, yticks=ticks
+    )
+    below.set(xlabel="mean probability of the bin", ylabel="links in the bin")
+    below.set_ylim(bottom=0)
+    below.margins(y=0.15)
+    below.yaxis.set_major_formatter("{x:,.0f}")
+    legend_above(figure, panel, columns=1)
+    return figure
+
+
+def _intervals(panel: Axes, x: np.ndarray, right: np.ndarray, n: np.ndarray, style: Mapping[str, Any]) -> None:
+    low, high = wilson_interval(right, n)
+    looks = {"color": style["color"], "zorder": style["zorder"], "elinewidth": 1.2, "capsize": 3, "clip_on": False}
+    panel.errorbar(x, right, yerr=np.clip([right - low, high - right], 0, 1), fmt="none", **looks)
+
+
+# --- training
+
+
+@in_style()
+def draw_linking_scores(lines: Sequence[Mapping[str, Any]]) -> Figure:
+    """Draw the training of a linker: accuracy and candidate recall at each evaluation, by epoch.
+
+    Args:
+        lines: The lines of a log, see `read_candidate_log`.
+    """
+    figure = new_figure(7, 4)
+    panel = figure.subplots()
+    steps = [line["step"] for line in lines]
+    for number, (name, label) in enumerate(LINKING_SCORES.items()):
+        values = np.array([line[name] for line in lines], dtype=float)  # None becomes nan, which is not drawn
+        panel.plot(steps, 100 * values, label=label, **curve_style(number))
+    firsts = list({line["epoch"]: line["step"] for line in reversed(lines)}.items())[::-1]
+    firsts = firsts[:: -(-len(firsts) // MOST_TICKS)]
+    panel.set_xticks([step for _, step in firsts], labels=[str(epoch) for epoch, _ in firsts])
+    panel.set(xlabel="epoch", ylabel="%")
+    panel.set_title(counted(len(lines), "evaluation"), loc="left")
+    legend_above(figure, panel, columns=3)
+    return figure

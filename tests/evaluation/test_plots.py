@@ -1,19 +1,22 @@
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.evaluation.figures import save_both
-from spacy_sapbert.evaluation.separation import NamePairs
-from spacy_sapbert.evaluation.separation_plots import (
+from spacy_sapbert.errors import LimitError
+from spacy_sapbert.evaluation.figures import save_both, save_figure
+from spacy_sapbert.evaluation.plots import (
     MOST_PAIRS_OF_A_HEAT_MAP,
     check_heat_map,
     draw_clusters,
     draw_heat_maps,
     draw_histograms,
+    draw_linking_scores,
+    draw_reliability,
     names_of_largest_concepts,
 )
+from spacy_sapbert.evaluation.separation import NamePairs
 from spacy_sapbert.metrics.separation import equal_error, measure_separation
 
 LONG = "hereditary motor and sensory neuropathy, type two"
@@ -98,12 +101,82 @@ def test_long_labels_are_wrapped():
 
 
 def test_a_heat_map_of_many_pairs_is_refused():
-    check_heat_map(named(*map(str, range(MOST_PAIRS_OF_A_HEAT_MAP))))
-    with pytest.raises(SapbertError, match=r"E546.* 41 pairs.* at most 40"):
-        check_heat_map(named(*map(str, range(MOST_PAIRS_OF_A_HEAT_MAP + 1))))
+    check_heat_map(named(*map(str, range(MOST_PAIRS_OF_A_HEAT_MAP))), Path("plot.txt"))
+    with pytest.raises(LimitError, match=r"plot\.txt has 41 pairs.* at most 40"):
+        check_heat_map(named(*map(str, range(MOST_PAIRS_OF_A_HEAT_MAP + 1))), Path("plot.txt"))
 
 
 def test_concepts_with_most_names_are_chosen():
     pairs = named(*"ABCBA")._replace(left=["a", "b", "c", "b", "a"])  # 3, 3 and 2 names
     assert names_of_largest_concepts(pairs, 2) == {"A": ["a", "r0", "r4"], "B": ["b", "r1", "r3"]}
     assert list(names_of_largest_concepts(pairs, 9)) == ["A", "B", "C"]
+
+
+# --- calibration
+
+BINS = [
+    {"mean": 0.0, "right": 0.0, "n": 4},
+    {"mean": 0.7, "right": 0.5, "n": 8},
+    {"mean": 1.0, "right": 1.0, "n": 1200},
+]
+REPORT = {
+    "threshold": {"before": 0.5, "after": 0.8},
+    "before": {"links": 1212, "reliability": BINS, "threshold_probability": 0.5},
+    "after": {"links": 1212, "reliability": BINS, "threshold_probability": 0.66},
+}
+
+
+def labels(figure):
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_reliability_shows_counts_intervals_and_thresholds(tmp_path):
+    figure = draw_reliability(REPORT)
+    assert set(labels(figure)) == {
+        "calibrated",
+        "before: 1,212 links",
+        "after: 1,212 links",
+        "threshold before: 0.500",
+        "threshold after: 0.660 (score 0.800)",
+    }
+    panel, below = figure.axes
+    lines = {line.get_label(): line for line in panel.lines}
+    assert lines["threshold after: 0.660 (score 0.800)"].get_xdata()[0] == 0.66
+    assert len(panel.containers) == 2  # the intervals
+    assert [4, 8, 1200] in [list(line.get_ydata()) for line in below.lines]
+    save_figure(figure, tmp_path / "a.svg")
+    marks = set(re.findall("<!-- (.*?) -->", (tmp_path / "a.svg").read_text()))
+    assert {"after: 1,212 links", "threshold before: 0.500", "links in the bin"} <= marks
+
+
+def test_nothing_at_the_edge_is_clipped():
+    panel = draw_reliability(REPORT).axes[0]
+    assert not any(line.get_clip_on() for line in panel.lines if "links" in line.get_label())
+    low, high = panel.get_ylim()
+    assert low < 0 < 1 < high
+
+
+# --- training
+
+
+def evaluations(n, per_epoch=2):
+    scores = {"link_acc": 0.5, "link_strict": None, "link_recall": 0.9}
+    return [{"step": 100 * i, "epoch": i // per_epoch, **scores} for i in range(n)]
+
+
+@pytest.mark.parametrize(("n", "epochs"), [(1, ["0"]), (4, ["0", "1"]), (60, [str(2 * i) for i in range(15)])])
+def test_linking_scores_are_drawn_with_their_epochs(n, epochs):
+    figure = draw_linking_scores(evaluations(n))
+    assert labels(figure) == ["accuracy", "strict accuracy", "candidate recall@20"]
+    panel = figure.axes[0]
+    assert [text.get_text() for text in panel.get_xticklabels()] == epochs
+    assert panel.get_title(loc="left") == ("1 evaluation" if n == 1 else f"{n} evaluations")
+
+
+def test_equal_scores_stay_visible():
+    """A later curve is thinner, and its marker smaller."""
+    lines = [{**line, "link_strict": line["link_acc"]} for line in evaluations(4)]
+    wide, narrow, _ = draw_linking_scores(lines).axes[0].lines
+    assert wide.get_linewidth() > narrow.get_linewidth()
+    assert wide.get_markersize() > narrow.get_markersize()
+    assert wide.get_zorder() < narrow.get_zorder()

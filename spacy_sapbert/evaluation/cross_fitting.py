@@ -1,7 +1,8 @@
-"""Train a reranker for the linker of a pipeline, and link the same documents as if they were new."""
+"""Link documents as if they were new, with what was learned from the others: concept counts and rerankers."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import islice
@@ -16,10 +17,39 @@ from ..linking.reranker import Reranker
 from ..training.reranker_settings import RerankerTraining
 from ..training.reranker_trainer import FittedReranker, RankedDocument, fit_reranker, folds_of, gold_parts, ranking_data
 from ..types import Document
-from .linking import LinkedMention, find_linker, link_gold_mentions
+from .running import LinkedMention, find_linker, link_gold_mentions
 
 Documents = Sequence[Document]
 Follow = Callable[[Documents, str], Iterable[Document]]
+
+
+def no_progress(documents: Documents, what: str) -> Iterable[Document]:
+    """Return the documents of a pass, without reporting progress."""
+    return documents
+
+
+def link_by_others(
+    nlp: Language, documents: Documents, weight: float, follow: Follow = no_progress
+) -> Iterator[LinkedMention]:
+    """Link the mentions of each document with the concept counts of all other documents.
+
+    Args:
+        nlp: The pipeline.
+        documents: Documents with gold ids. Documents with the same id count as one.
+        weight: The prior weight μ.
+        follow: See `calibrate`.
+
+    Yields:
+        The linked mentions, in the order of the documents.
+    """
+    linker, counts = find_linker(nlp).linker, count_concepts(documents)
+    own: dict[str, Counter[str]] = {}
+    for document in documents:
+        own.setdefault(document.doc_id, Counter()).update(count_concepts([document]))
+    for document in follow(documents, f"documents linked with μ = {weight:g}"):
+        with linker.weighing(counts - own[document.doc_id], weight):
+            linked = list(link_gold_mentions(nlp, [document]))
+        yield from linked
 
 
 class Reranked(NamedTuple):

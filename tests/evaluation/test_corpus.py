@@ -2,8 +2,8 @@ import warnings
 
 import pytest
 
-from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.evaluation.coverage import warn_of_unknown_ids, with_known_ids
+from spacy_sapbert.errors import EmptyError, SapbertError
+from spacy_sapbert.evaluation.corpus import GoldMentions, predictions_file, warn_of_unknown_ids, with_known_ids
 from spacy_sapbert.types import Document, Mention
 
 
@@ -28,11 +28,18 @@ def test_both_kinds_of_ids_are_shown(small_kb):
         next(with_known_ids([UNKNOWN, EMPTY, UNKNOWN], small_kb))
 
 
-def test_only_mentions_of_the_type_count(small_kb):
-    documents = [document(("D001943",), label="Disease"), document(("DOID:1",), label="Other")]
-    assert list(with_known_ids(documents, small_kb, "Disease")) == documents
+def test_only_mentions_of_the_type_are_chosen(small_kb):
+    documents = [document(("D001943",), label="T1,T2"), document(("DOID:1",), (), label="Other")]
+    gold = GoldMentions("T2")
+    assert [len(one.mentions) for one in with_known_ids(gold(documents), small_kb)] == [1, 0]
+    gold.check()
+    assert [len(one.mentions) for one in GoldMentions(None, with_ids=True)(documents)] == [1, 1]
+    missing = GoldMentions("T3")
+    assert [len(one.mentions) for one in missing(documents)] == [0, 0]
+    with pytest.raises(EmptyError, match=r"no mention of type T3 .* are: Other, T1, T2\."):
+        missing.check()
     with pytest.raises(SapbertError, match="E572"):
-        next(with_known_ids(documents, small_kb, "Other"))
+        next(with_known_ids(GoldMentions("Other")(documents), small_kb))
 
 
 def test_documents_are_read_no_further_than_needed(small_kb):
@@ -54,3 +61,13 @@ def test_the_share_of_mentions_without_a_known_id_is_told(small_kb):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_of_unknown_ids([part, EMPTY], small_kb)
+
+
+def test_predictions_appear_at_the_end(tmp_path):
+    path = tmp_path / "predictions.jsonl"
+    with predictions_file(path) as write:
+        write({"text": "é"})
+        assert not path.exists()
+    assert path.read_text(encoding="utf-8") == '{"text": "é"}\n'
+    with predictions_file(None) as write:
+        write({"text": "é"})

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from spacy_sapbert.evaluation.reranking import rerank_by_others
+from spacy_sapbert.evaluation.cross_fitting import rerank_by_others
 from spacy_sapbert.linking.rerank_features import FEATURES, WordRarity
 from spacy_sapbert.linking.reranker import Reranker
 from spacy_sapbert.linking.trees import Trees
@@ -17,7 +17,7 @@ def test_links_are_judged_that_a_reranker_of_other_documents_chose(numbered, num
         of_folds = [second, *[Reranker.undecided()] * (settings.folds - 1)]
         return FittedReranker(second, tuple(of_folds), folds, 0, 0, 0)
 
-    monkeypatch.setattr("spacy_sapbert.evaluation.reranking.fit_reranker", fitted)
+    monkeypatch.setattr("spacy_sapbert.evaluation.cross_fitting.fit_reranker", fitted)
     found = rerank_by_others(numbered, numbered_documents, None, 0, lambda documents, what: documents)
     folds = {one.doc_id: fold for one, fold in zip(numbered_documents, found.fitted.folds.tolist(), strict=True)}
     assert [one.mention for one in found.mentions] == [one for of in numbered_documents for one in of.mentions]
