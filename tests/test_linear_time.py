@@ -25,7 +25,6 @@ from spacy_sapbert.documents.reader import FORMATS, read_corpus
 from spacy_sapbert.documents.report import Report
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.readers import READERS, ReadReport, read_vocabulary
-from spacy_sapbert.pipeline.attributes import set_abbreviation_occurrences
 from spacy_sapbert.pipeline.demo import demo_pipeline
 from spacy_sapbert.text.abbreviations import AbbreviationOccurrence, expand, find_definitions, find_occurrences
 from spacy_sapbert.text.composites import composite_splits
@@ -486,13 +485,12 @@ def test_the_pipeline_of_the_demo(shape):
 
 
 def test_abbreviations_of_the_cards_of_a_page():
-    web = pytest.importorskip("spacy_sapbert.serve.cards")
+    page = pytest.importorskip("spacy_sapbert.serve.page")
     nlp = spacy.blank("en")
 
     def work(n):
         doc = Doc(nlp.vocab, ["CF"] * n)
-        set_abbreviation_occurrences(doc, [AbbreviationOccurrence(3 * i, 3 * i + 2, "x", None, None) for i in range(n)])
-        make = web.CardMaker(None)
-        assert all(len(make._occurrences(doc[i : i + 1])) == 1 for i in range(n))
+        occurrences = [AbbreviationOccurrence(3 * i, 3 * i + 2, "x", None, None) for i in range(n)]
+        assert all(len(page.occurrences_in(doc[i : i + 1], occurrences)) == 1 for i in range(n))
 
     assert is_linear(work)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, suppress
 from functools import partial
 from itertools import takewhile
@@ -92,7 +92,8 @@ def make_app(
 
 
 def _add_routes(app: FastAPI, site: Site) -> None:
-    refused = {400: "The request is not valid.", 413: "The request is too long.", 500: "The pipeline failed."}
+    refused = {400: "The request is not valid.", 408: "The request did not arrive in time."}
+    refused |= {413: "The request is too long.", 500: "The pipeline failed."}
     refused |= {503: "The queue is full, or the pipeline is being loaded.", 504: "Linking took too long."}
     problems: dict[int | str, dict[str, Any]] = {
         status: {"model": Problem, "description": text} for status, text in refused.items()
@@ -213,20 +214,18 @@ class Site:
             if len(body) > _FORM_BYTES * self.limits.max_chars + _FORM_FRAME:
                 raise self._too_long()  # before the time to read and show it
             text = parse_qs(body.decode(errors="replace")).get("text", [""])[0].replace("\r\n", "\n")
-            document = self._checked(Document("", text, position=_position(request)))
-            (html,) = await self._linked(request, [document], partial(page.render, text))
-            if html is None:
-                raise Refused(500, _FAILED)
+            (html,) = await self._linked(request, [{"text": text}], partial(page.render, text))
+            if isinstance(html, Refused):
+                raise html
         except Refused as refused:
             html, status, headers = page.render(text, message=refused.message), refused.status, refused.headers
         return HTMLResponse(html, status, {CSP: POLICY, **headers})
 
     async def link(self, request: Request) -> Response:
         self._loaded()
-        document = self._document(_json(await self._body(request)), _position(request))
-        (record,) = await self._linked(request, [document], self._record)
-        if record is None:
-            raise Refused(500, _FAILED)
+        (record,) = await self._linked(request, [_json(await self._body(request))], self._record)
+        if isinstance(record, Refused):
+            raise record
         return Response(record, media_type=JSONResponse.media_type)
 
     async def link_batch(self, request: Request) -> Response:
@@ -238,18 +237,15 @@ class Site:
             raise Refused(
                 413, f"The batch has {len(values):,} texts. The server accepts at most {self.limits.max_texts:,}."
             )
-        entries = [self._entry(value, f"{_position(request)}, text {n}") for n, value in enumerate(values, start=1)]
-        documents = [entry for entry in entries if isinstance(entry, Document)]
-        records = iter(await self._linked(request, documents, self._record) if documents else [])
-        answers = b",".join(_answer(entry, records) for entry in entries)
-        return Response(b"[%s]" % answers, media_type=JSONResponse.media_type)
+        records = await self._linked(request, values, self._record)
+        answers = (_to_json(record.answer) if isinstance(record, Refused) else record for record in records)
+        return Response(b"[%s]" % b",".join(answers), media_type=JSONResponse.media_type)
 
     async def show_health(self, request: Request) -> Response:
         return JSONResponse(self._state())
 
     async def show_ready(self, request: Request) -> Response:
-        state = self._state()
-        return JSONResponse(state, 200 if state["status"] == "ok" else 503)
+        return JSONResponse(self._state(), 200 if self.linking else 503)
 
     async def show_metrics(self, request: Request) -> Response:
         return Response(self.metrics.show(), media_type=CONTENT_TYPE_LATEST)
@@ -284,43 +280,46 @@ class Site:
             body += chunk
         raise Refused(413, f"The request is too long. The server accepts at most {self.limits.max_bytes:,} bytes.")
 
-    def _document(self, value: object, position: str) -> Document:
-        """Read a document from a JSON value."""
-        try:
-            return self._checked(value_document(value, "", position, ReadOptions(InputFormat.jsonl)))
-        except BrokenRecord as reason:
-            raise Refused(400, f"Send a JSON object with the key 'text': {reason}.") from reason
+    async def _linked(
+        self, request: Request, values: Sequence[object], show: Callable[[LinkedDocument], Shown]
+    ) -> list[Shown | Refused]:
+        """Link texts, and return what `show` makes of each, or why it was refused.
 
-    def _checked(self, document: Document) -> Document:
-        linking, _ = self._loaded()
+        Args:
+            request: The request.
+            values: JSON values, each an object with a text.
+            show: Called with each linked document.
+        """
+        place = f"request {request.state.request_id}"
+        documents = [self._document(value, f"{place}, text {n}") for n, value in enumerate(values, start=1)]
+        sound = [document for document in documents if isinstance(document, Document)]
+        request.state.texts = len(sound)  # for the log
+        request.state.characters = sum(len(document.text) for document in sound)
+        shown: dict[str, Shown] = {}
+        if sound:
+            shown = await self.queue.run(partial(self._link, sound, show), request.receive())
+        return [
+            one if isinstance(one, Refused) else shown.get(one.position) or Refused(500, _FAILED, one.doc_id)
+            for one in documents
+        ]
+
+    def _document(self, value: object, position: str) -> Document | Refused:
+        try:
+            document = value_document(value, "", position, ReadOptions(InputFormat.jsonl))
+        except BrokenRecord as error:
+            return Refused(400, f"Send a JSON object with the key 'text': {error}.")
         if len(document.text) > self.limits.max_chars:
-            raise self._too_long()
-        reason = fault(document.text, linking.nlp.max_length)
-        if reason:
-            raise Refused(400, f"There is nothing to link: {reason}.")
-        return document
+            return self._too_long()
+        reason = fault(document.text, self._loaded()[0].nlp.max_length)
+        return Refused(400, f"There is nothing to link: {reason}.") if reason else document
 
     def _too_long(self) -> Refused:
         return Refused(413, f"The text is too long. The server accepts at most {self.limits.max_chars:,} characters.")
 
-    def _entry(self, value: object, position: str) -> Document | dict[str, str]:
-        """Return a document of a batch, or the answer that it is broken."""
-        try:
-            return self._document(value, position)
-        except Refused as refused:
-            return {"error": refused.message}
-
-    async def _linked(
-        self, request: Request, documents: Sequence[Document], show: Callable[[LinkedDocument], Shown]
-    ) -> list[Shown | None]:
-        """Link documents, and return what `show` makes of each; None where the pipeline fails."""
-        request.state.texts = len(documents)  # for the log
-        request.state.characters = sum(len(document.text) for document in documents)
-        return await self.queue.run(partial(self._link, documents, show), request.receive())
-
     def _link(
         self, documents: Sequence[Document], show: Callable[[LinkedDocument], Shown], stop: threading.Event
-    ) -> list[Shown | None]:
+    ) -> dict[str, Shown]:
+        """Link documents, and return what `show` makes of each, by its position. Those that fail are left out."""
         linking, _ = self._loaded()
         stoppable = takewhile(lambda _: not stop.is_set(), documents)
         shown: dict[str, Shown] = {}
@@ -332,23 +331,12 @@ class Site:
                     self.metrics.count(item.mentions)
         except SapbertError as error:
             linking.problems.report(documents[len(shown)].position, error)
-        return [shown.get(document.position) for document in documents]
+        return shown
 
     def _record(self, item: LinkedDocument) -> bytes:
         """Return the record as JSON, which is written here because it can be long."""
         linking, _ = self._loaded()
         return _to_json(record_of(item, linking.kb, language=linking.display_language))
-
-
-def _position(request: Request) -> str:
-    return f"request {request.state.request_id}"
-
-
-def _answer(entry: Document | dict[str, str], records: Iterator[bytes | None]) -> bytes:
-    """Return the answer to a text of a batch as JSON: the next record, or why there is none."""
-    if not isinstance(entry, Document):
-        return _to_json(entry)
-    return next(records) or _to_json({"id": entry.doc_id, "error": _FAILED})
 
 
 def _to_json(value: dict[str, Any]) -> bytes:

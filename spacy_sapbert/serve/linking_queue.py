@@ -22,17 +22,19 @@ Result = TypeVar("Result")
 
 
 class Refused(Exception):
-    """A request without an answer from the linker.
+    """A request, or a text of it, without an answer from the linker.
 
     Args:
         status: The HTTP status of the answer.
         message: The message for the user.
+        doc_id: The id of the text, if it could be read.
     """
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, doc_id: str | None = None) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
+        self.answer = {"error": message} if doc_id is None else {"id": doc_id, "error": message}
         self.headers = {"Retry-After": str(_RETRY_AFTER)} if status == 503 else {}
 
 

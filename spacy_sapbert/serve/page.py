@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cache, partial
+from operator import attrgetter
 from pathlib import Path
+from typing import NamedTuple
 
+from spacy.tokens import Span
 from spacy.util import filter_spans
 
 from ..kb.knowledge_base import KnowledgeBase
 from ..outputs.labels import LabelColors, display_label
 from ..outputs.records import LinkedDocument
 from ..outputs.templates import LOOK, open_template
-from .cards import Card, CardMaker
+from ..pipeline.attributes import get_abbreviation_occurrences, get_composite_splits, get_kb_ents, get_links
+from ..text.abbreviations import AbbreviationOccurrence
+from ..types import Alternative, Link
+from .concepts import concept_card, references
 from .safety import page_policy
 
 _FOLDER = Path(__file__).parent
@@ -20,8 +28,37 @@ _STYLE = LOOK + (_FOLDER / "page.css").read_text(encoding="utf8")
 _SCRIPT = (_FOLDER / "page.js").read_text(encoding="utf8")
 _BEGINNING = 120
 """How many characters of a long definition are shown at first."""
+_CLOSE = 0.005  # two scores that are this near look the same with two digits
 POLICY = page_policy(_STYLE, _SCRIPT, others="form-action 'self'")
 """The Content-Security-Policy of the page, which allows only its own style and script."""
+
+
+class Card(NamedTuple):
+    """The card of a mention.
+
+    Attributes:
+        number: The number of the mention, from 1.
+        mention: The mention.
+        color: The color of the label, from 0.
+        parts: A link for each part, with the candidates that are compared, the best one first.
+        others: Concepts above the threshold that no part compares, best first.
+        occurrences: The abbreviation occurrences in the mention.
+        chosen: The parts of the chosen split; empty if the mention was not split.
+        splits: The other possible splits, most likely first.
+    """
+
+    number: int
+    mention: Span
+    color: int
+    parts: list[tuple[Link, list[Link | Alternative]]]
+    others: list[Alternative]
+    occurrences: list[AbbreviationOccurrence]
+    chosen: tuple[str, ...]
+    splits: list[tuple[str, ...]]
+
+    @property
+    def linked(self) -> bool:
+        return any(link.concept_id for link, _ in self.parts)
 
 
 class Page:
@@ -38,7 +75,12 @@ class Page:
         self._about = {"name": name, "concepts": len(kb), "max_chars": max_chars}
         self._colors = LabelColors()  # a label keeps its color from one text to the next
         self._template = open_template(
-            _FOLDER / "page.html", style=_STYLE, script=_SCRIPT, display_label=display_label, halves=_halves
+            _FOLDER / "page.html",
+            style=_STYLE,
+            script=_SCRIPT,
+            display_label=display_label,
+            halves=_halves,
+            reasons=reasons_of,
         )
 
     def render(self, text: str, item: LinkedDocument | None = None, message: str | None = None) -> str:
@@ -49,12 +91,15 @@ class Page:
             item: The linked document to show below the form, if any.
             message: An error message, if any.
         """
-        make = CardMaker(self.kb)
-        mentions = item.mentions if item else []
-        cards = [
-            make(number, mention, self._colors[mention.label_]) for number, mention in enumerate(mentions, start=1)
-        ]
-        pieces = list(_pieces(item.doc.text, cards)) if item else []
+        cards: list[Card] = []
+        pieces: list[tuple[str, Card | None]] = []
+        if item:
+            occurrences = get_abbreviation_occurrences(item.doc)
+            cards = [
+                _card(number, mention, self._colors[mention.label_], occurrences_in(mention, occurrences))
+                for number, mention in enumerate(item.mentions, start=1)
+            ]
+            pieces = list(_pieces(item.doc.text, cards))
         marked = {card.number for _, card in pieces if card}
         return self._template.render(
             about=self._about,
@@ -65,7 +110,46 @@ class Page:
             cards=cards,
             unmarked=[card for card in cards if card.number not in marked],
             labels=Counter((card.mention.label_, card.color) for card in cards),
+            # what the vocabulary says of a concept is read once for each text
+            describe=cache(partial(concept_card, self.kb)),
+            refer=cache(lambda concept_id: references(self.kb, [concept_id])[0]),
         )
+
+
+def _card(number: int, mention: Span, color: int, occurrences: list[AbbreviationOccurrence]) -> Card:
+    links = get_links(mention)
+    parts = [(link, [one for one in (link, link.rejected, link.runner_up) if one and one.concept_id]) for link in links]
+    compared = {candidate.concept_id for _, candidates in parts for candidate in candidates}
+    others = [Alternative(id, score, "") for id, score in get_kb_ents(mention) if id not in compared]
+    if len(parts) == 1 and parts[0][1]:
+        parts[0][1].extend(others)
+        others = []
+    chosen = tuple(link.text for link in links if link.split)
+    splits = [split for split in get_composite_splits(mention) if split != chosen]
+    return Card(number, mention, color, parts, others, occurrences, chosen, splits)
+
+
+def occurrences_in(mention: Span, occurrences: Sequence[AbbreviationOccurrence]) -> list[AbbreviationOccurrence]:
+    """Return the occurrences of abbreviations in a mention, from those of the document in the order of the text."""
+    first, last = (
+        bisect_left(occurrences, offset, key=attrgetter("start")) for offset in (mention.start_char, mention.end_char)
+    )
+    return [occurrence for occurrence in occurrences[first:last] if occurrence.end <= mention.end_char]
+
+
+def reasons_of(link: Link) -> Iterator[str]:
+    """Yield sentences that say why the best candidate of a link was chosen, or why nothing was linked."""
+    for reason in filter(None, (link.reason, link.tie, *link.reasons)):
+        yield f"{reason[0].upper()}{reason[1:]}" + ("" if reason.endswith((".", "!", "?")) else ".")
+    if not (link.concept_id and link.runner_up) or link.tie or link.reasons or link.score is None:
+        return
+    ahead = link.score - link.runner_up.score
+    if ahead > _CLOSE:
+        yield f"Chosen because its name fits best: {link.score:.2f} against {link.runner_up.score:.2f}."
+    elif ahead > 0:
+        yield f"Both fit almost equally well. The difference of the scores is only {ahead:.5f}."
+    else:
+        yield "Both have the same score."
 
 
 def _halves(text: str) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from ..review.mentions import Record, ReviewMention, review_mentions
 from ..review.queue import COVERED, Group, ReviewQueue, by_expected_errors
 from ..runs.pipelines import LinkingPipeline
 from ..text.snippets import snippet
-from .cards import concept_card, references
+from .concepts import concept_card, references
 
 CANDIDATES = 9  # one digit key each
 EXAMPLES = 6

@@ -9,8 +9,7 @@ from spacy.tokens import Span
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.outputs.records import LinkedDocument
 from spacy_sapbert.pipeline.attributes import set_assertion, set_composite_splits, set_kb_ents, set_links
-from spacy_sapbert.serve.cards import reasons_of
-from spacy_sapbert.serve.page import Page
+from spacy_sapbert.serve.page import Page, reasons_of
 from spacy_sapbert.types import Alternative, Document, Link, Name, Record
 
 EVIL = "<script>alert('1')</script>\"'>"
