@@ -19,7 +19,7 @@ OLD_CPU = ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 MKL_CBWR=COMPATIB
 NEW_CPU = ONEDNN_MAX_CPU_ISA=DEFAULT OPENBLAS_CORETYPE=Haswell
 ROUGH = DNNL_DEFAULT_FPMATH_MODE=BF16 ONEDNN_DEFAULT_FPMATH_MODE=BF16
 
-.PHONY: demo test test-all test-lowest test-newest test-dist dist wheel-installed trial fuzz kill soak golden count lint docs \
+.PHONY: demo test test-all test-lowest test-newest test-dist dist wheel-installed trial fuzz golden count lint docs \
 	release-check screenshot clean
 
 demo: $(VENV)/ready
@@ -76,14 +76,6 @@ fuzz: $(VENV)/ready $(if $(GUIDED),build/atheris)
 
 build/atheris:
 	$(BIN)/python -m pip install --quiet --target $@ "atheris>=2.3"
-
-# make kill KILLS=5 TARGETS="link kb-build"; runs before this one count, see docs/reliability.md
-kill: $(VENV)/ready
-	nice $(BIN)/python scripts/kill.py $(if $(KILLS),--kills $(KILLS)) $(if $(TARGETS),--targets "$(TARGETS)")
-
-# `serve` under load with bad requests between good ones. Prints JSON, and fails if memory, time or files grow.
-soak: $(VENV)/ready
-	$(BIN)/python scripts/soak.py $(MINUTES)
 
 # Compares the outputs of commands on public data with those that tests/golden.json records. ENTRIES=quick or
 # ENTRIES="link kb/m*" chooses some, RECORD=1 records them, MANIFEST=FILE takes another file, KEEP=FOLDER keeps them.

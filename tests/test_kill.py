@@ -1,96 +1,65 @@
-"""scripts/kill.py: what it finds in commands that do not survive a kill, and the engine of one machine that does."""
+"""Commands that are killed at random moments, and started again, give what undisturbed commands give."""
 
 import json
+import os
+import random
+import signal
 import subprocess
 import sys
-from pathlib import Path
+import time
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-SCRIPT = ROOT / "scripts" / "kill.py"
-pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="it looks for processes in /proc")
-
-# The first run is undisturbed. Any other begins a file and waits to be killed, or ends what an earlier one began.
-PROGRAM = """
-import json, os, signal, sys
-from pathlib import Path
-
-sys.path.insert(0, sys.argv[1])
-import kill, kill_targets
-
-def toy(inputs, ending):
-    undisturbed, part, text = Path(inputs, "undisturbed"), Path(".part"), "right"
-    if not undisturbed.exists():
-        undisturbed.touch()
-    elif not part.exists():
-        if ending != "group" or os.fork():
-            part.touch()
-        signal.pause()
-    elif ending == "failing":
-        raise SystemExit("it fails")
-    else:
-        text = "wrong" if ending == "wrong" else text
-        part.unlink() if ending != "careless" else None
-    Path("result").write_text(text)
-
-class AtChange(kill.Reference):
-    def moment(self, draw):
-        return kill.Moment("change", 1)
-
-inputs, ending = Path(sys.argv[2]), sys.argv[3]
-kill.PROGRAMS["toy"] = toy
-undisturbed = kill.undisturbed
-
-def first_undisturbed(*given):
-    (inputs / "undisturbed").unlink(missing_ok=True)
-    return AtChange(*undisturbed(*given))
-
-kill.undisturbed = first_undisturbed
-target = kill_targets.Target("toy", "toy {inputs} " + ending, most_per_run=1)
-state, saved = {}, []
-save = lambda: saved.append(state["toy"]["kills"])
-for kills in (2, 2, 3):
-    kill.kill_often(target, inputs, inputs / "runs", state, kills, save)
-print(json.dumps({"saved": saved, "outcomes": [run["outcome"] for run in state["toy"]["runs"]],
-                  "equal": state["toy"]["equal"], "failed": [path.name for path in inputs.rglob("toy-0*")]}))
-"""
+KILLS = 3
+COMMANDS = {
+    "kb build": "kb build vocabulary.tsv --format table -o out.kb",
+    "link": "link pipeline notes.jsonl -o out.tsv --resume",
+    "link with processes": "link pipeline notes.jsonl --n-process 2 -o out.tsv --resume",
+    "link --engine": "link pipeline notes --engine local --n-process 2 -o out",
+}
 
 
-@pytest.mark.parametrize(
-    ("ending", "outcome"),
-    [
-        ("careful", "equal"),
-        ("group", "equal"),
-        ("careless", "left over: work/.part"),
-        ("wrong", "other: work/result"),
-        ("failing", "status 1: it fails\n"),
-    ],
-)
-def test_what_is_found(ending, outcome, tmp_path):
-    command = [sys.executable, "-c", PROGRAM, str(SCRIPT.parent), str(tmp_path), ending]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout.splitlines()[-1])
-    assert told["saved"] == [1, 2, 3]
-    assert told["outcomes"] == [outcome] * 3
-    assert told["equal"] == (3 if outcome == "equal" else 0)
-    assert sorted(told["failed"]) == ([] if outcome == "equal" else ["toy-0", "toy-0.log"])
+@pytest.fixture(scope="module")
+def inputs(linking_folder, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("inputs")
+    names = "".join(f"D:{i}\tname {i}\tsynonym {i}\n" for i in range(20_000))
+    (folder / "vocabulary.tsv").write_text(f"id\tname\tsynonyms\n{names}")
+    texts = [json.dumps({"id": i, "text": f"aspirin {i} for cystic fibrosis (CF), and CF"}) for i in range(2500)]
+    (folder / "notes.jsonl").write_text("\n".join(texts))
+    (folder / "notes").mkdir()
+    for number in range(5):
+        (folder / "notes" / f"{number}.jsonl").write_text("\n".join(texts[number::5]) + "\n" * 2_000_000)
+    (folder / "pipeline").symlink_to(linking_folder)
+    return folder
 
 
-def test_an_unknown_target_is_told():
-    command = [sys.executable, str(SCRIPT), "--targets", "link nothing"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
-    assert (done.returncode, "there is no target nothing; there are kb-build, link" in done.stderr) == (2, True)
+def start(command, inputs, folder):
+    arguments = [str(inputs / word) if (inputs / word).exists() else word for word in command.split()]
+    folder.mkdir(exist_ok=True)
+    return subprocess.Popen(
+        [sys.executable, "-m", "spacy_sapbert", *arguments], cwd=folder, stderr=subprocess.PIPE, start_new_session=True
+    )
+
+
+def finish(command, inputs, folder):
+    """Run a command to its end. RETURNS: the files that are not hidden, without the manifest, which has times."""
+    with start(command, inputs, folder) as process:
+        assert process.wait(timeout=600) == 0, process.stderr.read().decode()
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != "_manifest.json"]
+    return {path.name: path.read_bytes() for path in files if not path.name.startswith(".")}
 
 
 @pytest.mark.slow
-def test_killed_workers_and_drivers_change_nothing(tmp_path):
-    """The links of a corpus are those of an undisturbed run, byte for byte."""
-    targets = ["corpus-worker", "corpus-driver"]
-    command = [sys.executable, str(SCRIPT), "--kills", "10", "--targets", " ".join(targets), "--folder", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=3600)
-    assert done.returncode == 0, done.stdout + done.stderr
-    state = json.loads((tmp_path / "state.json").read_text())
-    assert [state[target]["kills"] for target in targets] == [10, 10]
-    assert all(run["outcome"] == "equal" for target in targets for run in state[target]["runs"])
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_a_command_that_is_killed(command, inputs, tmp_path):
+    begin = time.monotonic()
+    expected = finish(command, inputs, tmp_path / "undisturbed")
+    duration = time.monotonic() - begin
+    moments = random.Random(command)
+    for _ in range(KILLS):
+        with start(command, inputs, tmp_path / "killed") as process:
+            time.sleep(moments.uniform(0.3, 1) * duration)
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+    assert finish(command, inputs, tmp_path / "killed") == expected
+    assert not [path for path in (tmp_path / "killed").rglob("*") if path.name.endswith(".parts")]
