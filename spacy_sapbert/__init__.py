@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .pipeline.sapbert_linker import SapbertLinker
     from .pipeline.spelling_corrector import SpellingCorrector
     from .pipeline.typed_ner import TypedNer
-    from .runs.corpus_linker import link_batches
+    from .runs.link_batches import link_batches
     from .runs.on_ray import RayLinker
     from .runs.on_spark import spark_linker
     from .types import Alternative, Candidate, Concept, DocumentConcept, Link
@@ -101,7 +101,7 @@ __getattr__ = lazy_names(
         "evaluate_concepts": "evaluation.concepts",
         "evaluate_linking": "evaluation.linking",
         "evaluate_pipeline": "evaluation.pipeline",
-        "link_batches": "runs.corpus_linker",
+        "link_batches": "runs.link_batches",
         "load_knowledge_base": "kb.storage",
         "read_corpus": "documents.reader",
         "read_vocabulary": "kb.readers",

@@ -301,7 +301,7 @@ class Errors:
     )
     E137 = (
         "[E137] {path}: the column {column} has the type {type}. Text and title must be text, and an id must be text or "
-        "a number. Name another column with --text-column, --title-column or --id-column."
+        "a number. Name another column with --column."
     )
     E138 = "[E138] The format {format} cannot be read from standard input. Save the input to a file, and give the file."
     E139 = (
@@ -721,15 +721,11 @@ class Errors:
     E507 = "[E507] Cannot write {path} ({reason}). Choose another place, or make room on the disk."
     E508 = (
         "[E508] None of the {n} records could be linked. The reasons are listed above. Check that --format, "
-        "--text-column and --encoding fit the input."
+        "--column and --encoding fit the input."
     )
     E509 = (
         "[E509] There is no file to read in the folder {path}. Files need one of the endings: {endings}. To read all of "
         "its files in one format, give --format."
-    )
-    E512 = (
-        "[E512] The format names has no header, so its columns have numbers. {option} must be a whole number from 1, "
-        "not '{given}'."
     )
     E514 = (
         "[E514] {a} and {b} are not about the same documents, gold mentions and concepts: {n_a} are only in the first, "
@@ -793,12 +789,8 @@ class Errors:
         "[E556] {path} has no column {missing}. A table of new names needs the columns keep, name and id. Keep these "
         "columns when you review the table, or read it with --format table."
     )
-    E560 = (
-        "[E560] Cannot write {path} ({reason}), so the run stops. Make room on the disk, and make the folder writable. "
-        "Then go on with --resume. All documents that were finished before are kept."
-    )
     E561 = (
-        "[E561] {path} holds {n} finished documents of an interrupted run. Give --resume to go on with it, or --restart "
+        "[E561] {path} holds the finished documents of an interrupted run. Give --resume to go on with it, or --restart "
         "to throw them away."
     )
     E562 = "[E562] Another process is writing {path}. Wait until it ends, or choose another output."
@@ -806,11 +798,6 @@ class Errors:
         "[E563] The interrupted run in {path} was started differently: {differences}. Start it as before, or give "
         "--restart to throw it away."
     )
-    E564 = (
-        "[E564] The input of the interrupted run in {path} has changed: {reason}. Put the old input back, or give "
-        "--restart to throw the run away."
-    )
-    E565 = "[E565] {option} needs --output with the name of a file. Only such a run keeps its finished documents."
     E571 = (
         "[E571] {path} is not a .spacy file, so training cannot read it. Convert it, and train on the result: {command}"
     )
@@ -820,10 +807,9 @@ class Errors:
     )
     E573 = "[E573] The file {path} already exists. Choose another name, or use --force to replace it."
     E575 = (
-        "[E575] A worker process cannot start, so this ends. The message above shows the reason. A program that starts "
-        "workers needs `if __name__ == '__main__':` around its calls."
+        "[E575] The worker processes for {task} ended each time. The messages above show the reason, such as too little "
+        "memory. A program that starts workers needs `if __name__ == '__main__':` around its calls."
     )
-    E559 = "[E559] {option} cannot be combined with --engine: {reason}."
     E566 = (
         "[E566] Two inputs would write the same file, {name}.parquet. Give the folder that contains both, or rename one of "
         "them."
@@ -833,7 +819,7 @@ class Errors:
         "file."
     )
     E568 = (
-        "[E568] {engine} cannot start, or cannot be reached at {address} ({reason}). Check the address with --address. "
+        "[E568] {engine} cannot start, or cannot be reached at {address} ({reason}). Check the address. "
         "A cluster of Ray that asks for a token needs RAY_AUTH_MODE=token. Spark needs Java."
     )
     E569 = (

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from ..errors import Errors, SapbertError
+from ..errors import CannotWriteError, Errors, SapbertError
 from ..files.console import json_on_terminals
 from .assemble import assemble
 from .augment import augment
@@ -20,7 +24,7 @@ from .encoder import encoder
 from .evaluate import evaluate
 from .import_ import import_
 from .init import init
-from .interrupting import Interruption, command_line
+from .interrupting import command_line, exit_status, interruptible
 from .kb import kb
 from .link import link
 from .mine import mine
@@ -33,7 +37,7 @@ _INTERRUPTED = (
     "Interrupted. No unfinished file is left, and vectors that are complete are kept. {hint}To start again: {command}"
 )
 _HINTS = {
-    "link": "With --engine, partitions that are done are kept. ",
+    "link": "With --output, what is done is kept, see --resume. ",
     "kb": "A download of `kb get` goes on where it stopped. ",
     "pretrain": "With --resume, training goes on from its last checkpoint. ",
 }
@@ -64,27 +68,41 @@ _PANELS: dict[str, dict[str, Any]] = {
 }
 
 
+@contextmanager
+def _named_errors() -> Iterator[None]:
+    """Show errors that a user can correct without a traceback."""
+    try:
+        yield
+        sys.stdout.flush()  # a full disk shows here
+        return
+    except SapbertError as error:
+        message = str(error)
+    except OSError as error:
+        if error.filename is not None:
+            path = str(error.filename)
+            shown = path if len(path) < 500 else f"{path[:100]}…"
+            message = Errors.E595.format(path=shown, reason=error.strerror)
+        elif error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+            message = str(CannotWriteError(path="standard output", reason=error.strerror))
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else Python tries again at its end
+        else:
+            raise
+    typer.secho(message, fg="red", err=True)
+    sys.exit(1)
+
+
 class _Commands(TyperGroup):
     """Shows errors that a user can correct without a traceback, also under spaCy's command line."""
 
     def invoke(self, ctx: Any) -> Any:
-        with Interruption() as interruption:
-            try:
+        try:
+            with interruptible(), _named_errors():
                 return super().invoke(ctx)
-            except SapbertError as error:
-                typer.secho(str(error), fg="red", err=True)
-                raise typer.Exit(1) from error
-            except OSError as error:
-                if error.filename is None:
-                    raise
-                place = error.filename if len(str(error.filename)) < 500 else f"{str(error.filename)[:100]}…"
-                typer.secho(Errors.E595.format(path=place, reason=error.strerror), fg="red", err=True)
-                raise typer.Exit(1) from error
-            except KeyboardInterrupt:
-                if ctx.invoked_subcommand not in ("serve", "review"):  # there it is the way to stop
-                    hint = _HINTS.get(ctx.invoked_subcommand, "")
-                    typer.echo(_INTERRUPTED.format(command=command_line(sys.argv[1:]), hint=hint), err=True)
-                raise typer.Exit(interruption.status) from None
+        except KeyboardInterrupt as error:
+            if ctx.invoked_subcommand not in ("serve", "review"):  # there it is the way to stop
+                hint = _HINTS.get(ctx.invoked_subcommand, "")
+                typer.echo(_INTERRUPTED.format(command=command_line(sys.argv[1:]), hint=hint), err=True)
+            raise typer.Exit(exit_status(error)) from None
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Accept `--json` also after the subcommand."""
@@ -117,4 +135,5 @@ for panel, commands in _PANELS.items():
 
 def main() -> None:
     """Run the command line."""
-    app()
+    with _named_errors():  # those of the help, which come before a command
+        app()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+
+from ..files.opening import sha256_of
 
 if TYPE_CHECKING:
     from ..kb.code_systems import CodeSystems
@@ -36,61 +36,60 @@ Predicates = Annotated[
 
 @dataclass(frozen=True)
 class CodeOptions:
-    """Which codes to add, and from which mappings."""
+    """Which codes to add, and from which mappings. Equal ones are equal in every process, so that a worker loads once.
 
-    systems: Sequence[str]
-    mappings: Sequence[Path]
-    predicates: Sequence[str]
+    Attributes:
+        systems: The code systems.
+        mappings: The mapping files.
+        predicates: Which stated relations give a code.
+        console: Gets a report of the rows of the mappings, but not in other processes.
+    """
+
+    systems: tuple[str, ...]
+    mappings: tuple[Path, ...]
+    predicates: tuple[str, ...]
+    console: Console | None = field(default=None, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CodeOptions, (self.systems, self.mappings, self.predicates)
 
     @classmethod
-    def checked(
-        cls, systems: list[str] | None, mappings: list[Path] | None, predicates: list[str] | None
-    ) -> CodeOptions | None:
-        """Return the options of `link`; None if no codes are wanted.
-
-        Raises:
-            BadParameter: There are mappings or predicates, but no code system.
-        """
+    def checked(cls, systems: list[str] | None, mappings: list[Path] | None, console: Console) -> CodeOptions | None:
+        """Return the options of `link`; None if no codes are wanted."""
         if systems is None:
-            for option, given in (("--mapping", mappings), ("--predicates", predicates)):
-                if given:
-                    raise typer.BadParameter("it needs --also with the vocabularies of the codes", param_hint=option)
+            if mappings:
+                reason = "it needs --also with the vocabularies of the codes"
+                raise typer.BadParameter(reason, param_hint="--mapping")
             return None
-        return cls.of(systems, mappings, predicates)
+        return cls.of(systems, mappings, None, console)
 
     @classmethod
-    def of(cls, systems: list[str], mappings: list[Path] | None, predicates: list[str] | None) -> CodeOptions:
-        """Return the options.
-
-        Raises:
-            SapbertError: E195 a predicate cannot be read; E197 there is no code system.
-        """
+    def of(
+        cls, systems: list[str], mappings: list[Path] | None, predicates: list[str] | None, console: Console
+    ) -> CodeOptions:
+        """Return the options. What cannot be read is an error before a pipeline is loaded."""
         from ..kb.code_mappings import parse_predicates
         from ..kb.code_systems import DEFAULT_PREDICATES, parse_systems
 
-        predicates = predicates or list(DEFAULT_PREDICATES)
-        parse_predicates(predicates)  # errors come before the pipeline is loaded
-        return cls(parse_systems(systems), mappings or [], predicates)
+        chosen = tuple(predicates or DEFAULT_PREDICATES)
+        parse_predicates(chosen)
+        return cls(parse_systems(systems), tuple(path.absolute() for path in mappings or ()), chosen, console)
 
-    def open(self, kb: KnowledgeBase, console: Console) -> CodeSystems:
-        """Return the codes of a vocabulary, and report the rows of the mappings.
-
-        Raises:
-            SapbertError: The errors of `CodeSystems`.
-        """
+    def __call__(self, kb: KnowledgeBase) -> CodeSystems:
+        """Return the codes of a vocabulary, and report the rows of the mappings."""
         from ..kb.code_systems import CodeSystems
         from ..kb.readers import ReadReport
 
         report = ReadReport()
         codes = CodeSystems(kb, self.systems, self.mappings, predicates=self.predicates, report=report)
-        if self.mappings:
+        if self.mappings and self.console:
             dropped = "".join(f"; {count:,} {reason}" for reason, count in sorted(report.rows_dropped.items()))
-            console.print(f"mappings: {report.rows_kept:,} of {report.rows_read:,} rows{dropped}", markup=False)
-        for problem in report.problems[:_SHOWN_BROKEN]:
-            console.print(str(problem), markup=False, soft_wrap=True)
+            self.console.print(f"mappings: {report.rows_kept:,} of {report.rows_read:,} rows{dropped}", markup=False)
+            for problem in report.problems[:_SHOWN_BROKEN]:
+                self.console.print(str(problem), markup=False, soft_wrap=True)
         return codes
 
     def identity(self) -> dict[str, Any]:
         """Return what the codes depend on, besides the vocabulary: JSON values by name."""
-        hashes = [hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest() for path in self.mappings]
+        hashes = [sha256_of(path) for path in self.mappings]
         return {"codes": list(self.systems), "mappings": hashes, "predicates": sorted(self.predicates)}

@@ -3,40 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..documents.formats import InputFormat
-from ..documents.input_documents import Problems, ReadOptions, read_all
+from ..documents.input_documents import Problems, read_all
 from ..documents.totals import total_documents
 from ..errors import Errors, SapbertError
 from ..files.console import show_values, stderr_console, track
-from ..files.output import open_output
+from ..files.output import open_output, refuse_input
 from ..types import NIL
-from .inputs import (
-    BatchSize,
-    Encoding,
-    Format,
-    Gold,
-    IdColumn,
-    Inputs,
-    JoinPassages,
-    NProcess,
-    Pipeline,
-    Strict,
-    TextColumn,
-    TitleColumn,
-    with_formats,
-)
+from .inputs import Columns, Encoding, Format, Gold, Inputs, NProcess, Pipeline, Strict, open_inputs
 
 if TYPE_CHECKING:
-    from ..kb.new_names import LinkedOccurrence
     from ..outputs.records import LinkedDocument
-    from ..runs.pipelines import LinkingPipeline
+    from ..runs.document_linker import LoadedLinker
 
 _COUNTS = (
     "documents",
@@ -60,17 +44,12 @@ def discover(
     ] = None,
     min_documents: Annotated[int, typer.Option(min=1, help="Leave out names that occur in fewer documents.")] = 1,
     type: Annotated[list[str] | None, typer.Option(help="Use only mentions of this type. Repeatable.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of names in the table.")] = None,
     format: Format = None,
     strict: Strict = False,
-    batch_size: BatchSize = None,
     n_process: NProcess = 1,
-    text_column: TextColumn = None,
-    id_column: IdColumn = None,
-    title_column: TitleColumn = None,
+    column: Columns = None,
     encoding: Encoding = None,
     gold: Gold = False,
-    join_passages: JoinPassages = True,
 ) -> None:
     """Find new names: linked mentions whose text is not yet a name of their concept.
 
@@ -79,50 +58,53 @@ def discover(
     To add the names, give the table to `kb build` together with the sources of the vocabulary.
     Broken records are reported and left out.
     """
-    console = stderr_console()
-    problems = Problems(console, strict=strict)
-    reading = ReadOptions(format, text_column, id_column, title_column, encoding, gold, join_passages)
-    sources = with_formats(corpus, format, reading)
+    problems = Problems(stderr_console(), strict=strict)
+    sources = open_inputs(corpus, format, column, encoding, gold=gold)
+    refuse_input(output, [*corpus, Path(pipeline)], in_folders=True)
     from ..kb.new_names import Discovery, table_lines
-    from ..runs.pipelines import LinkingPipeline
+    from ..runs.document_linker import LinkSettings, linker_of
+    from ..runs.file_run import NO_LIMIT, ChunkWork
 
-    linking = LinkingPipeline(pipeline, problems, given=gold or format is InputFormat.names)
-    if not linking.given:
-        _check_finds_new_names(linking, pipeline)
-    if similarity is not None:
-        linking.set_threshold(similarity)
-    documents = read_all(sources, problems)
+    given = gold or format is InputFormat.names
+    settings = LinkSettings(pipeline, given, max_characters=NO_LIMIT, seconds=float("inf"), threshold=similarity)
+    linking = linker_of(settings).load().pipeline
+    if not given and not linking.finds_new_names():
+        raise SapbertError(Errors.E555.format(name=pipeline, components=", ".join(linking.nlp.pipe_names)))
     counts: Counter[str] = Counter()
     with open_output(output) as write:
         discovery = Discovery(linking.kb)
-        with closing(linking(documents, batch_size=batch_size, n_process=n_process, short_lived=True)) as linked:
-            total = total_documents(sources) if console.is_terminal else None
-            for item in track(linked, console, total=total):
-                counts["documents"] += 1
-                discovery.add(item.document.doc_id, _occurrences(item, type or (), counts))
+        work = ChunkWork(settings, _occurrences)
+        with closing(work.stream(read_all(sources, problems), problems, n_process)) as results:
+            documents = (document for result in results for document in result.records)
+            for document in track(documents, problems.console, total=total_documents(sources)):
+                mentions = [mention for mention in document["mentions"] if not type or mention["label"] in type]
+                counts.update(
+                    documents=1,
+                    mentions=len(mentions),
+                    mentions_of_other_types=len(document["mentions"]) - len(mentions),
+                    linked_mentions=sum(mention["is_linked"] for mention in mentions),
+                )
+                discovery.add(document["id"], [one for mention in mentions for one in mention["occurrences"]])
         if problems.count and not counts["documents"]:
             raise SapbertError(Errors.E508.format(n=problems.count))
-        found = discovery.ranked(min_documents)
-        for line in table_lines(found[:limit], linking.kb):
+        names = discovery.ranked(min_documents)
+        for line in table_lines(names, linking.kb):
             write(line)
     problems.show_passages()
     counts += discovery.counts
-    left = {"broken_records": problems.count, "in_too_few_documents": counts["candidates"] - len(found)}
-    show_values({**{name: counts[name] for name in _COUNTS}, **left, "written": len(found[:limit])})
+    left = {"broken_records": problems.count, "in_too_few_documents": counts["candidates"] - len(names)}
+    show_values({**{name: counts[name] for name in _COUNTS}, **left, "written": len(names)})
 
 
-def _check_finds_new_names(linking: LinkingPipeline, name: str) -> None:
-    if not linking.finds_new_names():
-        raise SapbertError(Errors.E555.format(name=name, components=", ".join(linking.nlp.pipe_names)))
-
-
-def _occurrences(item: LinkedDocument, types: Collection[str], counts: Counter[str]) -> Iterator[LinkedOccurrence]:
+def _occurrences(item: LinkedDocument, loaded: LoadedLinker) -> dict[str, Any]:
     from ..pipeline.linked_occurrences import linked_occurrences
 
-    for mention in item.mentions:
-        if types and mention.label_ not in types:
-            counts["mentions_of_other_types"] += 1
-            continue
-        counts["mentions"] += 1
-        counts["linked_mentions"] += mention.kb_id_ not in ("", NIL)
-        yield from linked_occurrences(mention)
+    mentions = [
+        {
+            "label": mention.label_,
+            "is_linked": mention.kb_id_ not in ("", NIL),
+            "occurrences": list(linked_occurrences(mention)),
+        }
+        for mention in item.mentions
+    ]
+    return {"id": item.document.doc_id, "mentions": mentions}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -13,8 +12,9 @@ from ..documents.folders import files_of
 from ..documents.formats import ANNOTATED, INPUT_SUFFIXES, STDIN, InputFormat, input_format, suffix_format
 from ..documents.input_documents import check_table
 from ..documents.input_source import ReadOptions
-from ..errors import Errors, SapbertError
+from ..errors import ChoiceError, Errors, NotFoundError, OptionError, SapbertError
 from ..files.opening import check_encoding
+from .options import split_pairs
 
 _INPUTS_HELP = (
     "Files, plain or gzipped, or folders. Of a folder, all files of a known format are read. - is standard input."
@@ -25,19 +25,18 @@ _FORMAT_HELP = (
     "pubmed: XML of PubMed. jats: articles of PMC, also in a tar archive. "
     f"Default: by the ending of each file name ({', '.join(INPUT_SUFFIXES)}). For .xml, the first element decides."
 )
-_TEXT_HELP = (
-    "Column of the text in csv, tsv and parquet, and its key in jsonl. For names and tables without a header, the "
-    "number of the column. Default: text, or 1 for names."
+_COLUMN_HELP = (
+    "Column of a table, or key in jsonl, that is the text, the id or the title, such as text=abstract. For names and "
+    "tables without a header, its number. Default: the columns with these names; 1 for names. Repeatable."
 )
-_ID_HELP = "Column or key of the document id, in the same formats. Default: id. Without an id, file and line name it."
-_TITLE_HELP = "Column or key of a title before the text, in csv, tsv, parquet and jsonl. Default: title."
 _ENCODING_HELP = "Encoding of text files, such as latin-1. Default: UTF-8, or as a byte order mark shows."
+
+_FIELDS = ("text", "id", "title")
 
 Pipeline = Annotated[str, typer.Argument(help="Folder or package of a pipeline with a sapbert_linker.")]
 Inputs = Annotated[list[Path], typer.Argument(help=_INPUTS_HELP)]
 Format = Annotated[InputFormat | None, typer.Option(help=_FORMAT_HELP)]
 Strict = Annotated[bool, typer.Option(help="Stop at the first broken record.")]
-BatchSize = Annotated[int | None, typer.Option(min=1, help="Number of documents per batch.")]
 DisplayLanguage = Annotated[
     str | None,
     typer.Option(help="Show preferred names in this language, such as es, where there are any."),
@@ -47,9 +46,7 @@ JoinPassages = Annotated[
     bool,
     typer.Option(help="Read consecutive records of pubtator and bioc with the same id as one document."),
 ]
-TextColumn = Annotated[str | None, typer.Option(help=_TEXT_HELP)]
-IdColumn = Annotated[str | None, typer.Option(help=_ID_HELP)]
-TitleColumn = Annotated[str | None, typer.Option(help=_TITLE_HELP)]
+Columns = Annotated[list[str] | None, typer.Option("--column", metavar="FIELD=COLUMN", help=_COLUMN_HELP)]
 Encoding = Annotated[str | None, typer.Option(help=_ENCODING_HELP)]
 Gold = Annotated[
     bool,
@@ -57,39 +54,37 @@ Gold = Annotated[
 ]
 
 
-def check_apart(source: Path, output: Path) -> None:
-    """Check that an output folder neither replaces the input nor becomes part of it.
-
-    Raises:
-        SapbertError: E533 it would.
-    """
-    found, target = Path(os.path.realpath(source)), Path(os.path.realpath(output))
-    if found.is_relative_to(target) or target.is_relative_to(found):
-        raise SapbertError(Errors.E533.format(reason=f"--output must be outside {source}, and {source} outside of it"))
-
-
-def with_formats(
-    inputs: Sequence[Path], format: InputFormat | None, options: ReadOptions
+def open_inputs(
+    inputs: Sequence[Path],
+    format: InputFormat | None = None,
+    column: list[str] | None = None,
+    encoding: str | None = None,
+    *,
+    gold: bool = False,
 ) -> list[tuple[Path, ReadOptions]]:
     """Return each input with its reading options. The format of a folder is that of `--format`, or None.
 
     All inputs are checked before the first is read, so that a wrong file name is found at once.
-
-    Raises:
-        SapbertError: E123 there is no such encoding. E134 to E139 a table cannot be read. E504 there is no such file.
-            E505 a file name shows no format. E509 a folder has no file to read. E512 a column of names has no number.
     """
+    columns = dict(split_pairs("--column", column))
+    for field in columns.keys() - set(_FIELDS):
+        raise ChoiceError(given=field, what="field of a document", choices=_FIELDS)
+    text, doc_id, title = map(columns.get, _FIELDS)
+    options = ReadOptions(format, text, doc_id, title, encoding, gold)
     for path in inputs:
         if path.is_dir():
             _check_folder(path, format)
         elif path != STDIN and not path.is_file():
-            raise SapbertError(Errors.E504.format(path=path))
-        check_encoding(path, options.encoding or "utf-8")
+            raise NotFoundError(what=f"file or folder {path}", remedy="Check the path, or use `-` for standard input.")
+        check_encoding(path, encoding or "utf-8")
     if format is InputFormat.names:
-        _check_numbers({"--text-column": options.text_column, "--id-column": options.id_column})
+        for field, number in columns.items():
+            if not (number.isascii() and number.isdecimal() and int(number) > 0):
+                reason = f"the format names has no header, so its columns have numbers from 1, unlike {number}"
+                raise OptionError(option=f"--column {field}", reason=reason)
     sources = [(path, options._replace(format=_format(path, format))) for path in inputs]
     formats = [options.format for _, options in sources if options.format]
-    if options.gold and any(format not in ANNOTATED for format in formats):
+    if gold and any(format not in ANNOTATED for format in formats):
         names = ", ".join(format.value for format in ANNOTATED)
         raise typer.BadParameter(f"the input must have a format with annotated mentions: {names}", param_hint="--gold")
     for path, chosen in sources:
@@ -106,9 +101,3 @@ def _check_folder(folder: Path, format: InputFormat | None) -> None:
     found = files_of(folder, lambda *_: None)
     if not any(format or suffix_format(path) for path in found):
         raise SapbertError(Errors.E509.format(path=folder, endings=", ".join(INPUT_SUFFIXES)))
-
-
-def _check_numbers(columns: dict[str, str | None]) -> None:
-    for option, given in columns.items():
-        if given is not None and not (given.isascii() and given.isdecimal() and int(given) > 0):
-            raise SapbertError(Errors.E512.format(option=option, given=given))

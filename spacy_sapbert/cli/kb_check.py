@@ -15,7 +15,7 @@ from ..documents.input_source import ReadOptions
 from ..documents.totals import total_documents
 from ..files.console import show, stderr_console, track
 from . import kb_tables
-from .inputs import with_formats
+from .inputs import open_inputs
 
 if TYPE_CHECKING:
     from ..evaluation.names_in_text import NameCounts
@@ -47,7 +47,7 @@ def check(
     from ..kb.suspicious_names import suspicious_names
 
     console = stderr_console()
-    sources = with_formats(texts or [], None, ReadOptions(None))
+    sources = open_inputs(texts or [])
     opened, others = load_knowledge_base(knowledge_base), [load_knowledge_base(other) for other in also_in or []]
     with console.status("checking"):
         result = check_knowledge_base(opened)

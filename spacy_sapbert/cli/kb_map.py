@@ -46,11 +46,11 @@ def map_concepts(
     from ..kb.languages import display_tag
     from ..kb.storage import load_knowledge_base
 
-    options = CodeOptions.of(to, mapping, predicates)
     console = stderr_console()
+    options = CodeOptions.of(to, mapping, predicates, console)
     kb = load_knowledge_base(knowledge_base)
     refuse_input(output, [kb.path, *options.mappings])
-    codes, language = options.open(kb, console), display_tag(kb, display_language)
+    codes, language = options(kb), display_tag(kb, display_language)
     counts: Counter[str] = Counter()
     concepts: Counter[str] = Counter()
     with open_output(output) as write:

@@ -3,85 +3,75 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from functools import partial
-from itertools import takewhile
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
-from ..documents.formats import InputFormat, OutputFormat, output_format
+from ..documents.formats import STDIN, InputFormat, OutputFormat, output_format
 from ..documents.input_documents import Problems, ReadOptions, read_all
 from ..documents.totals import total_documents
-from ..errors import Errors, SapbertError
-from ..files.console import stderr_console, track
-from ..files.output import is_special
+from ..errors import ChoiceError, Errors, MissingExtraError, OptionError, SapbertError
+from ..files.console import progress_callback, stderr_console, track
+from ..files.output import is_special, refuse_input
 from ..outputs.tables import check_parquet
 from ..review.corrections_file import CorrectionsFile
-from ..types import NIL, Document
-from .code_options import Also, CodeMapping, CodeOptions, Predicates
+from .code_options import Also, CodeMapping, CodeOptions
 from .inputs import (
-    BatchSize,
+    Columns,
     DisplayLanguage,
     Encoding,
     Format,
     Gold,
-    IdColumn,
     Inputs,
-    JoinPassages,
     NProcess,
     Pipeline,
     Strict,
-    TextColumn,
-    TitleColumn,
-    with_formats,
+    open_inputs,
 )
-from .interrupting import Interruption, command_line
-from .link_corpus import EngineOptions, check_engine, link_corpus
-from .options import grouped
+from .interrupting import command_line, exit_status
 
 if TYPE_CHECKING:
-    from ..outputs.records import LinkedDocument, Record
-    from ..runs.journal import Journal
-    from ..runs.pipelines import LinkingPipeline
+    from ..outputs.records import Record
+    from ..runs.corpus_run import CorpusRun
+    from ..runs.document_linker import LinkSettings, LoadedLinker
 
 Sources = Sequence[tuple[Path, ReadOptions]]
 
+ENGINES = ("local", "ray", "spark")
 _TO_HELP = "Format of the output. Default: by the ending of the file; jsonl for standard output."
-_OUTPUT_HELP = "File to write. Default: standard output."
-_RESUME_HELP = "Go on with an interrupted run, if there is one."
+_OUTPUT_HELP = "File to write, or folder with --engine. Default: standard output."
+_RESUME_HELP = "Go on with an interrupted run, if there is one; or throw it away."
 _CORRECTIONS_HELP = "File of corrections to obey, see `review`. It replaces that of the pipeline."
-_RESTART_HELP = "Throw an interrupted run away, and begin again."
+_ENGINE_HELP = (
+    "Link each file of the input to a Parquet file in the folder --output: local, ray or spark. A Ray cluster or Spark "
+    "master elsewhere: ray=ADDRESS, spark=ADDRESS."
+)
+_SHOWN = 10
 
 
-@grouped
 def link(
     pipeline: Pipeline,
     inputs: Inputs,
-    corpus: EngineOptions,
     format: Format = None,
     to: Annotated[OutputFormat | None, typer.Option(help=_TO_HELP)] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help=_OUTPUT_HELP)] = None,
-    resume: Annotated[bool, typer.Option("--resume", help=_RESUME_HELP)] = False,
-    restart: Annotated[bool, typer.Option("--restart", help=_RESTART_HELP)] = False,
+    resume: Annotated[bool | None, typer.Option("--resume/--restart", help=_RESUME_HELP)] = None,
     strict: Strict = False,
-    batch_size: BatchSize = None,
     n_process: NProcess = 1,
-    text_column: TextColumn = None,
-    id_column: IdColumn = None,
-    title_column: TitleColumn = None,
+    column: Columns = None,
     encoding: Encoding = None,
     gold: Gold = False,
-    join_passages: JoinPassages = True,
     display_language: DisplayLanguage = None,
     corrections: Annotated[Path | None, typer.Option(help=_CORRECTIONS_HELP)] = None,
     also: Also = None,
     mapping: CodeMapping = None,
-    predicates: Predicates = None,
+    engine: Annotated[str | None, typer.Option(help=_ENGINE_HELP)] = None,
 ) -> None:
     """Link the mentions of documents to the concepts of a vocabulary.
 
@@ -90,190 +80,113 @@ def link(
     With --output, an interrupted run keeps the finished documents. Start it again with --resume.
     With --engine, the output is a folder, and a rerun links only what is missing.
     """
-    if corpus.engine:
-        others = {"--resume": resume, "--restart": restart, "--batch-size": batch_size}
-        folder = check_engine(output, to, inputs, others)
-    reading = ReadOptions(format, text_column, id_column, title_column, encoding, gold, join_passages)
-    sources = with_formats(inputs, format, reading)
-    adding = CodeOptions.checked(also, mapping, predicates)
+    if engine:
+        folder = _check_engine(engine, output, to, inputs, resume)
     problems = Problems(stderr_console(), strict=strict)
-    if corpus.engine:
-        link_corpus(
-            pipeline,
-            sources,
-            folder,
-            corpus,
-            problems,
-            workers=n_process,
-            language=display_language,
-            adding=adding,
-            corrections=corrections,
-        )
+    sources = open_inputs(inputs, format, column, encoding, gold=gold)
+    codes = CodeOptions.checked(also, mapping, problems.console)
+    corrections_file = CorrectionsFile(corrections) if corrections else None
+    from ..runs.document_linker import LinkSettings
+
+    settings = LinkSettings(
+        str(Path(pipeline).resolve()) if Path(pipeline).exists() else pipeline,
+        given=any(options.gold or options.format is InputFormat.names for _, options in sources),
+        corrections=str(corrections_file.path.absolute()) if corrections_file else None,
+        language=display_language,
+        codes=codes,
+    )
+    shown = {
+        "given mentions": settings.given,
+        **(codes.identity() if codes else {}),
+        **({"corrections": corrections_file.fingerprint} if corrections_file else {}),
+    }
+    if engine:
+        _link_corpus(settings, sources, folder, engine, problems, n_process, shown)
         return
-    if resume and restart:
-        raise typer.BadParameter("give either --resume or --restart", param_hint="--restart")
+    refuse_input(output, [*inputs, Path(pipeline), corrections, *(mapping or [])], in_folders=True)
     to = to or output_format(output)
     if to is OutputFormat.parquet:
         check_parquet(output)  # before hours of work
-    run = _Run(pipeline, inputs, sources, problems, batch_size, n_process, display_language, adding, corrections)
+    run = _Run(settings, sources, problems, n_process, shown)
     if output is None or is_special(output):
-        if resume or restart:
-            raise SapbertError(Errors.E565.format(option="--resume" if resume else "--restart"))
-        counts = run.stream(to, output)
+        if resume is not None:
+            reason = "only a run with a file as --output keeps its documents"
+            raise OptionError(option="--resume or --restart", reason=reason)
+        run.stream(to, output)
     else:
-        counts = run.with_journal(to, output, resume=resume, restart=restart)
+        run.with_parts(to, output, resume)
     problems.show_passages()
+    counts = run.counts
     done = f"{counts['documents']:,} documents, {counts['mentions']:,} mentions, {counts['linked']:,} of them linked"
-    run.console.print(f"{done}; {run.problems.count:,} broken records left out")
+    problems.console.print(f"{done}; {problems.count:,} broken records left out")
 
 
 class _Run:
-    """A run of the command: all documents from the inputs to the output."""
+    """A run of the command with one output."""
 
     def __init__(
-        self,
-        pipeline: str,
-        inputs: Sequence[Path],
-        sources: Sources,
-        problems: Problems,
-        batch_size: int | None,
-        n_process: int,
-        display_language: str | None,
-        adding: CodeOptions | None,
-        corrections: Path | None,
+        self, settings: LinkSettings, sources: Sources, problems: Problems, n_process: int, shown: Mapping[str, Any]
     ) -> None:
-        self.problems = problems
-        self.console: Console = problems.console
-        self._pipeline = pipeline
-        self._inputs = inputs
+        from ..runs.file_run import NO_LIMIT, ChunkWork
+
+        self.counts: Counter[str] = Counter()
+        self._work = ChunkWork(settings._replace(max_characters=NO_LIMIT, seconds=float("inf")))
         self._sources = sources
-        self._batch_size = batch_size
+        self._problems = problems
         self._n_process = n_process
-        self._display_language = display_language
-        self._adding = adding
-        self._corrections = CorrectionsFile(corrections) if corrections else None
+        self._shown = shown
 
-    def stream(self, format: OutputFormat, output: Path | None) -> Counter[str]:
-        """Write each document as soon as it is linked."""
+    def stream(self, format: OutputFormat, output: Path | None) -> None:
+        """Write the documents as soon as they are linked."""
         from ..outputs.writers import write_records
 
-        linking = self._load()
-        record_of = self._records(linking)
-        counts: Counter[str] = Counter()
+        self._load()
+        documents = read_all(self._sources, self._problems)
 
-        def records() -> Iterator[dict[str, Any]]:
-            shown = output is not None or not sys.stdout.isatty()
-            with closing(self._linked(linking, self._documents())) as linked:
-                for item in track(linked, self.console, shown=shown):
-                    counts.update(documents=1, **_counts(item))
-                    yield record_of(item)
-            self._check(counts)
+        def records() -> Iterator[Record]:
+            for result in self._work.stream(documents, self._problems, self._n_process):
+                self.counts += result.counts
+                yield from result.records
+            self._check()
 
-        write_records(records(), format, output)
-        return counts
+        shown = output is not None or not sys.stdout.isatty()
+        write_records(track(records(), self._problems.console, shown=shown), format, output)
 
-    def with_journal(self, format: OutputFormat, output: Path, *, resume: bool, restart: bool) -> Counter[str]:
-        """Keep each document in a journal as soon as it is linked, and write the output at the end."""
+    def with_parts(self, format: OutputFormat, output: Path, resume: bool | None) -> None:
+        """Keep documents in parts as soon as they are linked, and write the output at the end."""
         from ..outputs.writers import write_records
-        from ..runs.journal import Journal, identity_of
+        from ..runs.file_run import FileRun, OtherRun, PartFolder
+        from ..runs.identity import identity_of
 
-        with Journal(output, resume=resume, restart=restart) as journal, self._keeping(journal) as interruption:
-            linking = self._load()
-            reading = [options for _, options in self._sources]
-            record_of = self._records(linking)
-            journal.begin(identity_of(linking, self._inputs, reading, self._batch_size, self._shown(linking)))
-            if journal.counts["documents"]:
-                self.console.print(f"{journal.counts['documents']:,} documents are already finished")
-            self._link_all(linking, journal, record_of, lambda: interruption.signal is not None)
-            self._check(journal.counts)
-            write_records(journal.records(), format, output)
-            journal.finish()
-            return journal.counts
-
-    def _link_all(
-        self,
-        linking: LinkingPipeline,
-        journal: Journal,
-        record_of: Callable[[LinkedDocument], Record],
-        is_stopped: Callable[[], bool],
-    ) -> None:
-        total, done = total_documents(self._sources), journal.counts["documents"]
-        unfinished = journal.unfinished(self._documents(), self.problems, linking.nlp.max_length)
-        documents = takewhile(lambda _: not is_stopped(), unfinished)
-        with closing(self._linked(linking, documents)) as linked:
-            for item in track(linked, self.console, total=total, done=done):
-                journal.add(item.document, record_of(item), batch=item.batch, **_counts(item))
-        if is_stopped():
-            raise KeyboardInterrupt
-
-    @contextmanager
-    def _keeping(self, journal: Journal) -> Iterator[Interruption]:
-        """Say how to go on if the block ends early, and end the command if it was interrupted."""
-        from ..runs.journal import OtherRun
-
-        # several processes finish what they have begun, which is kept, too
-        with Interruption(at_once=self._n_process == 1) as interruption:
+        with PartFolder(output, resume=resume) as parts:
             try:
-                yield interruption
-            except KeyboardInterrupt:
-                self.console.print(_how_to_go_on("Interrupted", journal.n_kept()))
-                raise typer.Exit(interruption.status) from None
+                loaded = self._load()
+                parts.begin(identity_of(loaded, {"display language": loaded.language, **self._shown}))
+                total = total_documents(self._sources)
+                with progress_callback(self._problems.console, "documents") as update:
+                    run = FileRun(self._work, parts, self._problems, lambda done: update(done, total or 0), self.counts)
+                    run.link(read_all(self._sources, self._problems), self._n_process)
+                if run.n_before:
+                    self._problems.console.print(f"{run.n_before:,} documents were already finished")
+                self._check()
+                write_records(run.records(), format, output)
+                parts.finish()
+            except KeyboardInterrupt as error:
+                self._problems.console.print(_how_to_go_on("Interrupted", self.counts["documents"]))
+                raise typer.Exit(exit_status(error)) from None
             except SapbertError as error:
-                if isinstance(error, OtherRun) or not journal.n_kept():
+                if isinstance(error, OtherRun) or not self.counts["documents"]:
                     raise
-                raise SapbertError(f"{error}\n{_how_to_go_on('Stopped', journal.n_kept())}") from error
+                raise SapbertError(f"{error}\n{_how_to_go_on('Stopped', self.counts['documents'])}") from error
 
-    def _load(self) -> LinkingPipeline:
-        from ..runs.pipelines import LinkingPipeline
+    def _load(self) -> LoadedLinker:
+        from ..runs.document_linker import linker_of
 
-        given = any(options.gold or options.format is InputFormat.names for _, options in self._sources)
-        linking = LinkingPipeline(self._pipeline, self.problems, given=given)
-        if self._corrections:
-            linking.set_corrections(str(self._corrections.path))
-        return linking
+        return linker_of(self._work.settings).load()
 
-    def _records(self, linking: LinkingPipeline) -> Callable[[LinkedDocument], Record]:
-        """Return the function that makes the record of a document."""
-        from ..outputs.records import record_of
-
-        codes = self._adding.open(linking.kb, self.console) if self._adding else None
-        return partial(record_of, kb=linking.kb, language=self._language(linking), codes=codes)
-
-    def _language(self, linking: LinkingPipeline) -> str:
-        from ..kb.languages import display_tag
-
-        given = self._display_language
-        return linking.display_language if given is None else display_tag(linking.kb, given)
-
-    def _shown(self, linking: LinkingPipeline) -> dict[str, Any]:
-        """Return what the records depend on, besides the links."""
-        language = self._language(linking)
-        return {
-            **({"display language": language} if language else {}),
-            **(self._adding.identity() if self._adding else {}),
-            **({"corrections": self._corrections.fingerprint} if self._corrections else {}),
-        }
-
-    def _documents(self) -> Iterator[Document]:
-        return read_all(self._sources, self.problems)
-
-    def _linked(self, linking: LinkingPipeline, documents: Iterator[Document]) -> Generator[LinkedDocument, None, None]:
-        return linking(
-            documents,
-            batch_size=self._batch_size,
-            n_process=self._n_process,
-            short_lived=True,
-            independent_batches=True,
-        )
-
-    def _check(self, counts: Mapping[str, int]) -> None:
-        if self.problems.count and not counts["documents"]:
-            raise SapbertError(Errors.E508.format(n=self.problems.count))
-
-
-def _counts(item: LinkedDocument) -> dict[str, int]:
-    linked = sum(mention.kb_id_ not in ("", NIL) for mention in item.mentions)
-    return {"mentions": len(item.mentions), "linked": linked}
+    def _check(self) -> None:
+        if self._problems.count and not self.counts["documents"]:
+            raise SapbertError(Errors.E508.format(n=self._problems.count))
 
 
 def _how_to_go_on(reason: str, finished: int) -> str:
@@ -282,3 +195,68 @@ def _how_to_go_on(reason: str, finished: int) -> str:
     given = [argument for argument in sys.argv[1:] if argument not in ("--resume", "--restart")]
     command = command_line([*given, "--resume"])
     return f"{reason}. {finished:,} finished documents are kept. To go on: {command}"
+
+
+# --- with an engine
+
+
+def _check_engine(
+    engine: str, output: Path | None, to: OutputFormat | None, inputs: Sequence[Path], resume: bool | None
+) -> Path:
+    """Check the options that do not fit to an engine, and return the output folder."""
+    if engine.partition("=")[0] not in ENGINES:
+        raise ChoiceError(given=engine, what="engine", choices=ENGINES)
+    if output is None or output.is_file():
+        raise OptionError(option="--engine", reason="--output must be a folder, which may be new")
+    if to not in (None, OutputFormat.parquet):
+        raise OptionError(option="--engine", reason="--to must be parquet")
+    if STDIN in inputs:
+        raise OptionError(option="--engine", reason="a rerun could not read standard input again")
+    if resume is not None:
+        raise OptionError(option="--engine", reason="a rerun always goes on, so --resume and --restart have no effect")
+    refuse_input(output, inputs, in_folders=True)
+    if not find_spec("pyarrow"):
+        raise MissingExtraError(what="An engine", package="pyarrow", extra="parquet")
+    return output
+
+
+def _link_corpus(
+    settings: LinkSettings,
+    sources: Sources,
+    output: Path,
+    engine: str,
+    problems: Problems,
+    workers: int,
+    shown: dict[str, Any],
+) -> None:
+    """Link a corpus in partitions, show the progress, and end with status 1 if a partition has no links."""
+    from ..runs import corpus_run
+
+    if settings.language:
+        shown = {"display language": settings.language, **shown}
+    name, _, address = engine.partition("=")
+    console, started, done = problems.console, time.monotonic(), Counter[str]()
+    inputs = [(path.absolute(), options) for path, options in sources]  # processes elsewhere have other working folders
+    with corpus_run.CorpusRun(settings, inputs, output.absolute(), problems, shown, workers) as corpus:
+        results = corpus(corpus_run.engine(name, workers, address or None))
+        for result in track(results, console, "partitions", total=len(corpus.partitions)):
+            for line in result.reports:
+                console.print(f"{result.name}: {line}")
+            if result.problem:
+                console.print(f"{result.name}: {result.problem}; no links")
+            done.update(new=bool(result.seconds), old=not result.seconds and not result.problem)
+    _summarize(corpus, done, time.monotonic() - started, console)
+
+
+def _summarize(corpus: CorpusRun, done: Counter[str], seconds: float, console: Console) -> None:
+    counts, aside = corpus.counts(), corpus.set_aside()
+    links = f"{counts['documents']:,} documents, {counts['mentions']:,} mentions, {counts['linked']:,} of them linked"
+    console.print(f"{links}; {counts['failures']:,} documents failed; {counts['broken']:,} broken records left out")
+    removed = f"; {corpus.removed:,} of files that are gone were removed" if corpus.removed else ""
+    partitions = f"{done['new']:,} partitions linked, {done['old']:,} were done before{removed}"
+    console.print(f"{partitions}; {seconds:,.0f} seconds")
+    if counts["broken"] and not counts["documents"]:
+        raise SapbertError(Errors.E508.format(n=counts["broken"]))
+    if aside:
+        names = ", ".join(result.name for result in aside[:_SHOWN]) + (", …" if len(aside) > _SHOWN else "")
+        raise SapbertError(Errors.E569.format(n=len(aside), total=len(corpus.partitions), names=names))

@@ -26,19 +26,7 @@ from ..files.opening import without_gz
 from ..files.output import open_output
 from ..files.tables import table_lines
 from ..serve.settings import LOCAL_HOSTS, address_of, is_local, listen
-from .inputs import (
-    BatchSize,
-    Encoding,
-    Format,
-    Gold,
-    IdColumn,
-    JoinPassages,
-    NProcess,
-    Strict,
-    TextColumn,
-    TitleColumn,
-    with_formats,
-)
+from .inputs import Columns, Encoding, Format, Gold, Strict, open_inputs
 
 if TYPE_CHECKING:
     from ..review.mentions import Record
@@ -102,14 +90,9 @@ def page(
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
     format: Format = None,
     strict: Strict = False,
-    batch_size: BatchSize = None,
-    n_process: NProcess = 1,
-    text_column: TextColumn = None,
-    id_column: IdColumn = None,
-    title_column: TitleColumn = None,
+    column: Columns = None,
     encoding: Encoding = None,
     gold: Gold = False,
-    join_passages: JoinPassages = True,
 ) -> None:
     """Open a page with the links that a person should look at first.
 
@@ -128,14 +111,13 @@ def page(
     from ..serve.review_session import ReviewSession
 
     console = stderr_console()
-    reading = ReadOptions(format, text_column, id_column, title_column, encoding, gold, join_passages)
     _check_source(source, inputs or [], pipeline)
-    sources = with_formats(inputs or [], format, reading)
+    sources = open_inputs(inputs or [], format, column, encoding, gold=gold)
     file = CorrectionsFile(corrections, create=True)
     file.check_writable()
     with listen(host, port) as listening:
         problems = Problems(console, strict=strict)
-        linking, records = _linked(source, sources, pipeline, gold, problems, batch_size, n_process)
+        linking, records = _linked(source, sources, pipeline, gold, problems)
         session = ReviewSession(
             file,
             linking,
@@ -237,8 +219,6 @@ def _linked(
     pipeline: str | None,
     gold: bool,
     problems: Problems,
-    batch_size: int | None,
-    n_process: int,
 ) -> tuple[LinkingPipeline, Iterable[Record]]:
     """Return the pipeline and the records to review."""
     from ..review.mentions import read_links
@@ -250,20 +230,14 @@ def _linked(
         source, problems, given=gold or any(options.format is InputFormat.names for _, options in sources)
     )
     linking.set_corrections(None)  # the page shows what the linker thinks, and what was decided
-    return linking, _records(linking, sources, problems, batch_size, n_process)
+    return linking, _records(linking, sources, problems)
 
 
-def _records(
-    linking: LinkingPipeline,
-    sources: list[tuple[Path, ReadOptions]],
-    problems: Problems,
-    batch_size: int | None,
-    n_process: int,
-) -> Iterator[Record]:
+def _records(linking: LinkingPipeline, sources: list[tuple[Path, ReadOptions]], problems: Problems) -> Iterator[Record]:
     from ..outputs.records import record_of
 
     documents = read_all(sources, problems)
-    with closing(linking(documents, batch_size=batch_size, n_process=n_process, short_lived=True)) as linked:
+    with closing(linking(documents, short_lived=True)) as linked:
         for item in track(linked, problems.console, total=total_documents(sources)):
             yield record_of(item, linking.kb, language=linking.display_language)
 

@@ -156,7 +156,7 @@ def _find_columns(source: DocumentSource, options: ReadOptions, header: Sequence
     text = options.text_column or TEXT
     doc_id = options.id_column or (ID if ID in header else None)
     title = options.title_column or (TITLE if TITLE in header and text != TITLE else None)
-    for option, column in {"--text-column": text, "--id-column": doc_id, "--title-column": title}.items():
+    for option, column in {"--column text": text, "--column id": doc_id, "--column title": title}.items():
         found = 1 if column is None else header.count(column)
         if found != 1:
             code = Errors.E139 if found else Errors.E134

@@ -1,30 +1,82 @@
-"""Link a corpus with an engine: only what is missing, and what was made with something else."""
+"""Link a corpus with an engine: only what is missing, and what was made with something else.
+
+Each partition of the input becomes one file of the output. An engine links partitions: in processes of this machine, on
+Ray or on Spark.
+"""
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from hashlib import blake2b
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow
+import pyarrow.compute as compute
+from pyarrow import Table, array, parquet
 from rich.console import Console
 
 from ..documents.input_documents import Problems, ReadOptions
-from .corpus_linker import LinkSettings
-from .journal import Identity, identity_of
-from .output_folder import OutputFolder
-from .partition_work import PartitionResult, PartitionWork, Results
-from .partitions import find_partitions
-from .pipelines import LinkingPipeline
+from ..errors import SapbertError
+from ..types import NIL, Document
+from .document_linker import DocumentLinker, LinkSettings, linker_of
+from .identity import identity_of
+from .link_batches import FAILURE, linked_batches, schema_of
+from .local import TRIES, run_local
+from .output_folder import Origin, OutputFolder
+from .partitions import Partition, UnreadableFile, find_partitions, may_work_later
 
 if TYPE_CHECKING:
-    from .engine import Run
+    from pyarrow import RecordBatch
 
-Sources = Sequence[tuple[Path, ReadOptions]]
 MANIFEST_VERSION = 1
+_SHOWN = 10
+
+
+class PartitionResult(NamedTuple):
+    """How a partition ended.
+
+    Attributes:
+        name: The partition.
+        counts: The documents, mentions, linked mentions, failures and broken records.
+        seconds: The time that it took.
+        reports: The first reports of broken records.
+        problem: Why it was set aside; empty if its file was written.
+    """
+
+    name: str
+    counts: Counter[str]
+    seconds: float = 0.0
+    reports: tuple[str, ...] = ()
+    problem: str = ""
+
+
+Results = Generator[PartitionResult, None, None]
+"""What an engine yields. Closing it ends what still runs."""
+Engine = Callable[["PartitionWork", Sequence[Partition]], Results]
+
+
+def engine(name: str, workers: int, address: str | None = None) -> Engine:
+    """Return the function that links partitions.
+
+    Args:
+        name: "local", "ray" or "spark".
+        workers: The number of partitions that are linked at the same time.
+        address: The address of the Ray cluster, or the Spark master.
+    """
+    if name == "ray":
+        from .on_ray import run_on_ray
+
+        return partial(run_on_ray, workers=workers, address=address)
+    if name == "spark":
+        from .on_spark import run_on_spark
+
+        return partial(run_on_spark, workers=workers, address=address)
+    return partial(run_local, workers=workers)
 
 
 class CorpusRun:
@@ -44,16 +96,12 @@ class CorpusRun:
         partitions: The partitions of the input.
         removed: The number of files whose input is gone.
         results: How the partitions ended, by name.
-
-    Raises:
-        SapbertError: E501, E502, E503 the pipeline cannot be loaded. E507, E562, E567 the folder cannot be used. E566
-            two inputs have the same name.
     """
 
     def __init__(
         self,
         settings: LinkSettings,
-        sources: Sources,
+        sources: Sequence[tuple[Path, ReadOptions]],
         output: Path,
         problems: Problems,
         shown: Mapping[str, Any] | None = None,
@@ -63,8 +111,10 @@ class CorpusRun:
         self.results: dict[str, PartitionResult] = {}
         self.removed = 0
         self._output = OutputFolder(output)
-        self._identity = _identity(settings, shown or {})
-        self._work = PartitionWork(settings, _digest(self._identity), self._output, problems.strict)
+        limits = {"max characters": settings.max_characters, "seconds": settings.seconds}
+        # loaded here, so that errors show before any process starts
+        self._identity = identity_of(linker_of(settings).load(), {**limits, **(shown or {})})
+        self._work = PartitionWork(settings, self._identity.digest(), self._output, problems.strict)
         self._lock = self._output.locked()
         self._running: Results | None = None
         self._started = time.monotonic()
@@ -80,17 +130,14 @@ class CorpusRun:
         finally:
             self._lock.__exit__(*error)
 
-    def __call__(self, run: Run) -> Iterator[PartitionResult]:
+    def __call__(self, engine: Engine) -> Iterator[PartitionResult]:
         """Link the partitions that are not done.
 
         Args:
-            run: The engine, see `Engine.runner`.
+            engine: See `engine`.
 
         Yields:
             The results: first those that were done before, then the others as they end.
-
-        Raises:
-            SapbertError: E120, E506, E507, E568, and those of `link_batches`. What is done stays.
         """
         self.removed = self._output.remove_others(partition.name for partition in self.partitions)
         self._write_manifest(complete=False)
@@ -101,10 +148,10 @@ class CorpusRun:
                 yield self._keep(result)
             else:
                 missing.append(partition)
-        self._running = run(self._work, missing)
+        self._running = engine(self._work, missing)
         for result in self._running:
-            if result.problem:
-                self._output.remove(result.name)  # an older file is of another pipeline or another input
+            if result.problem:  # an older file is of another pipeline or another input
+                self._output.file_of(result.name).unlink(missing_ok=True)
             yield self._keep(result)
         self._write_manifest(complete=not self.set_aside())
 
@@ -121,6 +168,7 @@ class CorpusRun:
         return result
 
     def _write_manifest(self, *, complete: bool) -> None:
+        results = sorted(self.results.values())
         self._output.write_manifest(
             {
                 "version": MANIFEST_VERSION,
@@ -129,18 +177,121 @@ class CorpusRun:
                 "made with": self._identity._asdict(),
                 "counts": self.counts(),
                 "seconds": round(time.monotonic() - self._started, 1),
-                "partitions": {name: one.counts for name, one in sorted(self.results.items()) if not one.problem},
-                "set aside": {one.name: one.problem for one in self.set_aside()},
+                "partitions": {result.name: result.counts for result in results if not result.problem},
+                "set aside": {result.name: result.problem for result in results if result.problem},
             }
         )
 
 
-def _identity(settings: LinkSettings, shown: Mapping[str, Any]) -> Identity:
-    """Load the pipeline, which shows errors before any process starts, and return what links depend on."""
-    linking = LinkingPipeline(settings.pipeline, Problems(Console(quiet=True)), given=settings.given)
-    limits = {"max characters": settings.max_characters, "seconds": settings.seconds}
-    return identity_of(linking, (), (), None, {**limits, **shown})
+@dataclass(frozen=True)
+class PartitionWork:
+    """Links partitions, and writes their files. It travels to the processes of an engine.
+
+    Attributes:
+        settings: How to link.
+        run: A hash of pipeline, vocabulary and settings.
+        output: The folder of the links.
+        strict: Stop at the first broken record.
+    """
+
+    settings: LinkSettings
+    run: str
+    output: OutputFolder
+    strict: bool = False
+
+    def done(self, partition: Partition) -> PartitionResult | None:
+        """Return the result of a partition that is already linked; None if it is not, or was made with something else.
+
+        If only more documents are replaced by later files, they are removed from the file, and nothing is linked again.
+        """
+        origin = self.output.origin(partition.name)
+        if not origin or (origin.run, origin.partition) != (self.run, partition.fingerprint()):
+            return None
+        if origin.left_out != partition.left_out:
+            if not origin.left_out < partition.left_out:
+                return None
+            origin = self._remove_replaced(partition, origin)
+        return PartitionResult(partition.name, origin.counts)
+
+    def __call__(self, partition: Partition) -> PartitionResult:
+        """Link a partition, and write its file. Errors that a rerun may not have set the partition aside."""
+        started = time.monotonic()
+        if not self.output.begin_try(partition.name):
+            return PartitionResult(partition.name, Counter(), problem=f"its process ended at each of {TRIES} tries")
+        reports = StringIO()
+        # a text in brackets is not markup
+        console = Console(file=reports, markup=False, emoji=False, highlight=False, soft_wrap=True)
+        counts, problem = Counter[str](), ""
+        try:
+            counts = self._write(partition, Problems(console, strict=self.strict))
+        except SapbertError as error:
+            if not may_work_later(error):
+                raise
+            problem = str(error)
+        except Exception as error:  # readers and components can raise anything
+            problem = f"{type(error).__name__}: {error}"
+        self.output.end_try(partition.name)
+        shown = tuple(reports.getvalue().splitlines()[:_SHOWN])
+        return PartitionResult(partition.name, counts, time.monotonic() - started, shown, problem)
+
+    def or_error(self, partition: Partition) -> PartitionResult | SapbertError:
+        """Link a partition, and return the error that ends a run, since some engines change what is raised."""
+        try:
+            return self(partition)
+        except SapbertError as error:
+            return error
+
+    def _write(self, partition: Partition, problems: Problems) -> Counter[str]:
+        linker = linker_of(self.settings)
+        origin = Origin(self.run, partition.fingerprint(), partition.left_out, Counter())
+
+        def batches() -> Iterator[RecordBatch]:
+            yield from _counted(_link(linker, partition, problems), origin.counts)
+            origin.counts["broken"] = problems.count
+
+        self.output.write(partition.name, schema_of(linker), batches(), origin)
+        return origin.counts
+
+    def _remove_replaced(self, partition: Partition, origin: Origin) -> Origin:
+        left_out = array(sorted(partition.left_out))
+        remaining = (
+            batch.filter(compute.invert(compute.is_in(batch["doc_id"], left_out)))
+            for batch in self.output.batches(partition.name)
+        )
+        new = origin._replace(left_out=partition.left_out, counts=Counter(broken=origin.counts["broken"]))
+        schema = parquet.read_schema(self.output.file_of(partition.name))
+        self.output.write(partition.name, schema, _counted(remaining, new.counts), new)
+        return new
 
 
-def _digest(identity: Identity) -> str:
-    return blake2b(json.dumps(identity, sort_keys=True).encode(), digest_size=16).hexdigest()
+def _link(linker: DocumentLinker, partition: Partition, problems: Problems) -> Iterator[RecordBatch]:
+    unreadable: list[dict[str, str]] = []
+
+    def documents() -> Iterator[Document]:
+        for item in partition.documents(problems):
+            if isinstance(item, UnreadableFile):
+                unreadable.append({"doc_id": item.name, FAILURE: item.reason})
+            else:
+                yield item
+
+    yield from linked_batches(linker, documents())
+    yield pyarrow.RecordBatch.from_pylist(unreadable, schema_of(linker))
+
+
+def _counted(batches: Iterable[RecordBatch], counts: Counter[str]) -> Iterator[RecordBatch]:
+    """Pass batches on, and count their documents, mentions, linked mentions and failures.
+
+    Documents with the same id in one batch count once.
+    """
+    for batch in batches:
+        ids = Table.from_batches([batch.select(["doc_id", "start", "end", "concept_id", FAILURE])])
+        mentions = ids.filter(compute.is_valid(ids["start"]))
+        linked = mentions.filter(compute.not_equal(mentions["concept_id"], NIL))
+        offsets = ["doc_id", "start", "end"]
+        counts.update(
+            documents=len(compute.unique(ids["doc_id"])),
+            mentions=len(mentions.group_by(offsets).aggregate([])),
+            linked=len(linked.group_by(offsets).aggregate([])),
+            failures=len(ids) - ids[FAILURE].null_count,
+        )
+        yield batch

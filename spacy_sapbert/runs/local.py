@@ -1,7 +1,7 @@
 """The engine of one machine: each worker is a process that loads the pipeline once.
 
 A process that dies takes no other with it, so each worker is an executor of its own. The processes share the
-files of the pipeline in memory, since they map them. No document goes from one process to another.
+files of the pipeline in memory, since they map them.
 
 The memory of a process grows slowly, since libraries keep some of what they once needed. So a new process takes the
 place of one that has linked many documents.
@@ -16,72 +16,91 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from itertools import chain
+from itertools import islice
+from typing import Protocol, TypeVar
 
 from ..errors import Errors, SapbertError
-from .output_folder import TRIES
-from .partition_work import PartitionResult, PartitionWork, Results
-from .partitions import Partition
 
+TRIES = 3
+"""How often a task is tried in one run, if its process ends each time."""
 DOCUMENTS_PER_PROCESS = 20_000  # a new process costs the start of Python and the loading of the pipeline
 _SECONDS_BETWEEN_LOOKS = 1.0
 
 
-def run_local(work: PartitionWork, partitions: Sequence[Partition], workers: int) -> Results:
-    """Link partitions in processes of this machine.
+class Task(Protocol):
+    """A part of the input, which one process links."""
+
+    @property
+    def name(self) -> str: ...
+
+
+class Result(Protocol):
+    """What was made of a task."""
+
+    @property
+    def counts(self) -> Counter[str]: ...
+
+
+T = TypeVar("T", bound=Task)
+R = TypeVar("R", bound=Result)
+
+
+def run_local(work: Callable[[T], R], tasks: Iterable[T], workers: int) -> Generator[R, None, None]:
+    """Link tasks in processes of this machine. Closing the generator ends the processes.
 
     Args:
-        work: What a process does with a partition.
-        partitions: The partitions.
+        work: What a process does with a task.
+        tasks: The tasks. Each is taken when a process is free.
         workers: The number of processes.
 
     Yields:
-        The results, in the order in which the partitions end.
-
-    Raises:
-        SapbertError: E575 the processes end before they begin to work.
+        The results, in the order in which the tasks end.
     """
-    waiting: Iterator[Partition] = iter(partitions)
-    running: dict[Future[PartitionResult], tuple[ProcessPoolExecutor, Partition]] = {}
+    waiting = iter(tasks)
+    executors: set[ProcessPoolExecutor] = set()
+    running: dict[Future[R], tuple[ProcessPoolExecutor, T]] = {}
     deaths: Counter[str] = Counter()
     documents: Counter[ProcessPoolExecutor] = Counter()
-    executors = [_executor(workers) for _ in range(min(workers, len(partitions)))]
 
-    def replaced(executor: ProcessPoolExecutor) -> ProcessPoolExecutor:
+    def start() -> ProcessPoolExecutor:
+        executor = _executor(workers)
+        executors.add(executor)
+        return executor
+
+    def end(executor: ProcessPoolExecutor) -> None:
         executor.shutdown()
-        del documents[executor]
-        new = executors[executors.index(executor)] = _executor(workers)
-        return new
+        executors.remove(executor)
 
-    def submit(executor: ProcessPoolExecutor, partition: Partition) -> None:
+    def submit(executor: ProcessPoolExecutor, task: T) -> None:
         with _hiding_ctrl_c():  # the first call starts the process
-            running[executor.submit(work, partition)] = executor, partition
+            running[executor.submit(work, task)] = executor, task
 
     try:
-        for executor, partition in zip(executors, waiting):  # noqa: B905 - there can be more partitions
-            submit(executor, partition)
+        for task in islice(waiting, workers):
+            submit(start(), task)
         while running:
             for future in wait(running, return_when=FIRST_COMPLETED).done:
-                executor, partition = running.pop(future)
+                executor, task = running.pop(future)
                 try:
                     result = future.result()
                 except BrokenProcessPool as error:
-                    deaths[partition.name] += 1
-                    if deaths[partition.name] > TRIES:  # it dies before the work can count its tries
-                        raise SapbertError(Errors.E575) from error
-                    executor = replaced(executor)
-                    waiting = chain([partition], waiting)
-                else:
-                    yield result
-                    documents[executor] += result.counts["documents"]
-                    if documents[executor] >= DOCUMENTS_PER_PROCESS:
-                        executor = replaced(executor)
+                    deaths[task.name] += 1
+                    if deaths[task.name] > TRIES:  # it dies before the work can count its tries
+                        raise SapbertError(Errors.E575.format(task=task.name)) from error
+                    end(executor)
+                    submit(start(), task)
+                    continue
+                yield result
+                documents[executor] += result.counts["documents"]
+                if documents[executor] >= DOCUMENTS_PER_PROCESS:
+                    end(executor)
+                    executor = start()
                 following = next(waiting, None)
-                if following:
+                if following is not None:
                     submit(executor, following)
     finally:
         for executor in executors:

@@ -9,10 +9,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ..errors import Errors, SapbertError
-from .corpus_linker import link_batches
-from .output_folder import TRIES
-from .partition_work import PartitionResult, PartitionWork, Results
+from ..errors import Errors, MissingExtraError, SapbertError
+from .corpus_run import PartitionResult, PartitionWork, Results
+from .link_batches import link_batches
+from .local import TRIES
 from .partitions import Partition
 
 if TYPE_CHECKING:
@@ -53,20 +53,17 @@ def run_on_ray(work: PartitionWork, partitions: Sequence[Partition], workers: in
 
     Yields:
         The results, in the order in which the partitions end.
-
-    Raises:
-        SapbertError: E542 Ray is not installed. E568 the cluster cannot be reached.
     """
     try:
         import ray
     except ImportError as error:
-        raise SapbertError(Errors.E542.format(module="ray", extra="ray")) from error
+        raise MissingExtraError(what="The engine ray", package="ray", extra="ray") from error
     started = not ray.is_initialized()
     if started:
         _start(ray, workers, address)
     try:
         # after its last try, a partition says that it is set aside
-        task = ray.remote(num_cpus=1, max_retries=TRIES)(_run)
+        task = ray.remote(num_cpus=1, max_retries=TRIES)(PartitionWork.or_error)
         shared = ray.put(work)
         waiting = iter(partitions)
         running = {task.remote(shared, partition): partition for partition in islice(waiting, workers)}
@@ -80,18 +77,14 @@ def run_on_ray(work: PartitionWork, partitions: Sequence[Partition], workers: in
             ray.shutdown()
 
 
-def _run(work: PartitionWork, partition: Partition) -> PartitionResult | SapbertError:
-    return work.or_error(partition)
-
-
-def _result(ray: Any, result: Any, partition: Partition) -> PartitionResult:
+def _result(ray: Any, reference: Any, partition: Partition) -> PartitionResult:
     try:
-        found = ray.get(result)
+        result = ray.get(reference)
     except ray.exceptions.RayError as error:
         return PartitionResult(partition.name, Counter(), problem=f"Ray lost it: {error}")
-    if isinstance(found, SapbertError):
-        raise found
-    return cast(PartitionResult, found)
+    if isinstance(result, SapbertError):
+        raise result
+    return cast(PartitionResult, result)
 
 
 def _start(ray: Any, workers: int, address: str | None) -> None:

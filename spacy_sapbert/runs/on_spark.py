@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import Errors, SapbertError
-from .corpus_linker import link_batches, links_schema
-from .output_folder import TRIES
-from .partition_work import PartitionWork, Results
+from ..errors import Errors, MissingExtraError, SapbertError
+from .corpus_run import PartitionWork, Results
+from .link_batches import link_batches, links_schema
+from .local import TRIES
 from .partitions import Partition
 
 if TYPE_CHECKING:
@@ -52,15 +52,12 @@ def run_on_spark(work: PartitionWork, partitions: Sequence[Partition], workers: 
 
     Yields:
         The results, when the last partition has ended.
-
-    Raises:
-        SapbertError: E542 PySpark is not installed. E568 Spark cannot start, for example without Java.
     """
     try:
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
     except ImportError as error:
-        raise SapbertError(Errors.E542.format(module="pyspark", extra="spark")) from error
+        raise MissingExtraError(what="The engine spark", package="pyspark", extra="spark") from error
     if address is None:
         # by default, Spark takes the first python3 of the PATH, which is another one if no environment is activated
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -74,10 +71,10 @@ def run_on_spark(work: PartitionWork, partitions: Sequence[Partition], workers: 
         raise SapbertError(Errors.E568.format(engine="Spark", address=master, reason=error)) from error
     try:
         tasks = session.sparkContext.parallelize(partitions, max(1, len(partitions)))
-        for found in tasks.map(work.or_error).collect():
-            if isinstance(found, SapbertError):
-                raise found
-            yield found
+        for result in tasks.map(work.or_error).collect():
+            if isinstance(result, SapbertError):
+                raise result
+            yield result
     finally:
         if started:
             session.stop()

@@ -15,7 +15,8 @@ from ..documents.formats import InputFormat
 from ..documents.input_documents import Problems, ReadOptions, files_to_read, pubmed_files, read_file
 from ..documents.input_source import in_unicode
 from ..documents.pubmed import FilePmids, pmids_of, superseded
-from ..errors import Errors, SapbertError
+from ..errors import CannotReadError, Errors, SapbertError
+from ..files.opening import sha256_of
 from ..types import Document
 
 if TYPE_CHECKING:
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
 FILES_PER_PARTITION = 1000
 BYTES_PER_PARTITION = 1 << 20
 """Small files of a folder share a partition up to this many files and bytes."""
-MAY_WORK_LATER = "[E120]"
-"""The beginning of errors that a rerun may not have: a file cannot be opened now."""
-_BLOCK = 1 << 20
+
+
+def may_work_later(error: SapbertError) -> bool:
+    """Return whether a rerun may not have an error: a file cannot be opened now."""
+    return str(error).startswith(f"[{CannotReadError.code}]")
 
 
 class InputFile(NamedTuple):
@@ -71,11 +74,7 @@ class Partition(NamedTuple):
     left_out: frozenset[str] = frozenset()
 
     def documents(self, problems: Problems) -> Iterator[Document | UnreadableFile]:
-        """Read the documents of all files. What cannot be read any further comes after the documents before it.
-
-        Raises:
-            SapbertError: E120 a file cannot be opened; E506 a record is broken, and `problems.strict` is set.
-        """
+        """Read the documents of all files. What cannot be read any further comes after the documents before it."""
         for file in self.files:
             try:
                 for document in read_file(file.path, file.name, file.options, problems, {file.path: file.replaced}):
@@ -83,20 +82,16 @@ class Partition(NamedTuple):
                     if document.doc_id not in self.left_out:
                         yield document
             except SapbertError as error:
-                if problems.strict or str(error).startswith(MAY_WORK_LATER):
+                if problems.strict or may_work_later(error):
                     raise
                 yield UnreadableFile(file.name, str(error))
 
     def fingerprint(self) -> str:
-        """Return a hash of the names and contents of the files, and of how they are read.
-
-        Raises:
-            SapbertError: E120 a file cannot be read.
-        """
+        """Return a hash of the names and contents of the files, and of how they are read."""
         digest = blake2b(digest_size=16)
         for file in self.files:
             digest.update(repr((file.name, tuple(file.options), sorted(file.replaced))).encode(errors="surrogatepass"))
-            digest.update(_content(file.path))
+            digest.update(sha256_of(file.path).encode())
         return digest.hexdigest()
 
 
@@ -112,27 +107,24 @@ def find_partitions(
         sources: Files and folders with their options.
         problems: Reports files of a folder that are left out.
         workers: The number of processes that search files of PubMed for newer records.
-
-    Raises:
-        SapbertError: E566 two partitions have the same name.
     """
-    found: dict[str, Partition] = {}
+    partitions: dict[str, Partition] = {}
     for path, options in sources:
         files = (
             InputFile(file, in_unicode(name), chosen) for file, name, chosen in files_to_read(path, options, problems)
         )
         for partition in _grouped(files) if path.is_dir() else (Partition(file.name, (file,)) for file in files):
-            if partition.name in found:
+            if partition.name in partitions:
                 raise SapbertError(Errors.E566.format(name=partition.name))
-            found[partition.name] = partition
-    partitions = _with_newest_records(list(found.values()), pubmed_files(sources), workers)
-    if count := sum(len(partition.left_out) for partition in partitions):
+            partitions[partition.name] = partition
+    newest = _with_newest_records(list(partitions.values()), pubmed_files(sources), workers)
+    if count := sum(len(partition.left_out) for partition in newest):
         problems.console.print(f"{count:,} documents of PubMed left out, since another file replaces or deletes them")
-    return partitions
+    return newest
 
 
 def _with_newest_records(partitions: list[Partition], paths: Sequence[Path], workers: int) -> list[Partition]:
-    """Tell each partition which records of PubMed it leaves out."""
+    """Return the partitions with the records of PubMed that each leaves out."""
     scanned: dict[Path, FilePmids] = {}
 
     def scan(ordered: Sequence[Path]) -> Iterator[FilePmids]:
@@ -170,24 +162,13 @@ def _grouped(files: Iterable[InputFile]) -> Iterator[Partition]:
     group: list[InputFile] = []
     size = 0
     for file in files:
-        of_file = file.path.stat().st_size
-        is_pubmed = InputFormat.pubmed in (file.options.format, *(one.options.format for one in group[:1]))
-        is_full = len(group) == FILES_PER_PARTITION or size + of_file > BYTES_PER_PARTITION
+        file_size = file.path.stat().st_size
+        is_pubmed = InputFormat.pubmed in (file.options.format, *(first.options.format for first in group[:1]))
+        is_full = len(group) == FILES_PER_PARTITION or size + file_size > BYTES_PER_PARTITION
         if group and (is_full or is_pubmed):
             yield Partition(group[0].name, tuple(group))
             group, size = [], 0
         group.append(file)
-        size += of_file
+        size += file_size
     if group:
         yield Partition(group[0].name, tuple(group))
-
-
-def _content(path: Path) -> bytes:
-    digest = blake2b(digest_size=16)
-    try:
-        with path.open("rb") as file:
-            while block := file.read(_BLOCK):
-                digest.update(block)
-    except OSError as error:
-        raise SapbertError(Errors.E120.format(path=path, reason=error.strerror or error)) from error
-    return digest.digest()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from itertools import islice, takewhile
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,11 +13,10 @@ import spacy
 from spacy.language import Language
 from spacy.pipeline import DependencyParser, EntityRecognizer
 from spacy.tokens import Doc
-from spacy.util import is_package, raise_error
+from spacy.util import is_package, minibatch, raise_error
 
 from ..documents.docs import DOC_ID
 from ..documents.input_documents import Problems, sound
-from ..encoders.fork_safety import use_one_thread_after_fork
 from ..errors import Errors, SapbertError
 from ..kb.knowledge_base import KnowledgeBase
 from ..outputs.records import LinkedDocument
@@ -52,53 +52,6 @@ def load_pipeline(name: str) -> Language:
         raise SapbertError(code.format(name=name, reason=_describe(error))) from error
     bound_tokenizer(nlp)
     return nlp
-
-
-class _Feed:
-    """Numbers the documents for `nlp.pipe`, and keeps each one until its result is there.
-
-    Worker processes never end if their results are not read. Therefore the feed does not raise inside `nlp.pipe`, and
-    `nlp.pipe` is always read to its end. In case of an error, the feed just ends early.
-
-    Attributes:
-        stream: The inputs with their numbers. After a failure of `nlp.pipe`, the next run continues with the rest.
-        pending: The documents without a result, in order.
-        taken: The number of documents passed to `nlp.pipe`.
-        ended: Whether no further document will come.
-        failure: The error that ended the feed early, if any.
-    """
-
-    def __init__(self, documents: Iterable[Document], make_input: Callable[[Document], str | Doc]) -> None:
-        self.pending: dict[int, Document] = {}
-        self.taken = 0
-        self.ended = False
-        self.failure: Exception | None = None
-        self.stream = self._generate(documents, make_input)
-
-    def _generate(
-        self, documents: Iterable[Document], make_input: Callable[[Document], str | Doc]
-    ) -> Generator[tuple[str | Doc, int], None, None]:
-        try:
-            for number, document in enumerate(documents):
-                if self.ended:
-                    return
-                self.pending[number] = document
-                self.taken += 1
-                yield make_input(document), number
-        except Exception as error:
-            self.failure = error
-        self.ended = True
-
-    def taken_before(self, number: int | None) -> Iterator[Document]:
-        """Yield the pending documents before this number (None: all), and remove them."""
-        for earlier in list(takewhile(lambda other: number is None or other < number, self.pending)):
-            yield self.pending.pop(earlier)
-
-    def stop(self, results: Iterable[object]) -> None:
-        """End the feed, and wait for the results of the remaining documents."""
-        self.ended = True
-        for _ in results:
-            pass
 
 
 class LinkingPipeline:
@@ -157,8 +110,7 @@ class LinkingPipeline:
         self,
         documents: Iterable[Document],
         *,
-        batch_size: int | None = None,
-        n_process: int = 1,
+        batch_size: int = DOCUMENTS_PER_BATCH,
         short_lived: bool = False,
         independent_batches: bool = False,
     ) -> Generator[LinkedDocument, None, None]:
@@ -168,75 +120,45 @@ class LinkingPipeline:
 
         Args:
             documents: The documents.
-            batch_size: As for `nlp.pipe`; None for 512.
-            n_process: As for `nlp.pipe`.
+            batch_size: The documents that are linked together.
             short_lived: Free the memory of the new words of a document some time after the next one is asked for (see
-                `Language.memory_zone`). A document must not be used after that. It has no effect on several processes.
+                `Language.memory_zone`). A document must not be used after that.
             independent_batches: Link each batch as if it were the first. The links of a document then depend on its
                 batch only, to the last digit of a score.
 
         Yields:
             The linked documents, in the order of the input.
         """
-        if n_process > 1:
-            use_one_thread_after_fork()
         for _, component in self.nlp.pipeline:
             if hasattr(component, "independent_streams"):
                 component.independent_streams = independent_batches
-        feed = _Feed(sound(documents, self.problems, self.nlp.max_length), self._input)
-        size = batch_size or DOCUMENTS_PER_BATCH
-        # one call of `nlp.pipe` for each batch, where the main process links
-        at_once = size if n_process == 1 and (short_lived or independent_batches) else None
-        results = self._results(feed, size, n_process, at_once, short_lived and n_process == 1)
-        batch = 0
+        self.nlp.default_error_handler = _leave_out
+        batches = minibatch(sound(documents, self.problems, self.nlp.max_length), batch_size)
+        rest = next(batches, None)
+        while rest is not None:
+            with self.nlp.memory_zone() if short_lived else nullcontext():
+                for batch in islice(chain([rest], batches), -(-DOCUMENTS_PER_ZONE // batch_size)):
+                    yield from self._link(batch)
+            rest = next(batches, None)
+
+    def _link(self, batch: Sequence[Document]) -> Iterator[LinkedDocument]:
+        """Link documents together, and those alone on which a component fails then."""
+        waiting = deque(batch)
+        for doc, document in self._piped(batch):
+            while waiting[0] is not document:
+                yield from self._alone(waiting.popleft())
+            yield self._linked(waiting.popleft(), doc)
+        while waiting:
+            yield from self._alone(waiting.popleft())
+
+    def _piped(self, batch: Sequence[Document]) -> Iterator[tuple[Doc, Document]]:
+        inputs = ((self._input(document), document) for document in batch)
         try:
-            for doc, number, first in results:
-                yield from self._one_by_one(feed.taken_before(number), batch)
-                batch = number - (number - first) % size
-                yield self._linked(feed.pending.pop(number), doc, batch)
-            yield from self._one_by_one(feed.taken_before(None), batch)
-        finally:
-            feed.stop(results if n_process > 1 else ())
-            results.close()
-        if feed.failure:
-            raise feed.failure
-
-    def _results(
-        self, feed: _Feed, batch_size: int, n_process: int, at_once: int | None, in_zones: bool
-    ) -> Generator[tuple[Doc, int, int], None, None]:
-        """Yield the results of `nlp.pipe` with their numbers, and that of the first document of the call.
-
-        Documents on which it fails stay in the feed.
-
-        Args:
-            feed: The documents.
-            batch_size: As for `nlp.pipe`.
-            n_process: As for `nlp.pipe`.
-            at_once: The most documents for one call of `nlp.pipe`; None for all.
-            in_zones: Whether to free the memory of new words after `DOCUMENTS_PER_ZONE` documents.
-        """
-        # An error in a worker process must not raise here. In the main process it may, as NER and parser do.
-        self.nlp.default_error_handler = _leave_in_feed
-        while not feed.ended:
-            end = feed.taken + DOCUMENTS_PER_ZONE
-            with self.nlp.memory_zone() if in_zones else nullcontext():
-                while not feed.ended and feed.taken < end:
-                    yield from self._piped(feed, batch_size, n_process, at_once)
-
-    def _piped(
-        self, feed: _Feed, batch_size: int, n_process: int, at_once: int | None
-    ) -> Generator[tuple[Doc, int, int], None, None]:
-        """Yield the results of one call of `nlp.pipe`, see `_results`."""
-        taken = feed.taken
-        inputs = islice(feed.stream, at_once)
-        try:
-            piped = self.nlp.pipe(inputs, as_tuples=True, batch_size=batch_size, n_process=n_process)
-            yield from ((doc, number, taken) for doc, number in piped)
+            yield from self.nlp.pipe(inputs, as_tuples=True, batch_size=len(batch))
         except SapbertError:
             raise
-        except Exception:
-            if feed.taken == taken:
-                raise
+        except Exception:  # NER and parser do not leave out a document on which they fail
+            return
 
     def finds_new_names(self) -> bool:
         """Return whether a component can find mentions that are not names of its vocabulary."""
@@ -261,32 +183,27 @@ class LinkingPipeline:
     def _input(self, document: Document) -> str | Doc:
         return gold_doc(self.nlp, document) if self.given else document.text
 
-    def _one_by_one(self, documents: Iterable[Document], batch: int) -> Iterator[LinkedDocument]:
-        for document in documents:
-            doc = self._alone(document)
-            if doc is not None:
-                yield self._linked(document, doc, batch)
-
-    def _alone(self, document: Document) -> Doc | None:
+    def _alone(self, document: Document) -> Iterator[LinkedDocument]:
         self.nlp.default_error_handler = raise_error
         try:
-            return self.nlp(self._input(document))
+            doc = self.nlp(self._input(document))
         except SapbertError:
             raise
         except Exception as error:  # a user's component can raise anything
             self.problems.report(document.position, f"the pipeline fails on it ({_describe(error)})")
-            return None
+        else:
+            yield self._linked(document, doc)
         finally:
-            self.nlp.default_error_handler = _leave_in_feed
+            self.nlp.default_error_handler = _leave_out
 
-    def _linked(self, document: Document, doc: Doc, batch: int) -> LinkedDocument:
+    def _linked(self, document: Document, doc: Doc) -> LinkedDocument:
         doc.user_data[DOC_ID] = document.doc_id
         mentions = [mention for spans_key in self.spans_keys for mention in mentions_of(doc, spans_key)]
         mentions.sort(key=lambda span: (span.start_char, span.end_char))
-        return LinkedDocument(document, doc, mentions, batch)
+        return LinkedDocument(document, doc, mentions)
 
 
-def _leave_in_feed(name: str, component: Any, docs: list[Doc], error: Exception) -> Any:
+def _leave_out(name: str, component: Any, docs: list[Doc], error: Exception) -> Any:
     """Handle errors of `nlp.pipe`: only errors that the user can correct end the run, such as a missing encoder."""
     if isinstance(error, SapbertError):
         raise error

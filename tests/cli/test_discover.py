@@ -96,7 +96,7 @@ def test_what_is_found_and_kept_is_a_name_of_the_next_vocabulary(command, pipeli
 
 def test_what_is_wanted_of_what_the_pipeline_finds(command, pipeline, corpus, tmp_path):
     table = tmp_path / "candidates.tsv"
-    wanted = ("--similarity", "0.5", "--type", "Disease", "--min-documents", "2", "--limit", "1")
+    wanted = ("--similarity", "0.5", "--type", "Disease", "--min-documents", "2")
     found = json.loads(command("discover", pipeline, corpus, "-o", table, *wanted).out)
     assert (found["mentions"], found["candidates"], found["written"]) == (3, 1, 1)
     assert [row["id"] for row in rows(table)] == ["D003550"]

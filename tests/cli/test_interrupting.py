@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import shlex
 import signal
 import subprocess
@@ -12,21 +11,19 @@ from contextlib import contextmanager
 
 import pytest
 
-from spacy_sapbert.runs.journal import journal_path
-
-# The linker fails on texts with an exclamation mark. Each batch takes at least the time in the first argument. After as
-# many batches as the second argument says, the linker never ends.
+# Two documents are linked together. The linker fails on texts with an exclamation mark. Each batch takes at least the
+# time in the first argument.
 PROGRAM = """
 import sys, time
 from spacy_sapbert.pipeline.sapbert_linker import SapbertLinker
+from spacy_sapbert.runs import document_linker
 
-seconds, batches = float(sys.argv.pop(1)), int(sys.argv.pop(1))
+seconds = float(sys.argv.pop(1))
+document_linker.DOCUMENTS_PER_BATCH = 2
 predict = SapbertLinker.predict
 
 def slow_predict(self, docs):
-    global batches
-    batches -= 1
-    time.sleep(seconds if batches else 100_000)
+    time.sleep(seconds)
     if any("!" in doc.text for doc in docs):
         raise RuntimeError("no exclamation")
     return predict(self, docs)
@@ -45,9 +42,9 @@ def lines(n):
 
 
 @contextmanager
-def linking(*arguments, seconds=0, batches=-1, **settings):
+def linking(*arguments, seconds=0, **settings):
     """A process that runs `link`."""
-    command = [sys.executable, "-c", PROGRAM, str(seconds), str(batches), "link", *map(str, arguments)]
+    command = [sys.executable, "-c", PROGRAM, str(seconds), "link", *map(str, arguments)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, **settings) as process:
         try:
             yield process
@@ -58,27 +55,19 @@ def linking(*arguments, seconds=0, batches=-1, **settings):
 def finish(*arguments, **settings):
     """Run `link` to its end. RETURNS: the last line on standard error, which sums up."""
     with linking(*arguments, **settings) as process:
-        _, told = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0, told
-    return told.decode().splitlines()[-1]
+        _, messages = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, messages
+    return messages.decode().splitlines()[-1]
 
 
-def finished(output):
-    journal = journal_path(output) / "journal.jsonl"
-    return journal.read_bytes().count(b"\n") - 1 if journal.is_file() else 0
-
-
-def finished_batches(output):
-    """RETURNS: the number of documents without those of the last batch, with which a run resumes."""
-    found = (journal_path(output) / "journal.jsonl").read_text().splitlines()[1:]
-    batches = [json.loads(line)["batch"] for line in found]
-    return len(batches) - batches.count(batches[-1])
+def parts_of(output):
+    return list((output.parent / f".{output.name}.parts").glob("*.jsonl"))
 
 
 def wait_for(output, n):
-    """Wait until the journal holds n documents."""
+    """Wait until there are n parts."""
     end = time.monotonic() + PATIENCE
-    while finished(output) < n:
+    while len(parts_of(output)) < n:
         assert time.monotonic() < end
         time.sleep(0.01)
 
@@ -94,158 +83,126 @@ def whole(linking_folder, tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_a_run_that_is_killed(whole, linking_folder, tmp_path):
-    source, wanted, summary = whole
-    output = tmp_path / "out.tsv"
-    arguments = (linking_folder, source, "--output", output, "--batch-size", 2, "--resume")
-    with linking(*arguments, batches=15) as process:  # of about 60
-        wait_for(output, finished(output) + 5)
-        process.kill()
-    assert not output.exists()
-    assert finish(*arguments) == summary
-    assert output.read_bytes() == wanted
-    assert os.listdir(tmp_path) == ["out.tsv"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n_process", [1, 2])
-def test_a_run_that_is_killed_at_twenty_random_moments(whole, n_process, linking_folder, tmp_path):
-    source, wanted, summary = whole
-    output = tmp_path / "out.tsv"
-    arguments = (linking_folder, source, "--output", output, "--batch-size", 2, "--n-process", n_process, "--resume")
-    moments = random.Random(n_process)
-    kills = 0
-    while kills < 20:
-        with linking(*arguments, seconds=0.1, start_new_session=True) as process:
-            if moments.random() < 0.7:
-                wait_for(output, min(finished(output) + 1, 100))
-            time.sleep(moments.random() / 4)
-            os.killpg(process.pid, signal.SIGKILL)
-        kills += 1
+@pytest.mark.parametrize("format", ["tsv", "html", "bioc.json", "parquet"])
+def test_a_run_that_is_killed(format, whole, linking_folder, tmp_path):
+    """Headers and ends of a format are written once, however often the run was killed."""
+    source, _, summary = whole
+    output, expected = tmp_path / f"out.{format}", tmp_path / f"whole.{format}"
+    arguments = (linking_folder, source, "--output", output, "--resume")
+    for n_parts in (3, 20):
+        with linking(*arguments, seconds=0.05) as process:
+            wait_for(output, n_parts)
+            process.kill()
         assert not output.exists()
     assert finish(*arguments) == summary
-    assert output.read_bytes() == wanted
-    assert os.listdir(tmp_path) == ["out.tsv"]
+    finish(linking_folder, source, "--output", expected)
+    assert output.read_bytes() == expected.read_bytes()
+    assert sorted(os.listdir(tmp_path)) == sorted([output.name, expected.name])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_process", [1, 2])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_says_how_to_go_on(number, n_process, whole, linking_folder, tmp_path):
-    source, wanted, summary = whole
+def test_an_interrupted_run_says_how_to_go_on(number, whole, linking_folder, tmp_path):
+    source, expected, summary = whole
     output = tmp_path / "out.tsv"
-    arguments = (linking_folder, source, "--output", output, "--batch-size", 2, "--n-process", n_process)
+    arguments = (linking_folder, source, "--output", output)
     with linking(*arguments, seconds=0.3, start_new_session=True) as process:
         wait_for(output, 4)
         if number == signal.SIGINT:
             os.killpg(process.pid, number)  # a terminal sends it to all processes
         else:
             process.send_signal(number)
-        _, told = process.communicate(timeout=PATIENCE)
-    told = told.decode().splitlines()
+        _, messages = process.communicate(timeout=PATIENCE)
+    last = messages.decode().splitlines()[-1]
     assert process.returncode == 128 + number
-    assert "Traceback" not in "".join(told)
-    kept = finished_batches(output)
-    assert 2 <= kept < 100
-    start = f"Interrupted. {kept} finished documents are kept. To go on: -c "
-    assert told[-1].startswith(start)
+    assert b"Traceback" not in messages
+    begin, _, command = last.partition(" finished documents are kept. To go on: -c ")
+    assert 6 <= int(begin.removeprefix("Interrupted. ")) < 100
     assert not output.exists()
-    command = shlex.split(told[-1].removeprefix(start))
-    assert command == ["link", *map(str, arguments), "--resume"]
+    assert shlex.split(command) == ["link", *map(str, arguments), "--resume"]
     with pytest.raises(AssertionError, match="E561"):
         finish(*arguments)
-    assert finish(*command[1:]) == summary
-    assert output.read_bytes() == wanted
+    assert finish(*shlex.split(command)[1:]) == summary
+    assert output.read_bytes() == expected
     assert os.listdir(tmp_path) == ["out.tsv"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seconds", [2, 3, 4, 5])
-def test_ctrl_c_shows_no_traceback_of_a_worker_that_starts(seconds, linking_folder, tmp_path):
+@pytest.mark.parametrize("seconds", [2, 4])
+@pytest.mark.parametrize("engine", [["--engine", "local", "--output", "out"], ["--output", "out.tsv"]])
+def test_ctrl_c_shows_no_traceback_of_a_worker_that_starts(engine, seconds, linking_folder, tmp_path):
     (tmp_path / "in").mkdir()
     for number in range(4):
         (tmp_path / "in" / f"{number}.txt").write_text("aspirin\n" * 20_000)
-    output = tmp_path / "out"
-    arguments = ("--format", "lines", "--engine", "local", "--n-process", 2, "--output", output)
-    command = [sys.executable, "-m", "spacy_sapbert", "link", linking_folder, tmp_path / "in", *arguments]
-    with subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, start_new_session=True) as process:
+    arguments = [linking_folder, "in", "--format", "lines", "--n-process", 2, *engine]
+    command = [sys.executable, "-m", "spacy_sapbert", "link", *arguments]
+    with subprocess.Popen(
+        list(map(str, command)), stderr=subprocess.PIPE, start_new_session=True, cwd=tmp_path
+    ) as process:
         time.sleep(seconds)
         os.killpg(process.pid, signal.SIGINT)
-        _, told = process.communicate(timeout=PATIENCE)
+        _, messages = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
-    assert b"Traceback" not in told
-    assert not [path for path in output.rglob("*") if path.suffix == ".tmp" or path.name == ".tries"]
+    assert b"Traceback" not in messages
+    assert not [path for path in (tmp_path / "out").rglob("*") if path.suffix == ".tmp" or path.name == ".tries"]
 
 
 def test_an_interruption_before_the_first_document(linking_folder, tmp_path):
     output = tmp_path / "out.tsv"
     with linking(linking_folder, "-", "--format", "jsonl", "--output", output) as process:
         end = time.monotonic() + PATIENCE
-        while not (journal_path(output) / "journal.jsonl").is_file():
+        while not (tmp_path / ".out.tsv.parts" / "run.json").is_file():
             assert time.monotonic() < end
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=PATIENCE)
+        _, messages = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
-    assert told == b"Interrupted. No document was finished, so nothing is kept.\n"
+    assert messages == b"Interrupted. No document was finished, so nothing is kept.\n"
     assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.slow
 def test_other_commands_leave_no_half_file(linking_folder, tmp_path):
     output = tmp_path / "new.tsv"
-    command = [
-        sys.executable,
-        "-m",
-        "spacy_sapbert",
-        "discover",
-        linking_folder,
-        "-",
-        "--format",
-        "jsonl",
-        "-o",
-        output,
-    ]
+    arguments = ["discover", linking_folder, "-", "--format", "jsonl", "-o", output]
+    command = [sys.executable, "-m", "spacy_sapbert", *map(str, arguments)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         end = time.monotonic() + PATIENCE
         while not any(path.is_file() for path in tmp_path.rglob("*")) and process.poll() is None:
             assert time.monotonic() < end
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130, told
-    again = shlex.join(["python", "-m", "spacy_sapbert", *map(str, command[3:])])
-    assert told.decode().endswith(f"To start again: {again}\n")
-    assert told.startswith(b"Interrupted. ")
+        _, messages = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130, messages
+    again = shlex.join(["python", "-m", "spacy_sapbert", *map(str, arguments)])
+    assert messages.decode().endswith(f"To start again: {again}\n")
+    assert messages.startswith(b"Interrupted. ")
     assert os.listdir(tmp_path) == []
 
 
-def test_resuming_wants_a_file(command, linking_folder, tmp_path):
+def test_resuming_needs_a_file(command, linking_folder, tmp_path):
     source = tmp_path / "a.jsonl"
     source.write_text(lines(1)[0])
     for option in ("--resume", "--restart"):
-        finished = command("link", linking_folder, source, option)
-        assert finished.status == 1
-        assert f"[E565] {option} needs --output" in finished.err
-        assert "[E565]" in command("link", linking_folder, source, option, "--output", "/dev/null").err
-    both = command("link", linking_folder, source, "--resume", "--restart", "--output", tmp_path / "out.tsv")
-    assert both.status == 2
+        for output in ([], ["--output", "/dev/null"]):
+            finished = command("link", linking_folder, source, option, *output)
+            assert finished.status == 1
+            assert "[E533] --resume or --restart" in finished.err
 
 
-def test_another_pipeline_cannot_go_on(command, whole, linking_folder, dense_folder, tmp_path):
+def test_another_pipeline_cannot_go_on(command, linking_folder, dense_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("spacy_sapbert.runs.document_linker.DOCUMENTS_PER_BATCH", 1)
     source = tmp_path / "a.jsonl"
     source.write_text('{"text": "aspirin"}\n{"text": "aspirin"}\n{bad\n')
     output = tmp_path / "out.tsv"
-    options = ("--output", output, "--batch-size", 1)
+    options = ("--output", output)
     assert command("link", linking_folder, source, *options, "--strict").status == 1
     refused = command("link", dense_folder, source, *options, "--resume")
     assert refused.status == 1
     assert "[E563]" in refused.err
     assert "files of the pipeline have changed (" in refused.err
     assert "sapbert_linker/component.json" in refused.err
-    refused = command("link", linking_folder, source, *options, "--resume", "--id-column", "pmid")
-    assert "reading was" in refused.err
     assert "To go on" not in refused.err
     done = command("link", linking_folder, source, *options, "--resume")
-    assert done.err.splitlines()[0] == "1 documents are already finished"
+    assert "1 documents were already finished" in done.err.splitlines()
     assert done.err.splitlines()[-1].startswith("2 documents, 2 mentions, 2 of them linked; 1 broken records")

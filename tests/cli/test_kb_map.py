@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import spacy
+from rich.console import Console
 
 import spacy_sapbert
 from spacy_sapbert.cli.code_options import CodeOptions
@@ -185,7 +186,6 @@ def test_without_the_option_nothing_changes(folder, command):
         (("--also", "LOINC"), "[E192]"),
         (("--also", ","), "[E197]"),
         (("--mapping", "m.sssom.tsv"), "it needs --also"),
-        (("--predicates", "exact"), "it needs --also"),
         (("--display-language", "german"), "[E193]"),
         (("--display-language", "de"), "[E194]"),
     ],
@@ -198,15 +198,15 @@ def test_bad_options_of_link(folder, command, options, message):
 
 
 def test_a_run_depends_on_the_codes(kb):
-    def identity(*options):
-        return CodeOptions.checked(*options).identity()
+    def identity(systems, mappings, predicates=None):
+        return CodeOptions.of(systems, mappings, predicates, Console(quiet=True)).identity()
 
     mapping = [Path("m.sssom.tsv")]
-    first = identity(["umls"], mapping, None)
+    first = identity(["umls"], mapping)
     assert identity(["UMLS"], mapping, ["exact"]) == first
-    others = [identity(["MESH"], mapping, None), identity(["UMLS"], None, None), identity(["UMLS"], mapping, ["close"])]
+    others = [identity(["MESH"], mapping), identity(["UMLS"], None), identity(["UMLS"], mapping, ["close"])]
     mapping[0].write_text("DOID:1\tMESH:D1\n")
-    others.append(identity(["UMLS"], mapping, None))
+    others.append(identity(["UMLS"], mapping))
     assert first not in others
     assert CodeOptions.checked(None, None, None) is None
 

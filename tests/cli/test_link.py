@@ -130,7 +130,7 @@ def test_jsonl_keeps_ids_titles_and_other_keys(command, linking_folder, tmp_path
 
 def test_jsonl_keys_can_be_named(command, linking_folder, tmp_path):
     path = write(tmp_path / "a.jsonl", '{"pmid": "9", "title": "aspirin"}')
-    (record,) = lines(command("link", linking_folder, path, "--text-column", "title", "--id-column", "pmid"))
+    (record,) = lines(command("link", linking_folder, path, "--column", "text=title", "--column", "id=pmid"))
     assert (record["id"], record["text"], "meta" in record) == ("9", "aspirin", False)
 
 
@@ -149,7 +149,7 @@ def test_names_are_linked_as_a_whole(command, linking_folder, tmp_path):
 
 def test_column_of_the_names(command, linking_folder, tmp_path):
     path = write(tmp_path / "names.tsv", "x\tmucoviscidosis", "y\t ", "z")
-    finished = command("link", linking_folder, path, "--format", "names", "--text-column", "2")
+    finished = command("link", linking_folder, path, "--format", "names", "--column", "text=2")
     assert [ids(record) for record in lines(finished)] == [["D003550"]]
     assert "names.tsv, line 2: no name in column 2; left out" in finished.err
     assert "names.tsv, line 3: no name in column 2; left out" in finished.err
@@ -287,8 +287,10 @@ def test_what_cannot_be_read_is_told_before_the_pipeline_is_loaded(command, tmp_
         ("E134", table),
         ("E533", table, "--encoding", "latin-99"),
         ("E509", tmp_path / "folder"),
-        ("E512", table, "--format", "names", "--text-column", "abstract"),
-        ("E512", table, "--format", "names", "--id-column", "0"),
+        ("E533", table, "--format", "names", "--column", "text=abstract"),
+        ("E533", table, "--format", "names", "--column", "id=0"),
+        ("E125", table, "--column", "body=abstract"),
+        ("E532", table, "--column", "abstract"),
     ]:
         (tmp_path / "folder").mkdir(exist_ok=True)
         finished = command("link", tmp_path / "no pipeline", *arguments)
@@ -558,10 +560,11 @@ def test_strict_stops_and_writes_nothing(record, command, linking_folder, tmp_pa
     assert sorted(os.listdir(tmp_path)) == ["a.jsonl", "out.jsonl"]
 
 
-def test_strict_keeps_the_batches_before_a_broken_record(command, linking_folder, tmp_path):
+def test_strict_keeps_the_parts_before_a_broken_record(command, linking_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("spacy_sapbert.runs.document_linker.DOCUMENTS_PER_BATCH", 1)
     path, output = tmp_path / "a.jsonl", tmp_path / "out.jsonl"
     path.write_bytes(b'{"text": "aspirin"}\n' * 3 + b"{bad")
-    options = ("--strict", "--output", output, "--batch-size", 1)
+    options = ("--strict", "--output", output)
     stopped = command("link", linking_folder, path, *options)
     assert (stopped.status, output.exists()) == (1, False)
     assert "2 finished documents are kept" in stopped.err
@@ -637,20 +640,19 @@ def failing(monkeypatch):
     monkeypatch.setattr(SapbertLinker, "predict", fail)
 
 
-@pytest.mark.parametrize("n_process", [1, 2])
-def test_the_others_of_a_failed_batch_are_linked(n_process, failing, command, linking_folder, tmp_path):
+def test_the_others_of_a_failed_batch_are_linked(failing, command, linking_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("spacy_sapbert.runs.document_linker.DOCUMENTS_PER_BATCH", 3)
     texts = ["aspirin 0", "!", "aspirin 2", "aspirin 3", "aspirin!", "aspirin 5", "!"]
     path = write(tmp_path / "a.txt", *texts)
-    finished = command("link", linking_folder, path, "--format", "lines", "--n-process", n_process, "--batch-size", 3)
-    found = [(record["text"], ids(record)) for record in lines(finished)]
-    assert found == [(f"aspirin {i}", ["D001241"]) for i in (0, 2, 3, 5)]
-    told = [line for line in finished.err.splitlines() if "no exclamation" in line]
-    assert [line.partition("line ")[2][0] for line in told] == ["2", "5", "7"]
+    finished = command("link", linking_folder, path, "--format", "lines")
+    links = [(record["text"], ids(record)) for record in lines(finished)]
+    assert links == [(f"aspirin {i}", ["D001241"]) for i in (0, 2, 3, 5)]
+    reports = [line for line in finished.err.splitlines() if "no exclamation" in line]
+    assert [line.partition("line ")[2][0] for line in reports] == ["2", "5", "7"]
     assert "4 documents, 4 mentions, 4 of them linked; 3 broken records left out" in finished.err
 
 
-@pytest.mark.parametrize("n_process", [1, 2])
-def test_a_function_that_fails(n_process, command, linking_folder, tmp_path):
+def test_a_function_that_fails(command, linking_folder, tmp_path):
     @Language.component("fails_on_exclamation")
     def fails_on_exclamation(doc):
         if "!" in doc.text:
@@ -661,19 +663,17 @@ def test_a_function_that_fails(n_process, command, linking_folder, tmp_path):
     nlp.add_pipe("fails_on_exclamation", first=True)
     nlp.to_disk(tmp_path / "pipeline")
     path = write(tmp_path / "a.txt", "aspirin", "!", "CF")
-    finished = command("link", tmp_path / "pipeline", path, "--format", "lines", "--n-process", n_process)
+    finished = command("link", tmp_path / "pipeline", path, "--format", "lines")
     assert [record["text"] for record in lines(finished)] == ["aspirin", "CF"]
     assert "line 2: the pipeline fails on it" in finished.err
 
 
-@pytest.mark.parametrize("n_process", [1, 2])
-def test_what_the_user_can_mend_ends_the_run(n_process, command, linking_folder, tmp_path, monkeypatch):
+def test_what_the_user_can_mend_ends_the_run(command, linking_folder, tmp_path, monkeypatch):
     def fail(self, docs):
         raise SapbertError(Errors.E101.format(path="x.kb"))
 
     monkeypatch.setattr(SapbertLinker, "predict", fail)
-    path = write(tmp_path / "a.txt", "aspirin", "CF")
-    finished = command("link", linking_folder, path, "--n-process", n_process)
+    finished = command("link", linking_folder, write(tmp_path / "a.txt", "aspirin", "CF"))
     assert (finished.status, finished.out) == (1, b"")
     assert finished.err.startswith("[E101] ")
 
@@ -681,7 +681,7 @@ def test_what_the_user_can_mend_ends_the_run(n_process, command, linking_folder,
 def test_processes_give_what_one_gives(command, dense_folder, tmp_path):
     path = write(tmp_path / "a.txt", *(f"aspirin {i} for breast and ovarian cancer" for i in range(50)), TEXT)
     one = command("link", dense_folder, path, "--format", "lines")
-    two = command("link", dense_folder, path, "--format", "lines", "--n-process", 2, "--batch-size", 7)
+    two = command("link", dense_folder, path, "--format", "lines", "--n-process", 2)
     assert len(lines(one)) == 52
     assert one.out == two.out
 
@@ -689,7 +689,7 @@ def test_processes_give_what_one_gives(command, dense_folder, tmp_path):
 def test_strict_with_processes_ends(command, linking_folder, tmp_path):
     records = [json.dumps({"text": f"aspirin {i} " + "x" * 4000}) for i in range(120)]
     path = write(tmp_path / "a.jsonl", *records, "{bad", *records)
-    finished = command("link", linking_folder, path, "--strict", "--n-process", 2, "--batch-size", 10)
+    finished = command("link", linking_folder, path, "--strict", "--n-process", 2)
     assert finished.status == 1
     assert len(lines(finished)) == 120
     assert "line 121" in finished.err
@@ -754,7 +754,7 @@ def test_a_pipe_as_output_is_written_to_as_it_is(command, linking_folder, tmp_pa
 @pytest.mark.parametrize("n_process", ["1", "2"])
 def test_a_reader_that_stops_ends_the_command_quietly(n_process, linking_folder, tmp_path):
     path = write(tmp_path / "a.txt", *(f"aspirin {i} " + "x " * 500 for i in range(2000)))
-    arguments = ["link", linking_folder, path, "--format", "lines", "--n-process", n_process, "--batch-size", "20"]
+    arguments = ["link", linking_folder, path, "--format", "lines", "--n-process", n_process]
     main = "from spacy_sapbert.cli import main; main()"
     with subprocess.Popen(
         [sys.executable, "-c", main, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -763,6 +763,35 @@ def test_a_reader_that_stops_ends_the_command_quietly(n_process, linking_folder,
         process.stdout.close()
         assert process.stderr.read() == b""
         process.wait(timeout=60)
+
+
+@pytest.mark.parametrize("arguments", [["link", "{pipeline}", "{text}"], ["kb", "info", "starter"], ["--help"]])
+def test_a_full_disk_behind_standard_output(arguments, linking_folder, tmp_path):
+    path = write(tmp_path / "a.txt", "aspirin " * 20_000)
+    given = [argument.format(pipeline=linking_folder, text=path) for argument in arguments]
+    with open("/dev/full", "w") as full:
+        finished = subprocess.run(
+            [sys.executable, "-m", "spacy_sapbert", *given], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert finished.returncode == 1
+    assert "[E507] Cannot write standard output (No space left on device)." in finished.stderr
+    assert "Traceback" not in finished.stderr
+    assert "Exception ignored" not in finished.stderr
+
+
+def test_an_output_that_is_an_input_is_refused(command, linking_folder, tmp_path):
+    path = write(tmp_path / "a.jsonl", '{"text": "aspirin"}')
+    (tmp_path / "link.jsonl").symlink_to(path)
+    (tmp_path / "folder").mkdir()
+    before = path.read_bytes()
+    write(tmp_path / "folder" / "b.jsonl", '{"text": "aspirin"}')
+    for inputs, output in [(path, path), (path, "link.jsonl"), (tmp_path / "folder", "folder/links.jsonl")]:
+        finished = command("link", linking_folder, inputs, "-o", tmp_path / output)
+        assert finished.status == 1
+        assert finished.err.startswith("[E533] ")
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path / "folder") == ["b.jsonl"]
+    assert command("discover", linking_folder, path, "-o", path).err.startswith("[E533] ")
 
 
 def test_parquet_needs_a_file_before_anything_is_linked(command, tmp_path):

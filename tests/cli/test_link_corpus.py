@@ -5,10 +5,11 @@ import pickle
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 pytest.importorskip("pyarrow")
 
-from spacy_sapbert.cli.link_corpus import _Codes
+from spacy_sapbert.cli.code_options import CodeOptions
 
 
 @pytest.fixture
@@ -20,28 +21,29 @@ def notes(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
-        ([], "[E559] --output"),
-        (["-o", "{notes}/a.txt"], "[E559] --output"),
-        (["-o", "{out}", "--to", "csv"], "[E559] --to"),
-        (["-o", "{out}", "--resume"], "[E559] --resume"),
-        (["-o", "{out}", "--batch-size", "3"], "[E559] --batch-size"),
+        ([], "--output must be a folder"),
+        (["-o", "{notes}/a.txt"], "--output must be a folder"),
+        (["-o", "{out}", "--to", "csv"], "--to must be parquet"),
+        (["-o", "{out}", "--resume"], "--resume and --restart have no effect"),
         (["-o", "{notes}/links"], "[E533]"),
         (["-o", "{notes}/.."], "[E533]"),
     ],
 )
-def test_options_that_do_not_fit(command, linking_folder, notes, tmp_path, options, told):
+def test_options_that_do_not_fit(command, linking_folder, notes, tmp_path, options, message):
     given = [one.format(notes=notes, out=tmp_path / "out") for one in options]
     finished = command("link", linking_folder, notes, "--engine", "local", *given)
     assert finished.status == 1
-    assert told in finished.err
+    assert message in finished.err
     assert (notes / "a.txt").read_text() == "some aspirin"
 
 
 def test_standard_input_cannot_be_read_again(command, linking_folder, tmp_path):
     finished = command("link", linking_folder, "-", "--format", "text", "--engine", "local", "-o", tmp_path / "out")
-    assert "[E559] -" in finished.err
+    assert "could not read standard input again" in finished.err
+    unknown = command("link", linking_folder, "-", "--format", "text", "--engine", "dask", "-o", tmp_path / "out")
+    assert "[E125] 'dask' is not a engine" in unknown.err or "'dask'" in unknown.err
 
 
 def test_records_that_are_all_broken_are_an_error(command, linking_folder, tmp_path):
@@ -64,6 +66,6 @@ def test_the_summary(command, linking_folder, notes, tmp_path):
 
 def test_codes_of_a_worker_are_those_of_the_command():
     """Otherwise each partition would load the pipeline again."""
-    codes = _Codes(("ICD10CM",), (Path("a"),), ("exactMatch",))
+    codes = CodeOptions(("ICD10CM",), (Path("a"),), ("exactMatch",), Console())
     assert hash(pickle.loads(pickle.dumps(codes))) == hash(codes)
     assert pickle.loads(pickle.dumps(codes)) == codes

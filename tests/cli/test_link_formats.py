@@ -190,13 +190,6 @@ def test_bioc_counts_in_the_joined_text(command, linking_folder, article):
             assert "passage" not in one["infons"]
 
 
-def test_passages_can_stay_alone(command, linking_folder, article):
-    text, told = _link(command, linking_folder, article, "jsonl", "--no-join-passages")
-    assert len(text.splitlines()) == 5
-    assert "passages of" not in told
-    assert told.count("an earlier document has the same id '7'") == 3
-
-
 def test_given_mentions_of_passages_move_with_them(command, linking_folder, article):
     article.write_text("7|t|A title\n7|a|\n\n7|t|CF (cystic fibrosis)\n7|a|\n7\t0\t2\tCF\tDisease\tD1\n")
     text, _ = _link(command, linking_folder, article, "jsonl", "--gold")

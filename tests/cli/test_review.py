@@ -137,7 +137,7 @@ def test_link_obeys_corrections(command, file, linking_folder, notes, tmp_path):
 def test_a_run_goes_on_with_the_same_corrections_only(command, file, linking_folder, notes, tmp_path, monkeypatch):
     notes.write_text(f"{TEXT}\n{TEXT}\n")
     output = tmp_path / "links.jsonl"
-    reading = ["--format", "lines", "--batch-size", "1"]
+    reading = ["--format", "lines"]
     arguments = ["link", linking_folder, notes, *reading, "-o", output, "--corrections", file.path]
 
     def full(*_, **__):

@@ -58,9 +58,9 @@ def test_a_table_without_a_header_has_numbered_columns(read):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, r"\[E134\] .*a.csv has no column text\. Its columns are: pmid, abstract\. .*--text-column"),
-        ({"text_column": "abstract", "id_column": "id"}, r"\[E134\] .* no column id\. .*--id-column"),
-        ({"text_column": "abstract", "title_column": "title"}, r"\[E134\] .* no column title\. .*--title-column"),
+        ({}, r"\[E134\] .*a.csv has no column text\. Its columns are: pmid, abstract\. .*--column text"),
+        ({"text_column": "abstract", "id_column": "id"}, r"\[E134\] .* no column id\. .*--column id"),
+        ({"text_column": "abstract", "title_column": "title"}, r"\[E134\] .* no column title\. .*--column title"),
     ],
 )
 def test_a_missing_column_is_an_error_with_all_columns(read, options, message):

@@ -9,8 +9,8 @@ from rich.console import Console
 pytest.importorskip("pyarrow")
 
 from spacy_sapbert.documents.input_documents import Problems, ReadOptions
-from spacy_sapbert.runs.corpus_linker import LinkSettings
 from spacy_sapbert.runs.corpus_run import CorpusRun
+from spacy_sapbert.runs.document_linker import LinkSettings
 
 TEXTS = ["A cystic fibrosis (CF) and aspirin.", "No finding.", "CF with breast and ovarian cancer.", "Again aspirin."]
 
@@ -27,7 +27,7 @@ def corpus(tmp_path) -> Path:
     folder.mkdir()
     for number in range(3):
         records = [{"id": f"{number}-{i}", "text": text, "year": 2000 + i} for i, text in enumerate(TEXTS)]
-        (folder / f"{number}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+        (folder / f"{number}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     return folder
 
 
@@ -56,6 +56,6 @@ def link_all(open_run):
     def link(run=here, **settings):
         with open_run(**settings) as opened:
             results = list(opened(run))
-        return [one.name for one in results if one.seconds], opened
+        return [result.name for result in results if result.seconds], opened
 
     return link

@@ -14,10 +14,10 @@ from filelock import FileLock
 
 from spacy_sapbert.errors import Errors, SapbertError
 from spacy_sapbert.files.output import LOCK_FILE
-from spacy_sapbert.runs import local, partition_work
-from spacy_sapbert.runs.engine import Engine
-from spacy_sapbert.runs.output_folder import MANIFEST, TRIES
-from spacy_sapbert.runs.partition_work import PartitionResult
+from spacy_sapbert.runs import corpus_run, local
+from spacy_sapbert.runs.corpus_run import PartitionResult, engine
+from spacy_sapbert.runs.local import TRIES
+from spacy_sapbert.runs.output_folder import MANIFEST
 
 NAMES = ["0.jsonl", "1.jsonl", "2.jsonl"]
 
@@ -53,11 +53,11 @@ def test_each_partition_becomes_a_file(link_all, out):
     linked_mentions = {(row["doc_id"], row["start"]) for row in found if row["concept_id"] not in (None, "NIL")}
     counts = {"documents": 12, "mentions": len(mentions), "linked": len(linked_mentions)}
     assert +run.counts() == counts
-    told = manifest(out)
-    assert told["complete"] is True
-    assert +Counter(told["counts"]) == counts
-    assert list(told["partitions"]) == NAMES
-    assert told["made with"]["settings"]["vocabulary"]
+    written = manifest(out)
+    assert written["complete"] is True
+    assert +Counter(written["counts"]) == counts
+    assert list(written["partitions"]) == NAMES
+    assert written["made with"]["settings"]["vocabulary"]
 
 
 def test_a_rerun_does_only_what_is_missing_or_was_made_with_something_else(link_all, out, corpus, expected):
@@ -121,7 +121,7 @@ def test_documents_that_were_replaced_since_go_without_linking_again(open_run, o
     with open_run() as run:
         list(run(lambda work, found: (work(one) for one in found)))
     before = rows(out)
-    monkeypatch.setattr(partition_work, "linker_of", lambda settings: pytest.fail("it links again"))
+    monkeypatch.setattr(corpus_run, "linked_batches", lambda *_: pytest.fail("it links again"))
     gone = frozenset({"1-0", "1-1"})
     with open_run() as run:
         run.partitions = [one._replace(left_out=gone) if one.name == "1.jsonl" else one for one in run.partitions]
@@ -165,7 +165,7 @@ def test_two_runs_do_not_share_a_folder(link_all, out):
 
 
 def test_a_full_disk_ends_the_run_and_keeps_what_is_done(link_all, out, monkeypatch, expected):
-    link_file = partition_work.PartitionWork._write
+    link_file = corpus_run.PartitionWork._write
 
     def fill(self, partition, problems):
         if partition.name == "1.jsonl":
@@ -173,7 +173,7 @@ def test_a_full_disk_ends_the_run_and_keeps_what_is_done(link_all, out, monkeypa
         return link_file(self, partition, problems)
 
     with monkeypatch.context() as patch:
-        patch.setattr(partition_work.PartitionWork, "_write", fill)
+        patch.setattr(corpus_run.PartitionWork, "_write", fill)
         with pytest.raises(SapbertError, match="E507"):
             link_all()
     assert manifest(out)["complete"] is False
@@ -206,14 +206,14 @@ def test_an_older_file_of_a_partition_that_is_set_aside_goes(link_all, out):
 
 
 def test_an_unexpected_error_sets_a_partition_aside(link_all, out, monkeypatch):
-    link_file = partition_work.PartitionWork._write
+    link_file = corpus_run.PartitionWork._write
 
     def fail(self, partition, problems):
         if partition.name == "1.jsonl":
             raise ZeroDivisionError("a fault")
         return link_file(self, partition, problems)
 
-    monkeypatch.setattr(partition_work.PartitionWork, "_write", fail)
+    monkeypatch.setattr(corpus_run.PartitionWork, "_write", fail)
     run = link_all()[1]
     assert {one.name: one.problem for one in run.set_aside()} == {"1.jsonl": "ZeroDivisionError: a fault"}
     assert {path.name for path in out.glob("*.parquet")} == {"0.jsonl.parquet", "2.jsonl.parquet"}
@@ -228,11 +228,11 @@ class DiesOnArrival:
 
 def test_processes_that_cannot_start_end_the_run(open_run):
     with open_run() as run, pytest.raises(SapbertError, match="E575"):
-        list(Engine.local.runner(2)(DiesOnArrival(), run.partitions))
+        list(local.run_local(DiesOnArrival(), run.partitions, 2))
 
 
 TELLS_ITS_PROCESS = """lambda partition: __import__("importlib").import_module(
-    "spacy_sapbert.runs.partition_work"
+    "spacy_sapbert.runs.corpus_run"
 ).PartitionResult(
     partition.name, __import__("collections").Counter(documents=5), problem=str(__import__("os").getpid())
 )"""
@@ -256,7 +256,7 @@ def test_an_error_that_ends_the_run_is_passed_on(link_all, monkeypatch, open_run
     def full(self, partition, problems):
         raise SapbertError(Errors.E507.format(path="x", reason="full"))
 
-    monkeypatch.setattr(partition_work.PartitionWork, "_write", full)
+    monkeypatch.setattr(corpus_run.PartitionWork, "_write", full)
     with open_run() as run:
         found = run._work.or_error(run.partitions[0])
     assert isinstance(found, SapbertError)
@@ -267,7 +267,7 @@ DYING = """
 import os, signal
 from collections import Counter
 from pathlib import Path
-from spacy_sapbert.runs.partition_work import PartitionResult
+from spacy_sapbert.runs.corpus_run import PartitionResult
 
 def work(partition):
     died = Path(__file__).with_name(partition.name)
@@ -279,12 +279,11 @@ def work(partition):
 
 
 def test_the_partition_of_a_killed_worker_goes_to_another_one(open_run, tmp_path, monkeypatch):
-    """scripts/kill.py kills workers and drivers at random moments; tests/test_kill.py does this ten times each."""
     (tmp_path / "dying_work.py").write_text(DYING)
     monkeypatch.syspath_prepend(tmp_path)  # the processes get this path
     work = importlib.import_module("dying_work").work
     with open_run() as run:
-        assert sorted(one.name for one in Engine.local.runner(1)(work, run.partitions)) == NAMES
+        assert sorted(one.name for one in local.run_local(work, run.partitions, 1)) == NAMES
     assert [path.name for path in tmp_path.glob("*.jsonl")] == ["1.jsonl"]
 
 
@@ -293,7 +292,7 @@ import time
 from collections import Counter
 from pathlib import Path
 from spacy_sapbert.files.output import replacing
-from spacy_sapbert.runs.partition_work import PartitionResult
+from spacy_sapbert.runs.corpus_run import PartitionResult
 
 def work(partition):
     if partition.name != "0.jsonl":
@@ -325,9 +324,9 @@ def test_a_run_that_is_stopped_ends_its_processes_and_removes_what_they_began(op
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["ray", "spark"])
-def test_engines_give_the_same_links(engine, open_run, link_all, out, expected, tmp_path, monkeypatch):
-    pytest.importorskip({"ray": "ray", "spark": "pyspark"}[engine])
+@pytest.mark.parametrize("name", ["ray", "spark"])
+def test_engines_give_the_same_links(name, open_run, link_all, out, expected, tmp_path, monkeypatch):
+    pytest.importorskip({"ray": "ray", "spark": "pyspark"}[name])
     # as in a shell without this environment, where python3 is another one
     other = tmp_path / "bin" / "python3"
     other.parent.mkdir()
@@ -336,5 +335,5 @@ def test_engines_give_the_same_links(engine, open_run, link_all, out, expected, 
     monkeypatch.setenv("PATH", str(other.parent), prepend=os.pathsep)
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
     with open_run() as run:
-        assert sorted(one.name for one in run(Engine(engine).runner(2)) if not one.problem) == NAMES
+        assert sorted(one.name for one in run(engine(name, 2)) if not one.problem) == NAMES
     assert rows(out) == expected

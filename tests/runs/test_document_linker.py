@@ -8,8 +8,9 @@ from spacy.language import Language
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.outputs.tables import COLUMNS
-from spacy_sapbert.runs import corpus_linker
-from spacy_sapbert.runs.corpus_linker import CorpusLinker, LinkSettings, link_batches, linker_of, links_schema
+from spacy_sapbert.runs import document_linker, link_batches
+from spacy_sapbert.runs.document_linker import DocumentLinker, LinkSettings, cut, linker_of
+from spacy_sapbert.runs.link_batches import linked_batches, links_schema
 from spacy_sapbert.types import Document
 
 TEXT = "A cystic fibrosis (CF) and aspirin."
@@ -48,7 +49,7 @@ def failures(linked):
 
 def test_batches_of_documents_become_batches_of_links(linking_folder):
     values = {"id": ["a", "b"], "title": ["aspirin", None], "text": ["helps.", "Nothing."], "year": [1999, None]}
-    (batch,) = link_batches(linking_folder, [pyarrow.RecordBatch.from_pydict(values)])
+    (batch,) = link_batches.link_batches(linking_folder, [pyarrow.RecordBatch.from_pydict(values)])
     assert batch.schema == links_schema()
     assert [name for name in batch.schema.names if name not in COLUMNS] == ["year", "failure"]
     first, second = batch.to_pylist()
@@ -60,25 +61,25 @@ def test_batches_of_documents_become_batches_of_links(linking_folder):
 def test_a_process_loads_a_pipeline_once(linking_folder, monkeypatch):
     linker_of.cache_clear()
     loaded = []
-    load = corpus_linker.LinkingPipeline
-    monkeypatch.setattr(corpus_linker, "LinkingPipeline", lambda *a, **k: (loaded.append(a[0]), load(*a, **k))[1])
+    load = document_linker.LinkingPipeline
+    monkeypatch.setattr(document_linker, "LinkingPipeline", lambda *a, **k: (loaded.append(a[0]), load(*a, **k))[1])
     batch = pyarrow.RecordBatch.from_pydict({"id": ["a"], "text": [TEXT]})
     for _ in range(3):
-        assert list(link_batches(linking_folder, [batch, batch]))
+        assert list(link_batches.link_batches(linking_folder, [batch, batch]))
     assert loaded == [str(linking_folder)]
 
 
 def test_columns_are_named_as_in_parquet(linking_folder):
     batch = pyarrow.RecordBatch.from_pydict({"pmid": [7], "abstract": [TEXT]})
     with pytest.raises(SapbertError, match="E134"):
-        list(link_batches(linking_folder, [batch]))
-    reading = corpus_linker.ReadOptions(None, text_column="abstract", id_column="pmid")
-    assert {row["doc_id"] for row in rows(link_batches(linking_folder, [batch], reading=reading))} == {"7"}
+        list(link_batches.link_batches(linking_folder, [batch]))
+    reading = link_batches.ReadOptions(None, text_column="abstract", id_column="pmid")
+    assert {row["doc_id"] for row in rows(link_batches.link_batches(linking_folder, [batch], reading=reading))} == {"7"}
 
 
 def test_a_document_that_fails_is_a_row_and_the_rest_goes_on(difficult):
     texts = [TEXT, "a quagga", " ", "damaged\0", TEXT, "x" * 101]
-    linked = rows(CorpusLinker(LinkSettings(difficult, max_characters=100))(documents(*texts)))
+    linked = rows(linked_batches(DocumentLinker(LinkSettings(difficult, max_characters=100)), documents(*texts)))
     found = failures(linked)
     assert set(found) == {"1", "2", "3", "5"}
     assert "ValueError: a quagga" in found["1"]
@@ -90,24 +91,26 @@ def test_a_document_that_fails_is_a_row_and_the_rest_goes_on(difficult):
 
 def test_a_document_that_takes_too_long_is_a_row_and_the_rest_goes_on(difficult):
     started = time.monotonic()
-    linked = rows(CorpusLinker(LinkSettings(difficult, seconds=3))(documents(TEXT, "a sloth", TEXT)))
+    linked = rows(linked_batches(DocumentLinker(LinkSettings(difficult, seconds=3)), documents(TEXT, "a sloth", TEXT)))
     assert time.monotonic() - started < 45
     assert failures(linked) == {"1": "it took longer than 3 seconds"}
     assert [row["doc_id"] for row in linked if row["concept_id"]] == ["0", "0", "0", "2", "2", "2"]
 
 
 def test_batches_are_bounded_by_characters_and_documents(monkeypatch):
-    monkeypatch.setattr(corpus_linker, "CHARACTERS_PER_BATCH", 10)
-    monkeypatch.setattr(corpus_linker, "DOCUMENTS_PER_BATCH", 3)
+    monkeypatch.setattr(document_linker, "CHARACTERS_PER_BATCH", 10)
+    monkeypatch.setattr(document_linker, "DOCUMENTS_PER_BATCH", 3)
     sizes = [5, 5, 1, 11, 12, 1, 1, 1, 1, 9]
 
     def chunks(max_characters):
-        found = corpus_linker._chunks(documents(*("x" * size for size in sizes)), max_characters)
-        return [[len(one.text) for one in chunk] for chunk in found]
+        return [
+            [len(document.text) for document in chunk]
+            for chunk in cut(documents(*("x" * size for size in sizes)), max_characters)
+        ]
 
     assert chunks(100) == [[5, 5], [1], [11], [12], [1, 1, 1], [1, 9]]
     assert chunks(6) == [[5], [5, 1], [11], [12], [1, 1, 1], [1], [9]]
-    assert list(corpus_linker._chunks([], 100)) == []
+    assert list(cut([], 100)) == []
 
 
 @pytest.mark.parametrize(
@@ -116,4 +119,4 @@ def test_batches_are_bounded_by_characters_and_documents(monkeypatch):
 )
 def test_years(year, found):
     document = Document("a", "b", position="c", meta=json.loads(json.dumps({"year": year})))
-    assert corpus_linker._year(document) == found
+    assert link_batches._year(document) == found

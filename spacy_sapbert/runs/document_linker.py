@@ -1,0 +1,184 @@
+"""Link documents in bounded memory and time, in any process: documents in, records out.
+
+A process loads the pipeline once. No `Doc` and no pipeline leaves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rich.console import Console
+
+from ..documents.input_documents import Problems
+from ..kb.knowledge_base import KnowledgeBase
+from ..kb.languages import display_tag
+from ..outputs.records import LinkedDocument, Record, record_of
+from ..types import Document
+from .pipelines import DOCUMENTS_PER_BATCH, LinkingPipeline
+from .time_limit import TookTooLong, time_limit
+
+if TYPE_CHECKING:
+    from ..kb.code_systems import CodeSystems
+
+CHARACTERS_PER_BATCH = 1_000_000
+"""The most characters of the documents that are linked together, unless one document has more."""
+CHARACTERS_PER_SECOND = 1000
+"""The speed in characters per second that no pipeline should fall below."""
+View = Callable[[LinkedDocument, "LoadedLinker"], Any]
+"""What is wanted of a linked document."""
+
+
+class LinkSettings(NamedTuple):
+    """How to link. This travels to the processes, so it holds no pipeline.
+
+    Attributes:
+        pipeline: Folder or package of the pipeline.
+        given: The documents have their mentions, see `LinkingPipeline`.
+        corrections: A file of corrections, which replaces that of the pipeline.
+        language: The language of preferred names; None for that of the pipeline.
+        codes: Opens the codes of links in other vocabularies.
+        max_characters: A longer document fails.
+        seconds: Documents that are linked together may take this time in seconds, plus one second for each
+            `CHARACTERS_PER_SECOND` of their characters.
+        threshold: A threshold that replaces those of the linkers.
+    """
+
+    pipeline: str
+    given: bool = False
+    corrections: str | None = None
+    language: str | None = None
+    codes: Callable[[KnowledgeBase], CodeSystems] | None = None
+    max_characters: int = 1_000_000
+    seconds: float = 60.0
+    threshold: float | None = None
+
+
+class Failure(NamedTuple):
+    """Why a document has no links.
+
+    Attributes:
+        place: The file and line of the document.
+        reason: The reason.
+    """
+
+    place: str
+    reason: str
+
+
+def cut(documents: Iterable[Document], max_characters: int) -> Iterator[list[Document]]:
+    """Yield the documents that are linked together, in order. A document that is too long is alone."""
+    most = min(max_characters, CHARACTERS_PER_BATCH)
+    chunk: list[Document] = []
+    characters = 0
+    for document in documents:
+        size = len(document.text)
+        if chunk and (len(chunk) == DOCUMENTS_PER_BATCH or characters + size > most):
+            yield chunk
+            chunk, characters = [], 0
+        chunk.append(document)
+        characters += size
+    if chunk:
+        yield chunk
+
+
+def linked_record(item: LinkedDocument, loaded: LoadedLinker) -> Record:
+    """Return the record of a linked document."""
+    return record_of(item, loaded.kb, language=loaded.language, codes=loaded.codes)
+
+
+@lru_cache(maxsize=1)
+def linker_of(settings: LinkSettings) -> DocumentLinker:
+    """Return the linker of this process. It loads the pipeline when the first document comes."""
+    return DocumentLinker(settings)
+
+
+class DocumentLinker:
+    """Links documents that `cut` returned, in bounded time.
+
+    Args:
+        settings: How to link.
+    """
+
+    def __init__(self, settings: LinkSettings) -> None:
+        self.settings = settings
+        self._loaded: LoadedLinker | None = None
+
+    def load(self) -> LoadedLinker:
+        """Return the loaded pipeline."""
+        self._loaded = self._loaded or LoadedLinker(self.settings)
+        return self._loaded
+
+    def __call__(self, documents: Sequence[Document], view: View = linked_record) -> list[Any]:
+        """Return the record of each document, or its `Failure`.
+
+        Args:
+            documents: The documents.
+            view: Returns what is wanted of a linked document.
+        """
+        characters = sum(len(document.text) for document in documents)
+        if len(documents) == 1 and characters > self.settings.max_characters:
+            most = f"at most {self.settings.max_characters:,} are allowed"
+            return [Failure(documents[0].position, f"the text has {characters:,} characters, and {most}")]
+        loaded = self.load()
+        limit = self.settings.seconds + characters / CHARACTERS_PER_SECOND
+        try:
+            with time_limit(limit):
+                return loaded.link(documents, view)
+        except TookTooLong:
+            self._loaded = None  # a component may have stopped in the middle of a change
+        if len(documents) == 1:
+            return [Failure(documents[0].position, f"it took longer than {limit:,.0f} seconds")]
+        return [result for document in documents for result in self([document], view)]
+
+
+class LoadedLinker:
+    """A pipeline, and what the records of its links need.
+
+    Args:
+        settings: How to link.
+    """
+
+    def __init__(self, settings: LinkSettings) -> None:
+        self._failures = _Failures()
+        self.pipeline = LinkingPipeline(settings.pipeline, self._failures, given=settings.given)
+        if settings.corrections:
+            self.pipeline.set_corrections(settings.corrections)
+        if settings.threshold is not None:
+            self.pipeline.set_threshold(settings.threshold)
+        self.kb = self.pipeline.kb
+        self.language = (
+            self.pipeline.display_language if settings.language is None else display_tag(self.kb, settings.language)
+        )
+        self.codes = settings.codes(self.kb) if settings.codes else None
+
+    def link(self, documents: Sequence[Document], view: View) -> list[Any]:
+        """Return the view of each document, or its `Failure`."""
+        numbered = [document._replace(position=str(number)) for number, document in enumerate(documents)]
+        linked = self.pipeline(numbered, batch_size=len(numbered), short_lived=True, independent_batches=True)
+        views = {
+            item.document.position: view(item._replace(document=documents[int(item.document.position)]), self)
+            for item in linked
+        }
+        failures = self._failures.take()
+        return [
+            views[number] if number in views else Failure(document.position, failures[number])
+            for number, document in zip(map(str, range(len(documents))), documents, strict=True)
+        ]
+
+
+class _Failures(Problems):
+    """Keeps why documents failed, by their places."""
+
+    def __init__(self) -> None:
+        super().__init__(Console(quiet=True))
+        self._reasons: dict[str, str] = {}
+
+    def report(self, place: str, reason: object) -> None:
+        self._reasons[place] = str(reason)
+
+    def take(self) -> dict[str, str]:
+        """Return what was kept, and begin anew."""
+        taken, self._reasons = self._reasons, {}
+        return taken

@@ -1,0 +1,88 @@
+"""Link Arrow record batches of documents, as engines give them to their processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow
+from rich.console import Console
+
+from ..documents.input_documents import Problems, ReadOptions
+from ..documents.table_files import batch_documents
+from ..outputs.records import Record
+from ..outputs.tables import CODES, COLUMNS, arrow_schema, table_rows
+from ..types import Document
+from .document_linker import DocumentLinker, Failure, LinkSettings, cut, linker_of
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch, Schema
+
+YEAR, FAILURE = "year", "failure"
+"""The columns of a corpus that other tables of links lack."""
+_YEARS = range(1000, 10_000)
+
+
+def link_batches(
+    pipeline: str | Path,
+    batches: Iterable[RecordBatch],
+    *,
+    reading: ReadOptions | None = None,
+    **settings: Any,
+) -> Iterator[RecordBatch]:
+    """Link the documents of Arrow record batches.
+
+    Args:
+        pipeline: Folder or package of a pipeline with a `sapbert_linker`. A process loads it at the first call.
+        batches: Documents, with the columns "id" and "text", or as `reading` names them. A column "title" comes before
+            the text. A column "year" is copied.
+        reading: The names of the columns.
+        settings: Other values of `LinkSettings`.
+
+    Yields:
+        The links, with the columns of `links_schema`. Each document has at least one row. One without mentions has a
+        row without a mention. One that fails, takes too long or is too long has a row with the reason in "failure".
+
+    Raises:
+        SapbertError: The batches have other columns, or the pipeline cannot be loaded.
+    """
+    linker = linker_of(LinkSettings(str(pipeline), **settings))
+    options = reading or ReadOptions(None)
+    quiet = Problems(Console(quiet=True))
+    yield from linked_batches(
+        linker, (document for batch in batches for document in batch_documents(batch, options, quiet))
+    )
+
+
+def links_schema(code_systems: Iterable[str] = ()) -> Schema:
+    """Return the columns of links: those of every table of links, "year" and "failure"."""
+    return arrow_schema({**COLUMNS, **{f"{CODES}{system}": str for system in code_systems}, YEAR: int, FAILURE: str})
+
+
+def schema_of(linker: DocumentLinker) -> Schema:
+    """Return the columns of the links of a linker, with those of its code systems."""
+    codes = linker.load().codes
+    return links_schema(codes.systems if codes else ())
+
+
+def linked_batches(linker: DocumentLinker, documents: Iterable[Document]) -> Iterator[RecordBatch]:
+    """Link documents as a stream, see `link_batches`."""
+    for chunk in cut(documents, linker.settings.max_characters):
+        rows = [row for document, result in zip(chunk, linker(chunk), strict=True) for row in _rows(document, result)]
+        yield pyarrow.RecordBatch.from_pylist(rows, schema_of(linker))
+
+
+def _rows(document: Document, result: Record | Failure) -> list[dict[str, Any]]:
+    """Return the rows of a document, at least one."""
+    rows = [] if isinstance(result, Failure) else list(table_rows([result]))
+    common = {YEAR: _year(document), FAILURE: result.reason if isinstance(result, Failure) else None}
+    return [{**row, **common} for row in rows or [{"doc_id": document.doc_id}]]
+
+
+def _year(document: Document) -> int | None:
+    """Return the year of a document, if its record has one."""
+    year = document.meta.get(YEAR)
+    if isinstance(year, str) and year.isascii() and year.isdecimal():
+        year = int(year[:5])
+    return year if isinstance(year, int) and year in _YEARS else None

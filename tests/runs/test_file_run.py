@@ -1,0 +1,264 @@
+"""Runs with one output: as a stream, and in parts with which an interrupted run goes on."""
+
+import io
+import os
+import random
+import resource
+import shutil
+import signal
+from collections import Counter
+from types import SimpleNamespace
+
+import pytest
+from filelock import FileLock
+from rich.console import Console
+
+from spacy_sapbert.documents.input_documents import Problems
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.files.output import LOCK_FILE
+from spacy_sapbert.runs import document_linker, file_run
+from spacy_sapbert.runs.document_linker import LinkSettings, linker_of
+from spacy_sapbert.runs.file_run import NO_LIMIT, Chunk, ChunkResult, ChunkWork, FileRun, PartFolder
+from spacy_sapbert.runs.identity import Identity, identity_of
+from spacy_sapbert.types import Document
+
+IDENTITY = Identity({"vocabulary": "a"}, {"config.cfg": "1"})
+DOCUMENTS = [Document(f"d{i}", f"text {i}é" if i != 3 else "", position=f"x.jsonl, line {i + 1}") for i in range(8)]
+FAILING = "d5"
+
+
+def work(chunk):
+    """Link chunks as a pipeline that fails on one document."""
+    entities = [{"kb_id": "D1"}, {"kb_id": "NIL"}]
+    records = [
+        {"id": document.doc_id, "text": document.text, "entities": entities}
+        for document in chunk.documents
+        if document.doc_id != FAILING
+    ]
+    failures = [
+        document_linker.Failure(document.position, "it fails")
+        for document in chunk.documents
+        if document.doc_id == FAILING
+    ]
+    return ChunkResult(chunk.number, records, failures)
+
+
+class Work(ChunkWork):
+    """Counts the chunks that it links, and stops before one."""
+
+    def __init__(self, stop=None):
+        super().__init__(LinkSettings("unused"))
+        object.__setattr__(self, "linked", [])
+        object.__setattr__(self, "stop", stop)
+
+    def __call__(self, chunk):
+        if chunk.number == self.stop:
+            raise KeyboardInterrupt
+        self.linked.append(chunk.number)
+        return work(chunk)
+
+
+@pytest.fixture(autouse=True)
+def two_documents_in_a_chunk(monkeypatch):
+    monkeypatch.setattr(document_linker, "DOCUMENTS_PER_BATCH", 2)
+
+
+@pytest.fixture
+def output(tmp_path):
+    return tmp_path / "out.jsonl"
+
+
+def link(output, documents=DOCUMENTS, stop=None, resume=None, identity=IDENTITY, finish=False):
+    """Link documents in parts. RETURNS: the run, the records, the chunks that were linked, the reports, the counts."""
+    problems, counts = Problems(Console(file=io.StringIO(), soft_wrap=True)), Counter()
+    with PartFolder(output, resume=resume) as parts:
+        parts.begin(identity)
+        linking = Work(stop)
+        run = FileRun(linking, parts, problems, lambda done: None, counts)
+        run.link(documents, 1)
+        records = list(run.records())
+        if finish:
+            parts.finish()
+    return SimpleNamespace(run=run, records=records, linked=linking.linked, problems=problems, counts=counts)
+
+
+def interrupt(output, **settings):
+    with pytest.raises(KeyboardInterrupt):
+        link(output, **settings)
+
+
+@pytest.fixture
+def whole(tmp_path):
+    return link(tmp_path / "whole.jsonl", finish=True)
+
+
+def test_a_whole_run_leaves_nothing(whole, tmp_path):
+    assert [record["id"] for record in whole.records] == ["d0", "d1", "d2", "d4", "d6", "d7"]
+    assert whole.counts == {"documents": 6, "mentions": 12, "linked": 6}
+    assert whole.problems.console.file.getvalue().splitlines() == [
+        "x.jsonl, line 4: the text is empty; left out",
+        "x.jsonl, line 6: it fails; left out",
+    ]
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("stop", range(4))
+def test_a_run_goes_on_with_its_parts(output, stop, whole):
+    interrupt(output, stop=stop)
+    again = link(output, resume=True, finish=True)
+    assert again.linked == list(range(stop, 4))
+    assert (again.records, again.counts) == (whole.records, whole.counts)
+    assert again.problems.count == 2
+    assert os.listdir(output.parent) == []
+
+
+def test_any_damage_to_the_parts_is_linked_again(output, whole):
+    """No damage loses or changes a document, or shows a raw error."""
+    link(output)
+    folder = PartFolder(output, resume=True).path
+    shutil.copytree(folder, output.with_name("sound"))
+    draw = random.Random(1)
+
+    def damage(path):
+        content = bytearray(path.read_bytes())
+        kind = draw.randrange(6)
+        if kind == 0:
+            path.unlink()
+        elif kind == 1:
+            path.write_bytes(content[: draw.randrange(len(content))])
+        elif kind == 2:  # a lost line
+            lines = content.splitlines(keepends=True)
+            del lines[draw.randrange(len(lines))]
+            path.write_bytes(b"".join(lines))
+        elif kind == 3:
+            content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+            path.write_bytes(content)
+        elif kind == 4:
+            path.write_bytes(content.replace(b'"failures": [', b'"failures": null, "x": [').replace(b"made of", b"x"))
+        else:  # another part, or the description of the run, in its place
+            path.write_bytes(draw.choice(sorted(folder.glob("*.json*"))).read_bytes())
+
+    for _ in range(60):
+        shutil.rmtree(folder)
+        shutil.copytree(output.with_name("sound"), folder)
+        for path in draw.sample(sorted(folder.glob("*.json*")), draw.randint(1, 3)):
+            if path.is_file():
+                damage(path)
+        again = link(output, resume=True)
+        assert (again.records, again.counts, again.problems.count) == (whole.records, whole.counts, 2)
+
+
+def test_hours_of_work_are_not_thrown_away_without_a_word(output):
+    interrupt(output, stop=2)
+    with pytest.raises(SapbertError, match=r"E561.*--resume.*--restart"):
+        PartFolder(output)
+    assert link(output, resume=False).linked == [0, 1, 2, 3]
+
+
+def test_another_pipeline_is_refused_and_the_difference_named(output):
+    interrupt(output, stop=2)
+    other = Identity({"vocabulary": "b", "new": 1}, {"config.cfg": "2", "ner/model": "3"})
+    with pytest.raises(SapbertError, match="E563") as refused:
+        link(output, resume=True, identity=other)
+    reasons = ["vocabulary was a and is b", "new was None and is 1", "have changed (config.cfg, ner/model)"]
+    assert all(reason in str(refused.value) for reason in reasons)
+    assert link(output, resume=True).linked == [2, 3]
+
+
+@pytest.mark.parametrize("change", [{"text": "other"}, {"doc_id": "d9"}, {"meta": {"year": 1999}}, {"title": "t"}])
+def test_a_changed_document_is_linked_again(output, change):
+    link(output)
+    changed = [document._replace(**change) if number == 2 else document for number, document in enumerate(DOCUMENTS)]
+    assert link(output, changed, resume=True).linked == [1]
+
+
+def test_an_input_may_grow_and_shrink(output):
+    link(output, DOCUMENTS[:5])
+    grown = link(output, resume=True)
+    assert grown.linked == [2, 3]  # the empty document is not counted
+    shrunk = link(output, DOCUMENTS[:3], resume=True, finish=True)
+    assert [record["id"] for record in shrunk.records] == ["d0", "d1", "d2"]
+
+
+def test_only_one_process_writes_an_output(output):
+    interrupt(output, stop=1)
+    parts = PartFolder(output, resume=True)
+    with parts, pytest.raises(SapbertError, match="E562"):
+        PartFolder(output, resume=False)
+    with FileLock(parts.path / LOCK_FILE), pytest.raises(SapbertError, match="E562"):
+        PartFolder(output, resume=True)
+
+
+def test_a_folder_that_cannot_be_written(tmp_path):
+    with pytest.raises(SapbertError, match=r"E507.*No such file"):
+        PartFolder(tmp_path / "missing" / "out.jsonl")
+    (tmp_path / "file").touch()
+    with pytest.raises(SapbertError, match=r"E507.*Not a directory"):
+        PartFolder(tmp_path / "file" / "out.jsonl")
+
+
+def test_a_full_disk_keeps_what_is_finished(output):
+    documents = [document._replace(text=f"{number} " * 4000 * number) for number, document in enumerate(DOCUMENTS)]
+    child = os.fork()
+    if not child:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+        with pytest.raises(SapbertError, match="E507"):
+            link(output, documents)
+        os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    again = link(output, documents, resume=True)
+    assert again.linked == [1, 2, 3]
+    assert [record["id"] for record in again.records] == ["d1", "d2", "d3", "d4", "d6", "d7"]
+
+
+def test_a_stream_reports_failures_and_ends_after_what_could_be_read():
+    problems = Problems(Console(file=io.StringIO()))
+
+    def broken():
+        yield from DOCUMENTS[:7]
+        raise SapbertError("broken")
+
+    ids = []
+
+    def collect():
+        for result in Work().stream(broken(), problems, 1):
+            ids.extend(record["id"] for record in result.records)
+
+    with pytest.raises(SapbertError, match="broken"):
+        collect()
+    assert ids == ["d0", "d1", "d2", "d4", "d6"]
+    assert problems.count == 2
+
+
+def test_processes_give_what_one_gives_in_order(linking_folder):
+    linking = ChunkWork(LinkSettings(str(linking_folder), max_characters=NO_LIMIT))
+    documents = [Document(str(number), f"aspirin {number} for cystic fibrosis") for number in range(9)]
+    here, there = (list(linking.stream(documents, Problems(Console(quiet=True)), workers)) for workers in (1, 2))
+    assert here == there
+    assert [result.number for result in here] == [0, 1, 2, 3, 4]
+
+
+def test_the_identity_of_a_pipeline(linking_folder, tmp_path):
+    def identity(folder=linking_folder, **settings):
+        return identity_of(linker_of(LinkSettings(str(folder))).load(), settings)
+
+    first = identity()
+    assert first.differences(identity()) == []
+    assert first.differences(identity(codes=["UMLS"])) == ["codes was None and is ['UMLS']"]
+    nlp = linker_of(LinkSettings(str(linking_folder))).load().pipeline.nlp
+    nlp.to_disk(tmp_path / "moved")
+    assert first.files == identity(tmp_path / "moved").files
+    nlp.meta["version"] = "2.0.0"
+    nlp.to_disk(tmp_path / "changed")
+    assert first.differences(identity(tmp_path / "changed")) == ["files of the pipeline have changed (meta.json)"]
+
+
+def test_a_part_of_another_chunk_is_not_taken(output):
+    chunks = [Chunk(0, DOCUMENTS[:2]), Chunk(0, DOCUMENTS[2:3])]
+    with PartFolder(output) as parts:
+        parts.begin(IDENTITY)
+        parts.write(chunks[0], work(chunks[0]))
+        assert parts.read(chunks[0])
+        assert parts.read(chunks[1]) is None
+        assert file_run.ChunkResult(0, [], []).counts == {"documents": 0, "mentions": 0, "linked": 0}
