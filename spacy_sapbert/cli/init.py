@@ -30,7 +30,7 @@ def _group() -> None:
 def config(
     kind: Annotated[Kind, typer.Argument(help="What the config trains.")],
     output: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="Config file; - for standard output. Default: KIND.cfg.")
+        Path | None, typer.Option("--output", "-o", help="Config file; - for standard output. Default: KIND.cfg.")
     ] = None,
     gpu: Annotated[bool, typer.Option("--gpu/--cpu", help="Training on a GPU. The NER is then a transformer.")] = False,
     force: Annotated[bool, typer.Option(help="Replace an existing file.")] = False,

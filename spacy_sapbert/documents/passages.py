@@ -29,7 +29,7 @@ class PassageCounts:
 
     def __str__(self) -> str:
         told = f"{self.records:,} records are passages of {self.documents:,} documents, since consecutive ids repeat"
-        return f"{told}; --no-join-passages reads each record alone"
+        return f"{told}; `convert --no-join-passages` reads each record alone"
 
 
 class _Record(Protocol):

@@ -35,7 +35,7 @@ def place(tmp_path, monkeypatch, command, tiny_encoder):
 @pytest.mark.parametrize(("kind", "gpu"), CHOICES)
 def test_the_config_is_that_of_the_package_with_its_comments(kind, gpu, tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
-    finished = command("init", "config", kind, "mine.cfg", *(["--gpu"] if gpu else []))
+    finished = command("init", "config", kind, "-o", "mine.cfg", *(["--gpu"] if gpu else []))
     assert finished.status == 0, finished.err
     written, original = Path("mine.cfg").read_text(), (ROOT / "configs" / config_name(kind, gpu=gpu)).read_text()
     own = load_config("mine.cfg")
@@ -85,7 +85,7 @@ def test_pretrain_takes_the_config_as_it_is(place, command):
 
 
 def test_a_config_on_standard_output(command):
-    finished = command("init", "config", "linker", "-")
+    finished = command("init", "config", "linker", "-o", "-")
     assert finished.status == 0
     assert "spacy train linker.cfg" in finished.out.decode()
     assert finished.out.decode().splitlines()[5:] == read_config("linker").splitlines()[5:]
@@ -103,7 +103,7 @@ def test_a_file_is_replaced_only_by_force(tmp_path, monkeypatch, command):
 
 
 def test_what_cannot_be_done_is_told(tmp_path, command):
-    assert "[E507]" in command("init", "config", "ner", tmp_path / "no" / "ner.cfg").err
+    assert "[E507]" in command("init", "config", "ner", "-o", tmp_path / "no" / "ner.cfg").err
     assert "chooses the device by itself" in command("init", "config", "pretrain", "--gpu").err
     refused = command("init", "config", "parser").err
     assert all(kind in refused for kind in KINDS)
