@@ -19,14 +19,12 @@ Notes on the figures:
 - All times are processor times, so other work on the machine has little effect. Compare ratios rather than absolute
   figures.
 
-    python benchmarks/abbreviations.py [--data FOLDER] [--rounds N] [--errors]
+    python benchmarks/abbreviations.py [--data FOLDER] [--rounds N]
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import time
 import warnings
 from collections.abc import Callable
@@ -35,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import spacy
+from common import new_parser
 from spacy.tokens import Doc
 
 from spacy_sapbert.documents.med1250 import AbbreviationRecord, Pair, read_med1250
@@ -45,28 +44,22 @@ GOLD = "corpora/med1250/MED1250_labeled_dev.txt"
 PUBLISHED = "corpora/med1250/ab3p_output_dev.txt"
 LENGTHS = (1, 10, 40)
 FACTORIES = {"ours": "abbreviation_resolver", "scispacy": "abbreviation_detector"}
-DATA = Path(os.environ.get("SPACY_SAPBERT_DATA") or Path(__file__).parents[2] / "shared" / "data")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DATA)
+    parser = new_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--errors", action="store_true", help="List our errors by cause.")
     arguments = parser.parse_args()
     records = list(read_med1250(arguments.data / GOLD))
     texts = [record.text for record in records]
-    ours = evaluate_abbreviations(records)
-    errors = ours.pop("errors")
     result = {
         "records": len(records),
-        "ours": ours,
+        "ours": without_errors(evaluate_abbreviations(records)),
         "scispacy": scispacy_scores(records),
         "published": published_scores(records, arguments.data / PUBLISHED),
         "abstracts_per_second": {
             str(length): speed(join(texts, length), len(texts), arguments.rounds) for length in LENGTHS
         },
-        **({"errors": errors} if arguments.errors else {}),
     }
     print(json.dumps(result, indent=2))
 

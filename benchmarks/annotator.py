@@ -12,17 +12,16 @@ compares mentions with their exact characters and their concept. Precision, reca
 together. NCBI Disease is annotated with MEDIC, and BC5CDR with MEDIC and the chemicals of MeSH. `documents_per_second`
 is the speed of the matcher alone on tokenized documents, in processor time.
 
-    python benchmarks/annotator.py [--data FOLDER] [--part train|dev] [--errors N] [--kb FOLDER]
+    python benchmarks/annotator.py [--data FOLDER] [--part train|dev] [--kb FOLDER]
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -30,6 +29,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import spacy
+from common import new_parser
 from spacy.language import Language
 
 from spacy_sapbert.documents.document_gold import primary_id
@@ -42,7 +42,6 @@ from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.metrics.counts import SetCounts, micro
 from spacy_sapbert.types import NIL, Document
 
-DATA = Path(os.environ.get("SPACY_SAPBERT_DATA") or Path(__file__).parents[2] / "shared" / "data")
 DISEASES = ("dictionaries/medic/medic_06Jul2012.txt.gz", "MEDIC", "Disease")
 CHEMICALS = ("vocabularies/mesh_chemicals/mesh_chemicals.txt.gz", "MeSH", "Chemical")
 MATCHER = "concept_matcher"
@@ -90,10 +89,8 @@ Annotate = Callable[[Document], set[Annotation]]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DATA)
+    parser = new_parser(__doc__)
     parser.add_argument("--part", choices=("train", "dev"), default="dev")
-    parser.add_argument("--errors", type=int, default=0, help="Number of our most frequent errors to list.")
     parser.add_argument("--kb", type=Path, help="Folder that keeps the knowledge bases for the next run.")
     arguments = parser.parse_args()
     with TemporaryDirectory() as folder:
@@ -114,8 +111,6 @@ def measure(task: Task, path: Path, arguments: argparse.Namespace) -> dict[str, 
     for name, annotate in annotators.items():
         found = [{one for one in annotate(document) if one.concept_id in labels} for document in documents]
         result[name] = scores(gold, found)
-        if arguments.errors:
-            result[name]["errors"] = errors(documents, gold, found, arguments.errors)
     result["documents_per_second"] = speed(nlp, documents)
     return result
 
@@ -221,21 +216,6 @@ def scores(gold: list[set[Annotation]], found: list[set[Annotation]]) -> dict[st
 def counted(gold: list[set[Any]], found: list[set[Any]]) -> dict[str, float | None]:
     pairs = zip(gold, found, strict=True)
     return micro([SetCounts(len(right & named), len(named), len(right)) for right, named in pairs])
-
-
-def errors(
-    documents: list[Document], gold: list[set[Annotation]], found: list[set[Annotation]], n: int
-) -> dict[str, Any]:
-    """Return the texts and ids for both measures, with how often they are wrong or missed."""
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for document, right, named in zip(documents, gold, found, strict=True):
-        for kind, some, others in (("wrong", named, right), ("missed", right, named)):
-            ids = {one.concept_id for one in others}
-            texts = {one.concept_id: document.text[one.start : one.end] for one in sorted(some, reverse=True)}
-            counts[f"concepts {kind}"].update(f"{text} {one}" for one, text in texts.items() if one not in ids)
-            different = (f"{document.text[one.start : one.end]} {one.concept_id}" for one in some - others)
-            counts[f"spans {kind}"].update(different)
-    return {name: dict(found.most_common(n)) for name, found in counts.items()}
 
 
 if __name__ == "__main__":

@@ -9,10 +9,11 @@ document.
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections import Counter
 from pathlib import Path
+
+from common import new_parser
 
 from spacy_sapbert.augmentation.annotations import Annotation
 from spacy_sapbert.augmentation.filters import FalseAbbreviations, InvertedNames, Overlaps, Verbs
@@ -24,7 +25,7 @@ from spacy_sapbert.kb.storage import load_knowledge_base
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__, data=False)
     parser.add_argument("corpora", type=Path, nargs="+")
     parser.add_argument("--kb", required=True)
     parser.add_argument("--labels", type=Path)

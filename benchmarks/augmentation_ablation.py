@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from common import new_parser
 from concepts import SETS, Cell, make, measure, prepare, run
 
 UNTRAINED, TRAINED = Cell(("document",), is_trained=False), Cell(("document",))
@@ -81,7 +81,7 @@ def measured(name: str, args: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     names = ["untrained", "trained", *CHANGES]
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("output", type=Path)
     parser.add_argument("--kb", required=True)
     parser.add_argument("--encoder", default="starter")
@@ -92,7 +92,6 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=1e-4)
     parser.add_argument("--segment-length", type=int, default=32, help="Wordpieces in a segment.")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("SPACY_SAPBERT_DATA", "../shared/data")))
     parser.add_argument("--cell", action="append", choices=names, help="Cell to run. Repeatable. Default: all.")
     args = parser.parse_args()
     results = {}

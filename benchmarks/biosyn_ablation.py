@@ -12,9 +12,7 @@ Times are processor times on one core. The learning rate falls to zero within th
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import random
 import time
 from collections.abc import Iterator
@@ -23,6 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import spacy
+from common import new_parser
 from linking import CORPORA, build, read
 from spacy.language import Language
 from spacy.training import Example
@@ -111,9 +110,7 @@ def measure(nlp: Language, dev: list[Example]) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
-    parser.add_argument("--encoder", default="starter", help="Hub name or folder of an encoder.")
+    parser = new_parser(__doc__, encoder=True)
     parser.add_argument(
         "--corpus", choices=[*CORPORA], action="append", help="Training corpus. Repeatable. Default: ncbi."
     )

@@ -6,14 +6,13 @@ Probabilities and threshold are fitted on one part and measured on the other. λ
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 import spacy
+from common import new_parser
 
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.evaluation.calibration import Judged, fit_probabilities, fit_threshold, judge, split_documents
@@ -23,14 +22,11 @@ from spacy_sapbert.metrics.calibration import brier_score, calibration_error, re
 from spacy_sapbert.types import Document
 
 CORPUS = "corpora/bc5cdr/CDR_TrainingSet.PubTator.txt.gz"
-DATA = Path(os.environ.get("SPACY_SAPBERT_DATA") or Path(__file__).parents[2] / "shared" / "data")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=DATA)
+    parser = new_parser(__doc__, encoder=True)
     parser.add_argument("--kb", default="starter")
-    parser.add_argument("--encoder", default="starter")
     parser.add_argument("--sparse-weight", type=float, default=0.2)
     parser.add_argument("--precision", type=float, default=0.9)
     parser.add_argument("--held-out", type=float, default=0.3)

@@ -8,7 +8,6 @@ by one. `ms` are processor times. With OMP_NUM_THREADS=1 they are those of one c
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 
 import faiss
 import numpy as np
+from common import new_parser
 from scipy.sparse import csr_array
 
 from spacy_sapbert.documents.docbin import read_docbin
@@ -47,10 +47,9 @@ def timed(search: Any, queries: np.ndarray) -> tuple[float, list[np.ndarray]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__, data=False, encoder=True)
     parser.add_argument("kb", help="Knowledge base.")
     parser.add_argument("--corpus", type=Path, nargs="+", required=True)
-    parser.add_argument("--encoder", default="starter")
     parser.add_argument("--queries", type=int, default=200)
     args = parser.parse_args()
     encoder = TransformerEncoder(args.encoder)

@@ -14,13 +14,13 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from common import new_parser
 from spacy.util import load_config
 from thinc.api import Config
 
@@ -154,7 +154,7 @@ def measure(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("output", type=Path)
     parser.add_argument("--corpus", required=True, choices=SETS)
     parser.add_argument("--kb", required=True)
@@ -166,7 +166,6 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--augmented", type=Path, help="Output of `spacy-sapbert augment`.")
     parser.add_argument("--weight", type=float, default=0.3, help="Weight of a rule-based document.")
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("SPACY_SAPBERT_DATA", "../shared/data")))
     parser.add_argument("--cell", action="append", choices=CELLS, help="Cell to run. Repeatable. Default: all.")
     args = parser.parse_args()
     prepare(args)

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import spacy
+from common import new_parser
 from concepts import MENTIONS, SETS
 from linking import CHEMICALS, MEDIC
 from spacy.language import Language
@@ -115,8 +115,7 @@ def cross_validate(data: Path, folder: Path, corpus: str, arguments: argparse.Na
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
+    parser = new_parser(__doc__)
     parser.add_argument("--corpus", choices=VOCABULARIES, action="append", help="Repeatable. Default: all.")
     parser.add_argument("--mentions", action="store_true", help="Also use the signal `mentions`.")
     parser.add_argument("--index", default="auto", help='The `index` of the retriever: "auto" or "Flat".')

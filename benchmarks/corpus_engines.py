@@ -11,7 +11,6 @@ below the command that has loaded torch. `base_private_mb` is that of a process 
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import os
@@ -23,13 +22,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from common import new_parser
+
 PER_FILE = 500
 SECONDS_BETWEEN_LOOKS = 4  # a look takes time of the processor, which two workers use up
 BASE = "import spacy, torch; spacy.blank('en'); print(open('/proc/self/smaps_rollup').read())"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__, data=False)
     parser.add_argument("pipeline", type=Path)
     parser.add_argument("documents_from", type=Path, nargs="+")
     parser.add_argument("--documents", type=int, default=20_000)

@@ -9,11 +9,12 @@ annotated with the concept (with all its ids). The mention counts as it is writt
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 from collections import defaultdict
 from pathlib import Path
+
+from common import new_parser
 
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.kb.storage import load_knowledge_base
@@ -39,7 +40,7 @@ def gold_ids(corpus: Path, type: str | None) -> dict[tuple[str, ...], set[str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__, data=False)
     parser.add_argument("candidates", type=Path)
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--kb", required=True)

@@ -8,12 +8,12 @@ such a pipeline. "matcher" uses the names that the matcher finds as mentions. "g
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
 
 import spacy
+from common import new_parser
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import filter_spans
@@ -42,7 +42,7 @@ def with_matcher(path: str) -> Language:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__, data=False)
     parser.add_argument("pipeline")
     parser.add_argument("corpus", type=Path)
     args = parser.parse_args()

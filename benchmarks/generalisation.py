@@ -16,7 +16,6 @@ all names of a knowledge base that has their ids.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 from collections import defaultdict
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from common import new_parser
 from pretraining import pretrain
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
@@ -101,7 +101,7 @@ def accuracy(encoder: TransformerEncoder, task: HeldOut) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__, data=False)
     parser.add_argument("config", type=Path)
     parser.add_argument("output", type=Path)
     parser.add_argument("--kb", required=True)

@@ -12,15 +12,15 @@ original name.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import random
 import re
 from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
+
+from common import new_parser
 
 from spacy_sapbert.encoders.ngrams import TEXT_NORMALIZER
 from spacy_sapbert.encoders.transformer import TransformerEncoder
@@ -108,8 +108,7 @@ def generators(kb: KnowledgeBase, encoder: str) -> dict[str, CandidateGenerator]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
+    parser = new_parser(__doc__)
     parser.add_argument(
         "--vocabulary", choices=VOCABULARIES, action="append", help="Vocabulary to measure. Repeatable. Default: all."
     )

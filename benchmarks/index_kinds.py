@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 import spacy
+from common import new_parser
 
 from spacy_sapbert.documents.docbin import read_docbin
 from spacy_sapbert.encoders.transformer import open_encoder
@@ -135,10 +136,9 @@ def run(path: str, arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__, data=False, encoder=True)
     parser.add_argument("kbs", nargs="+", help="Knowledge bases.")
     parser.add_argument("--corpus", nargs="+", type=Path, default=[])
-    parser.add_argument("--encoder", default="starter")
     parser.add_argument("--kinds", nargs="+", default=KINDS)
     parser.add_argument("--queries", type=int, default=1000, help="Number of queries of each of the two sorts.")
     parser.add_argument(

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from common import new_parser
 from pretraining import SETS, loss, measure, pretrain, score
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
@@ -79,12 +79,11 @@ def train(cell: str, args: argparse.Namespace) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("output", type=Path)
     parser.add_argument("--kb", required=True)
     parser.add_argument("--encoder", required=True)
     parser.add_argument("--medic", required=True)
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("SPACY_SAPBERT_DATA", "../shared/data")))
     parser.add_argument("--steps", type=int, default=150)
     parser.add_argument("--batch", type=int, default=64, help="Pairs per step.")
     parser.add_argument("--rate", type=float, default=2e-5)

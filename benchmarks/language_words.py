@@ -14,10 +14,8 @@ The columns: `case` folds only the case, `accents` also accents and other spelli
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
-import os
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
@@ -25,6 +23,8 @@ from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
+
+from common import new_parser
 
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
@@ -125,9 +125,8 @@ def equal_names(kb: KnowledgeBase, fold: Fold, rules: LanguageRules) -> dict[str
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--lemmas", type=Path, required=True, help="The folder `data` of spacy-lookups-data.")
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("SPACY_SAPBERT_DATA", "../shared/data")))
     parser.add_argument("--words", type=int, default=60_000)
     arguments = parser.parse_args()
     results: dict[str, Any] = {}

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import subprocess
 import sys
@@ -38,6 +37,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from common import new_parser
 
 from spacy_sapbert.encoders.ngrams import TEXT_NORMALIZER
 from spacy_sapbert.encoders.transformer import TransformerEncoder
@@ -309,9 +309,8 @@ def run(*arguments: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("output", type=Path)
-    parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
     parser.add_argument("--steps", type=int, default=0, help="Training steps of the cross-lingual encoder. 0: none.")
     parser.add_argument("--set", action="append", default=[], help="Setting of its training, as NAME=VALUE.")
     parser.add_argument("--encoder", action="append", default=[], help="Folder of a further encoder. Repeatable.")

@@ -13,9 +13,7 @@ show what was built. The fitted values are the defaults of the linker.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -24,6 +22,7 @@ from typing import Any, NamedTuple
 
 import scispacy.abbreviation  # noqa: F401 (registers the factory)
 import spacy
+from common import new_parser
 from spacy.language import Language
 
 from spacy_sapbert.documents.reader import read_corpus
@@ -129,11 +128,7 @@ def with_ids(document: Document, several: bool) -> Document:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
-    parser.add_argument(
-        "--encoder", default="starter", help="Hub name or folder of an encoder. 'none': the sparse score alone."
-    )
+    parser = new_parser(__doc__, encoder=True)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--corpus", choices=CORPORA, action="append", help="Corpus to link. Repeatable. Default: all.")
     parser.add_argument("--predictions", type=Path, help="Folder for the predictions, one line per mention.")

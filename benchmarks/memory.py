@@ -13,7 +13,6 @@ the output of other runs, the figure shows them, too.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import re
@@ -26,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import spacy
+from common import new_parser
 from rich.console import Console
 from spacy.language import Language
 
@@ -123,7 +123,7 @@ def draw(results: list[dict[str, Any]]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__, data=False)
     parser.add_argument("pipeline")
     parser.add_argument("texts", type=Path, nargs="+")
     parser.add_argument("--documents", type=int, default=100_000)

@@ -9,7 +9,6 @@ mentions to a table. Standard errors come from resampling documents. Seconds are
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import time
@@ -20,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import spacy
+from common import new_parser
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -77,7 +77,7 @@ def with_components(path: str, names: list[str]) -> Language:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__, data=False)
     parser.add_argument("pipeline")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--add", action="append", default=[], help="the factory of a component")

@@ -48,6 +48,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from common import new_parser
+
 K = 30  # names or concepts to ask for, as scispaCy's linker does
 BATCH = 64
 LONG_PASS = 30  # seconds; a longer pass is not repeated
@@ -531,8 +533,7 @@ def _last_line(log: Path) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
+    parser = new_parser(__doc__)
     parser.add_argument("--vocabulary", type=Path, help="Knowledge base file. Default: MEDIC from --data.")
     parser.add_argument(
         "--corpora",

@@ -12,9 +12,7 @@ misspelt word each: a letter replaced, or two letters swapped.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import random
 import re
 import string
@@ -25,6 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import spacy
+from common import new_parser
 from linking import DISEASES, build, read
 from spacy.language import Language
 
@@ -80,11 +79,7 @@ def misspell(document: Document, chance: random.Random) -> Document:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
-    parser.add_argument(
-        "--encoder", default="starter", help="Hub name or folder of an encoder. 'none': the sparse score alone."
-    )
+    parser = new_parser(__doc__, encoder=True)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--part", choices=("train", "dev"), default="dev")
     parser.add_argument("--every", type=int, default=1, help="Use only every n-th document.")

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from common import new_parser
 from thinc.api import Config
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
@@ -100,13 +100,12 @@ def score(encoder: TransformerEncoder, sets: dict[str, NearestName]) -> dict[str
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("config", type=Path)
     parser.add_argument("output", type=Path)
     parser.add_argument("--pairs", required=True)
     parser.add_argument("--encoder", required=True)
     parser.add_argument("--medic", required=True)
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("SPACY_SAPBERT_DATA", "../shared/data")))
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--cell", action="append", help="Cell to run. Repeatable. Default: all.")
     parser.add_argument(

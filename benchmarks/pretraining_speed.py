@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from common import new_parser
 from pytorch_metric_learning.losses import MultiSimilarityLoss
 from pytorch_metric_learning.miners import TripletMarginMiner
 
@@ -120,7 +121,7 @@ def watched(encoder: TransformerEncoder, watch: Stopwatch) -> TransformerEncoder
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__, data=False)
     parser.add_argument("encoder")
     parser.add_argument("pairs")
     parser.add_argument("--pooling")

@@ -9,13 +9,12 @@ MEDIC with the training mentions as names.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from common import new_parser
 from linking import ABLATION, DISEASES, build, pipeline, read
 
 from spacy_sapbert.evaluation.calibration import KEPT_TEXTS, PRIOR_WEIGHTS, judge
@@ -41,11 +40,7 @@ def measure(kb: Path, encoder: str, documents: list[Document], train: list[Docum
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
-    parser.add_argument(
-        "--encoder", default="starter", help="Hub name or folder of an encoder. 'none': the sparse score alone."
-    )
+    parser = new_parser(__doc__, encoder=True)
     arguments = parser.parse_args()
     with TemporaryDirectory() as folder:
         medic = Path(folder, "medic.kb")

@@ -10,9 +10,7 @@ standard error over documents. "cv" is cross-validated over the training documen
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -21,6 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
+from common import new_parser
 from linking import CORPORA, build, read
 
 from spacy_sapbert.documents.reader import read_corpus
@@ -179,9 +178,7 @@ def measure_elsewhere(linker: Linker, documents: Documents, reranker: Reranker |
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
-    parser.add_argument("--encoder", default="starter", help="Hub name or folder of an encoder.")
+    parser = new_parser(__doc__, encoder=True)
     arguments = parser.parse_args()
     data, encoder = arguments.data, arguments.encoder
     with TemporaryDirectory() as folder:

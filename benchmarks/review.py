@@ -23,6 +23,7 @@ from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 import numpy as np
+from common import new_parser
 from rich.console import Console
 
 from spacy_sapbert.documents.document_ids import DocumentIds
@@ -227,7 +228,7 @@ def scope_of(mention: ReviewMention, *, policy: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__, data=False)
     parser.add_argument("pipeline")
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--ids", type=Path, help="the documents to review; default: all")

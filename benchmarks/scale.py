@@ -58,6 +58,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from common import new_parser
 from peers import ONE_THREAD
 
 from spacy_sapbert.evaluation.figures import check_ending, curve_style, in_style, legend_above, new_figure, save_figure
@@ -764,7 +765,7 @@ def _megabytes(result: dict[str, Any], kind: str, exact: bool) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__, data=False)
     parser.add_argument("--concepts", type=int, nargs="*", default=[100_000, 1_000_000])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path)

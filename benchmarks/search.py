@@ -14,9 +14,7 @@ found. "ms" is the time of the processor for each different text, all caches emp
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import sys
 import time
 from collections import Counter
@@ -25,6 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import spacy
+from common import new_parser
 from greek import VOCABULARIES
 from linking import CORPORA, read
 
@@ -132,10 +131,8 @@ def summarize(counts: Counter[str]) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
+    parser = new_parser(__doc__, encoder=True)
     parser.add_argument("--index", default="auto")
-    parser.add_argument("--encoder", default="starter")
     parser.add_argument("--columns", nargs="+", default=[*CORPORA, "genes"])
     parser.add_argument("--folder", type=Path, help="Where knowledge bases are kept for the next run.")
     arguments = parser.parse_args()

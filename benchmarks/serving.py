@@ -15,7 +15,6 @@ For each number of workers, it also has their memory, added up: `rss_mb` counts 
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -31,6 +30,7 @@ from typing import Any
 
 import numpy as np
 import psutil
+from common import new_parser
 from rich.console import Console
 
 from spacy_sapbert.documents.formats import input_format
@@ -115,7 +115,7 @@ def read_texts(corpus: Path) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__, data=False)
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--pipeline")
     parser.add_argument("--seconds", type=float, default=5)

@@ -9,13 +9,12 @@ the mentions that are such a short form, and "long" those of them that are linke
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from common import new_parser
 from linking import CHEMICALS, CORPORA, MEDIC, build, read
 from reranking import OUTSIDE, OUTSIDE_IDS, gain, measure
 
@@ -68,8 +67,7 @@ def corpora(data: Path) -> dict[tuple[str, str], list[Document]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
+    parser = new_parser(__doc__)
     data = parser.parse_args().data
     found = corpora(data)
     with TemporaryDirectory() as folder:

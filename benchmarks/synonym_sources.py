@@ -35,7 +35,6 @@ import argparse
 import csv
 import json
 import math
-import os
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -43,6 +42,8 @@ from itertools import combinations
 from pathlib import Path
 from string import ascii_uppercase, digits
 from typing import Any
+
+from common import new_parser
 
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.files.opening import open_text
@@ -302,11 +303,10 @@ def write(chosen: Pool, original: Pool, args: argparse.Namespace) -> None:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("kb", help="Knowledge base with the names of diseases and chemicals.")
     parser.add_argument("pairs", type=Path, help="The original pairs.")
     parser.add_argument("output", type=Path, help="The file to write.")
-    parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
     parser.add_argument("--source", action="append", choices=SOURCES, required=True, help="Source. Repeatable.")
     parser.add_argument(
         "--corpus", action="append", choices=CORPORA, help="Corpus of the source `mentions`. Repeatable. Default: all."

@@ -14,9 +14,7 @@ puts a gold concept first.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
@@ -25,6 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import spacy
+from common import new_parser
 from linking import DISEASES, MEDIC, read
 from spacy.language import Language
 
@@ -134,11 +133,7 @@ def measure(corpus: str, data: Path, encoder: str, chemicals: Path | None, folde
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
-    parser.add_argument(
-        "--encoder", default="starter", help="Hub name or folder of an encoder. 'none': the sparse score alone."
-    )
+    parser = new_parser(__doc__, encoder=True)
     parser.add_argument("--chemicals", type=Path, help="List of chemicals in MEDIC's format, for BC5CDR.")
     arguments = parser.parse_args()
     runs: list[tuple[str, str, Path | None]] = [(corpus, corpus, None) for corpus in DISEASES]

@@ -8,7 +8,6 @@ that it shares with the old one. The data is two releases of the Human Disease O
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import time
@@ -18,6 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from common import new_parser
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.kb.build import build_knowledge_base
@@ -25,7 +25,6 @@ from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.text.normalize import TEXT_NORMALIZERS
 from spacy_sapbert.vectors.flat import cached_name_vectors
 
-DATA = Path(os.environ.get("SPACY_SAPBERT_DATA") or Path(__file__).parents[2] / "shared" / "data")
 RELEASES = {"2016": ("doid-2016-03-04.obo.gz", "obo"), "2018": ("doid-2018-07-05.json.gz", "obograph")}
 
 
@@ -61,9 +60,8 @@ def measure(data: Path, encoder: CountingEncoder, folder: Path) -> dict[str, Any
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--encoder", required=True)
-    parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--device", default="auto")
     arguments = parser.parse_args()
     with TemporaryDirectory() as folder:

@@ -14,7 +14,7 @@ import pytest
 from spacy_sapbert.starter import VOCABULARY
 
 STARTER = VOCABULARY.parent
-CHECK = Path(__file__).resolve().parents[2] / "benchmarks" / "check_starter.py"
+CHECK = Path(__file__).resolve().parent / "check_starter.py"
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[2]
 DESCRIPTORS = "vocabularies/mesh/mesh_descriptors_2020.tsv.gz"
 CHEMICALS = "vocabularies/mesh_chemicals/mesh_chemicals.txt.gz"
 MEDIC = "dictionaries/medic/medic_06Jul2012.txt.gz"
