@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import CannotReadError, CannotWriteError, DamagedError, NewerVersionError, SapbertError
 from ..files.output import is_special
+from ..types import Document
 from .correction import Correction, ProposedLink, document_key
 from .decisions import Decisions
 
@@ -46,20 +47,6 @@ _NOT_WRITTEN = (
 )
 
 
-class ReviewedDocument(NamedTuple):
-    """A document with corrections.
-
-    Attributes:
-        key: Its `document_key`.
-        doc_id: Its id in the corpus.
-        text: Its text.
-    """
-
-    key: str
-    doc_id: str
-    text: str
-
-
 class CorrectionsFile:
     """A file of corrections. Each write is complete at once, and survives the end of the process.
 
@@ -68,6 +55,9 @@ class CorrectionsFile:
     Args:
         path: The file.
         create: Whether to make the file if it does not exist.
+
+    Raises:
+        CannotReadError, DamagedError, NewerVersionError: The file cannot be read, or is not one of corrections.
     """
 
     def __init__(self, path: Path | str, *, create: bool = False) -> None:
@@ -93,6 +83,10 @@ class CorrectionsFile:
 
         Returns:
             Their numbers.
+
+        Raises:
+            SettingError: A correction has an impossible value.
+            CannotWriteError: The file cannot be written.
         """
         dated = [one if one.date else one._replace(date=_now()) for one in corrections]
         for correction in dated:
@@ -147,17 +141,14 @@ class CorrectionsFile:
         with self._reading() as db:
             return {number: Correction(**_values(Correction, row)) for number, *row in db.execute(query)}
 
-    def documents(self) -> Iterator[ReviewedDocument]:
+    def documents(self) -> Iterator[Document]:
         """Yield the documents, sorted by key. Others may write to the file meanwhile."""
         query = f"SELECT key, doc_id, text FROM documents WHERE key > ? ORDER BY key LIMIT {_AT_ONCE}"
-        last = ""
-        while True:
+        batch = [("", "", "")]
+        while batch:
             with self._reading() as db:
-                batch = list(map(ReviewedDocument._make, db.execute(query, [last])))
-            yield from batch
-            if len(batch) < _AT_ONCE:
-                return
-            last = batch[-1].key
+                batch = db.execute(query, [batch[-1][0]]).fetchall()
+            yield from (Document(doc_id, text) for _, doc_id, text in batch)
 
     def links(self) -> Iterator[ProposedLink]:
         """Yield what a pipeline made of the mentions, sorted by document and place."""

@@ -9,7 +9,7 @@ from typing import Any
 from ..text.snippets import snippet
 from ..text.words import is_acronym
 from ..types import Document, Mention
-from .correction import ADD, EVERYWHERE, NO_MENTION, OCCURRENCE, Correction, ProposedLink, text_key
+from .correction import ADD, EVERYWHERE, NO_MENTION, OCCURRENCE, Correction, ProposedLink, document_key, text_key
 from .corrections_file import CorrectionsFile
 from .decisions import Decisions
 from .queue import decision_of
@@ -40,27 +40,28 @@ def reviewed_documents(file: CorrectionsFile, counts: Counter[str], *, complete:
     decisions = file.decisions()
     links: dict[str, dict[tuple[int, int], ProposedLink]] = {}
     # a correction from Python can be about a mention that no pipeline has proposed
-    for one in file.corrections().values():
-        if one.action != ADD:
-            corrected = ProposedLink(one.document, one.start, one.end, one.text, one.label)
-            links.setdefault(one.document, {})[one.start, one.end] = corrected
+    for correction in file.corrections().values():
+        if correction.action != ADD:
+            corrected = ProposedLink(*correction[2:6], correction.label)
+            links.setdefault(corrected.document, {})[corrected.start, corrected.end] = corrected
     for link in file.links():
         links.setdefault(link.document, {})[link.start, link.end] = link
     for document in file.documents():
-        known = [link for link in links.get(document.key, {}).values() if _fits(link, document.text)]
-        mentions, undecided = _mentions(document.key, document.text, known, decisions)
+        key, text = document_key(document.text), document.text
+        known = [link for link in links.get(key, {}).values() if text[link.start : link.end] == link.text]
+        mentions, undecided = _mentions(key, text, known, decisions)
         if not mentions and undecided == len(known):
             counts["documents without a correction"] += 1
         elif complete and undecided:
             counts["incomplete documents left out"] += 1
         else:
             counts.update({"documents": 1, "mentions": len(mentions), "undecided mentions left out": undecided})
-            yield Document(document.doc_id, document.text, tuple(sorted(mentions)))
+            yield document._replace(mentions=tuple(sorted(mentions)))
 
 
 def _mentions(key: str, text: str, links: list[ProposedLink], decisions: Decisions) -> tuple[list[Mention], int]:
     """Return the decided mentions of a document, and the number of undecided ones."""
-    found: dict[tuple[int, int], Mention] = {}
+    mentions: dict[tuple[int, int], Mention] = {}
     undecided = 0
     added = decisions.added(key, text)
     for link in links:
@@ -69,16 +70,12 @@ def _mentions(key: str, text: str, links: list[ProposedLink], decisions: Decisio
             undecided += 1
         elif not decision.is_no_mention:
             ids = decision.concept_ids or ()
-            found[link.start, link.end] = Mention(link.start, link.end, link.text, link.label or DEFAULT_LABEL, ids)
+            mentions[link.start, link.end] = Mention(link.start, link.end, link.text, link.label or DEFAULT_LABEL, ids)
     for start, end, label in added:
         decision = decisions.of(key, start, end, text[start:end], label)
         ids = decision.concept_ids or ()
-        found.setdefault((start, end), Mention(start, end, text[start:end], label or DEFAULT_LABEL, ids))
-    return list(found.values()), undecided
-
-
-def _fits(link: ProposedLink, text: str) -> bool:
-    return text[link.start : link.end] == link.text
+        mentions.setdefault((start, end), Mention(start, end, text[start:end], label or DEFAULT_LABEL, ids))
+    return list(mentions.values()), undecided
 
 
 def mention_records(documents: Iterable[Document]) -> Iterator[dict[str, Any]]:
@@ -86,17 +83,17 @@ def mention_records(documents: Iterable[Document]) -> Iterator[dict[str, Any]]:
     for document in documents:
         entities = [
             {
-                "start": one.start,
-                "end": one.end,
-                "text": one.text,
-                "label": one.label,
-                "snippet": snippet(document.text, one.start, one.end),
+                "start": mention.start,
+                "end": mention.end,
+                "text": mention.text,
+                "label": mention.label,
+                "snippet": snippet(document.text, mention.start, mention.end),
                 "assertion": [],
-                "kb_id": "|".join(one.ids),
+                "kb_id": "|".join(mention.ids),
                 "kb_ents": [],
-                "links": [{**_NO_LINK, "concept_id": each, "text": one.text} for each in one.ids],
+                "links": [{**_NO_LINK, "concept_id": concept_id, "text": mention.text} for concept_id in mention.ids],
             }
-            for one in document.mentions
+            for mention in document.mentions
         ]
         yield {"id": document.doc_id, "text": document.text, "entities": entities, "abbreviations": []}
 

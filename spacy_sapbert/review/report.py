@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations, pairwise
+from operator import eq
 from typing import Any
 
 import numpy as np
 
 from ..metrics.calibration import wilson_interval
 from ..metrics.counts import percent, ratio
-from .correction import ProposedLink, text_key
+from .correction import ProposedLink, document_key, text_key
 from .corrections_file import CorrectionsFile
 from .decisions import Decision, Decisions
 from .queue import decision_of
@@ -34,22 +35,25 @@ def review_report(file: CorrectionsFile) -> dict[str, Any]:
     corrections = list(file.corrections().values())
     corpora = file.corpora()
     decisions = Decisions(corrections, corpora)
-    added = {one.key: decisions.added(one.key, one.text) for one in file.documents()}
-    found = ((link, decision_of(link, decisions, added.get(link.document, ()))) for link in file.links())
-    decided = [(link, decision) for link, decision in found if decision]
+    keyed = ((document_key(document.text), document.text) for document in file.documents())
+    added = {key: decisions.added(key, text) for key, text in keyed}
+    links = list(file.links())
+    decided = [
+        (link, decision) for link in links if (decision := decision_of(link, decisions, added.get(link.document, ())))
+    ]
     authors = sorted({one.author for one in corrections})
     by_author = {author: Decisions((one for one in corrections if one.author == author), corpora) for author in authors}
     return {
         "corrections": {
-            of: dict(Counter(getattr(one, of) for one in corrections).most_common())
-            for of in ("action", "scope", "author")
+            field: dict(Counter(getattr(one, field) for one in corrections).most_common())
+            for field in ("action", "scope", "author")
         },
-        "mentions": sum(1 for _ in file.links()),
+        "mentions": len(links),
         "decided": len(decided),
         "precision": _precision(decided),
         "most_corrected": _most_corrected(decided),
         "agreement": [
-            {"reviewers": list(pair), **_agreement(file, by_author[pair[0]], by_author[pair[1]])}
+            {"reviewers": list(pair), **_agreement(links, by_author[pair[0]], by_author[pair[1]])}
             for pair in combinations(authors, 2)
         ],
     }
@@ -64,8 +68,8 @@ def _precision(decided: Sequence[tuple[ProposedLink, Decision]]) -> list[dict[st
     for low, high in pairwise(BANDS):
         is_last = high == BANDS[-1]
         right = [
-            _outcome(found) == _ids(link.concept_ids)
-            for link, found in decided
+            _outcome(decision) == _ids(link.concept_ids)
+            for link, decision in decided
             if link.concept_ids and low <= _sureness(link) and (_sureness(link) < high or is_last)
         ]
         if right:
@@ -84,9 +88,9 @@ def _most_corrected(decided: Sequence[tuple[ProposedLink, Decision]]) -> list[di
     """Return the concepts whose links were wrong most often, with what was meant instead."""
     links: Counter[str] = Counter()
     wrong: dict[str, Counter[str]] = {}
-    for link, found in decided:
+    for link, decision in decided:
         if link.concept_ids:
-            proposed, outcome = _ids(link.concept_ids), _outcome(found)
+            proposed, outcome = _ids(link.concept_ids), _outcome(decision)
             links[proposed] += 1
             if outcome != proposed:
                 wrong.setdefault(proposed, Counter())[outcome] += 1
@@ -97,14 +101,18 @@ def _most_corrected(decided: Sequence[tuple[ProposedLink, Decision]]) -> list[di
     ]
 
 
-def _agreement(file: CorrectionsFile, first: Decisions, second: Decisions) -> dict[str, Any]:
+def _agreement(links: Iterable[ProposedLink], first: Decisions, second: Decisions) -> dict[str, Any]:
     """Return how often two reviewers decided the same about a text, and Cohen's kappa (Cohen 1960).
 
     A text counts once, however often one decision of each applies to it.
     """
-    both = sorted({outcomes for link in file.links() for outcomes in _both(link, first, second)})
+    both = set()
+    for link in links:
+        decision, other = decision_of(link, first), decision_of(link, second)
+        if decision and other:
+            both.add((text_key(link.text), link.label, _outcome(decision), _outcome(other)))
     ours, theirs = [one[2] for one in both], [one[3] for one in both]
-    same = sum(one == other for one, other in zip(ours, theirs, strict=True))
+    same = sum(map(eq, ours, theirs))
     return {
         "texts": len(both),
         "agree": percent(ratio(same, len(both))) if both else None,
@@ -112,26 +120,20 @@ def _agreement(file: CorrectionsFile, first: Decisions, second: Decisions) -> di
     }
 
 
-def _both(link: ProposedLink, first: Decisions, second: Decisions) -> Iterator[tuple[str, str, str, str]]:
-    one, other = decision_of(link, first), decision_of(link, second)
-    if one and other:
-        yield text_key(link.text), link.label, _outcome(one), _outcome(other)
-
-
 def _kappa(ours: Sequence[str], theirs: Sequence[str]) -> float | None:
     """Return Cohen's kappa; None without texts, or if chance alone would agree on all of them."""
     n = len(ours)
     first, second = Counter(ours), Counter(theirs)
     by_chance = sum(first[outcome] * second[outcome] for outcome in first) / n**2 if n else 1.0
-    same = sum(one == other for one, other in zip(ours, theirs, strict=True))
+    same = sum(map(eq, ours, theirs))
     return None if by_chance == 1 else round((same / n - by_chance) / (1 - by_chance), 4)
 
 
-def _outcome(found: Decision) -> str:
+def _outcome(decision: Decision) -> str:
     """Return what was decided, as a text that can be compared."""
-    if found.is_no_mention:
+    if decision.is_no_mention:
         return NO_MENTION
-    return _ids(found.concept_ids) if found.concept_ids else REJECTED
+    return _ids(decision.concept_ids) if decision.concept_ids else REJECTED
 
 
 def _ids(concept_ids: Sequence[str]) -> str:

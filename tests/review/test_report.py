@@ -65,8 +65,12 @@ def test_the_report_of_a_review(file, proposed):
 
 
 def test_the_agreement_of_reviewers(file, proposed):
-    key = proposed("1", "cold flu gout fits", *((text, ("D1",)) for text in ("cold", "flu", "gout", "fits")))
-    file.add([correction("accept", key, text, at, "D1") for text, at in (("cold", 0), ("flu", 5), ("gout", 9))])
+    texts = ("cold", "flu", "gout", "fits", "lump")
+    key = proposed("1", " ".join(texts), *((text, ("D1",)) for text in texts))
+    (other,) = file.add_documents([("2", "a cold")], "notes")
+    # "lump" is Ann's alone, and she decided "cold" in another document of the corpus
+    file.add([correction("accept", other, "cold", 2, "D1", scope="corpus")])
+    file.add([correction("accept", key, text, at, "D1") for text, at in (("flu", 5), ("gout", 9), ("lump", 19))])
     file.add(
         [
             correction("accept", key, "cold", 0, "D1", author="Bob"),

@@ -188,6 +188,24 @@ def test_hostile_searches(start, text):
         assert all(one["id"] for one in session.search(text, by_meaning=by_meaning))
 
 
+def test_candidates_are_those_of_the_text_that_was_looked_up(start):
+    session = start("cystic fibrosis (CF), breast and ovarian cancer", order=by_document)
+    texts = []
+    session._candidates = lambda text, k: texts.append(text) or []
+    views = [shown(session, number) for number in range(3)]
+    assert [view["text"] for view in views] == ["cystic fibrosis", "CF", "breast and ovarian cancer"]
+    assert texts == ["cystic fibrosis", "cystic fibrosis", "breast and ovarian cancer"]
+
+
+def test_candidates_that_are_linked_are_left_out(start):
+    session = start("cold", order=by_document)
+    assert session.queue.mentions[0].best == ("D003080",)
+    ids = [candidate["id"] for candidate in shown(session, 0)["candidates"]]
+    assert "D003139" in ids
+    assert "D003080" not in ids
+    assert len(ids) == len(set(ids)) <= session_module.CANDIDATES
+
+
 def test_search(start):
     session = start("cold")
     assert session.search("OMIM:219700", by_meaning=False)[0]["id"] == "D003550"
