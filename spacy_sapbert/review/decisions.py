@@ -28,7 +28,7 @@ class Decision(NamedTuple):
 
     @property
     def is_no_mention(self) -> bool:
-        """Whether the text is no mention."""
+        """Whether the text is not a mention."""
         return self.correction is not None and self.correction.action == NO_MENTION
 
 
@@ -72,18 +72,19 @@ class Decisions:
 
     def __init__(self, corrections: Iterable[Correction], corpora: Mapping[str, Collection[str]]) -> None:
         self._corpora = corpora
-        self._found: dict[tuple[object, ...], list[Correction]] = {}
+        self._by_place: dict[tuple[object, ...], list[Correction]] = {}
         self._added: dict[str, list[Correction]] = {}
         self._phrases: dict[str, dict[_Phrase, None]] = {}
-        for one in corrections:
-            for place in self._places_of(one):
-                self._found.setdefault((one.scope, place, text_key(one.text)), []).append(one)
-            if one.action == ADD:
-                self._added.setdefault(one.document, []).append(one)
-                self._add_phrase(one)
+        for correction in corrections:
+            for place in self._places_of(correction):
+                key = correction.scope, place, text_key(correction.text)
+                self._by_place.setdefault(key, []).append(correction)
+            if correction.action == ADD:
+                self._added.setdefault(correction.document, []).append(correction)
+                self._add_phrase(correction)
 
     def __len__(self) -> int:
-        return len({id(one) for found in self._found.values() for one in found})
+        return len({id(correction) for corrections in self._by_place.values() for correction in corrections})
 
     def of(self, document: str, start: int, end: int, text: str, label: str = "") -> Decision:
         """Return what holds for a mention.
@@ -96,11 +97,10 @@ class Decisions:
             label: Its label.
         """
         rejected: frozenset[str] = frozenset()
-        for found in self.corrections_of(document, start, end, text, label):
-            decision = _latest(found)
-            one = decision.correction
-            if one is not None and rejected.isdisjoint(one.concept_ids):
-                return Decision(one, rejected | decision.rejected)
+        for corrections in self.corrections_of(document, start, end, text, label):
+            decision = _latest(corrections)
+            if decision.correction and rejected.isdisjoint(decision.correction.concept_ids):
+                return Decision(decision.correction, rejected | decision.rejected)
             rejected |= decision.rejected
         return Decision(None, rejected)
 
@@ -109,8 +109,10 @@ class Decisions:
     ) -> Iterator[list[Correction]]:
         """Yield the corrections of each scope that apply to a mention, the narrowest scope first. See `of`."""
         key = text_key(text)
-        for scope, places in zip(SCOPES, self._scopes_of(document, start, end), strict=True):
-            yield [one for place in places for one in self._found.get((scope, place, key), ()) if _fits(one, label)]
+        places_by_scope = ([(document, start, end)], self._corpora.get(document, ()), [None])
+        for scope, places in zip(SCOPES, places_by_scope, strict=True):
+            applying = chain.from_iterable(self._by_place.get((scope, place, key), ()) for place in places)
+            yield [one for one in applying if not one.label or not label or one.label == label]
 
     def added(self, document: str, text: str) -> list[Added]:
         """Return the mentions of a document that were missed: those added to it, and other places with an added text.
@@ -121,22 +123,26 @@ class Decisions:
             document: The key of the document.
             text: Its text.
         """
-        here = (Added(one.start, one.end, one.label) for one in self._added.get(document, ()) if _fits_text(one, text))
-        found = dict.fromkeys(chain(here, self._repeated(text)))
-        return sorted(place for place in found if self._is_mention(document, text, place))
+        here = (
+            Added(one.start, one.end, one.label)
+            for one in self._added.get(document, ())
+            if text[one.start : one.end] == one.text
+        )
+        added = dict.fromkeys(chain(here, self._repeated(text)))
+        return sorted(mention for mention in added if self._is_mention(document, text, mention))
 
-    def _is_mention(self, document: str, text: str, place: Added) -> bool:
+    def _is_mention(self, document: str, text: str, added: Added) -> bool:
         """Return whether an added text is still a mention: it is, also if its concept was rejected since."""
-        scopes = self.corrections_of(document, place.start, place.end, text[place.start : place.end], place.label)
-        said = ([one.action for one in found if one.action != REJECT] for found in scopes)
-        return next((actions[-1] != NO_MENTION for actions in said if actions), False)
+        scopes = self.corrections_of(document, added.start, added.end, text[added.start : added.end], added.label)
+        actions = ([one.action for one in corrections if one.action != REJECT] for corrections in scopes)
+        return next((latest != NO_MENTION for *_, latest in filter(None, actions)), False)
 
-    def _add_phrase(self, one: Correction) -> None:
-        columns = word_columns(one.text)
-        if one.scope != OCCURRENCE and columns.written:
+    def _add_phrase(self, correction: Correction) -> None:
+        columns = word_columns(correction.text)
+        if correction.scope != OCCURRENCE and columns.written:
             words = tuple(map(str.casefold, columns.written))
-            phrase = _Phrase(words, columns.starts[0], len(one.text) - columns.ends[-1], one.label)
-            self._phrases.setdefault(words[0], {})[phrase] = None
+            after = len(correction.text) - columns.ends[-1]
+            self._phrases.setdefault(words[0], {})[_Phrase(words, columns.starts[0], after, correction.label)] = None
 
     def _repeated(self, text: str) -> Iterator[Added]:
         """Yield the places where the words of an added text stand, in linear time."""
@@ -152,35 +158,23 @@ class Decisions:
                     if start >= 0 and end <= len(text):
                         yield Added(start, end, phrase.label)
 
-    def _places_of(self, one: Correction) -> list[object]:
+    def _places_of(self, correction: Correction) -> list[object]:
         """Return the places of the scope of a correction."""
-        if one.scope == OCCURRENCE:
-            return [(one.document, one.start, one.end)]
-        return list(self._corpora.get(one.document, ())) if one.scope == CORPUS else [None]
-
-    def _scopes_of(self, document: str, start: int, end: int) -> tuple[Collection[object], ...]:
-        """Return the places of each scope that a mention is in."""
-        return [(document, start, end)], self._corpora.get(document, ()), [None]
+        if correction.scope == OCCURRENCE:
+            return [(correction.document, correction.start, correction.end)]
+        return list(self._corpora.get(correction.document, ())) if correction.scope == CORPUS else [None]
 
 
-def _fits_text(one: Correction, text: str) -> bool:
-    return text[one.start : one.end] == one.text
-
-
-def _fits(one: Correction, label: str) -> bool:
-    return not one.label or not label or one.label == label
-
-
-def _latest(found: Iterable[Correction]) -> Decision:
+def _latest(corrections: Iterable[Correction]) -> Decision:
     """Return what corrections of one scope decide together."""
     correction: Correction | None = None
     rejected: set[str] = set()
-    for one in found:
-        if one.action == REJECT:
-            rejected.update(one.concept_ids)
+    for later in corrections:
+        if later.action == REJECT:
+            rejected.update(later.concept_ids)
             if correction and not rejected.isdisjoint(correction.concept_ids):
                 correction = None
         else:
-            correction = one
-            rejected.difference_update(one.concept_ids)
+            correction = later
+            rejected.difference_update(later.concept_ids)
     return Decision(correction, frozenset(rejected))

@@ -33,17 +33,7 @@ def doubt(mention: ReviewMention) -> float:
 
 def by_expected_errors(group: Group) -> float:
     """Put the texts with the most wrong links first, as far as probabilities tell."""
-    return -sum(max(doubt(one), LEAST_DOUBT) for one in group)
-
-
-def by_probability(group: Group) -> float:
-    """Put the least probable links first."""
-    return -max(map(doubt, group))
-
-
-def by_frequency(group: Group) -> float:
-    """Put the most frequent texts first."""
-    return -len(group)
+    return -sum(max(doubt(mention), LEAST_DOUBT) for mention in group)
 
 
 def by_document(group: Group) -> float:
@@ -53,8 +43,8 @@ def by_document(group: Group) -> float:
 
 ORDERS: Mapping[str, Callable[[Group], float]] = {
     "expected-errors": by_expected_errors,
-    "probability": by_probability,
-    "frequency": by_frequency,
+    "probability": lambda group: -max(map(doubt, group)),  # the least probable links first
+    "frequency": lambda group: -len(group),  # the most frequent texts first
     "document": by_document,
 }
 
@@ -97,10 +87,10 @@ class ReviewQueue:
         self._of_document: dict[str, list[int]] = {}
         self._numbers: dict[str, list[int]] = {}
         groups: dict[tuple[object, ...], list[int]] = {}
-        for number, one in enumerate(self.mentions):
-            self._numbers.setdefault(one.text_key, []).append(number)
-            self._of_document.setdefault(one.link.document, []).append(number)
-            groups.setdefault((one.text_key, one.link.label, one.best), []).append(number)
+        for number, mention in enumerate(self.mentions):
+            self._numbers.setdefault(mention.text_key, []).append(number)
+            self._of_document.setdefault(mention.link.document, []).append(number)
+            groups.setdefault((mention.text_key, mention.link.label, mention.best), []).append(number)
         self._group_of = {number: numbers for numbers in groups.values() for number in numbers}
         ranked = sorted(groups.values(), key=lambda numbers: order([self.mentions[number] for number in numbers]))
         self._order = list(range(len(self.mentions))) if order is by_document else list(chain.from_iterable(ranked))
@@ -139,9 +129,9 @@ class ReviewQueue:
         for number in numbers.union(*(self._of_document.get(key, ()) for key in documents)):
             self._decide(number)
         chosen: dict[str, set[tuple[str, ...]]] = {}
-        for one in corrections.values():
-            if one.decides:
-                chosen.setdefault(text_key(one.text), set()).add(tuple(sorted(one.concept_ids)))
+        for correction in corrections.values():
+            if correction.decides:
+                chosen.setdefault(text_key(correction.text), set()).add(tuple(sorted(correction.concept_ids)))
         self._disagreeing = [
             number
             for key, ids in chosen.items()
@@ -161,10 +151,10 @@ class ReviewQueue:
         """Return the number of the next open mention; None if there is none.
 
         Args:
-            skip: The numbers of mentions that are not wanted.
+            skip: The numbers of mentions to leave out.
         """
-        candidates = chain(self._disagreeing, self._order)
-        return next((one for one in candidates if one not in self._decided and one not in skip), None)
+        ordered = chain(self._disagreeing, self._order)
+        return next((number for number in ordered if number not in self._decided and number not in skip), None)
 
     def group(self, number: int) -> list[int]:
         """Return the numbers of all mentions with the same text, label and concepts, in the order of the documents."""
@@ -188,15 +178,15 @@ class ReviewQueue:
         """Return the keys of the documents that can contain one of these texts."""
         if not keys:
             return set()
-        wanted = [key.casefold() for key in keys]
+        folded_keys = [key.casefold() for key in keys]
         folded = ((document, " ".join(text.split()).casefold()) for document, text in self._texts.items())
-        return {document for document, text in folded if any(key in text for key in wanted)}
+        return {document for document, text in folded if any(key in text for key in folded_keys)}
 
     def _decide(self, number: int) -> None:
         link = self.mentions[number].link
-        found = decision_of(link, self._decisions, self._added.get(link.document, ()))
-        if found:
-            self._decided[number] = found
+        decision = decision_of(link, self._decisions, self._added.get(link.document, ()))
+        if decision:
+            self._decided[number] = decision
         else:
             self._decided.pop(number, None)
 
@@ -211,9 +201,9 @@ def decision_of(link: ProposedLink, decisions: Decisions, added: Iterable[Added]
         decisions: The decisions.
         added: The mentions that were added to its document. One that overlaps this mention takes its place.
     """
-    place = link.start, link.end
-    if any(one.start < link.end and link.start < one.end and (one.start, one.end) != place for one in added):
+    offsets = link.start, link.end
+    if any(one.start < link.end and link.start < one.end and (one.start, one.end) != offsets for one in added):
         return COVERED
-    found = decisions.of(link.document, link.start, link.end, link.text, link.label)
-    is_rejected = bool(found.rejected) and found.rejected.issuperset(link.concept_ids)
-    return found if found.correction or is_rejected else None
+    decision = decisions.of(*link[:5])
+    is_rejected = bool(decision.rejected) and decision.rejected.issuperset(link.concept_ids)
+    return decision if decision.correction or is_rejected else None

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import hmac
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, cast
+from typing import Annotated, Any, Literal, cast
 
 from fastapi import APIRouter, FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
@@ -32,7 +31,6 @@ MAX_IDS, MAX_TEXT, MAX_QUERY, MAX_BYTES = 20, 500, 200, 100_000
 CorrectionScope = Literal["occurrence", "corpus", "everywhere"]
 Text = Annotated[str, Field(max_length=MAX_TEXT)]  # with a bound, pydantic also refuses half of a surrogate pair
 Ids = Annotated[list[Text], Field(max_length=MAX_IDS)]
-Result = TypeVar("Result")
 
 
 class Decision(BaseModel):
@@ -108,11 +106,11 @@ async def _refuse_malformed(request: Request, error: Exception) -> JSONResponse:
 
 
 class _Pages:
-    """The answers of the server. One thread works on the session, so that it needs no locks."""
+    """The answers of the server. FastAPI calls them in threads, so a lock lets one after the other use the session."""
 
     def __init__(self, session: ReviewSession) -> None:
         self.session = session
-        self._worker = ThreadPoolExecutor(max_workers=1)
+        self._lock = threading.Lock()
         labels = [(label, display_label(label), session.color(label)) for label in session.labels]
         template = open_template(_FOLDER / "review.html", style=_STYLE, script=_SCRIPT)
         self._page = template.render(labels=labels, author=session.author)
@@ -129,68 +127,59 @@ class _Pages:
         ):
             self.router.add_api_route(path, answer, methods=[method])
 
-    async def page(self) -> HTMLResponse:
+    def page(self) -> HTMLResponse:
         return HTMLResponse(self._page, headers={CSP: POLICY})
 
-    async def next(self, window: str, later: int | None = None) -> dict[str, Any]:
+    def next(self, window: str, later: int | None = None) -> dict[str, Any]:
         self._check(later)
-        return await self._work(lambda: self._next(window, later))
+        with self._lock:
+            return self._shown(self.session.next(window, later=later), window)
 
-    async def mention(self, number: int, window: str) -> dict[str, Any]:
+    def mention(self, number: int, window: str) -> dict[str, Any]:
         self._check(number)
-        return await self._work(lambda: self._shown(number, window))
+        with self._lock:
+            return self._shown(number, window)
 
-    async def decide(self, number: int, window: str, sent: Decision) -> Any:
+    def decide(self, number: int, window: str, sent: Decision) -> Any:
         self._check(number)
-        return await self._work(lambda: self._decide(number, window, sent))
+        with self._lock:
+            present = self.session.view(number, window)["decision"]
+            if present and present["number"] != sent.seen:
+                author = present.get("author") or "Another window"
+                error = f"{author} has decided this mention meanwhile. Look at it again with K, or decide once more."
+                return JSONResponse({"error": error, **self._shown(number, window)}, 409)
+            correction = self.session.decide(number, **sent.model_dump(exclude={"seen"}))
+            return {
+                "correction": self.session.correction(correction),
+                **self._shown(self.session.next(window), window),
+            }
 
-    async def add(self, number: int, window: str, sent: Addition) -> dict[str, Any]:
+    def add(self, number: int, window: str, sent: Addition) -> dict[str, Any]:
         self._check(number)
+        with self._lock:
+            correction = self.session.add(**sent.model_dump())
+            return {"correction": self.session.correction(correction), **self._shown(number, window)}
 
-        def add() -> dict[str, Any]:
-            added = self.session.add(**sent.model_dump())
-            return {"correction": self.session.correction(added), **self._shown(number, window)}
-
-        return await self._work(add)
-
-    async def undo(self, number: int, window: str) -> dict[str, Any]:
-
-        def undo() -> dict[str, Any]:
+    def undo(self, number: int, window: str) -> dict[str, Any]:
+        with self._lock:
             mention = self.session.mention_of(number)
             undone = self.session.undo(number)
-            return {"undone": undone, **(self._next(window) if mention is None else self._shown(mention, window))}
+            return {"undone": undone, **self._shown(self.session.next(window) if mention is None else mention, window)}
 
-        return await self._work(undo)
+    def search(self, text: str, by: Literal["name", "meaning"]) -> dict[str, Any]:
+        with self._lock:
+            return {"concepts": self.session.search(text[:MAX_QUERY], by_meaning=by == "meaning")}
 
-    async def search(self, text: str, by: Literal["name", "meaning"]) -> dict[str, Any]:
-        concepts = await self._work(lambda: self.session.search(text[:MAX_QUERY], by_meaning=by == "meaning"))
-        return {"concepts": concepts}
-
-    async def concept(self, id: str) -> dict[str, Any]:
-        return await self._work(lambda: self.session.concept(id))
+    def concept(self, id: str) -> dict[str, Any]:
+        with self._lock:
+            return self.session.concept(id)
 
     def _check(self, number: int | None) -> None:
         """Check that there is such a mention."""
         if number is not None and not 0 <= number < len(self.session.queue.mentions):
             raise HTTPException(404)
 
-    async def _work(self, work: Callable[[], Result]) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._worker, work)
-
-    def _next(self, window: str, later: int | None = None) -> dict[str, Any]:
-        number = self.session.next(window, later=later)
-        if number is None:
-            return {"view": None, "progress": self.session.progress()}
-        return self._shown(number, window)
-
-    def _shown(self, number: int, window: str) -> dict[str, Any]:
-        return {"view": self.session.view(number, window), "progress": self.session.progress()}
-
-    def _decide(self, number: int, window: str, sent: Decision) -> Any:
-        present = self.session.view(number, window)["decision"]
-        if present and present["number"] != sent.seen:
-            author = present.get("author") or "Another window"
-            error = f"{author} has decided this mention meanwhile. Look at it again with K, or decide once more."
-            return JSONResponse({"error": error, **self._shown(number, window)}, 409)
-        correction = self.session.decide(number, **sent.model_dump(exclude={"seen"}))
-        return {"correction": self.session.correction(correction), **self._next(window)}
+    def _shown(self, number: int | None, window: str) -> dict[str, Any]:
+        """Return what a window shows: a mention, or that all are decided."""
+        view = None if number is None else self.session.view(number, window)
+        return {"view": view, "progress": self.session.progress()}
