@@ -99,7 +99,7 @@ COMMANDS = {
     "train/linker": TRAIN.format(config="linker", steps=20)
     + " --training.batcher.size 3 --components.sapbert_linker.training.reranker.folds 2",
     "train/retriever": TRAIN.format(config="concept_retriever", steps=5) + " --training.batcher.manual 8",
-    "pairs/part.txt": "pairs kb/part.kb --output {out} --max-pairs 20 --max-length 60",
+    "pairs/part.txt": "pairs kb/part.kb --output {out} --pairs.max_pairs 20 --pairs.max_length 60",
     "train/encoder": "pretrain configs/pretrain.cfg --output {out} --paths.pairs pairs/part.txt --paths.encoder starter"
     " --device cpu --pretrain.batcher.size 64 --pretrain.max_steps 50",
 }

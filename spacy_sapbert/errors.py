@@ -385,11 +385,11 @@ class Errors:
     )
     E181 = (
         "[E181] Only {found} concepts have {min_names} names or more, but {wanted} concepts were requested. Lower "
-        "--concepts or --min-names."
+        "the settings concepts or min_names."
     )
     E182 = (
         "[E182] There are {found} pairs, and {wanted} are set aside for evaluation, so none is left for training. "
-        "Lower --eval-pairs, draw more concepts, or draw more pairs of each concept."
+        "Lower eval_pairs, draw more concepts, or draw more pairs of each concept."
     )
     E183 = (
         "[E183] No pair was found, so nothing was written ({counts}). A pair needs a concept with two names. A pair "
@@ -865,24 +865,16 @@ class Errors:
         "newer version of spacy-sapbert."
     )
     # augmentation
-    E601 = (
-        "[E601] There are no documents to search. Give files or folders with --documents, or use --eutils, but not "
-        "both."
-    )
-    E602 = (
-        "[E602] The concepts to search for are not given. Give a corpus with --train, ids with --labels, or --all for "
-        "the whole vocabulary."
-    )
     E603 = (
         "[E603] There is no document in {path}. Give .txt or .jsonl files, which may be gzipped, or a folder that "
         "contains some."
     )
     E604 = (
         "[E604] No document is left to write: {counts}. The counts show where documents were lost. With "
-        "--no-relevance-filter, documents are kept even if they lack the concept of the search."
+        "relevance_filter = false, documents are kept even if they lack the concept of the search."
     )
     E605 = (
-        "[E605] {url} does not respond correctly ({reason}). With --cache, earlier answers are kept, and the same "
+        "[E605] {url} does not respond correctly ({reason}). With a cache, earlier answers are kept, and the same "
         "command continues from there. A key in the environment variable {variable} allows more requests per second."
     )
     E607 = (
@@ -891,7 +883,7 @@ class Errors:
     )
     E608 = (
         "[E608] Cannot run MetaMapLite ({reason}). Install Java 8 or later, and check that MetaMapLite runs on its "
-        "own. You can also run it elsewhere on the files of --texts and give its output with --annotations."
+        "own. You can also run it elsewhere on the files of --texts and give its output with the setting annotations."
     )
     E609 = (
         "[E609] Cannot prepare the documents for the search ({reason}). Make room for temporary files, or set the "

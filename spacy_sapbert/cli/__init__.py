@@ -17,6 +17,7 @@ from ..files.console import json_on_terminals
 from .assemble import assemble
 from .augment import augment
 from .calibrate import calibrate
+from .configs import OVERRIDES
 from .convert import convert
 from .demo import demo
 from .discover import discover
@@ -29,7 +30,7 @@ from .kb import kb
 from .link import link
 from .mine import mine
 from .pairs import pairs
-from .pretrain import OVERRIDES, pretrain
+from .pretrain import pretrain
 from .review import review
 from .serve import serve
 
@@ -128,9 +129,11 @@ for panel, commands in _PANELS.items():
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name, rich_help_panel=panel)
         else:
-            app.command(name, context_settings=OVERRIDES if command is pretrain else None, rich_help_panel=panel)(
-                command
-            )
+            app.command(
+                name,
+                context_settings=OVERRIDES if command in (augment, mine, pairs, pretrain) else None,
+                rich_help_panel=panel,
+            )(command)
 
 
 def main() -> None:

@@ -19,6 +19,7 @@ from ..files.console import progress_callback, show_values, stderr_console, trac
 from ..files.opening import open_text
 from ..files.output import open_output
 from ..training.triple_files import HEADINGS, Triple, as_line
+from .configs import OptionalConfig, resolve
 
 if TYPE_CHECKING:
     from ..training.hard_negatives import HardNegatives
@@ -29,22 +30,14 @@ _STEPS = 20
 
 
 def mine(
+    ctx: typer.Context,
     pairs: Annotated[Path, typer.Argument(help="Pairs from `spacy-sapbert pairs`.")],
     kb: Annotated[str, typer.Option(help="Knowledge base from which the pairs were drawn, or 'starter'.")],
     encoder: Annotated[str, typer.Option(help="Encoder before training: 'starter', a folder or a hub name.")],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Table to write. It is gzipped if its name ends in .gz.")
     ],
-    neighbors: Annotated[int, typer.Option(min=1, help="Number of negatives per pair.")] = 3,
-    pooling: Annotated[
-        str | None, typer.Option(help="'cls' or 'mean'. Default: the setting of the encoder, or else cls.")
-    ] = None,
-    device: Annotated[
-        str, typer.Option(help="Device: cpu, cuda, cuda:1, …. auto uses a GPU if there is one.")
-    ] = "auto",
-    index: Annotated[
-        str, typer.Option(help="Vector index: 'Flat' (exact), 'HNSW', 'IVF,PQ', … or a Qdrant collection.")
-    ] = "Flat",
+    config: OptionalConfig = None,
 ) -> None:
     """Mine hard negatives to train an encoder on.
 
@@ -52,6 +45,7 @@ def mine(
     The output contains one triple per negative.
     Names of any concept that has one of the two names are skipped, and so are identical texts.
     If a file of shared names belongs to the pairs, the command copies it for the triples.
+    To override a setting of the config, give it as --mine.neighbors 5.
     To continue an interrupted run, start the same command again.
     The JSON counts the cosines of positives and negatives in steps of 0.05, by the lower end of each step.
     """
@@ -63,27 +57,26 @@ def mine(
     from ..vectors.flat import cached_name_vectors
     from ..vectors.storage import open_index
 
-    knowledge_base, opened = (
-        load_knowledge_base(kb),
-        TransformerEncoder(encoder, pooling=pooling, l2_normalized=True, device=device),
-    )
+    _, settings = resolve(ctx, config, "mine")
+    knowledge_base = load_knowledge_base(kb)
+    opened = TransformerEncoder(encoder, pooling=settings.pooling, l2_normalized=True, device=settings.device)
     shared = shared_names_path(pairs) if shared_names_path(pairs).is_file() else None
     run = {
         "version": __version__,
         "pairs": [_hash(path) for path in (pairs, shared) if path],
         "kb": knowledge_base.fingerprint,
         "encoder": opened.fingerprint,
-        "neighbors": neighbors,
-        "index": index,
+        "neighbors": settings.neighbors,
+        "index": settings.index,
     }
     partial = PartialFile(output, run)
     console = stderr_console()
     with progress_callback(console, "names") as progress:
         # the index needs these vectors, and only this call reports its progress
         cached_name_vectors(knowledge_base, opened, progress)
-    vectors = open_index(knowledge_base, opened, index)
+    vectors = open_index(knowledge_base, opened, settings.index)
     negatives = HardNegatives(
-        knowledge_base, vectors, neighbors=neighbors, shared=read_shared_names(shared) if shared else ()
+        knowledge_base, vectors, neighbors=settings.neighbors, shared=read_shared_names(shared) if shared else ()
     )
     _mine(negatives, track(read_pairs(pairs), console, "pairs"), partial)
     result = _statistics(partial)

@@ -7,14 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import Errors, SapbertError
+from ..errors import CannotWriteError
 from ..files.console import show_values
 from ..files.output import open_output
+from .configs import resolve
 
 SECTION = "pretrain"
 CONFIG_FILE = "config.cfg"
-# let typer pass on overrides such as --paths.pairs
-OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
 def pretrain(
@@ -37,10 +36,7 @@ def pretrain(
     """
     from ..training.checkpoints import has_checkpoint
 
-    overrides = _overrides(ctx)
-    if device is not None:
-        overrides[f"{SECTION}.encoder.device"] = device
-    config, run = _resolve(config_path, overrides)
+    config, run = resolve(ctx, config_path, SECTION, **{"encoder.device": device})
     if run.processes.is_first and not has_checkpoint(output):  # a resumed run keeps the config in the folder
         _write(config, output)
     result = run.train(output, resume=resume, max_minutes=max_minutes, settings=dict(config.interpolate()[SECTION]))
@@ -49,51 +45,11 @@ def pretrain(
     show_values(result)
 
 
-def _overrides(ctx: typer.Context) -> dict[str, Any]:
-    from click import UsageError
-    from spacy.cli._util import parse_config_overrides
-
-    try:
-        return parse_config_overrides(ctx.args)
-    except UsageError as error:  # typer has its own copy of click, and does not know this error
-        raise typer.BadParameter(error.format_message(), ctx=ctx) from error
-
-
-def _resolve(path: Path, overrides: dict[str, Any]) -> tuple[Any, Any]:
-    """Return the filled config, and the run that it describes.
-
-    Raises:
-        SapbertError: E541 the config cannot be read, is incomplete, or uses an unregistered name. E542 a package of the
-            extra `train` is not installed.
-    """
-    from confection import ConfigValidationError
-    from spacy import util
-
-    try:
-        config = util.registry.fill(util.load_config(path, overrides=overrides, interpolate=False))
-        if "@misc" not in config.get(SECTION, {}):
-            raise ValueError(f"there is no section [{SECTION}] with a line @misc")
-        return config, util.registry.resolve({SECTION: config.interpolate()[SECTION]})[SECTION]
-    except SapbertError:
-        raise
-    except ModuleNotFoundError as error:
-        raise SapbertError(Errors.E542.format(module=error.name, extra="train")) from error
-    except ConfigValidationError as error:
-        reason = ConfigValidationError.from_error(error, title="", show_config=False)
-        raise SapbertError(Errors.E541.format(path=path, reason=str(reason).strip())) from error
-    except (AssertionError, OSError, RuntimeError, TypeError, ValueError) as error:  # from functions of the config
-        raise SapbertError(Errors.E541.format(path=path, reason=error)) from error
-
-
 def _write(config: Any, output: Path) -> None:
-    """Write the config to the output folder.
-
-    Raises:
-        SapbertError: E507 the folder or the file cannot be written.
-    """
+    """Write the config to the output folder."""
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise SapbertError(Errors.E507.format(path=output, reason=error.strerror)) from error
+        raise CannotWriteError(path=output, reason=error.strerror) from error
     with open_output(output / CONFIG_FILE) as write:
         write(config.to_str() + "\n")

@@ -9,6 +9,9 @@ _FILES = {
     "ner": "ner.cfg",
     "retriever": "concept_retriever.cfg",
     "pretrain": "pretrain.cfg",
+    "pairs": "pairs.cfg",
+    "mine": "mine.cfg",
+    "augment": "augment.cfg",
 }
 _TRANSFORMER = {"ner": "ner_trf.cfg"}
 KINDS = tuple(_FILES)

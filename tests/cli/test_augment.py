@@ -11,6 +11,7 @@ from spacy_sapbert.documents.docbin import read_docbin
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.types import Name, Record
 
+CONFIG = Path(__file__).parents[2] / "configs" / "augment.cfg"
 PAGE = (Path(__file__).parents[2] / "docs" / "augmentation.md").read_text(encoding="utf8")
 
 # In training two concepts have a document each; ovarian and breast cancer have none.
@@ -55,12 +56,17 @@ def place(tmp_path, monkeypatch, small_kb):
 
 @pytest.fixture
 def run(place, command):
-    """A function that calls the command with the usual options and others; gives what it counted, or the error."""
+    """A function that calls the command with the usual settings and others; gives what it counted, or the error."""
 
-    def run(*options):
-        given = ["--kb", "medic.kb", "--train", "train.pubtator", "--labels", "labels.txt", "--exclude", "dev.pubtator"]
-        sources = [] if "--eutils" in options else ["--documents", "abstracts"]
-        finished = command("augment", *given, *sources, "-o", "out.spacy", *options)
+    def run(*options, **settings):
+        given = {"kb": "medic.kb", "train": "train.pubtator", "labels": "labels.txt", "exclude": "dev.pubtator"}
+        sources = {} if settings.get("eutils") else {"documents": "abstracts"}
+        dotted = [
+            part
+            for name, value in {**given, **sources, **settings}.items()
+            for part in (f"--augment.{name}", value if isinstance(value, str) else json.dumps(value))
+        ]
+        finished = command("augment", CONFIG, "-o", "out.spacy", *options, *dotted)
         return json.loads(finished.out) if finished.status == 0 else finished.err
 
     return run
@@ -107,8 +113,8 @@ def test_scarce_concepts_get_documents(run):
 
 
 def test_documents_of_evaluation_sets_are_not_written(run):
-    def n_excluded(*options):
-        counts = run(*options)["documents"]
+    def n_excluded(**settings):
+        counts = run(**settings)["documents"]
         return counts["excluded_by_pmid"], counts["excluded_by_title"]
 
     assert n_excluded() == (1, 1)
@@ -118,17 +124,17 @@ def test_documents_of_evaluation_sets_are_not_written(run):
     assert {"c:0", "d:0"} <= set(written())
     # so are those of the training set and those that are mixed in
     Path("same.pubtator").write_text("900|t|Other.\n900|a|\n")
-    assert n_excluded("--train", "same.pubtator") == (1, 0)
+    assert n_excluded(train="same.pubtator") == (1, 0)
 
 
 def test_each_filter_has_its_switch(run):
     counts = run()["annotations"]
     assert counts["after_inverted_names"] < counts["after_verbs"]
     assert counts["after_overlaps"] < counts["after_inverted_names"]
-    left = run("--no-abbreviation-filter", "--no-verb-filter", "--no-inversion-filter")["annotations"]
+    left = run(abbreviation_filter=False, verb_filter=False, inversion_filter=False)["annotations"]
     assert list(left)[2] == "after_overlaps"
     assert ("cancer, breast", "D001943") in mentions(written()["b:0"])
-    run("--no-overlap-filter")
+    run(overlap_filter=False)
     doc = written()["a:0"]
     assert len(doc.spans["gold"]) == 4
     assert list(doc.user_data["provenance"]["filters"]) == ["false_abbreviations", "verbs", "inverted_names"]
@@ -139,40 +145,40 @@ def test_documents_that_lack_the_concept_are_left_out(run):
     Path("train.pubtator").write_text(
         TRAIN.replace("\n1\t20", "\n\n2|t|\n2|a|aspirin for\n2\t0").replace("\t27\t", "\t7\t")
     )
-    counts = run("--k", "1")
+    counts = run(k=1)
     assert counts["concepts"]["searched"] == 1  # ovarian neoplasms; aspirin has a document
     assert set(written()) == {"a:0"}
     assert counts["segments"]["without_the_concept"] == 1
-    assert "without_the_concept" not in run("--k", "1", "--no-relevance-filter")["segments"]
+    assert "without_the_concept" not in run(k=1, relevance_filter=False)["segments"]
     assert set(written()) == {"a:0", "e:0"}
-    assert run("--all")["concepts"]["searched"] == 2
+    assert run(all_concepts=True)["concepts"]["searched"] == 2
 
 
 def test_few_documents_of_a_concept_are_different_ones(run):
     texts = ("Lithium, aspirin.", "Aspirin and nothing else in so long a text.")
     srsly.write_jsonl("abstracts/a.jsonl", [{"id": f"x{n}", "text": text} for n, text in enumerate(texts)])
     Path("labels.txt").write_text("D001241\nD008094\n")
-    assert run("--max-documents", "1")["documents"]["passed_over"] == 1
+    assert run(max_documents=1)["documents"]["passed_over"] == 1
     assert set(written()) == {"x0:0", "x1:0"}
-    run("--max-documents", "1", "--no-diversity-filter")
+    run(max_documents=1, diversity_filter=False)
     assert set(written()) == {"x0:0"}
 
 
 def test_the_same_input_gives_the_same_file_with_manual_documents_mixed_in(run, command):
     assert command("convert", "train.pubtator", "train.spacy").status == 0
-    options = ("--with", "train.spacy", "--seed", "3", "--weight", "0.2")
-    assert run(*options)["written"]["manual"] == 1
+    settings = {"mix_with": "train.spacy", "seed": 3, "weight": 0.2}
+    assert run(**settings)["written"]["manual"] == 1
     weights = {key: doc.user_data["weight"] for key, doc in written().items()}
     assert weights == {"1": 1.0, "a:0": 0.2, "b:0": 0.2, "e:0": 0.2}
     first = Path("out.spacy").read_bytes()
-    run(*options)
+    run(**settings)
     assert Path("out.spacy").read_bytes() == first
 
 
 def test_segments_have_so_many_tokens(run):
-    assert run("--max-tokens", "8")["segments"]["cut"] > 3
+    assert run(max_tokens=8)["segments"]["cut"] > 3
     assert {"b:0", "b:1"} <= set(written())
-    assert run("--max-tokens", "10", "--tokenizer", "starter")["segments"]["cut"] > 3
+    assert run(max_tokens=10, tokenizer="starter")["segments"]["cut"] > 3
 
 
 def test_metamaplite_elsewhere(run, place, tmp_path):
@@ -188,7 +194,7 @@ def test_metamaplite_elsewhere(run, place, tmp_path):
     assert (Path("texts") / f"{file_stem(text)}.txt").read_text() == text
     mmi = "1|MMI|9.00|x|C0000001|[neop]|x|text|0/17;19/14||\n1|MMI|1.00|y|C0000002|[neop]|x|text|35/7||\nbroken\n"
     (Path("texts") / f"{file_stem(text)}.mmi").write_text(mmi)
-    counts = run("--annotations", "texts", "--mapping-kb", "umls.kb")
+    counts = run(annotations="texts", mapping_kb="umls.kb")
     # of two targets the one whose preferred name is in the text
     assert mentions(written()["a:0"]) == [("Ovarian neoplasms", "D010051"), ("Ovarian cancer", "D010051")]
     assert counts["segments"]["without_output"] == 2
@@ -197,47 +203,54 @@ def test_metamaplite_elsewhere(run, place, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("settings", "message"),
     [
-        (("-o", "out.txt"), "[E212]"),
-        (("--eutils", "medline"), "one of pubmed, pmc"),
-        (("--eutils", "pubmed", "--documents", "abstracts"), "[E601]"),
-        (("--metamaplite", "a", "--annotations", "b"), "[E533]"),
-        (("--metamaplite", "abstracts"), "[E60"),
-        (("--documents", "nowhere"), "[E603]"),
-        (("--annotations", "abstracts"), "[E604]"),
-        (("--eutils", "pubmed", "--eutils-url", "http://127.0.0.1:1"), "[E605]"),
-        (("--labels", "empty"), "[E632]"),
-        (("--mapping", "empty"), "[E107]"),
-        (("--exclude", "empty"), "[E203]"),
-        (("--with", "dev.pubtator"), "[E210]"),
-        (("--k", "1", "--labels", "one"), "[E611]"),
+        ({"eutils": "medline"}, "Choose one of: pubmed, pmc"),
+        ({"eutils": "pubmed", "documents": "abstracts"}, "[E533]"),
+        ({"metamaplite": "a", "annotations": "b"}, "[E533]"),
+        ({"metamaplite": "abstracts"}, "[E60"),
+        ({"documents": "nowhere"}, "[E603]"),
+        ({"annotations": "abstracts"}, "[E604]"),
+        ({"eutils": "pubmed", "eutils_url": "http://127.0.0.1:1"}, "[E605]"),
+        ({"labels": "empty"}, "[E632]"),
+        ({"mapping": ["empty"]}, "[E107]"),
+        ({"exclude": "empty"}, "[E203]"),
+        ({"mix_with": "dev.pubtator"}, "[E210]"),
+        ({"k": 1, "labels": "one"}, "[E611]"),
+        ({"k": 0}, "[E335]"),
+        ({"train": None, "labels": None}, "[E533]"),
+        ({"unknown": 1}, "[E541]"),
     ],
 )
-def test_bad_input_is_told(run, place, monkeypatch, options, message):
+def test_bad_input_is_reported(run, place, monkeypatch, settings, message):
     monkeypatch.setattr("spacy_sapbert.augmentation.eutils.TRIES", 1)
     Path("empty").touch()
     Path("one").write_text("D003550\n")
-    error = run(*options)
+    error = run(**settings)
     assert isinstance(error, str)
     assert message in error
     assert not Path("out.spacy").exists()
 
 
-def test_something_must_say_what_is_scarce_and_where_to_write(command, place):
-    given = ("augment", "--kb", "medic.kb", "--documents", "abstracts")
-    assert "[E602]" in command(*given, "-o", "out.spacy").err
-    assert "--output" in command(*given, "--all").err
-    assert command(*given, "--all", "-o", "out.spacy").status == 0
+def test_the_output_must_be_a_training_file_and_not_an_input(run, command, place):
+    assert "[E212]" in run("-o", "out.txt")
+    assert (
+        "--output"
+        in command("augment", CONFIG, "--augment.documents", "abstracts", "--augment.labels", "labels.txt").err
+    )
+    assert command("convert", "train.pubtator", "train.spacy").status == 0
+    before = Path("train.spacy").read_bytes()
+    assert "[E533]" in run("-o", "train.spacy", mix_with="train.spacy")
+    assert Path("train.spacy").read_bytes() == before
 
 
 def test_the_commands_of_the_page_run(place, command):
     lines = [line for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
-    assert len(lines) == 4
+    assert len(lines) == 5
     for line in lines:
         program, *arguments = shlex.split(line)
         assert program == "spacy-sapbert"
-        if "--annotations" in arguments:
+        if "--augment.annotations" in arguments:
             text = "Ovarian neoplasms. Ovarian cancer, ovarian tissue, breast and ovarian cancer."
             brat = "T1\tMMLite 0 17\tOvarian neoplasms\nN1\tReference T1 ConceptId:D010051\tx\n"
             (Path("texts") / f"{file_stem(text)}.ann").write_text(brat)

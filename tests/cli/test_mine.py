@@ -28,7 +28,7 @@ def run(command, pairs, small_kb, tiny_encoder, tmp_path):
 
 
 def test_triples_and_what_is_told_of_them(run, tmp_path):
-    finished = run("--neighbors", 2)
+    finished = run("--mine.neighbors", 2)
     assert finished.status == 0, finished.err
     triples = list(read_triples(tmp_path / "triples.tsv"))
     assert [triple.concept_id for triple in triples] == ["D001943"] * 2 + ["D012640"] * 2 + ["D003550"] * 2
@@ -67,7 +67,7 @@ def test_a_run_that_was_killed_goes_on(run, tmp_path, monkeypatch):
 
 def test_shared_names_go_along(run, tmp_path):
     (tmp_path / "pairs.shared.txt").write_text("breast cancer||D001943||D010051\n")
-    assert run("--neighbors", 30).status == 0
+    assert run("--mine.neighbors", 30).status == 0
     assert (tmp_path / "triples.shared.tsv").read_text() == "breast cancer||D001943||D010051\n"
     owners = {triple.negative_ids for triple in read_triples(tmp_path / "triples.tsv") if triple.anchor[0] == "b"}
     assert owners
@@ -86,6 +86,6 @@ def test_an_index_that_is_not_exact_is_compared_exactly(run, tmp_path):
     assert run().status == 0
     exact = list(read_triples(tmp_path / "triples.tsv"))
     for index in ("HNSW", "SQ8"):  # both look at all of so few names
-        finished = run("--index", index)
+        finished = run("--mine.index", index)
         assert finished.status == 0, finished.err
         assert list(read_triples(tmp_path / "triples.tsv")) == exact

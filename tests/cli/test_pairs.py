@@ -6,11 +6,9 @@ import pytest
 from typer.testing import CliRunner
 
 from spacy_sapbert.cli import app
-from spacy_sapbert.cli.pairs import SelectionName
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.training.pair_files import Pair, SharedName, read_pairs, read_shared_names, shared_names_path
-from spacy_sapbert.training.pairs import SELECTIONS
 from spacy_sapbert.types import Name, Record
 
 PUBTATOR = """\
@@ -89,29 +87,35 @@ def test_pairs_and_shared_names_are_written_and_counted(kb, tmp_path):
 
 def test_the_same_seed_writes_the_same_bytes(large_kb, tmp_path):
     def written(name, *options):
-        run(large_kb, "-o", tmp_path / name, "--max-pairs", 4, *options)
+        run(large_kb, "-o", tmp_path / name, "--pairs.max_pairs", 4, *options)
         return (tmp_path / name).read_bytes()
 
-    assert written("a.txt") == written("b.txt", "--seed", 0)
-    assert written("a.txt") != written("c.txt", "--seed", 1)
+    assert written("a.txt") == written("b.txt", "--pairs.seed", 0)
+    assert written("a.txt") != written("c.txt", "--pairs.seed", 1)
     assert written("a.txt.gz") == written("b.txt.gz")
     assert gzip.decompress(written("a.txt.gz")) == written("a.txt")
     assert shared_names_path(tmp_path / "a.txt.gz").read_bytes()[:2] == b"\x1f\x8b"
 
 
 def test_at_most_so_many_pairs_of_a_concept(large_kb, tmp_path):
-    result, _ = run(large_kb, "-o", tmp_path / "pairs.txt", "--max-pairs", 4)
+    result, _ = run(large_kb, "-o", tmp_path / "pairs.txt", "--pairs.max_pairs", 4)
     assert result["pairs"] == sum(min(4, comb(2 + number % 6, 2)) for number in range(60))
-
-
-def test_the_selections_of_the_command_are_those_there_are():
-    assert {name.value for name in SelectionName} == set(SELECTIONS)
 
 
 def test_the_published_numbers_of_kg_aligned_are_its_defaults(large_kb, tmp_path):
     with pytest.raises(SapbertError, match=r"E181.* 30 concepts have 5 names or more, but 5000 concepts were"):
-        run(large_kb, "-o", tmp_path / "kg", "--selection", "kg-aligned")
-    result, _ = run(large_kb, "-o", tmp_path / "kg", "--selection", "kg-aligned", "--concepts", 30, "--eval-pairs", 60)
+        run(large_kb, "-o", tmp_path / "kg", "--pairs.selection", "kg-aligned")
+    result, _ = run(
+        large_kb,
+        "-o",
+        tmp_path / "kg",
+        "--pairs.selection",
+        "kg-aligned",
+        "--pairs.concepts",
+        30,
+        "--pairs.eval_pairs",
+        60,
+    )
     assert 90 <= result["pairs"] <= 150
     assert (result["eval_pairs"], result["plot_pairs"]) == (60, 10)
     assert result["train_pairs"] == result["pairs"] - 60
@@ -119,7 +123,7 @@ def test_the_published_numbers_of_kg_aligned_are_its_defaults(large_kb, tmp_path
 
 def test_parts_stand_in_files_of_their_own(large_kb, tmp_path):
     folder = tmp_path / "new" / "parts"
-    result, _ = run(large_kb, "-o", folder, "--eval-pairs", 20, "--plot-pairs", 5)
+    result, _ = run(large_kb, "-o", folder, "--pairs.eval_pairs", 20, "--pairs.plot_pairs", 5)
     parts = {part: list(read_pairs(folder / f"{part}.txt")) for part in ("train", "eval", "plot")}
     assert {f"{part}_pairs": len(pairs) for part, pairs in parts.items()}.items() <= result.items()
     assert not {*parts["train"]} & {*parts["eval"]}
@@ -130,12 +134,12 @@ def test_parts_stand_in_files_of_their_own(large_kb, tmp_path):
 
 
 def test_no_file_for_a_heat_map_without_such_pairs(large_kb, tmp_path):
-    run(large_kb, "-o", tmp_path / "parts", "--eval-pairs", 20)
+    run(large_kb, "-o", tmp_path / "parts", "--pairs.eval_pairs", 20)
     assert not (tmp_path / "parts" / "plot.txt").exists()
 
 
 def test_mentions_are_paired_with_names(kb, corpus, tmp_path):
-    result, table = run(kb, "-o", tmp_path / "pairs.txt", "--mentions", corpus)
+    result, table = run(kb, "-o", tmp_path / "pairs.txt", "--pairs.mentions", corpus)
     assert list(read_pairs(tmp_path / "pairs.txt")) == [
         Pair("C1", "common cold", "cold"),
         Pair("C1", "coryza", "cold"),
@@ -162,8 +166,8 @@ def test_mentions_are_paired_with_names(kb, corpus, tmp_path):
 
 
 def test_mentions_of_one_type_and_format(kb, corpus, tmp_path):
-    options = ("--mentions-format", "pubtator", "--mentions-type", "Disease", "--mentions-type", "Symptom")
-    result, _ = run(kb, "-o", tmp_path / "pairs.txt", "--mentions", corpus, *options, "--max-pairs", 1)
+    options = ("--pairs.mentions_format", "pubtator", "--pairs.mentions_types", '["Disease", "Symptom"]')
+    result, _ = run(kb, "-o", tmp_path / "pairs.txt", "--pairs.mentions", corpus, *options, "--pairs.max_pairs", 1)
     assert (result["mentions_of_other_types"], result["mentions_not_in_vocabulary"]) == (1, 1)
     assert result["pairs"] == 4
 
@@ -171,20 +175,20 @@ def test_mentions_of_one_type_and_format(kb, corpus, tmp_path):
 def test_nothing_is_left_behind_where_there_is_no_pair(kb, corpus, tmp_path):
     before = sorted(tmp_path.iterdir())
     with pytest.raises(SapbertError, match=r"E183.*mentions of other types 6"):
-        run(kb, "-o", tmp_path / "pairs.txt", "--mentions", corpus, "--mentions-type", "Gene")
+        run(kb, "-o", tmp_path / "pairs.txt", "--pairs.mentions", corpus, "--pairs.mentions_types", "Gene")
     assert sorted(tmp_path.iterdir()) == before
 
 
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (["--min-pairs", 3, "--max-pairs", 2], "--min-pairs is above"),
-        (["--selection", "kg-aligned", "--max-pairs", 2], "--min-pairs is above"),
-        (["--plot-pairs", 1], "--plot-pairs is above"),
-        (["--mentions", "x", "--selection", "kg-aligned"], "--mentions uses only --max-pairs"),
-        (["--mentions", "x", "--concepts", 5], "--mentions uses only --max-pairs"),
-        (["--mentions-type", "Disease"], "need --mentions"),
-        (["--mentions-format", "bioc"], "need --mentions"),
+        (["--pairs.min_pairs", 3, "--pairs.max_pairs", 2], "min_pairs is above"),
+        (["--pairs.selection", "kg-aligned", "--pairs.max_pairs", 2], "min_pairs is above"),
+        (["--pairs.plot_pairs", 1], "plot_pairs is above"),
+        (["--pairs.mentions", "x", "--pairs.selection", "kg-aligned"], "only max_pairs is used"),
+        (["--pairs.mentions", "x", "--pairs.concepts", 5], "only max_pairs is used"),
+        (["--pairs.mentions_types", "Disease"], "need mentions"),
+        (["--pairs.mentions_format", "bioc"], "need mentions"),
     ],
 )
 def test_options_that_do_not_go_together(kb, tmp_path, options, reason):
@@ -198,4 +202,4 @@ def test_places_that_cannot_be_written(kb, tmp_path):
         run(kb, "-o", tmp_path / "nowhere" / "pairs.txt")
     (tmp_path / "file").touch()
     with pytest.raises(SapbertError, match="E507"):
-        run(kb, "-o", tmp_path / "file", "--eval-pairs", 1)
+        run(kb, "-o", tmp_path / "file", "--pairs.eval_pairs", 1)
