@@ -199,27 +199,31 @@ def main(
     if not DATA.is_dir():
         typer.echo(f"There is no data in {DATA}. Set SPACY_SAPBERT_DATA to its folder. Nothing was compared.")
         return
+    if not (chosen := selected(entries)):
+        raise typer.BadParameter(f"no output is called {entries}", param_hint="--entries")
     with tempfile.TemporaryDirectory() as folder:
         run = Run(Path(folder))
-        found = make_all(selected(entries), run)
+        found = make_all(chosen, run)
         if keep:
             for name in run.compared():
                 copy(run.folder / name, keep / name)
         if record and HELP in run.made:
             copy(run.folder / HELP, manifest.with_name(f"{manifest.stem}_help.txt"))
     known = json.loads(read(manifest)) if manifest.exists() else {"machine": machine(), "outputs": {}}
+    if record and FAILED in found.values():
+        raise typer.Exit(1)  # the errors are shown
     if record:
         content = {"machine": machine(), "outputs": found}
         if entries:
             content = {**known, "outputs": {**known["outputs"], **found}}
         manifest.write_text(json.dumps(content, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    elif not compare(known, found, everything=not entries):
+    elif not compare(known, found, {*chosen, *run.compared()} if entries else None):
         raise typer.Exit(1)
 
 
-def compare(known: dict[str, dict[str, str]], found: dict[str, str], *, everything: bool) -> bool:
-    """Show which outputs differ from the manifest, and return whether none does."""
-    recorded = {name: value for name, value in known["outputs"].items() if everything or name in found}
+def compare(known: dict[str, dict[str, str]], found: dict[str, str], names: set[str] | None) -> bool:
+    """Show which outputs differ from the manifest, of these names or of all, and return whether none does."""
+    recorded = {name: value for name, value in known["outputs"].items() if names is None or name.split()[0] in names}
     different = [name for name in sorted({*recorded, *found}) if recorded.get(name) != found.get(name)]
     for name in different:
         state = "new" if name not in recorded else "missing" if name not in found else "different"
