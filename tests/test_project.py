@@ -58,7 +58,7 @@ def parse(command: Any, args: list[str]) -> None:
 
 def test_a_wrong_option_would_be_seen() -> None:
     with pytest.raises(Exception, match="No such option"):
-        parse(typer.main.get_command(app), ["pairs", "names.kb", "--output", "pairs.txt", "--most-pairs", "5"])
+        parse(typer.main.get_command(app), ["kb", "info", "names.kb", "--most-pairs", "5"])
 
 
 def test_variables_are_defined_and_used(project: dict[str, Any]) -> None:
