@@ -122,7 +122,7 @@ class WordRarity(NamedTuple):
         counts: Counter[str] = Counter()
         n = 0
         for name in names:
-            counts.update(set(words_in(name)))
+            counts.update(list(words_in(name)))  # in their order: that of a set depends on the process
             n += 1
         kept = counts.most_common(_FREQUENT_WORDS)
         return cls({word: math.log((n + 1) / (count + 1)) for word, count in kept}, math.log((n + 1) / 2))

@@ -34,6 +34,11 @@ def column(rows, name):
     return rows[:, NAMES.index(name)].tolist()
 
 
+def test_equally_frequent_words_stay_in_their_order_in_every_process():
+    words = [f"w{n}x" for n in range(50)]
+    assert list(WordRarity.in_names([" ".join(words)]).frequent) == words
+
+
 # --- which candidates
 
 
