@@ -110,11 +110,9 @@ def calibrate(
     show(_table(result), result)
 
 
-def _reliability_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    table = table_of_numbers("bin", "mean probability", "share correct", "links")
-    for number, row in enumerate(rows, start=1):
-        table.add_row(str(number), f"{row['mean']:.3f}", f"{row['right']:.3f}", f"{row['n']:,}")
-    return table
+def _reliability_table(bins: Sequence[Mapping[str, Any]]) -> Table:
+    rows = [(str(n), f"{one['mean']:.3f}", f"{one['right']:.3f}", one["n"]) for n, one in enumerate(bins, start=1)]
+    return table_of_numbers("bin", "mean probability", "share correct", "links", rows=rows)
 
 
 def _table(result: Mapping[str, Any]) -> Table:

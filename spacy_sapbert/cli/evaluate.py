@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +14,7 @@ from rich.table import Table
 from ..documents.mention_types import has_type
 from ..documents.reader import read_corpus
 from ..errors import EmptyError
-from ..files.console import decimal, results_to, stderr_console, table_of_numbers, track
+from ..files.console import results_to, stderr_console, table_of_numbers, track
 from ..files.output import refuse_input
 from .corpora import Corpus, Format, Ids, Output, Predictions, Type, read_documents
 from .evaluate_concepts import concepts
@@ -25,6 +26,7 @@ from .inputs import Pipeline as PipelineName
 if TYPE_CHECKING:
     from ..evaluation.linking_errors import ErrorReport, LinkingError
 
+SHARES = ("link_acc", "link_strict", "link_recall")
 _PIPELINES, _COMPONENTS, _TRAINING = "Pipelines", "Components", "Training"
 
 evaluate = typer.Typer(
@@ -168,16 +170,17 @@ evaluate.command("separation", rich_help_panel=_TRAINING)(separation)
 
 
 def _linking_table(result: Mapping[str, Any]) -> Table:
-    all_mentions = {"n": result["mentions"], "lenient": result["lenient_all"], "strict": result["strict_all"]}
-    covered = {"n": result["covered"], "lenient": result["lenient"], "strict": result["strict"]}
-    rows = {"all": all_mentions, "covered": covered, **{f"… {name}": row for name, row in result["slices"].items()}}
+    groups = {
+        "all": {"n": result["mentions"], "lenient": result["lenient_all"], "strict": result["strict_all"]},
+        "covered": {"n": result["covered"], "lenient": result["lenient"], "strict": result["strict"]},
+        **{f"… {name}": row for name, row in result["slices"].items()},
+    }
     headings = [f"{measure} {cutoff}" for measure in ("lenient", "strict") for cutoff in result["lenient"]]
-    table = table_of_numbers("mentions", "n", *headings)
-    for name, row in rows.items():
-        accuracies = [value for measure in ("lenient", "strict") for value in row[measure].values()]
-        table.add_row(name, f"{row['n']:,}", *map(decimal, accuracies))
-    floor, recall = decimal(result["exact_match_floor"]), decimal(result["candidate_recall@20"])
-    table.caption = f"covered: exact match {floor}, candidate recall@20 {recall}"
+    rows = [(name, row["n"], *row["lenient"].values(), *row["strict"].values()) for name, row in groups.items()]
+    table = table_of_numbers("mentions", "n", *headings, rows=rows)
+    floor, recall = result["exact_match_floor"], result["candidate_recall@20"]
+    if floor is not None:
+        table.caption = f"covered: exact match {floor:.2f}, candidate recall@20 {recall:.2f}"
     return table
 
 
@@ -185,8 +188,8 @@ def _errors_table(report: ErrorReport) -> Table:
     table = table_of_numbers("kind of error", "n", "share")
     table.add_column("example")
     for kind, row in report.summary().items():
-        examples = "\n".join(map(_error_example, report.examples[kind]))
-        table.add_row(kind, f"{row['n']:,}", decimal(row["share"]), examples)
+        share = "–" if row["share"] is None else f"{row['share']:.2f}"
+        table.add_row(kind, f"{row['n']:,}", share, "\n".join(map(_error_example, report.examples[kind])))
     if not report.has_relations:
         table.caption = "The vocabulary has no is_a relations, so errors cannot be hypernyms or hyponyms."
     return table
@@ -200,42 +203,48 @@ def _error_example(error: LinkingError) -> str:
 
 
 def _training_table(epochs: Sequence[Mapping[str, Any]]) -> Table:
-    table = table_of_numbers("epoch", "step", "lenient acc@1", "strict acc@1", "recall@20", "λ")
+    rows = []
     for line in epochs:
-        shares = [
-            None if line[name] is None else 100 * line[name] for name in ("link_acc", "link_strict", "link_recall")
-        ]
-        table.add_row(str(line["epoch"]), f"{line['step']:,}", *map(decimal, shares), decimal(line["link_lambda"]))
-    return table
+        shares = [None if line[name] is None else 100.0 * line[name] for name in SHARES]
+        rows.append((str(line["epoch"]), line["step"], *shares, line["link_lambda"]))
+    return table_of_numbers("epoch", "step", "lenient acc@1", "strict acc@1", "recall@20", "λ", rows=rows)
 
 
 def _candidates_table(mention: str, epochs: Sequence[Mapping[str, Any]]) -> Table:
-    found = [line["candidates"].get(mention, []) for line in epochs]
-    table = Table("epoch", "step", *map(str, range(1, max(map(len, found)) + 1)), title=mention, title_justify="left")
-    for line, candidates in zip(epochs, found, strict=True):
-        cells = [f"{top['name']} ({top['id']}) {top['score']:.2f}" for top in candidates]
+    candidates = [line["candidates"].get(mention, []) for line in epochs]
+    ranks = map(str, range(1, max(map(len, candidates)) + 1))
+    table = Table("epoch", "step", *ranks, title=mention, title_justify="left")
+    for line, found in zip(epochs, candidates, strict=True):
+        cells = [f"{top['name']} ({top['id']}) {top['score']:.2f}" for top in found]
         table.add_row(str(line["epoch"]), f"{line['step']:,}", *cells)
     return table
 
 
 def _comparison_table(result: Mapping[str, Any]) -> Table:
-    table = table_of_numbers("measure", "A", "B", "B - A", "95 % interval", "p")
-    rows = {name: row for name, row in result.items() if isinstance(row, Mapping)}
+    measures = {name: row for name, row in result.items() if isinstance(row, Mapping)}
     if "mentions" in result:
-        rows = {f"{name} {cutoff}": row for name, cutoffs in rows.items() for cutoff, row in cutoffs.items()}
-    for name, row in rows.items():
-        interval = f"{row['low']:+.2f} … {row['high']:+.2f}"
-        figures = decimal(row["a"]), decimal(row["b"]), f"{row['difference']:+.2f}", interval, f"{row['p']:.4f}"
-        table.add_row(name, *figures)
+        measures = {f"{name} {cutoff}": row for name, some in measures.items() for cutoff, row in some.items()}
+    rows = [
+        (
+            name,
+            row["a"],
+            row["b"],
+            f"{row['difference']:+.2f}",
+            f"{row['low']:+.2f} … {row['high']:+.2f}",
+            f"{row['p']:.4f}",
+        )
+        for name, row in measures.items()
+    ]
+    table = table_of_numbers("measure", "A", "B", "B - A", "95 % interval", "p", rows=rows)
     mentions = f"{result['mentions']:,} mentions in " if "mentions" in result else ""
     table.caption = f"{mentions}{result['documents']:,} documents"
     return table
 
 
 def _scores_table(result: Mapping[str, Any]) -> Table:
-    table = table_of_numbers("definitions", "precision", "recall", "F1")
-    for name, scores in {"strict": result, "lenient": result["lenient"]}.items():
-        table.add_row(name, *(decimal(scores[measure]) for measure in ("p", "r", "f1")))
+    kinds = {"strict": result, "lenient": result["lenient"]}
+    rows = [(name, *(scores[measure] for measure in ("p", "r", "f1"))) for name, scores in kinds.items()]
+    table = table_of_numbers("definitions", "precision", "recall", "F1", rows=rows)
     table.caption = f"{result['pairs']:,} pairs"
     return table
 
@@ -248,12 +257,9 @@ def _causes_table(errors: Mapping[str, Sequence[Mapping[str, str]]]) -> Table:
 
 
 def _composites_table(result: Mapping[str, Any]) -> Table:
-    table = table_of_numbers("mentions with gold parts", "n", "exact", "part P", "part R", "part F1")
     groups = {"connector": "connector", "no_connector": "no connector", "decided": "connector, as linked"}
-    for group, label in groups.items():
-        if group in result:
-            n, *figures = result[group].values()
-            table.add_row(label, f"{n:,}", *map(decimal, figures))
+    rows = [(label, *result[group].values()) for group, label in groups.items() if group in result]
+    table = table_of_numbers("mentions with gold parts", "n", "exact", "part P", "part R", "part F1", rows=rows)
     table.caption = f"wrongly split: {result['wrong_splits']['n']} of {result['wrong_splits']['of']} single mentions"
     return table
 
@@ -264,7 +270,6 @@ def _splits_table(errors: Mapping[str, Sequence[Mapping[str, Any]]]) -> Table:
     Some of them differ only by convention, so a person must read them.
     """
     table = Table("mention", "gold", "predicted")
-    for found in errors.values():
-        for error in found:
-            table.add_row(error["text"], " | ".join(error["gold"]), " | ".join(error["predicted"]))
+    for error in chain.from_iterable(errors.values()):
+        table.add_row(error["text"], " | ".join(error["gold"]), " | ".join(error["predicted"]))
     return table

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from ..files.console import decimal, results_to, stderr_console, table_of_numbers, track
+from ..files.console import results_to, stderr_console, table_of_numbers, track
 from ..files.output import refuse_input
 from .corpora import Corpus, Format, Ids, Output, Predictions, Type, read_documents
 from .inputs import JoinPassages
@@ -65,10 +65,10 @@ def concepts(
 
 def _rankings(result: Mapping[str, Any], k: int) -> Table:
     groups = {name.replace("_", "-"): result[name] for name in ("all", "non_canonical", "rare") if name in result}
+    groups.update({f"… {label}": row for label, row in result["types"].items()})
     figures = dict.fromkeys((f"p@{k}", f"r@{k}", f"f1@{k}", "r@5", "map"))  # with k = 5 there are fewer
-    table = table_of_numbers("concepts", "n", *(name.upper() for name in figures))
-    for name, row in {**groups, **{f"… {label}": row for label, row in result["types"].items()}}.items():
-        table.add_row(name, f"{row['n']:,}", *(decimal(row[figure]) for figure in figures))
+    rows = [(name, row["n"], *(row[figure] for figure in figures)) for name, row in groups.items()]
+    table = table_of_numbers("concepts", "n", *(name.upper() for name in figures), rows=rows)
     without = result["without_gold"]
     left_out = f", {without:,} documents without a gold concept left out" if without else ""
     missing = f"{result['without_a_name']:,} of the concepts are not in the vocabulary"
@@ -84,7 +84,4 @@ def _sets(result: Mapping[str, Any], k: int) -> Table:
         f"the first {k}, all documents together": result["micro"],
         f"best possible with {k}": result["best_possible"],
     }
-    table = table_of_numbers("predicted", "P", "R", "F1")
-    for name, row in rows.items():
-        table.add_row(name, *map(decimal, row.values()))
-    return table
+    return table_of_numbers("predicted", "P", "R", "F1", rows=[(name, *row.values()) for name, row in rows.items()])

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from ..errors import Warnings
-from ..files.console import decimal, results_to, stderr_console, table_of_numbers, track
+from ..files.console import results_to, stderr_console, table_of_numbers, track
 from ..files.output import refuse_input
 from ..types import Document
 from .corpora import Corpus, Format, Ids, Output, Predictions, read_documents
@@ -79,11 +79,12 @@ def _renamed(documents: Iterable[Document], names: Mapping[str, str]) -> Iterato
 
 
 def _table(result: Mapping[str, Any], types: list[str] | None) -> Table:
-    table = table_of_numbers("found and annotated", "gold", "found", "right", "P", "R", "F1")
+    rows = []
     for measure, title in _ROWS.items():
-        _add_row(table, title, result[measure])
-        for label, figures in result[measure].get("types", {}).items():
-            _add_row(table, f"… {label}", figures)
+        labels = {f"… {label}": figures for label, figures in result[measure].get("types", {}).items()}
+        for name, figures in {title: result[measure], **labels}.items():
+            rows.append((name, *(figures[key] for key in ("gold", "found", "right", "p", "r", "f1"))))
+    table = table_of_numbers("found and annotated", "gold", "found", "right", "P", "R", "F1", rows=rows)
     missing = f"{result['without_a_name']:,} of the concepts are not in the vocabulary"
     table.caption = f"{result['documents']:,} documents; {missing}"
     if result["other_labels"]:
@@ -100,23 +101,17 @@ def _mapping(result: Mapping[str, Any]) -> str:
 
     A label fits one that differs only in case, or else those of the corpus at the same characters.
     """
-    of_corpus = {label.casefold(): label for label, one in result["ner"]["types"].items() if one["gold"]}
+    annotated = {label.casefold(): label for label, figures in result["ner"]["types"].items() if figures["gold"]}
     options = []
     for label in result["other_labels"]:
-        same = of_corpus.get(label.casefold())
+        same = annotated.get(label.casefold())
         fitting = [same] if same else _frequent(result["same_places"][label])
         if len(fitting) == 1:
             options.append(f"--label {label}={fitting[0]}")
         else:  # the corpus has finer labels
-            options += [f"--rename {one}={label}" for one in fitting]
+            options += [f"--rename {finer}={label}" for finer in fitting]
     return " ".join(options) or "--label PIPELINE=CORPUS"
 
 
 def _frequent(labels: Mapping[str, int]) -> list[str]:
     return [label for label, n in labels.items() if n >= _LEAST_SHARE * sum(labels.values())]
-
-
-def _add_row(table: Table, title: str, figures: Mapping[str, Any]) -> None:
-    counts = (f"{figures[name]:,}" for name in ("gold", "found", "right"))
-    percentages = (figures[name] for name in ("p", "r", "f1"))
-    table.add_row(title, *counts, *map(decimal, percentages))

@@ -67,9 +67,6 @@ def with_known_ids(documents: Iterable[Document], kb: KnowledgeBase) -> Iterator
     Args:
         documents: The corpus. Documents before that id are kept in memory.
         kb: The vocabulary.
-
-    Raises:
-        SapbertError: The corpus has ids, but none of them is in the vocabulary.
     """
     stream = iter(documents)
     waiting: list[Document] = []

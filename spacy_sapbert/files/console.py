@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
@@ -247,14 +247,23 @@ def _as_json(result: Mapping[str, Any]) -> str:
     return json.dumps(result, indent=2, ensure_ascii=False) + "\n"
 
 
-def decimal(value: float | None) -> str:
-    """Return a number with two decimals, and a dash for None."""
-    return "–" if value is None else f"{value:.2f}"
+def table_of_numbers(label: str, *headings: str, rows: Iterable[Sequence[object]] = ()) -> Table:
+    """Return a table with a column of names and right-aligned columns of numbers.
 
-
-def table_of_numbers(label: str, *headings: str) -> Table:
-    """Return an empty table with a column of names and right-aligned columns of numbers."""
+    Args:
+        label: The heading of the names.
+        headings: Those of the numbers.
+        rows: A name and its values. Floats have two decimals, and None is a dash. Texts stay as they are.
+    """
     table = Table(label)
     for heading in headings:
         table.add_column(heading, justify="right")
+    for row in rows:
+        table.add_row(*map(_cell, row))
     return table
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    return "–" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
