@@ -484,14 +484,6 @@ class Errors:
         "[E303] The pooling '{pooling}' or the text_normalizer '{text_normalizer}' is unknown. The pooling must be "
         "'cls' or 'mean'. The text_normalizer must be one of: {known}."
     )
-    E304 = (
-        "[E304] The sparse index in {path} belongs to another vocabulary, to other n-grams or to another version of "
-        "this package. Delete the folder, or assemble the pipeline again."
-    )
-    E305 = (
-        "[E305] The name vectors in {path} belong to another vocabulary or encoder. Delete the folder, or assemble the "
-        "pipeline again."
-    )
     E306 = (
         "[E306] The folder {path} is incomplete or damaged ({reason}). If it is in the cache, delete it. Otherwise, "
         "assemble the pipeline again."
@@ -661,11 +653,6 @@ class Errors:
     )
     E364 = "[E364] The training documents of '{name}' have no entities. Convert a corpus with mentions."
     # components
-    E401 = "[E401] There is no saved component in {path}. Save the pipeline again with `nlp.to_disk`."
-    E402 = (
-        "[E402] The component in {path} was saved in format {found} by spacy-sapbert {version}. This version reads "
-        "format {wanted}. Assemble the pipeline again, or install the version that saved it."
-    )
     E403 = (
         "[E403] The saved component contains a file '{name}', whose path leads out of the component's folder. Do not "
         "trust this component."
@@ -683,7 +670,6 @@ class Errors:
         "[E407] The encoder is 'none' and the sparse score is off, so candidates have no score. Choose an encoder, or "
         "set `sparse` to true."
     )
-    E408 = "[E408] These bytes contain no saved component ({reason}). Create them with `to_bytes`."
     E410 = (
         "[E410] The list of known abbreviations contains the entry {entry}. Each entry must be a pair of a short form "
         "and a long form."
@@ -691,16 +677,6 @@ class Errors:
     E411 = (
         "[E411] {path}, line {line}: {reason}. Each line must contain a misspelled word and its correction: "
         "`wrong||right`. Correct the line."
-    )
-    E412 = (
-        "[E412] The knowledge base of {component}, which was saved with storage = 'external', has moved or changed "
-        "({reason}). If it has moved, load the pipeline with the config override `components.{component}.kb` = its new "
-        "path. If it has changed, put the old file back, or assemble the pipeline again."
-    )
-    E413 = (
-        "[E413] Files of {component}, which was saved with storage = 'external', have moved or changed ({reason}). Put "
-        "them back or into {folder}, or set SPACY_SAPBERT_CACHE to the cache folder that holds them. Otherwise, "
-        "assemble the pipeline again."
     )
     # command line and evaluation
     E501 = (

@@ -110,8 +110,8 @@ def test_the_page_on_versions_has_the_formats_of_the_code():
     from spacy_sapbert.encoders import folder
     from spacy_sapbert.errors import Errors
     from spacy_sapbert.kb import database
-    from spacy_sapbert.pipeline import component_folder
     from spacy_sapbert.review import corrections_file
+    from spacy_sapbert.store import component as component_folder
     from spacy_sapbert.training import checkpoints
     from spacy_sapbert.vectors import postings_build
 

@@ -17,7 +17,7 @@ from typing import Any
 from ..errors import Errors, SapbertError
 from ..files.output import replace_folder, replaced_folder, temporary_folder
 from ..files.values import check_not_newer, parse_json
-from ..store.assets import ASSETS_FOLDER
+from ..store.artifact import saved_artifacts
 from ..text.normalize import TEXT_NORMALIZERS
 from .adapter import has_adapter, load_adapter, save_adapter
 from .lexical_model import NGRAMS_FOLDER, LexicalModel
@@ -27,8 +27,8 @@ STARTER = "starter"
 """The name of the encoder in the package."""
 _STARTER_FOLDER = Path(__file__).parents[1] / "starter" / "encoder"
 
-ENCODER_ASSET = "encoder"
-"""The kind of an encoder among the assets of a component."""
+ENCODER_FOLDER = "encoder"
+"""The role and the kind of an encoder among the artifacts of a component."""
 
 SETTINGS_FILE = "spacy_sapbert.json"
 FORMAT = 1  # of this file, and of the files of ours that it names; 1 if the file has no number
@@ -77,7 +77,7 @@ def resolve(name: str) -> str:
     except (OSError, ValueError) as error:  # a name that is too long, or has a zero
         reason = getattr(error, "strerror", None) or error
         raise SapbertError(Errors.E301.format(name=name[:_SHOWN], reason=reason)) from error
-    saved = sorted(Path(name, ASSETS_FOLDER).glob(f"{ENCODER_ASSET}-*"))
+    saved = saved_artifacts(Path(name), ENCODER_FOLDER)
     if len(saved) > 1:
         raise SapbertError(Errors.E349.format(path=name, encoders=", ".join(map(str, saved))))
     return str(saved[0]) if saved else name

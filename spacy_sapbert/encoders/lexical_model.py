@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import Errors, SapbertError
 from ..files.values import parse_json
+from ..store.artifact import opening
 from .ngrams import NgramEncoder
 
 NGRAMS_FOLDER = "ngrams"
@@ -36,17 +35,9 @@ class LexicalModel(NamedTuple):
 
     @classmethod
     def load(cls, folder: Path) -> LexicalModel:
-        """Read a lexical model that `save` wrote.
-
-        Raises:
-            SapbertError: E306 a file is missing or damaged.
-        """
+        """Read a lexical model that `save` wrote."""
         path = folder / WEIGHTS_FILE
-        try:
+        with opening(path):
             values = parse_json(path.read_text(encoding="utf-8"))
             weight, threshold = float(values["sparse_weight"]), float(values["threshold"])
-        except (OSError, ValueError, OverflowError, TypeError, KeyError) as error:
-            raise SapbertError(Errors.E306.format(path=path, reason=error)) from error
-        if not (0 <= weight < math.inf and 0 <= threshold <= 1):
-            raise SapbertError(Errors.E306.format(path=path, reason=f"sparse_weight {weight}, threshold {threshold}"))
         return cls(NgramEncoder.load(folder / NGRAMS_FOLDER), weight, threshold)

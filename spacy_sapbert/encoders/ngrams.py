@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import operator
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -16,6 +15,7 @@ import numpy as np
 
 from ..errors import Errors, SapbertError
 from ..files.values import parse_json, read_array
+from ..store.artifact import opening
 from ..text.characters import CODE_POINTS, MAX_SIZE, code_points, ngrams
 from ..text.hashing import hash64
 from ..text.normalize import TEXT_NORMALIZERS
@@ -27,7 +27,6 @@ SETTINGS_FILE = "ngrams.json"
 IDF_FILE = "idf.npy"
 TEXT_NORMALIZER = "biosyn+greek"
 NAMES_PER_CHUNK = 100_000
-_LEAST_IDF, _LARGEST_IDF = 1e-6, 1e6  # the logarithm of a share plus 1 is between; squares must not be 0 or infinite
 _SPACES = re.compile(r"\s\s+")
 
 
@@ -175,28 +174,12 @@ class NgramEncoder:
 
     @classmethod
     def load(cls, folder: Path) -> NgramEncoder:
-        """Read an encoder that `save` wrote.
-
-        Raises:
-            SapbertError: E306 a file is missing or damaged.
-        """
-        try:
+        """Read an encoder that `save` wrote."""
+        with opening(folder):
             settings = parse_json((folder / SETTINGS_FILE).read_text())
             idf = np.array(read_array(folder / IDF_FILE))  # a copy, so that the file may be replaced
-            if idf.dtype.kind != "f" or not ((idf >= _LEAST_IDF) & (idf <= _LARGEST_IDF)).all():
-                raise ValueError(f"{IDF_FILE} has values that are no weights")
-            if idf.shape != (len(settings["ngrams"]),):
-                raise ValueError(f"{IDF_FILE} does not belong to {SETTINGS_FILE}")
-            if not all(isinstance(ngram, str) for ngram in settings["ngrams"]):
-                raise ValueError("an n-gram is no text")
-            if settings["text_normalizer"] not in TEXT_NORMALIZERS:
-                raise ValueError(f"there is no normal form {settings['text_normalizer']}")
-            shortest, longest = map(operator.index, settings["ngram_range"])
+            shortest, longest = settings["ngram_range"]
             return cls(settings["ngrams"], idf, (shortest, longest), settings["text_normalizer"])
-        except SapbertError:
-            raise
-        except (OSError, ValueError, TypeError, KeyError) as error:
-            raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
 
 
 class _Counts:

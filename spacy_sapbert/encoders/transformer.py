@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import Errors, SapbertError
-from ..store.shared import file_states, shared
+from ..errors import Errors, SapbertError, SettingError
+from ..store.artifact import Artifact, fingerprint_of
+from ..store.cache import file_states, shared
 from ..text.normalize import TEXT_NORMALIZERS
 from .folder import (
+    ENCODER_FOLDER,
     POOLER,
     load_model,
     load_tokenizer,
@@ -34,8 +36,6 @@ from .projection import activation_of, get_projection
 if TYPE_CHECKING:
     import torch
 
-ENCODER_FOLDER = "encoder"
-"""The folder of the encoder in a saved pipeline."""
 # wordpieces per batch: on a CPU, padding and full caches cost more than many small batches
 _CPU_TOKENS, _GPU_TOKENS = 1024, 16384
 
@@ -153,7 +153,7 @@ class TransformerEncoder:
         """The device, with "auto" resolved.
 
         Raises:
-            SapbertError: E355 torch is not installed.
+            SapbertError: E355 torch is not installed, E406 there is no such device.
         """
         try:
             import torch
@@ -162,6 +162,12 @@ class TransformerEncoder:
 
         if self._device == "auto":
             return "cuda" if torch.cuda.is_available() else "cpu"
+        try:
+            torch.empty(0, device=self._device)
+        except Exception as error:  # torch raises many kinds of errors, some with long messages
+            reason = str(error).partition("\n")[0]
+            wanted = f"auto, cpu, or a device that torch has here ({reason})"
+            raise SettingError(setting="device", component="the encoder", value=self._device, wanted=wanted) from error
         return self._device
 
     @cached_property
@@ -332,6 +338,14 @@ class TransformerEncoder:
         self.tokenize([""])  # a tokenizer saves the settings of its last call
         settings = {**self.settings, "trained": self.trained}
         write_folder(folder, self.model, self.tokenizer, self.dtype, settings, self._licences, self.lexical_model)
+
+    def artifact(self) -> Artifact:
+        """Return the folder of the encoder as an artifact of a component."""
+        model = self.lexical_model
+        lexical = (model.ngrams.fingerprint, model.sparse_weight, model.threshold) if model else None
+        # equal vectors are not enough: the folder also records the training, and holds the lexical model
+        fingerprint = fingerprint_of(self.fingerprint, self.dtype, self.trained, lexical)
+        return Artifact(ENCODER_FOLDER, fingerprint, self.save)
 
     @property
     def _tokens_per_batch(self) -> int:

@@ -1,9 +1,8 @@
-"""Load a knowledge base by name or path, and save it as an asset of a component."""
+"""Load a knowledge base by name or path, and save it as an artifact of a component."""
 
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
@@ -11,16 +10,15 @@ from pathlib import Path
 
 from ..errors import Errors, SapbertError
 from ..starter import VOCABULARY
-from ..store.assets import ASSETS_FOLDER, KB, AssetWriter
-from ..store.cache import cache_dir, make_once
-from ..store.shared import shared
+from ..store.artifact import KB, Artifact, saved_artifacts
+from ..store.cache import cache_dir, make_once, shared
 from .build import build_knowledge_base
 from .database import FORMAT
 from .knowledge_base import KnowledgeBase
 from .readers import ReadReport, read_vocabulary
 
 KB_FILE = "concepts.kb"
-_ASSET, _SUFFIX = "kb", ".kb"  # of the file in a saved pipeline
+_SUFFIX = ".kb"  # of the file in a saved pipeline
 
 
 def load_knowledge_base(kb: str | Path) -> KnowledgeBase:
@@ -40,7 +38,7 @@ def load_knowledge_base(kb: str | Path) -> KnowledgeBase:
 
 def _of_pipeline(path: Path) -> Path:
     """Return the vocabulary of a saved pipeline. Any other path is returned unchanged."""
-    saved = sorted((path / ASSETS_FOLDER).glob(f"{_ASSET}-*{_SUFFIX}")) if os.path.isdir(path) else []
+    saved = saved_artifacts(path, KB, _SUFFIX)
     if len(saved) > 1:
         raise SapbertError(Errors.E350.format(path=path, vocabularies=", ".join(map(str, saved))))
     return saved[0] if saved else path
@@ -66,15 +64,13 @@ def _is_sound(path: Path) -> bool:
     return False
 
 
-def save_knowledge_base(kb: KnowledgeBase, assets: AssetWriter) -> None:
-    """Add the file to the assets of a component. It may stay where it is."""
-
-    def write(path: Path) -> None:
-        shutil.copyfile(kb.path, path)
-
-    assets.add(KB, _ASSET, kb.fingerprint, write, suffix=_SUFFIX, large=True, source=kb.path)
+def kb_artifact(kb: KnowledgeBase) -> Artifact:
+    """Return the file of a knowledge base as an artifact. It may stay where it is."""
+    return Artifact(
+        KB, kb.fingerprint, lambda path: shutil.copyfile(kb.path, path), _SUFFIX, large=True, source=kb.path
+    )
 
 
-def open_saved_knowledge_base(assets: Mapping[str, Path]) -> KnowledgeBase:
-    """Open the knowledge base among the assets of a component, given by role."""
-    return load_knowledge_base(assets[KB])
+def open_saved_knowledge_base(artifacts: Mapping[str, Path]) -> KnowledgeBase:
+    """Open the knowledge base among the artifacts of a component, given by role."""
+    return load_knowledge_base(artifacts[KB])

@@ -18,6 +18,7 @@ from ..files.caching import drop_oldest
 from ..files.output import replacing
 from ..files.values import parse_json, read_array
 from ..kb.knowledge_base import KnowledgeBase
+from ..store.artifact import Artifact, fingerprint_of
 from ..store.cache import cache_dir, make_once
 from ..text.common_words import common_words
 from ..text.composites import composite_splits
@@ -100,6 +101,10 @@ class _Name(NamedTuple):
         kept = list(filter(None, keys))
         joined = len(kept) < len(keys) and _is_joined(written, keys, rules)
         return cls(text, text.lower(), keys, kept, sorted(kept), joined, _may_be_acronym(text) and is_acronym(text))
+
+
+MATCHER = "matcher"
+"""The role of the keys of the names among the artifacts of a component."""
 
 
 class NameMatcher:
@@ -254,6 +259,19 @@ class NameMatcher:
         (folder / MANIFEST_FILE).write_text(
             json.dumps(_manifest(self.kb, self.rules), sort_keys=True), encoding="utf-8"
         )
+
+    def artifact(self) -> Artifact:
+        """Return the keys of the names as an artifact of a component."""
+
+        def write(folder: Path) -> None:
+            folder.mkdir()
+            self.save(folder)
+
+        cache = matcher_cache(self.kb, self.rules)
+        fingerprint = fingerprint_of(self.kb.fingerprint, keys_version(self.rules))
+        source = cache if (cache / MANIFEST_FILE).is_file() else None
+        parts = [HASHES_FILE, ROWS_FILE, MANIFEST_FILE]
+        return Artifact(MATCHER, fingerprint, write, large=True, source=source, parts=parts)
 
     @classmethod
     def load(cls, kb: KnowledgeBase, folder: Path) -> NameMatcher:

@@ -9,16 +9,15 @@ from pathlib import Path
 
 from ..encoders.lexical_model import NGRAMS_FOLDER
 from ..encoders.ngrams import TEXT_NORMALIZER, NgramEncoder
-from ..encoders.storage import save_encoder
 from ..encoders.transformer import ENCODER_FOLDER, TransformerEncoder, open_encoder
 from ..errors import Warnings
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.mentions import TRAINING_SOURCE, add_training_mentions
-from ..kb.storage import KB_FILE, open_saved_knowledge_base, save_knowledge_base
-from ..store.assets import AssetWriter
+from ..kb.storage import KB_FILE, kb_artifact, open_saved_knowledge_base
+from ..store.artifact import KB, ArtifactWriter
 from ..types import Document
 from ..vectors.flat import NameVectors, build_name_vectors
-from ..vectors.ngram_index import NgramIndex, cached_ngram_index, open_ngram_index, save_ngram_index
+from ..vectors.ngram_index import NgramIndex, cached_ngram_index, open_ngram_index
 from ..vectors.postings_build import build_ngram_index
 from ..vectors.storage import FLAT, VECTORS_FOLDER, open_index, save_index
 from ..vectors.stored import COMPRESSION
@@ -79,24 +78,24 @@ def with_mentions(generator: CandidateGenerator, documents: Iterable[Document], 
     )
 
 
-def save_generator(generator: CandidateGenerator, assets: AssetWriter, index: str = FLAT) -> None:
-    """Add knowledge base, indexes and encoder to the assets of a component.
+def save_generator(generator: CandidateGenerator, artifacts: ArtifactWriter, index: str = FLAT) -> None:
+    """Add knowledge base, indexes and encoder to the artifacts of a component.
 
     Args:
         generator: The generator.
-        assets: The assets of the component.
+        artifacts: The artifacts of the component.
         index: The kind of index, see `open_index`. It is built again if training has replaced or invalidated it.
     """
-    save_knowledge_base(generator.kb, assets)
+    artifacts.add(KB, kb_artifact(generator.kb))
     if generator.ngrams:
-        save_ngram_index(generator.ngrams, assets)
+        artifacts.add(NGRAMS_FOLDER, generator.ngrams.artifact())
     if generator.vectors:
-        save_index(generator.vectors, assets, index)
-        save_encoder(generator.vectors.encoder, assets)
+        save_index(generator.vectors, artifacts, index)
+        artifacts.add(ENCODER_FOLDER, generator.vectors.encoder.artifact())
 
 
 def load_generator(
-    assets: Mapping[str, Path],
+    artifacts: Mapping[str, Path],
     *,
     sparse: bool,
     text_normalizer: str = TEXT_NORMALIZER,
@@ -106,28 +105,28 @@ def load_generator(
     """Open what `save_generator` wrote. N-grams that were not saved are counted again.
 
     Args:
-        assets: The saved assets, by role.
+        artifacts: The saved artifacts, by role.
         sparse: Whether to use the sparse score.
         text_normalizer: The normal form for new n-grams. Saved n-grams keep their own, with the warning W401 if it
             differs.
         index: See `open_index`. It may differ from the saved one.
         device: The device of the encoder.
     """
-    kb = open_saved_knowledge_base(assets)
+    kb = open_saved_knowledge_base(artifacts)
     encoder = vectors = ngrams = None
-    if ENCODER_FOLDER in assets:
-        encoder = open_encoder(str(assets[ENCODER_FOLDER]), device=device)
+    if ENCODER_FOLDER in artifacts:
+        encoder = open_encoder(str(artifacts[ENCODER_FOLDER]), device=device)
         assert encoder is not None
-        vectors = open_index(kb, encoder, index, assets)
+        vectors = open_index(kb, encoder, index, artifacts)
     if sparse:
         part = encoder.lexical_model if encoder else None  # its n-grams ignore the setting
-        if NGRAMS_FOLDER in assets:
-            ngrams = open_ngram_index(kb, assets[NGRAMS_FOLDER])
+        if NGRAMS_FOLDER in artifacts:
+            ngrams = open_ngram_index(kb, artifacts[NGRAMS_FOLDER])
         else:
             ngrams = cached_ngram_index(kb, text_normalizer, part.ngrams if part else None)
         saved = ngrams.ngrams.text_normalizer
         if saved != text_normalizer and not part:
-            message = Warnings.W401.format(path=assets[NGRAMS_FOLDER], saved=saved, wanted=text_normalizer)
+            message = Warnings.W401.format(path=artifacts[NGRAMS_FOLDER], saved=saved, wanted=text_normalizer)
             warnings.warn(message, stacklevel=2)
     return CandidateGenerator(kb, ngrams, vectors, exact_limit=_exact_limit(index))
 

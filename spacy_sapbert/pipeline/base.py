@@ -10,12 +10,12 @@ from spacy.tokens import Doc
 from spacy.util import ensure_path, minibatch
 from spacy.vocab import Vocab
 
-from ..errors import Errors, SapbertError
+from ..errors import DamagedError, MismatchError
 from ..files.output import ScratchFolder
-from ..store.assets import AssetWriter
-from .component_folder import SavedAssets, check_inside, files_in, is_in_pipeline, read_component, write_component
+from ..store.artifact import KB, ArtifactWriter, ExternalArtifact, first_external, opening
+from ..store.cache import cache_dir
+from ..store.component import check_inside, files_in, is_in_pipeline, read_component, write_component
 from .component_settings import EXTERNAL, INSIDE, Component, check_setting, settings_of
-from .external_assets import find_external
 
 Self = TypeVar("Self", bound="FolderPipe")
 
@@ -33,10 +33,10 @@ class FolderPipe(Component):
     storage: str = INSIDE
     _temporary: Any = None
 
-    def _save(self, folder: Path, assets: AssetWriter) -> None:
+    def _save(self, folder: Path, artifacts: ArtifactWriter) -> None:
         raise NotImplementedError
 
-    def _load(self, folder: Path, assets: Mapping[str, Path]) -> None:
+    def _load(self, folder: Path, artifacts: Mapping[str, Path]) -> None:
         raise NotImplementedError
 
     def to_disk(self, path: Any, *, exclude: Iterable[str] = tuple()) -> None:
@@ -94,8 +94,32 @@ class FolderPipe(Component):
 
     def _read(self, folder: Path, *, in_pipeline: bool) -> None:
         inside, external = read_component(folder, in_pipeline=in_pipeline)
-        outside = find_external(external, self.name, getattr(self, "_kb", None))
-        self._load(folder, SavedAssets(folder, {**inside, **outside}))
+        outside = {role: self._find(role, artifact) for role, artifact in external.items()}
+        with opening(folder):
+            self._load(folder, {**inside, **outside})
+
+    def _find(self, role: str, artifact: ExternalArtifact) -> Path:
+        """Return where an external artifact is: where it was, or else where the settings say that it is now."""
+        saved, kb = Path(artifact.path), getattr(self, "_kb", None)
+        if role == KB:
+            moved = None if kb in (None, "starter") else Path(str(kb))
+            remedy = f"load the pipeline with the config override `components.{self.name}.kb` = its new path"
+        else:
+            moved = cache_dir() / saved.parent.name / saved.name
+            remedy = f"put it into {moved.parent}, or set SPACY_SAPBERT_CACHE to the cache folder that holds it"
+
+        def why_not(path: Path) -> Optional[str]:
+            from ..kb.knowledge_base import KnowledgeBase
+
+            is_same = role != KB or KnowledgeBase(path).fingerprint == artifact.fingerprint
+            return None if is_same else f"{path} holds another vocabulary"
+
+        try:
+            return first_external(artifact, [saved, *([moved] if moved else [])], why_not)
+        except ValueError as error:
+            reason = f"{self.name} was saved with storage = 'external', and the file has moved or changed: {error}"
+            changed = "If it has changed, put the old file back, or assemble the pipeline again."
+            raise MismatchError(f"If it has moved, {remedy}. {changed}", path=saved, reason=reason) from error
 
     def __reduce__(self) -> Tuple[Any, ...]:
         return _rebuild, (type(self), self.vocab, self.name, settings_of(self), self.to_bytes())
@@ -150,12 +174,12 @@ class BatchedPipe(FolderPipe, TrainablePipe):
 
 def _unpack(data: bytes) -> Dict[str, bytes]:
     try:
-        files = srsly.msgpack_loads(data)
-    except ValueError as error:
-        raise SapbertError(Errors.E408.format(reason=repr(error))) from error
-    if not isinstance(files, dict) or {*map(type, files)} - {str} or {*map(type, files.values())} - {bytes}:
-        raise SapbertError(Errors.E408.format(reason="they do not hold files"))
-    return files
+        files: Dict[str, bytes] = srsly.msgpack_loads(data)
+        if {*map(type, files)} - {str} or {*map(type, files.values())} - {bytes}:
+            raise ValueError("they do not hold files")
+        return files
+    except (ValueError, TypeError, AttributeError) as error:
+        raise DamagedError("Create them with `to_bytes`.", path="A saved component in bytes", reason=error) from error
 
 
 def _rebuild(cls: Any, vocab: Any, name: str, settings: Dict[str, Any], data: bytes) -> Any:

@@ -11,7 +11,7 @@ from spacy.training import Example
 from spacy.util import filter_spans
 
 from ..files.caching import drop_oldest
-from ..store.assets import AssetWriter
+from ..store.artifact import ArtifactWriter
 from ..text.modifiers import CHOICES, OUTSIDE, modifiers_of, start_with_modifiers
 from ..text.words import word_keys
 from .attributes import get_abbreviation_occurrences, set_matched_name
@@ -261,21 +261,23 @@ class ConceptMatcher(FolderPipe):
             self._filtered = filter, self.kb.matching_entries(*filter) if any(filter) else None
         return self._filtered[1]
 
-    def _save(self, folder: Path, assets: AssetWriter) -> None:
-        from ..linking.matcher_storage import save_matcher
+    def _save(self, folder: Path, artifacts: ArtifactWriter) -> None:
+        from ..kb.storage import KB, kb_artifact
+        from ..linking.name_matcher import MATCHER
 
-        save_matcher(self.matcher, assets)
-        self._corrections_setting.save(assets)
+        artifacts.add(KB, kb_artifact(self.kb))
+        artifacts.add(MATCHER, self.matcher.artifact())
+        self._corrections_setting.save(artifacts)
 
-    def _load(self, folder: Path, assets: Mapping[str, Path]) -> None:
-        from ..linking.matcher_storage import load_matcher
-        from ..linking.name_matcher import NameMatcher
+    def _load(self, folder: Path, artifacts: Mapping[str, Path]) -> None:
+        from ..kb.storage import open_saved_knowledge_base
+        from ..linking.name_matcher import MATCHER, NameMatcher
 
-        matcher = load_matcher(assets)
+        matcher = NameMatcher.load(open_saved_knowledge_base(artifacts), artifacts[MATCHER])
         # the keys of another language do not fit, if the setting was changed
         same = matcher.rules is self._rules
         self._use(matcher if same else NameMatcher.cached(matcher.kb, self._rules))
-        self._corrections_setting = self._corrections_setting.saved(assets)
+        self._corrections_setting = self._corrections_setting.saved(artifacts)
 
 
 Language.factory(

@@ -22,7 +22,7 @@ from spacy.training import Example, validate_examples
 
 from ..retrieval.settings import ConceptVectorSettings, RetrieverSettings
 from ..retrieval.signals import OF_ENCODER, SIGNALS
-from ..store.assets import AssetWriter
+from ..store.artifact import ArtifactWriter
 from ..training.retriever_settings import ConceptRetrieval
 from ..types import DocumentConcept
 from .attributes import register, set_concepts
@@ -287,19 +287,19 @@ class ConceptRetriever(BatchedPipe):
 
     # --- saving
 
-    def _save(self, folder: Path, assets: AssetWriter) -> None:
+    def _save(self, folder: Path, artifacts: ArtifactWriter) -> None:
         from ..retrieval.storage import save_retriever
 
         trained = self._trainer.trained_retriever() if self._trainer else nullcontext(self.retriever)
         with trained as retriever:
-            save_retriever(retriever, folder, assets, self._index)
+            save_retriever(retriever, folder, artifacts, self._index)
 
-    def _load(self, folder: Path, assets: Mapping[str, Path]) -> None:
+    def _load(self, folder: Path, artifacts: Mapping[str, Path]) -> None:
         from ..retrieval.storage import load_retriever
 
         retriever = load_retriever(
             folder,
-            assets,
+            artifacts,
             self._signals,
             types=self._types,
             index=self._index,

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Mapping, Optional
 
 from ..errors import Warnings
-from ..store.assets import AssetWriter
+from ..store.artifact import Artifact, ArtifactWriter
 
 if TYPE_CHECKING:
     from ..kb.knowledge_base import KnowledgeBase
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..review.decisions import Decisions
 
 CORRECTIONS = "corrections"
-"""The role of the corrections among the assets of a component."""
+"""The role of the corrections among the artifacts of a component."""
 
 
 class CorrectionsSetting:
@@ -48,15 +48,15 @@ class CorrectionsSetting:
                 warnings.warn(message, stacklevel=2)
         return self._decisions
 
-    def save(self, assets: AssetWriter) -> None:
-        """Add the corrections to the assets of a component, without the texts of the documents."""
+    def save(self, artifacts: ArtifactWriter) -> None:
+        """Add the corrections to the artifacts of a component, without the texts of the documents."""
         if self:
             file = self._file
-            assets.add(CORRECTIONS, "corrections", file.fingerprint, file.copy, suffix=".db")
+            artifacts.add(CORRECTIONS, Artifact(CORRECTIONS, file.fingerprint, file.copy, ".db"))
 
-    def saved(self, assets: Mapping[str, Path]) -> "CorrectionsSetting":
-        """Return the corrections among the assets of a component. Without any, nothing changes."""
-        return CorrectionsSetting(str(assets[CORRECTIONS])) if CORRECTIONS in assets else self
+    def saved(self, artifacts: Mapping[str, Path]) -> "CorrectionsSetting":
+        """Return the corrections among the artifacts of a component. Without any, nothing changes."""
+        return CorrectionsSetting(str(artifacts[CORRECTIONS])) if CORRECTIONS in artifacts else self
 
     @property
     def _file(self) -> "CorrectionsFile":

@@ -15,7 +15,7 @@ from ..documents.docs import from_doc
 from ..errors import Errors, SapbertError
 from ..kb.languages import language_tag
 from ..linking.settings import CandidateSettings, LinkerSettings, SelectionSettings, VectorSettings
-from ..store.assets import AssetWriter
+from ..store.artifact import ArtifactWriter
 from ..training.biosyn_settings import BioSyn
 from ..types import NIL, LinkedPart
 from .attributes import register, set_kb_ents, set_links
@@ -363,20 +363,20 @@ class SapbertLinker(BatchedPipe):
 
     # --- saving
 
-    def _save(self, folder: Path, assets: AssetWriter) -> None:
+    def _save(self, folder: Path, artifacts: ArtifactWriter) -> None:
         from ..linking.storage import save_generator
 
         linker = self.linker
         reranker = linker.reranker or (self._trainer.reranker() if self._trainer else None)
         trained = self._trainer.trained_generator() if self._trainer else nullcontext(linker.generator)
         with trained as generator:
-            save_generator(generator, assets, self._index)
+            save_generator(generator, artifacts, self._index)
         linker.stored_parameters.save(folder)
         if reranker:
             reranker.save(folder)
-        self._corrections_setting.save(assets)
+        self._corrections_setting.save(artifacts)
 
-    def _load(self, folder: Path, assets: Mapping[str, Path]) -> None:
+    def _load(self, folder: Path, artifacts: Mapping[str, Path]) -> None:
         from ..linking.parameters import LinkerParameters
         from ..linking.reranker import Reranker
         from ..linking.storage import load_generator
@@ -384,7 +384,7 @@ class SapbertLinker(BatchedPipe):
         parameters, reranker = LinkerParameters.load(folder), Reranker.load(folder)
         candidates = self.settings.candidates
         generator = load_generator(
-            assets,
+            artifacts,
             sparse=candidates.sparse,
             text_normalizer=candidates.text_normalizer,
             index=self._index,
@@ -393,7 +393,7 @@ class SapbertLinker(BatchedPipe):
         self._use(generator)
         assert self._linker is not None
         self._linker.stored_parameters, self._linker.reranker = parameters, reranker
-        self._corrections_setting = self._corrections_setting.saved(assets)
+        self._corrections_setting = self._corrections_setting.saved(artifacts)
 
 
 Language.factory(

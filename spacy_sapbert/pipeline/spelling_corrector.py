@@ -6,7 +6,7 @@ from typing import Dict, List, Mapping, Optional
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..store.assets import AssetWriter
+from ..store.artifact import ArtifactWriter
 from ..text.spelling import CorrectionList, Corrector, KnownWords
 from .attributes import get_corrections, register, set_corrections
 from .base import FolderPipe
@@ -87,12 +87,12 @@ class SpellingCorrector(FolderPipe):
             found.append({text: right for text, right in corrected.items() if right != text})
         return found
 
-    def _save(self, folder: Path, assets: AssetWriter) -> None:
+    def _save(self, folder: Path, artifacts: ArtifactWriter) -> None:
         from ..linking.spelling_files import save_corrector
 
         save_corrector(self.corrector, folder)
 
-    def _load(self, folder: Path, assets: Mapping[str, Path]) -> None:
+    def _load(self, folder: Path, artifacts: Mapping[str, Path]) -> None:
         from ..linking.spelling_files import load_corrector
 
         self._corrector = load_corrector(folder)

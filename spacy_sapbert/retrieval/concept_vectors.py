@@ -15,12 +15,12 @@ import numpy as np
 
 from ..encoders.fork_safety import use_one_thread_after_fork
 from ..encoders.transformer import TransformerEncoder
-from ..errors import Errors, SapbertError
+from ..errors import MismatchError
 from ..files.output import replacing
 from ..files.values import parse_json, read_array
+from ..store.artifact import Artifact, opening
 from ..store.cache import cache_dir, make_once
 from ..vectors.faiss_index import build_index, index_kind, read_index
-from ..vectors.stored import not_numbers
 from .concept_set import ConceptSet
 from .concept_texts import concept_text, normal_name
 
@@ -41,27 +41,21 @@ class ConceptVectors:
     Args:
         folder: The folder that `build_concept_vectors` wrote.
         concepts: The concepts of the vectors.
-
-    Raises:
-        SapbertError: E305 the vectors belong to other concepts, E306 a file is missing or damaged.
     """
 
     def __init__(self, folder: Path, concepts: ConceptSet) -> None:
         self.folder = folder
         self.concepts = concepts
-        try:
+        with opening(folder):
             manifest = parse_json((folder / MANIFEST_FILE).read_text())
             of_concepts, self.kind = str(manifest["concepts"]), str(manifest["kind"])
             self.vectors = read_array(folder / VECTORS_FILE)
-            if self.vectors.ndim != 2 or self.vectors.dtype != np.float32:
-                raise ValueError(f"{VECTORS_FILE} has no vectors")
-        except (OSError, ValueError, TypeError, KeyError) as error:
-            raise SapbertError(Errors.E306.format(path=folder, reason=repr(error))) from error
         if of_concepts != _hash(concepts) or len(self.vectors) != len(concepts):
-            raise SapbertError(Errors.E305.format(path=folder))
+            remedy = "Delete the folder, or assemble the pipeline again."
+            raise MismatchError(remedy, path=folder, reason="the vectors are those of other concepts")
         self._index: Any = None
         if (folder / INDEX_FILE).is_file():
-            self._index = read_index(folder / INDEX_FILE, len(concepts))
+            self._index = read_index(folder / INDEX_FILE)
 
     def nearest(self, queries: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Find the nearest concepts. With many concepts, the index may miss some.
@@ -82,9 +76,6 @@ class ConceptVectors:
             _, places = self._index.search(queries, min(REFINED * n, len(self.vectors)))
             return self._rescore(queries, places, n)
         scores, places = faiss.knn(queries, np.asarray(self.vectors), n, metric=faiss.METRIC_INNER_PRODUCT)
-        # faiss never returns a vector that is not a number
-        if places.min(initial=0) < 0 or not np.isfinite(scores).all():
-            raise not_numbers(self.folder)
         return scores, places
 
     def similarities(self, queries: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -95,8 +86,6 @@ class ConceptVectors:
     def _rescore(self, queries: np.ndarray, places: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the best n of the concepts at `places`, which an index only estimated, as `nearest` does."""
         cosines = np.einsum("qd,qmd->qm", queries, self.vectors[places.clip(min=0)])
-        if not np.isfinite(cosines).all():
-            raise not_numbers(self.folder)
         cosines[places < 0] = -np.inf
         best = np.argsort(-cosines, axis=1, kind="stable")[:, :n]
         return np.take_along_axis(cosines, best, axis=1), np.take_along_axis(places, best, axis=1)
@@ -116,6 +105,10 @@ class ConceptVectors:
         for start in range(0, len(self.vectors), CHUNK):
             digest.update(self.vectors[start : start + CHUNK].tobytes())
         return digest.hexdigest()
+
+    def artifact(self) -> Artifact:
+        """Return the vectors as an artifact of a component."""
+        return Artifact("concepts", self.fingerprint, self.save, large=True, source=self.folder, parts=self.files)
 
     @property
     def files(self) -> list[str]:

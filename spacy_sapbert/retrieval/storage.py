@@ -11,16 +11,15 @@ from typing import Any
 from ..encoders.documents import DocumentEncoder
 from ..encoders.lexical_model import NGRAMS_FOLDER
 from ..encoders.ngrams import TEXT_NORMALIZER
-from ..encoders.storage import save_encoder
 from ..encoders.transformer import ENCODER_FOLDER, TransformerEncoder, open_encoder
 from ..errors import Errors, SapbertError
 from ..files.output import replacing
 from ..files.values import parse_json
 from ..kb.id_lists import read_labels, write_labels
 from ..kb.knowledge_base import KnowledgeBase
-from ..kb.storage import open_saved_knowledge_base, save_knowledge_base
-from ..store.assets import AssetWriter
-from ..vectors.ngram_index import cached_ngram_index, open_ngram_index, save_ngram_index
+from ..kb.storage import kb_artifact, open_saved_knowledge_base
+from ..store.artifact import KB, ArtifactWriter
+from ..vectors.ngram_index import cached_ngram_index, open_ngram_index
 from ..vectors.storage import FLAT, open_index, save_index
 from .concept_set import ConceptSet
 from .concept_vectors import ConceptVectors, cached_concept_vectors
@@ -32,7 +31,7 @@ from .signals import OF_NAMES
 from .training_counts import TrainingCounts
 
 CONCEPT_VECTORS, DOCUMENT_ENCODER = "concept_vectors", "document_encoder"
-"""The roles of concept vectors and of a trained document encoder among the assets of a component."""
+"""The roles of concept vectors and of a trained document encoder among the artifacts of a component."""
 LABELS_FILE = "labels.txt"
 FITTED_FILE = "retrieval.json"
 
@@ -127,29 +126,29 @@ def _open_vectors(
         _open_ngrams(retriever)
 
 
-def save_retriever(retriever: Retriever, folder: Path, assets: AssetWriter, index: str = FLAT) -> None:
-    """Write all that a retriever needs, except its settings. Knowledge base, encoders and vectors are assets.
+def save_retriever(retriever: Retriever, folder: Path, artifacts: ArtifactWriter, index: str = FLAT) -> None:
+    """Write all that a retriever needs, except its settings. Knowledge base, encoders and vectors are artifacts.
 
     Args:
         retriever: The retriever.
         folder: The folder to write.
-        assets: The assets of the component.
+        artifacts: The artifacts of the component.
         index: The kind of index of the names, see `open_index`.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    save_knowledge_base(retriever.kb, assets)
+    artifacts.add(KB, kb_artifact(retriever.kb))
     if retriever.labels is not None:
         write_labels(retriever.labels, folder / LABELS_FILE)
     if retriever.encoder:
-        save_encoder(retriever.encoder, assets)
+        artifacts.add(ENCODER_FOLDER, retriever.encoder.artifact())
     if retriever.concept_vectors:
-        _save_concept_vectors(retriever.concept_vectors, assets)
+        artifacts.add(CONCEPT_VECTORS, retriever.concept_vectors.artifact())
     if retriever.name_vectors:
-        save_index(retriever.name_vectors, assets, index)
+        save_index(retriever.name_vectors, artifacts, index)
     if retriever.ngrams:
-        save_ngram_index(retriever.ngrams, assets)
+        artifacts.add(NGRAMS_FOLDER, retriever.ngrams.artifact())
     if retriever.document_encoder and retriever.document_encoder.encoder is not retriever.encoder:
-        save_encoder(retriever.document_encoder.encoder, assets, DOCUMENT_ENCODER)
+        artifacts.add(DOCUMENT_ENCODER, retriever.document_encoder.encoder.artifact())
     fitted = {
         "counts": retriever.counts.as_json() if retriever.counts else None,
         "mention_model": retriever.mention_model._asdict() if retriever.mention_model else None,
@@ -159,13 +158,13 @@ def save_retriever(retriever: Retriever, folder: Path, assets: AssetWriter, inde
         temporary.write_text(json.dumps(fitted), encoding="utf-8")
 
 
-def _open_ngrams(retriever: Retriever, assets: Mapping[str, Path] | None = None) -> None:
+def _open_ngrams(retriever: Retriever, artifacts: Mapping[str, Path] | None = None) -> None:
     """Open the n-grams if the retriever needs them. If they were not saved, they are counted again.
 
     Their normal form is the default of a linker, so that both share them.
     """
     if retriever.needs_ngrams:
-        saved = (assets or {}).get(NGRAMS_FOLDER)
+        saved = (artifacts or {}).get(NGRAMS_FOLDER)
         kb = retriever.kb
         retriever.ngrams = open_ngram_index(kb, saved) if saved else cached_ngram_index(kb, TEXT_NORMALIZER)
 
@@ -174,14 +173,9 @@ def _exact_limit(index: str) -> float:
     return math.inf if index == FLAT else FEW_NAMES
 
 
-def _save_concept_vectors(vectors: ConceptVectors, assets: AssetWriter) -> None:
-    source, parts = vectors.folder, vectors.files
-    assets.add(CONCEPT_VECTORS, "concepts", vectors.fingerprint, vectors.save, large=True, source=source, parts=parts)
-
-
 def load_retriever(
     folder: Path,
-    assets: Mapping[str, Path],
+    artifacts: Mapping[str, Path],
     signals: Sequence[str],
     *,
     types: Sequence[str] = (),
@@ -195,24 +189,24 @@ def load_retriever(
         SapbertError: E306 a part is missing or damaged.
     """
     vectors = vectors or ConceptVectorSettings()
-    kb = open_saved_knowledge_base(assets)
+    kb = open_saved_knowledge_base(artifacts)
     ids = read_labels(folder / LABELS_FILE) if (folder / LABELS_FILE).is_file() else None
     concepts = ConceptSet(kb, ids, types)
     retriever = Retriever(concepts, signals, labels=ids, types=types, exact_limit=_exact_limit(index))
-    if ENCODER_FOLDER in assets:
-        encoder = retriever.encoder = open_encoder(str(assets[ENCODER_FOLDER]), device=device)
+    if ENCODER_FOLDER in artifacts:
+        encoder = retriever.encoder = open_encoder(str(artifacts[ENCODER_FOLDER]), device=device)
         assert encoder is not None
         if "document" in signals:
-            trained = assets.get(DOCUMENT_ENCODER)
+            trained = artifacts.get(DOCUMENT_ENCODER)
             reader = open_encoder(str(trained), device=device) if trained else encoder
             assert reader is not None
             retriever.document_encoder = DocumentEncoder(reader, vectors.segment_length)
-            if CONCEPT_VECTORS not in assets:
+            if CONCEPT_VECTORS not in artifacts:
                 raise SapbertError(Errors.E306.format(path=folder, reason="it was saved without concept vectors"))
-            retriever.concept_vectors = ConceptVectors(assets[CONCEPT_VECTORS], retriever.concepts)
+            retriever.concept_vectors = ConceptVectors(artifacts[CONCEPT_VECTORS], retriever.concepts)
         if OF_NAMES & set(signals):
-            retriever.name_vectors = open_index(kb, encoder, index, assets)
-            _open_ngrams(retriever, assets)
+            retriever.name_vectors = open_index(kb, encoder, index, artifacts)
+            _open_ngrams(retriever, artifacts)
     _load_fitted(retriever, folder / FITTED_FILE)
     return retriever
 

@@ -1,14 +1,20 @@
-"""Find the folder for files that can be made again, and make each of them once."""
+"""Files that can be made again, in the cache folder, and objects that a process shares."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Hashable
 from pathlib import Path
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
-from ..errors import Errors, SapbertError
+from ..errors import CannotWriteError
 
-_CANNOT_WRITE = ("[E104]", "[E507]")
+Made = TypeVar("Made")
+
+_objects: WeakValueDictionary[tuple[Hashable, ...], Any] = WeakValueDictionary()
+_lock = threading.Lock()
 
 
 def cache_dir() -> Path:
@@ -23,8 +29,7 @@ def cache_dir() -> Path:
 def make_once(path: Path, is_made: Callable[[], bool], make: Callable[[], object]) -> None:
     """Make a file or folder in the cache, unless it is there. Of several processes, only one makes it.
 
-    Nothing is written if it is there, so a complete cache may be on a disk for reading only. What killed processes left
-    beside it is removed.
+    Nothing is written if it is there, so a complete cache may be on a disk for reading only.
 
     Args:
         path: The file or folder.
@@ -32,7 +37,7 @@ def make_once(path: Path, is_made: Callable[[], bool], make: Callable[[], object
         make: Makes it.
 
     Raises:
-        SapbertError: E118 the cache cannot be written.
+        CannotWriteError: E507 the cache cannot be written.
     """
     from filelock import FileLock
 
@@ -43,10 +48,44 @@ def make_once(path: Path, is_made: Callable[[], bool], make: Callable[[], object
         with FileLock(f"{path}.lock"):
             if not is_made():
                 make()
-    except OSError as error:
-        raise SapbertError(Errors.E118.format(path=path, reason=error.strerror or error)) from error
-    except SapbertError as error:
-        if not str(error).startswith(_CANNOT_WRITE):
-            raise
-        reason = getattr(error.__cause__, "strerror", None) or error.__cause__
-        raise SapbertError(Errors.E118.format(path=path, reason=reason)) from error
+    except (OSError, CannotWriteError) as error:
+        cause = error if isinstance(error, OSError) else error.__cause__
+        remedy = "Make room on the disk, or set the environment variable SPACY_SAPBERT_CACHE to another folder."
+        reason = getattr(cause, "strerror", None) or cause or error
+        raise CannotWriteError(remedy, path=path, reason=reason) from error
+
+
+def shared(key: tuple[Hashable, ...], make: Callable[[], Made]) -> Made:
+    """Return the object with a key that is in use in this process, or a new one.
+
+    The object must never change, because its other users do not expect it. It is kept as long as one of them has it.
+
+    Args:
+        key: All that decides what the object is: its class, its files and its settings.
+        make: Makes the object. Two threads may call it at the same time. Then one of the two objects is dropped.
+    """
+    present = _objects.get(key)
+    if present is None:
+        made = make()  # without the lock: this may take minutes, and may ask for other objects
+        with _lock:
+            present = _objects.setdefault(key, made)
+    result: Made = present
+    return result
+
+
+def file_states(path: Path) -> tuple[tuple[str, int, int, int], ...]:
+    """Return name, size, time and inode of all files in a folder. They change when a file is replaced."""
+    states = ((file, file.stat()) for file in sorted(file for file in path.rglob("*") if file.is_file()))
+    return tuple(
+        (file.relative_to(path).as_posix(), state.st_size, state.st_mtime_ns, state.st_ino) for file, state in states
+    )
+
+
+def _unlock() -> None:
+    """Let a forked process start with a free lock, since the thread that held it is not in that process."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock)

@@ -16,8 +16,8 @@ from ..errors import Errors, SapbertError
 from ..files.output import replacing
 from ..files.values import parse_json
 from ..kb.knowledge_base import KnowledgeBase
-from ..store.cache import make_once
-from ..store.shared import shared
+from ..store.artifact import Artifact, fingerprint_of, opening
+from ..store.cache import make_once, shared
 from .flat import NAMES_PER_CHUNK, NameVectors, copy_file, vectors_cache
 from .stored import StoredVectors
 
@@ -56,8 +56,7 @@ class FaissVectors(NameVectors):
             searched with `EF_SEARCH`. An IVF index searches one in `PROBED_SHARE` cells, at least `LEAST_PROBED`.
 
     Raises:
-        SapbertError: E305 the vectors belong to another knowledge base or encoder, E306 a file is missing or damaged or
-            the index belongs to other vectors, E323 the index has no such parameter.
+        SapbertError: E323 the index has no such parameter.
     """
 
     exact = False
@@ -68,7 +67,7 @@ class FaissVectors(NameVectors):
         super().__init__(folder, kb, encoder)
         self.path = path
         _check_description(path, self.manifest)
-        self._index = read_index(path, kb.n_names)
+        self._index = read_index(path)
         try:
             _faiss().ParameterSpace().set_index_parameters(self._index, parameters)
         except RuntimeError as error:
@@ -144,6 +143,25 @@ def _cache_of(vectors: NameVectors, kb: KnowledgeBase) -> Path:
     return folder if is_cached else folder.with_name(f"{folder.name}-{vectors.fingerprint[:16]}")
 
 
+def faiss_artifact(vectors: NameVectors, index: str) -> Artifact:
+    """Return the faiss index of vectors as an artifact of a component.
+
+    Args:
+        vectors: The vectors.
+        index: The setting, see `index_kind`.
+    """
+    kind, _ = index_kind(index, *vectors.vectors.shape)
+    path = saved_index(vectors, kind) or Path(file_name(kind))
+    return Artifact(
+        "index",
+        fingerprint_of(vectors.fingerprint, kind),
+        lambda folder: save_faiss(vectors, kind, folder),
+        large=True,
+        source=path.parent if path.is_absolute() else None,
+        parts=[path.name, description(path).name],
+    )
+
+
 def save_faiss(vectors: NameVectors, kind: str, folder: Path) -> None:
     """Save the index of vectors in a folder. Build it if the vectors have another one or none.
 
@@ -191,15 +209,12 @@ def description(path: Path) -> Path:
 
 def _check_description(path: Path, manifest: dict[str, Any]) -> None:
     """Check that an index is complete and belongs to vectors: of a file that is cut off, faiss maps missing pages."""
-    try:
+    with opening(path.parent):
         content = parse_json(description(path).read_text())
-        size = path.stat().st_size
         if content["vectors"] != manifest:
             raise ValueError(f"{path.name} belongs to other vectors")
-        if content["bytes"] != size:
-            raise ValueError(f"{path.name} has {size} of {content['bytes']} bytes")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise SapbertError(Errors.E306.format(path=path.parent, reason=error)) from error
+        if content["bytes"] != path.stat().st_size:
+            raise ValueError(f"{path.name} has {path.stat().st_size} of {content['bytes']} bytes")
 
 
 def index_kind(index: str, names: int, dim: int) -> tuple[str, str]:
@@ -282,27 +297,12 @@ def _centroids(index: Any) -> int:
     return max([ivf.nlist if ivf else 0, *(2**part.pq.nbits for part in coded if hasattr(part, "pq"))])
 
 
-def read_index(path: Path, n: int) -> Any:
-    """Open an index that `build_index` made, memory-mapped, with the default search parameters.
-
-    Args:
-        path: The file.
-        n: The number of vectors that the index must have.
-
-    Raises:
-        SapbertError: E306 it is damaged, or has another number of vectors.
-    """
+def read_index(path: Path) -> Any:
+    """Open an index that `build_index` made, memory-mapped, with the default search parameters."""
     faiss = _faiss()
-    try:
+    with opening(path):
         # before version 1.11, faiss could only memory-map IVF indexes
         index = faiss.read_index(str(path), getattr(faiss, "IO_FLAG_MMAP_IFC", faiss.IO_FLAG_MMAP))
-    except RuntimeError as error:
-        raise SapbertError(
-            Errors.E306.format(path=path.parent, reason=f"{path.name}: {_faiss_message(error)}")
-        ) from error
-    if index.ntotal != n:
-        reason = f"{path.name} has {index.ntotal} of {n} names"
-        raise SapbertError(Errors.E306.format(path=path.parent, reason=reason))
     _set_defaults(index)
     return index
 

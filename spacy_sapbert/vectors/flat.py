@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import logging
-import math
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,18 +18,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..encoders.transformer import TransformerEncoder
-from ..errors import Errors, SapbertError
+from ..errors import MismatchError
 from ..files.output import replacing
 from ..files.values import parse_json, read_array
 from ..kb.knowledge_base import KnowledgeBase
-from ..store.assets import fingerprint_of
+from ..store.artifact import Artifact, fingerprint_of, opening, writing
 from ..store.cache import cache_dir, make_once
 from ..text.hashing import hash64
 from ..text.normalize import TEXT_NORMALIZERS
 from .index import Index
 from .stored import (
     COMPRESSION,
-    COMPRESSIONS,
     HASHES_FILE,
     ROWS_FILE,
     VECTORS_FILE,
@@ -46,8 +44,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MANIFEST_FILE = "vectors.json"
-VECTORS_ASSET = "vectors"
-"""The kind of vectors among the assets of a component."""
+VECTORS = "vectors"
+"""The role and the kind of vectors among the artifacts of a component."""
 UNFINISHED = "unfinished"
 """The folder of a build that was not completed."""
 NAMES_PER_CHUNK = 8192
@@ -69,9 +67,6 @@ class NameVectors(Index):
         fingerprint (str): A hash of what the vectors are made of. Equal hashes mean equal vectors.
         known (KnownVectors): The vectors by name, for another knowledge base with some of these names.
         manifest (dict): What the vectors were made from. Vectors with an equal manifest are equal.
-
-    Raises:
-        SapbertError: E305 the vectors belong to another knowledge base or encoder, E306 a file is missing or damaged.
     """
 
     exact = True
@@ -82,11 +77,12 @@ class NameVectors(Index):
         self.encoder = encoder
         self.manifest = _read_manifest(folder)
         if not _manifest(kb, encoder, self.compression).items() <= self.manifest.items():
-            raise SapbertError(Errors.E305.format(path=folder))
+            raise MismatchError(
+                "Delete the folder, or assemble the pipeline again.",
+                path=folder,
+                reason="the vectors are those of another vocabulary or encoder",
+            )
         self.known = _open_known(folder)
-        if len(self.known.vectors) != kb.n_names:
-            reason = f"{VECTORS_FILE} has {len(self.known.vectors)} of {kb.n_names} names"
-            raise SapbertError(Errors.E306.format(path=folder, reason=reason))
         self.fingerprint = fingerprint_of(self.manifest)
 
     def __repr__(self) -> str:
@@ -124,6 +120,11 @@ class NameVectors(Index):
 
     def nearest(self, queries: np.ndarray, n: int, mask: FilterMask | None = None) -> tuple[np.ndarray, np.ndarray]:
         return self.vectors.nearest(queries, n, None if mask is None else np.asarray(mask.rows, dtype=np.int64))
+
+    def artifact(self) -> Artifact:
+        """Return the vectors as an artifact of a component."""
+        source, parts = self.folder, (VECTORS_FILE, HASHES_FILE, ROWS_FILE, MANIFEST_FILE)
+        return Artifact(VECTORS, self.fingerprint, self.save, large=True, source=source, parts=parts)
 
     def save(self, folder: Path) -> None:
         """Copy the vectors into a folder, where `NameVectors` opens them."""
@@ -220,7 +221,7 @@ def vectors_cache(kb: KnowledgeBase, encoder: TransformerEncoder, compression: s
 def _saved_with(kb: KnowledgeBase, encoder: TransformerEncoder, compression: str) -> Path | None:
     """Return the folder of the vectors that a pipeline saved with this knowledge base."""
     wanted = _manifest(kb, encoder, compression)
-    for manifest in sorted(kb.path.parent.glob(f"{VECTORS_ASSET}-*/{MANIFEST_FILE}")):
+    for manifest in sorted(kb.path.parent.glob(f"{VECTORS}-*/{MANIFEST_FILE}")):
         if wanted.items() <= _read_manifest(manifest.parent).items():
             return manifest.parent
     return None
@@ -255,13 +256,10 @@ def build_name_vectors(
         progress: Called with the number of names done and the number of all names.
         known: Vectors of the same encoder, which are not computed again.
         compression: How vectors are stored, one of `COMPRESSIONS`.
-
-    Raises:
-        SapbertError: E507 a file cannot be written.
     """
     unfinished = folder / UNFINISHED
     manifest = _manifest(kb, encoder, compression)
-    with _writing(folder):
+    with writing(folder):
         _prepare(unfinished, manifest)
         _append_vectors(kb, encoder, unfinished / VECTORS_FILE, progress, known, compression)
         table = _equalize(unfinished / VECTORS_FILE, text_hashes(kb.names(), encoder))
@@ -353,18 +351,11 @@ def _sample(array: np.ndarray) -> str:
 
 def _open_known(folder: Path) -> KnownVectors:
     manifest = _read_manifest(folder)
-    try:
+    with opening(folder):
         array = read_array(folder / VECTORS_FILE)
-        if array.dtype != stored_type(manifest["dim"], manifest["compression"]) or _sample(array) != manifest["sample"]:
+        if _sample(array) != manifest["sample"]:
             raise ValueError(f"{VECTORS_FILE} does not belong to {MANIFEST_FILE}")
-        table = HashTable.open(folder)
-        if len(table) != len(array):
-            raise ValueError(f"{HASHES_FILE} does not belong to {VECTORS_FILE}")
-        return KnownVectors(StoredVectors(array, manifest["dim"], folder), table)
-    except SapbertError:
-        raise
-    except (OSError, ValueError, TypeError) as error:
-        raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
+        return KnownVectors(StoredVectors(array, manifest["dim"]), HashTable.open(folder))
 
 
 def cached_table(kb: KnowledgeBase, kind: str, hashes: Callable[[], np.ndarray]) -> HashTable:
@@ -374,9 +365,6 @@ def cached_table(kb: KnowledgeBase, kind: str, hashes: Callable[[], np.ndarray])
         kb: The knowledge base.
         kind: What is hashed. It is part of the name of the folder.
         hashes: Returns the hashes of all names, by row.
-
-    Raises:
-        SapbertError: E118 the cache cannot be written, E306 a file is damaged.
     """
     folder = cache_dir() / "names" / f"{kb.fingerprint[:16]}-{kind}"
 
@@ -385,27 +373,16 @@ def cached_table(kb: KnowledgeBase, kind: str, hashes: Callable[[], np.ndarray])
         HashTable.of(hashes()).save(folder)
 
     make_once(folder, (folder / ROWS_FILE).is_file, make)
-    try:
-        table = HashTable.open(folder)
-        if len(table) != kb.n_names:
-            raise ValueError(f"{HASHES_FILE} has {len(table)} of {kb.n_names} names")
-        return table
-    except (OSError, ValueError) as error:
-        raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
+    with opening(folder):
+        return HashTable.open(folder)
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
-    try:
-        manifest = parse_json((folder / MANIFEST_FILE).read_text())
-        if not isinstance(manifest, dict) or not {"compression", "dim", "longest", "sample"} <= manifest.keys():
+    with opening(folder):
+        manifest: dict[str, Any] = parse_json((folder / MANIFEST_FILE).read_text())
+        if not {"compression", "dim", "longest", "sample"} <= manifest.keys():
             raise ValueError(f"another version made {MANIFEST_FILE}")
-        if manifest["compression"] not in COMPRESSIONS or type(manifest["dim"]) is not int:
-            raise ValueError(f"{MANIFEST_FILE} has values of a wrong type")
-        if not isinstance(manifest["longest"], float | int) or not math.isfinite(manifest["longest"]):
-            raise ValueError("the length of the longest vector is no number")
-    except (OSError, ValueError, OverflowError) as error:
-        raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
-    return manifest
+        return manifest
 
 
 def _manifest(kb: KnowledgeBase, encoder: TransformerEncoder, compression: str) -> dict[str, Any]:
@@ -418,11 +395,7 @@ def _manifest(kb: KnowledgeBase, encoder: TransformerEncoder, compression: str) 
 
 
 def copy_file(source: Path, path: Path) -> None:
-    """Copy a file, so that the copy is either complete or missing.
-
-    Raises:
-        SapbertError: E507 the file cannot be written.
-    """
+    """Copy a file, so that the copy is either complete or missing."""
     with replacing(path) as temporary:
         shutil.copyfile(source, temporary)
 
@@ -430,11 +403,3 @@ def copy_file(source: Path, path: Path) -> None:
 def _chunks(names: Iterator[str], size: int) -> Iterator[list[str]]:
     while chunk := list(islice(names, size)):
         yield chunk
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise SapbertError(Errors.E507.format(path=path, reason=error.strerror or error)) from error

@@ -7,22 +7,20 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..encoders.lexical_model import NGRAMS_FOLDER as NGRAMS
 from ..encoders.ngrams import NgramEncoder
-from ..errors import Errors, SapbertError
+from ..errors import MismatchError
 from ..files.values import parse_json, read_array
 from ..kb.knowledge_base import KnowledgeBase
-from ..store.assets import AssetWriter, fingerprint_of
-from ..store.cache import cache_dir, make_once
-from ..store.shared import file_states, shared
+from ..store.artifact import Artifact, fingerprint_of, opening
+from ..store.cache import cache_dir, file_states, make_once, shared
 from .name_ngrams import NameNgrams, NgramQueries
 from .postings import POSTINGS, Postings
 from .postings_build import ARRAYS, FILES, FORMAT, MANIFEST_FILE, GramCodes, build_ngram_index, identity, new_folder
-from .stored import not_numbers
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
 
 TEXTS_PER_BATCH = 64
 TEXTS_TOGETHER = 256
-_KINDS = ("iu", "iu", "f", "iu", "iu", "iu")  # of numbers, of each array of `ARRAYS`
 
 Nearest = tuple[np.ndarray, np.ndarray]
 
@@ -49,20 +46,23 @@ class NgramIndex:
     Attributes:
         ngrams (NgramEncoder): The encoder of the sparse score.
         postings (Postings): The names with each 4-gram.
-
-    Raises:
-        SapbertError: E304 the folder belongs to another knowledge base or another version, E306 a file is missing or
-            damaged.
     """
 
     def __init__(self, folder: Path, kb: KnowledgeBase) -> None:
         self.folder = folder
         self.kb = kb
         self.ngrams = NgramEncoder.load(folder)
-        manifest = _read_manifest(folder)
-        if any(manifest.get(key) != value for key, value in identity(kb, self.ngrams).items()):
-            raise SapbertError(Errors.E304.format(path=folder))
-        characters, starts, lengths, grams, postings, posting_starts = _open_arrays(folder, kb.n_names)
+        with opening(folder):
+            manifest = parse_json((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
+            if any(manifest.get(key) != value for key, value in identity(kb, self.ngrams).items()):
+                raise MismatchError(
+                    "Delete the folder, or assemble the pipeline again.",
+                    path=folder,
+                    reason="it is for another vocabulary, other n-grams or another version of this package",
+                )
+            characters, starts, lengths, grams, postings, posting_starts = (
+                read_array(folder / f"{name}.npy") for name in ARRAYS
+            )
         self._names = NameNgrams(self.ngrams, manifest["alphabet"], characters, starts, lengths)
         self.postings = Postings(GramCodes.of(manifest["frequent"]), grams, postings, posting_starts, lengths)
         self._local = threading.local()
@@ -108,14 +108,7 @@ class NgramIndex:
         for start in range(0, len(texts), at_once):
             part = slice(start, start + at_once)
             queries = self.encode(texts[part])
-            try:
-                scores[part], rows[part] = self._best(queries, propose(queries.forms, 2 * n, mask), n)
-            except SapbertError:
-                raise
-            except (IndexError, ValueError, MemoryError) as error:  # rows or places that the arrays do not have
-                raise SapbertError(Errors.E306.format(path=self.folder, reason=error)) from error
-        if not np.isfinite(scores).all():
-            raise not_numbers(self.folder)
+            scores[part], rows[part] = self._best(queries, propose(queries.forms, 2 * n, mask), n)
         return scores, rows
 
     def _best(self, queries: NgramQueries, rows: np.ndarray, n: int) -> Nearest:
@@ -159,44 +152,16 @@ class NgramIndex:
             self._local.columns = rows.copy(), columns
         return columns
 
-    def save(self, folder: Path) -> None:
-        """Copy the index to a new folder, where `NgramIndex` opens it. The folder appears when it is complete.
+    def artifact(self) -> Artifact:
+        """Return the index as an artifact of a component."""
+        parts = [path.name for path in self.folder.iterdir()]
+        return Artifact(NGRAMS, self.fingerprint, self.save, large=True, source=self.folder, parts=parts)
 
-        Raises:
-            SapbertError: E507 the folder cannot be written.
-        """
+    def save(self, folder: Path) -> None:
+        """Copy the index to a new folder, where `NgramIndex` opens it. The folder appears when it is complete."""
         with new_folder(folder) as new:
             for name in FILES:
                 shutil.copyfile(self.folder / name, new / name)
-
-
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    try:
-        manifest: dict[str, Any] = parse_json((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
-        if not all(isinstance(manifest[key], str) for key in ("alphabet", "frequent")):
-            raise ValueError(f"{MANIFEST_FILE} has values of a wrong type")
-        return manifest
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
-
-
-def _open_arrays(folder: Path, n_names: int) -> list[np.ndarray]:
-    """Return `ARRAYS`, memory-mapped, after a check of their lengths."""
-    try:
-        arrays = [read_array(folder / f"{name}.npy") for name in ARRAYS]
-        if any(array.ndim != 1 or array.dtype.kind not in kinds for array, kinds in zip(arrays, _KINDS, strict=True)):
-            raise ValueError("its arrays are no lists of numbers")
-    except (OSError, ValueError) as error:
-        raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
-    characters, starts, lengths, grams, postings, posting_starts = arrays
-    wanted = (n_names + 1, n_names, len(grams) + 1)
-    if (len(starts), len(lengths), len(posting_starts)) != wanted:
-        raise SapbertError(Errors.E306.format(path=folder, reason="its arrays have other lengths"))
-    if (len(characters), len(postings)) != (starts[-1], posting_starts[-1]):
-        raise SapbertError(Errors.E306.format(path=folder, reason="its arrays are cut off"))
-    if posting_starts[0] or starts[0]:
-        raise SapbertError(Errors.E306.format(path=folder, reason="its arrays do not belong together"))
-    return arrays
 
 
 def open_ngram_index(kb: KnowledgeBase, folder: Path) -> NgramIndex:
@@ -220,9 +185,3 @@ def cached_ngram_index(kb: KnowledgeBase, text_normalizer: str, ngrams: NgramEnc
 
     make_once(folder, folder.is_dir, build)
     return open_ngram_index(kb, folder)
-
-
-def save_ngram_index(index: NgramIndex, assets: AssetWriter) -> None:
-    """Add an index to the assets of a component."""
-    parts = [path.name for path in index.folder.iterdir()]
-    assets.add(NGRAMS, "ngrams", index.fingerprint, index.save, large=True, source=index.folder, parts=parts)

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..encoders.ngrams import IDF_FILE, SETTINGS_FILE, NgramEncoder
-from ..errors import Errors, SapbertError
 from ..files.output import temporary_folder
 from ..kb.knowledge_base import KnowledgeBase
+from ..store.artifact import writing
 from ..text.characters import code_points, ngrams
 
 FORMAT = 3
@@ -101,9 +101,6 @@ def build_ngram_index(kb: KnowledgeBase, ngrams: NgramEncoder, folder: Path) -> 
         kb: The knowledge base.
         ngrams: The encoder of the sparse score. It is saved in the folder, too.
         folder: The folder to write. It is replaced if it exists.
-
-    Raises:
-        SapbertError: E507 the folder cannot be written, for example since the disk is full.
     """
     with new_folder(folder) as new:
         work = new.with_name("work")
@@ -113,12 +110,8 @@ def build_ngram_index(kb: KnowledgeBase, ngrams: NgramEncoder, folder: Path) -> 
 
 @contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder, which becomes `folder` when the block ends without an error.
-
-    Raises:
-        SapbertError: E507 the folder cannot be written.
-    """
-    try:
+    """Yield an empty folder, which becomes `folder` when the block ends without an error."""
+    with writing(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with temporary_folder(folder) as temporary:
             new = temporary / "new"
@@ -127,8 +120,6 @@ def new_folder(folder: Path) -> Iterator[Path]:
             if folder.exists():
                 shutil.rmtree(folder)
             os.replace(new, folder)
-    except OSError as error:
-        raise SapbertError(Errors.E507.format(path=folder, reason=error.strerror or error)) from error
 
 
 def _write(kb: KnowledgeBase, ngrams: NgramEncoder, work: Path, folder: Path) -> None:

@@ -30,7 +30,6 @@ from spacy_sapbert.linking.rerank_features import FEATURES, WordRarity
 from spacy_sapbert.linking.reranker import Reranker
 from spacy_sapbert.linking.spelling_files import load_corrector, save_corrector
 from spacy_sapbert.linking.trees import Trees
-from spacy_sapbert.pipeline.component_folder import MANIFEST_FILE, read_component
 from spacy_sapbert.retrieval.concept_set import ConceptSet
 from spacy_sapbert.retrieval.concept_vectors import cached_concept_vectors
 from spacy_sapbert.retrieval.mention_model import FEATURES as MODEL_FEATURES
@@ -39,6 +38,7 @@ from spacy_sapbert.retrieval.storage import _load_fitted
 from spacy_sapbert.review.correction import Correction
 from spacy_sapbert.review.corrections_file import CorrectionsFile
 from spacy_sapbert.runs.pipelines import load_pipeline
+from spacy_sapbert.store.component import MANIFEST_FILE, read_component
 from spacy_sapbert.text.spelling import CorrectionList, KnownWords
 from spacy_sapbert.types import Name, Record
 from spacy_sapbert.vectors.flat import cached_name_vectors, cached_table, text_hashes

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-
 from spacy_sapbert.linking.matcher_storage import MATCHER, load_matcher, save_matcher
+
 from spacy_sapbert.linking.name_matcher import NameMatcher, matcher_cache
-from spacy_sapbert.store.assets import AssetWriter
+from spacy_sapbert.store.artifact import ArtifactWriter
 
 
 @pytest.fixture
@@ -12,7 +12,7 @@ def built(small_kb):
 
 
 def test_what_was_saved_is_opened(built, tmp_path):
-    assets = AssetWriter(tmp_path)
+    assets = ArtifactWriter(tmp_path)
     save_matcher(built, assets)
     opened = load_matcher({role: tmp_path / name for role, name in assets.names.items()})
     np.testing.assert_array_equal(opened.hashes, built.hashes)
@@ -21,7 +21,7 @@ def test_what_was_saved_is_opened(built, tmp_path):
 
 
 def external(matcher, folder):
-    assets = AssetWriter(folder, external=True)
+    assets = ArtifactWriter(folder, external=True)
     save_matcher(matcher, assets)
     return assets.outside[MATCHER].path
 

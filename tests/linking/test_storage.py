@@ -13,7 +13,7 @@ from spacy_sapbert.kb.filters import check_filters
 from spacy_sapbert.kb.storage import KB, load_knowledge_base
 from spacy_sapbert.linking.candidates import EXACT_LIMIT
 from spacy_sapbert.linking.storage import load_generator, open_generator, save_generator, with_mentions
-from spacy_sapbert.store.assets import AssetWriter
+from spacy_sapbert.store.artifact import ArtifactWriter
 from spacy_sapbert.vectors.storage import VECTORS
 
 TEXTS = ["breast cancers", "cold", "CF", "zzz"]
@@ -26,7 +26,7 @@ def generator(small_kb, tiny_encoder):
 
 def save(generator, folder):
     """RETURNS (dict[str, Path]): the assets by role."""
-    assets = AssetWriter(folder / "shared")
+    assets = ArtifactWriter(folder / "shared")
     save_generator(generator, assets)
     return {role: assets.folder / name for role, name in assets.names.items()}
 

@@ -8,7 +8,7 @@ from spacy.training import Example
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.linking.parameters import PARAMETERS_FILE, THRESHOLD, LinkerParameters
-from spacy_sapbert.pipeline.component_folder import MANIFEST_FILE
+from spacy_sapbert.store.component import MANIFEST_FILE
 
 TEXT = "some morphines"
 POINTS = ((0.2, 0.1), (0.6, 0.5), (1.0, 0.9))

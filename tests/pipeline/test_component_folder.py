@@ -16,9 +16,9 @@ from spacy_sapbert.documents.docs import to_doc
 from spacy_sapbert.encoders.transformer import open_encoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.pipeline import component_folder
-from spacy_sapbert.pipeline.component_folder import FORMAT, MANIFEST_FILE
-from spacy_sapbert.store.assets import ASSETS_FOLDER
+from spacy_sapbert.store import component as component_folder
+from spacy_sapbert.store.artifact import ARTIFACTS_FOLDER
+from spacy_sapbert.store.component import FORMAT, MANIFEST_FILE
 from spacy_sapbert.types import Document, Mention, Name, Record
 
 NAMES = ("concept_matcher", "sapbert_linker", "concept_retriever")
@@ -77,7 +77,7 @@ def contents(nlp, **settings):
 
 
 def kinds(folder):
-    return sorted(path.name.partition("-")[0] for path in (folder / ASSETS_FOLDER).iterdir())
+    return sorted(path.name.partition("-")[0] for path in (folder / ARTIFACTS_FOLDER).iterdir())
 
 
 def states(folder):
@@ -175,10 +175,10 @@ def test_an_index_is_an_asset(kb, tiny_encoder, tmp_path):
 
 
 def test_saving_again_writes_no_asset_again(saved):
-    nlp, before = spacy.load(saved), states(saved / ASSETS_FOLDER)
+    nlp, before = spacy.load(saved), states(saved / ARTIFACTS_FOLDER)
     expected = contents(nlp)
     nlp.to_disk(saved)
-    assert states(saved / ASSETS_FOLDER) == before
+    assert states(saved / ARTIFACTS_FOLDER) == before
     assert contents(nlp) == contents(spacy.load(saved)) == expected
 
 
@@ -187,20 +187,20 @@ def test_a_component_alone_holds_its_assets(nlp, tmp_path, name):
     component = nlp.get_pipe(name)
     component.to_disk(tmp_path / name)
     assert "kb" in kinds(tmp_path / name)
-    before = states(tmp_path / name / ASSETS_FOLDER)
+    before = states(tmp_path / name / ARTIFACTS_FOLDER)
     component.to_disk(tmp_path / name)
-    assert states(tmp_path / name / ASSETS_FOLDER) == before
+    assert states(tmp_path / name / ARTIFACTS_FOLDER) == before
     assert [path.name for path in tmp_path.iterdir()] == [name]
     (tmp_path / name).rename(tmp_path / "moved")
     component.from_disk(tmp_path / "moved")
-    assert component.kb.path.parent == tmp_path / "moved" / ASSETS_FOLDER
+    assert component.kb.path.parent == tmp_path / "moved" / ARTIFACTS_FOLDER
 
 
 def test_a_config_beside_a_component_makes_no_pipeline(nlp, tmp_path):
     (tmp_path / "config.cfg").write_text("[nlp]\n")
     nlp.get_pipe("concept_matcher").to_disk(tmp_path / "matcher")
     assert kinds(tmp_path / "matcher") == ["kb", "matcher"]
-    assert not (tmp_path / ASSETS_FOLDER).exists()
+    assert not (tmp_path / ARTIFACTS_FOLDER).exists()
 
 
 def test_round_trips_in_memory(nlp):
@@ -218,10 +218,10 @@ def test_two_processes(nlp, saved):
 
 
 def test_an_asset_stays_as_long_as_a_component_needs_it(saved, other_kb):
-    nlp, before = spacy.load(saved), set(states(saved / ASSETS_FOLDER))
+    nlp, before = spacy.load(saved), set(states(saved / ARTIFACTS_FOLDER))
     nlp.get_pipe("sapbert_linker").set_kb(other_kb)
     nlp.to_disk(saved)
-    left = before - set(states(saved / ASSETS_FOLDER))
+    left = before - set(states(saved / ARTIFACTS_FOLDER))
     assert {name.partition("-")[0] for name in left} == {"ngrams"}  # only the linker has them
     assert kinds(saved) == ["encoder", "kb", "kb", "matcher", "ngrams", "vectors", "vectors"]
     again = spacy.load(saved)
@@ -232,25 +232,25 @@ def test_what_no_component_needs_any_more_is_removed(nlp, other_kb, tmp_path):
     saved = tmp_path / "saved"
     nlp.remove_pipe("concept_retriever")
     nlp.to_disk(saved)
-    (saved / ASSETS_FOLDER / "mine.txt").write_text("mine")
-    before = set(states(saved / ASSETS_FOLDER))
+    (saved / ARTIFACTS_FOLDER / "mine.txt").write_text("mine")
+    before = set(states(saved / ARTIFACTS_FOLDER))
     again = spacy.load(saved)
     for name in NAMES[:2]:
         again.get_pipe(name).set_kb(other_kb)
     again.to_disk(saved)
     assert kinds(saved) == ["encoder", "kb", "matcher", "mine.txt", "ngrams", "vectors"]
-    kept = {name.partition("/")[0].partition("-")[0] for name in before & set(states(saved / ASSETS_FOLDER))}
+    kept = {name.partition("/")[0].partition("-")[0] for name in before & set(states(saved / ARTIFACTS_FOLDER))}
     assert kept == {"encoder", "mine.txt"}
     assert [ent.kb_id_ for ent in spacy.load(saved)("Mucoviscidosis").ents] == ["X1"]
 
 
 def test_an_asset_stays_as_long_as_a_manifest_cannot_be_read(saved, other_kb):
-    nlp, before = spacy.load(saved), set(states(saved / ASSETS_FOLDER))
+    nlp, before = spacy.load(saved), set(states(saved / ARTIFACTS_FOLDER))
     (saved / "concept_retriever" / MANIFEST_FILE).write_text("{")
     for name in NAMES[:2]:
         nlp.get_pipe(name).set_kb(other_kb)
         nlp.get_pipe(name).to_disk(saved / name)
-    assert set(states(saved / ASSETS_FOLDER)) > before
+    assert set(states(saved / ARTIFACTS_FOLDER)) > before
 
 
 def test_the_files_of_an_earlier_format_are_removed(nlp, saved):
@@ -268,7 +268,7 @@ def test_the_files_of_an_earlier_format_are_removed(nlp, saved):
 
 
 def damaged(saved, damage):
-    (path,) = (saved / ASSETS_FOLDER).glob("kb-*.kb")
+    (path,) = (saved / ARTIFACTS_FOLDER).glob("kb-*.kb")
     path.write_bytes(path.read_bytes()[:-1]) if damage == "cut" else path.unlink()
 
 

@@ -16,7 +16,7 @@ from spacy.tokens import Doc, DocBin
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.linking.parameters import THRESHOLD
-from spacy_sapbert.pipeline.component_folder import MANIFEST_FILE
+from spacy_sapbert.store.component import MANIFEST_FILE
 
 COMPONENTS = ("abbreviation_resolver", "concept_matcher", "composite_splitter", "spelling_corrector", "sapbert_linker")
 HEAVY = ("concept_matcher", "spelling_corrector", "sapbert_linker")

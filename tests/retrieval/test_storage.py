@@ -15,7 +15,7 @@ from spacy_sapbert.retrieval.signal_weights import SignalWeights
 from spacy_sapbert.retrieval.signals.phrases import PhrasesSignal
 from spacy_sapbert.retrieval.storage import DOCUMENT_ENCODER, FITTED_FILE, open_retriever
 from spacy_sapbert.retrieval.training_counts import TrainingCounts
-from spacy_sapbert.store.assets import AssetWriter
+from spacy_sapbert.store.artifact import ArtifactWriter
 from spacy_sapbert.types import Document, Mention
 from spacy_sapbert.vectors.ngram_index import cached_ngram_index
 
@@ -34,7 +34,7 @@ def retriever(small_kb, tiny_encoder, tmp_path):
 
 def save(retriever, folder):
     """RETURNS (dict[str, Path]): the assets by role, and "component" for the folder of the other files."""
-    assets = AssetWriter(folder / "shared")
+    assets = ArtifactWriter(folder / "shared")
     storage.save_retriever(retriever, folder, assets)
     return {"component": folder, **{role: assets.folder / name for role, name in assets.names.items()}}
 

@@ -1,11 +1,11 @@
 import pytest
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.store.assets import TEMPORARY, AssetWriter, fingerprint_of
+from spacy_sapbert.store.artifact import TEMPORARY, ArtifactWriter, fingerprint_of
 
 
 def test_an_asset_is_written_once(tmp_path):
-    assets, written = AssetWriter(tmp_path / "new"), []
+    assets, written = ArtifactWriter(tmp_path / "new"), []
 
     def write(path):
         written.append(path.name)
@@ -19,7 +19,7 @@ def test_an_asset_is_written_once(tmp_path):
 
 
 def test_what_is_saved_already_is_not_written(tmp_path):
-    assets = AssetWriter(tmp_path / "new", {"kb-0123456789abcdef"})
+    assets = ArtifactWriter(tmp_path / "new", {"kb-0123456789abcdef"})
     assets.add("kb", "kb", "0123456789abcdef", lambda path: 1 / 0)
     assert assets.names == {"kb": "kb-0123456789abcdef"}
     assert not (tmp_path / "new").exists()
@@ -34,7 +34,7 @@ def test_a_large_asset_may_stay_where_it_is(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "a.npy").write_text("abc")
     (tmp_path / "mine" / "other.npy").write_text("x")
-    assets = AssetWriter(tmp_path / "new", external=True)
+    assets = ArtifactWriter(tmp_path / "new", external=True)
     assets.add("vectors", "vectors", "0" * 64, lambda _: 1 / 0, large=True, source=tmp_path / "mine", parts=["a.npy"])
     assets.add("encoder", "encoder", "1" * 64, lambda path: path.mkdir())
     asset = assets.outside["vectors"]
@@ -49,7 +49,7 @@ def test_a_large_asset_may_stay_where_it_is(tmp_path):
 def test_a_folder_of_the_user_may_have_the_name_of_ours(tmp_path):
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared" / "umls.kb").write_text("abc")
-    assets = AssetWriter(tmp_path / "new", external=True)
+    assets = ArtifactWriter(tmp_path / "new", external=True)
     assets.add("kb", "kb", "0" * 64, lambda _: 1 / 0, suffix=".kb", large=True, source=tmp_path / "shared" / "umls.kb")
     assert assets.outside["kb"].path == str(tmp_path / "shared" / "umls.kb")
 
@@ -64,7 +64,7 @@ def test_what_would_not_last_is_written_to_the_cache(tmp_path, monkeypatch, plac
         path.write_text("abc")
 
     for _ in range(2):
-        assets = AssetWriter(tmp_path / "new", external=True)
+        assets = ArtifactWriter(tmp_path / "new", external=True)
         assets.add("kb", "kb", "0" * 64, write, suffix=".kb", large=True, source=source)
     kept = tmp_path / "cache" / "assets" / "kb-0000000000000000.kb"
     assert assets.outside["kb"] == (str(kept), "0" * 64, {".": 3})
@@ -80,5 +80,5 @@ def test_an_interrupted_write_leaves_nothing_in_the_cache(tmp_path, monkeypatch)
         raise OSError("no space left")
 
     with pytest.raises(SapbertError, match=r"E118.*no space left"):
-        AssetWriter(tmp_path / "new", external=True).add("kb", "kb", "0" * 64, write, large=True)
+        ArtifactWriter(tmp_path / "new", external=True).add("kb", "kb", "0" * 64, write, large=True)
     assert [path.suffix for path in (tmp_path / "cache" / "assets").iterdir() if path.suffix != ".lock"] == []

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from spacy_sapbert.store.shared import file_states, shared
+from spacy_sapbert.store.cache import file_states, shared
 
 
 class Thing:

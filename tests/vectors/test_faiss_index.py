@@ -12,7 +12,7 @@ import pytest
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.filters import Filter, FilterMask
-from spacy_sapbert.store.assets import AssetWriter
+from spacy_sapbert.store.artifact import ArtifactWriter
 from spacy_sapbert.vectors.faiss_index import build_index, index_kind, open_faiss, save_faiss
 from spacy_sapbert.vectors.flat import NameVectors, cached_name_vectors
 from spacy_sapbert.vectors.storage import INDEX, VECTORS, open_index, save_index
@@ -198,13 +198,13 @@ def test_an_index_by_the_number_of_names(vectors, small_kb, monkeypatch, tmp_pat
     opened = open_index(small_kb, vectors.encoder, "auto")
     assert type(opened) is NameVectors
     assert opened.exact
-    assets = AssetWriter(tmp_path / "flat")
+    assets = ArtifactWriter(tmp_path / "flat")
     save_index(opened, assets, "auto")
     assert list(assets.names) == [VECTORS]
     monkeypatch.setattr("spacy_sapbert.vectors.storage.EXACT_NAMES", 33)
     opened = open_index(small_kb, vectors.encoder, "auto")
     assert not opened.exact
-    assets = AssetWriter(tmp_path / "auto")
+    assets = ArtifactWriter(tmp_path / "auto")
     save_index(opened, assets, "auto")
     paths = {role: tmp_path / "auto" / name for role, name in assets.names.items()}
     assert files(paths[VECTORS]) == sorted(FILES)
