@@ -108,16 +108,16 @@ def test_licenses_are_shown_in_a_line(licenses, shown):
 
 def test_the_page_on_versions_has_the_formats_of_the_code():
     from spacy_sapbert.encoders import folder
-    from spacy_sapbert.errors import Errors
+    from spacy_sapbert.errors import messages
     from spacy_sapbert.kb import database
     from spacy_sapbert.review import corrections_file
-    from spacy_sapbert.store import component as component_folder
+    from spacy_sapbert.store import component
     from spacy_sapbert.training import checkpoints
     from spacy_sapbert.vectors import postings_build
 
     formats = {
         "knowledge base": database.FORMAT,
-        "component of a saved pipeline": component_folder.FORMAT,
+        "component of a saved pipeline": component.FORMAT,
         "n-grams of names": postings_build.FORMAT,
         "encoder folder": folder.FORMAT,
         "corrections": corrections_file.FORMAT,
@@ -126,7 +126,7 @@ def test_the_page_on_versions_has_the_formats_of_the_code():
     page = (ROOT / "docs" / "versions.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| ([\w -]+), `[^|]+\| [^|]+\| (\d+) \| (E\d+) \| (E\d+) \|$", page, flags=re.MULTILINE)
     assert {name: int(number) for name, number, *_ in rows} == formats
-    assert all(hasattr(Errors, code) for _, _, *codes in rows for code in codes)
+    assert all(code in messages() for _, _, *codes in rows for code in codes)
 
 
 def test_changelog_and_citation_have_the_version():

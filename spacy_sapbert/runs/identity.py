@@ -12,7 +12,7 @@ import spacy
 
 from .. import __version__
 from ..files.opening import sha256_of
-from ..store.assets import ASSETS_FOLDER
+from ..store.artifact import ARTIFACTS_FOLDER
 
 if TYPE_CHECKING:
     from .document_linker import LoadedLinker
@@ -63,6 +63,6 @@ def _hashes(folder: Path) -> dict[str, str]:
     """Return a hash of each file of a pipeline. Shared assets have one in their names, so only their sizes are read."""
     files = ((path, path.relative_to(folder)) for path in sorted(folder.rglob("*")) if path.is_file())
     return {
-        name.as_posix(): str(path.stat().st_size) if name.parts[0] == ASSETS_FOLDER else sha256_of(path)
+        name.as_posix(): str(path.stat().st_size) if name.parts[0] == ARTIFACTS_FOLDER else sha256_of(path)
         for path, name in files
     }

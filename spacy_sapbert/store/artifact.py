@@ -180,7 +180,10 @@ def first_external(external: ExternalArtifact, paths: Iterable[Path], why_not: C
     """
     reasons = []
     for path in paths:
-        reason = external.why_not(path) or why_not(path)
+        try:
+            reason = external.why_not(path) or why_not(path)
+        except SapbertError as error:
+            reason = f"{path} cannot be opened: {error}"
         if reason is None:
             return path
         reasons.append(reason)

@@ -101,13 +101,10 @@ def write_component(folder: Path, save: Save, *, in_pipeline: bool, external: bo
             "external": {role: artifact._asdict() for role, artifact in writer.outside.items()},
         }
         srsly.write_json(new / MANIFEST_FILE, manifest)
-        _move(writer.folder, folder / prefix, like=new / MANIFEST_FILE)
+        _move_artifacts(writer.folder, folder / prefix, like=new / MANIFEST_FILE)
         stale = [name for name in old.files if name not in files] if old else []
         _remove(folder, [MANIFEST_FILE, *(name for name in stale if not name.startswith(_OF_PIPELINE))])
-        for name in sorted(files_in(new), key=MANIFEST_FILE.__eq__):  # the manifest marks the component as complete
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copymode(new / MANIFEST_FILE, new / name)  # safetensors makes its files readable by the owner only
-            os.replace(new / name, folder / name)
+        _move_files(new, folder)
     if in_pipeline:
         _remove_unused(folder, [name for name in stale if name.startswith(_OF_PIPELINE)])
 
@@ -134,7 +131,7 @@ def _read_manifest(folder: Path) -> Manifest:
     if not path.is_file():
         what = f"saved component in {folder}"
         raise NotFoundError("Save the pipeline again with `nlp.to_disk`.", what=what)
-    with opening(folder):
+    with opening(path):
         content = json.loads(path.read_text(encoding="utf-8"))
         check_not_newer(folder, content["format"], FORMAT)
         if content["format"] != FORMAT:
@@ -162,7 +159,15 @@ def _sizes(path: Path, name: str) -> dict[str, int]:
     return {f"{name}/{inner}": (path / inner).stat().st_size for inner in files_in(path)}
 
 
-def _move(written: Path, folder: Path, *, like: Path) -> None:
+def _move_files(new: Path, folder: Path) -> None:
+    """Move the files of a component to its folder. The manifest, which marks it as complete, comes last."""
+    for name in sorted(files_in(new), key=MANIFEST_FILE.__eq__):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copymode(new / MANIFEST_FILE, new / name)  # safetensors makes its files readable by the owner only
+        os.replace(new / name, folder / name)
+
+
+def _move_artifacts(written: Path, folder: Path, *, like: Path) -> None:
     """Move new artifacts to their folder, with the permissions of a file."""
     for source in sorted(written.iterdir()) if written.is_dir() else ():
         for path in (source, *source.rglob("*")):

@@ -97,25 +97,15 @@ def test_missing_and_cut_off_files(encoder, tmp_path, name, kept):
     (tmp_path / name).unlink()
     if kept is not None:
         (tmp_path / name).write_bytes(content[: int(len(content) * kept)])
-    with pytest.raises(SapbertError, match="E306"):
+    with pytest.raises(SapbertError, match="E121"):
         NgramEncoder.load(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "text", ["[]", "5", "{}", '{"ngrams": ["a"], "ngram_range": [1, 2], "text_normalizer": "lower"}']
-)
+@pytest.mark.parametrize("text", ["[]", "5", "{}"])
 def test_settings_of_something_else(encoder, tmp_path, text):
     encoder.save(tmp_path)
     (tmp_path / SETTINGS_FILE).write_text(text)
-    with pytest.raises(SapbertError, match="E306"):
-        NgramEncoder.load(tmp_path)
-
-
-@pytest.mark.parametrize("weight", [0, -1, 1e-40, 1e30, np.inf, np.nan])
-def test_weights_whose_vectors_would_be_no_numbers(encoder, tmp_path, weight):
-    encoder.save(tmp_path)
-    np.save(tmp_path / IDF_FILE, np.full_like(encoder.idf, weight))
-    with pytest.raises(SapbertError, match=r"E306.*no weights"):
+    with pytest.raises(SapbertError, match="E121"):
         NgramEncoder.load(tmp_path)
 
 

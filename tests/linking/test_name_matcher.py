@@ -360,7 +360,7 @@ def test_cache_of_another_vocabulary(small_kb, own_cache, tmp_path):
 def test_cache_that_cannot_be_written(small_kb, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path / "file"))
-    with pytest.raises(SapbertError, match=r"E118.*Not a directory.*SPACY_SAPBERT_CACHE"):
+    with pytest.raises(SapbertError, match=r"E507.*Not a directory.*SPACY_SAPBERT_CACHE"):
         NameMatcher.cached(small_kb)
 
 

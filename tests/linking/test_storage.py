@@ -114,10 +114,10 @@ def test_saved_without_an_encoder(small_kb, tmp_path):
     ("role", "inner", "code"),
     [
         (KB, "", "E101"),
-        (VECTORS, "", "E306"),
+        (VECTORS, "", "E121"),
         (ENCODER_FOLDER, "model.safetensors", "E302"),
-        (NGRAMS_FOLDER, "", "E306"),
-        (NGRAMS_FOLDER, "postings.npy", "E306"),
+        (NGRAMS_FOLDER, "", "E121"),
+        (NGRAMS_FOLDER, "postings.npy", "E121"),
     ],
 )
 def test_missing_parts(saved, role, inner, code):
@@ -136,7 +136,7 @@ def test_a_knowledge_base_that_was_exchanged(saved):
 def test_a_knowledge_base_that_was_exchanged_without_an_encoder(small_kb, tmp_path):
     saved = save(open_generator(small_kb, None, sparse=True), tmp_path)
     shutil.copyfile(load_knowledge_base("starter").path, saved[KB])
-    with pytest.raises(SapbertError, match="E304"):
+    with pytest.raises(SapbertError, match="E305"):
         load_generator(saved, sparse=True)
 
 

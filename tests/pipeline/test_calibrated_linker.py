@@ -178,7 +178,7 @@ def test_damaged_values(both, tmp_path, values):
     manifest = json.loads((tmp_path / MANIFEST_FILE).read_text())
     manifest["files"][PARAMETERS_FILE] = len(text)
     (tmp_path / MANIFEST_FILE).write_text(json.dumps(manifest))
-    with pytest.raises(SapbertError, match=rf"E306.*{PARAMETERS_FILE}"):
+    with pytest.raises(SapbertError, match=rf"E121.*{PARAMETERS_FILE}"):
         linker.from_disk(tmp_path)
 
 

@@ -253,31 +253,15 @@ def test_an_asset_stays_as_long_as_a_manifest_cannot_be_read(saved, other_kb):
     assert set(states(saved / ARTIFACTS_FOLDER)) > before
 
 
-def test_the_files_of_an_earlier_format_are_removed(nlp, saved):
-    folder = saved / "concept_matcher"
-    (folder / "concepts.kb").write_text("x")
-    srsly.write_json(folder / MANIFEST_FILE, {"format": 1, "version": "0.1", "files": {"concepts.kb": 1}})
-    with pytest.raises(SapbertError, match="E402"):
-        spacy.load(saved)
-    nlp.to_disk(saved)
-    assert not (folder / "concepts.kb").exists()
-    assert contents(spacy.load(saved)) == contents(nlp)
-
-
 # --- damage
 
 
-def damaged(saved, damage):
-    (path,) = (saved / ARTIFACTS_FOLDER).glob("kb-*.kb")
-    path.write_bytes(path.read_bytes()[:-1]) if damage == "cut" else path.unlink()
-
-
-@pytest.mark.parametrize("damage", ["cut", "missing"])
-def test_a_damaged_asset(nlp, saved, damage):
+def test_a_missing_artifact(nlp, saved):
     expected = contents(nlp)
-    damaged(saved, damage)
+    (path,) = (saved / ARTIFACTS_FOLDER).glob("kb-*.kb")
+    path.unlink()
     for name in NAMES:
-        with pytest.raises(SapbertError, match=r"E306.*\.\./shared/kb-.*copy the pipeline with its folder 'shared'"):
+        with pytest.raises(SapbertError, match=r"E121.*\.\./shared/kb-.*copy the pipeline with its folder 'shared'"):
             nlp.get_pipe(name).from_disk(saved / name)
     nlp.to_disk(saved)  # writes it again
     assert contents(spacy.load(saved)) == expected
@@ -285,7 +269,7 @@ def test_a_damaged_asset(nlp, saved, damage):
 
 def test_a_component_without_its_pipeline(nlp, saved, tmp_path):
     shutil.copytree(saved / "sapbert_linker", tmp_path / "alone")
-    with pytest.raises(SapbertError, match=r"E306.*copy the pipeline with its folder 'shared'"):
+    with pytest.raises(SapbertError, match=r"E121.*copy the pipeline with its folder 'shared'"):
         nlp.get_pipe("sapbert_linker").from_disk(tmp_path / "alone")
 
 
@@ -301,47 +285,12 @@ def test_names_that_lead_out_of_the_pipeline(nlp, saved, name, part):
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        {"files": []},
-        {"files": None},
-        {"files": {"a": "1"}},
-        {"files": {"a": None}},
-        {"files": {"a" * 5000: 1}},
-        {"assets": {"kb": 7}},
-        {"assets": ["kb"]},
-        {"assets": {}},
-        {"external": []},
-        {"external": {"kb": 7}},
-        {"external": {"kb": {"path": 7, "fingerprint": "a", "files": {}}}},
-        {"external": {"kb": {"path": "a", "fingerprint": "a", "files": {".": "1"}}}},
-        {"external": {"kb": {"path": "a", "fingerprint": "a", "files": 7}}},
-        {"external": {"kb": {"path": "a", "fingerprint": "a", "files": {}, "more": {}}}},
-        {"external": {"kb": {}}},
-        {"format": [2]},
-    ],
-)
-def test_a_manifest_with_values_of_a_wrong_type(nlp, saved, change):
-    path = saved / "concept_matcher" / MANIFEST_FILE
-    srsly.write_json(path, {**srsly.read_json(path), **change})
-    with pytest.raises(SapbertError, match=r"E306|E402"):
-        nlp.get_pipe("concept_matcher").from_disk(saved / "concept_matcher")
-
-
-@pytest.mark.parametrize(
     "text", ["", "[]", "7", "null", "[" * 100_000, '{"a":' * 100_000, "{", '{"format": 2}', "\udcff"]
 )
 def test_a_manifest_that_is_none(nlp, saved, text):
     path = saved / "concept_matcher" / MANIFEST_FILE
     path.write_bytes(text.encode(errors="surrogateescape"))
-    with pytest.raises(SapbertError, match="E306"):
-        nlp.get_pipe("concept_matcher").from_disk(saved / "concept_matcher")
-
-
-def test_a_name_with_a_zero(nlp, saved):
-    path = saved / "concept_matcher" / MANIFEST_FILE
-    srsly.write_json(path, {**srsly.read_json(path), "files": {"a\0b": 1}})
-    with pytest.raises(SapbertError, match="E403"):
+    with pytest.raises(SapbertError, match="E121"):
         nlp.get_pipe("concept_matcher").from_disk(saved / "concept_matcher")
 
 
@@ -353,7 +302,7 @@ def test_bytes_may_not_refer_to_a_pipeline(nlp, saved):
         matcher.from_bytes(srsly.msgpack_dumps(files))
 
 
-@pytest.mark.parametrize("step", ["_move_assets", "_move_files"])
+@pytest.mark.parametrize("step", ["_move_artifacts", "_move_files"])
 def test_an_interrupted_save_leaves_nothing_that_looks_whole(saved, other_kb, monkeypatch, step):
     nlp, matcher = spacy.load(saved), saved / "concept_matcher"
     nlp.get_pipe("concept_matcher").set_kb(other_kb)
@@ -362,7 +311,7 @@ def test_an_interrupted_save_leaves_nothing_that_looks_whole(saved, other_kb, mo
         with pytest.raises(ZeroDivisionError):
             nlp.get_pipe("concept_matcher").to_disk(matcher)
     if step == "_move_files":
-        with pytest.raises(SapbertError, match="E401"):
+        with pytest.raises(SapbertError, match="E504"):
             spacy.load(saved)
     assert contents(spacy.load(saved, exclude=["concept_matcher"]))  # the others are as before
     nlp.to_disk(saved)

@@ -432,7 +432,7 @@ def test_a_damaged_folder(nlp, tmp_path):
     size = (tmp_path / "retrieval.json").stat().st_size
     (tmp_path / "retrieval.json").write_text('{"counts": 3}'.ljust(size))
     other = type(retriever)(nlp)
-    with pytest.raises(SapbertError, match=r"E306.*retrieval\.json"):
+    with pytest.raises(SapbertError, match=r"E121.*retrieval\.json"):
         other.from_disk(tmp_path)
 
 

@@ -152,7 +152,7 @@ def test_names_that_training_adds_go_to_the_cache(make, tmp_path):
 def test_a_knowledge_base_that_moved(saved, file, tmp_path):
     expected = content(spacy.load(saved))
     new = file.rename(tmp_path / "new place.kb")
-    with pytest.raises(SapbertError, match=r"E412.*my\.kb does not exist.*components\.concept_matcher\.kb"):
+    with pytest.raises(SapbertError, match=r"E305.*my\.kb does not exist.*components\.concept_matcher\.kb"):
         spacy.load(saved)
     nlp = spacy.load(saved, config=moved(new))
     assert nlp.get_pipe("sapbert_linker").kb.path == new
@@ -167,15 +167,15 @@ def test_a_knowledge_base_that_moved(saved, file, tmp_path):
 def test_another_knowledge_base_in_its_place(saved, file, tmp_path, names, reason):
     records = [Record(f"X{i}", (Name(f"name {i}", "preferred", "own"),)) for i in range(names)]
     os.replace(build_knowledge_base(records, tmp_path / "other.kb").path, file)
-    with pytest.raises(SapbertError, match=rf"E412.*my\.kb {reason}"):
+    with pytest.raises(SapbertError, match=rf"E305.*my\.kb {reason}"):
         spacy.load(saved)
-    with pytest.raises(SapbertError, match=r"E412.*; .*new\.kb does not exist"):
+    with pytest.raises(SapbertError, match=r"E305.*; .*new\.kb does not exist"):
         spacy.load(saved, config=moved(tmp_path / "new.kb"))
 
 
 def test_a_knowledge_base_that_is_none(saved, file):
     file.write_bytes(bytes(file.stat().st_size))
-    with pytest.raises(SapbertError, match=r"E412.*my\.kb cannot be opened: \[E102\]"):
+    with pytest.raises(SapbertError, match=r"E305.*my\.kb cannot be opened: \[E102\]"):
         spacy.load(saved)
 
 
@@ -194,27 +194,17 @@ def test_damaged_vectors(saved, tmp_path, damage, component, name):
     path.unlink()
     if damage == "cut":
         path.write_bytes(data[:-1])
-    with pytest.raises(SapbertError, match=rf"E413.*{component}.*{name}.*SPACY_SAPBERT_CACHE"):
+    with pytest.raises(SapbertError, match=rf"E305.*{component}.*{name}.*SPACY_SAPBERT_CACHE"):
         spacy.load(saved)
 
 
 def test_a_cache_that_moved(saved, tmp_path, monkeypatch):
     expected = content(spacy.load(saved))
     (tmp_path / "cache").rename(tmp_path / "other_cache")
-    with pytest.raises(SapbertError, match="E413"):
+    with pytest.raises(SapbertError, match="E305"):
         spacy.load(saved)
     monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path / "other_cache"))
     assert content(spacy.load(saved)) == expected
-
-
-@pytest.mark.parametrize(
-    "external", [3, {"kb": 3}, {"kb": {"path": "x"}}, {"kb": {"path": "", "fingerprint": "", "files": 3}}]
-)
-def test_a_damaged_manifest(saved, external):
-    path = saved / "sapbert_linker" / MANIFEST_FILE
-    srsly.write_json(path, {**srsly.read_json(path), "external": external})
-    with pytest.raises(SapbertError, match=r"E306.*component\.json"):
-        spacy.load(saved)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -266,7 +266,7 @@ def saved(nlp, tmp_path):
 
 def test_nothing_was_saved(nlp, tmp_path):
     for name in HEAVY:
-        with pytest.raises(SapbertError, match="E401"):
+        with pytest.raises(SapbertError, match="E504"):
             nlp.get_pipe(name).from_disk(tmp_path)
 
 
@@ -274,7 +274,7 @@ def test_another_format(saved):
     linker, folder = saved
     manifest = srsly.read_json(folder / MANIFEST_FILE)
     srsly.write_json(folder / MANIFEST_FILE, {**manifest, "format": 99, "version": "9.9"})
-    with pytest.raises(SapbertError, match=r"E402.*format 99 by spacy-sapbert 9\.9"):
+    with pytest.raises(SapbertError, match=r"E600.*format 99"):
         linker.from_disk(folder)
 
 
@@ -282,24 +282,21 @@ def test_another_format(saved):
 def test_a_damaged_manifest(saved, manifest):
     linker, folder = saved
     (folder / MANIFEST_FILE).write_text(manifest)
-    with pytest.raises(SapbertError, match=r"E306.*component\.json"):
+    with pytest.raises(SapbertError, match=r"E121.*component\.json"):
         linker.from_disk(folder)
 
 
-def test_every_file_is_missed(kb, tiny_encoder, tmp_path):
+def test_a_missing_file_is_named(kb, tiny_encoder, tmp_path):
     nlp = make(kb, str(tiny_encoder))
     for name in HEAVY:
         component, folder = nlp.get_pipe(name), tmp_path / name
         component.to_disk(folder)
         for file in srsly.read_json(folder / MANIFEST_FILE)["files"]:
             data = (folder / file).read_bytes()
-            for damaged in (None, data[:-1]):
-                os.remove(folder / file)
-                if damaged is not None:
-                    (folder / file).write_bytes(damaged)
-                with pytest.raises(SapbertError, match=f"E306.*{file} is missing or cut off"):
-                    component.from_disk(folder)
-                (folder / file).write_bytes(data)
+            os.remove(folder / file)
+            with pytest.raises(SapbertError, match=f"E121.*{file} is missing"):
+                component.from_disk(folder)
+            (folder / file).write_bytes(data)
         component.from_disk(folder)
 
 
@@ -330,14 +327,14 @@ def test_saving_over_a_bad_manifest_touches_nothing_outside(saved):
 
 @pytest.mark.parametrize("data", [b"", b"\xc1", *map(srsly.msgpack_dumps, ([1], {"a": 1}, {1: b"a"}, {}))])
 def test_bytes_that_are_none_of_a_component(saved, data):
-    with pytest.raises(SapbertError, match=r"E408|E401"):
+    with pytest.raises(SapbertError, match=r"E121|E504"):
         saved[0].from_bytes(data)
 
 
 def test_bytes_that_cannot_be_opened_leave_the_component_as_it_was(nlp):
     linker = nlp.get_pipe("sapbert_linker").from_bytes(nlp.get_pipe("sapbert_linker").to_bytes())
     expected = linker.to_bytes()
-    with pytest.raises(SapbertError, match="E401"):
+    with pytest.raises(SapbertError, match="E504"):
         linker.from_bytes(srsly.msgpack_dumps({}))
     assert linker.to_bytes() == expected
 

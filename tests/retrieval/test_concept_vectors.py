@@ -109,7 +109,7 @@ def test_something_is_missing_or_damaged(packed, concepts, tmp_path, name, damag
     (tmp_path / name).unlink()
     if damage:
         (tmp_path / name).write_text(damage)
-    with pytest.raises(SapbertError, match="E306"):
+    with pytest.raises(SapbertError, match="E121"):
         ConceptVectors(tmp_path, concepts)
 
 
@@ -117,7 +117,7 @@ def test_something_is_missing_or_damaged(packed, concepts, tmp_path, name, damag
 def test_a_manifest_that_says_something_else(packed, concepts, tmp_path, manifest):
     packed.save(tmp_path)
     (tmp_path / MANIFEST_FILE).write_text(manifest)
-    with pytest.raises(SapbertError, match=r"E30[56]"):
+    with pytest.raises(SapbertError, match=r"E121|E305"):
         ConceptVectors(tmp_path, concepts)
 
 
@@ -174,7 +174,7 @@ def test_many_concepts_get_an_index(many, tmp_path, monkeypatch):
     vectors.save(tmp_path / "saved")
     assert ConceptVectors(tmp_path / "saved", many).nearest(queries, 10)[1].tolist() == places.tolist()
     (tmp_path / "saved" / INDEX_FILE).write_bytes(b"x")
-    with pytest.raises(SapbertError, match="E306"):
+    with pytest.raises(SapbertError, match="E121"):
         ConceptVectors(tmp_path / "saved", many)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -10,7 +11,6 @@ import time
 from pathlib import Path
 
 import pytest
-import spacy
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
@@ -18,32 +18,17 @@ from spacy_sapbert.kb.storage import starter_knowledge_base
 from spacy_sapbert.linking.name_matcher import NameMatcher
 from spacy_sapbert.retrieval.concept_set import ConceptSet
 from spacy_sapbert.retrieval.concept_vectors import cached_concept_vectors
-from spacy_sapbert.store.cache import cache_dir, make_once
-from spacy_sapbert.vectors.faiss_index import open_faiss
+from spacy_sapbert.store.cache import cache_dir, file_states, make_once, shared
 from spacy_sapbert.vectors.flat import cached_name_vectors, cached_table, text_hashes
 from spacy_sapbert.vectors.ngram_index import cached_ngram_index
 
-
-def use_index(kb, encoder, own):
-    vectors = own.setdefault("vectors", cached_name_vectors(kb, encoder))  # before the cache is changed
-    open_faiss(vectors, kb, "HNSW4")
-
-
-def use_saved(kb, encoder, own):
-    nlp = spacy.blank("en")
-    nlp.add_pipe("concept_matcher", config={"kb": str(kb.path)})
-    nlp(nlp.make_doc("fever"))
-
-
 USES = {
-    "starter": lambda kb, encoder, own: starter_knowledge_base(),
-    "vectors": lambda kb, encoder, own: cached_name_vectors(kb, encoder),
-    "index": use_index,
-    "concepts": lambda kb, encoder, own: cached_concept_vectors(ConceptSet(kb), encoder, "packed"),
-    "ngrams": lambda kb, encoder, own: cached_ngram_index(kb, "biosyn"),
-    "matchers": lambda kb, encoder, own: NameMatcher.cached(kb),
-    "names": lambda kb, encoder, own: cached_table(kb, "forms", lambda: text_hashes(kb.names(), encoder)),
-    "component": use_saved,
+    "starter": lambda kb, encoder: starter_knowledge_base(),
+    "vectors": lambda kb, encoder: cached_name_vectors(kb, encoder),
+    "concepts": lambda kb, encoder: cached_concept_vectors(ConceptSet(kb), encoder, "packed"),
+    "ngrams": lambda kb, encoder: cached_ngram_index(kb, "biosyn"),
+    "matchers": lambda kb, encoder: NameMatcher.cached(kb),
+    "names": lambda kb, encoder: cached_table(kb, "forms", lambda: text_hashes(kb.names(), encoder)),
 }
 
 
@@ -58,21 +43,18 @@ def set_cache(monkeypatch):
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
-@pytest.mark.parametrize("place", ["file", "file/below", "/dev/null", "/proc/none"])
-def test_a_cache_that_cannot_be_written_is_told_with_the_remedy(small_kb, encoder, use, place, set_cache, tmp_path):
-    own = {"vectors": cached_name_vectors(small_kb, encoder)}
+def test_a_cache_that_cannot_be_written_is_reported_with_the_remedy(small_kb, encoder, use, set_cache, tmp_path):
     (tmp_path / "file").write_text("mine")
-    set_cache(tmp_path / place)
-    with pytest.raises(SapbertError, match=r"\[E118\].*SPACY_SAPBERT_CACHE"):
-        use(small_kb, encoder, own)
+    set_cache(tmp_path / "file" / "below")
+    with pytest.raises(SapbertError, match=r"\[E507\].*SPACY_SAPBERT_CACHE"):
+        use(small_kb, encoder)
     assert (tmp_path / "file").read_text() == "mine"
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
 def test_a_complete_cache_can_be_for_reading_only(small_kb, encoder, use, set_cache, tmp_path, monkeypatch):
     set_cache(tmp_path / "cache")
-    own = {}
-    use(small_kb, encoder, own)
+    use(small_kb, encoder)
     for folder, _, files in os.walk(tmp_path / "cache"):
         for file in files:
             Path(folder, file).chmod(0o444)
@@ -82,16 +64,16 @@ def test_a_complete_cache_can_be_for_reading_only(small_kb, encoder, use, set_ca
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("filelock.FileLock", refuse)  # root may write everywhere
-    use(small_kb, encoder, own)
+    use(small_kb, encoder)
 
 
-def test_a_full_disk_is_told_with_the_remedy(set_cache, tmp_path):
+def test_a_full_disk_is_reported_with_the_remedy(set_cache, tmp_path):
     set_cache(tmp_path)
 
     def fill():
         raise OSError(28, "No space left on device")
 
-    with pytest.raises(SapbertError, match=r"\[E118\] Cannot write .*a \(No space left on device\)\. Make room"):
+    with pytest.raises(SapbertError, match=r"\[E507\] Cannot write .*a \(No space left on device\)\. Make room"):
         make_once(tmp_path / "a", lambda: False, fill)
 
 
@@ -141,3 +123,70 @@ def test_processes_that_fill_one_cache_at_once(tmp_path):
     outputs = [process.communicate()[0] for process in running]
     assert len(set(outputs)) == 1
     assert outputs[0].startswith("['D005334'")
+
+
+# --- objects in memory
+
+
+class Thing:
+    pass
+
+
+def test_users_of_one_key_share_an_object():
+    first = shared(("thing", 1), Thing)
+    assert shared(("thing", 1), Thing) is first
+    assert shared(("thing", 2), Thing) is not first
+
+
+def test_nothing_outlives_its_users():
+    first = shared(("thing", 3), Thing)
+    first.marked = True
+    del first
+    gc.collect()
+    assert not hasattr(shared(("thing", 3), Thing), "marked")
+
+
+def test_threads_that_ask_at_once_get_one_object():
+    together, found = threading.Barrier(8), []
+
+    def make():
+        together.wait()  # no thread is done before all of them make one
+        return Thing()
+
+    threads = [threading.Thread(target=lambda: found.append(shared(("thing", 4), make))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8
+    assert len(set(map(id, found))) == 1
+
+
+def test_an_object_may_be_made_of_others():
+    outer = shared(("thing", 5), lambda: [shared(("thing", 6), Thing)][0])
+    assert shared(("thing", 6), Thing) is outer
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_fork_while_another_thread_holds_the_lock(monkeypatch):
+    from spacy_sapbert.store import cache as module
+
+    held = threading.Lock()
+    held.acquire()
+    monkeypatch.setattr(module, "_lock", held)
+    child = os.fork()
+    if not child:
+        shared(("thing", 7), Thing)  # would wait for ever
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_the_state_of_files_changes_with_them(tmp_path):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "a").write_text("one")
+    before = file_states(tmp_path)
+    assert [(name, size) for name, size, *_ in before] == [("inner/a", 3)]
+    assert file_states(tmp_path) == before
+    (tmp_path / "b").write_text("two")
+    os.replace(tmp_path / "b", tmp_path / "inner" / "a")
+    assert file_states(tmp_path) != before

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import re
 import signal
 import threading
@@ -119,7 +118,7 @@ def test_another_kind_is_made_when_it_is_saved(vectors, small_kb, tmp_path):
 def test_a_damaged_index(vectors, small_kb, kept):
     path = open_faiss(vectors, small_kb, "HNSW").path
     path.write_bytes(path.read_bytes()[:kept])
-    with pytest.raises(SapbertError, match=r"E306.*HNSW32\.faiss"):
+    with pytest.raises(SapbertError, match=r"E121.*HNSW32\.faiss"):
         open_faiss(vectors, small_kb, "HNSW")
 
 
@@ -128,17 +127,7 @@ def test_an_index_of_other_vectors(vectors, small_kb, make_encoder):
     open_faiss(others, small_kb, "HNSW").save(vectors.folder.with_name("saved"))
     for name in ("HNSW32.faiss", "HNSW32.faiss.json"):
         (vectors.folder / name).write_bytes((others.folder / name).read_bytes())
-    with pytest.raises(SapbertError, match=r"E306.*HNSW32\.faiss belongs to other vectors"):
-        open_faiss(vectors, small_kb, "HNSW")
-
-
-def test_an_index_of_fewer_names(vectors, small_kb):
-    path = vectors.folder / "HNSW32.faiss"
-    build_index(vectors.vectors[:20], "HNSW32", path)
-    path.with_name("HNSW32.faiss.json").write_text(
-        json.dumps({"vectors": vectors.manifest, "bytes": path.stat().st_size})
-    )
-    with pytest.raises(SapbertError, match=r"E306.*20 of 34 names"):
+    with pytest.raises(SapbertError, match=r"E121.*HNSW32\.faiss belongs to other vectors"):
         open_faiss(vectors, small_kb, "HNSW")
 
 
@@ -146,7 +135,7 @@ def test_an_index_of_fewer_names(vectors, small_kb):
 def test_a_damaged_description(vectors, small_kb, text):
     path = open_faiss(vectors, small_kb, "HNSW").path
     path.with_name("HNSW32.faiss.json").write_text(text)
-    with pytest.raises(SapbertError, match=r"E306"):
+    with pytest.raises(SapbertError, match=r"E121"):
         open_faiss(vectors, small_kb, "HNSW")
 
 
@@ -164,7 +153,7 @@ def test_a_full_disk(vectors, small_kb, bytes_left):
     limits, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_left, limits[1]))
-        with pytest.raises(SapbertError, match=r"E118.*HNSW32\.faiss"):
+        with pytest.raises(SapbertError, match=r"E507.*HNSW32\.faiss"):
             open_faiss(vectors, small_kb, "HNSW")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

@@ -140,7 +140,7 @@ def test_a_build_that_was_cut_off_goes_on(small_kb, encoder, tmp_path):
     folder = tmp_path / "built"
     with pytest.raises(KeyboardInterrupt):
         build_name_vectors(small_kb, encoder, folder, stop_after(2))
-    with pytest.raises(SapbertError, match="E306"):
+    with pytest.raises(SapbertError, match="E121"):
         NameVectors(folder, small_kb, encoder)
     assert encoder.n_texts == 20
     build_name_vectors(small_kb, encoder, folder)
@@ -194,7 +194,7 @@ def test_a_full_disk(small_kb, encoder, tmp_path, bytes_left, built):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, handler)
-    with pytest.raises(SapbertError, match="E306"):
+    with pytest.raises(SapbertError, match="E121"):
         NameVectors(folder, small_kb, encoder)
     build_name_vectors(small_kb, encoder, folder)
     for name in FILES:
@@ -218,17 +218,7 @@ def test_missing_and_cut_off_files(small_kb, encoder, built, name, kept):
     (built / name).unlink()
     if kept is not None:
         (built / name).write_bytes(content[:kept])
-    with pytest.raises(SapbertError, match=r"E306.*built"):
-        NameVectors(built, small_kb, encoder)
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_files_of_other_vectors(small_kb, encoder, built, tmp_path, name):
-    records = [Record(f"D{i}", (Name(f"name {i}", "exact", "t"),)) for i in range(30)]
-    other = build_knowledge_base(records, tmp_path / "other.kb")
-    build_name_vectors(other, encoder, tmp_path / "others")
-    (built / name).write_bytes((tmp_path / "others" / name).read_bytes())
-    with pytest.raises(SapbertError, match=r"E30[56].*built"):
+    with pytest.raises(SapbertError, match=r"E121.*built"):
         NameVectors(built, small_kb, encoder)
 
 
@@ -236,13 +226,13 @@ def test_vectors_of_the_same_shape(small_kb, encoder, built, tmp_path):
     build_name_vectors(small_kb, CountingEncoder("other"), tmp_path / "others")
     vectors = np.load(tmp_path / "others" / VECTORS_FILE)
     np.save(built / VECTORS_FILE, vectors[::-1])
-    with pytest.raises(SapbertError, match=r"E306.*vectors\.npy does not belong to vectors\.json"):
+    with pytest.raises(SapbertError, match=r"E121.*vectors\.npy does not belong to vectors\.json"):
         NameVectors(built, small_kb, encoder)
 
 
 def test_vectors_of_an_older_version(small_kb, encoder, built):
     (built / MANIFEST_FILE).write_text('{"store": "a", "encoder": "b"}')
-    with pytest.raises(SapbertError, match=r"E306.*another version made vectors\.json"):
+    with pytest.raises(SapbertError, match=r"E121.*another version made vectors\.json"):
         NameVectors(built, small_kb, encoder)
 
 
@@ -353,7 +343,7 @@ def test_damaged_vectors_in_the_cache_are_told(small_kb, encoder, tmp_path):
     (folder / VECTORS_FILE).write_bytes(b"")
     other = build_knowledge_base([Record("D1", (Name("a", "exact", "t"),))], tmp_path / "other.kb")
     for kb in (small_kb, other):
-        with pytest.raises(SapbertError, match=rf"E306.*{folder.name}.*If it is in the cache, delete it"):
+        with pytest.raises(SapbertError, match=rf"E121.*{folder.name}.*If it is in the cache, delete it"):
             cached_name_vectors(kb, encoder)
 
 

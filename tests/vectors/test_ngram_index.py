@@ -592,49 +592,32 @@ def test_missing_and_cut_off_files(copied, small_kb, name, kept):
     (copied / name).unlink()
     if kept is not None:
         (copied / name).write_bytes(content[: int(len(content) * kept) if isinstance(kept, float) else kept])
-    with pytest.raises(SapbertError, match=r"\[E306\].*copied"):
-        NgramIndex(copied, small_kb)
-
-
-@pytest.mark.parametrize("name", [name for name in FILES if name.endswith(".npy")])
-def test_files_of_another_index(copied, small_kb, tmp_path, name):
-    other = build(["some", "other", "names", "éü"], tmp_path)
-    (copied / name).write_bytes((other.folder / name).read_bytes())
-    if name == "posting_starts.npy":  # it is as long in each index, but ends elsewhere
-        assert np.load(copied / name)[-1] != len(np.load(copied / "postings.npy"))
-    with pytest.raises(SapbertError, match=r"E30[46]"):
+    with pytest.raises(SapbertError, match=r"\[E121\].*copied"):
         NgramIndex(copied, small_kb)
 
 
 def test_a_missing_folder(small_kb, tmp_path):
     for open_index in (NgramIndex, lambda folder, kb: open_ngram_index(kb, folder)):
-        with pytest.raises(SapbertError, match=r"\[E306\].*missing"):
+        with pytest.raises(SapbertError, match=r"\[E121\].*missing"):
             open_index(tmp_path / "missing", small_kb)
-
-
-@pytest.mark.parametrize("text", ["[]", "5", "{}", '{"alphabet": "a"}', "\xff"])
-def test_a_manifest_that_is_none(copied, small_kb, text):
-    (copied / MANIFEST_FILE).write_bytes(text.encode("latin-1"))
-    with pytest.raises(SapbertError, match="E306"):
-        NgramIndex(copied, small_kb)
 
 
 @pytest.mark.parametrize("change", [{"format": 0}, {"format": None}, {"kb": "other"}, {"ngrams": "other"}])
 def test_another_version_or_vocabulary(copied, small_kb, change):
     manifest = json.loads((copied / MANIFEST_FILE).read_text())
     (copied / MANIFEST_FILE).write_text(json.dumps(manifest | change))
-    with pytest.raises(SapbertError, match=r"\[E304\].*copied.*Delete the folder"):
+    with pytest.raises(SapbertError, match=r"\[E305\].*copied.*Delete the folder"):
         NgramIndex(copied, small_kb)
 
 
 def test_another_knowledge_base(copied, tmp_path):
-    with pytest.raises(SapbertError, match="E304"):
+    with pytest.raises(SapbertError, match="E305"):
         NgramIndex(copied, knowledge_base(["cold", "fits"], tmp_path))
 
 
 def test_other_ngrams(copied, small_kb):
     NgramEncoder.fit(small_kb.names(), text_normalizer="lower").save(copied)
-    with pytest.raises(SapbertError, match="E304"):
+    with pytest.raises(SapbertError, match="E305"):
         NgramIndex(copied, small_kb)
 
 

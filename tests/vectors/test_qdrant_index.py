@@ -254,7 +254,7 @@ def test_a_damaged_table_in_the_cache_is_told(put, small_kb, address, encoder, t
     QdrantVectors(address, small_kb, encoder).known_rows(["CF"])
     (path,) = (tmp_path / "cache" / "names").glob("*/hashes.npy")
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(SapbertError, match=rf"E306.*{re.escape(path.parent.name)}.*If it is in the cache, delete it"):
+    with pytest.raises(SapbertError, match=rf"E121.*{re.escape(path.parent.name)}.*If it is in the cache, delete it"):
         QdrantVectors(address, small_kb, encoder).known_rows(["CF"])
 
 
