@@ -44,7 +44,7 @@ from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
-from spacy_sapbert.kb.readers.umls.settings import UmlsSettings
+from spacy_sapbert.kb.readers.umls import UmlsSettings
 from spacy_sapbert.linking.candidates import CandidateGenerator
 from spacy_sapbert.linking.name_matcher import NameMatcher
 from spacy_sapbert.linking.parameters import SPARSE_WEIGHT

@@ -264,26 +264,9 @@ class Errors:
     )
     E124 = "[E124] Cannot guess the format of {path} from its name. Give one of the formats: {formats}."
     E125 = "[E125] There is no vocabulary format {format}. The formats are: {formats}."
-    E126 = "[E126] The format {format} has no option {option}. Its options are: {options}."
     E128 = (
         "[E128] {path} has no column {column} for the field {field}. Its columns are: {columns}. Name the one that "
         "contains the field."
-    )
-    E129 = (
-        "[E129] A vocabulary table has no field {field}. Its fields are: {fields}. Only alternative_ids, parents and "
-        "xrefs can have a prefix, as in xrefs:NCBIGene."
-    )
-    E130 = (
-        "[E130] Cannot guess the delimiter of {path} from its name. Files ending in .csv have commas; files ending in "
-        ".tsv or .tab have tabs. Give the delimiter, such as --delimiter '\\t' for a tab."
-    )
-    E131 = (
-        "[E131] {path} has no header line of a CTD file (DiseaseName, DiseaseID, … or ChemicalName, ChemicalID, …). "
-        "Use the unchanged file from CTD, or read it as a table."
-    )
-    E132 = (
-        "[E132] The delimiter of a table must be one character, not '{delimiter}'. Give one character, such as `,` or "
-        "`\\t` for a tab."
     )
     # inputs of `link` and `discover`
     E133 = "[E133] {path} cannot be decoded: {reason}."
@@ -308,17 +291,7 @@ class Errors:
         "[E139] {path} has the column {column} more than once. Its columns are: {columns}. Rename one of them, or name "
         "another column with {option}."
     )
-    E140 = (
-        "[E140] There is no MRCONSO in {path}. Give the folder of a UMLS release, its META folder, one of its zip "
-        "files, or the file MRCONSO.RRF."
-    )
     E141 = "[E141] {table} is in {path} more than once: {places}. Give the path of the one to read."
-    E142 = (
-        "[E142] In {path}, part {missing} of {table} is missing. Download the missing part, because the rows continue "
-        "from part to part."
-    )
-    E143 = "[E143] {path} is damaged or incomplete and cannot be unpacked ({reason}). Download the file again."
-    E144 = "[E144] {path} cannot be unpacked here ({reason}). Unpack it first, and give the folder."
     E145 = (
         "[E145] {path}, line {line}: {cui} comes after {previous}, but the rows of a release are sorted by concept. "
         "Sort the file, or use `--sort` to sort it during reading."
@@ -326,41 +299,6 @@ class Errors:
     E146 = (
         "[E146] There is no semantic {kind} {given}. Similar ones are: {like}. Give types by TUI (T047) or name, and "
         "groups by code (DISO) or name."
-    )
-    E147 = "[E147] '{given}' is not a choice of suppression flags. Give any of O, E and Y, such as OE, or none."
-    E148 = (
-        "[E148] Semantic types were requested, but there is no MRSTY in the folder of {path}. Put MRSTY there, or take "
-        "all types."
-    )
-    E149 = (
-        "[E149] Reading {path} needs the library `pyoxigraph`, which cannot be imported ({reason}). Install it: pip "
-        "install 'spacy-sapbert[ontologies]'."
-    )
-    E150 = (
-        "[E150] {path}{place}: this is not valid {syntax} ({reason}). If the file is incomplete, download it again. "
-        "Otherwise, give the format of the file."
-    )
-    E151 = "[E151] There is no {table} in {path}. Give {wanted}."
-    E152 = (
-        "[E152] {path} has no column {column}. Its columns are: {columns}. Give the file as it was downloaded, or read it "
-        "as a table."
-    )
-    E153 = (
-        "[E153] {path} holds only the changes of a release (Delta). Give the folder or the zip file that also has its "
-        "Snapshot files."
-    )
-    E154 = (
-        "[E154] No description of {path} belongs to the language reference set {refset}. Give the id of another one. The "
-        "release has: {known}."
-    )
-    E160 = (
-        "[E160] {path}, line {line}: this is not valid JSON ({reason}). If the file is incomplete, download it again. "
-        "Otherwise, give the format of the file."
-    )
-    E161 = "[E161] {path} is not a file of the format {format}: {reason}. Give the format of the file, perhaps {other}."
-    E162 = (
-        "[E162] {path} has no column for the {field} of a translation. The column may be named {names}. The file has "
-        "the columns {columns}. Rename the column, or read the file as a table."
     )
     E163 = (
         "[E163] {path} is in {syntax}, which cannot be read. Use the ontology's release in RDF/XML, Turtle, OBO or OBO "
@@ -435,7 +373,6 @@ class Errors:
     # corpora
     E202 = "[E202] There is no corpus format {format}. The formats are: {formats}."
     E203 = "[E203] Cannot guess the format of {path} from its first lines. Give one of the formats: {formats}."
-    E205 = "[E205] {path}, line {line}: this is not well-formed XML ({reason}). Correct the file, or download it again."
     E206 = (
         "[E206] {path}, line {line}: {what} is not allowed, because it can exhaust memory. Replace the entities by "
         "their text, and remove the declarations."
@@ -760,10 +697,6 @@ class Errors:
         "[E555] The pipeline {name} finds only names that the vocabulary contains, so it cannot find new names. Its "
         "components are: {components}. Use a pipeline with an NER (`spacy-sapbert assemble --ner`), or a corpus with "
         "annotated mentions (--gold)."
-    )
-    E556 = (
-        "[E556] {path} has no column {missing}. A table of new names needs the columns keep, name and id. Keep these "
-        "columns when you review the table, or read it with --format table."
     )
     E561 = (
         "[E561] {path} holds the finished documents of an interrupted run. Give --resume to go on with it, or --restart "

@@ -76,13 +76,13 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
     "kb.id_lists._ONE_ID": ("fullmatch", [("", "a", " ")]),
     "kb.mapping._CUI": ("fullmatch", [("C", "1", "")]),
     "kb.mapping._MESH_ID": ("fullmatch", [("D", "1", "")]),
-    "kb.readers.curies._IRI": ("fullmatch", [("http://", "a", " "), ("http://", "www.", " ")]),
-    "kb.readers.curies._RESOLVER": ("fullmatch", [("bioregistry.io/", "a", ""), ("bioregistry.io/a:", ":a", "/")]),
-    "kb.readers.curies._OBO": (
+    "kb.readers.ontology._IRI": ("fullmatch", [("http://", "a", " "), ("http://", "www.", " ")]),
+    "kb.readers.ontology._RESOLVER": ("fullmatch", [("bioregistry.io/", "a", ""), ("bioregistry.io/a:", ":a", "/")]),
+    "kb.readers.ontology._OBO": (
         "fullmatch",
         [("", "/", ""), ("a/B_", "1", "?"), ("a/B", "_B", "?"), ("a/", "B", "?"), ("", "/B_1", "?")],
     ),
-    "kb.readers.curies._RELEASE": (
+    "kb.readers.ontology._RELEASE": (
         "search",
         [("", " ", ""), ("", "a2000", ""), ("a", "2000_", " "), ("a2000", " ", "")],
     ),
@@ -138,9 +138,9 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
         [('"', "a", ""), ('"', "\\a", ""), ('"a"@', "a", " "), ('"a"^^', "a", " ")],
     ),
     "kb.readers.table._ESCAPE": ("sub", [("", "\\", ""), ("", "\\a", "")]),
-    "kb.readers.umls.files._FILE": ("fullmatch", [("MRCONSO.RRF.", "a", "")]),
-    "kb.readers.umls.files._RXNORM_RELEASE": ("findall", [("", "RxNorm_full_", ""), ("", "RxNorm_weekly_1", "")]),
-    "kb.readers.umls.files._RELEASE_IN_PATH": ("findall", [("", "2024A", ""), ("", "20", "")]),
+    "kb.readers.umls.release._FILE": ("fullmatch", [("MRCONSO.RRF.", "a", "")]),
+    "kb.readers.umls.release._RXNORM_RELEASE": ("findall", [("", "RxNorm_full_", ""), ("", "RxNorm_weekly_1", "")]),
+    "kb.readers.umls.release._RELEASE_IN_PATH": ("findall", [("", "2024A", ""), ("", "20", "")]),
     "linking.name_matcher._ANY_WORD": ("finditer", [("", "a", "/"), ("", "a/", "")]),
     "encoders.segments._SENTENCE_END": ("finditer", [("a.", " ", "a"), ("", ". ", "a"), ("a.", "\n", "a")]),
     "encoders.compression.LAYER": ("match", [("", "layer.1", ""), ("layer.", "1", ""), ("", "layer", "")]),
@@ -267,7 +267,7 @@ FUNCTIONS: dict[str, Callable[[int], object]] = {
         _module("kb.ids").canonical_id(text * (n // len(text))) for text in ("mesh:", "hgnc:", "a:", " :", ":")
     ],
     "kb.prefixes.Prefixes.of_address": lambda n: [
-        _module("kb.readers.curies").curie("http://omim.org/entry/" + sign * n) for sign in "/_1="
+        _module("kb.readers.ontology").curie("http://omim.org/entry/" + sign * n) for sign in "/_1="
     ],
     "metrics.abbreviations._words": lambda n: _module("metrics.abbreviations")._words("a!" * (n // 2), frozenset()),
     "evaluation.abbreviations._why_missed": lambda n: _module("evaluation.abbreviations")._why_missed(
@@ -299,7 +299,7 @@ FUNCTIONS: dict[str, Callable[[int], object]] = {
             f"<http://e.org/F_{row}> <http://www.w3.org/2000/01/rdf-schema#label> <x:y> .\n" for row in range(n // 70)
         )
     ),
-    "kb.readers.umls.files._RELEASE_NAME": lambda n: _module("kb.readers.umls.files")._RELEASE_NAME.search(
+    "kb.readers.umls.release._RELEASE_NAME": lambda n: _module("kb.readers.umls.files")._RELEASE_NAME.search(
         b"umls.release.name" * (n // 17)
     ),
     "augmentation.metamap.read_mmi": lambda n: _read_mmi("1|MMI|1|a" + "|C0000001|[a]" * (n // 13) + "|1/1|/"),

@@ -9,10 +9,11 @@ from typing import cast
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
-from ..errors import Errors, SapbertError
+from ..errors import BadRecordError, Errors, SapbertError
 from .bounds import check_length
 
 _BORDER = "\0"  # which XML cannot contain
+_CORRECT = "Correct the file, or download it again."
 
 
 class LocatedElement(Element):
@@ -25,8 +26,14 @@ class LocatedElement(Element):
     line = 0
 
 
-class _Found(Exception):
+class _RootFound(Exception):
     """The root element is found, so parsing ends."""
+
+
+def malformed_xml(path: Path, error: expat.ExpatError) -> BadRecordError:
+    """Return the error for a file that is not well-formed."""
+    reason = f"this is not well-formed XML ({expat.errors.messages[error.code]})"
+    return BadRecordError(path=path, line=error.lineno, reason=reason, remedy=_CORRECT)
 
 
 def root_tag(beginning: bytes) -> str:
@@ -38,11 +45,12 @@ def root_tag(beginning: bytes) -> str:
     Returns:
         The tag; empty if the bytes are not XML, or end before the root.
     """
-    found: list[str] = []
+    root = ""
 
     def start(tag: str, *_: object) -> None:
-        found.append(tag)
-        raise _Found
+        nonlocal root
+        root = tag
+        raise _RootFound
 
     def doctype(name: str, system_id: str | None, public_id: str | None, has_internal_subset: bool) -> None:
         if has_internal_subset:
@@ -51,9 +59,10 @@ def root_tag(beginning: bytes) -> str:
     parser = expat.ParserCreate()
     parser.StartElementHandler = start
     parser.StartDoctypeDeclHandler = doctype
-    with suppress(_Found, expat.ExpatError, LookupError, ValueError):  # reading the file reports what is wrong with it
+    # reading the file reports what is wrong with it
+    with suppress(_RootFound, expat.ExpatError, LookupError, ValueError):
         parser.Parse(beginning, False)
-    return next(iter(found), "")
+    return root
 
 
 def blocks_of(root: Element, apart: Collection[str], left_out: Callable[[Element], bool]) -> list[str]:
@@ -105,19 +114,18 @@ class ElementParser:
         self._format = format
         self._root = tags[0]
         self._level = len(tags) - 1
-        self._wanted = frozenset(tags[-1].split("|"))
+        self._tags = frozenset(tags[-1].split("|"))
         self._parser = expat.ParserCreate()
         self._parser.buffer_text = True
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
         self._parser.StartDoctypeDeclHandler = self._doctype
-        self._parser.SkippedEntityHandler = self._entity
+        self._parser.SkippedEntityHandler = lambda name, _: self._refuse(f"the entity &{name};")
         self._without = frozenset(without)
         self._depth = 0
         self._skipped = 0  # the depth in a part that is not needed
-        self._line = 0
         self._tree: TreeBuilder | None = None
-        self._ready: list[tuple[int, LocatedElement]] = []
+        self._ready: list[LocatedElement] = []
 
     def elements(self, chunks: Iterable[bytes]) -> Iterator[tuple[int, LocatedElement]]:
         """Parse the file.
@@ -127,10 +135,6 @@ class ElementParser:
 
         Yields:
             Line and content of each element, including those just before an error.
-
-        Raises:
-            SapbertError: E205 if the XML is malformed; E206 if the file contains a DTD or an unknown entity; E207 if it
-                has another root; E588 if an element is too long.
         """
         held = 0  # bytes since the end of an element; they are held in memory
         for chunk in chunks:
@@ -144,36 +148,33 @@ class ElementParser:
             except SapbertError:
                 raise
             except (LookupError, ValueError) as caught:
-                reason = f"the encoding that it names cannot be read ({caught}), but UTF-8 can"
                 line = self._parser.CurrentLineNumber
-                raise SapbertError(Errors.E205.format(path=self._path, line=line, reason=reason)) from caught
+                reason = f"the encoding that it names cannot be read ({caught}), but UTF-8 can"
+                raise BadRecordError(path=self._path, line=line, reason=reason, remedy=_CORRECT) from caught
             held = 0 if self._ready else held
-            yield from self._ready
+            yield from ((element.line, element) for element in self._ready)
             self._ready.clear()
             if error:
-                reason = expat.errors.messages[error.code]
-                raise SapbertError(Errors.E205.format(path=self._path, line=error.lineno, reason=reason)) from error
+                raise malformed_xml(self._path, error) from error
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         if self._depth == 0 and tag != self._root:
-            found = {"path": self._path, "format": self._format, "root": tag, "wanted": self._root}
-            raise SapbertError(Errors.E207.format(**found))
-        if self._depth == self._level and tag in self._wanted:
-            self._line = self._parser.CurrentLineNumber
+            values = {"path": self._path, "format": self._format, "root": tag, "wanted": self._root}
+            raise SapbertError(Errors.E207.format(**values))
+        if self._depth == self._level and tag in self._tags:
             self._tree = TreeBuilder(element_factory=self._element)
             self._parser.CharacterDataHandler = self._tree.data
         elif self._tree and tag in self._without:
-            self._skip(tag, attributes)
+            self._skipped = 1
+            self._parser.StartElementHandler = self._start_skipped
+            self._parser.EndElementHandler = self._end_skipped
+            self._parser.CharacterDataHandler = None
             return
         self._depth += 1
         if self._tree:
             self._tree.start(tag, attributes)
 
-    def _skip(self, tag: str, attributes: dict[str, str]) -> None:
-        if not self._skipped:
-            self._parser.StartElementHandler = self._skip
-            self._parser.EndElementHandler = self._end_skipped
-            self._parser.CharacterDataHandler = None
+    def _start_skipped(self, tag: str, attributes: dict[str, str]) -> None:
         self._skipped += 1
 
     def _end_skipped(self, tag: str) -> None:
@@ -194,16 +195,13 @@ class ElementParser:
             return
         self._tree.end(tag)
         if self._depth == self._level:
-            self._ready.append((self._line, cast(LocatedElement, self._tree.close())))
+            self._ready.append(cast(LocatedElement, self._tree.close()))
             self._tree = None
             self._parser.CharacterDataHandler = None
 
     def _doctype(self, name: str, system_id: str | None, public_id: str | None, has_internal_subset: bool) -> None:
         if has_internal_subset:
             self._refuse("a DTD inside the file")
-
-    def _entity(self, name: str, is_parameter_entity: bool) -> None:
-        self._refuse(f"the entity &{name};")
 
     def _refuse(self, what: str) -> None:
         line = self._parser.CurrentLineNumber

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .filters import Filter
     from .knowledge_base import KnowledgeBase
     from .readers import read_vocabulary
-    from .readers.report import ReadReport
+    from .readers.context import ReadReport
     from .storage import load_knowledge_base
 
 __all__ = [

@@ -14,8 +14,7 @@ from typing import NamedTuple
 from ..errors import Errors, SapbertError
 from .mapping import EXACT
 from .mapping_files import read_mapping_rows
-from .readers.context import ReaderContext
-from .readers.report import ReadReport
+from .readers.context import ReaderContext, ReadReport
 
 _KINDS = ("exact", "close", "broad", "narrow", "related")
 _INVERSE = {"skos:broadmatch": "skos:narrowMatch", "skos:narrowmatch": "skos:broadMatch"}

@@ -13,7 +13,7 @@ from ..types import Link
 from .code_mappings import CodeMappings, parse_predicates
 from .knowledge_base import KnowledgeBase
 from .mapping import is_exact, vocabulary, vocabulary_of
-from .readers.report import ReadReport
+from .readers.context import ReadReport
 
 OWN_ID, ALTERNATIVE_ID, XREF = "concept id", "alternative id", "cross-reference"
 """The origins of codes in the vocabulary itself."""

@@ -11,8 +11,7 @@ from typing import NamedTuple
 from ..errors import Errors, SapbertError
 from .ids import canonical_id
 from .mapping_files import read_mapping_rows
-from .readers.context import ReaderContext
-from .readers.report import ReadReport
+from .readers.context import ReaderContext, ReadReport
 
 EXACT = frozenset({"skos:exactmatch", "owl:equivalentclass", "owl:sameas"})
 """Predicates, in lower case, which say that two ids stand for the same concept."""

@@ -10,8 +10,7 @@ from ..errors import Errors, SapbertError
 from ..files.opening import without_gz
 from .ids import NO_ID, canonical_id
 from .readers.context import ReaderContext
-from .readers.delimited import name_cells, read_cells
-from .readers.predicates import skos_match
+from .readers.ontology import skos_match
 
 _SUBJECT, _PREDICATE, _OBJECT, _MODIFIER = "subject_id", "predicate_id", "object_id", "predicate_modifier"
 _SSSOM_COLUMNS = (_SUBJECT, _PREDICATE, _OBJECT)
@@ -53,7 +52,7 @@ def read_mapping_rows(context: ReaderContext, accepts: Callable[[str], bool] = l
     name = without_gz(context.path).name.lower()
     with context.open(newline="") as lines:
         n_comments, rest = _after_comments(lines)
-        rows = read_cells(context, rest, "," if name.endswith(".csv") else "\t", quoted=True, n_before=n_comments)
+        rows = context.cells(rest, "," if name.endswith(".csv") else "\t", quoted=True, n_before=n_comments)
         first = next(rows, None)
         if first is None:
             return
@@ -61,7 +60,7 @@ def read_mapping_rows(context: ReaderContext, accepts: Callable[[str], bool] = l
         if ".sssom." in name or not set(columns).isdisjoint(_SSSOM_COLUMNS):
             yield from _sssom_rows(context, rows, columns, accepts)
         else:
-            for line, cells in name_cells(context, chain([first], rows), [_SUBJECT, _OBJECT]):
+            for line, cells in context.named_cells(chain([first], rows), [_SUBJECT, _OBJECT]):
                 yield from _with_ids(context, line, cells, "")
 
 
@@ -80,7 +79,7 @@ def _sssom_rows(
     missing = [column for column in _SSSOM_COLUMNS if column not in columns]
     if missing:
         raise SapbertError(Errors.E106.format(path=context.path, missing=", ".join(missing), columns=columns))
-    for line, cells in name_cells(context, rows, columns):
+    for line, cells in context.named_cells(rows, columns):
         written = cells[_PREDICATE].strip()
         predicate = skos_match(written) or written
         if any(cells.get(column, "").strip().lower() == _LITERAL for column in _TYPE_COLUMNS):

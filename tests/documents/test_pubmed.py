@@ -194,7 +194,7 @@ def test_an_empty_set_has_no_documents(read, told):
 @pytest.mark.parametrize(
     ("content", "code"),
     [
-        (file_of(record(1), record(2))[:-60], "E205"),
+        (file_of(record(1), record(2))[:-60], "E127"),
         ('<!DOCTYPE PubmedArticleSet [<!ENTITY a "b">]>' + file_of(record(1)).removeprefix(HEAD), "E206"),
         (file_of(record(1), record(2, "&nbsp;")), "E206"),
         ("<collection/>", "E207"),

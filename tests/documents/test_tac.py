@@ -152,7 +152,7 @@ def test_labels_are_told_from_bioc(tmp_path):
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        (label()[:-3], "E205"),
+        (label()[:-3], "E127"),
         (label(head='<!DOCTYPE Label [<!ENTITY a "aaaa">]>'), "E206"),
         (label(head='<!DOCTYPE Label SYSTEM "a.dtd">').replace("Rash", "&rash;"), "E206"),
         ("<collection/>", "E207"),

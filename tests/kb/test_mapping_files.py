@@ -4,8 +4,7 @@ import pytest
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.mapping_files import MappingRow, read_mapping_rows
-from spacy_sapbert.kb.readers.context import ReaderContext
-from spacy_sapbert.kb.readers.report import ReadReport
+from spacy_sapbert.kb.readers.context import ReaderContext, ReadReport
 
 SSSOM = """\
 # license: CC0

@@ -10,7 +10,7 @@ import pytest
 from spacy_sapbert.kb import prefixes as module
 from spacy_sapbert.kb.ids import canonical_id, canonical_prefix
 from spacy_sapbert.kb.prefixes import prefixes
-from spacy_sapbert.kb.readers.curies import curie, has_prefix
+from spacy_sapbert.kb.readers.ontology import curie, has_prefix
 
 TABLE = json.loads(Path(module.__file__).with_suffix(".json").read_text(encoding="utf-8"))
 

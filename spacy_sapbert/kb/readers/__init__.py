@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-import errno
 import inspect
-import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...errors import Errors, SapbertError
-from ...files.opening import check_encoding, without_gz
+from ...errors import ChoiceError, Errors, OptionError, SapbertError
+from ...files.opening import check_encoding, reading, without_gz
 from ...types import Record
 from ..languages import language_tag
 from .babelon import read_babelon
-from .biosyn import read_biosyn
-from .context import ReaderContext
+from .context import ReaderContext, ReadReport
 from .ctd import read_ctd
+from .dictionaries import read_biosyn, read_huner, read_medic
 from .discovered import read_discovered
-from .huner import read_huner
 from .icd10cm import read_icd10cm
 from .json_list import read_json
 from .loinc import read_loinc
 from .meddra import read_meddra
-from .medic import read_medic
 from .obo import read_obo
 from .obograph import read_obograph
 from .rdf import read_rdf
-from .report import ReadReport
 from .scispacy import read_scispacy
-from .sniff import sniff_csv, sniff_folder, sniff_json, sniff_tsv, sniff_xml, sniff_zip
+from .sniff import sniff
 from .snomed import read_snomed
 from .table import read_table
 from .umls import read_rxnorm, read_umls
@@ -60,18 +55,6 @@ READERS: dict[str, Reader] = {
     "umls": read_umls,
 }
 """The readers by format."""
-
-_BY_SUFFIX = {".obo": "obo", ".jsonl": "scispacy", ".asc": "meddra", ".rrf": "umls", ".nlm": "umls"}
-_BY_SUFFIX |= dict.fromkeys((".owl", ".rdf", ".ttl", ".nt", ".nq", ".trig"), "rdf")
-_SNIFFED = {
-    ".csv": sniff_csv,
-    ".json": sniff_json,
-    ".tab": sniff_tsv,
-    ".tsv": sniff_tsv,
-    ".xml": sniff_xml,
-    ".zip": sniff_zip,
-}
-_NOT_RDF = {".owx": "OWL/XML", ".ofn": "OWL functional syntax", ".omn": "Manchester syntax"}
 
 
 def read_vocabulary(
@@ -105,23 +88,29 @@ def read_vocabulary(
         The records, in the order of the file. Several records may belong to one concept.
 
     Raises:
-        SapbertError: E124 if the format cannot be guessed; E125 if it is unknown; E126 if it has no such option; E193
-            if the language is no tag. While reading: E120 to E123 if the file cannot be read; E127 if a row is broken
-            and `strict` is set; and the errors of the reader.
+        SapbertError: E124 the format cannot be guessed.
+        ChoiceError: There is no such format.
+        OptionError: The format has no such option, or there is no such encoding.
+        CannotReadError: The file cannot be read, now or while the records are read.
+        BadRecordError: A row is broken and `strict` is set.
     """
     path = Path(path)
     format = format or guess_format(path)
     if format not in READERS:
-        raise SapbertError(Errors.E125.format(format=format, formats=_format_list()))
-    _check_options(format, options)
-    named = source or without_gz(path).stem
+        raise ChoiceError(given=format, what="vocabulary format", choices=sorted(READERS))
+    parameters = inspect.signature(READERS[format]).parameters.values()
+    known = [parameter.name for parameter in parameters if parameter.kind == parameter.KEYWORD_ONLY]
+    for option in options:
+        if option not in known:
+            reason = f"the format {format} has the options: {', '.join(known) or 'none'}"
+            raise OptionError(option=f"The option {option}", reason=reason)
     check_encoding(path, encoding)
     context = ReaderContext(
         path,
         report,
         encoding,
         strict,
-        source=named,
+        source=source or without_gz(path).stem,
         types=tuple(types),
         id_prefix=id_prefix,
         language=language_tag(language),
@@ -130,37 +119,19 @@ def read_vocabulary(
 
 
 def guess_format(path: Path) -> str:
-    """Guess the format from the name of the file, or else from its beginning.
+    """Guess the format of a vocabulary from its name, from the files in it, or from its beginning.
 
     Raises:
-        SapbertError: E124 if they do not show the format; E163 if it is OWL, but not RDF; E164 if it holds mappings;
-            E120 if it does not exist or cannot be read; E143 or E144 if it is a broken zip file.
+        CannotReadError: The file is not there or cannot be read.
+        DamagedError: It is a broken zip file.
+        SapbertError: E124 the format is not clear; E163 it is OWL, but not RDF; E164 it holds mappings.
     """
-    suffix = without_gz(path).suffix.lower()
-    if path.is_dir():
-        format = sniff_folder(path)
-    elif path.name.lower().startswith(("ctd_diseases.", "ctd_chemicals.")):
-        format = "ctd"
-    elif path.name.lower().startswith("rxnconso.rrf"):
-        format = "rxnorm"
-    elif suffix in _NOT_RDF:
-        raise SapbertError(Errors.E163.format(path=path, syntax=_NOT_RDF[suffix]))
-    else:
-        format = _SNIFFED[suffix](path) if suffix in _SNIFFED else _BY_SUFFIX.get(suffix)
-    if not format and not path.exists():
-        raise SapbertError(Errors.E120.format(path=path, reason=os.strerror(errno.ENOENT)))
+    format = sniff(path)
     if not format:
-        raise SapbertError(Errors.E124.format(path=path, formats=_format_list()))
+        with reading(path):
+            path.stat()
+        raise SapbertError(Errors.E124.format(path=path, formats=", ".join(sorted(READERS))))
     return format
-
-
-def _check_options(format: str, options: dict[str, Any]) -> None:
-    parameters = inspect.signature(READERS[format]).parameters.values()
-    known = [parameter.name for parameter in parameters if parameter.kind == parameter.KEYWORD_ONLY]
-    for option in options:
-        if option not in known:
-            message = Errors.E126.format(format=format, option=option, options=", ".join(known) or "none")
-            raise SapbertError(message)
 
 
 def _count_records(records: Iterator[Record], report: ReadReport) -> Iterator[Record]:
@@ -168,7 +139,3 @@ def _count_records(records: Iterator[Record], report: ReadReport) -> Iterator[Re
         report.records += 1
         report.names += len(record.names)
         yield record
-
-
-def _format_list() -> str:
-    return ", ".join(sorted(READERS))

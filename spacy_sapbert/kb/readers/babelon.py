@@ -10,12 +10,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ...errors import Errors, SapbertError
+from ...errors import MissingColumnError
 from ...types import Record
 from ..languages import known_tag
 from .context import ReaderContext
-from .curies import curie
-from .delimited import name_cells, read_cells
+from .ontology import curie
 
 _COLUMNS = {
     "id": ("subject_id", "source_id"),
@@ -51,16 +50,13 @@ def read_babelon(context: ReaderContext, *, languages: Sequence[str] = ()) -> It
 
     Yields:
         One record per row.
-
-    Raises:
-        SapbertError: E162 if a column is missing.
     """
     with context.open(newline="") as lines:
         # notes of several lines are in quotation marks
-        rows = read_cells(context, lines, "\t", quoted=True)
+        rows = context.cells(lines, "\t", quoted=True)
         header = next((cells for _, cells in rows if not cells[0].startswith("#")), [])
         columns = _columns(context, header)
-        for line, row in name_cells(context, rows, header):
+        for line, row in context.named_cells(rows, header):
             cells = {name: row[column].strip() for name, column in columns.items()}
             reason = _reason_to_drop(cells, languages)
             if reason:
@@ -90,12 +86,11 @@ def _columns(context: ReaderContext, header: Sequence[str]) -> dict[str, str]:
     """Return the heading of each column that the reader needs."""
     columns = {}
     for name, headings in _COLUMNS.items():
-        found = [heading for heading in headings if heading in header]
-        if found:
-            columns[name] = found[0]
+        heading = next((heading for heading in headings if heading in header), None)
+        if heading:
+            columns[name] = heading
         elif name not in _OPTIONAL:
-            names, existing = " or ".join(headings), ", ".join(header)
-            raise SapbertError(Errors.E162.format(path=context.path, field=name, names=names, columns=existing))
+            raise MissingColumnError(path=context.file, column=" or ".join(headings), columns=header)
     return columns
 
 

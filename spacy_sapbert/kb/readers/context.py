@@ -1,17 +1,22 @@
-"""`ReaderContext`: settings, reports, and cleaning of names and ids, shared by all readers of vocabulary files."""
+"""`ReaderContext`: a vocabulary file with the settings of its reader, which cleans and counts what the file has."""
 
 from __future__ import annotations
 
+import csv
 import html
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from html.entities import html5
+from pathlib import Path
+from typing import Any
 
+from ...errors import MissingColumnError
+from ...files.report import Report
 from ...files.source import Source
 from ...types import Name, Record
 from ..ids import NO_ID, canonical_id
-from .report import ReadReport
 
 # Control characters other than whitespace, and halves of surrogate pairs, which JSON escapes can produce.
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff]")
@@ -22,6 +27,50 @@ _ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]*|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6
 
 DECODED = "texts with HTML entities decoded"
 """The key under which `ReadReport.notes` counts decoded texts."""
+
+
+@dataclass
+class ReadReport(Report):
+    """Counts over all files that were read with this report.
+
+    A row is what holds a concept in its format: a line, a table row or an OBO stanza.
+
+    Attributes:
+        rows_read: All rows, including dropped rows.
+        rows_dropped: Rows that gave no record, by reason. "broken" counts those listed in `problems`.
+        records: Records that were yielded. A row of a merged dictionary can give several.
+        names: Names in these records.
+        names_dropped: Names left out, by reason: "empty" or "duplicate".
+        control_characters: Control characters removed from names and definitions.
+        broken (int): Broken places, in whole rows or in parts of rows that were kept.
+        problems (list[Problem]): The first 1,000 broken places.
+        notes: Other counts of a reader.
+        origins: Facts about a source of several files, as JSON values. "files" lists them with their checksums. Some
+            formats add "release" and the "absent" files.
+        bytes_read: Progress of a long read. 0 if the reader does not report it.
+        bytes_total: Total size for `bytes_read`.
+    """
+
+    rows_read: int = 0
+    rows_dropped: Counter[str] = field(default_factory=Counter)
+    records: int = 0
+    names: int = 0
+    names_dropped: Counter[str] = field(default_factory=Counter)
+    control_characters: int = 0
+    notes: Counter[str] = field(default_factory=Counter)
+    origins: dict[Path, dict[str, Any]] = field(default_factory=dict)
+    bytes_read: int = 0
+    bytes_total: int = 0
+
+    @property
+    def rows_kept(self) -> int:
+        """Number of rows that gave a record."""
+        return self.rows_read - self.rows_dropped.total()
+
+    def counts(self) -> dict[str, Any]:
+        """Return all counts as JSON values."""
+        others = ("problems", "show", "origins", "bytes_read", "bytes_total")
+        return {name: value for name, value in vars(self).items() if name not in others}
 
 
 @dataclass(frozen=True)
@@ -42,6 +91,70 @@ class ReaderContext(Source):
     id_prefix: str | None = None
     language: str = ""
 
+    # --- rows
+
+    def filled_lines(self) -> Iterator[tuple[int, str]]:
+        """Yield number and text of each line that is not empty."""
+        return ((number, line) for number, line in self.lines() if line.strip())
+
+    def cells(
+        self, lines: Iterable[str], delimiter: str, *, quoted: bool, n_before: int = 0
+    ) -> Iterator[tuple[int, list[str]]]:
+        """Split lines into cells. A row that cannot be split is reported; empty rows are skipped.
+
+        Args:
+            lines: Lines of a file opened with `newline=""`.
+            delimiter: The character between cells.
+            quoted: Whether cells may be in double quotes. If not, a quotation mark is part of its cell.
+            n_before: Number of lines of the file before these.
+
+        Yields:
+            The line at which a row starts, and its cells.
+        """
+        # without `strict`, an unbalanced quotation mark would silently swallow the rows after it
+        rows = csv.reader(
+            lines, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE, strict=True
+        )
+        while True:
+            line = n_before + rows.line_num + 1
+            try:
+                cells = next(rows)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                self.report.rows_read += 1
+                self.drop_broken(line, str(error))
+                continue
+            if any(cells):
+                yield line, cells
+
+    def named_cells(
+        self, rows: Iterable[tuple[int, list[str]]], columns: Sequence[str], needed: Iterable[str] = ()
+    ) -> Iterator[tuple[int, dict[str, str]]]:
+        """Count the rows and map cells to columns. A row with too many or too few cells is reported.
+
+        Args:
+            rows: The line at which a row starts, and its cells.
+            columns: The names of the cells.
+            needed: The columns that must be there.
+
+        Yields:
+            The line at which a row starts, and its cells by column.
+        """
+        self.need_columns(columns, needed)
+        for line, cells in rows:
+            self.report.rows_read += 1
+            if len(cells) == len(columns):
+                yield line, dict(zip(columns, cells, strict=True))
+            else:
+                self.drop_broken(line, f"{len(cells)} cells instead of {len(columns)}")
+
+    def need_columns(self, columns: Sequence[str], needed: Iterable[str]) -> None:
+        """Raise a `MissingColumnError` if a needed column is not there."""
+        for column in needed:
+            if column not in columns:
+                raise MissingColumnError(path=self.file, column=column, columns=columns)
+
     def drop_broken(self, line: int, reason: str) -> None:
         """Report a row that cannot be read at all."""
         self.broken(line, reason)
@@ -51,32 +164,31 @@ class ReaderContext(Source):
         """Count a row that is left out."""
         self.report.rows_dropped[reason] += 1
 
+    # --- texts and ids
+
     def clean(self, text: str) -> str:
         """Decode HTML entities, remove control characters, and replace each run of whitespace by one space."""
         if "&" in text:
-            text = self._decode_entities(text)
+            decoded = _ENTITY.sub(lambda found: _decode(found[0]), text)
+            if decoded != text:
+                self.report.notes[DECODED] += 1
+                text = decoded
         text, n_removed = _CONTROL.subn("", text)
         self.report.control_characters += n_removed
         return " ".join(text.split())
 
-    def _decode_entities(self, text: str) -> str:
-        decoded = _ENTITY.sub(lambda found: _decode(found[0]), text)
-        if decoded != text:
-            self.report.notes[DECODED] += 1
-        return decoded
-
     def names(self, names: Iterable[tuple[str, str]]) -> tuple[Name, ...]:
         """Clean the (text, scope) pairs of a row. Empty names and repeated pairs are counted and skipped."""
-        kept: dict[Name, None] = {}
+        cleaned: dict[Name, None] = {}
         for text, scope in names:
             name = Name(self.clean(text), scope, self.source, self.language)
             if not name.text:
                 self.report.names_dropped["empty"] += 1
-            elif name in kept:
+            elif name in cleaned:
                 self.report.names_dropped["duplicate"] += 1
             else:
-                kept[name] = None
-        return tuple(kept)
+                cleaned[name] = None
+        return tuple(cleaned)
 
     def ids(self, raw: Iterable[str]) -> tuple[str, ...]:
         """Return the ids in canonical form, each once."""
@@ -119,20 +231,19 @@ class ReaderContext(Source):
         ids = self.ids([concept_id])
         if not ids:
             return self.drop_broken(line, "no id")
-        kept = self.names(names)
-        if not kept:
+        cleaned = self.names(names)
+        if not cleaned:
             return self.drop("no name")
         alternatives = tuple(other for other in self.ids(alternative_ids) if other not in ids)
         types = tuple(dict.fromkeys(filter(None, map(self.clean, types)))) or self.types
         definition = self.clean(definition or "") or None
         others = self.canonical_ids(xrefs, None)
-        said = tuple(
-            (one, predicate) for xref, predicate in xref_predicates for one in self.canonical_ids([xref], None)
-        )
-        others = tuple(dict.fromkeys((*others, *(xref for xref, _ in said))))
-        yield Record(
-            ids[0], kept, alternatives, types, definition, self.ids(parents), others, tuple(dict.fromkeys(said))
-        )
+        related = [
+            (target, predicate) for xref, predicate in xref_predicates for target in self.canonical_ids([xref], None)
+        ]
+        others = tuple(dict.fromkeys((*others, *(target for target, _ in related))))
+        predicates = tuple(dict.fromkeys(related))
+        yield Record(ids[0], cleaned, alternatives, types, definition, self.ids(parents), others, predicates)
 
 
 def _decode(entity: str) -> str:

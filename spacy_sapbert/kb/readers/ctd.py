@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TextIO
 
-from ...errors import Errors, SapbertError
+from ...errors import MissingColumnError
 from ...types import Record
 from .context import ReaderContext
-from .delimited import name_cells, read_cells
 
 _STARTS = (["DiseaseName", "DiseaseID"], ["ChemicalName", "ChemicalID"])
 # The roots of CTD's trees, "Diseases" and "Chemicals". MeSH has no such descriptors.
@@ -20,16 +19,12 @@ _ROOTS = ("MESH:C", "MESH:D")
 
 
 def read_ctd(context: ReaderContext) -> Iterator[Record]:
-    """Yield one record per row.
-
-    Raises:
-        SapbertError: E131 if no line names the columns.
-    """
+    """Yield one record per row."""
     with context.open(newline="") as lines:
         n_before, columns, delimiter = _find_header(context, lines)
-        rows = read_cells(context, lines, delimiter, delimiter == ",", n_before)
-        rows = (row for row in rows if not _is_comment(row[1]))
-        for line, row in name_cells(context, rows, columns):
+        rows = context.cells(lines, delimiter, quoted=delimiter == ",", n_before=n_before)
+        rows = ((line, cells) for line, cells in rows if len(cells) > 1 or not cells[0].startswith("#"))
+        for line, row in context.named_cells(rows, columns):
             if row[columns[1]] in _ROOTS:
                 context.drop("root of the tree")
             else:
@@ -59,8 +54,5 @@ def _find_header(context: ReaderContext, lines: TextIO) -> tuple[int, list[str],
             columns = line.lstrip("# ").strip().split(delimiter)
             if columns[:2] in _STARTS:
                 return number, columns, delimiter
-    raise SapbertError(Errors.E131.format(path=context.path))
-
-
-def _is_comment(cells: list[str]) -> bool:
-    return len(cells) == 1 and cells[0].startswith("#")
+    remedy = "Use the unchanged file from CTD, or read it as a table."
+    raise MissingColumnError(path=context.file, column="DiseaseName or ChemicalName", columns=(), remedy=remedy)

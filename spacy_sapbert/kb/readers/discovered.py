@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...errors import Errors, SapbertError
 from ...files.tables import unescaped
 from ...types import Record
 from .context import ReaderContext
-from .delimited import name_cells, read_cells
 
 COLUMNS = (
     "keep",
@@ -38,17 +36,11 @@ def read_discovered(context: ReaderContext) -> Iterator[Record]:
 
     Yields:
         One record per row, with one name.
-
-    Raises:
-        SapbertError: E556 if a column is missing.
     """
     with context.open(newline="") as lines:
-        rows = read_cells(context, lines, "\t", quoted=False)
+        rows = context.cells(lines, "\t", quoted=False)
         _, header = next(rows, (0, []))
-        missing = [column for column in _NEEDED if column not in header]
-        if missing:
-            raise SapbertError(Errors.E556.format(path=context.path, missing=", ".join(missing)))
-        for line, row in name_cells(context, rows, header):
+        for line, row in context.named_cells(rows, header, _NEEDED):
             mark = row["keep"].strip().lower()
             if mark in _SCOPES:
                 yield from context.record(line, unescaped(row["id"]), [(unescaped(row["name"]), _SCOPES[mark])])

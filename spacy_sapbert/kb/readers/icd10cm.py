@@ -40,14 +40,8 @@ def read_icd10cm(context: ReaderContext) -> Iterator[Record]:
     The id of a chapter or section is its range of codes: `ICD10CM:A00-B99`. These two have the types "chapter" and
     "section". An inclusion term of a code for other or unspecified conditions has the scope "narrow".
 
-    Args:
-        context: The file and the settings.
-
     Yields:
         One record per chapter, section and code.
-
-    Raises:
-        SapbertError: E205 if the XML is malformed; E206 if it contains a DTD or entities; E207 if it is another file.
     """
     context = replace(context, id_prefix=context.id_prefix or "ICD10CM")
     for _, chapter in ElementParser(context.path, "icd10cm", [ROOT, "chapter"]).elements(context.chunks()):
@@ -74,9 +68,11 @@ def _record(context: ReaderContext, element: LocatedElement, parent: str | None)
     names = [(title, "preferred")]
     is_code = element.tag == "diag"
     if not is_code:
-        found = _RANGE.search(title)
-        code = _range_id(element.get("id") or (found["codes"] if found else f"chapter {code}" if code else ""))
-        names = [(title[: found.start()] if found else title, "preferred")]
+        covered = _RANGE.search(title)
+        code = element.get("id") or (covered["codes"] if covered else f"chapter {code}" if code else "")
+        # one code becomes a range, as its category has the same code
+        code = f"{code}-{code}" if code.isalnum() else code
+        names = [(title[: covered.start()] if covered else title, "preferred")]
     scope = "narrow" if title.lower().startswith(_RESIDUAL) else "exact"
     names += [(note.text or "", scope) for note in element.iterfind("inclusionTerm/note")]
     for child in element:
@@ -92,8 +88,3 @@ def _record(context: ReaderContext, element: LocatedElement, parent: str | None)
         types=() if is_code else (element.tag,),
         parents=[parent] if parent else (),
     )
-
-
-def _range_id(codes: str) -> str:
-    """Return the id of a chapter or section. One code becomes a range, as its category has the same code."""
-    return f"{codes}-{codes}" if codes.isalnum() else codes

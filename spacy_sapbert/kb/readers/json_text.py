@@ -7,31 +7,17 @@ import re
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-from ...errors import Errors, SapbertError
-from ...files.bounds import read_whole
+from ...errors import BadRecordError, DamagedError
 from ...files.values import parse_json, parse_json_at
 from .context import ReaderContext
 
+OTHER_FORMAT = "If the file is incomplete, download it again. Otherwise, give its format."
 _BLANK = re.compile(r"[ \t\r\n]*")
 _Kind = TypeVar("_Kind")
 
 
-def read_text(context: ReaderContext) -> str:
-    """Read the whole file.
-
-    Raises:
-        SapbertError: E120 to E123 if it cannot be read; E586 to E588 if it is too long.
-    """
-    with context.open() as file:
-        return read_whole(context.path, file)
-
-
 def parse(context: ReaderContext, text: str) -> Any:
-    """Parse a JSON text.
-
-    Raises:
-        SapbertError: E160 if it is not JSON.
-    """
+    """Parse a JSON text."""
     try:
         return parse_json(text)
     except json.JSONDecodeError as error:
@@ -47,15 +33,15 @@ def array_entries(context: ReaderContext, text: str) -> Iterator[tuple[int, Any]
 
     Yields:
         The line at which an entry begins, and the entry.
-
-    Raises:
-        SapbertError: E160 if the text is not JSON from here on.
     """
     line, scanned = 1, 0
     position = _skip_whitespace(text, text.index("[") + 1)
     while text[position : position + 1] != "]":
         line, scanned = line + text.count("\n", scanned, position), position
-        entry, position = _entry(context, text, position)
+        try:
+            entry, position = parse_json_at(text, position)
+        except json.JSONDecodeError as error:
+            raise _syntax_error(context, error.lineno, error.msg) from error
         yield line, entry
         position = _skip_whitespace(text, position)
         if text[position : position + 1] == ",":
@@ -66,11 +52,10 @@ def array_entries(context: ReaderContext, text: str) -> Iterator[tuple[int, Any]
         raise _syntax_error(context, line, "more text after the array")
 
 
-def _entry(context: ReaderContext, text: str, position: int) -> tuple[Any, int]:
-    try:
-        return parse_json_at(text, position)
-    except json.JSONDecodeError as error:
-        raise _syntax_error(context, error.lineno, error.msg) from error
+def other_content(context: ReaderContext, format: str, reason: object, other: str) -> DamagedError:
+    """Return the error for a JSON file with other content than its format has."""
+    remedy = f"Give the format of the file, perhaps {other}."
+    return DamagedError(path=context.file, reason=f"it is not in the format {format}: {reason}", remedy=remedy)
 
 
 def field(entry: dict[str, Any], key: str, kind: type[_Kind]) -> _Kind | None:
@@ -102,5 +87,6 @@ def _skip_whitespace(text: str, position: int) -> int:
     return match.end() if match else position
 
 
-def _syntax_error(context: ReaderContext, line: int, reason: str) -> SapbertError:
-    return SapbertError(Errors.E160.format(path=context.path, line=line, reason=reason))
+def _syntax_error(context: ReaderContext, line: int, reason: str) -> BadRecordError:
+    reason = f"this is not valid JSON ({reason})"
+    return BadRecordError(path=context.file, line=line, reason=reason, remedy=OTHER_FORMAT)

@@ -12,13 +12,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ...errors import Errors, SapbertError
+from ...errors import NotFoundError
 from ...files.opening import file_manifest
 from ...types import Record
-from .context import ReaderContext
-from .delimited import name_cells, read_cells
-from .obsolete import Obsolete, replaced_ids
-from .report import ReadReport
+from .context import ReaderContext, ReadReport
+from .ontology import Obsolete, replaced_ids
 
 _TABLE, _MAP = "Loinc.csv", "MapTo.csv"
 _FOLDERS = ("", "LoincTable", "*/LoincTable", "LoincTableCore")
@@ -40,13 +38,10 @@ def read_loinc(context: ReaderContext, *, related_names: bool = False) -> Iterat
 
     Yields:
         One record per term.
-
-    Raises:
-        SapbertError: E152 if a column is missing; E151 if there is no Loinc.csv.
     """
     path = loinc_table(context.path)
     if path is None:
-        raise SapbertError(Errors.E151.format(table=_TABLE, path=context.path, wanted="the folder that holds it"))
+        raise NotFoundError(what=f"{_TABLE} in {context.file}", remedy="Give the folder that holds it.")
     if context.path.is_dir():
         used = (table for table in (path, path.with_name(_MAP)) if table.is_file())
         context.report.origins[context.path] = {"files": [file_manifest(table) for table in used]}
@@ -98,30 +93,19 @@ def _replaced(context: ReaderContext) -> dict[str, list[str]]:
     if not path.is_file():
         return {}
     replacements: defaultdict[str, list[str]] = defaultdict(list)
-    of_map = replace(context, path=path, report=ReadReport())  # its rows are not terms
-    for _, row in _rows(of_map, ("LOINC", "MAP_TO")):
-        replacements[f"{context.id_prefix}:{row['LOINC'].strip()}"].append(
-            f"{context.id_prefix}:{row['MAP_TO'].strip()}"
-        )
-    for problem in of_map.report.problems:
+    mapping = replace(context, path=path, report=ReadReport())  # its rows are not terms
+    for _, row in _rows(mapping, ("LOINC", "MAP_TO")):
+        old, new = (f"{context.id_prefix}:{row[column].strip()}" for column in ("LOINC", "MAP_TO"))
+        replacements[old].append(new)
+    for problem in mapping.report.problems:
         context.report.add_broken(*problem)
-    obsolete = {
-        old: Obsolete(context.ids([old]), context.ids(new)) for old, new in replacements.items() if old not in new
-    }
-    return replaced_ids(obsolete)
+    return replaced_ids(
+        {old: Obsolete(context.ids([old]), context.ids(new)) for old, new in replacements.items() if old not in new}
+    )
 
 
 def _rows(context: ReaderContext, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield line and cells by column.
-
-    Raises:
-        SapbertError: E128 if a needed column is missing.
-    """
     with context.open(newline="") as lines:
-        rows = read_cells(context, lines, ",", quoted=True)
+        rows = context.cells(lines, ",", quoted=True)
         _, header = next(rows, (0, []))
-        for column in needed:
-            if column not in header:
-                columns = ", ".join(header) or "none"
-                raise SapbertError(Errors.E152.format(path=context.path, column=column, columns=columns))
-        yield from name_cells(context, rows, header)
+        yield from context.named_cells(rows, header, needed)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 from ...files.opening import file_manifest
@@ -41,16 +40,14 @@ def read_meddra(context: ReaderContext, *, non_current: bool = False) -> Iterato
 
     Yields:
         One record per term, except for LLTs.
-
-    Raises:
-        SapbertError: E120 if a file is missing.
     """
     context = replace(context, id_prefix=context.id_prefix or "MEDDRA")
     lowest = _lowest_level_terms(context)
     parents = _parents(context)
     for level in _LEVELS:
         level_context = _file_context(context, f"{level}.asc")
-        for line, cells in _lines(level_context):
+        for line, text in level_context.filled_lines():
+            cells = text.split("$")
             context.report.rows_read += 1
             if len(cells) < 2:
                 level_context.drop_broken(line, "no $ between code and name")
@@ -89,7 +86,7 @@ def _synonyms(
 def _lowest_level_terms(context: ReaderContext) -> dict[str, list[_LowestLevelTerm]]:
     """Return the lowest level terms by the code of their preferred term."""
     terms = defaultdict(list)
-    for line, cells in _rows(_file_context(context, "llt.asc"), n_wanted=_CURRENCY + 1):
+    for line, cells in _rows(_file_context(context, "llt.asc"), n_cells=_CURRENCY + 1):
         code, name, pt_code = cells[:3]
         terms[pt_code].append(_LowestLevelTerm(line, code, name, cells[_CURRENCY].strip() != "N"))
     return dict(terms)
@@ -98,7 +95,7 @@ def _lowest_level_terms(context: ReaderContext) -> dict[str, list[_LowestLevelTe
 def _parents(context: ReaderContext) -> dict[tuple[str, str], dict[str, None]]:
     """Return the codes of the parents by level and code of a term, in order and each once."""
     parents: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
-    for _, cells in _rows(_file_context(context, "mdhier.asc"), n_wanted=len(_LEVELS)):
+    for _, cells in _rows(_file_context(context, "mdhier.asc"), n_cells=len(_LEVELS)):
         codes = cells[: len(_LEVELS)]
         for level, code, parent in zip(_LEVELS, codes, codes[1:], strict=False):
             parents[level, code][parent] = None
@@ -108,24 +105,15 @@ def _parents(context: ReaderContext) -> dict[tuple[str, str], dict[str, None]]:
 def _file_context(context: ReaderContext, name: str) -> ReaderContext:
     """Return the context for one file of the folder. Its name may be in capitals."""
     folder = context.path if context.path.is_dir() else context.path.parent
-    return replace(context, path=_existing_path(folder, name))
+    paths = folder / name, folder / name.upper()
+    return replace(context, path=next((path for path in paths if path.exists()), paths[0]))
 
 
-def _rows(context: ReaderContext, n_wanted: int) -> Iterator[tuple[int, list[str]]]:
-    for line, cells in _lines(context):
-        if len(cells) >= n_wanted:
+def _rows(context: ReaderContext, n_cells: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield line and cells of each row with so many cells. The others are reported."""
+    for line, text in context.filled_lines():
+        cells = text.split("$")
+        if len(cells) >= n_cells:
             yield line, cells
         else:
-            context.broken(line, f"{len(cells)} cells instead of {n_wanted}")
-
-
-def _lines(context: ReaderContext) -> Iterator[tuple[int, list[str]]]:
-    """Yield number and cells of each line that is not empty."""
-    with context.open() as lines:
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                yield number, line.rstrip("\n").split("$")
-
-
-def _existing_path(folder: Path, name: str) -> Path:
-    return next((path for path in (folder / name, folder / name.upper()) if path.exists()), folder / name)
+            context.broken(line, f"{len(cells)} cells instead of {n_cells}")

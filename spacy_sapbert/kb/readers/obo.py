@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
 from ...types import Record
-from .context import ReaderContext
-from .curies import curie, has_prefix, without_release
-from .obsolete import Obsolete, replaced_ids
-from .predicates import obo_predicates
-from .report import ReadReport
+from .context import ReaderContext, ReadReport
+from .ontology import Obsolete, curie, has_prefix, obo_predicates, replaced_ids, without_release
 
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "W": " ", "t": "\t"}
@@ -78,21 +75,20 @@ def read_obo(
     replaced = _replaced_ids(context)
     default_type: tuple[str, ...] = ()
     equivalent: set[str] = set()
-    with context.open() as lines:
-        for stanza in _stanzas(context, lines):
-            if not stanza.kind:
-                default_type = context.types or tuple(_value(value) for _, value in stanza.tags["default-namespace"])
-                equivalent = set(map(_value, stanza.values("treat-xrefs-as-equivalent")))
-                continue
-            context.report.rows_read += 1
-            reason = _reason_to_drop(context, stanza, prefixes)
-            if reason:
-                context.drop(reason)
-            elif not stanza.tags["name"]:
-                context.broken(stanza.line, "a term without a name")
-                context.drop("no name")
-            else:
-                yield from _term(context, stanza, default_type, default_scope, replaced, equivalent)
+    for stanza in _stanzas(context):
+        if not stanza.kind:
+            default_type = context.types or tuple(map(_value, stanza.values("default-namespace")))
+            equivalent = set(map(_value, stanza.values("treat-xrefs-as-equivalent")))
+            continue
+        context.report.rows_read += 1
+        reason = _reason_to_drop(context, stanza, prefixes)
+        if reason:
+            context.drop(reason)
+        elif not stanza.tags["name"]:
+            context.broken(stanza.line, "a term without a name")
+            context.drop("no name")
+        else:
+            yield from _term(context, stanza, default_type, default_scope, replaced, equivalent)
 
 
 def _reason_to_drop(context: ReaderContext, stanza: _Stanza, prefixes: Sequence[str]) -> str | None:
@@ -110,11 +106,10 @@ def _replaced_ids(context: ReaderContext) -> dict[str, list[str]]:
     """Map each term that is not obsolete to the ids of the obsolete terms that it replaces."""
     obsolete = {}
     silent = replace(context, strict=False, report=ReadReport())
-    with context.open() as lines:
-        for stanza in _stanzas(silent, lines):
-            ids = silent.ids(chain(_ids(stanza, "id"), _ids(stanza, "alt_id")))
-            if stanza.kind == "Term" and ids and _is_obsolete(stanza):
-                obsolete[ids[0]] = Obsolete(ids, silent.ids(_ids(stanza, "replaced_by")))
+    for stanza in _stanzas(silent):
+        ids = silent.ids(chain(_ids(stanza, "id"), _ids(stanza, "alt_id")))
+        if stanza.kind == "Term" and ids and _is_obsolete(stanza):
+            obsolete[ids[0]] = Obsolete(ids, silent.ids(_ids(stanza, "replaced_by")))
     return replaced_ids(obsolete)
 
 
@@ -127,10 +122,10 @@ def _term(
     equivalent: Collection[str],
 ) -> Iterator[Record]:
     concept_id = next(_ids(stanza, "id"), "")
-    texts = [_value(value) for _, value in stanza.tags["name"]]
+    texts = list(map(_value, stanza.values("name")))
     names = [(text, "exact" if index else "preferred") for index, text in enumerate(texts)]
     definitions = [text for text, _ in _quoted_values(context, stanza, "def")]
-    types = [_value(value) for _, value in stanza.tags["namespace"]]
+    types = list(map(_value, stanza.values("namespace")))
     for tag, scope in _SYNONYM_TAGS.items():
         names += [(text, scope or written or default_scope) for text, written in _quoted_values(context, stanza, tag)]
     old_ids = (old_id for canonical in context.ids([concept_id]) for old_id in replaced.get(canonical, ()))
@@ -148,13 +143,13 @@ def _term(
 
 
 def _is_obsolete(stanza: _Stanza) -> bool:
-    return any(_value(value) == "true" for _, value in stanza.tags["is_obsolete"])
+    return "true" in map(_value, stanza.values("is_obsolete"))
 
 
-def _stanzas(context: ReaderContext, lines: Iterable[str]) -> Iterator[_Stanza]:
+def _stanzas(context: ReaderContext) -> Iterator[_Stanza]:
     """Yield the header, then every stanza."""
     stanza = _Stanza("", 1, defaultdict(list))
-    for number, line in _logical_lines(lines):
+    for number, line in _logical_lines(context):
         if line.startswith("[") and line.endswith("]"):
             yield stanza
             stanza = _Stanza(line[1:-1].strip(), number, defaultdict(list))
@@ -167,11 +162,10 @@ def _stanzas(context: ReaderContext, lines: Iterable[str]) -> Iterator[_Stanza]:
     yield stanza
 
 
-def _logical_lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+def _logical_lines(context: ReaderContext) -> Iterator[tuple[int, str]]:
     """Yield line number and text of each line. A line that ends in a backslash continues on the next one."""
     pieces: list[str] = []
-    for number, line in enumerate(chain(lines, [""]), start=1):
-        line = line.rstrip("\n")
+    for number, line in chain(context.lines(), [(0, "")]):
         if (len(line) - len(line.rstrip("\\"))) % 2 == 1:
             pieces.append(line[:-1])
         else:
@@ -190,9 +184,8 @@ def _quoted_values(context: ReaderContext, stanza: _Stanza, tag: str) -> Iterato
 
 
 def _ids(stanza: _Stanza, tag: str) -> Iterator[str]:
-    for _, value in stanza.tags[tag]:
-        match = _ID.match(value)
-        if match:
+    for value in stanza.values(tag):
+        if match := _ID.match(value):
             yield curie(_unescape(match[0]))
 
 

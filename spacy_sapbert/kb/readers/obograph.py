@@ -13,20 +13,15 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ...errors import Errors, SapbertError
 from ...files.values import parse_json
 from ...types import Record
 from .context import ReaderContext
-from .curies import curie, has_prefix, without_release
-from .json_text import field, fields, parse, read_text
-from .obsolete import Obsolete, replaced_ids
-from .predicates import skos_match
+from .json_text import field, fields, other_content, parse
+from .ontology import OBSOLETE_CLASS, Obsolete, curie, has_prefix, replaced_ids, skos_match, without_release
 
 _SCOPE = re.compile(r"has(Exact|Narrow|Broad|Related)Synonym$")
 # The id or label of a node. A broken value may be a number, or a list or object without nesting.
 _NAMING = re.compile(r'"(?P<key>id|lbl)"\s*:\s*(?P<value>"(?:[^"\\]|\\.)*"|\[[^][]*\]|\{[^{}]*\}|[^\s",{}\[\]]+)')
-# In ORDO and in OWL made from OBO 1.2, obsolete classes are subclasses of a class with this name.
-_OBSOLETE_CLASS = re.compile(r".*[#/]ObsoleteClass")
 
 
 class _Graph(NamedTuple):
@@ -55,11 +50,8 @@ def read_obograph(context: ReaderContext, *, prefixes: Sequence[str] = (), impor
 
     Yields:
         One record per class.
-
-    Raises:
-        SapbertError: E160 if the file is not JSON; E161 if it is not a graph document.
     """
-    text = read_text(context)
+    text = context.text()
     lines = _NodeLines(text)
     for number, graph in enumerate(_graphs(context, text)):
         for node in graph.nodes:
@@ -124,8 +116,7 @@ def _graphs(context: ReaderContext, text: str) -> Iterator[_Graph]:
             default = _property_values(_meta(graph), "default-namespace")
             yield _Graph(nodes, parents, _replaced_ids(context, nodes, parents), context.types or tuple(default))
     except ValueError as error:
-        message = Errors.E161.format(path=context.path, format="obograph", reason=error, other="json")
-        raise SapbertError(message) from error
+        raise other_content(context, "obograph", error, "json") from error
 
 
 def _parents(graph: dict[str, Any]) -> dict[str, list[str]]:
@@ -153,7 +144,7 @@ def _replaced_ids(
 
 def _is_obsolete(parents: dict[str, list[str]], node: dict[str, Any]) -> bool:
     lineage = [node.get("id"), *parents.get(str(node.get("id")), ())]
-    return _meta(node).get("deprecated") is True or any(_OBSOLETE_CLASS.fullmatch(str(iri)) for iri in lineage)
+    return _meta(node).get("deprecated") is True or any(OBSOLETE_CLASS.fullmatch(str(iri)) for iri in lineage)
 
 
 def _id(context: ReaderContext, node: dict[str, Any]) -> str:
@@ -170,8 +161,8 @@ def _meta(item: dict[str, Any]) -> dict[str, Any]:
 def _property_values(meta: dict[str, Any], name: str) -> list[str]:
     """Return the values of the property with an IRI that ends in this name. Ids among them become CURIEs."""
     properties = fields(meta, "basicPropertyValues", dict)
-    found = [item for item in properties if re.search(rf"[#/:]{name}$", field(item, "pred", str) or "")]
-    return [curie(field(item, "val", str) or "") for item in found]
+    named = [item for item in properties if re.search(rf"[#/:]{name}$", field(item, "pred", str) or "")]
+    return [curie(field(item, "val", str) or "") for item in named]
 
 
 def _matches(meta: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -190,21 +181,17 @@ class _NodeLines:
 
     def of(self, node: dict[str, Any]) -> int:
         """Return the line of the node, or 1 if it is unknown."""
-        keys = ((key, _scalar(node.get(key))) for key in ("id", "lbl"))
-        return next((self._line_by_value[key] for key in keys if key in self._line_by_value), 1)
+        # `repr` distinguishes 1, 1.0 and true
+        keys = ((key, repr(node.get(key))) for key in ("id", "lbl"))
+        return next((self._lines[key] for key in keys if key in self._lines), 1)
 
     @cached_property
-    def _line_by_value(self) -> dict[tuple[str, object], int]:
+    def _lines(self) -> dict[tuple[str, str], int]:
         # built once, for the first broken node: one search per node would take quadratic time
-        found: dict[tuple[str, object], int] = {}
+        lines: dict[tuple[str, str], int] = {}
         line, scanned = 1, 0
         for pair in _NAMING.finditer(self._text):
             line, scanned = line + self._text.count("\n", scanned, pair.start()), pair.start()
             with suppress(ValueError):
-                found.setdefault((pair["key"], _scalar(parse_json(pair["value"]))), line)
-        return found
-
-
-def _scalar(value: object) -> object:
-    """Return a key by which a value can be found. It distinguishes 1, 1.0 and true."""
-    return repr(value)
+                lines.setdefault((pair["key"], repr(parse_json(pair["value"]))), line)
+        return lines

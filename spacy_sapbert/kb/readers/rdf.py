@@ -9,19 +9,21 @@ BioPortal have SKOS labels. So all properties are read from classes and concepts
 
 from __future__ import annotations
 
-import io
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.parsers import expat
 
-from ...errors import Errors, SapbertError
+from ...errors import BadRecordError, Errors, MissingExtraError, SapbertError
 from ...files.opening import without_gz
+from ...files.xml import malformed_xml
 from ...types import Record
 from .context import ReaderContext
-from .curies import curie, has_prefix, without_release
-from .obsolete import Obsolete, replaced_ids
+from .json_text import OTHER_FORMAT
+from .ontology import OBSOLETE_CLASS, Obsolete, curie, has_prefix, replaced_ids, without_release
 
 if TYPE_CHECKING:
     from pyoxigraph import Quad
@@ -39,7 +41,6 @@ _OBO_IN_OWL = "http://www.geneontology.org/formats/oboInOwl#"
 _NCIT = "http://ncicb.nci.nih.gov/xml/owl/EVS/Thesaurus.owl#"
 _EFO = "http://www.ebi.ac.uk/efo/"
 _UMLS = "http://bioportal.bioontology.org/ontologies/umls/"
-_OBSOLETE_CLASS = re.compile(r".*[#/]ObsoleteClass")
 
 # What a resource is. Anything else, such as the metadata of the ontology, is not a row.
 _KINDS = {
@@ -90,13 +91,7 @@ _FIELDS = {
     f"{_OWL}imports": _IMPORTS,
 }
 _SYNTAXES = {".nt": "N_TRIPLES", ".nq": "N_QUADS", ".trig": "TRIG"}
-_SYNTAX_NAMES = {
-    "N_TRIPLES": "N-Triples",
-    "N_QUADS": "N-Quads",
-    "TRIG": "TriG",
-    "TURTLE": "Turtle",
-    "RDF_XML": "RDF/XML",
-}  # How a file in a syntax begins that cannot be read.
+# How a file in a syntax begins that cannot be read.
 _OTHER_SYNTAXES = {
     "Prefix(": "OWL functional syntax",
     "Ontology(": "OWL functional syntax",
@@ -161,10 +156,6 @@ def read_rdf(
 
     Yields:
         One record per class or concept, in the order of the file.
-
-    Raises:
-        SapbertError: E149 if `pyoxigraph` is missing; E150 if the file is not valid; E163 if it has another syntax of
-            OWL; E205 or E206 if the head of an XML file is malformed or defines unsafe entities.
     """
     languages = [language.lower().partition("-")[0] for language in languages]
     resources = _collect(context, languages)
@@ -184,7 +175,8 @@ def read_rdf(
             concept_id,
             _names(context, iri, resource, resources, languages),
             alternative_ids=[*map(curie, resource.texts(_ALTERNATIVE_ID)), *replaced.get(concept_id, ())],
-            types=[_type(text) for text in resource.texts(_TYPE)],
+            # BioPortal writes semantic types of UMLS as IRIs that end in a TUI
+            types=[text.rpartition("/")[2] if text.startswith("http") else text for text in resource.texts(_TYPE)],
             definition=next(iter(resource.texts(_DEFINITION)), None),
             parents=map(curie, [*resource.iris(_PARENT), *parents.get(iri, ())]),
             xrefs=(without_release(curie(text)) for text in resource.texts(_XREF)),
@@ -230,15 +222,10 @@ def _literals(
             context.broken(1, f"the label {value.text} of <{iri}> is not a text")
 
 
-def _type(text: str) -> str:
-    """Return a type. BioPortal writes semantic types of UMLS as IRIs that end in a TUI."""
-    return text.rpartition("/")[2] if text.startswith("http") else text
-
-
 def _is_obsolete(iri: str, resource: _Resource) -> bool:
     lineage = [iri, *resource.iris(_PARENT)]
     is_deprecated = any(text in ("true", "1") for text in resource.texts(_DEPRECATED))
-    return "obsolete" in resource.kinds or is_deprecated or any(map(_OBSOLETE_CLASS.fullmatch, lineage))
+    return "obsolete" in resource.kinds or is_deprecated or any(map(OBSOLETE_CLASS.fullmatch, lineage))
 
 
 def _replaced_ids(context: ReaderContext, resources: _Resources) -> dict[str, list[str]]:
@@ -298,35 +285,26 @@ def _value(term: Any) -> _Value | None:
 
 
 def _quads(context: ReaderContext) -> Iterator[Quad]:
-    """Parse the file.
-
-    Raises:
-        SapbertError: See `read_rdf`.
-    """
+    """Parse the file."""
     syntax = _syntax(context)
     try:
         import pyoxigraph
     except ImportError as error:
-        raise SapbertError(Errors.E149.format(path=context.path, reason=error)) from error
-    with context.open() as file:
-        chunks: Iterator[bytes] = (text.encode() for text in iter(lambda: file.read(_CHUNK), ""))
-        if syntax == "RDF_XML":
-            chunks = _with_checked_head(context, chunks)
-        source = io.BufferedReader(_ChunkReader(chunks))
+        raise MissingExtraError(what=f"Reading {context.file}", package="pyoxigraph", extra="ontologies") from error
+    with _utf8_chunks(context, syntax) as chunks:
         format = getattr(pyoxigraph.RdfFormat, syntax)
         try:
+            source: Any = _ChunkReader(chunks)
             # relative IRIs need a base; `lenient` accepts the blanks and brackets in the IRIs of real ontologies
             yield from pyoxigraph.parse(source, format=format, base_iri="file:///", lenient=True)
         except SyntaxError as error:
-            raise _syntax_error(context, _SYNTAX_NAMES[syntax], error) from error
+            line = error.lineno or (_malformed_line(context) if syntax == "RDF_XML" else None)
+            reason = f"this is not valid {format.name} ({error.msg})"
+            raise BadRecordError(path=context.file, line=line or 1, reason=reason, remedy=OTHER_FORMAT) from error
 
 
 def _syntax(context: ReaderContext) -> str:
-    """Return the name of the syntax, as `pyoxigraph.RdfFormat` has it.
-
-    Raises:
-        SapbertError: E163 if this is a syntax of OWL that is not RDF.
-    """
+    """Return the name of the syntax, as `pyoxigraph.RdfFormat` has it."""
     with context.open() as file:
         head = file.read(_CHUNK)
     lines = (line.strip() for line in head.split("\n"))
@@ -341,19 +319,19 @@ def _syntax(context: ReaderContext) -> str:
     return _SYNTAXES.get(without_gz(context.path).suffix.lower(), "TURTLE")
 
 
-def _syntax_error(context: ReaderContext, syntax: str, error: SyntaxError) -> SapbertError:
-    line = error.lineno or (_malformed_line(context) if syntax == "RDF/XML" else None)
-    place = f", line {line}" if line else ""
-    return SapbertError(Errors.E150.format(path=context.path, place=place, syntax=syntax, reason=error.msg))
+@contextmanager
+def _utf8_chunks(context: ReaderContext, syntax: str) -> Iterator[Iterator[bytes]]:
+    with context.open() as file:
+        chunks = (text.encode() for text in iter(lambda: file.read(_CHUNK), ""))
+        yield _with_checked_head(context, chunks) if syntax == "RDF_XML" else chunks
 
 
 def _malformed_line(context: ReaderContext) -> int | None:
     """Return the line at which XML is malformed, since the library does not report it. None if it is well-formed."""
     parser = expat.ParserCreate("utf-8")
-    with context.open() as file:
-        chunks = (text.encode() for text in iter(lambda: file.read(_CHUNK), ""))
+    with _utf8_chunks(context, "RDF_XML") as chunks:
         try:
-            for chunk in _with_checked_head(context, chunks):
+            for chunk in chunks:
                 parser.Parse(chunk, False)
             parser.Parse(b"", True)
         except expat.ExpatError as error:
@@ -361,21 +339,17 @@ def _malformed_line(context: ReaderContext) -> int | None:
     return None
 
 
-class _ChunkReader(io.RawIOBase):
+class _ChunkReader:
     """A file of chunks of bytes."""
 
-    def __init__(self, chunks: Iterable[bytes]) -> None:
-        self._chunks = iter(chunks)
-        self._rest = b""
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks, self._rest = chunks, b""
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        self._rest = self._rest or next(self._chunks, b"")
-        block, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
-        buffer[: len(block)] = block
-        return len(block)
+    def read(self, size: int) -> bytes:
+        """Return at most so many bytes; none at the end."""
+        rest = self._rest or next(self._chunks, b"")
+        self._rest = rest[size:]
+        return rest[:size]
 
 
 # --- the head of an XML file
@@ -385,61 +359,39 @@ class _RootFound(Exception):
     pass
 
 
-class _Head:
-    """Parses an XML file up to its root element.
-
-    Attributes:
-        entities: The values of the entities that the file defines.
-        n_bytes: Number of bytes before the root element.
-        n_lines: Number of lines before it.
-    """
-
-    def __init__(self, context: ReaderContext) -> None:
-        self.entities: dict[str, str] = {}
-        self.n_bytes = self.n_lines = 0
-        self._context = context
-        self._parser = expat.ParserCreate("utf-8")
-        self._parser.StartElementHandler = self._start
-        self._parser.EntityDeclHandler = self._declare
-
-    def ends_in(self, chunk: bytes) -> bool:
-        """Parse the next chunk, and return whether the root element has begun."""
-        try:
-            self._parser.Parse(chunk, not chunk)
-        except _RootFound:
-            return True
-        except expat.ExpatError as error:
-            reason = expat.errors.messages[error.code]
-            message = Errors.E205.format(path=self._context.path, line=error.lineno, reason=reason)
-            raise SapbertError(message) from error
-        return False
-
-    def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        self.n_bytes, self.n_lines = self._parser.CurrentByteIndex, self._parser.CurrentLineNumber - 1
-        raise _RootFound
-
-    def _declare(self, name: str, is_parameter: int, value: str | None, *_: object) -> None:
-        is_plain = value is not None and len(value) <= _MAX_ENTITY and not set(value) & {"&", "<", '"', "%"}
-        if is_parameter or value is None or not is_plain:
-            what = f"the entity {name}, which is long, nested or outside the file,"
-            line = self._parser.CurrentLineNumber
-            raise SapbertError(Errors.E206.format(path=self._context.path, line=line, what=what))
-        self.entities.setdefault(name, value)
-
-
 def _with_checked_head(context: ReaderContext, chunks: Iterator[bytes]) -> Iterator[bytes]:
     """Replace what comes before the root element by declarations of short entities without nesting.
 
     Ontologies abbreviate namespaces by entities, so these must work. But nested entities could expand without bound.
     """
-    head, before = _Head(context), b""
-    for chunk in chunks:
-        before += chunk
-        if head.ends_in(chunk):
-            break
-    else:
-        head.ends_in(b"")
-    declared = "".join(f'<!ENTITY {name} "{value}">' for name, value in head.entities.items())
-    yield (f"<!DOCTYPE r [{declared}]>" if declared else "").encode() + b"\n" * head.n_lines
-    yield before[head.n_bytes :]
+    entities: dict[str, str] = {}
+    parser = expat.ParserCreate("utf-8")
+    n_bytes = n_lines = 0
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal n_bytes, n_lines
+        n_bytes, n_lines = parser.CurrentByteIndex, parser.CurrentLineNumber - 1
+        raise _RootFound
+
+    def declare(name: str, is_parameter: int, value: str | None, *_: object) -> None:
+        is_plain = value is not None and len(value) <= _MAX_ENTITY and not set(value) & {"&", "<", '"', "%"}
+        if is_parameter or value is None or not is_plain:
+            what = f"the entity {name}, which is long, nested or outside the file,"
+            raise SapbertError(Errors.E206.format(path=context.path, line=parser.CurrentLineNumber, what=what))
+        entities.setdefault(name, value)
+
+    parser.StartElementHandler = start
+    parser.EntityDeclHandler = declare
+    before = b""
+    try:
+        for chunk in chain(chunks, [b""]):
+            before += chunk
+            parser.Parse(chunk, not chunk)
+    except _RootFound:
+        pass
+    except expat.ExpatError as error:
+        raise malformed_xml(context.path, error) from error
+    declared = "".join(f'<!ENTITY {name} "{value}">' for name, value in entities.items())
+    yield (f"<!DOCTYPE r [{declared}]>" if declared else "").encode() + b"\n" * n_lines
+    yield before[n_bytes:]
     yield from chunks

@@ -1,14 +1,15 @@
-"""Detect the formats of folders and zip files from their files, and those of other files from their beginning."""
+"""Guess the format of a vocabulary from its name, from the files in it, or from its beginning."""
 
 from __future__ import annotations
 
+import os
 import re
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from ...errors import Errors, SapbertError
-from ...files.opening import open_text
+from ...files.opening import open_text, without_gz
 from .babelon import is_babelon
 from .discovered import is_discovered
 from .icd10cm import ROOT
@@ -23,10 +24,47 @@ _SNOMED = tuple("*/" * depth + "*sct2_Concept_*" for depth in range(5))
 # The first element that is neither a declaration nor a comment.
 _ROOT_ELEMENT = re.compile(r"<(?P<name>[A-Za-z_][\w.:-]*)")
 _SSSOM = {"subject_id", "predicate_id", "object_id"}
+_BY_SUFFIX = {".obo": "obo", ".jsonl": "scispacy", ".asc": "meddra", ".rrf": "umls", ".nlm": "umls"}
+_BY_SUFFIX |= dict.fromkeys((".owl", ".rdf", ".ttl", ".nt", ".nq", ".trig"), "rdf")
+_NOT_RDF = {".owx": "OWL/XML", ".ofn": "OWL functional syntax", ".omn": "Manchester syntax"}
 
 
-def sniff_folder(path: Path) -> str | None:
-    """Return the format of a folder, else None."""
+def sniff(path: Path) -> str | None:
+    """Return the format of a file or folder, else None. For some formats, the file need not exist.
+
+    Raises:
+        CannotReadError: It cannot be read.
+        DamagedError: It is a broken zip file.
+        SapbertError: E163 it is OWL, but not RDF; E164 it holds mappings.
+    """
+    name, suffix = path.name.lower(), without_gz(path).suffix.lower()
+    if os.path.isdir(path):
+        return _of_folder(path)
+    if name.startswith(("ctd_diseases.", "ctd_chemicals.")):
+        return "ctd"
+    if name.startswith("rxnconso.rrf"):
+        return "rxnorm"
+    if suffix in _NOT_RDF:
+        raise SapbertError(Errors.E163.format(path=path, syntax=_NOT_RDF[suffix]))
+    if suffix in _BY_SUFFIX:
+        return _BY_SUFFIX[suffix]
+    if suffix == ".zip":
+        return _of_zip(path)
+    head = ""
+    if suffix in (".csv", ".json", ".tab", ".tsv", ".xml") and os.path.exists(path):
+        # every byte is a character in Latin-1, so this works before the encoding is known
+        with open_text(path, encoding="latin-1") as file:
+            head = file.read(1 << 16).removeprefix("\u00ef\u00bb\u00bf")
+    if suffix == ".csv":
+        return "loinc" if is_loinc(head.partition("\n")[0]) else "table"
+    if suffix == ".json":
+        return {"{": "obograph", "[": "json"}.get(head.lstrip()[:1])
+    if suffix in (".tab", ".tsv"):
+        return _of_tsv(path, head)
+    return _of_xml(head)
+
+
+def _of_folder(path: Path) -> str | None:
     if any(file.name.lower() == "pt.asc" for file in path.iterdir()):
         return "meddra"
     for format, patterns in {"umls": _UMLS, "rxnorm": _RXNORM}.items():
@@ -37,59 +75,28 @@ def sniff_folder(path: Path) -> str | None:
     return "loinc" if loinc_table(path) else None
 
 
-def sniff_zip(path: Path) -> str | None:
-    """Return "snomed", "rxnorm" or "umls" by the names in the archive, else None.
-
-    Raises:
-        SapbertError: E120, E143 or E144 if the archive cannot be read.
-    """
-    if not path.is_file():
-        return None
+def _of_zip(path: Path) -> str | None:
     with readable(path), zipfile.ZipFile(path) as archive:
         names = archive.namelist()
     if is_snomed(iter(names)):
         return "snomed"
-    return "rxnorm" if _has(names, "RXNCONSO.RRF") else "umls" if _has(names, "MRCONSO.RRF", ".nlm") else None
+    return "rxnorm" if _has(names, "RXNCONSO.RRF") else "umls" if _has(names, "MRCONSO.RRF", ".NLM") else None
 
 
 def _has(names: Sequence[str], *ends: str) -> bool:
-    return any(name.upper().endswith(tuple(end.upper() for end in ends)) for name in names)
+    return any(name.upper().endswith(ends) for name in names)
 
 
-def sniff_xml(path: Path) -> str | None:
-    """Return "icd10cm" or "rdf" by the root element, else None."""
-    found = _ROOT_ELEMENT.search(_read_head(path))
-    name = found["name"] if found else ""
+def _of_xml(head: str) -> str | None:
+    root = _ROOT_ELEMENT.search(head)
+    name = root["name"] if root else ""
     return "icd10cm" if name == ROOT else "rdf" if name.rpartition(":")[2] == "RDF" else None
 
 
-def sniff_csv(path: Path) -> str:
-    """Return "loinc" if the columns are those of LOINC, else "table"."""
-    header = _read_head(path).partition("\n")[0] if path.is_file() else ""
-    return "loinc" if is_loinc(header) else "table"
-
-
-def sniff_json(path: Path) -> str | None:
-    """Return "obograph" for a JSON object, "json" for a list, else None."""
-    return {"{": "obograph", "[": "json"}.get(_read_head(path).lstrip()[:1])
-
-
-def sniff_tsv(path: Path) -> str:
-    """Return "babelon" or "discovered" if the columns are those of translations or new names, else "table".
-
-    Raises:
-        SapbertError: E164 if the columns or the file name are those of mappings.
-    """
-    lines = _read_head(path).split("\n") if path.is_file() else []
-    columns = next((line.split("\t") for line in lines if not line.startswith("#")), [])
+def _of_tsv(path: Path, head: str) -> str:
+    columns = next((line.split("\t") for line in head.split("\n") if not line.startswith("#")), [])
     if ".sssom." in path.name.lower() or _SSSOM.issubset(columns):
         raise SapbertError(Errors.E164.format(path=path))
     if is_babelon(columns):
         return "babelon"
     return "discovered" if is_discovered(columns) else "table"
-
-
-def _read_head(path: Path) -> str:
-    # every byte is a character in Latin-1, so this works before the encoding is known
-    with open_text(path, encoding="latin-1") as file:
-        return file.read(1 << 16).removeprefix("\u00ef\u00bb\u00bf")

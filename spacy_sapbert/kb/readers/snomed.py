@@ -19,11 +19,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...errors import Errors, SapbertError
+from ...errors import CannotReadError, ChoiceError, NotFoundError
 from ...files.opening import check_encoding
 from ...types import Record
 from .context import ReaderContext
-from .obsolete import Obsolete, replaced_ids
+from .ontology import Obsolete, replaced_ids
 from .umls.packed import RrfPart, readable
 from .umls.tables import temporary_database
 
@@ -121,10 +121,6 @@ def read_snomed(
 
     Yields:
         One record per concept, in the order of the ids.
-
-    Raises:
-        SapbertError: E120, E143 or E144 if a file cannot be read; E151 if there are no concepts or descriptions; E152
-            if a column is missing; E153 if there are only Delta files; E154 if there is no such reference set.
     """
     context = replace(context, id_prefix=context.id_prefix or "SNOMEDCT")
     check_encoding(context.path, context.encoding, of_lines=True)
@@ -141,32 +137,28 @@ def read_snomed(
 
 def is_snomed(names: Iterator[str]) -> bool:
     """Return whether one of these paths is that of an RF2 file of concepts."""
-    found = (_FILE.fullmatch(Path(name).name) for name in names)
-    return any(match and match["table"] == "Concept" for match in found)
+    matches = (_FILE.fullmatch(Path(name).name) for name in names)
+    return any(match and match["table"] == "Concept" for match in matches)
 
 
 # --- files
 
 
 def _release_files(path: Path) -> list[_File]:
-    """Return the Snapshot files, or the Full files if there are no Snapshot files.
-
-    Raises:
-        SapbertError: E120, E143 or E144 if the path cannot be read; E151 or E153 if there are no such files.
-    """
+    """Return the Snapshot files, or the Full files if there are no Snapshot files."""
     with readable(path):
-        found = sorted(_find_files(path), key=lambda file: file.part.place)
+        release = sorted(_find_files(path), key=lambda file: file.part.place)
     for view in _VIEWS[:2]:
-        files = [file for file in found if file.view == view]
+        files = [file for file in release if file.view == view]
         if any(file.table == "Concept" for file in files):
             if not any(file.table == "Description" for file in files):
-                wanted = "a complete release"
-                raise SapbertError(Errors.E151.format(table=f"sct2_Description_{view}", path=path, wanted=wanted))
+                raise NotFoundError(what=f"sct2_Description_{view} in {path}", remedy="Give a complete release.")
             return files
-    if found:
-        raise SapbertError(Errors.E153.format(path=path))
-    wanted = "the folder or the zip file of a release of SNOMED CT"
-    raise SapbertError(Errors.E151.format(table="sct2_Concept_Snapshot file", path=path, wanted=wanted))
+    if release:
+        remedy = "Give the folder or the zip file that also has its Snapshot files."
+        raise CannotReadError(path=path, reason="it holds only the changes of a release (Delta)", remedy=remedy)
+    remedy = "Give the folder or the zip file of a release of SNOMED CT."
+    raise NotFoundError(what=f"sct2_Concept_Snapshot file in {path}", remedy=remedy)
 
 
 def _find_files(path: Path) -> Iterator[_File]:
@@ -217,18 +209,11 @@ def _load(context: ReaderContext, database: sqlite3.Connection, file: _File) -> 
 def _rows(
     context: ReaderContext, file: _File, table: _Table, watch: Callable[[bytes], object]
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the needed cells of each row. Broken rows are reported.
-
-    Raises:
-        SapbertError: E152 if a column is missing.
-    """
+    """Yield the needed cells of each row. Broken rows are reported."""
     with file.part.open(watch) as lines:
         header = next(lines, b"").removeprefix(codecs.BOM_UTF8).decode("latin-1").rstrip("\r\n").split("\t")
         filtered = (table.only[0],) if table.only else ()
-        for column in ("id", "effectiveTime", "active", *table.columns, *filtered):
-            if column not in header:
-                columns = ", ".join(header)
-                raise SapbertError(Errors.E152.format(path=context.path, column=column, columns=columns))
+        context.need_columns(header, ("id", "effectiveTime", "active", *table.columns, *filtered))
         places = [header.index(column) for column in table.columns]
         for number, line in enumerate(lines, start=2):
             try:
@@ -269,19 +254,14 @@ def _number(cell: str, column: str) -> int:
 # --- concepts
 
 
-def _refsets(context: ReaderContext, database: sqlite3.Connection, wanted: str | None) -> list[int]:
-    """Return the ids of the language reference sets by precedence.
-
-    Raises:
-        SapbertError: E154 if the wanted one has no description.
-    """
-    if wanted is None:
+def _refsets(context: ReaderContext, database: sqlite3.Connection, refset: str | None) -> list[int]:
+    """Return the ids of the language reference sets by precedence."""
+    if refset is None:
         return [_US_ENGLISH, _GB_ENGLISH]
-    found = [row[0] for row in database.execute("SELECT DISTINCT refsetId FROM acceptabilities ORDER BY 1")]
-    if wanted.strip() not in map(str, found):
-        known = ", ".join(map(str, found)) or "none"
-        raise SapbertError(Errors.E154.format(refset=wanted, path=context.path, known=known))
-    return [int(wanted)]
+    known = [str(row[0]) for row in database.execute("SELECT DISTINCT refsetId FROM acceptabilities ORDER BY 1")]
+    if refset.strip() not in known:
+        raise ChoiceError(given=refset, what=f"language reference set of {context.file}", choices=known)
+    return [int(refset)]
 
 
 class _DescriptionReader:
@@ -298,7 +278,7 @@ class _DescriptionReader:
     def of(self, concept: int) -> list[_Description]:
         """Return the active descriptions in the wanted languages, the preferred ones first."""
         query = "SELECT id, active, languageCode, typeId, term FROM descriptions WHERE conceptId = ?"
-        found = []
+        descriptions = []
         for number, active, language, type_id, text in self._database.execute(query, (concept,)):
             code = language.lower().partition("-")[0]
             order = self._languages.get(code, None if self._languages else int(code != "en"))
@@ -307,8 +287,8 @@ class _DescriptionReader:
             elif order is None:
                 self.dropped["language"] += type_id != _DEFINITION
             else:
-                found.append(_Description(order, type_id, self._acceptability(number), number, text))
-        return sorted(found)
+                descriptions.append(_Description(order, type_id, self._acceptability(number), number, text))
+        return sorted(descriptions)
 
     def _acceptability(self, description: int) -> int:
         """Return a lower number for a preferred description: by reference set, then any set, then no set."""
@@ -330,26 +310,27 @@ def _records(
         if not active:
             context.drop("inactive")
             continue
-        found = descriptions.of(concept)
-        full = next((one.text for one in found if one.type == _FSN), "")
+        texts: dict[int, list[str]] = {_FSN: [], _SYNONYM: [], _DEFINITION: []}
+        for description in descriptions.of(concept):
+            texts[description.type].append(description.text)
+        full = next(iter(texts[_FSN]), "")
         tag = _SEMANTIC_TAG.search(full)
         query = "SELECT DISTINCT destinationId FROM parents WHERE sourceId = ? AND active ORDER BY 1"
         yield from context.record(
             1,  # a missing id would be reported with a line, but each row has an id here
             f"{prefix}:{concept}",
-            _names(found, full[: tag.start()].strip() if tag else full),
+            _names(texts[_SYNONYM], full[: tag.start()].strip() if tag else full),
             alternative_ids=replaced.get(f"{prefix}:{concept}", ()),
             types=[tag["tag"]] if tag else (),
-            definition=next((one.text for one in found if one.type == _DEFINITION), None),
+            definition=next(iter(texts[_DEFINITION]), None),
             parents=[f"{prefix}:{parent}" for (parent,) in database.execute(query, (concept,))],
         )
     context.report.names_dropped += descriptions.dropped
 
 
-def _names(found: Sequence[_Description], full: str) -> list[tuple[str, str]]:
+def _names(synonyms: Sequence[str], full: str) -> list[tuple[str, str]]:
     """Return texts and scopes: the best synonym first, and the fully specified name without its tag last."""
-    texts = [one.text for one in found if one.type == _SYNONYM]
-    texts = list(dict.fromkeys([*texts, full] if full else texts))
+    texts = dict.fromkeys([*synonyms, full] if full else synonyms)
     return [(text, "exact" if index else "preferred") for index, text in enumerate(texts)]
 
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 
-from ...errors import Errors, SapbertError
+from ...errors import CannotReadError, ChoiceError, MissingColumnError, OptionError
 from ...files.opening import without_gz
+from ...files.tables import unescaped
 from ...types import Record
 from ..languages import known_tag
 from .context import ReaderContext
-from .curies import curie, without_release
-from .delimited import name_cells, read_cells
+from .ontology import curie, without_release
 
 FIELDS = ("id", "name", "synonyms", "alternative_ids", "types", "definition", "parents", "xrefs", "source", "language")
 _PREFIXED = ("alternative_ids", "parents", "xrefs")
@@ -61,23 +61,19 @@ def read_table(
 
     Yields:
         One record per row. A name is "preferred" if the table distinguishes it from other names, else "exact".
-
-    Raises:
-        SapbertError: E128 if a column is missing; E129 if a field is unknown or cannot have a prefix; E130 if the
-            delimiter cannot be guessed; E132 if it is not one character.
     """
     delimiter = (delimiter or _delimiter(context)).replace("\\t", "\t")
     if len(delimiter) != 1:
-        raise SapbertError(Errors.E132.format(delimiter=delimiter))
+        raise OptionError(option=f"The delimiter {delimiter!r}", reason="it must be one character, such as , or \\t")
     chosen = {field: [names] if isinstance(names, str) else list(names) for field, names in (columns or {}).items()}
     where = dict(where or {})
     with context.open(newline="") as lines:
         n_skipped = sum(1 for _ in islice(lines, skip))
-        rows = read_cells(context, lines, delimiter, delimiter == "," if quoted is None else quoted, n_skipped)
-        found, rows = _read_header(rows, header, [*chain(*chosen.values()), *where])
-        fields = _fields(context, chosen, found)
-        _require_columns(context, {"where": list(where)}, found)
-        for line, row in name_cells(context, rows, found):
+        quoted = delimiter == "," if quoted is None else quoted
+        rows = context.cells(lines, delimiter, quoted=quoted, n_before=n_skipped)
+        names, rows = _read_header(rows, header, [*chain(*chosen.values()), *where])
+        fields = _fields(context, chosen, names)
+        for line, row in context.named_cells(rows, names, where):
             if all(row[column] == cell for column, cell in where.items()):
                 yield from _record(context, line, row, fields, separator)
             else:
@@ -110,7 +106,7 @@ def _record(
     context: ReaderContext, line: int, row: Mapping[str, str], fields: Mapping[str, Sequence[str]], separator: str
 ) -> Iterator[Record]:
     def cells(field: str) -> list[str]:
-        return [row[column] for column in fields.get(field, ())]
+        return [unescaped(row[column]) for column in fields.get(field, ())]
 
     def split(cell: str) -> list[str]:
         return cell.split(separator) if separator else [cell]
@@ -153,24 +149,22 @@ def _fields(context: ReaderContext, columns: Mapping[str, list[str]], header: Se
     for field in columns:
         name, colon, prefix = field.partition(":")
         if name not in FIELDS or (colon and not (name in _PREFIXED and prefix)):
-            raise SapbertError(Errors.E129.format(field=field, fields=", ".join(FIELDS)))
+            remedy = f"Only {', '.join(_PREFIXED)} can have a prefix, as in xrefs:NCBIGene."
+            raise ChoiceError(given=field, what="field of a vocabulary table", choices=FIELDS, remedy=remedy)
     fields = {field: [field] for field in FIELDS if field in header or field in ("id", "name")}
     fields |= {field: names for field, names in columns.items() if names}
-    _require_columns(context, fields, header)
-    return fields
-
-
-def _require_columns(context: ReaderContext, fields: Mapping[str, Sequence[str]], header: Sequence[str]) -> None:
-    for field, columns in fields.items():
-        for column in columns:
+    for field, names in fields.items():
+        for column in names:
             if column not in header:
-                names = ", ".join(header)
-                message = Errors.E128.format(path=context.path, column=column, field=field, columns=names)
-                raise SapbertError(message)
+                remedy = f"Name the one that contains the {field}."
+                raise MissingColumnError(path=context.file, column=column, columns=header, remedy=remedy)
+    return fields
 
 
 def _delimiter(context: ReaderContext) -> str:
     delimiter = _DELIMITERS.get(without_gz(context.path).suffix.lower())
     if not delimiter:
-        raise SapbertError(Errors.E130.format(path=context.path))
+        reason = "its name shows no delimiter, as .csv, .tsv and .tab do"
+        remedy = "Give the delimiter, such as --delimiter '\\t' for a tab."
+        raise CannotReadError(path=context.file, reason=reason, remedy=remedy)
     return delimiter

@@ -22,7 +22,7 @@ from spacy_sapbert.files.opening import open_text
 from spacy_sapbert.kb.ids import canonical_id
 from spacy_sapbert.kb.mapping import Equivalents, read_mappings
 from spacy_sapbert.kb.readers import ReaderContext, ReadReport, read_vocabulary
-from spacy_sapbert.kb.readers.curies import curie, without_release
+from spacy_sapbert.kb.readers.ontology import curie, without_release
 
 fastobo = pytest.importorskip("fastobo")
 VALUES = (

@@ -88,5 +88,5 @@ def test_broken_rows_are_reported_with_their_line(tmp_path):
 def test_other_tables(tmp_path, text):
     path = tmp_path / "a.tsv"
     path.write_text(text)
-    with pytest.raises(SapbertError, match=r"E162.*a\.tsv"):
+    with pytest.raises(SapbertError, match=r"E128.*a\.tsv"):
         list(read_vocabulary(path, "babelon", report=ReadReport()))

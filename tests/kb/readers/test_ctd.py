@@ -65,5 +65,5 @@ def test_lines_count_from_the_start_of_the_file(tmp_path):
 
 
 def test_a_file_without_the_columns(tmp_path):
-    with pytest.raises(SapbertError, match="E131"):
+    with pytest.raises(SapbertError, match="E128"):
         read(tmp_path / "a.tsv", "name\tid\nfever\tD1\n", format="ctd")

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.kb.ids import canonical_id
-from spacy_sapbert.kb.readers.curies import curie, has_prefix, without_release
+from spacy_sapbert.kb.readers.ontology import curie, has_prefix, without_release
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_without_its_columns_it_is_an_ordinary_table(tmp_path):
     text = HEADER.replace("keep\t", "") + "D1\tb\tx\t0.9\t\n"
     records, _ = read(tmp_path / "a.tsv", text)
     assert records == [Record("D1", (Name("b", "exact", "a"),))]
-    with pytest.raises(SapbertError, match=r"E556.*no column keep"):
+    with pytest.raises(SapbertError, match=r"E128.*no column keep"):
         read(tmp_path / "a.tsv", text, format="discovered")
     (tmp_path / "b.tsv").write_text(HEADER)
     assert guess_format(tmp_path / "b.tsv") == "discovered"

@@ -120,7 +120,7 @@ def test_broken_elements_are_counted(tmp_path):
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        (("</section>", ""), r"E205.*line \d+"),
+        (("</section>", ""), r"E127.*line \d+"),
         (("<ICD10CM.tabular>", '<!DOCTYPE x [<!ENTITY a "b">]><ICD10CM.tabular>'), r"E206.*line 3"),
         (("ICD10CM.tabular>", "other>"), r"E207.*<other>.*<ICD10CM\.tabular>"),
     ],

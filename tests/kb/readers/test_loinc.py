@@ -98,11 +98,11 @@ def test_broken_rows(release):
 
 def test_files_and_columns_that_are_missing(release):
     (release / "AccessoryFiles").mkdir()
-    with pytest.raises(SapbertError, match=r"E151.*Loinc\.csv.*folder"):
+    with pytest.raises(SapbertError, match=r"E504.*Loinc\.csv.*folder"):
         read(release / "AccessoryFiles", format="loinc")
     file = release / "LoincTable" / "Loinc.csv"
     file.write_text("LOINC_NUM,STATUS\n")
-    with pytest.raises(SapbertError, match=r"E152.*LONG_COMMON_NAME.*LOINC_NUM, STATUS"):
+    with pytest.raises(SapbertError, match=r"E128.*LONG_COMMON_NAME.*LOINC_NUM, STATUS"):
         read(file, format="loinc")
 
 

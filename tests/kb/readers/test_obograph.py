@@ -155,17 +155,17 @@ def test_broken_nodes_are_reported_with_their_line(tmp_path, broken, reason):
     ],
 )
 def test_other_json(tmp_path, content, reason):
-    with pytest.raises(SapbertError, match=rf"E161.*f\.json.*obograph: {reason}"):
+    with pytest.raises(SapbertError, match=rf"E121.*f\.json.*obograph: {reason}"):
         read(tmp_path / "f.json", content)
 
 
 def test_a_file_that_was_cut_off(tmp_path):
     text = json.dumps(document([FEVER], EDGES), indent=1)
-    with pytest.raises(SapbertError, match=r"E160.*f\.json, line \d\d"):
+    with pytest.raises(SapbertError, match=r"E127.*f\.json, line \d\d"):
         read(tmp_path / "f.json", text[:-20])
-    with pytest.raises(SapbertError, match=r"E160.*too deeply"):
+    with pytest.raises(SapbertError, match=r"E127.*too deeply"):
         read(tmp_path / "f.json", "[" * 100_000)
-    with pytest.raises(SapbertError, match=r"E160.*line 2: .*too many digits"):
+    with pytest.raises(SapbertError, match=r"E127.*line 2: .*too many digits"):
         read(tmp_path / "f.json", '{"graphs": [{"nodes": [{"id": 12},\n{"id": ' + "1" * 5000 + "}]}]}")
 
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sapbert.kb.readers.obsolete import Obsolete, replaced_ids
+from spacy_sapbert.kb.readers.ontology import Obsolete, replaced_ids
 
 
 def followed(concept_id, obsolete):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
-from spacy_sapbert.kb.readers.predicates import obo_predicates, skos_match
+from spacy_sapbert.kb.readers.ontology import obo_predicates, skos_match
 
 
 @pytest.mark.parametrize(

@@ -117,8 +117,8 @@ def test_broken_rows(tmp_path):
 
 
 def test_files_that_are_missing(tmp_path):
-    with pytest.raises(SapbertError, match=r"E151.*RXNCONSO.*rrf folder"):
+    with pytest.raises(SapbertError, match=r"E504.*RXNCONSO.*rrf folder"):
         read(tmp_path)
     write(tmp_path, {"RXNCONSO": CONSO})
-    with pytest.raises(SapbertError, match=r"E148"):
+    with pytest.raises(SapbertError, match=r"E504"):
         read(tmp_path, umls=UmlsSettings(semantic_types=("T121",)))

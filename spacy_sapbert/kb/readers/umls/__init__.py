@@ -6,8 +6,7 @@
 
 from __future__ import annotations
 
-from .reader import read_umls
-from .rxnorm import read_rxnorm
-from .settings import UmlsSettings
+from .atoms import UmlsSettings
+from .reader import read_rxnorm, read_umls
 
 __all__ = ["UmlsSettings", "read_rxnorm", "read_umls"]

@@ -4,16 +4,63 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
+from ....errors import ChoiceError
 from ....files.values import parse_int
 from ...ids import canonical_id
 from ...languages import known_tag
+from ...semantic_types import find_types
 from ..context import ReaderContext
-from .settings import UmlsSettings
 from .tables import RrfTable
 
+SUPPRESS_FLAGS = "OEY"
 CUI, LAT, TS, STT, ISPREF, AUI, SAB, TTY, CODE, STR, SUPPRESS = 0, 1, 2, 4, 6, 7, 11, 12, 13, 14, 16
+
+
+@dataclass(frozen=True)
+class UmlsSettings:
+    """What to read from a UMLS release. An empty sequence does not restrict anything.
+
+    Attributes:
+        languages: Languages of names (LAT). If a concept has names in several, its preferred name is in the first of
+            these.
+        sources: Sources (SAB) of names, definitions and relations.
+        without_sources: Sources to leave out.
+        drop_suppressed: Flags (SUPPRESS) of the rows to leave out: O obsolete, E by an editor, Y by its term type.
+        term_types: Term types (TTY) of names.
+        semantic_types: TUIs or names of semantic types. A concept must have one of them.
+        semantic_groups: Codes or names of semantic groups. A concept must have a type in one of them.
+        codes: Sources (SAB) whose codes become cross-references of the concept, also if their names are left out.
+        trade_names: Whether the names of a drug's brand become names of the drug.
+        definitions: Whether to read definitions.
+        parents: Whether to read parents.
+        sort: Sort the rows by concept in a temporary file. Needed for files that are not sorted as in a release.
+    """
+
+    languages: Sequence[str] = ("ENG",)
+    sources: Sequence[str] = ()
+    without_sources: Sequence[str] = ()
+    drop_suppressed: str = SUPPRESS_FLAGS
+    term_types: Sequence[str] = ()
+    semantic_types: Sequence[str] = ()
+    semantic_groups: Sequence[str] = ()
+    codes: Sequence[str] = ()
+    trade_names: bool = True
+    definitions: bool = True
+    parents: bool = False
+    sort: bool = False
+
+    def __post_init__(self) -> None:
+        if not set(self.drop_suppressed) <= set(SUPPRESS_FLAGS):
+            choices = "O, E and Y, also several of them, such as OE"
+            raise ChoiceError(given=self.drop_suppressed, what="choice of suppression flags", choices=choices)
+        self.wanted_types()
+
+    def wanted_types(self) -> frozenset[str]:
+        """Return the TUIs of which a concept must have one. Empty if all concepts are read."""
+        return find_types(self.semantic_types, self.semantic_groups)
 
 
 class Atom(NamedTuple):
@@ -111,14 +158,14 @@ class CodeReader:
         """Return the codes in the rows of a concept as canonical ids, each once, in the order of the rows."""
         if not self._sources:
             return ()
-        found: dict[str, None] = {}
+        codes: dict[str, None] = {}
         for cells in rows:
             source = self._sources.get(cells[SAB])
             code = cells[CODE].decode("utf8", "replace").strip()
             if source and code not in ("", "NOCODE") and not self._selection.is_suppressed(cells[SUPPRESS]):
                 # HPO, GO and HGNC write their own prefix into the code
-                found[canonical_id(code if ":" in code else f"{source}:{code}")] = None
-        return tuple(found)
+                codes[canonical_id(code if ":" in code else f"{source}:{code}")] = None
+        return tuple(codes)
 
 
 class AtomReader:

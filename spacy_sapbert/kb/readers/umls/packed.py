@@ -11,9 +11,9 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, BinaryIO, NamedTuple, cast
+from typing import IO, Any, BinaryIO, NamedTuple, cast
 
-from ....errors import Errors, SapbertError
+from ....errors import CannotReadError, DamagedError
 from ....files.bounds import bounded, check_ratio
 
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -57,10 +57,6 @@ class RrfPart(NamedTuple):
 
         Yields:
             The open part. Errors while it is read are translated as well.
-
-        Raises:
-            SapbertError: E120 if it cannot be read; E143 if it is damaged; E144 if its compression is unknown; E586 or
-                E587 if it is made to exhaust memory.
         """
         with readable(self.place), ExitStack() as opened:
             packed: IO[bytes] = opened.enter_context(self.path.open("rb"))
@@ -73,13 +69,12 @@ class RrfPart(NamedTuple):
                 check_ratio(self.place, size, share)
                 packed = opened.enter_context(archive.open(member))
             counted = _WatchedReader(packed, watch)
-            watched = io.BufferedReader(counted, _BUFFER)
-            gzipped = watched.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
-            if gzipped:
+            watched: Any = io.BufferedReader(counted, _BUFFER)
+            if watched.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC):
                 unpacked = cast(BinaryIO, gzip.GzipFile(fileobj=watched))
                 yield bounded(self.place, unpacked, lambda: counted.n_bytes * share // max(size, 1))
             else:
-                yield bounded(self.place, cast(BinaryIO, watched))
+                yield bounded(self.place, watched)
 
 
 @contextmanager
@@ -88,22 +83,17 @@ def readable(path: Path) -> Iterator[None]:
     try:
         yield
     except _DAMAGE as error:
-        raise SapbertError(Errors.E143.format(path=path, reason=error)) from error
+        raise DamagedError(path=path, reason=f"it cannot be unpacked: {error}") from error
     except (NotImplementedError, RuntimeError) as error:  # unknown compression, or a password
-        raise SapbertError(Errors.E144.format(path=path, reason=error)) from error
+        raise CannotReadError(path=path, reason=error, remedy="Unpack it first, and give the folder.") from error
     except OSError as error:
         if error.errno is None:  # bz2 has no error of its own
-            raise SapbertError(Errors.E143.format(path=path, reason=error)) from error
-        raise SapbertError(Errors.E120.format(path=path, reason=error.strerror or error)) from error
+            raise DamagedError(path=path, reason=f"it cannot be unpacked: {error}") from error
+        raise CannotReadError(path=path, reason=error.strerror or error) from error
 
 
 def inner_zip(file: IO[bytes], size: int) -> zipfile.ZipFile:
-    """Open a zip archive within a zip archive.
-
-    Args:
-        file: The inner archive, opened in the outer one.
-        size: Its size in bytes.
-    """
+    """Open a zip archive of a size in bytes within a zip archive."""
     return zipfile.ZipFile(_InnerZipReader(file, size))
 
 

@@ -1,26 +1,37 @@
-"""Read the concepts of a UMLS release as a stream: the tables are sorted by concept and read in parallel."""
+"""Read the concepts of a release of UMLS or RxNorm as a stream.
+
+The tables of UMLS are sorted by concept and read in parallel. Those of RxNorm have the same columns, as the RxNorm
+Technical Documentation describes them. But they are not sorted, and do not say which name a concept prefers.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import groupby
 from operator import attrgetter
 
-from ....errors import Errors, SapbertError
+from ....errors import NotFoundError
 from ....files.opening import check_encoding
 from ....types import Name, Record
 from ..context import ReaderContext
-from .atoms import CUI, Atom, AtomReader, AtomSelection, CodeReader, Ranks
-from .files import UMLS, Layout, find_release
-from .settings import UmlsSettings
+from .atoms import CUI, Atom, AtomReader, AtomSelection, CodeReader, Ranks, UmlsSettings
+from .release import RXNORM, UMLS, Layout, find_release
 from .supplements import ConceptSupplement, SupplementTables
 from .tables import COLUMNS, Row, RrfTable
 
+_RXNORM = "RXNORM"
+# The term types of RxNorm's own names, the preferred one first. Other sources come last.
+_TERM_TYPES = (
+    *("IN", "PIN", "MIN", "BN", "SCD", "SBD", "GPCK", "BPCK", "SCDC", "SBDC", "SCDF", "SCDFP", "SBDF", "SBDFP"),
+    *("SCDG", "SCDGP", "SBDG", "DF", "DFG", "PSN", "SY", "TMSY", "ET"),
+)
+_OLD, _CARDINALITY, _NEW = 0, 3, 4
+
 
 def read_umls(context: ReaderContext, *, umls: UmlsSettings | None = None) -> Iterator[Record]:
-    """Read a UMLS release from any path that `files.find_release` accepts.
+    """Read a UMLS release from any path that `release.find_release` accepts.
 
     Names keep their sources (SAB). The preferred name is that of the release. If the settings leave it out, the order
     of `Atom` decides. If atoms are equal in this order, as without `MRRANK`, the first in the file is preferred.
@@ -37,16 +48,31 @@ def read_umls(context: ReaderContext, *, umls: UmlsSettings | None = None) -> It
 
     Yields:
         One record per concept. Its id is the CUI, and its types are TUIs.
-
-    Raises:
-        SapbertError: E140 to E145 if files are missing, damaged or not sorted; E148 if there are no semantic types;
-            E123 if the encoding is unknown.
     """
-    return ReleaseReader(context, umls or UmlsSettings()).records()
+    return _ReleaseReader(context, umls or UmlsSettings()).records()
 
 
-class ReleaseReader:
-    """Reads a release of UMLS. Subclasses read others that have the same tables.
+def read_rxnorm(context: ReaderContext, *, umls: UmlsSettings | None = None) -> Iterator[Record]:
+    """Read a release of RxNorm. Ids are RXCUIs: `RXNORM:161`.
+
+    Names and types are read as from UMLS, and a drug gets its brand names. The preferred name is that of RxNorm, by
+    term type: ingredients, brands, clinical drugs, then synonyms. A retired RXCUI that became one other is an
+    alternative id.
+
+    Args:
+        context: The folder of a release, its folder `rrf`, its zip file, or RXNCONSO.RRF. If a release also holds the
+            prescribable subset, the whole is read.
+        umls: What to read. Default: the English names that are not suppressed.
+
+    Yields:
+        One record per concept. Its types are TUIs.
+    """
+    context = replace(context, id_prefix=context.id_prefix or _RXNORM)
+    return _RxNormReader(context, replace(umls or UmlsSettings(), sort=True), RXNORM).records()
+
+
+class _ReleaseReader:
+    """Reads a release of UMLS. A subclass reads RxNorm, which has the same tables.
 
     Args:
         context: The path and the settings of all readers.
@@ -58,7 +84,8 @@ class ReleaseReader:
         check_encoding(context.path, context.encoding, of_lines=True)
         release = find_release(context.path, layout)
         if settings.wanted_types() and "MRSTY" not in release.tables:
-            raise SapbertError(Errors.E148.format(path=context.path))
+            remedy = "Put it there, since semantic types were requested, or take all types."
+            raise NotFoundError(what=f"MRSTY in the folder of {context.file}", remedy=remedy)
         self._context, self._release, self._settings, self._layout = context, release, settings, layout
         self._report = context.report
         self._wanted_types = settings.wanted_types()
@@ -161,3 +188,34 @@ class ReleaseReader:
             "absent": self._absent,
             "settings": asdict(self._settings),
         }
+
+
+class _RxNormReader(_ReleaseReader):
+    def records(self) -> Iterator[Record]:
+        self._old_ids = self._retired()
+        yield from super().records()
+
+    def ranks(self) -> Ranks:
+        ranks = Ranks(None)
+        for rank, term_type in enumerate(reversed(_TERM_TYPES), start=1):
+            ranks.atoms[_RXNORM.encode(), term_type.encode()] = rank
+        return ranks
+
+    def concept_id(self, cui: str) -> str:
+        return f"{self._context.id_prefix}:{cui}"
+
+    def alternative_ids(self, cui: str) -> tuple[str, ...]:
+        return tuple(map(self.concept_id, self._old_ids.get(cui, ())))
+
+    def is_preferred(self, atom: Atom) -> bool:
+        return atom.source == _RXNORM
+
+    def _retired(self) -> dict[str, list[str]]:
+        """Return the retired RXCUIs by the one that each became."""
+        old_ids: defaultdict[str, list[str]] = defaultdict(list)
+        table = self._tables.get("RXNCUI")
+        for _, cells in table.rows() if table else ():
+            old, new = cells[_OLD].decode("latin-1"), cells[_NEW].decode("latin-1")
+            if cells[_CARDINALITY] == b"1" and old != new and old.isalnum():
+                old_ids[new].append(old)
+        return {new: sorted(set(old)) for new, old in old_ids.items()}

@@ -70,18 +70,11 @@ class RrfTable:
 
         Args:
             sort: Sort the rows. If not set, they must already be in this order.
-
-        Raises:
-            SapbertError: E145 if the rows are not sorted.
         """
         return _sort_by_cui(self._rows_with_cui(any_order=True)) if sort else self._rows_with_cui(any_order=False)
 
     def broken(self, line: int, reason: str) -> None:
-        """Report a broken row.
-
-        Raises:
-            SapbertError: E127 if `strict` is set.
-        """
+        """Report a broken row."""
         self._context.broken(line, reason)
         self.n_broken += 1
 
@@ -112,7 +105,12 @@ class RrfTable:
         incomplete = b""
         for part in self._parts:
             digest = hashlib.sha256()
-            with part.open(self._progress_hook(digest)) as file:
+
+            def watch(block: bytes, digest: Any = digest) -> None:
+                digest.update(block)
+                self._context.report.bytes_read += len(block)
+
+            with part.open(watch) as file:
                 for line in file:
                     if incomplete:
                         line, incomplete = incomplete + line, b""
@@ -124,15 +122,6 @@ class RrfTable:
             self.files[name] = {"file": name, "bytes": part.size, "sha256": digest.hexdigest()}
         if incomplete:
             yield incomplete
-
-    def _progress_hook(self, digest: Any) -> Callable[[bytes], None]:
-        report = self._context.report
-
-        def record_block(block: bytes) -> None:
-            digest.update(block)
-            report.bytes_read += len(block)
-
-        return record_block
 
 
 class ByConcept:

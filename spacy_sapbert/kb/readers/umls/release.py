@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from ....errors import Errors, SapbertError
+from ....errors import Errors, NotFoundError, SapbertError
 from .packed import RrfPart, inner_zip, readable
 
 _FILE = re.compile(
@@ -83,43 +83,32 @@ def find_release(path: Path, layout: Layout = UMLS) -> Release:
             that of a table is read as MRCONSO. The other tables are looked up in its folder. For RxNorm, `META` is
             `rrf`.
         layout: The names of the files.
-
-    Raises:
-        SapbertError: E120 if the path does not exist; E140 or E151 if there is no MRCONSO; E141 if a file occurs more
-            than once; E142 if a part is missing; E143 or E144 if a zip file cannot be read.
     """
     with readable(path):
-        found = list(_find_files(path, layout))
-    homes = {file.home: file.part.place for file in found if file.table == "MRCONSO"}
+        files = list(_find_files(path, layout))
+    homes = {file.home: file.part.place for file in files if file.table == "MRCONSO"}
     if not homes:
-        raise SapbertError(_missing(path, layout))
+        remedy = f"Give the folder of a release, its {layout.folder} folder, or its zip file."
+        raise NotFoundError(what=f"{layout.files['MRCONSO']} in {path}", remedy=remedy)
     whole = {home: place for home, place in homes.items() if PurePosixPath(home).parent.name != _SUBSET}
     homes = whole if layout is RXNORM and whole else homes
     if len(homes) > 1:
         places = ", ".join(map(str, homes.values()))
         raise SapbertError(Errors.E141.format(table=layout.files["MRCONSO"], path=path, places=places))
-    found = [file for file in found if file.home in homes]
-    names = sorted({file.table for file in found if file.table})
+    files = [file for file in files if file.home in homes]
     tables = {
-        table: _sort_parts(path, layout.files[table], [file for file in found if file.table == table])
-        for table in names
+        table: _sort_parts(path, layout.files[table], [file for file in files if file.table == table])
+        for table in sorted({file.table for file in files if file.table})
     }
-    return Release(tables, _release_name(tables["MRCONSO"][0], [file.part for file in found if not file.table], layout))
-
-
-def _missing(path: Path, layout: Layout) -> str:
-    if layout is UMLS:
-        return Errors.E140.format(path=path)
-    wanted = "the folder of a release of RxNorm, its rrf folder, or its zip file"
-    return Errors.E151.format(table=layout.files["MRCONSO"], path=path, wanted=wanted)
+    return Release(tables, _release_name(tables["MRCONSO"][0], [file.part for file in files if not file.table], layout))
 
 
 def _find_files(path: Path, layout: Layout) -> Iterator[_ReleaseFile]:
     if path.is_dir():
         folders = [path, path / layout.folder, *sorted(path.glob(f"*/{layout.folder}"))]
-        found = [file for folder in folders if folder.is_dir() for file in _in_folder(folder, layout)]
-        yield from found
-        if not any(file.table == "MRCONSO" for file in found):
+        files = [file for folder in folders if folder.is_dir() for file in _in_folder(folder, layout)]
+        yield from files
+        if not any(file.table == "MRCONSO" for file in files):
             for archive in sorted(archive for pattern in _ARCHIVES for archive in path.glob(pattern)):
                 yield from _in_archive(archive, layout)
     elif path.suffix.lower() in (".zip", ".nlm"):
@@ -138,8 +127,8 @@ def _find_files(path: Path, layout: Layout) -> Iterator[_ReleaseFile]:
 def _in_folder(folder: Path, layout: Layout) -> Iterator[_ReleaseFile]:
     for file in sorted(folder.iterdir()):
         part = RrfPart(file, (), file.stat().st_size)
-        if file.is_file() and (found := _match_file(str(folder), file.name, part, layout)):
-            yield found
+        if file.is_file() and (match := _match_file(str(folder), file.name, part, layout)):
+            yield match
 
 
 def _in_archive(path: Path, layout: Layout) -> Iterator[_ReleaseFile]:
@@ -151,9 +140,8 @@ def _members(archive: zipfile.ZipFile, path: Path, outer: tuple[str, ...], layou
     for info in archive.infolist():
         name = PurePosixPath(info.filename)
         part = RrfPart(path, (*outer, info.filename), info.file_size)
-        found = _match_file(str(name.parent), name.name, part, layout)
-        if found:
-            yield found
+        if match := _match_file(str(name.parent), name.name, part, layout):
+            yield match
         elif name.suffix.lower() in (".zip", ".nlm") and not outer:  # one level only: deeper nesting could be endless
             with archive.open(info) as file, inner_zip(file, info.file_size) as inner:
                 yield from _members(inner, path, (info.filename,), layout)
@@ -168,11 +156,7 @@ def _match_file(home: str, name: str, part: RrfPart, layout: Layout) -> _Release
 
 
 def _sort_parts(path: Path, table: str, files: list[_ReleaseFile]) -> tuple[RrfPart, ...]:
-    """Return the parts in order. A whole file takes precedence over parts, an unpacked file over a gzipped one.
-
-    Raises:
-        SapbertError: E141 if a part occurs twice; E142 if a part is missing.
-    """
+    """Return the parts in order. A whole file takes precedence over parts, an unpacked file over a gzipped one."""
     whole = [file for file in files if not file.cut]
     unpacked = [file for file in whole if not file.part.place.name.lower().endswith(".gz")]
     chosen = sorted(unpacked or whole or files, key=lambda file: file.cut)
@@ -180,10 +164,11 @@ def _sort_parts(path: Path, table: str, files: list[_ReleaseFile]) -> tuple[RrfP
     if len(set(cuts)) < len(cuts):
         places = ", ".join(str(file.part.place) for file in chosen)
         raise SapbertError(Errors.E141.format(table=table, path=path, places=places))
-    wanted = [chr(97 + number // 26) + chr(97 + number % 26) for number in range(len(cuts))]
-    if cuts not in ([""], wanted):
-        missing = next(cut for cut in wanted if cut not in cuts)
-        raise SapbertError(Errors.E142.format(missing=missing, table=table, path=path))
+    expected = [chr(97 + number // 26) + chr(97 + number % 26) for number in range(len(cuts))]
+    if cuts not in ([""], expected):
+        missing = next(cut for cut in expected if cut not in cuts)
+        remedy = "Download it, because the rows continue from part to part."
+        raise NotFoundError(what=f"part {missing} of {table} in {path}", remedy=remedy)
     return tuple(file.part for file in chosen)
 
 

@@ -1,9 +1,11 @@
-"""Read BioSyn dictionaries: `id[|id…]||name`, one name per line.
+"""Read dictionaries with a line `ids||names`: those of BioSyn, of HUNER (HunFlair), and NCBI Disease's MEDIC.
 
-A single line does not show what its joined ids mean. They may be alternative ids of one concept, or several concepts
-that share the name. BioSyn's merged dictionaries have one line per unique name and so contain both. A composite mention
-among the names also joins ids of different concepts. If all joined ids were alternative ids, different concepts would
-merge, because a knowledge base merges records with the same primary id.
+In MEDIC, a line is a concept: its id and alternative ids, its preferred name and synonyms.
+
+A single line of BioSyn or HUNER does not show what its joined ids mean. They may be alternative ids of one concept, or
+several concepts that share the name. BioSyn's merged dictionaries have one line per unique name and so contain both. A
+composite mention among the names also joins ids of different concepts. If all joined ids were alternative ids,
+different concepts would merge, because a knowledge base merges records with the same primary id.
 
 So the whole file decides. Ids that occur in exactly the same lines are one concept, and the first is the primary id.
 All other ids are separate concepts. The name of a line belongs to each of its concepts.
@@ -19,6 +21,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from ...types import Record
 from ..ids import split_ids
@@ -26,17 +29,44 @@ from .context import ReaderContext
 
 
 def read_biosyn(context: ReaderContext) -> Iterator[Record]:
-    """Yield one record for each concept of a line. All names are "exact", since the format has no preferred name."""
-    return read_rows(context, lambda cell: [cell])
+    """Read `id[|id…]||name`, one name per line.
 
-
-def read_rows(context: ReaderContext, split_names: Callable[[str], list[str]]) -> Iterator[Record]:
-    """Read lines of `ids||names`. The file is read three times, because the ids must be known before the names.
-
-    Args:
-        context: The file and the settings.
-        split_names: Splits the text after the first `||` of a line into names.
+    Yields:
+        One record for each concept of a line. All names are "exact", since the format has no preferred name.
     """
+    return _read_joined(context, lambda cell: [cell])
+
+
+def read_huner(context: ReaderContext) -> Iterator[Record]:
+    """Read `id[|id…]||name[|synonym…]`.
+
+    Yields:
+        One record for each concept of a line.
+    """
+    return _read_joined(context, lambda cell: cell.split("|"))
+
+
+def read_medic(context: ReaderContext) -> Iterator[Record]:
+    """Read `id[|alternative id…]||name[|synonym…]`. Bare numbers are OMIM ids unless `id_prefix` is set.
+
+    Yields:
+        One record per line.
+    """
+    context = replace(context, id_prefix=context.id_prefix or "OMIM")
+    for number, line in context.filled_lines():
+        context.report.rows_read += 1
+        ids, bars, names = line.partition("||")
+        if not bars:
+            context.drop_broken(number, "no || between ids and names")
+            continue
+        concept_id, *alternatives = ids.split("|")
+        preferred, *synonyms = names.split("|")
+        pairs = [(preferred, "preferred"), *((synonym, "exact") for synonym in synonyms)]
+        yield from context.record(number, concept_id, pairs, alternative_ids=alternatives)
+
+
+def _read_joined(context: ReaderContext, split_names: Callable[[str], list[str]]) -> Iterator[Record]:
+    """Read a file three times, because the ids must be known before the names."""
     leaders = _leaders(context)
     for number, ids, cell in _rows(context):
         context.report.rows_read += 1
@@ -65,13 +95,11 @@ def _leaders(context: ReaderContext) -> dict[str, str]:
             if concept_id in joined:
                 lines[concept_id] = hash((lines.get(concept_id, 0), number))
     first: dict[int, str] = {}
-    return {concept_id: first.setdefault(of, concept_id) for concept_id, of in lines.items()}
+    return {concept_id: first.setdefault(line_set, concept_id) for concept_id, line_set in lines.items()}
 
 
 def _rows(context: ReaderContext) -> Iterator[tuple[int, tuple[str, ...], str]]:
     """Yield line number, canonical ids (none if the line has no `||`), and the rest of the line."""
-    with context.open() as lines:
-        for number, line in enumerate(lines, start=1):
-            ids, bars, cell = line.partition("||")
-            if line.strip():
-                yield number, split_ids(ids, context.id_prefix) if bars else (), cell
+    for number, line in context.filled_lines():
+        ids, bars, cell = line.partition("||")
+        yield number, split_ids(ids, context.id_prefix) if bars else (), cell

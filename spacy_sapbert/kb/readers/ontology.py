@@ -1,0 +1,162 @@
+"""What readers of ontologies share: CURIEs of IRIs, ids of obsolete terms, relations to other vocabularies."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from ..ids import canonical_prefix
+from ..prefixes import prefixes
+
+# --- ids
+
+_IRI = re.compile(r"https?://(?:www\.)?(?P<rest>\S+)", re.IGNORECASE)
+
+# identifiers.org/mesh/D009369, identifiers.org/hgnc/HGNC:5, bioregistry.io/mesh:D009369
+_RESOLVER = re.compile(
+    r"(?:identifiers\.org|bioregistry\.io|bio2rdf\.org|n2t\.net|purl\.bioontology\.org/ontology)/"
+    r"(?P<prefix>[A-Za-z][\w.-]*)[/:](?P<local>[^/#?]+)"
+)
+# The OBO Foundry's scheme, which Orphanet and EFO follow with their own bases: …/DOID_1612, …/Orphanet_124
+_OBO = re.compile(r"\S*[/#](?P<prefix>[A-Za-z][A-Za-z0-9.-]*(?:_[A-Za-z]+)*)_(?P<local>[^_/#?:\d]*\d[^_/#?:]*)")
+
+# DOID writes the release of the vocabulary into the prefix: SNOMEDCT_US_2018_03_01, NCI2009_04D, CSP2005
+_RELEASE = re.compile(r"^(\s*[A-Za-z]\w*?)_?(?:19|20)\d\d(?:_\d\d(?:_\d\d|[A-Z])?)?(?=\s*:)")
+# In ORDO and in OWL made from OBO 1.2, obsolete classes are subclasses of a class with this name.
+OBSOLETE_CLASS = re.compile(r".*[#/]ObsoleteClass")
+
+
+def curie(text: str) -> str:
+    """Return the CURIE of an IRI. Any other text is returned unchanged.
+
+    Args:
+        text: An id, possibly in angle brackets.
+    """
+    text = text.strip()
+    if text.startswith("<") and text.endswith(">"):
+        text = text[1:-1].strip()
+    iri = _IRI.fullmatch(text)
+    if not iri:
+        return text
+    rest = iri["rest"]
+    if known := prefixes().of_address(rest):
+        return known
+    if match := _RESOLVER.fullmatch(rest):
+        return match["local"] if ":" in match["local"] else f"{match['prefix']}:{match['local']}"
+    if match := _OBO.fullmatch(rest):
+        return f"{match['prefix']}:{match['local']}"
+    return text
+
+
+def without_release(xref: str) -> str:
+    """Remove the release from the prefix of a cross-reference, so that it names only the vocabulary."""
+    return _RELEASE.sub(r"\1", xref)
+
+
+def has_prefix(concept_id: str, prefixes: Iterable[str]) -> bool:
+    """Return whether a canonical id has one of these prefixes, in any spelling."""
+    return concept_id.partition(":")[0] in {canonical_prefix(prefix) for prefix in prefixes}
+
+
+# --- obsolete terms
+
+
+class Obsolete(NamedTuple):
+    """An obsolete term. All ids are canonical.
+
+    Attributes:
+        ids: Its id and alternative ids.
+        replaced_by: The ids of its replacements.
+    """
+
+    ids: tuple[str, ...]
+    replaced_by: tuple[str, ...]
+
+
+def replaced_ids(obsolete: Mapping[str, Obsolete]) -> dict[str, list[str]]:
+    """Map each term that is not obsolete to the ids that it replaces, which become its alternative ids.
+
+    An obsolete term gives no concept and no names, since what its names mean today is unknown. But corpora and older
+    links contain its id, and `replaced_by` names its replacement. `consider` needs a person's judgment, so it is
+    ignored. A term with several replacements is ignored as well.
+
+    Args:
+        obsolete: The obsolete terms of a file by id. One may replace another.
+    """
+    replaced: dict[str, list[str]] = defaultdict(list)
+    known: dict[str, str | None] = {}
+    for concept_id, term in obsolete.items():
+        replacement = _current_replacement(concept_id, obsolete, known)
+        if replacement:
+            replaced[replacement] += term.ids
+    return dict(replaced)
+
+
+def _current_replacement(concept_id: str, obsolete: Mapping[str, Obsolete], known: dict[str, str | None]) -> str | None:
+    """Return the term at the end of a chain of replacements, and note it in `known` for each term of the chain."""
+    chain: list[str] = []
+    current: str | None = concept_id
+    while current is not None and current in obsolete and current not in known:
+        chain.append(current)
+        known[current] = None  # so a circle has no end
+        following = obsolete[current].replaced_by
+        current = following[0] if len(following) == 1 else None
+    end = None if current is None else known.get(current, current)
+    known.update((term, end) for term in chain)
+    return end
+
+
+# --- relations to other vocabularies
+#
+# A cross-reference alone can lead to the same concept, or to a broader, narrower or similar one. Three places in an OBO
+# file say more:
+#
+# - the header `treat-xrefs-as-equivalent: PREFIX` (OBO format 1.4);
+# - a `property_value` with a predicate of SKOS (`property_value: skos:exactMatch MESH:D001943`);
+# - the qualifiers of Mondo (`xref: MESH:D001943 {source="MONDO:equivalentTo"}`).
+
+EQUIVALENT = "owl:equivalentClass"
+_MONDO = {
+    "MONDO:equivalentTo": "skos:exactMatch",
+    "MONDO:equivalentObsolete": "skos:exactMatch",
+    "MONDO:relatedTo": "skos:relatedMatch",
+    "MONDO:mondoIsNarrowerThanSource": "skos:broadMatch",
+    "MONDO:mondoIsBroaderThanSource": "skos:narrowMatch",
+}
+_MATCHES = frozenset({"exactMatch", "closeMatch", "broadMatch", "narrowMatch", "relatedMatch"})
+
+
+def obo_predicates(
+    xrefs: Iterable[str], property_values: Iterable[str], equivalent: Collection[str] = ()
+) -> Iterator[tuple[str, str]]:
+    """Yield the related ids of an OBO term whose predicate the file gives.
+
+    Args:
+        xrefs: The values of `xref`.
+        property_values: The values of `property_value`.
+        equivalent: The values of `treat-xrefs-as-equivalent` in the header.
+
+    Yields:
+        The id and its predicate. Ids without a predicate are left out.
+    """
+    for value in xrefs:
+        written, _, rest = value.partition(" ")
+        xref = without_release(curie(written))
+        predicates = [predicate for qualifier, predicate in _MONDO.items() if f'"{qualifier}"' in rest]
+        if xref.partition(":")[0] in equivalent:
+            predicates.append(EQUIVALENT)
+        yield from ((xref, predicate) for predicate in predicates)
+    for value in property_values:
+        relation, _, rest = value.partition(" ")
+        predicate = skos_match(relation)
+        target = rest.strip().removeprefix('"').partition(" ")[0].rstrip('"')
+        if predicate and target:
+            yield without_release(curie(target)), predicate
+
+
+def skos_match(relation: str) -> str | None:
+    """Return a SKOS match as a CURIE ("skos:closeMatch"); None for any other relation, which may be an IRI."""
+    name = relation.removeprefix("http://www.w3.org/2004/02/skos/core#").removeprefix("skos:")
+    return f"skos:{name}" if name in _MATCHES and name != relation else None
