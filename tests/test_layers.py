@@ -32,7 +32,7 @@ LAYERS = (
     {"kb"},
     {"text", "metrics", "store"},
     {"files"},
-    {"types", "errors", "starter", "settings_block", "sqlite_schema", "_lazy", ROOT},
+    {"types", "errors", "starter", "settings_block", "sqlite_schema", ROOT},
 )
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}
 
@@ -129,7 +129,7 @@ def test_nothing_but_main_imports_the_command_line():
 
 def test_metrics_import_plain_data_only():
     found = {part(found) for name, found in BETWEEN_PARTS if part(name) == "metrics"}
-    assert found <= {"types", "errors", "_lazy"}
+    assert found <= {"types", "errors"}
 
 
 def test_a_search_by_name_loads_nothing_that_compares_names(small_kb):
@@ -149,7 +149,6 @@ def test_a_search_by_name_loads_nothing_that_compares_names(small_kb):
         "store",
         "starter",
         "sqlite_schema",
-        "_lazy",
     }
     assert {"kb", "cli"} <= search
     assert not search & {"encoders", "vectors", "linking", "retrieval", "evaluation", "augmentation"}

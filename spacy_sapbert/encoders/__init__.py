@@ -1,29 +1,5 @@
 """Encoders: turn texts into vectors."""
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from .._lazy import lazy_names
-
-if TYPE_CHECKING:
-    from .lexical_model import LexicalModel
-    from .ngrams import NgramEncoder
-    from .transformer import TransformerEncoder, open_encoder
-
-__all__ = [
-    "LexicalModel",
-    "NgramEncoder",
-    "TransformerEncoder",
-    "open_encoder",
-]
-
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "LexicalModel": "lexical_model",
-        "NgramEncoder": "ngrams",
-        "TransformerEncoder": "transformer",
-        "open_encoder": "transformer",
-    },
-)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,36 +1,5 @@
 """Knowledge bases: build them from vocabulary files, open them and filter them."""
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from .._lazy import lazy_names
-
-if TYPE_CHECKING:
-    from .build import build_knowledge_base
-    from .filters import Filter
-    from .knowledge_base import KnowledgeBase
-    from .readers import read_vocabulary
-    from .readers.context import ReadReport
-    from .storage import load_knowledge_base
-
-__all__ = [
-    "Filter",
-    "KnowledgeBase",
-    "ReadReport",
-    "build_knowledge_base",
-    "load_knowledge_base",
-    "read_vocabulary",
-]
-
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "Filter": "filters",
-        "KnowledgeBase": "knowledge_base",
-        "ReadReport": "readers.report",
-        "build_knowledge_base": "build",
-        "load_knowledge_base": "storage",
-        "read_vocabulary": "readers",
-    },
-)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,27 +1,5 @@
 """Vector indexes: find the names nearest to a vector."""
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from .._lazy import lazy_names
-
-if TYPE_CHECKING:
-    from .flat import NameVectors
-    from .index import Index
-    from .storage import open_index
-
-__all__ = [
-    "Index",
-    "NameVectors",
-    "open_index",
-]
-
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "Index": "index",
-        "NameVectors": "flat",
-        "open_index": "storage",
-    },
-)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,65 @@
+from .documents.reader import read_corpus
+from .errors import SapbertError
+from .evaluation.calibration import calibrate
+from .evaluation.concepts import evaluate_concepts
+from .evaluation.linking import evaluate_linking
+from .evaluation.pipeline import evaluate_pipeline
+from .kb.build import build_knowledge_base
+from .kb.code_systems import Code, CodeSystems
+from .kb.knowledge_base import KnowledgeBase
+from .kb.readers import read_vocabulary
+from .kb.storage import load_knowledge_base
+from .outputs.dataframes import to_dataframe
+from .outputs.displacy import to_displacy
+from .pipeline.abbreviation_resolver import AbbreviationResolver
+from .pipeline.assertion_detector import AssertionDetector
+from .pipeline.composite_splitter import CompositeSplitter
+from .pipeline.concept_matcher import ConceptMatcher
+from .pipeline.concept_retriever import ConceptRetriever
+from .pipeline.gene_species import GeneSpeciesDetector
+from .pipeline.repeated_mentions import RepeatedMentions
+from .pipeline.sapbert_linker import SapbertLinker
+from .pipeline.spelling_corrector import SpellingCorrector
+from .pipeline.typed_ner import TypedNer
+from .runs.link_batches import link_batches
+from .runs.on_ray import RayLinker
+from .runs.on_spark import spark_linker
+from .types import Alternative, Candidate, Concept, DocumentConcept, Link
+
+__version__: str
+
+__all__ = [
+    "AbbreviationResolver",
+    "Alternative",
+    "AssertionDetector",
+    "Candidate",
+    "Code",
+    "CodeSystems",
+    "CompositeSplitter",
+    "Concept",
+    "ConceptMatcher",
+    "ConceptRetriever",
+    "DocumentConcept",
+    "GeneSpeciesDetector",
+    "KnowledgeBase",
+    "Link",
+    "RayLinker",
+    "RepeatedMentions",
+    "SapbertError",
+    "SapbertLinker",
+    "SpellingCorrector",
+    "TypedNer",
+    "__version__",
+    "build_knowledge_base",
+    "calibrate",
+    "evaluate_concepts",
+    "evaluate_linking",
+    "evaluate_pipeline",
+    "link_batches",
+    "load_knowledge_base",
+    "read_corpus",
+    "read_vocabulary",
+    "spark_linker",
+    "to_dataframe",
+    "to_displacy",
+]

@@ -1,0 +1,10 @@
+from .docs import from_doc, to_doc
+from .reader import read_corpus
+from .report import Report
+
+__all__ = [
+    "Report",
+    "from_doc",
+    "read_corpus",
+    "to_doc",
+]

@@ -1,0 +1,19 @@
+from .abbreviations import evaluate_abbreviations
+from .calibration import calibrate
+from .compare import compare_predictions
+from .composites import evaluate_composites
+from .concepts import evaluate_concepts
+from .linking import evaluate_linking
+from .pipeline import evaluate_pipeline
+from .separation import evaluate_separation
+
+__all__ = [
+    "calibrate",
+    "compare_predictions",
+    "evaluate_abbreviations",
+    "evaluate_composites",
+    "evaluate_concepts",
+    "evaluate_linking",
+    "evaluate_pipeline",
+    "evaluate_separation",
+]

@@ -1,0 +1,23 @@
+from .abbreviation_resolver import AbbreviationResolver
+from .assertion_detector import AssertionDetector
+from .composite_splitter import CompositeSplitter
+from .concept_matcher import ConceptMatcher
+from .concept_retriever import ConceptRetriever
+from .gene_species import GeneSpeciesDetector
+from .repeated_mentions import RepeatedMentions
+from .sapbert_linker import SapbertLinker
+from .spelling_corrector import SpellingCorrector
+from .typed_ner import TypedNer
+
+__all__ = [
+    "AbbreviationResolver",
+    "AssertionDetector",
+    "CompositeSplitter",
+    "ConceptMatcher",
+    "ConceptRetriever",
+    "GeneSpeciesDetector",
+    "RepeatedMentions",
+    "SapbertLinker",
+    "SpellingCorrector",
+    "TypedNer",
+]
