@@ -163,8 +163,8 @@ def test_rows_that_are_not_sorted(command, build, tmp_path):
         (["2099AA", "--semantic-type", "T999"], "[E146]"),
         (["2099AA", "--drop-suppressed", "N"], "[E125]"),
         (["own.tsv", "--format", "umls"], "[E105]"),
-        (["own.tsv", "--language", "ENG"], "[E533] The format table has no option umls"),
-        (["2099AA", "--separator", ";"], "[E533] The format umls has no option separator"),
+        (["own.tsv", "--language", "ENG"], "[E533] The option umls cannot be used like this: the format table"),
+        (["2099AA", "--separator", ";"], "[E533] The option separator cannot be used like this: the format umls"),
     ],
 )
 def test_errors_leave_nothing(command, tmp_path, arguments, message):
