@@ -65,17 +65,10 @@ wheel-installed: $(VENV)/ready
 
 SITE_PACKAGES = import sysconfig; print(sysconfig.get_path('purelib'))
 
-# Feeds changed files, texts and requests to all that reads them. It keeps its counts and crashes in build/fuzz, so a
-# later run with the same SEED goes on. TARGETS="vocabulary:* corpus:*" chooses some. GUIDED=1 prefers inputs that reach
-# something new, with Atheris, which has no files for some systems: so it is not among the requirements.
+# Feeds changed files and requests to all that reads what others made
 SECONDS ?= 60
-SEED ?= 0
-fuzz: $(VENV)/ready $(if $(GUIDED),build/atheris)
-	PYTHONPATH=tests$(if $(GUIDED),:build/atheris) $(BIN)/python -m fuzz$(if $(GUIDED),.guided) \
-		--seconds $(SECONDS) --seed $(SEED) $(foreach target,$(TARGETS),--target '$(target)')
-
-build/atheris:
-	$(BIN)/python -m pip install --quiet --target $@ "atheris>=2.3"
+fuzz: $(VENV)/ready
+	FUZZ_SECONDS=$(SECONDS) $(BIN)/python -m pytest -q tests/fuzz
 
 # Compares the outputs of commands on public data with those that tests/golden.json records. ENTRIES=quick or
 # ENTRIES="link kb/m*" chooses some, RECORD=1 records them, MANIFEST=FILE takes another file, KEEP=FOLDER keeps them.

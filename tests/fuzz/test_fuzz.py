@@ -1,198 +1,161 @@
-"""A short run of the fuzzer, always with the same inputs. A new reader needs a target."""
+"""What others made is changed: readers read it or raise a named error. `make fuzz SECONDS=60` makes further inputs."""
 
-from __future__ import annotations
-
-import ast
+import io
 import json
 import os
-import re
-import subprocess
-import sys
+import pickle
+import time
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from random import Random
 
 import pytest
+import spacy
+from rich.console import Console
 
-pytest.importorskip("pyarrow")
-pytest.importorskip("pyoxigraph")
 pytest.importorskip("fastapi")
+pytest.importorskip("pyoxigraph")
+from sklearn.feature_extraction.text import TfidfVectorizer
+from starlette.testclient import TestClient
 
-import spacy_sapbert
-from spacy_sapbert.documents import input_documents as documents
-from spacy_sapbert.documents import reader as corpora_reader
 from spacy_sapbert.documents.formats import InputFormat
-from spacy_sapbert.documents.reader import FORMATS
+from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
+from spacy_sapbert.documents.reader import FORMATS, read_corpus
+from spacy_sapbert.documents.report import Report
+from spacy_sapbert.encoders.safe_pickle import read_vectorizer
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.readers import READERS
+from spacy_sapbert.kb.readers import READERS, ReadReport, read_vocabulary
+from spacy_sapbert.outputs.records import record_of
+from spacy_sapbert.review.corrections_file import CorrectionsFile
+from spacy_sapbert.runs.pipelines import LinkingPipeline
+from spacy_sapbert.serve.app import Site, make_app
+from spacy_sapbert.serve.review_app import make_review_app
+from spacy_sapbert.serve.review_session import ReviewSession
+from spacy_sapbert.serve.settings import Limits
+from spacy_sapbert.types import Document
 
+from . import seeds
 from .mutation import mutate
-from .running import Crash, Run, Target, input_of, made_smaller, try_input
-from .targets import TARGETS
 
-ROOT = Path(__file__).parents[2]
-PACKAGE = Path(spacy_sapbert.__file__).parent
-INPUTS = 25
-NAMES = [target.name for target in TARGETS]
+INPUTS = 25  # of each reader
+SECONDS = float(os.environ.get("FUZZ_SECONDS", 0))
+SLOW = 5.0  # seconds; all inputs are small
+BINARY = ("docbin", "spacy", "parquet")  # their libraries read them
 
 
-def test_a_short_run_finds_nothing(tmp_path):
-    command = [sys.executable, "-m", "fuzz", "--inputs", str(INPUTS), "--folder", str(tmp_path)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), *sys.path])}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr + done.stdout
-    counts = json.loads((tmp_path / "counts-0.json").read_text())
-    assert set(counts) == set(NAMES)
-    assert all(count["inputs"] for count in counts.values())
+def read_concepts(format, folder):
+    """Read a vocabulary. What it gives can be written."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    path = files[0] if len(files) == 1 or format == "loinc" else folder
+    settings = {"languages": ("es",)} if format == "babelon" else {}
+    for record in read_vocabulary(path, format, report=ReadReport(), **settings):
+        assert record.concept_id
+        assert all(name.text for name in record.names)
+        json.dumps(record, ensure_ascii=False).encode()
 
 
-# --- every reader has a target
+def read_annotated(format, folder):
+    """Read a corpus. Its mentions are in their texts."""
+    (path,) = folder.iterdir()
+    for document in read_corpus(path, format, report=Report()):
+        for mention in document.mentions:
+            assert document.text[mention.start : mention.end] == mention.text
+        json.dumps(document, ensure_ascii=False, default=dict).encode()
 
 
-def test_every_format_has_a_target():
-    wanted = {f"vocabulary:{format}" for format in READERS} | {f"corpus:{format}" for format in FORMATS}
-    wanted |= {f"document:{format.value}" for format in InputFormat}
-    assert wanted <= set(NAMES)
-    assert len(NAMES) == len(set(NAMES))
+def read_inputs(format, folder):
+    """Read documents to link. They and the messages can be written."""
+    (path,) = folder.iterdir()
+    messages = io.StringIO()
+    problems = Problems(Console(file=messages, soft_wrap=True))
+    for document in read_documents(path, ReadOptions(format), problems):
+        json.dumps(document, ensure_ascii=False, default=dict).encode()
+    messages.getvalue().encode()
 
 
-# the functions that no target calls by name: the target that reaches them, or why none is needed
-REACHED = {
-    "read_all": "document:text",
-    "read_array": "cache:vectors",
-    "read_bioc_documents": "corpus:bioc",
-    "read_brat": "list:brat",
-    "read_catalog": "It reads a file of the package.",
-    "read_cells": "vocabulary:table",
-    "read_component": "saved:component",
-    "read_config": "It reads a file of the package.",
-    "read_docbin_corpus": "corpus:docbin",
-    "read_file": "document:text",
-    "read_index": "tests/vectors/test_faiss_index.py damages its files.",
-    "read_lexical_model": "saved:encoder",
-    "read_licences": "It copies files.",
-    "read_log": "It reads the log that the same process writes.",
-    "read_mapping_rows": "list:mappings",
-    "read_mmi": "list:mmi",
-    "read_pairs": "list:pairs",
-    "read_plain_bert": "saved:encoder",
-    "read_plain_tokenizer": "saved:encoder",
-    "read_pmc": "list:answers",
-    "read_relations": "vocabulary:umls",
-    "read_rows": "vocabulary:biosyn",
-    "read_settings": "saved:encoder",
-    "read_vectorizer": "tests/encoders/test_safe_pickle.py damages its files.",
-    "read_whole": "vocabulary:json",
+PICKLE = pickle.dumps(TfidfVectorizer(analyzer="char", ngram_range=(1, 2)).fit(["breast cancer", "cold"]))
+TARGETS = {
+    **{f"vocabulary {format}": (seeds.VOCABULARIES[format], partial(read_concepts, format)) for format in READERS},
+    **{
+        f"corpus {format}": (seeds.CORPORA[format], partial(read_annotated, format))
+        for format in FORMATS
+        if format not in BINARY
+    },
+    **{
+        f"documents {format.value}": (seeds.DOCUMENTS[format.value], partial(read_inputs, format))
+        for format in InputFormat
+        if format.value not in BINARY
+    },
+    "pickle of BioSyn": ([{"a.pk": PICKLE}], lambda folder: read_vectorizer(folder / "a.pk")),
 }
 
 
-def test_every_function_that_reads_has_a_target():
-    found = set()
-    for path in PACKAGE.rglob("*.py"):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.FunctionDef) and node.name.startswith("read_"):
-                found.add(node.name)
-    named = {function.__name__ for function in READERS.values()} | {"read_jats", "read_pubmed"}
-    for table in (corpora_reader._READERS, documents._READERS):
-        named |= {getattr(function, "func", function).__name__.removeprefix("_") for function in table.values()}
-    folder = Path(__file__).parent
-    sources = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py") if path.name != "test_fuzz.py")
-    named |= {name for name in found if f" {name}" in sources or f"({name}" in sources}
-    assert found - named - REACHED.keys() == set()
-    assert REACHED.keys() <= found
-    assert {target for target in REACHED.values() if " " not in target} <= set(NAMES)
+def randoms(name, n_targets):
+    """YIELDS: random numbers for each input. Further inputs follow as long as there is time."""
+    end = time.monotonic() + SECONDS / n_targets
+    number = 0
+    while number < INPUTS or time.monotonic() < end:
+        yield Random(f"{name} {number}")
+        number += 1
 
 
-# --- the fuzzer itself
+def write(files, folder):
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
 
 
-def test_the_same_number_makes_the_same_input():
-    target = next(target for target in TARGETS if target.name == "vocabulary:umls")
-    seeds = target.seeds()
-    made = [input_of(target, seeds, 0, number) for number in range(30)]
-    assert made == [input_of(target, seeds, 0, number) for number in range(30)]
-    assert sum(one in seeds for one in made) < 5
-    assert made != [input_of(target, seeds, 1, number) for number in range(30)]
+@pytest.mark.parametrize("name", TARGETS)
+def test_files_of_others(name, tmp_path):
+    inputs, read = TARGETS[name]
+    for number, files in enumerate(inputs):
+        write(files, tmp_path / f"sound {number}")
+        read(tmp_path / f"sound {number}")
+    changed = tmp_path / "changed"
+    for random in randoms(name, len(TARGETS)):
+        files = random.choice(inputs)
+        write(files, changed)
+        file = random.choice(list(files))
+        others = [other[file] for other in inputs if file in other]
+        (changed / file).write_bytes(mutate(files[file], others, random))  # it stays there if the test fails
+        start = time.process_time()
+        with suppress(SapbertError):
+            read(changed)
+        assert time.process_time() - start < SLOW
+        for path in changed.rglob("*.*"):
+            path.unlink()
 
 
-@pytest.mark.parametrize(
-    ("data", "parts"),
-    [
-        (b'{"a": [1, {"b": "c"}]}', [b"1000000", b"NaN", b"[[["]),
-        (b'<a b="c"><d>e</d></a>', [b"<sec>", b"<![CDATA[", b"&#0;"]),
-        (b"id\tname\nD1\tfever\n", [b"\0", b"\xed\xa0\x80", b"\xff\xfe"]),
-    ],
-)
-def test_the_structure_of_an_input_is_changed(data, parts):
-    made = b"".join(mutate(data, [data], Random(number)) for number in range(1000))
-    assert all(part in made for part in parts)
+@pytest.fixture(scope="module")
+def clients(small_kb, tmp_path_factory):
+    """Clients of both servers, each with its requests."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("entity_ruler").add_patterns([{"label": "Disease", "pattern": name} for name in ("cold", "aspirin")])
+    nlp.add_pipe("sapbert_linker", config={"kb": str(small_kb.path), "encoder": "none"})
+    linking = LinkingPipeline(nlp, Problems(Console(file=io.StringIO())))
+    site = Site(lambda: linking, "fuzz", Limits(max_chars=1000, max_texts=8, max_bytes=200_000))
+    site.load()
+    records = [record_of(item, linking.kb) for item in linking([Document("1", "A cold and aspirin.", position="x")])]
+    file = CorrectionsFile(tmp_path_factory.mktemp("fuzz") / Path("c.db"), create=True)
+    review = make_review_app(ReviewSession(file, linking, records, corpus="notes", author="me"))
+    yield {
+        "link": (TestClient(make_app(site), "http://localhost"), seeds.REQUESTS),
+        "review": (TestClient(review, f"http://localhost/{file.secret}/"), seeds.REVIEW),
+    }
+    site.queue.close()
 
 
-def use(folder):
-    content = (folder / "a").read_bytes()
-    if b"told" in content:
-        raise SapbertError("told")
-    if b"x" in content:
-        raise ZeroDivisionError
-    while b"slow" in content:
-        pass
-
-
-TARGET = Target("made:up", lambda: [{"a": b"fine"}], use)
-
-
-def test_only_documented_errors_are_no_crash(tmp_path, monkeypatch):
-    monkeypatch.setattr("fuzz.running.SECONDS", 0.05)
-    assert try_input(TARGET, {"a": b"fine"}, tmp_path / "in") is True
-    assert try_input(TARGET, {"a": b"told"}, tmp_path / "in") is False
-    assert try_input(TARGET, {"a": b"x"}, tmp_path / "in").kind.startswith("ZeroDivisionError")
-    assert try_input(TARGET, {"a": b"slow"}, tmp_path / "in").kind.startswith("_TooSlow")
-
-
-def test_a_crash_is_kept_small_and_counted_once(tmp_path):
-    run = Run([TARGET], tmp_path, 0)
-    crash = try_input(TARGET, {"a": b"much more than one x is needed for"}, tmp_path / "in")
-    assert isinstance(crash, Crash)
-    assert made_smaller(crash, TARGET, {"a": b"much more than one x is needed for"}, tmp_path / "in") == {"a": b"x"}
-    for _ in range(2):
-        run.keep(crash, TARGET, {"a": b"one x"}, tmp_path / "in")
-    (place,) = (tmp_path / "crashes").iterdir()
-    assert (place / "input" / "a").read_bytes() == b"x"
-    assert "--repeat" in (place / "report.txt").read_text()
-    assert list(run.count_of(TARGET)["crashes"].values()) == [2]
-
-
-# --- guided by what an input reaches
-
-GUIDED = """
-import os
-from pathlib import Path
-from fuzz.guided import guide
-from fuzz.running import Run, Target
-from spacy_sapbert.kb.id_lists import read_labels
-
-def use(folder):
-    content = (folder / "a.txt").read_bytes()
-    list(read_labels(folder / "a.txt"))
-    if content.count(b"D") > 1:
-        raise ZeroDivisionError
-
-def end(folder):
-    use(folder) if (folder / "a.txt").read_bytes() == b"D1\\n" else os._exit(9)
-
-seeds = lambda: [{"a.txt": b"D1\\n"}]
-guide(Run([Target("made:up", seeds, use), Target("made:ends", seeds, end)], Path.cwd(), 0), 0, 100, [])
-"""
-
-
-@pytest.mark.slow
-def test_a_guided_run_keeps_what_is_new_and_crashes(tmp_path):
-    pytest.importorskip("atheris")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), *sys.path])}
-    done = subprocess.run([sys.executable, "-c", GUIDED], capture_output=True, text=True, env=environment, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr + done.stdout
-    assert re.search(r"made:up: 100 inputs, \d+ branches", done.stdout)
-    assert len(list((tmp_path / "corpus" / "made-up").iterdir())) > 2
-    reports = "".join(path.read_text() for path in tmp_path.glob("crashes/*/report.txt"))
-    assert "ZeroDivisionError" in reports
-    assert "status 9" in reports
-    assert all((path / "input" / "a.txt").exists() for path in tmp_path.glob("crashes/*"))
+@pytest.mark.parametrize("name", ["link", "review"])
+def test_requests(clients, name):
+    client, requests = clients[name]
+    bodies = [json.dumps(request.get("body")).encode() for request in requests]
+    for random in randoms(name, len(TARGETS)):
+        number = random.randrange(len(requests))
+        method, path = requests[number]["method"], requests[number]["path"]
+        if method == "GET":
+            path = mutate(path.encode(), [path.encode()], random)[:2000].hex("%").join(["?text=%", "&by=name"])
+            path = f"search{path}"
+        body = mutate(bodies[number], bodies, random) if method == "POST" else None
+        answer = client.request(method, path, content=body, headers={"Content-Type": "application/json"})
+        assert answer.status_code < 500, (path, body)
