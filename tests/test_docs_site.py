@@ -140,15 +140,3 @@ def test_the_tutorial_becomes_a_page(hook, tutorial):
     assert f"]({name})" in text
     for cell in tutorial:
         assert "".join(cell["source"]) in text
-
-
-def test_the_tests_that_hold_the_promises_exist():
-    """Each row of the tables of promises names a file of tests, and mostly the tests in it."""
-    root = Path(__file__).parent.parent
-    rows = [line for line in (root / "docs" / "reliability.md").read_text().splitlines() if "`tests/" in line]
-    assert len(rows) > 20
-    for row in rows:
-        files = re.findall(r"`(tests/[a-z_/]+\.py)`", row)
-        texts = [(root / file).read_text() for file in files]
-        defined = {name for text in texts for name in re.findall(r"^def (test_\w+)", text, re.MULTILINE)}
-        assert set(re.findall(r"`(test_\w+)`", row)) <= defined, row
