@@ -23,7 +23,7 @@ from ..documents.totals import total_documents
 from ..errors import ChoiceError, EmptyError, MissingExtraError, OptionError
 from ..files.console import show, show_values, stderr_console, table_of_numbers, track
 from ..files.opening import without_gz
-from ..files.output import open_output
+from ..files.output import open_output, refuse_input
 from ..files.tables import table_lines
 from ..serve.settings import LOCAL_HOSTS, address_of, is_local, listen
 from .inputs import Columns, Encoding, Format, Gold, Strict, open_inputs
@@ -107,7 +107,9 @@ def page(
     except ModuleNotFoundError as error:
         raise MissingExtraError(what="`review page`", package=error.name, extra="web") from error
     from ..review.corrections_file import CorrectionsFile
+    from ..review.mentions import read_links
     from ..review.queue import ORDERS
+    from ..runs.pipelines import LinkingPipeline
     from ..serve.review_session import ReviewSession
 
     console = stderr_console()
@@ -117,12 +119,16 @@ def page(
     file.check_writable()
     with listen(host, port) as listening:
         problems = Problems(console, strict=strict)
-        linking, records = _linked(source, sources, pipeline, gold, problems)
+        if pipeline is None:
+            linking = _pipeline(source, sources, gold, problems)
+            records: Iterable[Record] = _records(linking, sources, problems)
+        else:
+            linking, records = LinkingPipeline(pipeline, problems), read_links(Path(source))
         session = ReviewSession(
             file,
             linking,
             records,
-            corpus=corpus or _corpus_name(source, inputs or []),
+            corpus=corpus or Path(os.path.realpath((inputs or [Path(source)])[0])).name,
             author=author if author is not None else _user(),
             blind=blind,
             order=ORDERS[order.value],
@@ -166,6 +172,8 @@ def export(
     from ..review.corrections_file import CorrectionsFile
     from ..review.export import name_rows, reviewed_documents
 
+    refuse_input(output, [corrections])
+    refuse_input(names, [corrections, output], "--names")
     file = CorrectionsFile(corrections)
     counts: Counter[str] = Counter()
     documents = list(reviewed_documents(file, counts, complete=complete))
@@ -173,9 +181,8 @@ def export(
         left_out = counts["incomplete documents left out"]
         raise EmptyError(
             "Decide some mentions with `spacy-sapbert review`.",
-            what=f"decided mention in {corrections}"
-            + (f", or --complete left out all {left_out} documents" * bool(left_out)),
-            consequence="nothing was written",
+            what=f"decided mention in {corrections}",
+            consequence=f"nothing was written ({left_out} incomplete documents were left out)",
         )
     _write_corpus(documents, output, lang)
     show_values({"file": str(output), **counts})
@@ -213,24 +220,14 @@ def _check_source(source: str, inputs: list[Path], pipeline: str | None) -> None
         )
 
 
-def _linked(
-    source: str,
-    sources: list[tuple[Path, ReadOptions]],
-    pipeline: str | None,
-    gold: bool,
-    problems: Problems,
-) -> tuple[LinkingPipeline, Iterable[Record]]:
-    """Return the pipeline and the records to review."""
-    from ..review.mentions import read_links
+def _pipeline(source: str, sources: list[tuple[Path, ReadOptions]], gold: bool, problems: Problems) -> LinkingPipeline:
+    """Return the pipeline that links the documents."""
     from ..runs.pipelines import LinkingPipeline
 
-    if pipeline is not None:
-        return LinkingPipeline(pipeline, problems), read_links(Path(source))
-    linking = LinkingPipeline(
-        source, problems, given=gold or any(options.format is InputFormat.names for _, options in sources)
-    )
+    given = gold or any(options.format is InputFormat.names for _, options in sources)
+    linking = LinkingPipeline(source, problems, given=given)
     linking.set_corrections(None)  # the page shows what the linker thinks, and what was decided
-    return linking, _records(linking, sources, problems)
+    return linking
 
 
 def _records(linking: LinkingPipeline, sources: list[tuple[Path, ReadOptions]], problems: Problems) -> Iterator[Record]:
@@ -240,10 +237,6 @@ def _records(linking: LinkingPipeline, sources: list[tuple[Path, ReadOptions]], 
     with closing(linking(documents, short_lived=True)) as linked:
         for item in track(linked, problems.console, total=total_documents(sources)):
             yield record_of(item, linking.kb, language=linking.display_language)
-
-
-def _corpus_name(source: str, inputs: list[Path]) -> str:
-    return Path(os.path.realpath(inputs[0] if inputs else source)).name
 
 
 def _user() -> str:

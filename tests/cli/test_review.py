@@ -79,6 +79,10 @@ def test_names_in_a_knowledge_base(command, file, tmp_path, small_vocabulary):
 
 
 def test_exports_that_cannot_be(command, file, tmp_path):
+    corpus = tmp_path / "c.json"
+    for names in (file.path, corpus):
+        assert "E533" in command("review", "export", file.path, "-o", corpus, "--names", names).err
+    assert not corpus.exists()
     assert "E125" in command("review", "export", file.path, "-o", tmp_path / "c.tsv").err
     assert "E125" in command("review", "export", file.path, "-o", tmp_path / "corpus").err
     assert "E120" in command("review", "export", tmp_path / "none.db", "-o", tmp_path / "c.spacy").err
