@@ -113,7 +113,7 @@ def test_mappings_of_gilda(script: Any, tmp_path: Path) -> None:
     assert pairs == [("D001241", "CHEBI:15365")]
 
 
-def test_a_broken_row_of_mappings_is_told(script: Any, tmp_path: Path) -> None:
+def test_a_broken_row_of_mappings_is_reported(script: Any, tmp_path: Path) -> None:
     (tmp_path / "mappings.tsv").write_text("MESH\tD001241\tAspirin\tCHEBI\tCHEBI:15365\tASA\nMESH\tD1\n")
     with pytest.raises(typer.BadParameter, match=r"mappings\.tsv, line 2: 6 columns are wanted, there are 2"):
         list(script.mapped({}, tmp_path / "mappings.tsv"))

@@ -54,11 +54,11 @@ def test_a_mirror_gives_what_has_the_right_content(project, tmp_path):
     (mirror / "deep" / "by_another_name.txt.gz").write_bytes(gzip.compress(TEXT))
     (mirror / "other.txt").write_bytes(b"of the right name, but something else")
     (mirror / "packed.json").write_bytes(b"{}")
-    told = run("mirror.py", mirror, cwd=project)
+    shown = run("mirror.py", mirror, cwd=project)
     assert (project / "assets/a/names.txt").read_bytes() == TEXT
     assert gzip.decompress((project / "assets/b/packed.json.gz").read_bytes()) == b"{}"
     assert not (project / "assets/b/other.txt").exists()
-    assert "assets/b/other.txt: not in the folder" in told
+    assert "assets/b/other.txt: not in the folder" in shown
 
 
 def test_a_mirror_with_two_of_a_name_gives_neither(project, tmp_path):
@@ -109,13 +109,13 @@ def test_what_was_fetched_wrongly_is_found(local_project):
     assert f"{changed['dest']} is" in run("verify.py", "assets", "assets", cwd=folder, code=1)
 
 
-def test_missing_and_wrong_assets_are_told_with_the_remedy(project):
+def test_missing_and_wrong_assets_are_reported_with_the_remedy(project):
     (project / "assets/a").mkdir(parents=True)
     (project / "assets/a/names.txt").write_bytes(b"cut o")
-    told = run("verify.py", "assets", "assets", cwd=project, code=1)
-    assert "assets/a/names.txt is another file" in told
-    assert "assets/b/other.txt is not there; get it with: spacy project assets" in told
-    assert "assets/private is not there; what is open serves" in told
+    shown = run("verify.py", "assets", "assets", cwd=project, code=1)
+    assert "assets/a/names.txt is another file" in shown
+    assert "assets/b/other.txt is not there; get it with: spacy project assets" in shown
+    assert "assets/private is not there; what is open serves" in shown
 
 
 def test_only_assets_of_some_folders_can_be_verified(project):
@@ -132,14 +132,14 @@ def test_files_elsewhere_need_no_checksum(project):
     assert "mine/b/other.txt is not there" in run("verify.py", "assets", "mine", "b", cwd=project, code=1)
 
 
-def test_outputs_that_were_not_made_are_told(tmp_path):
+def test_outputs_that_were_not_made_are_reported(tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").write_text("something")
     (tmp_path / "hollow").mkdir()
     (tmp_path / "void.json").touch()
     assert run("verify.py", "outputs", "full", "full/file", cwd=tmp_path) == ""
-    told = run("verify.py", "outputs", "full", "hollow", "void.json", "absent", cwd=tmp_path, code=1)
-    assert [line.split()[0] for line in told.splitlines()] == ["hollow", "void.json", "absent"]
+    shown = run("verify.py", "outputs", "full", "hollow", "void.json", "absent", cwd=tmp_path, code=1)
+    assert [line.split()[0] for line in shown.splitlines()] == ["hollow", "void.json", "absent"]
 
 
 def test_chemicals_are_those_of_the_tree_and_of_the_mappings(tmp_path):
@@ -152,16 +152,16 @@ def test_chemicals_are_those_of_the_tree_and_of_the_mappings(tmp_path):
     (tmp_path / "mappings.tsv").write_text(
         "MESH\tC000002\tbevonium\tCHEBI\tCHEBI:135495\tbevonium\nMESH\tC1\tx\tDOID\tDOID:1\tx\n"
     )
-    told = run("mesh_chemicals.py", "descriptors.tsv", "tree.tsv", "mappings.tsv", "-o", "out.txt", cwd=tmp_path)
+    shown = run("mesh_chemicals.py", "descriptors.tsv", "tree.tsv", "mappings.tsv", "-o", "out.txt", cwd=tmp_path)
     lines = (tmp_path / "out.txt").read_text().splitlines()
     assert lines == ["C000002||bevonium", "D008094||Lithium|Lithium Ion|Li", "D009020||Morphine"]
-    assert "3 concepts, 5 names" in told
+    assert "3 concepts, 5 names" in shown
 
 
-def test_a_table_that_was_cut_off_is_told_with_its_line(tmp_path):
+def test_a_table_that_was_cut_off_is_reported_with_its_line(tmp_path):
     (tmp_path / "tree.tsv").write_text("Tree Number\tDesc Ui\tTerm\nD01.552\tD0080")
-    told = run("mesh_chemicals.py", "tree.tsv", "tree.tsv", "tree.tsv", "-o", "out.txt", cwd=tmp_path, code=1)
-    assert "tree.tsv, line 2: 2 columns of at least 3" in told
+    shown = run("mesh_chemicals.py", "tree.tsv", "tree.tsv", "tree.tsv", "-o", "out.txt", cwd=tmp_path, code=1)
+    assert "tree.tsv, line 2: 2 columns of at least 3" in shown
     assert not (tmp_path / "out.txt").exists()
 
 
@@ -192,10 +192,10 @@ def test_names_are_grouped_and_the_preferred_one_is_chosen(tmp_path):
     assert dict(found.values()) == {one: names[one] or [""] for one in names}
 
 
-def test_a_table_of_names_that_was_cut_off_is_told(tmp_path):
+def test_a_table_of_names_that_was_cut_off_is_reported(tmp_path):
     (tmp_path / "names.tsv").write_text("mice\t1\nrats")
-    told = run("group_names.py", "names.tsv", "-o", "out.tsv", cwd=tmp_path, code=1)
-    assert "names.tsv, line 2: 1 columns of at least 2" in told
+    shown = run("group_names.py", "names.tsv", "-o", "out.tsv", cwd=tmp_path, code=1)
+    assert "names.tsv, line 2: 1 columns of at least 2" in shown
     assert not (tmp_path / "out.tsv").exists()
 
 
@@ -215,8 +215,8 @@ def test_corpora_are_split_by_ids(tmp_path):
     }
     assert ids == {"train": ["1", "3"], "dev": ["2"]}
     (tmp_path / "dev.txt").write_text("8\n")
-    told = run("split_corpora.py", "all", *options, cwd=tmp_path, code=1)
-    assert "a.spacy has no document for dev" in told
+    shown = run("split_corpora.py", "all", *options, cwd=tmp_path, code=1)
+    assert "a.spacy has no document for dev" in shown
     (tmp_path / "empty").mkdir()
     assert "no .spacy file" in run("split_corpora.py", "empty", *options, cwd=tmp_path, code=1)
 
@@ -257,8 +257,8 @@ def test_word_vectors_know_pieces_of_words(tmp_path, small_kb):
     texts = [{"id": "dev", "text": "Left out are these words."}, {"text": "Other texts."}]
     srsly.write_jsonl(tmp_path / "texts/a.jsonl", texts)
     options = ("--exclude", "dev", "--documents", "texts", "--kb", str(small_kb.path), "--output", "vectors")
-    told = run("word_vectors.py", "train", *options, "--dimensions", "8", "--rows", "100", cwd=tmp_path)
-    assert "1 training documents and 1 other texts" in told
+    shown = run("word_vectors.py", "train", *options, "--dimensions", "8", "--rows", "100", cwd=tmp_path)
+    assert "1 training documents and 1 other texts" in shown
     nlp = spacy.load(tmp_path / "vectors")
     assert nlp.vocab.vectors.mode == "floret"
     seen, unseen, upper = (nlp(word)[0].vector for word in ("nephropathy", "neuropathy", "NEPHROPATHY"))

@@ -55,7 +55,7 @@ def _scores(counts: Sequence[SetCounts]) -> dict[str, Any]:
 
 
 def _errors(record: AbbreviationRecord, gold: set[Pair], found: set[Pair]) -> Iterable[tuple[str, dict[str, str]]]:
-    """Yield the cause and the place of each error.
+    """Yield the cause and the position of each error.
 
     A wrong long form of a gold short form is one error, not two.
     """
@@ -83,6 +83,6 @@ def _why_missed(short: str, long: str, text: str) -> str:
     return "words between, or another form of the definition"
 
 
-def _is_in_order(wanted: str, long: str) -> bool:
+def _is_in_order(short: str, long: str) -> bool:
     rest = iter(long)
-    return all(letter in rest for letter in wanted)
+    return all(letter in rest for letter in short)

@@ -188,7 +188,7 @@ def split_documents(documents: Documents, held_out: float, seed: int) -> tuple[D
     """
     ids = list(dict.fromkeys(document.doc_id for document in documents))
     drawn = np.random.default_rng(seed).permutation(len(ids))[: round(held_out * len(ids))]
-    held = {ids[place] for place in drawn}
+    held = {ids[number] for number in drawn}
     fitting = [document for document in documents if document.doc_id not in held]
     return fitting, [document for document in documents if document.doc_id in held]
 
@@ -368,7 +368,7 @@ def _set_parameters(linker: Linker, fitted: LinkerParameters) -> None:
 
 def _forget_settings(nlp: Language, component: Any) -> None:
     """Set the settings in the pipeline's config to None as well, so that a saved pipeline uses the fitted values."""
-    (name,) = (name for name, one in nlp.pipeline if one is component)
+    (name,) = (name for name, other in nlp.pipeline if other is component)
     config = nlp.get_pipe_config(name)
     config["threshold"] = None
     config.setdefault("candidates", {}).update(sparse_weight=None, prior_weight=None)

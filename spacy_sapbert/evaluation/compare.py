@@ -62,13 +62,13 @@ def compare_predictions(a: Path, b: Path, *, resamples: int = RESAMPLES, seed: i
         values_a, values_b = f1_of_all(table_a), f1_of_all(table_b)
     else:
         gains = np.zeros((len(documents), table_a.shape[1]))
-        places = [documents[key] for key in keys]
-        np.add.at(gains, places, table_b - table_a)
-        resampled = resample_means(gains, np.bincount(places), **how)
+        numbers = [documents[key] for key in keys]
+        np.add.at(gains, numbers, table_b - table_a)
+        resampled = resample_means(gains, np.bincount(numbers), **how)
         values_a, values_b = 100 * table_a.mean(axis=0), 100 * table_b.mean(axis=0)
     differences = [
-        describe_difference(float(one), float(other), drawn)
-        for one, other, drawn in zip(values_a, values_b, resampled.T, strict=True)
+        describe_difference(float(first_value), float(other), drawn)
+        for first_value, other, drawn in zip(values_a, values_b, resampled.T, strict=True)
     ]
     if read is not _link:
         averaged = ("map" if name == "ap" else name for name in _measures(first))
@@ -127,7 +127,7 @@ def _measures(line: Line) -> list[str]:
 
 
 def _pipeline(line: Line) -> Row:
-    gold = (f"{one['start']} {one['end']} {one['label']} {'|'.join(one['ids'])}" for one in line["gold"])
+    gold = (f"{item['start']} {item['end']} {item['label']} {'|'.join(item['ids'])}" for item in line["gold"])
     counts = [[int(line[measure][name]) for name in ("right", "found", "gold")] for measure in PIPELINE_MEASURES]
     return (str(line["doc_id"]), tuple(gold)), counts
 

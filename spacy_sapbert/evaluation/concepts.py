@@ -75,9 +75,9 @@ def evaluate_concepts(
     if labels is not None:
         allowed = _with_names(list(dict.fromkeys(map(primary, labels))), retriever.kb, counts)
     scorer = _Scorer(retriever, documents_by_concept(train, primary) if train is not None else None, k)
-    place = [component for _, component in nlp.pipeline].index(retriever)
+    position = [component for _, component in nlp.pipeline].index(retriever)
     with predictions_file(predictions) as write:
-        for batch in run_pipeline(nlp, documents, disable=nlp.pipe_names[place:], gold_mentions=gold_mentions):
+        for batch in run_pipeline(nlp, documents, disable=nlp.pipe_names[position:], gold_mentions=gold_mentions):
             # at least as long as the component's own ranking
             rankings = retriever.rank([doc for _, doc in batch], max(k, MAP_DEPTH, retriever.k), allowed)
             for (document, _), ranked in zip(batch, rankings, strict=True):
@@ -157,7 +157,7 @@ class _Scorer:
 
     def report(self) -> dict[str, Any]:
         k = self._k
-        best = [SetCounts(min(k, one.gold), k, one.gold) for one in self.tops]
+        best = [SetCounts(min(k, counts.gold), k, counts.gold) for counts in self.tops]
         return {
             "concepts": self._sizes["all",],
             "without_a_name": self._without_a_name,

@@ -80,20 +80,18 @@ def rerank_by_others(
     kb, settings = find_linker(nlp).linker.kb, RerankerTraining(seed=seed)
     folds = folds_of([document.doc_id for document in documents], settings)
     mentions = _link_folds(nlp, documents, folds, prior_weight, follow)
-    ranked = [
-        RankedDocument(one.doc_id, one.text, gold_parts([of.mention for of in linked], [of.parts for of in linked], kb))
-        for one, linked in zip(documents, mentions, strict=True)
-    ]
+    ranked = []
+    for document, linked in zip(documents, mentions, strict=True):
+        parts = gold_parts([link.mention for link in linked], [link.parts for link in linked], kb)
+        ranked.append(RankedDocument(document.doc_id, document.text, parts))
     rarity = WordRarity.in_names(kb.names())
     features = CandidateFeatures(kb, rarity)
     fitted = fit_reranker([ranking_data(ranked, range(len(ranked)), features)], folds, rarity, settings)
     rerankers = fitted.of_folds if fitted.reranker else [Reranker.undecided()] * settings.folds
-    found = [
-        one
-        for document, linked, fold in zip(documents, mentions, folds.tolist(), strict=True)
-        for one in _reranked(linked, document.text, rerankers[fold], features)
-    ]
-    return Reranked(fitted, found)
+    reranked: list[LinkedMention] = []
+    for document, linked, fold in zip(documents, mentions, folds.tolist(), strict=True):
+        reranked += _reranked(linked, document.text, rerankers[fold], features)
+    return Reranked(fitted, reranked)
 
 
 def _link_folds(
@@ -105,22 +103,20 @@ def _link_folds(
     n_folds = int(folds.max(initial=-1)) + 1
     with linker.reranking(Reranker.undecided()):
         for fold in range(n_folds):
-            places = np.flatnonzero(folds == fold).tolist()
-            others = [document for document, of in zip(documents, folds, strict=True) if of != fold]
-            inside = follow(
-                [documents[place] for place in places],
-                f"documents linked for the reranker, part {fold + 1} of {n_folds}",
-            )
+            numbers = np.flatnonzero(folds == fold).tolist()
+            others = [document for document, number in zip(documents, folds, strict=True) if number != fold]
+            what = f"documents linked for the reranker, part {fold + 1} of {n_folds}"
+            inside = follow([documents[number] for number in numbers], what)
             counted = nullcontext() if prior_weight is None else linker.weighing(count_concepts(others), prior_weight)
             with counted:
-                for place, document in zip(places, inside, strict=True):
-                    mentions[place] = list(link_gold_mentions(nlp, [document]))
+                for number, document in zip(numbers, inside, strict=True):
+                    mentions[number] = list(link_gold_mentions(nlp, [document]))
     return mentions
 
 
 def _reranked(
     linked: Sequence[LinkedMention], text: str, reranker: Reranker, features: CandidateFeatures
 ) -> Iterator[LinkedMention]:
-    parts = iter(reranker.rerank([part for one in linked for part in one.parts], text, features))
-    for one in linked:
-        yield one._replace(parts=tuple(islice(parts, len(one.parts))))
+    parts = iter(reranker.rerank([part for mention in linked for part in mention.parts], text, features))
+    for mention in linked:
+        yield mention._replace(parts=tuple(islice(parts, len(mention.parts))))

@@ -27,7 +27,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -271,7 +271,7 @@ def _abbreviation(error: LinkingError, part: LinkedPart) -> str | None:
 
 
 def _is_short_form(token: str) -> bool:
-    upper, lower = (sum(map(of_case, token)) for of_case in (str.isupper, str.islower))
+    upper, lower = sum(map(str.isupper, token)), sum(map(str.islower, token))
     return 2 <= upper >= lower and len(token) <= MAX_LETTERS and not _ROMAN_NUMERAL.fullmatch(token)
 
 
@@ -298,14 +298,10 @@ def _incomplete_synset(error: LinkingError, part: LinkedPart) -> str | None:
     return f"no name of {_labels(error.gold)} has a word similar to one of '{part.text}'"
 
 
-def _hypernym(error: LinkingError, part: LinkedPart) -> str | None:
-    above = error.relation == "ancestor"
-    return f"{_labels([error.predicted])} is an ancestor of {_labels(error.gold)}" if above else None
-
-
-def _hyponym(error: LinkingError, part: LinkedPart) -> str | None:
-    below = error.relation == "descendant"
-    return f"{_labels([error.predicted])} is a descendant of {_labels(error.gold)}" if below else None
+def _related(error: LinkingError, part: LinkedPart, *, relation: str) -> str | None:
+    if error.relation != relation.split()[-1]:
+        return None
+    return f"{_labels([error.predicted])} is {relation} of {_labels(error.gold)}"
 
 
 def _overlapping(error: LinkingError, part: LinkedPart) -> str | None:
@@ -318,7 +314,7 @@ def _overlapping(error: LinkingError, part: LinkedPart) -> str | None:
 
 def _outscored(error: LinkingError, part: LinkedPart) -> str:
     right = {concept.concept_id for concept in error.gold}
-    top, gold = part.candidates[0], next(one for one in part.candidates if one.concept_id in right)
+    top, gold = part.candidates[0], next(candidate for candidate in part.candidates if candidate.concept_id in right)
     return f"'{gold.name}' of the right concept scored {gold.score:.4f}, '{top.name}' {top.score:.4f}"
 
 
@@ -328,8 +324,8 @@ _RULES: dict[str, Callable[[LinkingError, LinkedPart], str | None]] = {
     "homonym": _homonym,
     "contextual": _contextual,
     "incomplete synset": _incomplete_synset,
-    "hypernym": _hypernym,
-    "hyponym": _hyponym,
+    "hypernym": partial(_related, relation="an ancestor"),
+    "hyponym": partial(_related, relation="a descendant"),
     "overlapping": _overlapping,
 }
 OTHER = "other"
@@ -344,8 +340,8 @@ def _names(concept: Concept) -> tuple[str, ...]:
 
 
 def _has_name(concept: Concept | None, text: str) -> bool:
-    wanted = word_keys(text)
-    return bool(wanted) and concept is not None and any(word_keys(name) == wanted for name in _names(concept))
+    words = word_keys(text)
+    return bool(words) and concept is not None and any(word_keys(name) == words for name in _names(concept))
 
 
 def _labels(concepts: Iterable[Concept | None]) -> str:

@@ -152,8 +152,10 @@ class _Tally:
         counts = self._compare(gold, found)
         _add(self.counts, counts)
         for label in {mention.label for mention in (*gold.mentions, *found.mentions)}:
-            both = (one._replace(mentions=_with_label(one.mentions, (label,))) for one in (gold, found))
-            _add(self._types[label], self._compare(*both))
+            gold_part, found_part = (
+                document._replace(mentions=_with_label(document.mentions, (label,))) for document in (gold, found)
+            )
+            _add(self._types[label], self._compare(gold_part, found_part))
         self.documents += 1
         self._without_a_name += sum(not self._kb.find_id(concept_id) for concept_id in self._compare.concepts(gold))
         return counts
@@ -168,25 +170,28 @@ class _Tally:
             **{measure: _figures(counts) for measure, counts in self.counts.items()},
         }
         for measure in MEASURES:
-            by_label = ((label, counts[measure]) for label, counts in sorted(self._types.items()))
-            result[measure]["types"] = {label: _figures(one) for label, one in by_label if one.gold or one.predicted}
+            counts_of_types = {label: counts[measure] for label, counts in sorted(self._types.items())}
+            result[measure]["types"] = {
+                label: _figures(counts) for label, counts in counts_of_types.items() if counts.gold or counts.predicted
+            }
         for figures in self._without_a_match(result, types) if others else ():
             figures.update(p=None, r=None, f1=None)
         return result
 
-    def _without_a_match(self, result: Mapping[str, Any], wanted: Sequence[str] | None) -> Iterator[dict[str, Any]]:
+    def _without_a_match(self, result: Mapping[str, Any], labels: Sequence[str] | None) -> Iterator[dict[str, Any]]:
         """Yield the figures that compare nothing, because the pipeline has other labels than the corpus."""
-        if wanted is not None and self.found.keys().isdisjoint(wanted):
+        if labels is not None and self.found.keys().isdisjoint(labels):
             yield from (result[measure] for measure in self.counts)
         elif self.found.keys().isdisjoint(self.labels):
             yield result["ner"]
         for measure in MEASURES:
-            yield from (one for one in result[measure]["types"].values() if not (one["gold"] and one["found"]))
+            types = result[measure]["types"].values()
+            yield from (figures for figures in types if not (figures["gold"] and figures["found"]))
 
 
 def _add(totals: defaultdict[str, SetCounts], counts: Counts) -> None:
-    for measure, one in counts.items():
-        totals[measure] = total([totals[measure], one])
+    for measure, more in counts.items():
+        totals[measure] = total([totals[measure], more])
 
 
 def _figures(counts: SetCounts) -> dict[str, Any]:
@@ -206,7 +211,7 @@ def _prediction(gold: Document, found: Document, counts: Counts) -> dict[str, An
         "doc_id": gold.doc_id,
         "gold": _rows(gold.mentions),
         "found": _rows(found.mentions),
-        **{measure: {"gold": one.gold, "found": one.predicted, "right": one.hits} for measure, one in counts.items()},
+        **{name: {"gold": n.gold, "found": n.predicted, "right": n.hits} for name, n in counts.items()},
     }
 
 

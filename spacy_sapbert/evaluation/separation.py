@@ -67,7 +67,7 @@ def read_name_pairs(path: Path) -> NamePairs:
                 concepts[shared.name].update(shared.concept_ids)
     left, right, concept_ids = ([pair[field] for pair in pairs] for field in (1, 2, 0))
     synonyms = _synonyms([concepts[name] for name in left], [concepts[name] for name in right])
-    if all(len(places) == len(pairs) for places in synonyms):
+    if all(len(positions) == len(pairs) for positions in synonyms):
         what = f"two names in the {len(pairs)} pairs of {path} that are known to differ in meaning"
         raise EmptyError(
             "Give pairs of two or more concepts.",
@@ -79,11 +79,11 @@ def read_name_pairs(path: Path) -> NamePairs:
 
 def _synonyms(left: Sequence[set[str]], right: Sequence[set[str]]) -> list[np.ndarray]:
     """Return for each concept set on the left the positions of the overlapping sets on the right."""
-    places: defaultdict[str, list[int]] = defaultdict(list)
-    for place, concepts in enumerate(right):
+    rows: defaultdict[str, list[int]] = defaultdict(list)
+    for row, concepts in enumerate(right):
         for concept_id in concepts:
-            places[concept_id].append(place)
-    return [np.unique(np.concatenate([places[one] for one in concepts]).astype(np.int64)) for concepts in left]
+            rows[concept_id].append(row)
+    return [np.unique(np.concatenate([rows[concept_id] for concept_id in ids]).astype(np.int64)) for ids in left]
 
 
 def evaluate_separation(encoder: Encoder, pairs: NamePairs) -> Separation:

@@ -65,8 +65,8 @@ def reliability(probabilities: np.ndarray, right: np.ndarray, bins: int = BINS) 
     bin_of_link = np.floor(bins * middle / len(probabilities)).astype(int)[group]
     members = [bin_of_link == number for number in np.unique(bin_of_link)]
     return [
-        {"mean": float(probabilities[one].mean()), "right": float(right[one].mean()), "n": int(one.sum())}
-        for one in members
+        {"mean": float(probabilities[links].mean()), "right": float(right[links].mean()), "n": int(links.sum())}
+        for links in members
     ]
 
 
@@ -117,5 +117,4 @@ def risks(scores: np.ndarray, right: np.ndarray) -> np.ndarray:
 def risk_points(curve: np.ndarray, points: int = COVERAGES) -> list[dict[str, float]]:
     """Return `coverage` and `risk` at this number of coverages, evenly spaced up to 1."""
     coverages = [number / points for number in range(1, points + 1)]
-    places = [max(round(coverage * len(curve)), 1) - 1 for coverage in coverages]
-    return [{"coverage": c, "risk": float(curve[place])} for c, place in zip(coverages, places, strict=True)]
+    return [{"coverage": part, "risk": float(curve[max(round(part * len(curve)), 1) - 1])} for part in coverages]

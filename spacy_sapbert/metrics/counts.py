@@ -71,5 +71,5 @@ def macro(counts: Sequence[SetCounts]) -> dict[str, float | None]:
 
     A document without predictions has a precision of 0.
     """
-    precisions = [ratio(one.hits, one.predicted) for one in counts]
-    return precision_recall_f1(mean(precisions), mean([one.hits / one.gold for one in counts]))
+    precisions = [ratio(hits, predicted) for hits, predicted, _ in counts]
+    return precision_recall_f1(mean(precisions), mean([hits / gold for hits, _, gold in counts]))

@@ -55,8 +55,8 @@ def score_ranking(
 def average_precision(ranked: Iterable[str], gold: Collection[str]) -> float:
     """Return the mean precision at the ranks of the gold concepts; a missing concept counts as 0."""
     hits, total = 0, 0.0
-    for place, concept_id in enumerate(ranked, start=1):
+    for rank, concept_id in enumerate(ranked, start=1):
         if concept_id in gold:
             hits += 1
-            total += hits / place
+            total += hits / rank
     return total / len(gold)

@@ -107,7 +107,7 @@ def accuracies(scores: Sequence[MentionScore]) -> dict[str, dict[str, float | No
 def summarize(scores: Sequence[MentionScore]) -> dict[str, Any]:
     """Return the measures of a corpus, as `evaluate_linking` reports them."""
     covered = [score for score in scores if score.covered]
-    of_slice = {name: [score for score in covered if name in score.slices] for name in SLICES}
+    slices = {name: [score for score in covered if name in score.slices] for name in SLICES}
     over_all = accuracies(scores)
     return {
         "mentions": len(scores),
@@ -117,5 +117,5 @@ def summarize(scores: Sequence[MentionScore]) -> dict[str, Any]:
         "strict_all": over_all["strict"],
         "exact_match_floor": percent(mean([score.exact_match for score in covered])),
         f"candidate_recall@{RECALL_CUTOFF}": percent(mean([score.lenient[RECALL_CUTOFF] for score in covered])),
-        "slices": {name: {"n": len(members), **accuracies(members)} for name, members in of_slice.items()},
+        "slices": {name: {"n": len(members), **accuracies(members)} for name, members in slices.items()},
     }

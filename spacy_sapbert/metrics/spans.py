@@ -34,8 +34,10 @@ def places(mentions: Iterable[Mention]) -> set[tuple[int, int, str]]:
 def single_id(gold: Sequence[Mention], found: Sequence[Mention]) -> tuple[list[Mention], list[Mention]]:
     """Return gold and found mentions, without those at the characters of a gold mention with several ids."""
     left_out = {place_in_text(mention)[:2] for mention in gold if len(mention.ids) > 1}
-    kept_gold, kept = ([one for one in all_ if place_in_text(one)[:2] not in left_out] for all_ in (gold, found))
-    return kept_gold, kept
+    single_gold, single_found = (
+        [mention for mention in mentions if place_in_text(mention)[:2] not in left_out] for mentions in (gold, found)
+    )
+    return single_gold, single_found
 
 
 class Comparison:
@@ -54,10 +56,10 @@ class Comparison:
 
     def __call__(self, gold: Document, found: Document) -> dict[str, SetCounts]:
         """Return the counts of each measure."""
-        of_ner, of_found = places(gold.mentions), places(found.mentions)
-        untyped, found_untyped = ({place[:2] for place in of_both} for of_both in (of_ner, of_found))
+        gold_places, found_places = places(gold.mentions), places(found.mentions)
+        untyped, found_untyped = ({place[:2] for place in both} for both in (gold_places, found_places))
         return {
-            "ner": compare_sets(of_ner, of_found),
+            "ner": compare_sets(gold_places, found_places),
             "ner_untyped": compare_sets(untyped, found_untyped),
             "span_id": self.linked(gold.mentions, found.mentions),
             "span_id_single": self.linked(*single_id(gold.mentions, found.mentions)),
@@ -66,7 +68,8 @@ class Comparison:
 
     def concepts(self, document: Document) -> set[str]:
         """Return the primary ids of the concepts of a document."""
-        return {self.primary(one) for mention in document.mentions for one in mention.ids if one != NIL}
+        ids = (concept_id for mention in document.mentions for concept_id in mention.ids)
+        return {self.primary(concept_id) for concept_id in ids if concept_id != NIL}
 
     def linked(self, gold: Iterable[Mention], found: Iterable[Mention]) -> SetCounts:
         """Compare mentions with their concepts. Labels do not matter, and mentions without an id do not count.
@@ -74,16 +77,16 @@ class Comparison:
         A found mention is right if it has the characters of a gold mention and exactly its concepts. This is the strict
         accuracy of `evaluate linking`.
         """
-        wanted: dict[Place, list[list[frozenset[str]]]] = defaultdict(list)
+        missing: dict[Place, list[list[frozenset[str]]]] = defaultdict(list)
         golds, founds = self._with_ids(gold), self._with_ids(found)
         for (place, _), ids in golds.items():
-            wanted[place].append(gold_concepts(ids, self._find_id))
+            missing[place].append(gold_concepts(ids, self._find_id))
         hits = 0
         for place, concepts in founds:
             parts = [[self._ids(concept_id)] for concept_id in concepts]
-            right = next((one for one in wanted.get(place, ()) if strict_at(1, one, parts)), None)
+            right = next((some for some in missing.get(place, ()) if strict_at(1, some, parts)), None)
             if right is not None:
-                wanted[place].remove(right)
+                missing[place].remove(right)
                 hits += 1
         return SetCounts(hits, len(founds), len(golds))
 

@@ -106,7 +106,7 @@ def test_a_precision_and_platt(command, dense_folder, corpus, tmp_path):
     assert result["after"]["p"] >= 90
 
 
-def test_ids_of_another_vocabulary_are_told_before_anything_is_linked(
+def test_ids_of_another_vocabulary_are_reported_before_anything_is_linked(
     command, dense_folder, corpus, tmp_path, monkeypatch
 ):
     corpus.write_text(corpus.read_text().replace("\tD0", "\tDOID:"))
@@ -117,7 +117,7 @@ def test_ids_of_another_vocabulary_are_told_before_anything_is_linked(
     assert [path.name for path in tmp_path.iterdir()] == [corpus.name]
 
 
-def test_the_share_of_unknown_ids_is_told(command, dense_folder, corpus, tmp_path):
+def test_the_share_of_unknown_ids_is_reported(command, dense_folder, corpus, tmp_path):
     corpus.write_text(corpus.read_text().replace("\tD003550", "\tDOID:1485"))
     with pytest.warns(UserWarning, match=r"W571\] 40 of the 200 .*\(20\.0 %\), such as DOID:1485\."):
         finished = command("calibrate", dense_folder, corpus, "-o", tmp_path / "calibrated")

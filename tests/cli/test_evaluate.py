@@ -149,10 +149,10 @@ def test_training_is_shown_by_epoch(tmp_path):
     assert shown["best"] == {"step": 2, "epoch": 0, "link_acc": 0.625, **scores}
     assert shown["epochs"] == [lines[0], lines[2], lines[3]]
     assert plot.read_text().startswith("<?xml")
-    told = " ".join(result.stderr.replace("│", " ").split())
-    assert "wheeze" in told
-    assert "0 0 asthma (C4) 0.75 0 3 asthma (C4) 0.75 breast cancer (C1) 0.50" in told
-    assert "0 0 12.50 50.00 – 0.25" in told
+    shown = " ".join(result.stderr.replace("│", " ").split())
+    assert "wheeze" in shown
+    assert "0 0 asthma (C4) 0.75 0 3 asthma (C4) 0.75 breast cancer (C1) 0.50" in shown
+    assert "0 0 12.50 50.00 – 0.25" in shown
     with pytest.raises(SapbertError, match="E127"):
         run("training", plot)
     with pytest.raises(SapbertError, match="E125"):
@@ -210,7 +210,7 @@ def test_composites_are_scored_by_the_words_and_by_the_linker(pipelines, tmp_pat
     assert "connector, as linked" in result.stderr
 
 
-def test_errors_are_told_as_such(corpus, tmp_path):
+def test_errors_are_reported_as_such(corpus, tmp_path):
     with pytest.raises(SapbertError, match="E50"):
         run("linking", tmp_path / "nothing", corpus)
     (tmp_path / "empty.txt").write_text("")

@@ -43,11 +43,11 @@ def test_a_ranking_is_measured(workplace, command):
     assert result["rare"] == result["all"]
     assert result["non_canonical"] == {"n": 0, "p@2": None, "r@2": None, "f1@2": None, "r@5": None, "map": None}
     assert set(result["types"]) == {"Chemical", "Disease"}
-    told = " ".join(finished.err.replace("│", " ").split())
-    assert "all 3 50.00 75.00 60.00 75.00 75.00" in told
-    assert "non-canonical 0 – – – – –" in told
-    assert "above 0.5 100.00 75.00 85.71" in told
-    assert "best possible with 2 75.00 100.00 85.71" in told
+    shown = " ".join(finished.err.replace("│", " ").split())
+    assert "all 3 50.00 75.00 60.00 75.00 75.00" in shown
+    assert "non-canonical 0 – – – – –" in shown
+    assert "above 0.5 100.00 75.00 85.71" in shown
+    assert "best possible with 2 75.00 100.00 85.71" in shown
 
 
 def test_a_split_is_measured(workplace, command):
@@ -87,7 +87,7 @@ def test_predictions_are_compared(workplace, command, ranking_nlp):
         (["--type", "Gene"], "E105"),
     ],
 )
-def test_what_cannot_be_done_is_told(workplace, command, options, code):
+def test_what_cannot_be_done_is_reported(workplace, command, options, code):
     finished = command("evaluate", "concepts", "PIPELINE", "corpus.txt", *options)
     assert finished.status == 1
     assert f"[{code}]" in finished.err

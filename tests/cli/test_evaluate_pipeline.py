@@ -27,7 +27,7 @@ def workplace(tmp_path, monkeypatch, linking_nlp):
     (tmp_path / "bad.txt").write_text("1 is no title\n")
 
 
-def told(finished):
+def shown(finished):
     return " ".join(finished.err.replace("│", " ").split())
 
 
@@ -46,27 +46,27 @@ def test_a_pipeline_is_measured(workplace, command):
         "f1": 66.67,
     }
     assert (result["document_id"]["gold"], result["document_id"]["right"]) == (5, 3)
-    assert "mentions 5 2 0 – – – … Chemical 1 0 0 – – –" in told(finished)
-    assert "… of any type 5 2 2 100.00 40.00 57.14 mentions with their concepts 4 2 2" in told(finished)
-    assert "2 documents; 1 of the concepts are not in the vocabulary" in told(finished)
+    assert "mentions 5 2 0 – – – … Chemical 1 0 0 – – –" in shown(finished)
+    assert "… of any type 5 2 2 100.00 40.00 57.14 mentions with their concepts 4 2 2" in shown(finished)
+    assert "2 documents; 1 of the concepts are not in the vocabulary" in shown(finished)
     assert result["same_places"] == {"Entity": {"Chemical": 1, "Disease": 1}}
     options = "--rename Chemical=Entity --rename Disease=Entity"
-    assert f"labels that the corpus does not have: Entity (2); map them with {options}" in told(finished)
-    assert "no label of the pipeline is one of the corpus" in told(finished)
+    assert f"labels that the corpus does not have: Entity (2); map them with {options}" in shown(finished)
+    assert "no label of the pipeline is one of the corpus" in shown(finished)
 
 
 def test_labels_that_differ_only_in_case_are_named_with_their_option(workplace, command):
     corpus = CORPUS.replace("\tDisease\t", "\tENTITY\t")
     Path("upper.txt").write_text(corpus)
     finished = command("evaluate", "pipeline", "PIPELINE", "upper.txt")
-    assert "map them with --label Entity=ENTITY" in told(finished)
+    assert "map them with --label Entity=ENTITY" in shown(finished)
     mapped = command("evaluate", "pipeline", "PIPELINE", "upper.txt", "--label", "Entity=ENTITY")
     assert json.loads(mapped.out)["ner"]["right"] == 1
     # what was never found has no precision, and what was never annotated has no recall
-    assert "… Chemical 1 0 0 – 0.00 0.00" in told(mapped)
+    assert "… Chemical 1 0 0 – 0.00 0.00" in shown(mapped)
 
 
-def test_a_corpus_with_ids_of_another_vocabulary_is_told_before_anything_is_linked(workplace, command, monkeypatch):
+def test_a_corpus_with_ids_of_another_vocabulary_is_reported_before_anything_is_linked(workplace, command, monkeypatch):
     Path("doid.txt").write_text(CORPUS.replace("D0", "DOID:").replace("X2", "DOID:9").replace("D999999", "DOID:8"))
     monkeypatch.setattr("spacy_sapbert.pipeline.sapbert_linker.SapbertLinker.predict", None)
     for measure in ("pipeline", "linking"):
@@ -77,11 +77,11 @@ def test_a_corpus_with_ids_of_another_vocabulary_is_told_before_anything_is_link
         assert "The vocabulary has ids such as D009369, D001943, D010051" in finished.err
 
 
-def test_labels_are_told(workplace, command):
+def test_labels_are_mapped(workplace, command):
     finished = command("evaluate", "pipeline", "PIPELINE", "corpus.txt", "--label", "Entity=Disease")
     result = json.loads(finished.out)
     assert (result["ner"]["right"], result["other_labels"]) == (1, {})
-    assert "labels that the corpus" not in told(finished)
+    assert "labels that the corpus" not in shown(finished)
     alone = command("evaluate", "pipeline", "PIPELINE", "corpus.txt", "--label", "Entity=Disease", "--type", "Disease")
     assert json.loads(alone.out)["ner"]["types"] == {"Disease": result["ner"]["types"]["Disease"]}
 
@@ -102,8 +102,8 @@ def test_predictions_are_compared(workplace, command):
     result = json.loads(finished.out)
     assert list(result) == ["documents", "ner", "span_id", "document_id"]
     assert (result["ner"]["a"], result["ner"]["b"]) == (0.0, 100.0)
-    assert "span_id 66.67 75.00 +8.33" in told(finished)
-    assert "2 documents" in told(finished)
+    assert "span_id 66.67 75.00 +8.33" in shown(finished)
+    assert "2 documents" in shown(finished)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_predictions_are_compared(workplace, command):
         ("corpus.txt", ["--predictions", "nowhere/out.jsonl"], "E507"),
     ],
 )
-def test_what_cannot_be_done_is_told(workplace, command, corpus, options, code):
+def test_what_cannot_be_done_is_reported(workplace, command, corpus, options, code):
     finished = command("evaluate", "pipeline", "PIPELINE", corpus, *options)
     assert finished.status == 1
     assert f"[{code}]" in finished.err
@@ -145,9 +145,9 @@ PASSAGES = """\
 def test_passages_are_one_document(workplace, command, measure):
     Path("passages.txt").write_text(PASSAGES)
     joined = command("evaluate", measure, "PIPELINE", "passages.txt")
-    assert "2 records are passages of 1 documents" in told(joined)
+    assert "2 records are passages of 1 documents" in shown(joined)
     alone = command("evaluate", measure, "PIPELINE", "passages.txt", "--no-join-passages")
-    assert "passages of" not in told(alone)
+    assert "passages of" not in shown(alone)
     results = [json.loads(one.out) for one in (joined, alone)]
     if measure == "pipeline":
         assert [result["documents"] for result in results] == [1, 2]
@@ -167,7 +167,7 @@ def test_types_of_the_corpus_can_be_renamed(workplace, command):
     assert json.loads(alone.out)["ner"]["f1"] == 57.14
 
 
-def test_a_renamed_type_that_is_not_there_is_told(workplace, command):
+def test_a_renamed_type_that_is_not_there_is_reported(workplace, command):
     with pytest.warns(UserWarning, match=r"W202.*type Gene.*Chemical, Disease"):
         command("evaluate", "pipeline", "PIPELINE", "corpus.txt", "--rename", "Gene=Entity")
 
@@ -175,7 +175,7 @@ def test_a_renamed_type_that_is_not_there_is_told(workplace, command):
 def test_the_option_is_named_for_labels_with_mentions_at_the_same_places(workplace, command):
     Path("one.txt").write_text("1|t|Zebra and aspirin\n1|a|\n1\t10\t17\taspirin\tDrug\tX2\n")
     finished = command("evaluate", "pipeline", "PIPELINE", "one.txt", "--format", "pubtator")
-    assert "map them with --label Entity=Drug" in told(finished)
+    assert "map them with --label Entity=Drug" in shown(finished)
     mapped = command("evaluate", "pipeline", "PIPELINE", "one.txt", "--format", "pubtator", "--label", "Entity=Drug")
     assert json.loads(mapped.out)["ner"]["f1"] == 100.0
 
@@ -186,8 +186,8 @@ def test_a_type_that_no_label_has_gives_no_figures(workplace, command):
     result = json.loads(finished.out)
     for measure in ("ner", "ner_untyped", "span_id", "span_id_single", "document_id"):
         assert [result[measure][name] for name in ("p", "r", "f1")] == [None] * 3, measure
-    assert "0.00" not in told(finished)
-    assert "no label of the pipeline is Disease" in told(finished)
+    assert "0.00" not in shown(finished)
+    assert "no label of the pipeline is Disease" in shown(finished)
 
 
 def test_a_type_that_was_never_found_has_a_recall_of_0_if_all_labels_match(workplace, command):

@@ -39,7 +39,7 @@ def test_encoders_are_measured(command, make_encoder, pairs):
         ("starter", ["--plots", __file__], "E507"),
     ],
 )
-def test_what_cannot_be_done_is_told(command, pairs, encoder, options, code):
+def test_what_cannot_be_done_is_reported(command, pairs, encoder, options, code):
     finished = command("evaluate", "separation", encoder, pairs, *options)
     assert finished.status == 1
     assert f"[{code}]" in finished.err

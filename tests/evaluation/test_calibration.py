@@ -104,7 +104,7 @@ def test_the_threshold_of_a_precision():
     assert fit_threshold(judged(scores, right), 0.5) == 0
 
 
-def test_few_links_tell_no_precision():
+def test_few_links_show_no_precision():
     scores = np.linspace(0.1, 1, LEAST_LINKS)
     perfect = [True] * (LEAST_LINKS - 1)
     assert fit_threshold(judged(scores, [False, *perfect]), 0.95) == 0
@@ -156,7 +156,7 @@ def test_links_are_judged(nlp):
     assert list(found.strict) == [True, True, False, False]
 
 
-def test_a_concept_that_may_not_be_linked_is_no_link(nlp):
+def test_a_concept_that_may_not_be_linked_is_not_a_link(nlp):
     linker = nlp.get_pipe("sapbert_linker")
     linker.filter_for_definitions, linker.no_definition_threshold = True, 1.0
     documents = [document("1", ("breast cancers", "D001943"), ("neoplasm", "D009369"))]
@@ -262,7 +262,7 @@ def test_the_prior_is_fitted(nlp, tmp_path):
     assert again.prior_weight == linker.linker.prior_weight == PRIOR_WEIGHTS[1]
 
 
-def test_a_document_tells_nothing_of_itself(nlp):
+def test_a_document_says_nothing_of_itself(nlp):
     documents = [document("0", ("cold", "D003139")), document("1", ("cold", "D003080"), ("mucoviscidosis", "D003550"))]
     first, second, _ = link_by_others(nlp, documents, 0.3)
     assert priors(first)["D003080"] > 0 == priors(first)["D003139"]

@@ -13,7 +13,7 @@ SCORES = {"link_acc": 0.5, "link_strict": 0.25, "link_recall": None, "link_lambd
 
 
 class OtherLogger:
-    """A logger that remembers what it is told."""
+    """A logger that remembers what it gets."""
 
     def __init__(self):
         self.logged = []
@@ -95,7 +95,7 @@ def test_a_log_of_a_run_that_was_killed_is_read(nlp, tmp_path):
         ('{"step": 1, "loss": 2.5}\n', "not a line of a training log"),
     ],
 )
-def test_what_is_no_log(tmp_path, text, reason):
+def test_what_is_not_a_log(tmp_path, text, reason):
     path = tmp_path / "log.jsonl"
     path.write_text(text)
     with pytest.raises(SapbertError, match=f"(?s){reason}"):

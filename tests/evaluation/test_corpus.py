@@ -54,7 +54,7 @@ def test_documents_are_read_no_further_than_needed(small_kb):
     assert len(taken) == 2
 
 
-def test_the_share_of_mentions_without_a_known_id_is_told(small_kb):
+def test_the_share_of_mentions_without_a_known_id_is_reported(small_kb):
     part = document(("DOID:1", "D001943"))  # one of its ids is known
     with pytest.warns(UserWarning, match=r"W571\] 3 of the 5 .*\(60\.0 %\), such as D999999, DOID:1, DOID:2"):
         warn_of_unknown_ids([KNOWN, UNKNOWN, part, EMPTY], small_kb)

@@ -122,14 +122,14 @@ def test_every_class(judge, mention, gold, parts, kind, why):
     assert why in line["why"]
 
 
-def test_a_short_form_that_was_preferred_is_told_with_its_long_form(judge):
+def test_a_short_form_that_was_preferred_is_reported_with_its_long_form(judge):
     line = judge("MVS", "D12", ("MVS", "D13 D12"), long_form="mitral valve slip")
     assert line["why"].endswith("not its long form: mitral valve slip")
     assert judge("MVS", "D12", ("mitral valve slip", "D13 D12"), long_form="mitral valve slip")["class"] == "other"
 
 
 @pytest.mark.parametrize("text", ["CHD", "PROLAPSE OF A MITRAL VALVE", "type II prolapse", "Mitral-Valve prolapses"])
-def test_names_headings_and_numerals_are_no_unresolved_short_forms(judge, text):
+def test_names_headings_and_numerals_are_not_unresolved_short_forms(judge, text):
     gold = "D5" if text == "CHD" else "D12"
     assert judge(text, gold, (text, f"D13 {gold}"))["class"] != "abbreviation"
 

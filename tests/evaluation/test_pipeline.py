@@ -103,7 +103,7 @@ def test_all_measures_by_hand(nlp, documents):
     )
 
 
-def test_one_type_is_what_the_types_tell(nlp, documents):
+def test_one_type_is_what_the_types_show(nlp, documents):
     result = evaluate_pipeline(nlp, documents)
     for label in ("Chemical", "Disease"):
         alone = evaluate_pipeline(nlp, documents, type=label)
@@ -130,8 +130,8 @@ def test_labels_with_other_names(small_kb, documents):
     assert result["ner"]["f1"] is result["span_id"]["types"]["Disease"]["r"] is None  # nothing was compared by label
     assert result["ner_untyped"]["f1"] > 0
     assert "DISEASE" in result["span_id"]["types"]
-    told = evaluate_pipeline(nlp, documents, labels={"DISEASE": "Disease", "CHEMICAL": "Chemical"})
-    assert told == evaluate_pipeline(pipeline(small_kb), documents)
+    shown = evaluate_pipeline(nlp, documents, labels={"DISEASE": "Disease", "CHEMICAL": "Chemical"})
+    assert shown == evaluate_pipeline(pipeline(small_kb), documents)
     of_type = evaluate_pipeline(nlp, documents, type="Disease")
     assert (of_type["other_labels"], of_type["ner"]["found"]) == ({"CHEMICAL": 2, "DISEASE": 4}, 0)
 

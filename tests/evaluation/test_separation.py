@@ -10,7 +10,7 @@ VECTORS = {"a1": (1, 0), "a2": (0.6, 0.8), "b1": (0, 2), "b2": (4, 3), "c1": (-1
 
 
 class Given:
-    """An encoder whose vectors are told."""
+    """An encoder with given vectors."""
 
     def encode(self, texts):
         return np.array([VECTORS[text] for text in texts], dtype=np.float32)
@@ -38,7 +38,7 @@ def test_measures_by_hand(tmp_path):
     assert np.allclose(cosines_of_pairs(Given(), pairs), [[0.6, 0.8, 0], [0.8, 0.6, 1], [-0.6, -0.8, 0]])
 
 
-def test_names_of_one_concept_are_no_negatives(tmp_path):
+def test_names_of_one_concept_are_not_negatives(tmp_path):
     text = "A||cold||coryza\nA||common cold||head cold\nB||cold||chill\nC||rhinitis||nasal catarrh\nC||x||x\n"
     pairs = read_name_pairs(write(tmp_path, text, "chill||B||D\nnasal catarrh||C||D\nunused||A||C\n"))
     assert pairs.same_name == 1
@@ -55,6 +55,6 @@ def test_pairs_set_aside_have_the_shared_names_of_those_to_train_on(tmp_path, na
 
 
 @pytest.mark.parametrize("pairs", ["", "A||a||b\n", "A||a||a\nB||b||c\n", "A||a||b\nA||c||d\n", "A||a||b\nB||a||b\n"])
-def test_pairs_that_do_not_differ_are_told(tmp_path, pairs):
+def test_pairs_that_do_not_differ_are_reported(tmp_path, pairs):
     with pytest.raises(SapbertError, match=r"E105.*pairs.txt"):
         read_name_pairs(write(tmp_path, pairs))

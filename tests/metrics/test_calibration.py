@@ -24,7 +24,7 @@ def test_the_curve_of_a_few_links():
     assert curve.f1 == pytest.approx([1 / 2, 4 / 7, 2 / 5])
 
 
-def test_nothing_right_is_no_f1():
+def test_nothing_right_has_no_f1():
     curve = threshold_curve(np.array([0.5, 0.6]), np.array([False, False]), np.array([-np.inf]))
     assert list(curve.f1) == [0, 0]
     assert list(threshold_curve(np.array([0.5]), np.array([False]), np.array([])).recall) == [0]
