@@ -35,8 +35,7 @@ from spacy.language import Language
 from spacy_sapbert.documents.document_gold import primary_id
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.kb.build import new_knowledge_base
-from spacy_sapbert.kb.id_lists import read_labels
-from spacy_sapbert.kb.ids import split_ids
+from spacy_sapbert.kb.ids import read_labels, split_ids
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.metrics.counts import SetCounts, micro

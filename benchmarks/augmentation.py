@@ -20,7 +20,7 @@ from spacy_sapbert.augmentation.filters import FalseAbbreviations, InvertedNames
 from spacy_sapbert.augmentation.matching import MatcherAnnotator
 from spacy_sapbert.augmentation.rare_concepts import primary_ids
 from spacy_sapbert.documents.reader import read_corpus
-from spacy_sapbert.kb.id_lists import read_labels
+from spacy_sapbert.kb.ids import read_labels
 from spacy_sapbert.kb.storage import load_knowledge_base
 
 

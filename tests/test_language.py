@@ -49,8 +49,8 @@ def test_long_sentences_are_found():
 
 
 def test_the_texts_are_found():
-    assert {"spacy-sapbert", "spacy-sapbert evaluate linking", "spacy-sapbert kb build sab"} <= HELP.keys()
-    assert {"E101", "W201"} <= MESSAGES.keys()
+    assert {"spacy-sapbert", "spacy-sapbert evaluate linking", "spacy-sapbert kb build delimiter"} <= HELP.keys()
+    assert {"E111", "W201"} <= MESSAGES.keys()
 
 
 @pytest.mark.parametrize("name", HELP)

@@ -141,7 +141,7 @@ def test_spacys_command_line_has_ours(monkeypatch, capsys):
     with pytest.raises(SystemExit) as stopped:
         setup_cli()
     assert stopped.value.code == 1
-    assert "[E101]" in capsys.readouterr().err
+    assert "[E504]" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "pipeline").glob("*.py")), ids=lambda path: path.name)

@@ -73,7 +73,7 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
     "kb.ids._PREFIX": ("fullmatch", [("", "a", " "), ("", "a.", ":")]),
     "kb.ids._SEPARATORS": ("split", [("", "|", ""), ("", "a", "")]),
     "kb.ids._SUPPLEMENTARY": ("fullmatch", [("C", "1", ""), ("OMIM:", "1", "x")]),
-    "kb.id_lists._ONE_ID": ("fullmatch", [("", "a", " ")]),
+    "kb.ids._SINGLE_ID": ("fullmatch", [("", "a", " ")]),
     "kb.mapping._CUI": ("fullmatch", [("C", "1", "")]),
     "kb.mapping._MESH_ID": ("fullmatch", [("D", "1", "")]),
     "kb.readers.ontology._IRI": ("fullmatch", [("http://", "a", " "), ("http://", "www.", " ")]),

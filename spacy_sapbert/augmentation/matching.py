@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..kb.ids import is_supplementary
 from ..kb.knowledge_base import KnowledgeBase
-from ..kb.name_index import NameIndex
+from ..kb.search import NameIndex
 from ..linking.ties import TieEvidence, rank
 from ..pipeline.attributes import get_matched_name
 from ..pipeline.concept_matcher import ConceptMatcher

@@ -93,7 +93,7 @@ class _Concepts:
     def __init__(self, kb: KnowledgeBase, settings: AugmentationSettings) -> None:
         from ..augmentation.rare_concepts import primary_ids, rare_concepts, training_documents
         from ..augmentation.settings import paths
-        from ..kb.id_lists import read_labels
+        from ..kb.ids import read_labels
 
         in_training = training_documents(_read(paths(settings.train)), kb)
         self.labels: list[str] | None = None

@@ -68,8 +68,7 @@ class CodeOptions:
         cls, systems: list[str], mappings: list[Path] | None, predicates: list[str] | None, console: Console
     ) -> CodeOptions:
         """Return the options. What cannot be read is an error before a pipeline is loaded."""
-        from ..kb.code_mappings import parse_predicates
-        from ..kb.code_systems import DEFAULT_PREDICATES, parse_systems
+        from ..kb.code_systems import DEFAULT_PREDICATES, parse_predicates, parse_systems
 
         chosen = tuple(predicates or DEFAULT_PREDICATES)
         parse_predicates(chosen)

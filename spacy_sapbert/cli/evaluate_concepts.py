@@ -43,7 +43,7 @@ def concepts(
     Documents with fewer than k gold concepts cannot reach a precision of 100.
     """
     from ..evaluation.concepts import evaluate_concepts
-    from ..kb.id_lists import read_labels
+    from ..kb.ids import read_labels
     from ..runs.pipelines import load_pipeline
 
     refuse_input(predictions, [corpus, labels, train, ids], "--predictions")

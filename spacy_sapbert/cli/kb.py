@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import Errors, SapbertError
+from ..errors import OptionError
 from ..files.console import show, stderr_console, track
 from ..files.opening import without_gz
 from ..files.output import open_output, refuse_input
 from . import kb_tables
 from .inputs import DisplayLanguage
-from .kb_build import build
+from .kb_build import build, get
 from .kb_check import check
-from .kb_get import get
 from .kb_map import map_concepts
+from .kb_tables import STDOUT, show_counts
 from .kb_upload import upload
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ kb = typer.Typer(
 kb.command("build")(build)
 kb.command("get")(get)
 
-STDOUT = Path("-")
 KnowledgeBaseName = Annotated[str, typer.Argument(help="A knowledge base file, or 'starter'.")]
 
 
@@ -128,18 +127,17 @@ def export(
     from ..kb.export import ExportReport, export_lines
 
     if format == "table" and without_gz(output).suffix.lower() == ".csv":
-        raise SapbertError(Errors.E540.format(path=output))
+        remedy = "Choose a name that ends in .tsv."
+        raise OptionError(option=f"--output {output}", reason="a table has tabs between its cells", remedy=remedy)
     opened, report = _open(knowledge_base), ExportReport()
     refuse_input(output, [opened.path])
-    target = None if output == STDOUT else output
     lines = export_lines(opened, format, report)
-    with open_output(target) as write:
+    with open_output(None if output == STDOUT else output) as write:
         for line in track(lines, stderr_console(), "lines"):
             write(line)
     left_out = {kind: count for kind, count in report.left_out.items() if count}
     result = {"file": str(output), "concepts": report.concepts, "names": report.names, "left_out": left_out}
-    table = kb_tables.export_table(result)
-    show(table, result) if target else stderr_console().print(table)
+    show_counts(kb_tables.export_table(result), result, output)
 
 
 kb.command("check")(check)

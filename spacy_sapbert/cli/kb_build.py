@@ -1,291 +1,289 @@
-"""Define `spacy-sapbert kb build`, which builds a knowledge base from vocabulary files and annotated corpora."""
+"""Define `spacy-sapbert kb build` and `kb get`, which build a knowledge base from files or from a recipe."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..files.console import track
+from ..errors import Errors, MismatchError, NotFoundError, OptionError, SapbertError
+from ..files.console import progress_callback, stderr_console, track
 from ..files.opening import sha256_of
-from ..files.output import refuse_input
-from .kb_build_options import (
-    CorpusOptions,
-    CurationOptions,
-    Files,
-    MappingOptions,
-    OntologyOptions,
-    SourceOptions,
-    TableOptions,
-    TranslationOptions,
-    UmlsOptions,
-    without_none,
-)
-from .options import grouped
+from ..files.output import refuse_input, temporary_folder
+from .options import split_pairs
 
 if TYPE_CHECKING:
     from ..kb.build import KnowledgeBaseBuilder
-    from ..kb.curation import Curation, Curator
+    from ..kb.curation import Curator
     from ..kb.readers import ReadReport
-    from ..types import Record
+    from ..kb.recipe import File, Recipe
+    from ..types import Document, Record
 
 _SHOWN_BROKEN = 10
+_MEGABYTE = 10**6
+_CUT_OFF = 0.5  # a download that is smaller than this share of the usual size
+_PIPE_WIDTH = 240  # without a terminal, rows must not be wrapped
+
+Mentions = Annotated[
+    list[Path] | None,
+    typer.Option(help="Add the mentions of this annotated corpus as names of their concepts. Repeatable."),
+]
+Mapping_ = Annotated[
+    list[Path] | None,
+    typer.Option(help="Merge concepts by this mapping of ids: SSSOM, or a table of two columns. Repeatable."),
+]
+Below = Annotated[list[str] | None, typer.Option(help="Take only this concept and those below it, by id. Repeatable.")]
+StopNames = Annotated[
+    list[Path] | None, typer.Option(help="List of further names that must not be found in text. Repeatable.")
+]
 
 
-@grouped
 def build(
     sources: Annotated[
-        list[Path], typer.Argument(help="Vocabulary files, plain or gzipped, or the folder of a release.")
+        list[Path],
+        typer.Argument(
+            help="Vocabulary files, plain or gzipped, or the folder of a release. Or a recipe (.yaml), and its files."
+        ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Knowledge base file to write.")],
-    source_options: SourceOptions,
-    tables: TableOptions,
-    ontologies: OntologyOptions,
-    mappings: MappingOptions,
-    curating: CurationOptions,
-    translations: TranslationOptions,
-    corpora: CorpusOptions,
-    umls: UmlsOptions,
+    format: Annotated[
+        list[str] | None,
+        typer.Option(help="Format of the sources: once for all, or once per source. Default: guessed from the file."),
+    ] = None,
+    type: Annotated[list[str] | None, typer.Option(help="Semantic type of concepts that have none.")] = None,
+    id_prefix: Annotated[str | None, typer.Option(help="Prefix to add to ids that are numbers only.")] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(help="Column of a field of a table, as FIELD=COLUMN: synonyms=Synonyms. Repeatable."),
+    ] = None,
+    delimiter: Annotated[
+        str | None, typer.Option(help="Delimiter between cells. Default: a comma for .csv, a tab for .tsv and .tab.")
+    ] = None,
+    mentions: Mentions = None,
+    mapping: Mapping_ = None,
+    below: Below = None,
+    stop_names: StopNames = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first broken row.")] = False,
 ) -> None:
-    """Build a knowledge base from vocabulary files.
+    """Build a knowledge base from vocabulary files, or as a recipe says.
 
-    The command shows how many rows were read and dropped, and why.
+    The command shows how many rows were read and dropped, and why. A recipe is a file of further options.
     """
-    build_from_files(
-        sources,
-        output,
-        source_options=source_options,
-        tables=tables,
-        ontologies=ontologies,
-        mappings=mappings,
-        curating=curating,
-        translations=translations,
-        corpora=corpora,
-        umls=umls,
-    )
+    from ..kb.recipe import SUFFIXES, parse_recipe, read_recipe_values
+
+    columns: defaultdict[str, list[str]] = defaultdict(list)
+    for field, name in split_pairs("--column", column):
+        columns[field].append(name)
+    reading = {"type": type, "id_prefix": id_prefix, "column": dict(columns) or None, "delimiter": delimiter}
+    reading = {key: value for key, value in reading.items() if value is not None}
+    recipes = [path for path in sources if path.suffix.lower() in SUFFIXES][:1]
+    files = [path for path in sources if path not in recipes]
+    values = read_recipe_values(recipes[0]) if recipes else {}
+    if files and values.get("sources"):
+        raise OptionError(
+            option=str(files[0]), reason=f"{recipes[0]} has its own sources", remedy="Give one of the two."
+        )
+    if not files and (reading or format):
+        reason = "the sources are in the recipe"
+        raise OptionError(option="An option for files", reason=reason, remedy=f"Write it to {recipes[0]}.")
+    if files:
+        formats = [*format] if format else [None]
+        formats = formats * len(files) if len(formats) == 1 else formats
+        if len(formats) != len(files):
+            reason = f"it was given {len(formats)} times for {len(files)} files"
+            raise OptionError(option="--format", reason=reason, remedy="Give it once for all, or once per file.")
+        given = [{"path": str(path), "format": format} for path, format in zip(files, formats, strict=True)]
+        values |= {**reading, "sources": given}
+    values |= _given(mentions, mapping, below, stop_names) | ({"strict": True} if strict else {})
+    recipe = parse_recipe(str(sources[0]), values)
+    for file in recipe.sources:
+        if file.address:
+            remedy = f"Fetch it with `spacy-sapbert kb get {sources[0]}`, or give its path."
+            raise NotFoundError(what=f"path of {file.address} in {sources[0]}", remedy=remedy)
+    _build(recipe, output, Console(stderr=True))
 
 
-def build_from_files(
-    sources: list[Path],
-    output: Path,
-    *,
-    source_options: SourceOptions,
-    tables: TableOptions,
-    ontologies: OntologyOptions,
-    mappings: MappingOptions,
-    curating: CurationOptions,
-    translations: TranslationOptions,
-    corpora: CorpusOptions,
-    umls: UmlsOptions,
-    about: Mapping[str, Any] | None = None,
+def get(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="A vocabulary of the catalog, such as doid; or a recipe with addresses (.yaml)."),
+    ] = None,
+    show_list: Annotated[
+        bool, typer.Option("--list", help="Show the vocabularies of the catalog, and download nothing.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Knowledge base file to write. Default: NAME.kb.")
+    ] = None,
+    mirror: Annotated[
+        str | None, typer.Option(help="Folder or address that has the file of the catalog, under the same name.")
+    ] = None,
+    keep_download: Annotated[
+        bool, typer.Option("--keep-download", help="Keep the downloaded file next to the knowledge base.")
+    ] = False,
+    mentions: Mentions = None,
+    mapping: Mapping_ = None,
+    below: Below = None,
+    stop_names: StopNames = None,
 ) -> None:
-    """Build a knowledge base, and show the progress and the report.
+    """Download a vocabulary by its name, and build a knowledge base from it.
 
-    Args:
-        sources: The vocabulary files.
-        output: The knowledge base file to write.
-        source_options: How to read the files.
-        tables: How to read tables.
-        ontologies: How to read ontologies.
-        mappings: How to merge concepts.
-        curating: What to take from the files.
-        translations: The languages of names, and files that only add names.
-        corpora: Corpora with mentions to add.
-        umls: How to read UMLS.
-        about: Further facts to record in the knowledge base.
+    Without a network, use --mirror.
     """
+    from ..kb.recipe import LATEST, SUFFIXES, find_recipe, parse_recipe, read_recipe_values, release_in
+
+    if show_list or name is None:
+        _print_catalog()
+        return
+    given = _given(mentions, mapping, below, stop_names)
+    if name.lower().endswith(SUFFIXES):
+        recipe = parse_recipe(name, read_recipe_values(Path(name)) | given)
+    else:
+        recipe = find_recipe(name)
+        changed = parse_recipe(name, given)
+        recipe = replace(recipe, **{key: getattr(changed, key) for key in given})
+    output = output or Path(f"{Path(recipe.name).stem}.kb")
+    console = stderr_console()
+    console.print(f"{recipe.title or recipe.name}. License: {recipe.license}. {recipe.home}")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with temporary_folder(output) as folder:
+        kept = output.parent if keep_download else folder
+        sources: list[File] = []
+        origin: dict[str, Any] = {}
+        for source in recipe.sources:
+            path = source.path
+            if source.address:
+                path, origin = _fetch(source, recipe, mirror, folder, kept, console)
+            sources.append(replace(source, path=path))
+        if recipe.release == LATEST:
+            recipe = replace(recipe, release=release_in(sources[0].path))
+        _build(replace(recipe, sources=sources), output, Console(stderr=True), origin)
+
+
+def _given(
+    mentions: list[Path] | None, mapping: list[Path] | None, below: list[str] | None, stop_names: list[Path] | None
+) -> dict[str, Any]:
+    """Return the options that replace keys of a recipe, by key."""
+    lists = {"mentions": mentions, "mappings": mapping, "below": below, "stop_names": stop_names}
+    return {key: [str(value) for value in values] for key, values in lists.items() if values}
+
+
+# --- build
+
+
+def _build(recipe: Recipe, output: Path, console: Console, origin: Mapping[str, Any] | None = None) -> None:
+    """Build a knowledge base, and show the progress and the report. It records the origin of a download."""
     from ..kb.build import new_knowledge_base
     from ..kb.curation import Curator
-    from ..kb.knowledge_base import KnowledgeBase
-    from ..kb.mapping import read_mappings
     from ..kb.readers import ReadReport
+    from ..kb.recipe import TRANSLATIONS
 
-    of_umls = umls.of_reader()
-    options = {"table": tables.of_reader(), "umls": of_umls, "rxnorm": of_umls, **ontologies.of_readers()}
-    files: dict[str, Files] = {
-        "mentions": corpora.files(),
-        "mappings": [(path, None) for path in mappings.mapping or []],
-        "sources": source_options.files(sources),
-        "translations": translations.files(),
-    }
-    lists = [*(curating.stop_names or ()), *(curating.keep_names or ())]
-    refuse_input(output, [*(path for group in files.values() for path, _ in group), *lists])
-    reading = _Reading(
-        [*files["sources"], *files["translations"]], options, report := ReadReport(), source_options.of_all_readers()
-    )
-    base, translated = _split(files, translations, sources)
-    console = Console(stderr=True)
-    of_mappings = ReadReport()
-    equivalents = read_mappings(mappings.mapping or [], report=of_mappings, strict=source_options.strict)
-    curator, rules = Curator(curating.curation()), curating.rules()
-    with new_knowledge_base(output, equivalents, mappings.merge_xrefs or []) as builder:
-        records = _curated(base, reading, curator)
-        for record in _with_progress(records, report, console):
+    refuse_input(output, recipe.inputs)
+    report, of_mappings = ReadReport(), ReadReport()
+    # without another source, a translation is the vocabulary
+    base = [file for file in recipe.sources if file.format not in TRANSLATIONS] or [*recipe.sources]
+    translated = [*(file for file in recipe.sources if file not in base), *recipe.translations]
+    if recipe.add_unknown:
+        base, translated = [*base, *translated], []
+    equivalents = None
+    if recipe.mappings:
+        from ..kb.mapping import read_mappings
+
+        equivalents = read_mappings(recipe.mappings, report=of_mappings, strict=recipe.strict)
+    if recipe.mentions:
+        from ..kb.mentions import add_mentions
+    curator, rules = Curator(recipe.curation), recipe.stop_name_rules()
+    with new_knowledge_base(output, equivalents, recipe.merge_xrefs) as builder:
+        records = _curated(base, curator, recipe.strict, report)
+        for record in track(records, console, "concepts", share=partial(_share_read, report)):
             builder.add(record)
         with console.status(f"writing {output}"):
             for file in translated:
-                _add_translation(builder, file, reading, console)
-            _add_mentions(builder, files["mentions"], corpora.mentions_type, source_options.strict)
+                warning = builder.add_translation(_read(file, recipe.strict, report), file.path)
+                if warning:
+                    console.print(warning, markup=False, soft_wrap=True)
+            for corpus in recipe.mentions:
+                documents = _documents(corpus, recipe.strict, builder)
+                add_mentions(builder, documents, source=corpus.path.name.split(".")[0])
             try:
                 builder.counts += curator.counts
-                meta = _meta(files, source_options, mappings, curator.curation, translations, report)
-                builder.finish({**meta, **(about or {})}, rules)
+                builder.finish(_meta(recipe, report, origin or {}), rules)
             finally:  # if there is no concept, the counts show why
                 _show_report(report, of_mappings, builder, console)
-    kb = KnowledgeBase(output)
-    stop_names = f", {kb.n_stop_names:,} of them stop names" if kb.n_stop_names else ""
-    console.print(f"{output}: {len(kb):,} concepts, {kb.n_names:,} names{stop_names}", markup=False, highlight=False)
+    stop_names = f", {builder.n_stop_names:,} of them stop names" if builder.n_stop_names else ""
+    line = f"{output}: {builder.n_concepts:,} concepts, {builder.n_names:,} names{stop_names}"
+    console.print(line, markup=False, highlight=False)
 
 
-def _meta(
-    files: Mapping[str, Files],
-    source_options: SourceOptions,
-    mappings: MappingOptions,
-    curation: Curation,
-    translations: TranslationOptions,
-    report: ReadReport,
-) -> dict[str, Any]:
-    """Return what the knowledge base records about how it was built."""
-    manifests = {kind: _manifest(of, report.origins) for kind, of in files.items()}
-    about = without_none({"release": source_options.release, "licence": source_options.licence})
-    languages = {"names_language": translations.names_language or [], "add_unknown": translations.add_unknown}
-    curated = {"curation": curation.as_json()} if any(curation) else {}
-    others = {"merge_xrefs": mappings.merge_xrefs or [], "read": report.counts()}
-    return {**manifests, **about, **curated, **languages, **others}
+def _share_read(report: ReadReport) -> float:
+    return report.bytes_read / report.bytes_total if report.bytes_total else 0.0
 
 
-class _File(NamedTuple):
-    """A source or a translation, with the language of names that do not give it."""
+def _read(file: File, strict: bool, report: ReadReport) -> Iterator[Record]:
+    from ..kb.readers import read_vocabulary
 
-    path: Path
-    format: str | None
-    language: str
-
-
-class _Reading:
-    """Reads sources and translations.
-
-    Args:
-        files: All of them, with their formats.
-        options: The options of the formats with options of their own.
-        report: Counts rows and problems.
-        settings: The settings of all readers.
-    """
-
-    def __init__(
-        self, files: Files, options: Mapping[str, dict[str, Any]], report: ReadReport, settings: dict[str, Any]
-    ) -> None:
-        formats = {format for _, format in files}
-        used = {name for format in formats for name in options.get(format or "", ())}
-        # no source uses these options, so the first reader raises an error
-        self._unused = {name: value for of in options.values() for name, value in of.items() if name not in used}
-        self._options, self._report, self._settings = options, report, settings
-
-    def records(self, file: _File, report: ReadReport | None = None) -> Iterator[Record]:
-        """Yield the records of one file. Rows are counted in `report` if it is given."""
-        from ..kb.readers import read_vocabulary
-
-        settings = {**self._settings, **self._options.get(file.format or "", {}), **self._unused}
-        return read_vocabulary(
-            file.path, file.format, report=report or self._report, language=file.language, **settings
-        )
+    settings: dict[str, Any] = {"language": file.language, "strict": strict, **file.settings}
+    return read_vocabulary(file.path, file.format, report=report, **settings)
 
 
-def _curated(files: list[_File], reading: _Reading, curator: Curator) -> Iterator[Record]:
+def _curated(files: list[File], curator: Curator, strict: bool, report: ReadReport) -> Iterator[Record]:
     """Yield what a curator takes from the files. For a part of a hierarchy, all are read twice."""
     from ..kb.readers import ReadReport
 
     if curator.curation.needs_hierarchy:
         for file in files:
-            curator.read_hierarchy(reading.records(file, ReadReport()))
+            curator.read_hierarchy(_read(file, strict, ReadReport()))
         curator.check_ids()
     for source, file in enumerate(files):
-        yield from curator.take(reading.records(file), source)
+        yield from curator.take(_read(file, strict, report), source)
     curator.check_filters()
 
 
-def _split(
-    files: Mapping[str, Files], options: TranslationOptions, sources: list[Path]
-) -> tuple[list[_File], list[_File]]:
-    """Return the files that give concepts, and those that give only names to them."""
-    from ..kb.translations import FORMATS
-
-    given = [
-        _File(path, format, language)
-        for (path, format), language in zip(files["sources"], options.languages(sources), strict=True)
-    ]
-    base = [file for file in given if file.format not in FORMATS]
-    # without another source, the translation is the vocabulary
-    translated = [file for file in given if file.format in FORMATS] if base else []
-    base = base or given
-    translated += [
-        _File(path, format, language)
-        for (path, format), language in zip(files["translations"], options.translation_languages(), strict=True)
-    ]
-    return ([*base, *translated], []) if options.add_unknown else (base, translated)
-
-
-def _add_translation(builder: KnowledgeBaseBuilder, file: _File, reading: _Reading, console: Console) -> None:
-    from ..kb.translations import add_translation
-
-    warning = add_translation(builder, reading.records(file), file.path)
-    if warning:
-        console.print(warning, markup=False, soft_wrap=True)
-
-
-def _with_progress(records: Iterable[Record], report: ReadReport, console: Console) -> Iterator[Record]:
-    """Pass records on, and show the progress: by the bytes of the sources that their readers have read."""
-
-    def share() -> float:
-        return report.bytes_read / report.bytes_total if report.bytes_total else 0.0
-
-    yield from track(records, console, "concepts", share=share)
-
-
-def _add_mentions(builder: KnowledgeBaseBuilder, corpora: Files, types: list[str] | None, strict: bool) -> None:
-    from ..kb.mentions import add_mentions
-
-    for path, format in corpora:
-        documents = _documents(path, format, types, strict, builder)
-        add_mentions(builder, documents, source=path.name.split(".")[0])
-
-
-def _documents(
-    path: Path, format: str | None, types: list[str] | None, strict: bool, builder: KnowledgeBaseBuilder
-) -> Iterator[Any]:
+def _documents(corpus: File, strict: bool, builder: KnowledgeBaseBuilder) -> Iterator[Document]:
+    """Yield the documents of a corpus, with the mentions of the chosen types. The others are counted."""
     from ..documents.mention_types import has_type
     from ..documents.reader import read_corpus
     from ..documents.report import Report
 
-    report = Report()
-    for document in read_corpus(path, format, strict=strict, report=report):
-        kept = tuple(mention for mention in document.mentions if not types or has_type(mention.label, types))
-        builder.counts["mentions of other types"] += len(document.mentions) - len(kept)
-        yield document._replace(mentions=kept)
+    types, report = corpus.settings.get("types"), Report()
+    for document in read_corpus(corpus.path, corpus.format, strict=strict, report=report):
+        mentions = tuple(mention for mention in document.mentions if not types or has_type(mention.label, types))
+        builder.counts["mentions of other types"] += len(document.mentions) - len(mentions)
+        yield document._replace(mentions=mentions)
     builder.counts["broken records of corpora"] += report.broken
 
 
-def _manifest(files: Files, origins: Mapping[Path, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the files that were read, with checksums.
+def _meta(recipe: Recipe, report: ReadReport, origin: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the knowledge base records about how it was built."""
+    files = {"mentions": recipe.mentions, "sources": recipe.sources, "translations": recipe.translations}
+    meta: dict[str, Any] = {
+        key: [_manifest(file.path, file.format, report) for file in of_kind] for key, of_kind in files.items()
+    }
+    meta["mappings"] = [_manifest(path, None, report) for path in recipe.mappings]
+    languages = [file.language for file in recipe.sources]
+    languages = languages[:1] if len({*languages}) == 1 else languages
+    meta["names_language"] = languages if any(languages) else []
+    if recipe.title or origin:
+        about = {"name": Path(recipe.name).stem, "title": recipe.title, "home": recipe.home}
+        meta["catalog"] = {**about, **origin}
+    meta |= {"release": recipe.release} if recipe.release else {}
+    meta |= {"licence": recipe.license} if recipe.license else {}
+    meta |= {"curation": recipe.curation.as_json()} if any(recipe.curation) else {}
+    return meta | {"add_unknown": recipe.add_unknown, "merge_xrefs": [*recipe.merge_xrefs], "read": report.counts()}
 
-    Args:
-        files: The files and their formats.
-        origins: The origin of each source, as its reader reports it.
-    """
+
+def _manifest(path: Path, format: str | None, report: ReadReport) -> dict[str, Any]:
+    """Return a file that was read, with its checksum or with the origin that its reader reports."""
     # without folders, so that the same files give the same knowledge base anywhere
-    return [
-        {
-            "file": path.name or path.resolve().name,
-            "format": format,
-            **(origins.get(path) or {"sha256": sha256_of(path)}),
-        }
-        for path, format in files
-    ]
+    origin = report.origins.get(path) or {"sha256": sha256_of(path)}
+    return {"file": path.name or path.resolve().name, "format": format, **origin}
 
 
 def _show_report(report: ReadReport, of_mappings: ReadReport, builder: KnowledgeBaseBuilder, console: Console) -> None:
@@ -312,3 +310,84 @@ def _show_report(report: ReadReport, of_mappings: ReadReport, builder: Knowledge
 def _rows_read(report: ReadReport) -> dict[str, int]:
     rows = {"rows read": report.rows_read, "rows kept": report.rows_kept}
     return rows | {f"rows dropped: {reason}": count for reason, count in report.rows_dropped.items()}
+
+
+# --- get
+
+
+def _print_catalog() -> None:
+    from ..kb.recipe import read_catalog
+
+    table = Table("name", "MB", "license", "release", "purpose", box=None)
+    table.columns[1].justify = "right"
+    for recipe in sorted(read_catalog().values(), key=lambda recipe: not recipe.sources):
+        size = f"{recipe.size:g}" if recipe.sources else "-"
+        table.add_row(*map(escape, (recipe.name, size, recipe.license, recipe.release, recipe.purpose)))
+    console = Console()
+    if not console.is_terminal:
+        console.width = _PIPE_WIDTH
+    console.print(table)
+    console.print("A vocabulary without a size cannot be downloaded by a program. `kb get NAME` says how to get it.")
+
+
+def _fetch(
+    source: File, recipe: Recipe, mirror: str | None, folder: Path, kept: Path, console: Console
+) -> tuple[Path, dict[str, Any]]:
+    """Return the file of a source, and what the knowledge base records of its origin.
+
+    Args:
+        source: The source.
+        recipe: Its recipe.
+        mirror: Folder or address that has the file.
+        folder: A temporary folder for the download.
+        kept: The folder to which the checked file is moved.
+        console: For the progress.
+    """
+    from ..kb.download import download
+
+    name = source.path.name
+    if mirror and not mirror.lower().startswith(("http://", "https://")):
+        plain = name.removesuffix(".gz")
+        paths = [path for end in (name, plain, f"{plain}.gz") if (path := Path(mirror) / end).is_file()]
+        if not paths:
+            remedy = f"Save it there from {source.address}, under this name."
+            raise NotFoundError(what=f"file {name} in {mirror}, gzipped or not", remedy=remedy)
+        _check(paths[0], source, recipe, console)
+        return paths[0], {}
+    address = f"{mirror.rstrip('/')}/{name}" if mirror else source.address
+    console.print(f"Downloading {address}" + (f", about {recipe.size:g} MB." if recipe.size else "."))
+    with progress_callback(console, "MB") as update:
+        origin = download(
+            address,
+            folder / name,
+            home=recipe.home,
+            progress=lambda done, total: update(done // _MEGABYTE, total // _MEGABYTE),
+        )
+    if origin["hosts"]:
+        console.print(f"The file came from another host: {', '.join(origin['hosts'])}.")
+    _check(folder / name, source, recipe, console)
+    return (folder / name).replace(kept / name), origin
+
+
+def _check(path: Path, source: File, recipe: Recipe, console: Console) -> None:
+    """Check that a file is what the recipe says, and is complete.
+
+    Raises:
+        SapbertError: It is a web page, another release, damaged or cut off.
+    """
+    from ..kb.download import is_web_page
+
+    if is_web_page(path):
+        reason = "it is a web page; the provider may want a login, or refuse programs"
+        home, address = recipe.home or source.address, source.address
+        raise SapbertError(Errors.E112.format(address=address, reason=reason, home=home, file=source.path.name))
+    sha256 = sha256_of(path, unpacked=True)  # it also finds damaged gzip data
+    if sha256 != (source.sha256 or sha256):
+        reason = (
+            f"it is not the release {recipe.release} of {recipe.name}: its SHA-256 is {sha256}, not {source.sha256}"
+        )
+        remedy = "Download it again. To use another release, give the file to `spacy-sapbert kb build`."
+        raise MismatchError(path=path, reason=reason, remedy=remedy)
+    size = path.stat().st_size / _MEGABYTE
+    if path.name == source.path.name and size < _CUT_OFF * recipe.size:
+        console.print(f"The file has only {size:.1f} MB; usually it has about {recipe.size:g} MB. Check the counts.")

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..files.console import show, stderr_console, track
+from ..files.console import stderr_console, track
 from ..files.opening import without_gz
 from ..files.output import open_output, refuse_input
+from ..files.tables import table_lines
 from . import kb_tables
 from .code_options import CodeMapping, CodeOptions, Predicates
 from .inputs import DisplayLanguage
+from .kb_tables import STDOUT, show_counts
 
 if TYPE_CHECKING:
-    from ..kb.code_systems import Code, CodeSystems
+    from ..kb.code_systems import CodeSystems
 
 _BLOCK = 4096  # concepts whose names are read together
 COLUMNS = ("concept_id", "preferred_name", "system", "code", "predicate", "origin")
@@ -32,7 +32,12 @@ def map_concepts(
         list[str], typer.Option(help="Vocabularies of the codes, such as ICD10CM,SNOMEDCT. Case does not matter.")
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Table to write: .csv with commas, any other with tabs; or .gz.")
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Table to write: .csv with commas, any other with tabs; or .gz. - is standard output.",
+        ),
     ],
     mapping: CodeMapping = None,
     predicates: Predicates = None,
@@ -53,30 +58,22 @@ def map_concepts(
     codes, language = options(kb), display_tag(kb, display_language)
     counts: Counter[str] = Counter()
     concepts: Counter[str] = Counter()
-    with open_output(output) as write:
-        write(_line(COLUMNS, output))
-        for concept_id, name, code in track(_rows(codes, language, concepts), console, "codes"):
-            counts[code.system] += 1
-            write(_line((concept_id, name, *code), output))
+    delimiter = "," if without_gz(output).suffix.lower() == ".csv" else "\t"
+    with open_output(None if output == STDOUT else output) as write:
+        rows = track(_rows(codes, language, concepts, counts), console, "codes")
+        for line in table_lines(chain([COLUMNS], rows), delimiter):
+            write(line)
     by_system = {system: {"concepts": concepts[system], "rows": counts[system]} for system in codes.systems}
     result = {"file": str(output), "concepts": len(kb), "systems": by_system}
-    show(kb_tables.map_table(result), result)
+    show_counts(kb_tables.map_table(result), result, output)
 
 
-def _rows(codes: CodeSystems, language: str, concepts: Counter[str]) -> Iterator[tuple[str, str, Code]]:
-    """Yield concept id, preferred name and code. Count the concepts of each system."""
-    found = codes.all()
-    while block := list(islice(found, _BLOCK)):
+def _rows(codes: CodeSystems, language: str, concepts: Counter[str], counts: Counter[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of the table. Count the concepts and the codes of each system."""
+    all_codes = codes.all()
+    while block := list(islice(all_codes, _BLOCK)):
         labels = codes.kb.labels_of([concept_id for concept_id, _ in block], language)
         for concept_id, of_concept in block:
             concepts.update({code.system for code in of_concept})
-            yield from ((concept_id, labels[concept_id].preferred, code) for code in of_concept)
-
-
-def _line(cells: tuple[str, ...], path: Path) -> str:
-    from ..files.tables import escaped
-
-    buffer = io.StringIO(newline="")
-    delimiter = "," if without_gz(path).suffix.lower() == ".csv" else "\t"
-    csv.writer(buffer, delimiter=delimiter, lineterminator="\n").writerow(map(escaped, cells))
-    return buffer.getvalue()
+            counts.update(code.system for code in of_concept)
+            yield from ((concept_id, labels[concept_id].preferred, *code) for code in of_concept)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
@@ -10,14 +11,24 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ..files.console import show, stderr_console
 from ..types import Concept
 
+STDOUT = Path("-")
 _COLUMNS = ("name", "ids", "occurrences", "documents", "why", "example")
 _NUMBERS = ("occurrences", "documents")
 _PIPE_WIDTH = 240  # without a terminal, rows must not be wrapped
 _DEFINITION_WIDTH = 80
 _EXAMPLE_WIDTH = 60
 _SHOWN_GROUPS = 12
+
+
+def show_counts(table: Table, result: Mapping[str, Any], output: Path) -> None:
+    """Show the counts of an output. Standard output gets them only if it is not the output."""
+    if output == STDOUT:
+        stderr_console().print(table)
+    else:
+        show(table, result)
 
 
 def print_concepts(rows: Iterable[tuple[str, Concept, str]]) -> None:

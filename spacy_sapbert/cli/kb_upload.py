@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ..errors import Errors, SapbertError
+from ..errors import OptionError
 from ..files.console import show_values, stderr_console
 
 
@@ -37,7 +37,7 @@ def upload(
 
     opened, made_by = load_knowledge_base(kb), open_encoder(encoder, pooling=pooling)
     if made_by is None:
-        raise SapbertError(Errors.E549)
+        raise OptionError(option="--encoder none", reason="an upload needs vectors of names")
     address = Address(to if to.startswith(URL_PREFIXES) else os.path.abspath(to), collection or COLLECTION)
     console = stderr_console()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

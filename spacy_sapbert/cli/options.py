@@ -9,19 +9,20 @@ from functools import wraps
 from inspect import Parameter, Signature, signature
 from typing import Annotated, Any, get_args, get_type_hints
 
-from ..errors import Errors, SapbertError
+from ..errors import OptionError
 
 
 def split_pairs(option: str, pairs: Sequence[str] | None) -> Iterator[tuple[str, str]]:
     """Split each value of an option at its first `=`.
 
     Raises:
-        SapbertError: E532 one of the two values is missing.
+        OptionError: One of the two values is missing.
     """
     for pair in pairs or []:
         left, _, right = pair.partition("=")
         if not left or not right:
-            raise SapbertError(Errors.E532.format(option=option, given=pair))
+            reason = "it needs two values with = between them, such as synonyms=Synonyms"
+            raise OptionError(option=f"{option} {pair}", reason=reason)
         yield left, right
 
 

@@ -15,7 +15,7 @@ from spacy.language import Language
 
 from ..errors import Warnings
 from ..kb.knowledge_base import KnowledgeBase
-from ..kb.name_index import NameIndex
+from ..kb.search import NameIndex
 from ..metrics.linking_accuracy import (
     CUTOFFS,
     RECALL_CUTOFF,

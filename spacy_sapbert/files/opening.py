@@ -212,14 +212,14 @@ def without_gz(path: Path) -> Path:
     return path.with_suffix("") if path.suffix.lower() == ".gz" else path
 
 
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file, as it is on the disk.
+def sha256_of(path: Path, *, unpacked: bool = False) -> str:
+    """Return the SHA-256 of a file, as it is on the disk, or unpacked if it is gzipped.
 
     Raises:
         CannotReadError: It cannot be read.
     """
     digest = hashlib.sha256()
-    with reading(path), path.open("rb") as file:
+    with reading(path), open_unpacked(path) if unpacked else path.open("rb") as file:
         while block := file.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()

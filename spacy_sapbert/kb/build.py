@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import Errors, SapbertError
+from ..errors import CannotWriteError, EmptyError, MismatchError, Warnings
 from ..files.output import is_special, temporary_folder
 from ..types import Name, Record
-from .arrays import compute_arrays
-from .database import FORMAT, INDEXES, SCHEMA
+from .database import FORMAT, IDS, INDEXES, NAME_CONCEPTS, SCHEMA, TIE_RANKS
+from .ids import SUPPLEMENTARY, some_ids
 from .knowledge_base import KnowledgeBase
 from .mapping import EXACT, Equivalents, MappedIds, merge, one_to_one, vocabulary, vocabulary_of
 from .stop_names import StopNameRules
@@ -80,6 +80,7 @@ _CACHE_KIB = 128 * 1024  # per database; SQLite sorts as much in memory before i
 _ROWS_AT_ONCE = 10_000
 _MAX_SHOWN = 20
 _SAME = ("", *sorted(EXACT))  # predicates of cross-references that can merge concepts
+_MANY = 0.1  # of the names of a translation; with more unknown ones, it may be of another release
 
 
 class _Numbering:
@@ -121,6 +122,7 @@ class KnowledgeBaseBuilder:
     Attributes:
         counts: What happened to the records, by the labels of `kb build`. Complete after `finish`.
         is_finished: Whether `finish` was called.
+        n_concepts, n_names, n_stop_names: What the knowledge base has, after `finish`.
     """
 
     def __init__(
@@ -136,6 +138,7 @@ class KnowledgeBaseBuilder:
         self._by_class: defaultdict[str, set[int]] | None = None
         self.is_finished = False
         self.counts: Counter[str] = Counter()
+        self.n_concepts = self.n_names = self.n_stop_names = 0
 
     def add(self, record: Record) -> None:
         """Add a concept, or add the content of the record to an existing concept."""
@@ -184,6 +187,34 @@ class KnowledgeBaseBuilder:
                 self._add_name(number, name)
         return len(concepts)
 
+    def add_translation(self, records: Iterable[Record], path: Path) -> str | None:
+        """Add the names of records to concepts that have their ids (see `add_names`).
+
+        Args:
+            records: The translated names. They may be of another release than the concepts.
+            path: Their file, for messages.
+
+        Returns:
+            A warning if many names belong to no concept, else None.
+
+        Raises:
+            MismatchError: No id is known.
+        """
+        total = unknown = 0
+        examples: list[str] = []
+        for record in records:
+            total += len(record.names)
+            if self.add_names(record) == 0:
+                unknown += len(record.names)
+                examples += [record.concept_id] if len(examples) < _MAX_SHOWN else []
+        if total and unknown == total:
+            reason = f"no other source has the concepts of its {total:,} names, such as {some_ids(examples)}"
+            remedy = "Compare the ids. With `add_unknown: true` in a recipe, such concepts are taken, too."
+            raise MismatchError(path=path, reason=reason, remedy=remedy)
+        if unknown > _MANY * total:
+            return Warnings.W576.format(unknown=unknown, total=total, path=path)
+        return None
+
     def add_mention(self, concept_id: str, name: Name) -> None:
         """Add a name to every concept with this primary or alternative id, and count one annotation of it."""
         if not self._is_storable(name):
@@ -218,19 +249,21 @@ class KnowledgeBaseBuilder:
             stop_names: Which names must not be found in text.
 
         Raises:
-            SapbertError: E105 if there is no concept; E108 if no cross-reference leads to a vocabulary of
-                `merge_xrefs`.
+            EmptyError: There is no concept, or no cross-reference leads to a vocabulary of `merge_xrefs`.
         """
         if not self._n_records:
-            raise SapbertError(Errors.E105)
+            remedy = "Look at the counts of dropped rows, and check that the format fits the file."
+            raise EmptyError(what="concept in the sources", consequence="no knowledge base was written", remedy=remedy)
         self._place_records()
-        n_concepts, n_names = self._fill_tables()
+        self.n_concepts, self.n_names = self._fill_tables()
         for statement in INDEXES:
             self._db.execute(statement)
-        self._db.executemany("INSERT INTO arrays VALUES (?, ?)", compute_arrays(self._db, n_concepts).items())
-        _write_totals(self._db)
-        self._db.executemany("INSERT INTO stop_names VALUES (?, ?)", find_stop_names(self._db, stop_names))
-        counts = {"concepts": n_concepts, "names": n_names, "built": dict(+self.counts)}
+        self._db.executemany("INSERT INTO arrays VALUES (?, ?)", compute_arrays(self._db, self.n_concepts).items())
+        for of, sql in TOTALS.items():
+            self._db.execute(f"INSERT INTO totals SELECT '{of}', * FROM ({sql}) ORDER BY 2")
+        found = self._db.executemany("INSERT INTO stop_names VALUES (?, ?)", find_stop_names(self._db, stop_names))
+        self.n_stop_names = max(0, found.rowcount)
+        counts = {"concepts": self.n_concepts, "names": self.n_names, "built": dict(+self.counts)}
         meta = {**meta, **counts, "stop_names": stop_names.as_json(), "format": FORMAT}
         meta["fingerprint"] = fingerprint(self._db)
         rows = sorted((key, json.dumps(value, sort_keys=True)) for key, value in meta.items())
@@ -317,7 +350,9 @@ class KnowledgeBaseBuilder:
         missing = self._merge_xrefs.difference(known)
         if missing:
             most = ", ".join(f"{vocabulary} ({n:,})" for vocabulary, n in known.most_common(_MAX_SHOWN)) or "nothing"
-            raise SapbertError(Errors.E108.format(missing=", ".join(sorted(missing)), known=most))
+            what = f"cross-reference to {', '.join(sorted(missing))}"
+            remedy = f"The cross-references refer to: {most}. Check the prefix."
+            raise EmptyError(what=what, consequence="no concepts would be merged", remedy=remedy)
         kept, n_others = one_to_one(links)
         self.counts += Counter({"cross-references that merge nothing, as they are not one to one": n_others})
         return kept
@@ -370,10 +405,14 @@ def new_knowledge_base(
             even if no record has that id.
 
     Raises:
-        SapbertError: E104 if the folder is not writable, the disk is full, or `path` is a folder; E109 if `finish` was
-            not called.
+        CannotWriteError: The folder is not writable, the disk is full, or `path` is a folder.
+        RuntimeError: `finish` was not called.
     """
     path = Path(path)
+    remedy = (
+        "Choose another place, or make room on the disk. Temporary files can be as large as the knowledge base. To "
+        "move them, set the environment variable SQLITE_TMPDIR to another folder."
+    )
     with ExitStack() as stack:
         try:
             if is_special(path):
@@ -381,17 +420,17 @@ def new_knowledge_base(
             path = Path(os.path.realpath(path))  # a symbolic link keeps pointing to the file
             path.parent.mkdir(parents=True, exist_ok=True)
             folder = stack.enter_context(temporary_folder(path))
-        except (OSError, ValueError) as error:  # a path with a zero is a ValueError
-            raise SapbertError(Errors.E104.format(path=path, reason=error)) from error
+        except OSError as error:
+            raise CannotWriteError(path=path, reason=error, remedy=remedy) from error
         try:
             with closing(_connect(folder / _FILE)) as connection:
                 builder = KnowledgeBaseBuilder(connection, equivalents or Equivalents(), merge_xrefs)
                 yield builder
                 connection.execute("COMMIT")
         except sqlite3.OperationalError as error:  # usually a full disk
-            raise SapbertError(Errors.E104.format(path=path, reason=error)) from error
+            raise CannotWriteError(path=path, reason=error, remedy=remedy) from error
         if not builder.is_finished:
-            raise SapbertError(Errors.E109.format(path=path))
+            raise RuntimeError("`finish` was not called, so the knowledge base was not written")
         (folder / _FILE).replace(path)
 
 
@@ -461,9 +500,43 @@ def _firsts(rows: Iterable[tuple[int, str]], n: int) -> np.ndarray:
     return firsts
 
 
-def _write_totals(db: sqlite3.Connection) -> None:
-    for of, sql in TOTALS.items():
-        db.execute(f"INSERT INTO totals SELECT '{of}', * FROM ({sql}) ORDER BY 2")
+def compute_arrays(db: sqlite3.Connection, n_concepts: int) -> dict[str, bytes]:
+    """Return all arrays of a knowledge base by name, little-endian."""
+    rows = db.execute(
+        "SELECT name, concept, sum(annotations) FROM synonyms GROUP BY name, concept ORDER BY name, concept"
+    )
+    entries = np.fromiter(rows, dtype=[("names", "<i4"), ("concepts", "<i4"), ("annotations", "<i4")])
+    rows = db.execute("SELECT preferred FROM concepts ORDER BY row")
+    preferred = np.fromiter((row[0] for row in rows), dtype=np.int32, count=n_concepts)
+    arrays = {name: entries[name] for name in entries.dtype.names or ()}
+    arrays["preferred"] = preferred[entries["concepts"]] == entries["names"]
+    tie_ranks = _tie_ranks(db, arrays["concepts"], arrays["annotations"], n_concepts)
+    arrays["ranks"] = _ranks(tie_ranks[arrays["concepts"]], ~arrays["preferred"], -arrays["annotations"])
+    ids = np.array([row[0].encode() for row in db.execute("SELECT id FROM concepts ORDER BY row")], dtype=np.bytes_)
+    data = {name: arrays[name].astype(dtype).tobytes() for name, dtype in NAME_CONCEPTS.items()}
+    return {**data, TIE_RANKS: tie_ranks.astype("<i4").tobytes(), IDS: ids.tobytes()}
+
+
+def _tie_ranks(db: sqlite3.Connection, concepts: np.ndarray, annotations: np.ndarray, n_concepts: int) -> np.ndarray:
+    """Return `KnowledgeBase.tie_ranks`."""
+    ids = np.empty(n_concepts, dtype=np.int32)
+    ids[np.fromiter((row[0] for row in db.execute("SELECT row FROM concepts ORDER BY id")), dtype=np.int32)] = (
+        np.arange(n_concepts)
+    )
+    forms = " OR ".join(["id GLOB ?"] * len(SUPPLEMENTARY))
+    rows = db.execute(f"SELECT row FROM concepts WHERE {forms}", SUPPLEMENTARY)
+    supplementary = np.zeros(n_concepts, dtype=bool)
+    supplementary[np.fromiter((row[0] for row in rows), dtype=np.int32)] = True
+    annotated = np.bincount(concepts, weights=annotations, minlength=n_concepts)
+    names = np.bincount(concepts, minlength=n_concepts)
+    return _ranks(ids, -names, -annotated, supplementary)
+
+
+def _ranks(*keys: np.ndarray) -> np.ndarray:
+    """Return the rank of each position by several keys, the last of which counts first, int32."""
+    ranks = np.empty(len(keys[0]), dtype=np.int32)
+    ranks[np.lexsort(keys)] = np.arange(len(keys[0]))
+    return ranks
 
 
 def fingerprint(db: sqlite3.Connection) -> str:

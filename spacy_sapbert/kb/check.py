@@ -12,10 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import Errors, SapbertError
-from .arrays import compute_arrays
-from .build import TOTALS, fingerprint
-from .database import open_database
+from .build import TOTALS, compute_arrays, fingerprint
+from .database import open_database, reading
 from .knowledge_base import KnowledgeBase
 
 MAX_EXAMPLES = 10
@@ -24,32 +22,13 @@ MAX_NAME_LENGTH = 500
 Finding = dict[str, Any]
 """The result of one check: a "count" and the first "examples". Some checks add more keys."""
 
-_NO_SYNONYM = "NOT EXISTS (SELECT 1 FROM synonyms s WHERE s.{})"
-_MISSING_ROWS = " UNION ALL ".join(
-    f"SELECT '{table}: {column} ' || {column} FROM {table} WHERE {column} NOT IN (SELECT row FROM {column}s)"
-    for table, column in (
-        ("synonyms", "name"),
-        ("synonyms", "concept"),
-        ("ids", "concept"),
-        ("types", "concept"),
-        ("parents", "concept"),
-        ("xrefs", "concept"),
-    )
-)
 _TOTALS = " UNION ALL ".join(f"SELECT '{of}' AS of, * FROM ({sql})" for of, sql in TOTALS.items())
 
-# Each query returns one row per problem.
-_PROBLEMS = {
-    "concepts_without_a_name": f"SELECT c.id FROM concepts c WHERE {_NO_SYNONYM.format('concept = c.row')}",
-    "preferred_names_not_their_own": "SELECT c.id FROM concepts c "
-    f"WHERE {_NO_SYNONYM.format('name = c.preferred AND s.concept = c.row')}",
-    "names_without_a_concept": f"SELECT n.text FROM names n WHERE {_NO_SYNONYM.format('name = n.row')}",
-    "primary_ids_not_found": "SELECT c.id FROM concepts c "
-    "WHERE NOT EXISTS (SELECT 1 FROM ids i WHERE i.id = c.id AND i.concept = c.row)",
-    "references_to_missing_rows": _MISSING_ROWS,
-    "wrong_totals": f"SELECT of || ': ' || value FROM (SELECT * FROM ({_TOTALS}) EXCEPT SELECT * FROM totals) "
-    f"UNION SELECT of || ': ' || value FROM (SELECT * FROM totals EXCEPT SELECT * FROM ({_TOTALS}))",
-}
+# Each query returns one row per finding.
+_WRONG_TOTALS = (
+    f"SELECT of || ': ' || value FROM (SELECT * FROM ({_TOTALS}) EXCEPT SELECT * FROM totals) "
+    f"UNION SELECT of || ': ' || value FROM (SELECT * FROM totals EXCEPT SELECT * FROM ({_TOTALS}))"
+)
 _REMARKS = {
     "concepts_without_types": "SELECT id FROM concepts WHERE row NOT IN (SELECT concept FROM types) ORDER BY row",
     "unknown_parents": "SELECT DISTINCT parent FROM parents WHERE parent NOT IN (SELECT id FROM ids) ORDER BY parent",
@@ -62,10 +41,8 @@ def check_knowledge_base(kb: KnowledgeBase) -> dict[str, Any]:
 
     Each result maps the name of a check to its `Finding`. Checks that found nothing are left out.
 
-    Problems mean that the file must be built again: "file_damage", "file_size", "wrong_counts", "gaps_in_rows",
-    "concepts_without_a_name", "preferred_names_not_their_own", "names_without_a_concept", "primary_ids_not_found",
-    "references_to_missing_rows", "wrong_totals", "wrong_arrays", "wrong_fingerprint". If there is file damage, no other
-    check runs.
+    Problems mean that the file must be built again: "file_damage", "wrong_fingerprint" (the content is not what was
+    built), "wrong_counts", "wrong_totals", "wrong_arrays". If there is file damage, no other check runs.
 
     Remarks are about the content:
 
@@ -79,19 +56,14 @@ def check_knowledge_base(kb: KnowledgeBase) -> dict[str, Any]:
 
     Returns:
         A dictionary with the keys "kb" (the path), "problems" and "remarks".
-
-    Raises:
-        SapbertError: E102 if the file cannot be read.
     """
-    try:
-        with closing(open_database(kb.path)) as db:
-            problems = {"file_damage": _file_damage(db)}
-            remarks = {}
-            if not problems["file_damage"]["count"]:
-                problems |= _problems(kb, db)
-                remarks = _remarks(kb, db)
-    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        raise SapbertError(Errors.E102.format(path=kb.path, reason=error)) from error
+    with reading(kb.path), closing(open_database(kb.path)) as db:
+        problems = {"file_damage": _file_damage(db)}
+        remarks = {}
+        if not problems["file_damage"]["count"]:
+            problems |= _problems(kb, db)
+        if not _nonempty(problems):  # the remarks are about a sound file
+            remarks = _remarks(kb, db)
     return {"kb": str(kb.path), "problems": _nonempty(problems), "remarks": _nonempty(remarks)}
 
 
@@ -110,7 +82,7 @@ def _finding(examples: Iterable[Any]) -> Finding:
 
 
 def _rows(db: sqlite3.Connection, sql: str) -> Finding:
-    return _finding(repr(value) if isinstance(value, bytes) else value for (value,) in db.execute(sql))
+    return _finding(value for (value,) in db.execute(sql))
 
 
 # --- problems
@@ -125,61 +97,22 @@ def _file_damage(db: sqlite3.Connection) -> Finding:
 
 
 def _problems(kb: KnowledgeBase, db: sqlite3.Connection) -> dict[str, Finding]:
+    content = fingerprint(db)
     findings = {
-        "file_size": _file_size(kb, db),
-        "wrong_counts": _wrong_counts(kb, db),
-        "gaps_in_rows": _gaps_in_rows(db),
+        "wrong_fingerprint": [] if content == kb.fingerprint else [{"meta": kb.fingerprint, "content": content}]
     }
-    findings |= {check: _rows(db, sql) for check, sql in _PROBLEMS.items()}
-    findings["wrong_arrays"] = _wrong_arrays(db)
-    recomputed = fingerprint(db)
-    wrong = [] if recomputed == kb.fingerprint else [{"meta": kb.fingerprint, "content": recomputed}]
-    return {**findings, "wrong_fingerprint": _finding(wrong)}
-
-
-def _file_size(kb: KnowledgeBase, db: sqlite3.Connection) -> Finding:
-    (pages,), (page_size,) = (db.execute(f"PRAGMA {pragma}").fetchone() for pragma in ("page_count", "page_size"))
-    sizes = {"file": kb.path.stat().st_size, "pages": pages * page_size}
-    return _finding([sizes] if sizes["file"] != sizes["pages"] else [])
-
-
-def _wrong_counts(kb: KnowledgeBase, db: sqlite3.Connection) -> Finding:
-    tables = {"concepts": len(kb), "names": kb.n_names}
-    counts = [(table, meta, _rows(db, f"SELECT row FROM {table}")["count"]) for table, meta in tables.items()]
-    return _finding({"table": table, "meta": meta, "rows": n} for table, meta, n in counts if meta != n)
-
-
-def _gaps_in_rows(db: sqlite3.Connection) -> Finding:
-    """Find tables in which the rows do not count from 0 without gaps.
-
-    The row of a name is also its row in every matrix of vectors.
-    """
-    extent = "SELECT count(*), coalesce(min(row), 0), coalesce(max(row), -1) FROM"
-    extents = {table: db.execute(f"{extent} {table}").fetchone() for table in ("concepts", "names")}
-    return _finding(
-        {"table": table, "rows": n, "first": first, "last": last}
-        for table, (n, first, last) in extents.items()
-        if (first, last) != (0, n - 1)
-    )
-
-
-def _wrong_arrays(db: sqlite3.Connection) -> Finding:
-    """Find arrays that differ from the tables. With gaps in the tables, which are reported, there are no arrays."""
-    if _gaps_in_rows(db)["count"] or _dangling(db):
-        return _finding(())
-    ((n_concepts,),) = db.execute("SELECT count(*) FROM concepts")
-    stored = dict(db.execute("SELECT name, data FROM arrays"))
-    try:
-        arrays = compute_arrays(db, n_concepts)
-    except (TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:  # no numbers, or no texts
-        return _finding([f"the tables are damaged ({error})"])
-    return _finding(name for name, data in arrays.items() if stored.get(name) != data)
-
-
-def _dangling(db: sqlite3.Connection) -> bool:
-    """Return whether a name belongs to a concept that does not exist."""
-    sql = "SELECT EXISTS (SELECT 1 FROM synonyms WHERE concept NOT IN (SELECT row FROM concepts))"
-    return bool(db.execute(sql).fetchone()[0])
+    counts = {table: db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("concepts", "names")}
+    findings["wrong_counts"] = [
+        {"table": table, "meta": kb.meta[table], "rows": n} for table, n in counts.items() if kb.meta[table] != n
+    ]
+    result = {check: _finding(examples) for check, examples in findings.items()} | {
+        "wrong_totals": _rows(db, _WRONG_TOTALS)
+    }
+    if not _nonempty(result):  # else the arrays cannot be computed
+        stored = dict(db.execute("SELECT name, data FROM arrays"))
+        arrays = compute_arrays(db, counts["concepts"])
+        result["wrong_arrays"] = _finding(name for name, data in arrays.items() if stored.get(name) != data)
+    return result
 
 
 # --- remarks
@@ -189,11 +122,12 @@ def _remarks(kb: KnowledgeBase, db: sqlite3.Connection) -> dict[str, Finding]:
     findings = {"names_of_several_concepts": _shared_names(db), "odd_names": _odd_names(db)}
     findings |= {check: _rows(db, sql) for check, sql in _REMARKS.items()}
     shared_ids = findings["ids_of_several_concepts"]
-    shared_ids["examples"] = [{"id": one, "concepts": list(kb.find_id(one))} for one in shared_ids["examples"]]
+    shared_ids["examples"] = [{"id": shared, "concepts": list(kb.find_id(shared))} for shared in shared_ids["examples"]]
     return {**findings, "cycles": _cycles(kb, db)}
 
 
 def _shared_names(db: sqlite3.Connection) -> Finding:
+    db.execute("PRAGMA query_only = OFF")  # for a temporary table; the file itself is open for reading only
     db.execute(
         "CREATE TEMP TABLE shared AS SELECT name, count(DISTINCT concept) AS n FROM synonyms "
         "GROUP BY name HAVING min(concept) < max(concept)"
@@ -204,7 +138,10 @@ def _shared_names(db: sqlite3.Connection) -> Finding:
         {
             "name": text,
             "concepts": n,
-            "ids": [one for (one,) in db.execute(f"{concepts_of_name} ORDER BY c.id LIMIT ?", (name, MAX_EXAMPLES))],
+            "ids": [
+                concept_id
+                for (concept_id,) in db.execute(f"{concepts_of_name} ORDER BY c.id LIMIT ?", (name, MAX_EXAMPLES))
+            ],
         }
         for name, text, n in db.execute(worst, (MAX_EXAMPLES,))
     ]
@@ -217,7 +154,7 @@ def _shared_names(db: sqlite3.Connection) -> Finding:
 
 
 def _odd_names(db: sqlite3.Connection) -> Finding:
-    names = (str(text) for (text,) in db.execute("SELECT text FROM names ORDER BY row"))
+    names = (text for (text,) in db.execute("SELECT text FROM names ORDER BY row"))
     return _finding({"name": name[:MAX_NAME_LENGTH], "why": why} for name in names for why in [_oddity(name)] if why)
 
 
@@ -231,11 +168,7 @@ def _oddity(name: str) -> str | None:
 
 
 def _cycles(kb: KnowledgeBase, db: sqlite3.Connection) -> Finding:
-    # the check "references_to_missing_rows" reports rows without a concept
-    rows = db.execute(
-        "SELECT p.concept, i.concept FROM parents p JOIN ids i ON i.id = p.parent JOIN concepts c ON c.row = p.concept "
-        "JOIN concepts d ON d.row = i.concept ORDER BY 1, 2"
-    )
+    rows = db.execute("SELECT p.concept, i.concept FROM parents p JOIN ids i ON i.id = p.parent ORDER BY 1, 2")
     edges = np.fromiter((row for pair in rows for row in pair), dtype=np.int32).reshape(-1, 2)
     sizes, cycles = find_cycles(edges, int(edges.max(initial=0)) + 1)
     examples = [[kb.concept_id(row) for row in path] for path in cycles]

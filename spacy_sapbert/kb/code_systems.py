@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import Errors, SapbertError
+from ..errors import ChoiceError, NotFoundError, OptionError
 from ..types import Link
-from .code_mappings import CodeMappings, parse_predicates
 from .knowledge_base import KnowledgeBase
-from .mapping import is_exact, vocabulary, vocabulary_of
-from .readers.context import ReadReport
+from .mapping import EXACT, is_exact, read_mapping_rows, vocabulary, vocabulary_of
+from .readers.context import ReaderContext, ReadReport
 
 OWN_ID, ALTERNATIVE_ID, XREF = "concept id", "alternative id", "cross-reference"
 """The origins of codes in the vocabulary itself."""
@@ -29,7 +28,91 @@ _BARE = {
     "MESH": [letter + _DIGIT * digits for letter in "CDQ" for digits in (6, 9)],
 }
 _Related = tuple[str, str, str]  # an id, its predicate and its origin
+_KINDS = ("exact", "close", "broad", "narrow", "related")
+_INVERSE = {"skos:broadmatch": "skos:narrowMatch", "skos:narrowmatch": "skos:broadMatch"}
+_SYMMETRIC = EXACT | {"skos:closematch", "skos:relatedmatch"}
 _ORDER = ("", "skos:closematch", "skos:narrowmatch", "skos:broadmatch", "skos:relatedmatch")
+
+
+class MappedId(NamedTuple):
+    """What an id is mapped to.
+
+    Attributes:
+        target: The other id.
+        predicate: How the other id is related to this one: with "skos:broadMatch", the other is broader. Empty if the
+            file has no predicates.
+        origin: Name of the file.
+    """
+
+    target: str
+    predicate: str
+    origin: str
+
+
+def parse_predicates(given: Iterable[str]) -> frozenset[str]:
+    """Return predicates in lower case.
+
+    Args:
+        given: "exact", "close", "broad", "narrow", "related", or CURIEs. Each may hold several, joined by commas.
+            "exact" stands for all of `mapping.EXACT`.
+
+    Raises:
+        ChoiceError: One is neither.
+    """
+    predicates: set[str] = set()
+    for text in chain.from_iterable(texts.split(",") for texts in given):
+        predicate = text.strip().lower()
+        if predicate == "exact":
+            predicates |= EXACT
+        elif predicate in _KINDS:
+            predicates.add(f"skos:{predicate}match")
+        elif predicate.partition(":")[1] and all(predicate.partition(":")[::2]):
+            predicates.add(predicate)
+        else:
+            choices = [*_KINDS, "a CURIE such as skos:exactMatch"]
+            raise ChoiceError(given=text.strip(), what="predicate of a mapping", choices=choices)
+    return frozenset(predicates)
+
+
+class CodeMappings:
+    """Mappings of ids, in both directions.
+
+    An SSSOM table gives predicates. A table of two columns gives none. See `read_mapping_rows` for the formats.
+
+    Args:
+        paths: The files, plain or gzipped.
+        report: Counts the rows.
+        strict: Raise an error at the first broken row.
+    """
+
+    def __init__(self, paths: Iterable[Path] = (), *, report: ReadReport | None = None, strict: bool = False) -> None:
+        report = report or ReadReport()
+        self._targets: defaultdict[str, list[MappedId]] = defaultdict(list)
+        for path in map(Path, paths):
+            context = ReaderContext(path, source=path.name, strict=strict, report=report)
+            for subject, predicate, target in read_mapping_rows(context):
+                self._targets[subject].append(MappedId(target, predicate, path.name))
+                inverse = _inverse(predicate)
+                if inverse is not None:
+                    self._targets[target].append(MappedId(subject, inverse, path.name))
+
+    def of(self, concept_id: str) -> Sequence[MappedId]:
+        """Return what an id is mapped to."""
+        return self._targets.get(concept_id, ())
+
+    def ids(self) -> Iterator[str]:
+        """Yield each mapped id."""
+        yield from self._targets
+
+    def __len__(self) -> int:
+        """Return the number of mapped ids."""
+        return len(self._targets)
+
+
+def _inverse(predicate: str) -> str | None:
+    """Return the predicate from the object to the subject. None if it is unknown."""
+    folded = predicate.lower()
+    return _INVERSE.get(folded, predicate if not folded or folded in _SYMMETRIC else None)
 
 
 class Code(NamedTuple):
@@ -57,12 +140,12 @@ def parse_systems(given: Iterable[str]) -> tuple[str, ...]:
         given: Names in upper or lower case. Each text may hold several, joined by commas.
 
     Raises:
-        SapbertError: E197 if there is none.
+        OptionError: There is none.
     """
     names = [name.strip() for name in chain.from_iterable(text.split(",") for text in given)]
     systems = tuple(dict.fromkeys(vocabulary(name) for name in names if name))
     if not systems:
-        raise SapbertError(Errors.E197)
+        raise OptionError(option="The list of code systems", reason="it is empty", remedy="Name one, such as ICD10CM.")
     return systems
 
 
@@ -85,8 +168,9 @@ class CodeSystems:
         systems: The code systems in canonical spelling.
 
     Raises:
-        SapbertError: E192 if no concept has a code of a system; E195 if a predicate cannot be read; E197 if there is no
-            system; the errors of `CodeMappings`.
+        NotFoundError: No concept has a code of a system.
+        ChoiceError: A predicate cannot be read.
+        OptionError: There is no system.
     """
 
     def __init__(
@@ -103,7 +187,7 @@ class CodeSystems:
         self._predicates = parse_predicates(predicates)
         self._mappings = CodeMappings(mappings, report=report)
         self._found: dict[str, tuple[Code, ...]] = {}
-        self._places = {system: place for place, system in enumerate(self.systems)}
+        self._positions = {system: position for position, system in enumerate(self.systems)}
         self._check()
 
     def of(self, concept_ids: Sequence[str]) -> dict[str, tuple[Code, ...]]:
@@ -117,7 +201,7 @@ class CodeSystems:
         known = {concept_id: self._found[concept_id] for concept_id in concept_ids if concept_id in self._found}
         missing = [concept_id for concept_id in dict.fromkeys(concept_ids) if concept_id not in known]
         ids, xrefs = self.kb.ids_of(missing), self.kb.xrefs_of(missing)
-        read = {one: self._codes(ids[one] or (one,), xrefs[one]) for one in missing}
+        read = {missed: self._codes(ids[missed] or (missed,), xrefs[missed]) for missed in missing}
         self._found.update(read)
         return known | read
 
@@ -133,14 +217,14 @@ class CodeSystems:
 
     def _codes(self, ids: Sequence[str], xrefs: Iterable[tuple[str, str]]) -> tuple[Code, ...]:
         origins = (OWN_ID, *(ALTERNATIVE_ID for _ in ids[1:]))
-        found = [(one, "", origin) for one, origin in zip(ids, origins, strict=True)]
+        found = [(concept_id, "", origin) for concept_id, origin in zip(ids, origins, strict=True)]
         found += [(xref, predicate, XREF) for xref, predicate in xrefs]
         if len(self._mappings):
             found += self._mapped(ids, found)
         codes = {
             Code(system, code, predicate, origin)
             for code, predicate, origin in found
-            if (system := vocabulary_of(code)) in self._places and self._is_taken(predicate)
+            if (system := vocabulary_of(code)) in self._positions and self._is_taken(predicate)
         }
         return tuple(sorted(codes, key=self._sort_key))
 
@@ -151,7 +235,7 @@ class CodeSystems:
             ids: The ids of the concept.
             found: These ids and its cross-references.
         """
-        direct: list[_Related] = [mapped for one in ids for mapped in self._mappings.of(one)]
+        direct: list[_Related] = [mapped for concept_id in ids for mapped in self._mappings.of(concept_id)]
         others = [*direct, *(related for related in found if related[-1] == XREF)]
         combined = [
             (then.target, then.predicate if predicate else "", f"{then.origin}, via {other}")
@@ -169,8 +253,8 @@ class CodeSystems:
     def _sort_key(self, code: Code) -> tuple[int, int, Code]:
         predicate = code.predicate.lower()
         if predicate and is_exact(predicate):
-            return self._places[code.system], -1, code
-        return self._places[code.system], _ORDER.index(predicate) if predicate in _ORDER else len(_ORDER), code
+            return self._positions[code.system], -1, code
+        return self._positions[code.system], _ORDER.index(predicate) if predicate in _ORDER else len(_ORDER), code
 
     # --- which systems there are
 
@@ -182,7 +266,10 @@ class CodeSystems:
         if missing:
             counts = sorted(self._counts().items(), key=lambda item: (-item[1], item[0]))[:_MOST_SYSTEMS]
             known = ", ".join(f"{system} ({count:,})" for system, count in counts) or "none"
-            raise SapbertError(Errors.E192.format(missing=", ".join(missing), known=known))
+            remedy = f"The vocabulary has codes of: {known}. Check the name, or give a mapping with such codes."
+            raise NotFoundError(
+                what=f"code of {', '.join(missing)} for a concept of {self.kb.path.name}", remedy=remedy
+            )
 
     def _in_vocabulary(self, system: str) -> bool:
         """Return whether any concept has a code of the system, by the indexes of the file."""

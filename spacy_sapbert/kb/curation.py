@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ..errors import Errors, SapbertError
+from ..errors import ChoiceError, NotFoundError
 from ..types import Name, Record
 
 SHOWN = 20
@@ -58,7 +58,9 @@ class Hierarchy:
         self._db.executescript("CREATE TABLE ids (id TEXT, concept TEXT); CREATE TABLE edges (child TEXT, parent TEXT)")
         for record in records:
             ids = (record.concept_id, *record.alternative_ids)
-            self._db.executemany("INSERT INTO ids VALUES (?, ?)", ((one, record.concept_id) for one in ids))
+            self._db.executemany(
+                "INSERT INTO ids VALUES (?, ?)", ((concept_id, record.concept_id) for concept_id in ids)
+            )
             # a parent may be given by an alternative id, which therefore lies below its concept
             above = [(record.concept_id, parent) for parent in record.parents]
             aliases = [(other, record.concept_id) for other in record.alternative_ids]
@@ -67,7 +69,8 @@ class Hierarchy:
 
     def known(self, ids: Collection[str]) -> set[str]:
         """Return those of the ids that the source has."""
-        return {one for one in ids if self._db.execute("SELECT 1 FROM ids WHERE id = ?", (one,)).fetchone()}
+        sql = "SELECT 1 FROM ids WHERE id = ?"
+        return {concept_id for concept_id in ids if self._db.execute(sql, (concept_id,)).fetchone()}
 
     def subtrees(self, roots: Collection[str]) -> Callable[[str], bool]:
         """Return whether an id belongs to one of these concepts or to one below, as a function.
@@ -112,12 +115,13 @@ class Curator:
         """Check that the sources have all concepts of the curation.
 
         Raises:
-            SapbertError: E174 they do not.
+            NotFoundError: They do not.
         """
-        wanted = {*self.curation.below, *self.curation.without}
-        missing = wanted.difference(*(hierarchy.known(wanted) for hierarchy in self._hierarchies))
+        ids = {*self.curation.below, *self.curation.without}
+        missing = ids.difference(*(hierarchy.known(ids) for hierarchy in self._hierarchies))
         if missing:
-            raise SapbertError(Errors.E174.format(ids=", ".join(sorted(missing))))
+            remedy = "Look for its id with `spacy-sapbert kb search`."
+            raise NotFoundError(what=f"concept {', '.join(sorted(missing))} in the sources", remedy=remedy)
 
     def take(self, records: Iterable[Record], source: int) -> Iterator[Record]:
         """Yield what the curation takes from a source.
@@ -145,23 +149,25 @@ class Curator:
         """Check, after all sources are read, that they have the types and sources of the curation.
 
         Raises:
-            SapbertError: E175 they do not.
+            ChoiceError: They do not.
         """
         types = self.curation.types + self.curation.without_types
         sources = self.curation.sources + self.curation.without_sources
-        filters = (("the semantic type", self._types, types), ("a name from the source", self._sources, sources))
-        for what, known, wanted in filters:
-            missing = ", ".join(sorted(set(wanted).difference(known)))
+        for what, known, chosen in (("semantic type", self._types, types), ("source of names", self._sources, sources)):
+            missing = ", ".join(sorted(set(chosen).difference(known)))
             if missing:
-                most = ", ".join(f"{one} ({n:,})" for one, n in known.most_common(SHOWN)) or "none"
-                raise SapbertError(Errors.E175.format(what=what, missing=missing, known=most))
+                most = [f"{value} ({n:,})" for value, n in known.most_common(SHOWN)]
+                raise ChoiceError(given=missing, what=f"{what} in what was read", choices=most)
 
     def _limits(self, source: int) -> tuple[Test, Test]:
         """Return two tests of an id: whether it is outside `below`, and whether it is inside `without`."""
         hierarchy = self._hierarchies[source]
         roots, excluded = hierarchy.known(self.curation.below), hierarchy.known(self.curation.without)
-        chosen = hierarchy.subtrees(roots) if roots else _always
-        return lambda concept_id: not chosen(concept_id), hierarchy.subtrees(excluded) if excluded else _never
+        inside = hierarchy.subtrees(excluded) if excluded else _never
+        if not roots:
+            return _never, inside
+        chosen = hierarchy.subtrees(roots)
+        return lambda concept_id: not chosen(concept_id), inside
 
     def _names(self, record: Record) -> tuple[Name, ...]:
         """Return the names from the chosen sources. A concept without any is left out."""
@@ -178,7 +184,3 @@ def _takes(values: Collection[str], chosen: Collection[str], excluded: Collectio
 
 def _never(concept_id: str) -> bool:
     return False
-
-
-def _always(concept_id: str) -> bool:
-    return True

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
-from ..errors import Errors, SapbertError
-from .database import distrust
+from ..errors import CannotReadError
 from .knowledge_base import KnowledgeBase
 
 # same_name: the rows of a name that is in both files.
@@ -207,13 +206,13 @@ def compare(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[KnowledgeBaseDif
         The changes. They can be read only inside the `with` block.
 
     Raises:
-        SapbertError: E191 if SQLite cannot finish, usually because there is no room for temporary files.
+        CannotReadError: SQLite cannot finish, usually because there is no room for temporary files.
     """
     try:
         # a database without a name is a temporary file, which SQLite deletes with the connection
         with closing(sqlite3.connect("", uri=True, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = OFF")
-            distrust(connection)
+            connection.execute("PRAGMA trusted_schema = OFF")
             for side, kb in (("old", old), ("new", new)):
                 connection.execute(f"ATTACH ? AS {side}", (kb.uri,))
             connection.executescript(_PREPARE)
@@ -221,7 +220,11 @@ def compare(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[KnowledgeBaseDif
                 connection.execute(f"CREATE TABLE main.{kind} AS {sql}")
             yield KnowledgeBaseDiff(connection, old, new)
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        raise SapbertError(Errors.E191.format(old=old.path, new=new.path, reason=error)) from error
+        remedy = (
+            "Check both with `spacy-sapbert kb check`. If there is no room for temporary files, set the environment "
+            "variable SQLITE_TMPDIR to another folder."
+        )
+        raise CannotReadError(path=f"{old.path} and {new.path}", reason=error, remedy=remedy) from error
 
 
 def _identity(kb: KnowledgeBase) -> dict[str, Any]:

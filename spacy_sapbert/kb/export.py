@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
 
-from ..errors import Errors, SapbertError
+from ..errors import ChoiceError
+from ..files.tables import table_lines
 from ..types import Name, Record
 from .ids import split_ids
 from .knowledge_base import KnowledgeBase
@@ -30,20 +31,19 @@ _VALUES = [
     for table, column in (("ids", "id"), ("types", "type"), ("parents", "parent"), ("xrefs", "xref, predicate"))
 ]
 
-_ALTERNATIVE_IDS = "SELECT 1 FROM ids i JOIN concepts c ON c.row = i.concept WHERE i.id != c.id"
-_TYPES = "SELECT 1 FROM types"
-_DEFINITIONS = "SELECT 1 FROM concepts WHERE definition IS NOT NULL"
-_PARENTS = "SELECT 1 FROM parents"
-_XREFS = "SELECT 1 FROM xrefs"
-_PREDICATES = "SELECT 1 FROM xrefs WHERE predicate != ''"
-_SOURCES = "SELECT DISTINCT source FROM synonyms LIMIT -1 OFFSET 1"
-_ANNOTATIONS = "SELECT 1 FROM synonyms WHERE annotations > 0"
-_LANGUAGES = "SELECT 1 FROM synonyms WHERE language != ''"
-_OF_NAMES = {
-    "sources of names, but one": _SOURCES,
-    "languages of names": _LANGUAGES,
-    "annotation counts of names": _ANNOTATIONS,
+# What a format may not hold, and a query with a row for each instance
+_CONTENT = {
+    "alternative ids": "SELECT 1 FROM ids i JOIN concepts c ON c.row = i.concept WHERE i.id != c.id",
+    "types": "SELECT 1 FROM types",
+    "definitions": "SELECT 1 FROM concepts WHERE definition IS NOT NULL",
+    "parents": "SELECT 1 FROM parents",
+    "cross-references": "SELECT 1 FROM xrefs",
+    "predicates of cross-references": "SELECT 1 FROM xrefs WHERE predicate != ''",
+    "sources of names, but one": "SELECT DISTINCT source FROM synonyms LIMIT -1 OFFSET 1",
+    "languages of names": "SELECT 1 FROM synonyms WHERE language != ''",
+    "annotation counts of names": "SELECT 1 FROM synonyms WHERE annotations > 0",
 }
+_OF_NAMES = ("sources of names, but one", "languages of names", "annotation counts of names")
 
 
 @dataclass
@@ -68,7 +68,8 @@ def export_lines(kb: KnowledgeBase, format: str, report: ExportReport) -> Iterat
 
     - "scispacy": what scispaCy's `KnowledgeBase` loads, one JSON object per concept.
     - "table": tab-separated, with the columns that `read_table` expects. `|` joins the values of a cell. A concept has
-      one row for each source and language of its names, and one for every name that contains `|`.
+      one row for each source and language of its names, and one for every name that contains `|`. An apostrophe is put
+      before a cell that a spreadsheet would run as a formula; `read_table` removes it.
     - "biosyn": `id[|alternative id…]||name`, one line for every name of every concept, the preferred name first. An
       alternative id of several concepts is left out, since its lines would read as one more concept.
 
@@ -81,13 +82,13 @@ def export_lines(kb: KnowledgeBase, format: str, report: ExportReport) -> Iterat
         The lines, with their line ends.
 
     Raises:
-        SapbertError: E190 if the format is unknown.
+        ChoiceError: The format is unknown.
     """
     if format not in FORMATS:
-        raise SapbertError(Errors.E190.format(format=format, formats=", ".join(FORMATS)))
+        raise ChoiceError(given=format, what="format of an export", choices=FORMATS)
     chosen = FORMATS[format]
-    for kind, sql in chosen.left_out.items():
-        report.left_out[kind] += int(kb.query(f"SELECT count(*) FROM ({sql})")[0][0])
+    for kind in chosen.left_out:
+        report.left_out[kind] += int(kb.query(f"SELECT count(*) FROM ({_CONTENT[kind]})")[0][0])
     lines = (line for record in stream_records(kb) for line in chosen.write(record, kb, report))
     return chain(chosen.header, lines)
 
@@ -153,14 +154,16 @@ def _table(record: Record, kb: KnowledgeBase, report: ExportReport) -> Iterator[
     }
     report.concepts += 1
     report.names += len(_unique_texts(record.names))
+    rows = []
     for first, *others in _rows(record.names):
         read_as = ["preferred", *("exact" for _ in others)]
         report.left_out["scopes of names"] += sum(map(str.__ne__, read_as, (name.scope for name in (first, *others))))
         name, *synonyms = (_fold_whitespace(name.text, "names", report) for name in (first, *others))
         cells |= {"id": concept_id, "name": name, "synonyms": _SEPARATOR.join(synonyms)}
         cells |= {"source": _fold_whitespace(first.source, "sources", report), "language": first.language}
-        yield "\t".join(cells.get(column, "") for column in FIELDS) + "\n"
+        rows.append([cells.get(column, "") for column in FIELDS])
         cells = {}  # only the first row holds the other fields of the concept
+    yield from table_lines(rows, quoted=False)
 
 
 def _rows(names: Iterable[Name]) -> Iterator[list[Name]]:
@@ -177,9 +180,9 @@ def _rows(names: Iterable[Name]) -> Iterator[list[Name]]:
 
 
 def _join_values(values: tuple[str, ...], kind: str, report: ExportReport) -> str:
-    kept = [_fold_whitespace(value, kind, report) for value in values if _SEPARATOR not in value]
-    report.left_out[f"{kind} that hold {_SEPARATOR}"] += len(values) - len(kept)
-    return _SEPARATOR.join(kept)
+    joined = [_fold_whitespace(value, kind, report) for value in values if _SEPARATOR not in value]
+    report.left_out[f"{kind} that hold {_SEPARATOR}"] += len(values) - len(joined)
+    return _SEPARATOR.join(joined)
 
 
 def _biosyn(record: Record, kb: KnowledgeBase, report: ExportReport) -> Iterator[str]:
@@ -224,25 +227,19 @@ def _fold_whitespace(text: str, kind: str, report: ExportReport) -> str:
 
 
 class _Format(NamedTuple):
-    """How to write a format, and queries that count what it cannot hold."""
+    """How to write a format, and the kinds of `_CONTENT` that it cannot hold."""
 
     write: Callable[[Record, KnowledgeBase, ExportReport], Iterator[str]]
-    left_out: dict[str, str]
+    left_out: tuple[str, ...]
     header: tuple[str, ...] = ()
 
 
 FORMATS = {
-    "scispacy": _Format(
-        _scispacy,
-        {"alternative ids": _ALTERNATIVE_IDS, "parents": _PARENTS, "cross-references": _XREFS, **_OF_NAMES},
-    ),
+    "scispacy": _Format(_scispacy, ("alternative ids", "parents", "cross-references", *_OF_NAMES)),
     "table": _Format(
         _table,
-        {"annotation counts of names": _ANNOTATIONS, "predicates of cross-references": _PREDICATES},
+        ("annotation counts of names", "predicates of cross-references"),
         ("\t".join(FIELDS) + "\n",),
     ),
-    "biosyn": _Format(
-        _biosyn,
-        {"types": _TYPES, "definitions": _DEFINITIONS, "parents": _PARENTS, "cross-references": _XREFS, **_OF_NAMES},
-    ),
+    "biosyn": _Format(_biosyn, ("types", "definitions", "parents", "cross-references", *_OF_NAMES)),
 }

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import Errors, SapbertError
+from ..errors import ChoiceError
 from .knowledge_base import KnowledgeBase
 
 
@@ -56,10 +56,10 @@ def check_filters(kb: KnowledgeBase, types: Collection[str], sources: Collection
     """Check that the vocabulary has these types and sources.
 
     Raises:
-        SapbertError: E404 if a type is missing; E405 if a source is missing.
+        ChoiceError: A type or a source is missing.
     """
-    checks = ((Errors.E404, types, kb.type_counts), (Errors.E405, sources, kb.source_counts))
-    for message, wanted, counts in checks:
-        missing = sorted(set(wanted).difference(counts())) if wanted else []
+    checks = (("semantic type", types, kb.type_counts), ("source of names", sources, kb.source_counts))
+    for what, given, counts in checks:
+        missing = sorted(set(given).difference(counts())) if given else []
         if missing:
-            raise SapbertError(message.format(missing=missing, known=sorted(counts())))
+            raise ChoiceError(given=", ".join(missing), what=f"{what} in {kb.path.name}", choices=sorted(counts()))

@@ -7,9 +7,12 @@ editions of SNOMED CT share the prefix `SNOMEDCT`, because their numbers do not 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
+from pathlib import Path
 
+from ..errors import BadRecordError, EmptyError
+from ..files.opening import open_text
 from .prefixes import prefixes
 
 NO_ID = frozenset({"", "-", "-1"})
@@ -24,6 +27,7 @@ match a UMLS CUI, which has seven digits.
 
 _BARE = frozenset({"MESH", "UMLS"})
 _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+_SINGLE_ID = re.compile(r"[^\s|+,;]+")
 _SEPARATORS = re.compile(r"[|+,;]")
 _SUPPLEMENTARY = re.compile("|".join(SUPPLEMENTARY))
 # What separates ids, columns or lines in a corpus file, with its code. The code of % comes last, so that decoding is
@@ -111,3 +115,36 @@ def is_supplementary(concept_id: str) -> bool:
 def some_ids(ids: Iterable[str], n: int = 3) -> str:
     """Return the first ids, separated by commas, for a message; "none" if there are no ids."""
     return ", ".join(islice(dict.fromkeys(ids), n)) or "none"
+
+
+# --- lists of ids, one per line
+
+
+def read_labels(path: Path) -> list[str]:
+    """Read concept ids, one per line. Empty lines are skipped.
+
+    Returns:
+        The ids in canonical form, each once, in the order of the file.
+
+    Raises:
+        EmptyError: There is no id.
+        BadRecordError: A line is not an id.
+    """
+    labels: dict[str, None] = {}
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, start=1):
+            label = canonical_id(line)
+            if label and (label in NO_ID or not _SINGLE_ID.fullmatch(label)):
+                remedy = "Put each id on its own line, with nothing else."
+                reason = f"{line.strip()[:100]!r} is not the id of one concept"
+                raise BadRecordError(path=path, line=number, reason=reason, remedy=remedy)
+            if label:
+                labels[label] = None
+    if not labels:
+        remedy = "Give a file with one concept id per line, or omit the labels."
+        raise EmptyError(what=f"label in {path}", consequence="no concept could be predicted", remedy=remedy)
+    return list(labels)
+
+
+def write_labels(ids: Sequence[str], path: Path) -> None:
+    path.write_text("".join(f"{concept_id}\n" for concept_id in ids), encoding="utf-8")

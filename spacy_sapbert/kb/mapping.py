@@ -1,20 +1,27 @@
-"""Merge the same concept across vocabularies: read id mappings and follow cross-references."""
+"""Merge the same concept across vocabularies: read mappings of ids, and follow cross-references."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import Errors, SapbertError
-from .ids import canonical_id
-from .mapping_files import read_mapping_rows
+from ..errors import EmptyError
+from ..files.opening import without_gz
+from .ids import NO_ID, canonical_id
 from .readers.context import ReaderContext, ReadReport
+from .readers.ontology import skos_match
 
 EXACT = frozenset({"skos:exactmatch", "owl:equivalentclass", "owl:sameas"})
 """Predicates, in lower case, which say that two ids stand for the same concept."""
+
+_SUBJECT, _PREDICATE, _OBJECT, _MODIFIER = "subject_id", "predicate_id", "object_id", "predicate_modifier"
+_SSSOM_COLUMNS = (_SUBJECT, _PREDICATE, _OBJECT)
+_TYPE_COLUMNS, _LITERAL = ("subject_type", "object_type"), "rdfs literal"
+_NO_TERM = "sssom:notermfound"  # a curator looked for a match and found none
 
 _BARE_VOCABULARIES = {"umls": "UMLS", "umls_cui": "UMLS", "mesh": "MESH", "msh": "MESH"}
 _CUI = re.compile(r"C\d{7}")
@@ -32,12 +39,12 @@ class Equivalents:
 
     def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
         self._parents: dict[str, str] = {}
-        for one, other in pairs:
-            self.join(one, other)
+        for concept_id, other in pairs:
+            self.join(concept_id, other)
 
-    def join(self, one: str, other: str) -> None:
+    def join(self, concept_id: str, other: str) -> None:
         """Make two ids equivalent, and with them their sets."""
-        first, second = self.find(one), self.find(other)
+        first, second = self.find(concept_id), self.find(other)
         self._parents[second] = self._parents[first] = first
 
     def find(self, concept_id: str) -> str:
@@ -76,8 +83,8 @@ def read_mappings(paths: Iterable[Path], *, report: ReadReport | None = None, st
         strict: Raise an error at the first broken row. Otherwise, broken rows are counted and skipped.
 
     Raises:
-        SapbertError: E106 if an SSSOM column is missing; E107 if no file has an exact match; E120 to E123 if a file
-            cannot be read; E127 if a row is broken and `strict` is set.
+        EmptyError: No file has an exact match.
+        MissingColumnError: A column of an SSSOM table is missing.
     """
     report = report or ReadReport()
     equivalents = Equivalents()
@@ -87,14 +94,104 @@ def read_mappings(paths: Iterable[Path], *, report: ReadReport | None = None, st
         for row in read_mapping_rows(context, accepts=is_exact):
             equivalents.join(row.subject, row.object)
     if paths and not equivalents:
-        dropped = dict(report.rows_dropped)
-        raise SapbertError(Errors.E107.format(paths=", ".join(map(str, paths)), n=report.rows_read, dropped=dropped))
+        remedy = (
+            f"Rows read: {report.rows_read}. Rows left out: {dict(report.rows_dropped)}. Only skos:exactMatch, "
+            "owl:equivalentClass and owl:sameAs count as exact matches."
+        )
+        what = f"exact match in {', '.join(map(str, paths))}"
+        raise EmptyError(what=what, consequence="no concepts would be merged", remedy=remedy)
     return equivalents
 
 
 def is_exact(predicate: str) -> bool:
     """Return whether two ids with this predicate stand for the same concept. A file without predicates says so, too."""
     return not predicate or predicate.lower() in EXACT
+
+
+class MappingRow(NamedTuple):
+    """A row of a file of mappings, with canonical ids.
+
+    Attributes:
+        subject: The first id.
+        predicate: How the object is related to the subject: with "skos:broadMatch", the object is broader. Empty if the
+            file has no predicates.
+        object: The second id.
+    """
+
+    subject: str
+    predicate: str
+    object: str
+
+
+def read_mapping_rows(context: ReaderContext, accepts: Callable[[str], bool] = lambda _: True) -> Iterator[MappingRow]:
+    """Read a file of mappings.
+
+    A file is an SSSOM table (Matentzoglu et al. 2022) if its name contains ".sssom.". A file with a column subject_id,
+    predicate_id or object_id is one as well. Any other file has two columns of ids and no header. Commas separate the
+    columns of a .csv file, tabs those of all others. Lines at the start that begin with `#` are comments. Rows with a
+    negated predicate, and rows of terms without a match, are counted and left out.
+
+    Args:
+        context: The file and its report.
+        accepts: Whether to read the rows with a predicate. The others are counted.
+
+    Raises:
+        MissingColumnError: An SSSOM column is missing.
+    """
+    name = without_gz(context.path).name.lower()
+    with context.open(newline="") as lines:
+        n_comments, rest = _after_comments(lines)
+        rows = context.cells(rest, "," if name.endswith(".csv") else "\t", quoted=True, n_before=n_comments)
+        first = next(rows, None)
+        if first is None:
+            return
+        columns = [cell.strip() for cell in first[1]]
+        if ".sssom." in name or not set(columns).isdisjoint(_SSSOM_COLUMNS):
+            yield from _sssom_rows(context, rows, columns, accepts)
+        else:
+            for line, cells in context.named_cells(chain([first], rows), [_SUBJECT, _OBJECT]):
+                yield from _with_ids(context, line, cells, "")
+
+
+def _after_comments(lines: Iterable[str]) -> tuple[int, Iterator[str]]:
+    """Return the number of comment lines at the start, and the lines after them."""
+    rest = iter(lines)
+    for number, line in enumerate(rest):
+        if not line.startswith("#"):
+            return number, chain([line], rest)
+    return 0, iter(())
+
+
+def _sssom_rows(
+    context: ReaderContext, rows: Iterator[tuple[int, list[str]]], columns: list[str], accepts: Callable[[str], bool]
+) -> Iterator[MappingRow]:
+    for line, cells in context.named_cells(rows, columns, _SSSOM_COLUMNS):
+        written = cells[_PREDICATE].strip()
+        predicate = skos_match(written) or written
+        if any(cells.get(column, "").strip().lower() == _LITERAL for column in _TYPE_COLUMNS):
+            context.drop("a text without an id")
+        elif not predicate:
+            context.drop_broken(line, f"no {_PREDICATE}")
+        elif not accepts(predicate):
+            context.drop(predicate)
+        elif cells.get(_MODIFIER, "").strip():  # "Not" is the only modifier in SSSOM
+            context.drop(f"{cells[_MODIFIER].strip()} {predicate}")
+        else:
+            yield from _with_ids(context, line, cells, predicate)
+
+
+def _with_ids(context: ReaderContext, line: int, cells: dict[str, str], predicate: str) -> Iterator[MappingRow]:
+    ids = []
+    for column in (_SUBJECT, _OBJECT):
+        if cells[column].strip().lower() == _NO_TERM:
+            context.drop("no term found")
+            return
+        concept_id = canonical_id(context.clean(cells[column]))
+        if concept_id in NO_ID:
+            context.drop_broken(line, f"no {column}")
+            return
+        ids.append(concept_id)
+    yield MappingRow(ids[0], predicate, ids[1])
 
 
 # --- cross-references
@@ -151,14 +248,14 @@ def one_to_one(links: Iterable[MappedIds]) -> tuple[list[MappedIds], int]:
     unique: dict[tuple[str, str], MappedIds] = {}
     for link in links:
         unique.setdefault((link.concept_id, link.xref), link)
-    xrefs_per_concept = Counter((one, vocabulary_of(other)) for one, other in unique)
-    concepts_per_xref = Counter((vocabulary_of(one), other) for one, other in unique)
-    kept = [
+    xrefs_per_concept = Counter((concept_id, vocabulary_of(xref)) for concept_id, xref in unique)
+    concepts_per_xref = Counter((vocabulary_of(concept_id), xref) for concept_id, xref in unique)
+    paired = [
         link
-        for (one, other), link in unique.items()
-        if xrefs_per_concept[one, vocabulary_of(other)] == concepts_per_xref[vocabulary_of(one), other] == 1
+        for (concept_id, xref), link in unique.items()
+        if xrefs_per_concept[concept_id, vocabulary_of(xref)] == concepts_per_xref[vocabulary_of(concept_id), xref] == 1
     ]
-    return kept, len(unique) - len(kept)
+    return paired, len(unique) - len(paired)
 
 
 def merge(
@@ -183,11 +280,11 @@ def merge(
         leads.setdefault(classes.find(concept_id), number)
     n_joined = 0
     for link in links:
-        one, other = classes.find(link.concept_id), classes.find(link.xref)
-        if one == other:
+        roots = classes.find(link.concept_id), classes.find(link.xref)
+        if roots[0] == roots[1]:
             continue
-        classes.join(one, other)
-        found = [leads.pop(root) for root in (one, other) if root in leads]
-        n_joined += len(found) == 2 and max(found) < link.record
-        leads[classes.find(one)] = min(found)
+        classes.join(*roots)
+        numbers = [leads.pop(root) for root in roots if root in leads]
+        n_joined += len(numbers) == 2 and max(numbers) < link.record
+        leads[classes.find(roots[0])] = min(numbers)
     return {number: leads[classes.find(concept_id)] for number, concept_id in may_merge}, n_joined

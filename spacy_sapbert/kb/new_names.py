@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import chain
 from math import log2
 from typing import NamedTuple
 
+from ..files.tables import table_lines as write_table
 from ..text.words import word_keys
 from .knowledge_base import KnowledgeBase
-from .name_index import NameIndex
 from .readers.discovered import COLUMNS
+from .search import NameIndex
 
 PER_DOUBLING = 0.02
 """Added to the similarity each time the number of documents doubles.
@@ -160,16 +162,15 @@ def rank(names: Iterable[NewName]) -> list[NewName]:
 def table_lines(names: Iterable[NewName], kb: KnowledgeBase) -> Iterator[str]:
     """Write new names as a table for review; the reader "discovered" reads the reviewed table.
 
-    Yields:
+    Returns:
         Tab-separated lines with their line ends. The first line is the header.
     """
-    yield _line(COLUMNS)
-    for new in names:
-        similarity, others = f"{new.similarity:.4f}", "|".join(new.other_concepts)
-        known = kb.names_of(new.concept_id)[0].text, new.matched_name
-        counts = new.occurrences, new.documents
-        yield _line(("", new.name, new.concept_id, *known, similarity, *counts, others, *new[-3:]))
+    return write_table(chain([COLUMNS], (_cells(new, kb) for new in names)), quoted=False)
 
 
-def _line(cells: Iterable[object]) -> str:
-    return "\t".join(" ".join(str(cell).split()) for cell in cells) + "\n"
+def _cells(new: NewName, kb: KnowledgeBase) -> Iterator[str]:
+    similarity, others = f"{new.similarity:.4f}", "|".join(new.other_concepts)
+    known = kb.names_of(new.concept_id)[0].text, new.matched_name
+    counts = new.occurrences, new.documents
+    for value in ("", new.name, new.concept_id, *known, similarity, *counts, others, *new[-3:]):
+        yield " ".join(str(value).split())

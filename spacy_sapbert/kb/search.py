@@ -1,11 +1,12 @@
-"""Search a knowledge base by the words of names, without an encoder or an index."""
+"""Find concepts by the words or the normal form of a name, without an encoder."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from ..text.hashing import hash64
 from ..text.normalize import biosyn
 from .knowledge_base import KnowledgeBase
 
@@ -30,15 +31,15 @@ def search_names(kb: KnowledgeBase, text: str, k: int) -> list[tuple[str, float,
     words = biosyn(text).split()
     if not words:
         return []
-    found = list(_names_with(kb, words))
-    rows = np.array([row for row, _, _ in found], dtype=np.int64)
-    lengths, wanted = np.array([length for _, _, length in found], dtype=np.float64), len(" ".join(words))
-    scores = np.minimum(lengths, wanted) / np.maximum(lengths, wanted)
+    names = list(_names_with(kb, words))
+    rows = np.array([row for row, _, _ in names], dtype=np.int64)
+    lengths, length = np.array([length for _, _, length in names], dtype=np.float64), len(" ".join(words))
+    scores = np.minimum(lengths, length) / np.maximum(lengths, length)
     which, entries = kb.name_concepts.of(rows)
     best: dict[int, tuple[float, str]] = {}
-    for place in np.lexsort((kb.name_concepts.ranks[entries], -scores[which])) if len(found) else []:
-        concept = int(kb.name_concepts.concepts[entries[place]])
-        best.setdefault(concept, (float(scores[which[place]]), found[which[place]][1]))
+    for position in np.lexsort((kb.name_concepts.ranks[entries], -scores[which])) if names else []:
+        concept = int(kb.name_concepts.concepts[entries[position]])
+        best.setdefault(concept, (float(scores[which[position]]), names[which[position]][1]))
         if len(best) == k:
             break
     return [(kb.concept_id(concept), score, name) for concept, (score, name) in best.items()]
@@ -55,3 +56,31 @@ def _names_with(kb: KnowledgeBase, words: list[str]) -> Iterator[tuple[int, str,
         normalized = biosyn(name)
         if all(word in normalized for word in different):
             yield row, name, len(normalized)
+
+
+class NameIndex:
+    """An index of the names of a knowledge base by their normal form.
+
+    It holds 64-bit hashes, because millions of names would not fit in memory as strings.
+
+    Args:
+        kb: The knowledge base.
+        normalize: Returns the normal form of a text. An empty form matches no name.
+    """
+
+    def __init__(self, kb: KnowledgeBase, normalize: Callable[[str], str]) -> None:
+        hashes = np.fromiter((hash64(normalize(name)) for name in kb.names()), dtype=np.uint64)
+        self._kb = kb
+        self._normalize = normalize
+        self._rows = np.argsort(hashes, kind="stable")
+        self._hashes = hashes[self._rows]
+
+    def owners(self, text: str) -> list[str]:
+        """Return the primary ids of the concepts that have a name with the normal form of the text."""
+        form = self._normalize(text)
+        if not form:
+            return []
+        key = np.uint64(hash64(form))
+        first, last = np.searchsorted(self._hashes, key), np.searchsorted(self._hashes, key, side="right")
+        _, entries = self._kb.name_concepts.of(self._rows[first:last])
+        return [self._kb.concept_id(int(row)) for row in np.unique(self._kb.name_concepts.concepts[entries])]

@@ -1,17 +1,22 @@
-"""The semantic types of the UMLS and their semantic groups.
+"""The semantic types of the UMLS, their groups and their hierarchy.
 
-The data are facts of the National Library of Medicine: the file `SemGroups` of its Semantic Network. Six types occur
-only in older releases (T110, T111, T115, T118, T119, T124). The groups are those of McCray, Burgun and Bodenreider
-(2001).
+The data in `semantic_types.tsv` are facts of the National Library of Medicine: types, groups and is-a links of its
+Semantic Network. Six types occur only in older releases (T110, T111, T115, T118, T119, T124). The groups are those of
+McCray, Burgun and Bodenreider (2001).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import Errors, SapbertError
+from ..errors import ChoiceError
+
+ROOT = "UnknownType"
+"""The id and the name of the root of the hierarchy, as in scispaCy."""
 
 
 class SemanticType(NamedTuple):
@@ -20,10 +25,12 @@ class SemanticType(NamedTuple):
     Attributes:
         name: Its name.
         group: Code of its semantic group, e.g. "DISO".
+        parent: The type directly above it. Empty for "Event" and "Entity".
     """
 
     name: str
     group: str
+    parent: str
 
 
 SEMANTIC_GROUPS: dict[str, str] = {
@@ -45,142 +52,11 @@ SEMANTIC_GROUPS: dict[str, str] = {
 }
 """Group names by code."""
 
+_ROWS = Path(__file__).with_suffix(".tsv").read_text(encoding="utf-8").splitlines()[1:]
 SEMANTIC_TYPES: dict[str, SemanticType] = {
-    "T051": SemanticType("Event", "ACTI"),
-    "T052": SemanticType("Activity", "ACTI"),
-    "T053": SemanticType("Behavior", "ACTI"),
-    "T054": SemanticType("Social Behavior", "ACTI"),
-    "T055": SemanticType("Individual Behavior", "ACTI"),
-    "T056": SemanticType("Daily or Recreational Activity", "ACTI"),
-    "T057": SemanticType("Occupational Activity", "ACTI"),
-    "T064": SemanticType("Governmental or Regulatory Activity", "ACTI"),
-    "T066": SemanticType("Machine Activity", "ACTI"),
-    "T017": SemanticType("Anatomical Structure", "ANAT"),
-    "T018": SemanticType("Embryonic Structure", "ANAT"),
-    "T021": SemanticType("Fully Formed Anatomical Structure", "ANAT"),
-    "T022": SemanticType("Body System", "ANAT"),
-    "T023": SemanticType("Body Part, Organ, or Organ Component", "ANAT"),
-    "T024": SemanticType("Tissue", "ANAT"),
-    "T025": SemanticType("Cell", "ANAT"),
-    "T026": SemanticType("Cell Component", "ANAT"),
-    "T029": SemanticType("Body Location or Region", "ANAT"),
-    "T030": SemanticType("Body Space or Junction", "ANAT"),
-    "T031": SemanticType("Body Substance", "ANAT"),
-    "T103": SemanticType("Chemical", "CHEM"),
-    "T104": SemanticType("Chemical Viewed Structurally", "CHEM"),
-    "T109": SemanticType("Organic Chemical", "CHEM"),
-    "T110": SemanticType("Steroid", "CHEM"),
-    "T111": SemanticType("Eicosanoid", "CHEM"),
-    "T114": SemanticType("Nucleic Acid, Nucleoside, or Nucleotide", "CHEM"),
-    "T115": SemanticType("Organophosphorus Compound", "CHEM"),
-    "T116": SemanticType("Amino Acid, Peptide, or Protein", "CHEM"),
-    "T118": SemanticType("Carbohydrate", "CHEM"),
-    "T119": SemanticType("Lipid", "CHEM"),
-    "T120": SemanticType("Chemical Viewed Functionally", "CHEM"),
-    "T121": SemanticType("Pharmacologic Substance", "CHEM"),
-    "T122": SemanticType("Biomedical or Dental Material", "CHEM"),
-    "T123": SemanticType("Biologically Active Substance", "CHEM"),
-    "T124": SemanticType("Neuroreactive Substance or Biogenic Amine", "CHEM"),
-    "T125": SemanticType("Hormone", "CHEM"),
-    "T126": SemanticType("Enzyme", "CHEM"),
-    "T127": SemanticType("Vitamin", "CHEM"),
-    "T129": SemanticType("Immunologic Factor", "CHEM"),
-    "T130": SemanticType("Indicator, Reagent, or Diagnostic Aid", "CHEM"),
-    "T131": SemanticType("Hazardous or Poisonous Substance", "CHEM"),
-    "T192": SemanticType("Receptor", "CHEM"),
-    "T195": SemanticType("Antibiotic", "CHEM"),
-    "T196": SemanticType("Element, Ion, or Isotope", "CHEM"),
-    "T197": SemanticType("Inorganic Chemical", "CHEM"),
-    "T200": SemanticType("Clinical Drug", "CHEM"),
-    "T077": SemanticType("Conceptual Entity", "CONC"),
-    "T078": SemanticType("Idea or Concept", "CONC"),
-    "T079": SemanticType("Temporal Concept", "CONC"),
-    "T080": SemanticType("Qualitative Concept", "CONC"),
-    "T081": SemanticType("Quantitative Concept", "CONC"),
-    "T082": SemanticType("Spatial Concept", "CONC"),
-    "T089": SemanticType("Regulation or Law", "CONC"),
-    "T102": SemanticType("Group Attribute", "CONC"),
-    "T169": SemanticType("Functional Concept", "CONC"),
-    "T170": SemanticType("Intellectual Product", "CONC"),
-    "T171": SemanticType("Language", "CONC"),
-    "T185": SemanticType("Classification", "CONC"),
-    "T074": SemanticType("Medical Device", "DEVI"),
-    "T075": SemanticType("Research Device", "DEVI"),
-    "T203": SemanticType("Drug Delivery Device", "DEVI"),
-    "T019": SemanticType("Congenital Abnormality", "DISO"),
-    "T020": SemanticType("Acquired Abnormality", "DISO"),
-    "T033": SemanticType("Finding", "DISO"),
-    "T037": SemanticType("Injury or Poisoning", "DISO"),
-    "T046": SemanticType("Pathologic Function", "DISO"),
-    "T047": SemanticType("Disease or Syndrome", "DISO"),
-    "T048": SemanticType("Mental or Behavioral Dysfunction", "DISO"),
-    "T049": SemanticType("Cell or Molecular Dysfunction", "DISO"),
-    "T050": SemanticType("Experimental Model of Disease", "DISO"),
-    "T184": SemanticType("Sign or Symptom", "DISO"),
-    "T190": SemanticType("Anatomical Abnormality", "DISO"),
-    "T191": SemanticType("Neoplastic Process", "DISO"),
-    "T028": SemanticType("Gene or Genome", "GENE"),
-    "T085": SemanticType("Molecular Sequence", "GENE"),
-    "T086": SemanticType("Nucleotide Sequence", "GENE"),
-    "T087": SemanticType("Amino Acid Sequence", "GENE"),
-    "T088": SemanticType("Carbohydrate Sequence", "GENE"),
-    "T083": SemanticType("Geographic Area", "GEOG"),
-    "T001": SemanticType("Organism", "LIVB"),
-    "T002": SemanticType("Plant", "LIVB"),
-    "T004": SemanticType("Fungus", "LIVB"),
-    "T005": SemanticType("Virus", "LIVB"),
-    "T007": SemanticType("Bacterium", "LIVB"),
-    "T008": SemanticType("Animal", "LIVB"),
-    "T010": SemanticType("Vertebrate", "LIVB"),
-    "T011": SemanticType("Amphibian", "LIVB"),
-    "T012": SemanticType("Bird", "LIVB"),
-    "T013": SemanticType("Fish", "LIVB"),
-    "T014": SemanticType("Reptile", "LIVB"),
-    "T015": SemanticType("Mammal", "LIVB"),
-    "T016": SemanticType("Human", "LIVB"),
-    "T096": SemanticType("Group", "LIVB"),
-    "T097": SemanticType("Professional or Occupational Group", "LIVB"),
-    "T098": SemanticType("Population Group", "LIVB"),
-    "T099": SemanticType("Family Group", "LIVB"),
-    "T100": SemanticType("Age Group", "LIVB"),
-    "T101": SemanticType("Patient or Disabled Group", "LIVB"),
-    "T194": SemanticType("Archaeon", "LIVB"),
-    "T204": SemanticType("Eukaryote", "LIVB"),
-    "T071": SemanticType("Entity", "OBJC"),
-    "T072": SemanticType("Physical Object", "OBJC"),
-    "T073": SemanticType("Manufactured Object", "OBJC"),
-    "T167": SemanticType("Substance", "OBJC"),
-    "T168": SemanticType("Food", "OBJC"),
-    "T090": SemanticType("Occupation or Discipline", "OCCU"),
-    "T091": SemanticType("Biomedical Occupation or Discipline", "OCCU"),
-    "T092": SemanticType("Organization", "ORGA"),
-    "T093": SemanticType("Health Care Related Organization", "ORGA"),
-    "T094": SemanticType("Professional Society", "ORGA"),
-    "T095": SemanticType("Self-help or Relief Organization", "ORGA"),
-    "T034": SemanticType("Laboratory or Test Result", "PHEN"),
-    "T038": SemanticType("Biologic Function", "PHEN"),
-    "T067": SemanticType("Phenomenon or Process", "PHEN"),
-    "T068": SemanticType("Human-caused Phenomenon or Process", "PHEN"),
-    "T069": SemanticType("Environmental Effect of Humans", "PHEN"),
-    "T070": SemanticType("Natural Phenomenon or Process", "PHEN"),
-    "T032": SemanticType("Organism Attribute", "PHYS"),
-    "T039": SemanticType("Physiologic Function", "PHYS"),
-    "T040": SemanticType("Organism Function", "PHYS"),
-    "T041": SemanticType("Mental Process", "PHYS"),
-    "T042": SemanticType("Organ or Tissue Function", "PHYS"),
-    "T043": SemanticType("Cell Function", "PHYS"),
-    "T044": SemanticType("Molecular Function", "PHYS"),
-    "T045": SemanticType("Genetic Function", "PHYS"),
-    "T201": SemanticType("Clinical Attribute", "PHYS"),
-    "T058": SemanticType("Health Care Activity", "PROC"),
-    "T059": SemanticType("Laboratory Procedure", "PROC"),
-    "T060": SemanticType("Diagnostic Procedure", "PROC"),
-    "T061": SemanticType("Therapeutic or Preventive Procedure", "PROC"),
-    "T062": SemanticType("Research Activity", "PROC"),
-    "T063": SemanticType("Molecular Biology Research Technique", "PROC"),
-    "T065": SemanticType("Educational Activity", "PROC"),
+    tui: SemanticType(name, group, parent) for tui, name, group, parent in (row.split("\t") for row in _ROWS)
 }
-"""Semantic types by unique identifier (TUI)."""
+"""Semantic types by unique identifier (TUI), each before those below it."""
 
 
 def find_types(types: Iterable[str] = (), groups: Iterable[str] = ()) -> frozenset[str]:
@@ -191,20 +67,99 @@ def find_types(types: Iterable[str] = (), groups: Iterable[str] = ()) -> frozens
         groups: Codes or names of groups, in upper or lower case.
 
     Raises:
-        SapbertError: E146 if a type or group is unknown.
+        ChoiceError: A type or group is unknown.
     """
     by_name = {tui.lower(): tui for tui in SEMANTIC_TYPES}
     by_name |= {type_.name.lower(): tui for tui, type_ in SEMANTIC_TYPES.items()}
     codes = {code.lower(): code for code in SEMANTIC_GROUPS}
     codes |= {name.lower(): code for code, name in SEMANTIC_GROUPS.items()}
-    found = {_look_up(by_name, type_, "type") for type_ in types}
-    wanted = {_look_up(codes, group, "group") for group in groups}
-    return frozenset(found | {tui for tui, type_ in SEMANTIC_TYPES.items() if type_.group in wanted})
+    tuis = {_look_up(by_name, type_, "semantic type") for type_ in types}
+    of_groups = {_look_up(codes, group, "semantic group") for group in groups}
+    return frozenset(tuis | {tui for tui, type_ in SEMANTIC_TYPES.items() if type_.group in of_groups})
 
 
 def _look_up(known: dict[str, str], text: str, kind: str) -> str:
     key = text.strip().lower()
     if key not in known:
-        like = ", ".join(get_close_matches(key, known, n=5, cutoff=0.4)) or "none"
-        raise SapbertError(Errors.E146.format(kind=kind, given=text, like=like))
+        similar = get_close_matches(key, known, n=5, cutoff=0.4) or [*list(known)[:5], "…"]
+        raise ChoiceError(given=text, what=kind, choices=similar)
     return known[key]
+
+
+class SemanticTypeNode(NamedTuple):
+    """A semantic type in the hierarchy.
+
+    Attributes:
+        type_id: Its unique identifier (TUI).
+        full_name: Its name.
+        children: The types directly below it.
+        level: The number of steps from the root, which has level 0.
+    """
+
+    type_id: str
+    full_name: str
+    children: list[SemanticTypeNode]
+    level: int
+
+
+class SemanticTypeTree:
+    """The hierarchy of semantic types, with the attributes of scispaCy's `UmlsSemanticTypeTree`.
+
+    It also contains the six types of older releases.
+
+    Attributes:
+        root: The node above the two types "Event" and "Entity". It is not a semantic type.
+        flat_nodes: All nodes, each before those below it. The root is the last.
+        type_id_to_node: The nodes by TUI.
+        depth: The highest level.
+    """
+
+    def __init__(self) -> None:
+        self.root = SemanticTypeNode(ROOT, ROOT, [], 0)
+        self.type_id_to_node: dict[str, SemanticTypeNode] = {}
+        self._parents: dict[str, SemanticTypeNode] = {}
+        for tui, (name, _, parent_id) in SEMANTIC_TYPES.items():
+            parent = self.type_id_to_node.get(parent_id, self.root)
+            self._parents[tui] = parent
+            self.type_id_to_node[tui] = SemanticTypeNode(tui, name, [], parent.level + 1)
+            parent.children.append(self.type_id_to_node[tui])
+        self.type_id_to_node[ROOT] = self.root
+        self.flat_nodes = list(self.type_id_to_node.values())
+        self.depth = max(node.level for node in self.flat_nodes)
+
+    def get_node_from_id(self, type_id: str) -> SemanticTypeNode:
+        """Return the node of a TUI.
+
+        Raises:
+            KeyError: There is no such type.
+        """
+        return self.type_id_to_node[type_id]
+
+    def get_canonical_name(self, type_id: str) -> str:
+        """Return the name of a TUI."""
+        return self.type_id_to_node[type_id].full_name
+
+    def get_nodes_at_depth(self, level: int) -> list[SemanticTypeNode]:
+        """Return all nodes of a level."""
+        return [node for node in self.flat_nodes if node.level == level]
+
+    def get_children(self, node: SemanticTypeNode) -> list[SemanticTypeNode]:
+        """Return all nodes below a node, on every level."""
+        return [below for child in node.children for below in (child, *self.get_children(child))]
+
+    def get_parent(self, node: SemanticTypeNode) -> SemanticTypeNode | None:
+        """Return the node directly above a node, or None for the root."""
+        return self._parents.get(node.type_id)
+
+    def get_collapsed_type_id_map_at_level(self, level: int) -> dict[str, str]:
+        """Map each TUI below a level to its ancestor on that level. All other TUIs map to themselves."""
+        collapsed = {type_id: type_id for type_id in self.type_id_to_node}
+        for node in self.get_nodes_at_depth(level):
+            collapsed.update((below.type_id, node.type_id) for below in self.get_children(node))
+        return collapsed
+
+
+@lru_cache(maxsize=1)
+def semantic_type_tree() -> SemanticTypeTree:
+    """Return the hierarchy of semantic types. All callers share one object."""
+    return SemanticTypeTree()

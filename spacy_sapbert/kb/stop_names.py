@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import Errors, SapbertError
+from ..errors import EmptyError
 from ..files.opening import open_text
 from ..text.common_words import common_words
 from ..text.words import is_acronym
@@ -51,7 +51,7 @@ QUALIFIER_BRANCHES = {
 QUALIFIER_TYPES = ("T077", "T078", "T079", "T080", "T081", "T082", "T169")
 """Semantic types of the UMLS for concepts of time, space, quality, quantity and function, and for ideas."""
 
-MOST_TOPS = 5  # a vocabulary with more is no single hierarchy
+MOST_TOPS = 5  # a vocabulary with more is not a single hierarchy
 MOST_LETTERS = 2  # of a short name
 
 _ELEMENTS = """
@@ -104,23 +104,24 @@ def read_names(paths: Iterable[Path]) -> frozenset[str]:
         The names in lower case, with single spaces.
 
     Raises:
-        SapbertError: E173 a list has no name; E120 to E122 it cannot be read.
+        EmptyError: A list has no name.
     """
-    found: set[str] = set()
+    all_names: set[str] = set()
     for path in paths:
         with open_text(path) as lines:
             names = {_folded(line) for line in lines if not line.startswith("#")} - {""}
         if not names:
-            raise SapbertError(Errors.E173.format(path=path))
-        found |= names
-    return frozenset(found)
+            remedy = "Write one name per line. Lines that begin with # are comments."
+            raise EmptyError(what=f"name in {path}", consequence="it changes nothing", remedy=remedy)
+        all_names |= names
+    return frozenset(all_names)
 
 
 def stop_names(db: sqlite3.Connection, rules: StopNameRules) -> Iterator[tuple[int, str]]:
     """Find the stop names of a knowledge base that is being built.
 
     A name of several concepts is a stop name only if it would be one for each of them. A name that a corpus annotates
-    is none, unless it is in the list of the user.
+    is not one, unless it is in the list of the user.
 
     Args:
         db: The filled tables of the knowledge base.
@@ -177,7 +178,7 @@ class _ConceptRules:
 def _edges(db: sqlite3.Connection) -> np.ndarray:
     """Return child and parent of each `is_a`, by the rows of the concepts: int64, shape (edges, 2)."""
     rows = db.execute("SELECT p.concept, i.concept FROM parents p JOIN ids i ON i.id = p.parent")
-    edges = np.fromiter((one for row in rows if row[0] != row[1] for one in row), dtype=np.int64)
+    edges = np.fromiter((concept for edge in rows if edge[0] != edge[1] for concept in edge), dtype=np.int64)
     return edges.reshape(-1, 2)
 
 
@@ -204,7 +205,7 @@ def _qualifiers(db: sqlite3.Connection, edges: np.ndarray) -> set[int]:
         found.update(waiting)
         starts, ends = (np.searchsorted(edges[:, 1], waiting, side) for side in ("left", "right"))
         spans = zip(starts.tolist(), ends.tolist(), strict=True)
-        waiting = sorted({one for start, end in spans for one in edges[start:end, 0].tolist()} - found)
+        waiting = sorted({child for start, end in spans for child in edges[start:end, 0].tolist()} - found)
     return found.union(_select(db, "SELECT concept FROM types WHERE type IN ({})", QUALIFIER_TYPES))
 
 
@@ -213,12 +214,12 @@ def _concepts_of(
 ) -> bytearray:
     """Return whether each concept has a type that contains a part or is of a semantic group, or such an id: 0 or 1."""
     found = bytearray(n_concepts)
-    wanted: dict[str, bool] = {}
+    fits: dict[str, bool] = {}
     for concept, name in db.execute("SELECT concept, type FROM types"):
-        if name not in wanted:
+        if name not in fits:
             in_group = name in SEMANTIC_TYPES and SEMANTIC_TYPES[name].group == group
-            wanted[name] = in_group or any(part in name.lower() for part in parts)
-        found[concept] |= wanted[name]
+            fits[name] = in_group or any(part in name.lower() for part in parts)
+        found[concept] |= fits[name]
     for prefix in prefixes:
         for (row,) in db.execute("SELECT row FROM concepts WHERE id >= ? AND id < ?", (f"{prefix}:", f"{prefix};")):
             found[row] = 1

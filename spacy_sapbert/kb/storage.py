@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from ..errors import Errors, SapbertError
+from ..errors import OptionError, SapbertError
+from ..files.opening import sha256_of
 from ..starter import VOCABULARY
 from ..store.artifact import KB, Artifact, saved_artifacts
 from ..store.cache import cache_dir, make_once, shared
@@ -29,8 +29,9 @@ def load_knowledge_base(kb: str | Path) -> KnowledgeBase:
             saved pipeline, for its vocabulary.
 
     Raises:
-        SapbertError: E350 if the pipeline has several vocabularies; E101 if the file does not exist; E102 if it is
-            damaged or not a knowledge base; E103 if it has another format version.
+        OptionError: The pipeline has several vocabularies.
+        NotFoundError: The file does not exist.
+        DamagedError: It is damaged or not a knowledge base.
     """
     opened = starter_knowledge_base() if kb == "starter" else KnowledgeBase(_of_pipeline(Path(kb)))
     return shared((KnowledgeBase, opened.path.resolve(), opened.fingerprint), lambda: opened)
@@ -40,14 +41,14 @@ def _of_pipeline(path: Path) -> Path:
     """Return the vocabulary of a saved pipeline. Any other path is returned unchanged."""
     saved = saved_artifacts(path, KB, _SUFFIX)
     if len(saved) > 1:
-        raise SapbertError(Errors.E350.format(path=path, vocabularies=", ".join(map(str, saved))))
+        remedy = f"Give the path of one of them: {', '.join(map(str, saved))}."
+        raise OptionError(option=path, reason="this pipeline has several vocabularies", remedy=remedy)
     return saved[0] if saved else path
 
 
 def starter_knowledge_base() -> KnowledgeBase:
     """Return the vocabulary in the package. The first call builds its file in the cache folder."""
-    digest = hashlib.sha256(VOCABULARY.read_bytes()).hexdigest()
-    path = cache_dir() / f"starter-{digest[:16]}-format{FORMAT}.kb"
+    path = cache_dir() / f"starter-{sha256_of(VOCABULARY)[:16]}-format{FORMAT}.kb"
 
     def build() -> None:
         records = read_vocabulary(VOCABULARY, "scispacy", report=ReadReport(), source="starter")

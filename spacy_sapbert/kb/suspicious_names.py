@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from ..errors import SapbertError
 from ..text.common_words import common_nouns, common_words
 from ..text.words import is_acronym, word_keys
-from .database import damaged, open_database
+from .database import open_database, reading
 from .knowledge_base import KnowledgeBase
 from .stop_names import StopNameRules, stop_names
 
@@ -75,26 +73,17 @@ def suspicious_names(kb: KnowledgeBase, others: Iterable[KnowledgeBase] = ()) ->
 
     Yields:
         The names, by row.
-
-    Raises:
-        SapbertError: E102 the file cannot be read.
     """
     folded = {word_keys(word): word for word in sorted(common_words())}
     elsewhere = {name: other.path.name for other in others for name in other.names() if is_acronym(name)}
-    try:
-        with closing(open_database(kb.path)) as db:
-            would_stop = dict(stop_names(db, StopNameRules()))
-            for (row, name), found in groupby(db.execute(_NAMES), key=itemgetter(0, 1)):
-                ids = tuple(concept_id for _, _, concept_id in found)
-                doubt = _doubt(name, len(ids), would_stop.get(row), elsewhere.get(name), folded)
-                if doubt:
-                    severity, rank, why = doubt
-                    yield SuspiciousName(severity, rank, name, row, ids, why)
-    except SapbertError:
-        raise
-    except (sqlite3.DatabaseError, AttributeError, TypeError, ValueError, IndexError) as error:
-        # tables that somebody changed can hold other values than texts and rows
-        raise damaged(kb.path, error) from error
+    with reading(kb.path), closing(open_database(kb.path)) as db:
+        would_stop = dict(stop_names(db, StopNameRules()))
+        for (row, name), rows in groupby(db.execute(_NAMES), key=itemgetter(0, 1)):
+            ids = tuple(concept_id for _, _, concept_id in rows)
+            doubt = _doubt(name, len(ids), would_stop.get(row), elsewhere.get(name), folded)
+            if doubt:
+                severity, rank, why = doubt
+                yield SuspiciousName(severity, rank, name, row, ids, why)
 
 
 def _doubt(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from ..kb.semantic_type_tree import semantic_type_tree
+from ..kb.semantic_types import semantic_type_tree
 
 N_COLORS = 8
 """How many colors `look.css` has."""

@@ -251,7 +251,7 @@ class ConceptMatcher(FolderPipe):
         """Return which entries of `kb.name_concepts` match the filter; None for all. It is read once per filter.
 
         Raises:
-            SapbertError: E404 the vocabulary has no such type, E405 it has no such source.
+            ChoiceError: The vocabulary has no such type or source.
         """
         filter = (tuple(self.types), tuple(self.sources))
         if self._filtered is None or self._filtered[0] != filter:

@@ -15,7 +15,7 @@ from ..encoders.transformer import ENCODER_FOLDER, TransformerEncoder, open_enco
 from ..errors import Errors, SapbertError
 from ..files.output import replacing
 from ..files.values import parse_json
-from ..kb.id_lists import read_labels, write_labels
+from ..kb.ids import read_labels, write_labels
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.storage import kb_artifact, open_saved_knowledge_base
 from ..store.artifact import KB, ArtifactWriter

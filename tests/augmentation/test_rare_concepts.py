@@ -1,7 +1,7 @@
 from collections import Counter
 
 from spacy_sapbert.augmentation.rare_concepts import primary_ids, rare_concepts, training_documents
-from spacy_sapbert.kb.id_lists import read_labels
+from spacy_sapbert.kb.ids import read_labels
 from spacy_sapbert.types import Document, Mention
 
 

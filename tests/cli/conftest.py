@@ -81,7 +81,8 @@ def dense_folder(linking_folder, small_kb, tmp_path_factory):
 def run_page(command):
     """A function that runs a page of docs/: its code blocks as one program, and its commands.
 
-    A text block after a code block is its expected output.
+    A text block after a code block is its expected output. A block of YAML that begins with the name of a file is its
+    content.
     """
 
     def run(page, instead=None):
@@ -97,6 +98,8 @@ def run_page(command):
                 with redirect_stdout(io.StringIO()) as printed:
                     exec(block, namespace)
                 assert following != "text" or printed.getvalue() == expected
+            if language == "yaml" and (name := re.match(r"# (\S+\.yaml)\n", block)):
+                Path(name[1]).write_text(block)
             for line in block.splitlines() if language == "bash" else []:
                 run_line(command, line)
 

@@ -89,7 +89,7 @@ def test_encoding_shows_its_progress(command, tiny_encoder, tmp_path, output, mo
 
 def test_a_wrong_vocabulary_is_found_before_the_encoder_is_opened(command, tmp_path, output):
     finished = command("assemble", "-o", output, "--kb", tmp_path / "missing.kb", "--encoder", tmp_path)
-    assert "[E101]" in finished.err
+    assert "[E504]" in finished.err
 
 
 def test_pooling(command, small_kb, tiny_encoder, output):
@@ -196,7 +196,7 @@ def test_another_vocabulary_in_its_own_place(command, small_kb, other_kb, output
         (["--from", "{tmp}/missing", "--kb", "starter"], "[E534]"),
         (["--ner", "{tmp}/missing"], "[E534]"),
         (["--ner", "{tmp}"], "[E534]"),
-        (["--kb", "{tmp}/missing.kb"], "[E101]"),
+        (["--kb", "{tmp}/missing.kb"], "[E504]"),
         (["--encoder", "{tmp}"], "[E302]"),
         (["--pooling", "max", "--encoder", "nobody/nothing"], "[E406]"),
     ],

@@ -149,7 +149,7 @@ def test_a_type_to_rename_that_is_not_there_is_told(corpus, tmp_path):
 def test_a_new_name_needs_an_old_one(corpus, tmp_path, pair):
     result = run(corpus, tmp_path / "gold.spacy", "--rename", pair)
     assert isinstance(result.exception, SapbertError)
-    assert "E532" in str(result.exception)
+    assert "E533" in str(result.exception)
     assert "--rename" in str(result.exception)
 
 

@@ -218,7 +218,7 @@ def test_errors_are_reported_as_such(corpus, tmp_path):
         run("abbreviations", tmp_path / "empty.txt")
     with pytest.raises(SapbertError, match="E105"):
         run("composites", corpus, "--type", "Phenotype")
-    with pytest.raises(SapbertError, match="E101"):
+    with pytest.raises(SapbertError, match="E504"):
         run("composites", corpus, "--kb", tmp_path / "nothing.kb")
     spacy.blank("en").to_disk(tmp_path / "blank")
     with pytest.raises(SapbertError, match="E503"):

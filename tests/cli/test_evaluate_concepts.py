@@ -81,8 +81,8 @@ def test_predictions_are_compared(workplace, command, ranking_nlp):
 @pytest.mark.parametrize(
     ("options", "code"),
     [
-        (["--labels", "empty.txt"], "E632"),
-        (["--labels", "bad.txt"], "E633"),
+        (["--labels", "empty.txt"], "E105"),
+        (["--labels", "bad.txt"], "E127"),
         (["--labels", "missing.txt"], "E120"),
         (["--type", "Gene"], "E105"),
     ],

@@ -113,7 +113,7 @@ def test_predictions_are_compared(workplace, command):
         ("empty.txt", [], "E203"),
         ("missing.txt", ["--format", "pubtator"], "E120"),
         ("corpus.txt", ["--type", "Gene"], "E105"),
-        ("corpus.txt", ["--label", "Entity"], "E532"),
+        ("corpus.txt", ["--label", "Entity"], "E533"),
         ("corpus.txt", ["--format", "conll"], "E202"),
         ("corpus.txt", ["--predictions", "nowhere/out.jsonl"], "E507"),
     ],

@@ -1,17 +1,13 @@
-"""What `kb build` does beyond single files: UMLS, options of formats, mappings. All content is invented."""
+"""Recipes of `kb build`: UMLS, keys of formats, mappings, translations. All content is invented."""
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 
 import pytest
-from rich.console import Console
 
-from spacy_sapbert.cli.kb_build import _with_progress
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
-from spacy_sapbert.kb.readers import ReadReport
 
 
 def atom(cui, text, columns="ENG|P|L1|PF|S1|Y|A1", sab="ABC", tty="PT", suppress="N"):
@@ -48,11 +44,22 @@ def files(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def build(command):
-    """A function that builds a knowledge base of the release, and gives it."""
+def run_recipe(command, tmp_path):
+    """A function that runs a recipe with these keys."""
 
-    def run(*options, sources=("2099AA",)):
-        finished = command("kb", "build", *sources, "-o", "a.kb", *options)
+    def run(sources=("2099AA",), **keys):
+        (tmp_path / "recipe.yaml").write_text(json.dumps({"sources": list(sources), **keys}))
+        return command("kb", "build", "recipe.yaml", "-o", "a.kb")
+
+    return run
+
+
+@pytest.fixture
+def build(run_recipe):
+    """A function that builds a knowledge base by a recipe with these keys, and returns it."""
+
+    def run(sources=("2099AA",), **keys):
+        finished = run_recipe(sources, **keys)
         assert finished.status == 0, finished.err
         return KnowledgeBase("a.kb")
 
@@ -98,7 +105,7 @@ def test_a_release(command):
 
 
 def test_the_manifest_of_a_release(build, tmp_path):
-    kb = build("--language", "all", "--parents", "--semantic-group", "DISO")
+    kb = build(language="all", parents=True, semantic_group="DISO")
     (source,) = kb.meta["sources"]
     assert (source["file"], source["format"], source["release"]) == ("2099AA", "umls", "2099AA")
     assert source["absent"] == ["MRRANK"]
@@ -124,27 +131,28 @@ def test_the_same_release_gives_the_same_knowledge_base(build, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "names"),
+    ("keys", "names"),
     [
-        (["--language", "SPA"], [["fiebre gris"]]),
-        (["--language", "SPA", "--language", "ENG", "--semantic-type", "T047"], [["fiebre gris", "grey fever", "GF"]]),
-        (["--sab", "XYZ"], [["GF"]]),
-        (["--without-sab", "ABC"], [["GF"]]),
-        (["--term-type", "AB"], [["GF"]]),
-        (["--semantic-type", "pharmacologic substance", "--no-trade-names"], [["curamine"], ["Curax 5 mg"]]),
+        ({"language": "SPA"}, [["fiebre gris"]]),
+        ({"language": ["SPA", "ENG"], "semantic_type": "T047"}, [["fiebre gris", "grey fever", "GF"]]),
+        ({"sab": ["XYZ"]}, [["GF"]]),
+        ({"without_sab": ["ABC"]}, [["GF"]]),
+        ({"term_type": ["AB"]}, [["GF"]]),
+        ({"semantic_type": "pharmacologic substance", "trade_names": False}, [["curamine"], ["Curax 5 mg"]]),
         (
-            ["--sab", "ABC", "--drop-suppressed", "", "--semantic-group", "CHEM", "--no-trade-names"],
+            {"sab": "ABC", "drop_suppressed": "", "semantic_group": ["CHEM"], "trade_names": False},
             [["curamine"], CURAX],
         ),
-        (["--drop-suppressed", "O", "--semantic-group", "CHEM"], [["curamine", "Curax 5 mg"], ["Curax 5 mg"]]),
+        ({"drop_suppressed": "O", "semantic_group": "CHEM"}, [["curamine", "Curax 5 mg"], ["Curax 5 mg"]]),
     ],
 )
-def test_options(build, options, names):
-    assert list(names_of(build(*options)).values()) == names
+def test_keys_of_umls(build, keys, names):
+    assert list(names_of(build(**keys)).values()) == names
+    assert list(names_of(build(sources=[{"path": "2099AA", "format": "umls", **keys}])).values()) == names
 
 
 def test_definitions_can_be_left_out(build):
-    assert build("--no-definitions").get("C9000001").definition is None
+    assert build(definitions=False).get("C9000001").definition is None
 
 
 def test_rows_that_are_not_sorted(command, build, tmp_path):
@@ -153,30 +161,76 @@ def test_rows_that_are_not_sorted(command, build, tmp_path):
     finished = command("kb", "build", "2099AA", "-o", "a.kb")
     assert finished.status == 1
     assert "[E145] 2099AA/META/MRSTY.RRF, line 2" in finished.err
-    assert build("--sort").type_counts() == {"T047": 1, "T121": 2}
+    assert build(sort=True).type_counts() == {"T047": 1, "T121": 2}
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("keys", "message"),
     [
-        (["2099AA", "--strict"], "[E127] 2099AA/META/MRCONSO.RRF, line 7"),
-        (["2099AA", "--semantic-type", "T999"], "[E146]"),
-        (["2099AA", "--drop-suppressed", "N"], "[E125]"),
-        (["own.tsv", "--format", "umls"], "[E105]"),
-        (["own.tsv", "--language", "ENG"], "[E533] The option umls cannot be used like this: the format table"),
-        (["2099AA", "--separator", ";"], "[E533] The option separator cannot be used like this: the format umls"),
+        ({"strict": True}, "[E127] 2099AA/META/MRCONSO.RRF, line 7"),
+        ({"semantic_type": "T999"}, "'T999' is not a semantic type"),
+        ({"drop_suppressed": "N"}, "[E125]"),
+        ({"sources": [{"path": "own.tsv", "format": "umls"}]}, "[E105]"),
+        ({"sources": ["own.tsv"], "language": "ENG"}, "'language' is not a key of a source with the format table"),
+        (
+            {"sources": [{"path": "2099AA", "separator": ";"}]},
+            "'separator' is not a key of a source with the format umls",
+        ),
+        ({"belo": ["C9000001"]}, "[E125] 'belo' is not a key of the recipe recipe.yaml. Choose one of: below"),
+        ({"below": {}}, "[E406] The setting below of the recipe recipe.yaml is {}; it must be a text"),
+        ({"parents": "yes"}, "[E406] The setting parents of a source with the format umls in recipe.yaml is 'yes'"),
+        ({"sources": [{"format": "obo"}]}, "[E406] The setting path"),
+        ({"sources": [{"address": "https://x.example/a.obo", "format": "obo"}]}, "kb get recipe.yaml"),
+        ({"mentions": [{"path": "own.tsv", "formt": "names"}]}, "'formt' is not a key of mentions"),
+        ({"below": ["X:1"]}, "[E504] There is no concept X:1 in the sources"),
+        ({"only_type": ["X"]}, "[E125] 'X' is not a semantic type in what was read"),
     ],
 )
-def test_errors_leave_nothing(command, tmp_path, arguments, message):
-    before = sorted(tmp_path.iterdir())
-    finished = command("kb", "build", *arguments, "-o", "a.kb")
+def test_errors_leave_nothing(run_recipe, tmp_path, keys, message):
+    finished = run_recipe(**keys)
     assert finished.status == 1
     assert message in finished.err
-    assert sorted(tmp_path.iterdir()) == before
+    assert not (tmp_path / "a.kb").exists()
 
 
-def test_without_a_concept_the_counts_tell_why(command):
-    finished = command("kb", "build", "2099AA", "-o", "a.kb", "--language", "GER")
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("sources: [own.tsv\n", "[E127] r.yaml, line 2: this is not YAML"),
+        ("- own.tsv\n", "[E127] r.yaml, line 1: a recipe has keys and values"),
+        ("", "[E127] r.yaml, line 1: a recipe has keys"),
+        ("[" * 100_000, "[E127] r.yaml, line 1: this is not YAML (nested too deeply)"),
+        ("sources: own.tsv\nstrict: true\nstrict: false\n", "[E127] r.yaml, line 3: this is not YAML"),
+        ("sources: !!python/name:os.system\n", "[E127] r.yaml, line 1: this is not YAML"),
+    ],
+)
+def test_files_that_are_not_recipes(command, tmp_path, text, message):
+    (tmp_path / "r.yaml").write_text(text)
+    finished = command("kb", "build", "r.yaml", "-o", "a.kb")
+    assert finished.status == 1
+    assert message in finished.err
+
+
+def test_options_with_a_recipe(command, tmp_path):
+    (tmp_path / "r.yaml").write_text("sources: own.tsv\nstop_names: missing.txt\n")
+    (tmp_path / "stop.txt").write_text("cura\n")
+    assert command("kb", "build", "r.yaml", "-o", "a.kb", "--stop-names", "stop.txt").status == 0
+    assert KnowledgeBase("a.kb").stop_name_counts() == {"in your list": 1}
+    finished = command("kb", "build", "r.yaml", "-o", "a.kb", "--type", "Disease")
+    assert "[E533] An option for files cannot be used like this: the sources are in the recipe" in finished.err
+
+
+def test_files_with_a_recipe(command, tmp_path):
+    (tmp_path / "r.yaml").write_text("separator: ';'\nsource_name: Own\n")
+    assert command("kb", "build", "r.yaml", "own.tsv", "-o", "a.kb", "--type", "Disease").status == 0
+    kb = KnowledgeBase("a.kb")
+    assert (kb.get("D1").aliases, kb.get("D1").types) == (("grey fever", "ash fever"), ("Disease",))
+    (tmp_path / "r.yaml").write_text("sources: own.tsv\n")
+    assert "r.yaml has its own sources" in command("kb", "build", "r.yaml", "own.tsv", "-o", "b.kb").err
+
+
+def test_without_a_concept_the_counts_report_why(run_recipe):
+    finished = run_recipe(language="GER")
     assert finished.status == 1
     assert "[E105]" in finished.err
     assert {"rows read": 7, "rows kept": 0, "rows dropped: language": 6}.items() <= counts(finished.err).items()
@@ -186,7 +240,7 @@ def test_without_a_concept_the_counts_tell_why(command):
 
 
 def test_every_source_gets_the_options_of_its_format(build):
-    kb = build("--separator", ";", "--language", "SPA", sources=["2099AA", "own.tsv"])
+    kb = build(["2099AA", "own.tsv"], separator=";", language="SPA")
     assert names_of(kb) == {
         "C9000001": ["fiebre gris"],
         "D1": ["fever, grey", "grey fever", "ash fever"],
@@ -199,15 +253,15 @@ def test_every_source_gets_the_options_of_its_format(build):
 
 
 def test_columns_of_a_table(build):
-    columns = ["--column", "id=code", "--column", "name=label", "--column", "name=more"]
-    kb = build("--format", "table", "--delimiter", "$", *columns, sources=["codes.txt"])
+    columns = {"id": "code", "name": ["label", "more"]}
+    kb = build([{"path": "codes.txt", "format": "table", "delimiter": "$", "column": columns}])
     assert names_of(kb) == {"D2": ["pain", "ache"]}
 
 
 def test_mapped_concepts_become_one(command, build, tmp_path):
     (tmp_path / "same.tsv").write_text("C9000001\tD1\nbroken\n")
     sources = ["2099AA", "own.tsv"]
-    kb = build("--mapping", "same.tsv", "--separator", ";", sources=sources)
+    kb = build(sources, mappings=["same.tsv"], separator=";")
     assert names_of(kb)["C9000001"] == ["grey fever", "GF", "fever, grey", "ash fever"]
     assert kb.find_id("D1") == ("C9000001",)
     (mapping,) = kb.meta["mappings"]
@@ -228,24 +282,9 @@ def test_cross_references_merge(build, tmp_path):
     (tmp_path / "fevers.obo").write_text(f"format-version: 1.2\n\n{term}")
     sources = ["2099AA", "fevers.obo"]
     assert "F:1" in names_of(build(sources=sources))
-    kb = build("--merge-xrefs", "UMLS", sources=sources)
+    kb = build(sources, merge_xrefs=["UMLS"])
     assert names_of(kb)["C9000001"] == ["grey fever", "GF", "febris"]
     assert kb.meta["merge_xrefs"] == ["UMLS"]
-
-
-# --- progress
-
-
-def test_a_terminal_shows_how_much_was_read():
-    report = ReadReport(bytes_read=30, bytes_total=40)
-    console = Console(file=io.StringIO(), force_terminal=True, width=100)
-    assert list(_with_progress(iter(()), report, console)) == []
-    assert "75%" in console.file.getvalue()
-    report = ReadReport()
-    console = Console(file=io.StringIO(), force_terminal=True, width=100)
-    assert list(_with_progress(iter("ab"), report, console)) == ["a", "b"]
-    assert "2 concepts" in console.file.getvalue()
-    assert "%" not in console.file.getvalue()
 
 
 def test_without_a_terminal_only_the_report_is_shown(command):
@@ -256,7 +295,7 @@ def test_without_a_terminal_only_the_report_is_shown(command):
     assert json.loads(command("kb", "info", "a.kb").out)["concepts"] == 3
 
 
-# --- options of other formats
+# --- keys of other formats
 
 OBO = """\
 [Term]
@@ -270,14 +309,14 @@ name: pain
 """
 
 
-def test_options_of_an_ontology(tmp_path, build):
+def test_keys_of_an_ontology(tmp_path, build):
     (tmp_path / "a.obo").write_text(OBO)
-    kb = build("--prefix", "AB", "--default-scope", "exact", sources=("a.obo",))
+    kb = build(["a.obo"], prefix="AB", default_scope="exact")
     assert list(kb.concept_ids()) == ["AB:1"]
     assert [name.scope for name in kb.names_of("AB:1")] == ["preferred", "exact"]
 
 
-def test_options_of_clinical_terminologies(tmp_path, build, command):
+def test_keys_of_clinical_terminologies(tmp_path, build, run_recipe):
     rrf = tmp_path / "RxNorm_full_01022099" / "rrf"
     rrf.mkdir(parents=True)
     drugs = atom("9", "curamine", "ENG||||||1", "RXNORM", "IN") + atom(
@@ -289,14 +328,12 @@ def test_options_of_clinical_terminologies(tmp_path, build, command):
         '"1-8","a","Greyness","ACTIVE","Ash;Hue"',
     ]
     (tmp_path / "Loinc.csv").write_text("\n".join(lines))
-    kb = build("--term-type", "IN", sources=("RxNorm_full_01022099",))
+    kb = build(["RxNorm_full_01022099"], term_type="IN")
     assert [name.text for name in kb.names_of("RXNORM:9")] == ["curamine"]
-    # with two sources, each gets the options of its format
-    formats = ("--format", "rxnorm", "--format", "loinc")
-    kb = build("--term-type", "IN", "--related-names", *formats, sources=("RxNorm_full_01022099", "Loinc.csv"))
+    kb = build(["RxNorm_full_01022099", {"path": "Loinc.csv", "format": "loinc"}], term_type="IN", related_names=True)
     assert {name.text for name in kb.names_of("LOINC:1-8")} == {"Greyness", "Ash", "Hue"}
-    finished = command("kb", "build", "Loinc.csv", "-o", "b.kb", "--format", "loinc", "--term-type", "IN")
-    assert "E533" in finished.err
+    finished = run_recipe([{"path": "Loinc.csv", "format": "loinc"}], term_type="IN")
+    assert "'term_type' is not a key of a source with the format loinc" in finished.err
 
 
 def test_language_of_labels(tmp_path, build):
@@ -305,36 +342,28 @@ def test_language_of_labels(tmp_path, build):
     labels = ", ".join(f'"{text}"@{language}' for language, text in (("en", "grey fever"), ("es", "fiebre gris")))
     concept = f"<http://example.org/F_1> a <{skos}Concept> ; <{skos}prefLabel> {labels} ."
     (tmp_path / "f.ttl").write_text(concept)
-    assert build(sources=("f.ttl",)).get("F:1").canonical_name == "grey fever"
-    assert (
-        build("--label-language", "es", "--format", "rdf", sources=("f.ttl",)).get("F:1").canonical_name
-        == "fiebre gris"
-    )
-    both = build("--label-language", "all", "--format", "rdf", sources=("f.ttl",)).get("F:1")
+    assert build(["f.ttl"]).get("F:1").canonical_name == "grey fever"
+    assert build(["f.ttl"], label_language="es").get("F:1").canonical_name == "fiebre gris"
+    both = build(["f.ttl"], label_language=["all"]).get("F:1")
     assert (both.canonical_name, both.aliases) == ("grey fever", ("fiebre gris",))
 
 
 def test_rows_of_a_table_can_be_chosen(tmp_path, build):
     (tmp_path / "a.tsv").write_text("a remark\nid\tname\tstate\nD1\tfever\tlive\nD2\tpain\tdead\n", encoding="utf-16")
-    kb = build("--where", "state=live", "--skip", "1", "--encoding", "utf-16", "--format", "table", sources=("a.tsv",))
+    kb = build(["a.tsv"], where={"state": "live"}, skip=1, encoding="utf-16", format="table")
     assert list(kb.concept_ids()) == ["D1"]
 
 
-def test_an_option_reaches_the_sources_of_its_format_only(tmp_path, build):
+def test_a_key_at_the_top_reaches_the_sources_of_its_format_only(tmp_path, build):
     (tmp_path / "a.obo").write_text(OBO)
-    kb = build("--prefix", "AB", sources=("a.obo", "own.tsv"))
+    kb = build(["a.obo", "own.tsv"], prefix="AB")
     assert "D1" in list(kb.concept_ids())
 
 
-def test_pairs_need_an_equals_sign(command):
-    finished = command("kb", "build", "own.tsv", "-o", "a.kb", "--where", "state")
-    assert finished.status != 0
-    assert "[E532] --where" in finished.err
-
-
 def test_release_and_licence_are_kept(build):
-    kb = build("--release", "2024-01", "--licence", "CC0", sources=("own.tsv",))
+    kb = build(["own.tsv"], release="2024-01", license="CC0", title="Own")
     assert (kb.meta["release"], kb.meta["licence"]) == ("2024-01", "CC0")
+    assert kb.meta["catalog"] == {"name": "recipe", "title": "Own", "home": ""}
 
 
 # --- translations and languages
@@ -352,14 +381,14 @@ SPANISH = (
 
 
 @pytest.fixture
-def translated(tmp_path, command):
-    """A function that builds a knowledge base of a table and its translation, and gives it and the report."""
+def translated(tmp_path, run_recipe):
+    """A function that builds a knowledge base of a table and its translation, and returns it and the report."""
     (tmp_path / "base.csv").write_text(BASE)
     (tmp_path / "es.babelon.tsv").write_text(SPANISH)
     (tmp_path / "fr.csv").write_text("id,name\nF:1,fièvre\nF:3,toux\n")
 
-    def run(*arguments):
-        finished = command("kb", "build", *arguments, "-o", "a.kb")
+    def run(*sources, **keys):
+        finished = run_recipe(sources, **keys)
         assert finished.status == 0, finished.err
         return KnowledgeBase("a.kb"), finished.err
 
@@ -367,7 +396,7 @@ def translated(tmp_path, command):
 
 
 def test_a_translation_adds_names_to_known_concepts(translated):
-    kb, err = translated("es.babelon.tsv", "base.csv", "--names-language", "en")  # in any order
+    kb, err = translated("es.babelon.tsv", "base.csv", names_language="en")  # in any order
     assert list(kb.concept_ids()) == ["F:1", "F:2"]
     assert [name[:2] + name[3:] for name in kb.names_of("F:1")] == [
         ("fever", "preferred", "en"),
@@ -380,7 +409,7 @@ def test_a_translation_adds_names_to_known_concepts(translated):
 
 
 def test_unknown_concepts_of_a_translation(translated):
-    kb, err = translated("base.csv", "es.babelon.tsv", "--add-unknown")
+    kb, err = translated("base.csv", "es.babelon.tsv", add_unknown=True)
     assert (list(kb.concept_ids()), kb.language_counts()) == (["F:1", "F:2", "F:9"], {"": 3, "es": 3})
     assert "W576" not in err
     assert kb.meta["add_unknown"]
@@ -394,42 +423,35 @@ def test_a_translation_alone_is_the_vocabulary(translated):
 
 def test_other_files_as_translations(translated):
     kb, _ = translated(
-        "base.csv",
-        "es.babelon.tsv",
-        "--names-language",
-        "en",
-        "--names-language",
-        "es",
-        "--translation",
-        "fr.csv",
-        "--translation-language",
-        "FRE",
+        {"path": "base.csv", "names_language": "en"},
+        {"path": "es.babelon.tsv", "names_language": "es"},
+        translations=[{"path": "fr.csv", "names_language": "FRE"}],
     )
     assert kb.language_counts() == {"en": 3, "es": 2, "fr": 1}
+    assert kb.meta["names_language"] == ["en", "es"]
     assert [source["file"] for source in kb.meta["translations"]] == ["fr.csv"]
     assert len(kb) == 2
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("keys", "message"),
     [
-        (["--names-language", "any language"], "[E193]"),
-        (["--names-language", "en", "--names-language", "es"], "[E531]"),
-        (["--translation", "fr.csv", "--translation-language", "1"], "[E193]"),
-        (["--translation", "missing.csv"], "[E120]"),
-        (["--translation", "own.tsv"], "[E196]"),
+        ({"names_language": "any language"}, "[E193]"),
+        ({"translations": [{"path": "fr.csv", "names_language": "1"}]}, "[E193]"),
+        ({"translations": ["missing.csv"]}, "[E120]"),
+        ({"translations": ["own.tsv"]}, "no other source has the concepts of its 1 names, such as X:1"),
     ],
 )
-def test_bad_translations(translated, command, tmp_path, options, message):
+def test_bad_translations(translated, run_recipe, tmp_path, keys, message):
     (tmp_path / "own.tsv").write_text("id\tname\nX:1\tfiebre\n")
-    finished = command("kb", "build", "base.csv", *options, "-o", "b.kb")
+    finished = run_recipe(["base.csv"], **keys)
     assert finished.status
     assert message in finished.err
-    assert not (tmp_path / "b.kb").exists()
+    assert not (tmp_path / "a.kb").exists()
 
 
 def test_the_language_that_search_shows(translated, command):
-    translated("base.csv", "es.babelon.tsv", "--names-language", "en")
+    translated("base.csv", "es.babelon.tsv", names_language="en")
     for options, shown in (
         ([], "fever"),
         (["--display-language", "es"], "fiebre"),
@@ -437,5 +459,7 @@ def test_the_language_that_search_shows(translated, command):
     ):
         finished = command("kb", "search", "a.kb", "hot", *options)
         assert shown in finished.out.decode().split()
-    assert "[E194]" in command("kb", "search", "a.kb", "hot", "--display-language", "de").err
+    assert (
+        "'de' is not a language of names in" in command("kb", "search", "a.kb", "hot", "--display-language", "de").err
+    )
     assert "names in es" in command("kb", "info", "a.kb").err

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-VOCABULARY = "id,name,synonyms\nA:1,Depression,Low mood\nA:2,Pneumonia,Lung infection;ALS\n"
+VOCABULARY = "id,name,synonyms\nA:1,Depression,Low mood\nA:2,Pneumonia,Lung infection|ALS\n"
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def folder(tmp_path, monkeypatch, command):
     Path("a.csv").write_text(VOCABULARY)
     Path("genes.csv").write_text("id,name,synonyms\nHGNC:1,gene one,ALS\n")
     for name in ("a", "genes"):
-        assert command("kb", "build", f"{name}.csv", "--separator", ";", "-o", f"{name}.kb").status == 0
+        assert command("kb", "build", f"{name}.csv", "-o", f"{name}.kb").status == 0
     Path("notes").mkdir()
     Path("notes/1.txt").write_text("Cardiac depression. Depression and pneumonia.")
     Path("notes/2.txt").write_text("Pneumonia, pneumonia, pneumonia.")
@@ -47,7 +47,7 @@ def test_names_are_counted_in_texts(command):
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("arguments", "error"),
-    [(["--texts", "none"], "[E504]"), (["--also-in", "none.kb"], "[E101]"), (["--number", "-1"], "--number")],
+    [(["--texts", "none"], "[E504]"), (["--also-in", "none.kb"], "[E504]"), (["--number", "-1"], "--number")],
 )
 def test_wrong_arguments(command, arguments, error):
     finished = command("kb", "check", "a.kb", *arguments)

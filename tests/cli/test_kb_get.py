@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import io
 import json
-import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
-from spacy_sapbert.cli.kb_get import _cache_of
-from spacy_sapbert.kb import catalog, download
-from spacy_sapbert.kb.catalog import Entry
+from spacy_sapbert.kb import download, recipe
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 
 BODY = b"""format-version: 1.2
@@ -31,115 +25,112 @@ synonym: "GF" EXACT []
 id: Y:1
 name: imported
 """
+SHA256 = hashlib.sha256(BODY).hexdigest()
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
+def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(download, "PAUSE", 0)
 
 
 @pytest.fixture
-def entry(web_server, monkeypatch):
-    """The only entry of the catalog; its file is on the server."""
+def catalog(web_server, monkeypatch):
+    """A function that puts a vocabulary into the catalog, with other values; its file is on the server."""
+    address = f"{web_server.address}/x.obo"
     web_server.answers["/x.obo"] = lambda handler: web_server.send(handler, BODY, ETag='"1"')
-    options = {"format": ["obo"], "prefix": ["X"], "type": ["fever"], "source_name": "X"}
-    return put(
-        monkeypatch,
-        Entry(
-            "fevers",
-            "Fevers",
-            "fevers",
-            "https://home.example",
-            "CC0 1.0",
-            "latest",
-            f"{web_server.address}/x.obo",
-            options=options,
-        ),
-    )
+
+    def put(sha256=None, **others):
+        source = {"address": address, "sha256": sha256, "format": "obo", "prefix": "X", "type": "fever"}
+        values = {"title": "Fevers", "home": "https://home.example", "license": "CC0 1.0", "release": "latest"}
+        fevers = recipe.parse_recipe("fevers", {**values, "sources": [{**source, "source_name": "X"}], **others})
+        monkeypatch.setattr(recipe, "read_catalog", lambda: {"fevers": fevers})
+        return address
+
+    put()
+    return put
 
 
-def put(monkeypatch, entry):
-    monkeypatch.setattr(catalog, "read_catalog", lambda: {entry.name: entry})
-    return entry
+def files(tmp_path):
+    return sorted(path.name for path in tmp_path.iterdir())
 
 
-def downloads(tmp_path):
-    return sorted(path.name for path in (tmp_path / "cache" / "downloads").glob("*/*"))
-
-
-def test_a_vocabulary(command, entry, tmp_path):
+def test_a_vocabulary(command, catalog, tmp_path):
+    address = catalog()
     finished = command("kb", "get", "fevers")
     assert finished.status == 0, finished.err
-    assert f"Fevers. License: CC0 1.0. https://home.example\nDownloading {entry.address}" in finished.err
+    assert f"Fevers. License: CC0 1.0. https://home.example\nDownloading {address}" in finished.err
     kb = KnowledgeBase("fevers.kb")
     (concept,) = kb.cui_to_entity.values()
     assert (concept.concept_id, concept.canonical_name, concept.types) == ("X:1", "grey fever", ("fever",))
     assert (kb.meta["release"], kb.meta["licence"]) == ("2026-10-01", "CC0 1.0")
     about = kb.meta["catalog"]
-    assert (about["name"], about["address"], about["etag"], about["hosts"]) == ("fevers", entry.address, '"1"', [])
+    assert (about["name"], about["address"], about["etag"], about["hosts"]) == ("fevers", address, '"1"', [])
     assert about["downloaded"] > "2026"
     (source,) = kb.meta["sources"]
-    assert (source["file"], source["sha256"]) == ("x.obo", hashlib.sha256(BODY).hexdigest())
-    assert downloads(tmp_path) == []
+    assert (source["file"], source["sha256"]) == ("x.obo", SHA256)
+    assert files(tmp_path) == ["fevers.kb"]
 
     info = command("kb", "info", "fevers.kb")
-    for line in ("vocabulary: Fevers", "release: 2026-10-01", "license: CC0 1.0", f"downloaded from: {entry.address}"):
+    for line in ("vocabulary: Fevers", "release: 2026-10-01", "license: CC0 1.0", f"downloaded from: {address}"):
         assert line in info.err
     assert json.loads(info.out)["catalog"] == about
 
 
-def test_a_download_that_is_kept(command, entry, tmp_path, web_server):
-    command("kb", "get", "fevers", "--keep-download")
-    assert downloads(tmp_path) == ["x.obo", "x.obo.json"]
-    web_server.answers["/x.obo"] = lambda handler: web_server.send(handler, b"", 304)
-    assert command("kb", "get", "fevers", "-o", "again.kb").status == 0
-    assert web_server.requests[-1][1]["If-None-Match"] == '"1"'
+def test_a_download_that_is_kept(command, catalog, tmp_path, web_server):
+    assert command("kb", "get", "fevers", "--keep-download", "-o", "new/fevers.kb").status == 0
+    assert files(tmp_path / "new") == ["fevers.kb", "x.obo"]
+    web_server.answers.clear()
+    assert command("kb", "get", "fevers", "--mirror", "new", "-o", "again.kb").status == 0
     assert KnowledgeBase("again.kb").n_names == 2
 
 
-def test_a_download_stays_if_the_build_fails(command, entry, tmp_path, web_server):
-    web_server.answers["/x.obo"] = b"[Term]\nid: Y:1\nname: imported\n"
-    finished = command("kb", "get", "fevers")
-    assert finished.status == 1
-    assert "E105" in finished.err
-    assert downloads(tmp_path) == ["x.obo", "x.obo.json"]
+def test_options_replace_keys(command, catalog, tmp_path):
+    catalog(below=["X:9"])
+    assert "no concept X:9" in command("kb", "get", "fevers").err
+    assert command("kb", "get", "fevers", "--below", "X:1").status == 0
+    assert KnowledgeBase("fevers.kb").meta["curation"] == {"below": ["X:1"]}
+
+
+def test_a_recipe_of_a_user(command, catalog, tmp_path):
+    (tmp_path / "own.tsv").write_text("id\tname\nX:2\tblue fever\n")
+    own = {"sources": [{"address": catalog(), "format": "obo", "prefix": "X"}, "own.tsv"], "license": "CC0"}
+    (tmp_path / "mine.yaml").write_text(json.dumps(own))
+    finished = command("kb", "get", "mine.yaml")
+    assert finished.status == 0, finished.err
+    assert list(KnowledgeBase("mine.kb").concept_ids()) == ["X:1", "X:2"]
 
 
 @pytest.mark.parametrize(
-    ("answer", "code"), [(None, "E113"), (b"<html>Sign in</html>", "E114"), (b"another release", "E116")]
+    ("answer", "code"),
+    [
+        (None, "E112"),
+        (b"<html>Sign in</html>", "it is a web page"),
+        (b"another release", "it is not the release 1 of fevers"),
+        (gzip.compress(BODY)[:-9], "E121"),
+    ],
 )
-def test_answers_that_are_not_the_file(command, entry, tmp_path, web_server, monkeypatch, answer, code):
-    put(monkeypatch, replace(entry, release="1", sha256=hashlib.sha256(BODY).hexdigest()))
+def test_answers_that_are_not_the_file(command, catalog, tmp_path, web_server, answer, code):
+    catalog(SHA256, release="1")
     web_server.answers["/x.obo"] = answer
     finished = command("kb", "get", "fevers")
     assert finished.status == 1
     assert code in finished.err
-    assert downloads(tmp_path) == []
-    assert not (tmp_path / "fevers.kb").exists()
+    assert files(tmp_path) == []
 
 
-def test_the_release_of_the_catalog(command, entry, monkeypatch):
-    put(monkeypatch, replace(entry, release="1", sha256=hashlib.sha256(BODY).hexdigest()))
+def test_the_release_of_the_catalog(command, catalog):
+    catalog(SHA256, release="1")
     assert command("kb", "get", "fevers").status == 0
     assert KnowledgeBase("fevers.kb").meta["release"] == "1"
 
 
-def test_packed_data_that_is_cut_off_is_not_kept(command, entry, tmp_path, web_server):
-    web_server.answers["/x.obo"] = gzip.compress(BODY)[:-9]
-    finished = command("kb", "get", "fevers")
-    assert finished.status == 1
-    assert "E121" in finished.err
-    assert downloads(tmp_path) == []
-
-
-def test_a_small_file_is_told(command, entry, monkeypatch):
-    put(monkeypatch, replace(entry, size=100))
+def test_a_small_file_is_reported(command, catalog):
+    catalog(size=100)
     assert "The file has only 0.0 MB; usually it has about 100 MB" in command("kb", "get", "fevers").err
 
 
-def test_another_host_is_told(command, entry, web_server):
+def test_another_host_is_reported(command, catalog, web_server):
     target = f"{web_server.address.replace('127.0.0.1', 'localhost')}/y"
     web_server.answers["/x.obo"] = lambda handler: web_server.send(handler, b"", 302, Location=target)
     web_server.answers["/y"] = BODY
@@ -152,38 +143,33 @@ def test_another_host_is_told(command, entry, web_server):
 
 
 @pytest.mark.parametrize("name", ["x.obo", "x.obo.gz"])
-def test_a_folder(command, entry, tmp_path, web_server, name):
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    (folder / name).write_bytes(gzip.compress(BODY) if name.endswith(".gz") else BODY)
-    finished = command("kb", "get", "fevers", "--mirror", folder)
+def test_a_folder(command, catalog, tmp_path, web_server, name):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / name).write_bytes(gzip.compress(BODY) if name.endswith(".gz") else BODY)
+    finished = command("kb", "get", "fevers", "--mirror", "folder")
     assert finished.status == 0, finished.err
     assert web_server.requests == []
     meta = KnowledgeBase("fevers.kb").meta
     assert meta["catalog"] == {"name": "fevers", "title": "Fevers", "home": "https://home.example"}
-    assert [file.name for file in folder.iterdir()] == [name]
+    assert files(tmp_path / "folder") == [name]
 
 
-def test_a_folder_without_the_file(command, entry, tmp_path):
+def test_a_folder_without_the_file(command, catalog, tmp_path):
     finished = command("kb", "get", "fevers", "--mirror", tmp_path / "nothing")
     assert finished.status == 1
-    assert f"E119] There is no file x.obo in {tmp_path / 'nothing'}" in " ".join(finished.err.split())
+    assert f"E504] There is no file x.obo in {tmp_path / 'nothing'}" in " ".join(finished.err.split())
 
 
-def test_a_web_page_in_a_folder(command, entry, tmp_path):
+def test_a_web_page_in_a_folder(command, catalog, tmp_path):
     (tmp_path / "x.obo").write_bytes(b"<!doctype html>")
-    finished = command("kb", "get", "fevers", "--mirror", ".")
-    assert "E114" in finished.err
+    assert "it is a web page" in command("kb", "get", "fevers", "--mirror", ".").err
     assert (tmp_path / "x.obo").exists()
 
 
-def test_another_server(command, entry, web_server):
+def test_another_server(command, catalog, web_server):
     web_server.answers = {"/mirror/x.obo": BODY}
     assert command("kb", "get", "fevers", "--mirror", f"{web_server.address}/mirror/").status == 0
     assert KnowledgeBase("fevers.kb").meta["catalog"]["address"] == f"{web_server.address}/mirror/x.obo"
-
-
-# --- the list, and several processes
 
 
 @pytest.mark.parametrize("arguments", [["--list"], []])
@@ -196,26 +182,6 @@ def test_the_list(command, arguments):
     assert any(row.split()[:2] == ["umls", "-"] for row in rows)
 
 
-def test_two_at_once(entry):
-    steps, text = [], io.StringIO()
-    done = threading.Event()
-
-    def second():
-        with _cache_of(entry, Console(file=text)):
-            steps.append("second")
-        done.set()
-
-    with _cache_of(entry, Console(file=io.StringIO())):
-        threading.Thread(target=second, daemon=True).start()
-        for _ in range(3000):
-            if "Waiting" in text.getvalue():
-                break
-            time.sleep(0.01)
-        steps.append("first")
-    assert done.wait(30)
-    assert steps == ["first", "second"]
-
-
 # --- the page
 
 
@@ -223,22 +189,23 @@ PAGE = Path(__file__).parents[2] / "docs" / "vocabulary-catalog.md"
 
 
 def test_the_page(run_page, monkeypatch, web_server, tmp_path):
-    entries = dict(catalog.read_catalog())
+    recipes = dict(recipe.read_catalog())
     body = BODY.replace(b"X:1", b"DOID:1612").replace(b"Y:1", b"MONDO:1")
     web_server.answers["/doid.obo"] = body
-    entries["doid"] = replace(entries["doid"], address=f"{web_server.address}/doid.obo")
-    monkeypatch.setattr(catalog, "read_catalog", lambda: entries)
+    source = replace(recipes["doid"].sources[0], address=f"{web_server.address}/doid.obo")
+    recipes["doid"] = replace(recipes["doid"], sources=[source])
+    monkeypatch.setattr(recipe, "read_catalog", lambda: recipes)
     (tmp_path / "downloads").mkdir()
-    (tmp_path / "downloads" / entries["mondo"].file).write_bytes(body)
+    (tmp_path / "downloads" / recipes["mondo"].sources[0].path).write_bytes(body)
     run_page("vocabulary-catalog")
     assert [*KnowledgeBase("doid.kb").cui_to_entity] == ["DOID:1612"]
     assert [*KnowledgeBase("mondo.kb").cui_to_entity] == ["MONDO:1"]
 
 
-@pytest.mark.parametrize("name", catalog.read_catalog())
+@pytest.mark.parametrize("name", recipe.read_catalog())
 def test_the_page_shows_the_catalog(name):
-    entry = catalog.read_catalog()[name]
-    size = [f"{entry.size:g} MB"] if entry.address else []
+    entry = recipe.read_catalog()[name]
+    size = [f"{entry.size:g} MB"] if entry.sources else []
     row = " | ".join([f"| [`{name}`]({entry.home})", entry.purpose, *size, entry.license, f"{entry.release} |"])
     assert row in PAGE.read_text(encoding="utf-8").splitlines()
 
@@ -253,7 +220,7 @@ HGNC:8\tA2MP\tgone\tEntry Withdrawn\t\t\t\t
 
 
 def test_genes(command, tmp_path):
-    (tmp_path / catalog.find_entry("hgnc").file).write_text(GENES)
+    (tmp_path / recipe.find_recipe("hgnc").sources[0].path).write_text(GENES)
     finished = command("kb", "get", "hgnc", "--mirror", ".")
     assert finished.status == 0, finished.err
     concepts = KnowledgeBase("hgnc.kb").cui_to_entity

@@ -104,11 +104,11 @@ def test_mappings_and_predicates(kb, command):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--to", "LOINC"), "[E192] No concept has a code of LOINC,"),
-        (("--to", ""), "[E197]"),
-        (("--to", "MESH", "--predicates", "same"), "[E195] same is no predicate"),
+        (("--to", "LOINC"), "[E504] There is no code of LOINC for"),
+        (("--to", ""), "[E533]"),
+        (("--to", "MESH", "--predicates", "same"), "[E125] 'same' is not a predicate"),
         (("--to", "MESH", "--mapping", "none.tsv"), "[E120]"),
-        (("--to", "MESH", "--display-language", "es"), "[E194]"),
+        (("--to", "MESH", "--display-language", "es"), "[E125]"),
     ],
 )
 def test_bad_options(kb, command, options, message):
@@ -183,11 +183,11 @@ def test_without_the_option_nothing_changes(folder, command):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--also", "LOINC"), "[E192]"),
-        (("--also", ","), "[E197]"),
+        (("--also", "LOINC"), "[E504]"),
+        (("--also", ","), "[E533]"),
         (("--mapping", "m.sssom.tsv"), "it needs --also"),
         (("--display-language", "german"), "[E193]"),
-        (("--display-language", "de"), "[E194]"),
+        (("--display-language", "de"), "[E125]"),
     ],
 )
 def test_bad_options_of_link(folder, command, options, message):

@@ -28,4 +28,4 @@ def test_upload_assemble_and_link(command, small_kb, tiny_encoder, tmp_path):
 def test_errors(command, small_kb, tmp_path):
     done = command("kb", "upload", small_kb.path, "--encoder", "none", "--to", tmp_path / "db")
     assert (done.status, list(tmp_path.iterdir())) == (1, [])
-    assert "[E549]" in done.err
+    assert "[E533]" in done.err

@@ -290,7 +290,7 @@ def test_what_cannot_be_read_is_told_before_the_pipeline_is_loaded(command, tmp_
         ("E533", table, "--format", "names", "--column", "text=abstract"),
         ("E533", table, "--format", "names", "--column", "id=0"),
         ("E125", table, "--column", "body=abstract"),
-        ("E532", table, "--column", "abstract"),
+        ("E533", table, "--column", "abstract"),
     ]:
         (tmp_path / "folder").mkdir(exist_ok=True)
         finished = command("link", tmp_path / "no pipeline", *arguments)
@@ -670,12 +670,12 @@ def test_a_function_that_fails(command, linking_folder, tmp_path):
 
 def test_what_the_user_can_mend_ends_the_run(command, linking_folder, tmp_path, monkeypatch):
     def fail(self, docs):
-        raise SapbertError(Errors.E101.format(path="x.kb"))
+        raise SapbertError(Errors.E111.format(name="x", license="y", instead="z"))
 
     monkeypatch.setattr(SapbertLinker, "predict", fail)
     finished = command("link", linking_folder, write(tmp_path / "a.txt", "aspirin", "CF"))
     assert (finished.status, finished.out) == (1, b"")
-    assert finished.err.startswith("[E101] ")
+    assert finished.err.startswith("[E111] ")
 
 
 def test_processes_give_what_one_gives(command, dense_folder, tmp_path):

@@ -176,7 +176,7 @@ def sources(tmp_path, monkeypatch):
     for name, text in RELEASE.items():
         (Path("2024AA") / name).write_text(text)
     Path("doid.obo").write_text(OBO)
-    Path("drugs.csv").write_text("accession,common,others\nDB1,Aspirin,ASA;Acetylsalicylate\n")
+    Path("drugs.csv").write_text("accession,common,others\nDB1,Aspirin,ASA|Acetylsalicylate\n")
     Path("genes.tsv").write_text("BRCA9\t1\nbreast gene nine\t1\n")
     Path("hgnc.tsv").write_text("HGNC ID\tSymbol\tEntrez\tUniProt\nHGNC:5\tA1BG\t1\tP04217\n")
     Path("doid.sssom.tsv").write_text(MAPPING)
@@ -222,7 +222,7 @@ def test_the_page_on_vocabularies_runs(sources, run_page, command):
     assert Path("drugs.csv").read_text() in shown
     found = command("kb", "search", "drugs.kb", "ASA").out.decode()
     assert [line.rstrip() for line in found.splitlines()] in [block.splitlines() for block in shown]
-    build = "kb build drugs.csv --column id=accession --column name=common --column synonyms=others --separator ;"
+    build = "kb build drugs.csv --column id=accession --column name=common --column synonyms=others"
     built = command(*build.split(), "-o", "drugs.kb").err
     assert [line.rstrip() for line in built.splitlines()] in [block.splitlines() for block in shown]
 

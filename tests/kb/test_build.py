@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.errors import CannotWriteError, EmptyError, MismatchError
 from spacy_sapbert.kb.build import build_knowledge_base, new_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.mapping import Equivalents
@@ -82,7 +82,7 @@ def test_other_content_has_another_fingerprint(tmp_path, changed):
     assert kbs[0].fingerprint != kbs[1].fingerprint
 
 
-def test_types_and_parents_are_told_apart(tmp_path):
+def test_types_and_parents_are_kept_apart(tmp_path):
     one = build_knowledge_base([record("D1", "a", types=("X",))], tmp_path / "1.kb")
     other = build_knowledge_base([record("D1", "a", parents=("X",))], tmp_path / "2.kb")
     assert one.fingerprint != other.fingerprint
@@ -313,9 +313,9 @@ def test_cross_references_that_are_not_one_to_one_merge_nothing(tmp_path):
     }
 
 
-def test_a_vocabulary_that_nothing_refers_to_is_told(tmp_path):
+def test_a_vocabulary_that_nothing_refers_to_is_reported(tmp_path):
     for read, known in ((RECORD, r"UMLS \(1\)"), (record("C0000001", "one"), "nothing")):
-        with pytest.raises(SapbertError, match=rf"E108.*SNOMED.*refer to: {known}\."):
+        with pytest.raises(EmptyError, match=rf"SNOMED.*refer to: {known}\."):
             built(tmp_path / "a.kb", read, merge_xrefs=("SNOMED",))
     assert list(tmp_path.iterdir()) == []
 
@@ -398,15 +398,15 @@ def only_file(folder):
 
 
 def test_an_empty_vocabulary_is_not_written(tmp_path):
-    with pytest.raises(SapbertError, match="E105"):
+    with pytest.raises(EmptyError, match="concept in the sources"):
         build_knowledge_base([], tmp_path / "a.kb")
-    with pytest.raises(SapbertError, match="E105"):
+    with pytest.raises(EmptyError, match="concept in the sources"):
         build_knowledge_base([record("D1", " ")], tmp_path / "a.kb")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_builder_that_was_not_finished(tmp_path):
-    with pytest.raises(SapbertError, match="E109"), new_knowledge_base(tmp_path / "a.kb") as builder:
+    with pytest.raises(RuntimeError, match="finish"), new_knowledge_base(tmp_path / "a.kb") as builder:
         builder.add(RECORD)
     assert list(tmp_path.iterdir()) == []
 
@@ -425,7 +425,7 @@ def test_a_build_that_is_cut_off_leaves_nothing(tmp_path, error):
 def test_a_build_that_fails_leaves_the_knowledge_base_that_was_there(small_kb, tmp_path):
     path = tmp_path / "a.kb"
     before = build_knowledge_base([RECORD], path).path.read_bytes()
-    with pytest.raises(SapbertError, match="E105"):
+    with pytest.raises(EmptyError, match="concept in the sources"):
         build_knowledge_base([], path)
     assert only_file(tmp_path).read_bytes() == before
     build_knowledge_base([record("D5", "five")], path)
@@ -444,7 +444,7 @@ def test_folders_are_made_and_the_file_is_for_all_who_may_read(tmp_path):
 def test_places_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file" / "a.kb", tmp_path):
-        with pytest.raises(SapbertError, match=r"E104.*Choose another place"):
+        with pytest.raises(CannotWriteError, match="Choose another place"):
             build_knowledge_base([RECORD], path)
     assert only_file(tmp_path).name == "file"
 
@@ -459,7 +459,7 @@ def test_a_full_disk(tmp_path, database):
             builder.add(record(f"D{i}", str(i) * 10_000))
         builder.finish({})
 
-    with pytest.raises(SapbertError, match=r"E104.*full.*make room"), new_knowledge_base(tmp_path / "a.kb") as builder:
+    with pytest.raises(CannotWriteError, match=r"full.*make room"), new_knowledge_base(tmp_path / "a.kb") as builder:
         fill(builder)
     assert only_file(tmp_path).read_bytes() == before
 
@@ -538,3 +538,71 @@ def test_a_broader_cross_reference_merges_nothing(tmp_path):
         "A:1": [("C0000001", "owl:sameAs"), ("C0000001", "skos:exactMatch")],
         "A:2": [],
     }
+
+
+# --- translations
+
+BASE = [
+    Record("D1", (Name("fever", "preferred", "s", "en"),), ("D9", "D8")),
+    Record("D2", (Name("rash", "preferred", "s", "en"),), ("D8",)),
+]
+
+
+def spanish(concept_id, *texts):
+    return Record(concept_id, tuple(Name(text, "preferred", "s-es", "es") for text in texts))
+
+
+def translated(path, translation, equivalents=None):
+    """The knowledge base of the base and a translation, and the warning."""
+    with new_knowledge_base(path, equivalents) as builder:
+        for base in BASE:
+            builder.add(base)
+        warning = builder.add_translation(translation, Path("es.tsv"))
+        builder.finish({})
+    return KnowledgeBase(path), warning
+
+
+def test_names_are_added_to_known_concepts_only(tmp_path):
+    records = [spanish("D1", "fiebre"), spanish("D9", "calentura"), spanish("D2", "erupción"), spanish("D7", "tos")]
+    records += [spanish("D1", f"fiebre {n}") for n in range(8)]
+    kb, warning = translated(tmp_path / "a.kb", records)
+    assert list(kb.concept_ids()) == ["D1", "D2"]
+    assert [name[:2] + name[3:] for name in kb.names_of("D1")[:3]] == [
+        ("fever", "preferred", "en"),
+        ("fiebre", "preferred", "es"),
+        ("calentura", "preferred", "es"),
+    ]
+    assert kb.language_counts() == {"en": 2, "es": 11}
+    assert kb.meta["built"] == {"translations added": 11, "translations of unknown concepts": 1}
+    assert warning is None  # one of twelve
+
+
+def test_an_id_of_several_concepts_is_translated_for_none_of_them(tmp_path):
+    kb, _ = translated(tmp_path / "a.kb", [spanish("D8", "fiebre con erupción"), spanish("D1", "fiebre")])
+    assert kb.find_name("fiebre con erupción") == ()
+    assert kb.meta["built"]["translations whose id belongs to several concepts"] == 1
+
+
+def test_an_equivalent_id_belongs_to_the_concept(tmp_path):
+    kb, _ = translated(
+        tmp_path / "a.kb", [spanish("X:1", "fiebre"), spanish("X:2", "tos")], Equivalents([("X:1", "D1")])
+    )
+    assert kb.find_name("fiebre") == ("D1",)
+    assert kb.find_name("tos") == ()
+
+
+def test_a_translation_of_another_release(tmp_path):
+    records = [spanish("D1", "fiebre"), spanish("D5", "tos", "tos seca"), spanish("D6", "gripe")]
+    _, warning = translated(tmp_path / "a.kb", records)
+    assert "[W576] The vocabulary lacks the concepts of 3 of the 4 names in the translation es.tsv" in warning
+
+
+def test_a_translation_of_another_vocabulary(tmp_path):
+    with pytest.raises(MismatchError, match=r"es\.tsv.*its 8 names, such as HP:1, HP:2, HP:3\."):
+        translated(tmp_path / "a.kb", [spanish(f"HP:{n}", "x") for n in range(1, 9)])
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_empty_translation_changes_nothing(tmp_path):
+    kb, warning = translated(tmp_path / "a.kb", [])
+    assert (len(kb), kb.n_names, warning) == (2, 2, None)

@@ -1,14 +1,27 @@
 from __future__ import annotations
 
+import gzip
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import spacy_sapbert
-from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.errors import ChoiceError, SapbertError
 from spacy_sapbert.kb import code_systems
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.kb.code_systems import ALTERNATIVE_ID, OWN_ID, XREF, Code, CodeSystems, parse_systems
+from spacy_sapbert.kb.code_systems import (
+    ALTERNATIVE_ID,
+    OWN_ID,
+    XREF,
+    Code,
+    CodeMappings,
+    CodeSystems,
+    parse_predicates,
+    parse_systems,
+)
+from spacy_sapbert.kb.mapping import EXACT, is_exact
+from spacy_sapbert.kb.readers import ReadReport
 from spacy_sapbert.types import Link, Name, Record
 
 RECORDS = [
@@ -87,15 +100,15 @@ def test_a_mapping_of_a_cross_reference_of_unknown_meaning_states_nothing(kb, ma
 
 
 def test_systems_that_no_concept_has(kb, mapping):
-    message = r"E192.*code of LOINC, SNOMEDCT, .*has codes of: ICD10CM \(2\), UMLS \(2\), DOID \(1\), MESH \(1\), OMIM"
+    message = r"E504.*code of LOINC, SNOMEDCT .*has codes of: ICD10CM \(2\), UMLS \(2\), DOID \(1\), MESH \(1\), OMIM"
     with pytest.raises(SapbertError, match=message):
         CodeSystems(kb, ["LOINC,SNOMEDCT,umls"])
-    with pytest.raises(SapbertError, match=r"E192.*code of LOINC, neither"):
+    with pytest.raises(SapbertError, match=r"E504.*code of LOINC for"):
         CodeSystems(kb, ["LOINC,SNOMEDCT,umls"], [mapping])
-    with pytest.raises(SapbertError, match="E195"):
+    with pytest.raises(SapbertError, match="E125"):
         CodeSystems(kb, ["UMLS"], predicates=["same"])
     for nothing in ([], [""], [" , "]):
-        with pytest.raises(SapbertError, match="E197"):
+        with pytest.raises(SapbertError, match="E533"):
             parse_systems(nothing)
 
 
@@ -139,3 +152,75 @@ def test_every_code_is_in_the_vocabulary_or_in_a_mapping(xrefs, rows, tmp_path):
             else:
                 assert frozenset((via or record.concept_id, code.code)) in edges
                 assert not via or via in record.xrefs or frozenset((record.concept_id, via)) in edges
+
+
+# --- mappings
+
+HEAD = "subject_id\tpredicate_id\tpredicate_modifier\tobject_id\n"
+MAPPINGS = f"# mapping_set_id: a\n{HEAD}" + (
+    "MONDO:1\tskos:exactMatch\t\tumls:C0000001\n"
+    "MONDO:1\tskos:broadMatch\t\tICD10CM:A1\n"
+    "MONDO:1\thttp://www.w3.org/2004/02/skos/core#closeMatch\t\tICD10CM:A2\n"
+    "MONDO:1\toboInOwl:hasDbXref\t\tICD10CM:A3\n"
+    "MONDO:1\tskos:exactMatch\tNot\tICD10CM:A4\n"
+    "MONDO:1\tskos:exactMatch\t\tsssom:NoTermFound\n"
+)
+
+
+def write(path, text):
+    path.write_text(text)
+    return path
+
+
+def related(mappings, concept_id):
+    return [mapped[:2] for mapped in mappings.of(concept_id)]
+
+
+def test_predicates_have_a_direction(tmp_path):
+    report = ReadReport()
+    mappings = CodeMappings([write(tmp_path / "a.sssom.tsv", MAPPINGS)], report=report)
+    assert related(mappings, "MONDO:1") == [
+        ("C0000001", "skos:exactMatch"),
+        ("ICD10CM:A1", "skos:broadMatch"),
+        ("ICD10CM:A2", "skos:closeMatch"),
+        ("ICD10CM:A3", "oboInOwl:hasDbXref"),
+    ]
+    assert related(mappings, "C0000001") == [("MONDO:1", "skos:exactMatch")]
+    assert related(mappings, "ICD10CM:A1") == [("MONDO:1", "skos:narrowMatch")]
+    assert related(mappings, "ICD10CM:A3") == []  # its inverse is unknown
+    assert report.rows_dropped == {"Not skos:exactMatch": 1, "no term found": 1}
+    assert {mapped.origin for mapped in mappings.of("MONDO:1")} == {"a.sssom.tsv"}
+
+
+def test_a_table_of_two_columns_has_no_predicates(tmp_path):
+    path = tmp_path / "a.csv.gz"
+    with gzip.open(path, "wt") as file:
+        file.write('MESH:D1,"icd10cm:A1"\n')
+    mappings = CodeMappings([path])
+    assert related(mappings, "D1") == [("ICD10CM:A1", "")]
+    assert related(mappings, "ICD10CM:A1") == [("D1", "")]
+
+
+def test_broken_rows(tmp_path):
+    path = write(tmp_path / "a.sssom.tsv", f"#\n{HEAD}A:1\t\t\tB:1\nA:1\tB:1\n")
+    report = ReadReport()
+    assert len(CodeMappings([path], report=report)) == 0
+    assert [(row.line, row.reason) for row in report.problems] == [(3, "no predicate_id"), (4, "2 cells instead of 4")]
+    with pytest.raises(SapbertError, match=r"E127.*line 3"):
+        CodeMappings([path], strict=True)
+    with pytest.raises(SapbertError, match="E120"):
+        CodeMappings([tmp_path / "missing.tsv"])
+    assert len(CodeMappings([write(tmp_path / "empty.tsv", "# nothing\n")])) == 0
+
+
+def test_names_of_predicates():
+    assert parse_predicates(["exact"]) == EXACT
+    assert parse_predicates(["Close, broad", "oboInOwl:hasDbXref"]) == {
+        "skos:closematch",
+        "skos:broadmatch",
+        "oboinowl:hasdbxref",
+    }
+    for text in ("", "nope", ":", "a:"):
+        with pytest.raises(ChoiceError, match="not a predicate of a mapping"):
+            parse_predicates([text])
+    assert [is_exact(predicate) for predicate in ("", "owl:sameAs", "skos:closeMatch")] == [True, True, False]

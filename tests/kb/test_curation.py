@@ -68,11 +68,11 @@ def test_what_is_left_out_is_counted():
 
 
 def test_unknown_ids_types_and_sources():
-    with pytest.raises(SapbertError, match=r"\[E174\] No source has the concept A:9, Z:1\."):
+    with pytest.raises(SapbertError, match=r"\[E504\] There is no concept A:9, Z:1 in the sources\."):
         taken(ONE, OTHER, below=["A:9", "A:1"], without=["Z:1"])
-    with pytest.raises(SapbertError, match=r"\[E175\] .*the semantic type T9, .* The sources have: T1 \(1\), T2 \(1\)"):
+    with pytest.raises(SapbertError, match=r"\[E125\] 'T9' is not a semantic type .*: T1 \(1\), T2 \(1\)"):
         taken(ONE, types=["T1", "T9"])
-    with pytest.raises(SapbertError, match=r"\[E175\] .*a name from the source x, .* test \(4\), other \(1\)"):
+    with pytest.raises(SapbertError, match=r"\[E125\] 'x' is not a source of names .* test \(4\), other \(1\)"):
         taken(ONE, without_sources=["x"])
 
 

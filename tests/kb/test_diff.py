@@ -200,7 +200,7 @@ def test_a_damaged_knowledge_base(small_kb, tmp_path):
     content[(page - 1) * size : page * size] = b"\xff" * size
     damaged.write_bytes(content)
     with (
-        pytest.raises(SapbertError, match=r"\[E191\].*damaged.kb.*kb check"),
+        pytest.raises(SapbertError, match=r"\[E120\].*damaged.kb.*kb check"),
         compare(small_kb, KnowledgeBase(damaged)),
     ):
         pass

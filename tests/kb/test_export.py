@@ -290,7 +290,7 @@ def test_the_same_lines_every_time(rich_kb):
 
 
 def test_unknown_format(small_kb):
-    with pytest.raises(SapbertError, match=r"\[E190\].*rdf.*scispacy, table, biosyn"):
+    with pytest.raises(SapbertError, match=r"\[E125\] 'rdf'.*scispacy, table, biosyn"):
         export_lines(small_kb, "rdf", ExportReport())
 
 

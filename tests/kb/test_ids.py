@@ -1,8 +1,19 @@
+import gzip
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sapbert.kb.ids import canonical_id, decode_id, encode_id, is_supplementary, split_ids
+from spacy_sapbert.errors import BadRecordError, SapbertError
+from spacy_sapbert.kb.ids import (
+    canonical_id,
+    decode_id,
+    encode_id,
+    is_supplementary,
+    read_labels,
+    split_ids,
+    write_labels,
+)
 
 
 @pytest.mark.parametrize(
@@ -114,3 +125,46 @@ def test_an_encoded_id_has_no_separator_and_is_decoded(concept_id):
 @pytest.mark.parametrize("concept_id", ["D009369", "OMIM:145250", "X%41", "100%", "http://example.org/a%20b"])
 def test_ids_of_other_files_are_not_decoded(concept_id):
     assert decode_id(concept_id) == concept_id
+
+
+# --- lists of ids
+
+
+def test_ids_come_once_and_in_canonical_form(tmp_path):
+    path = tmp_path / "labels.txt"
+    path.write_bytes("\ufeffMESH:D001943\r\n\n D003550 \nD001943\nomim:219700".encode())
+    assert read_labels(path) == ["D001943", "D003550", "OMIM:219700"]
+    (tmp_path / "labels.txt.gz").write_bytes(gzip.compress(path.read_bytes()))
+    assert read_labels(tmp_path / "labels.txt.gz") == read_labels(path)
+
+
+def test_what_is_written_is_read(tmp_path):
+    write_labels(["D2", "D1"], tmp_path / "labels.txt")
+    assert read_labels(tmp_path / "labels.txt") == ["D2", "D1"]
+
+
+@pytest.mark.parametrize("line", ["D001943|D010051", "D001943\tBreast Cancer", "-1", "Breast Neoplasms", "D1, D2"])
+def test_lines_that_are_not_an_id(tmp_path, line):
+    path = tmp_path / "labels.txt"
+    path.write_text(f"D001943\n\n{line}\n")
+    with pytest.raises(BadRecordError, match=r"labels\.txt, line 3"):
+        read_labels(path)
+
+
+@pytest.mark.parametrize(
+    ("data", "code"), [(b" \n\n", "E105"), (b"", "E105"), (b"D1\n\xff\n", "E122|E127"), (None, "E120")]
+)
+def test_files_without_labels(tmp_path, data, code):
+    path = tmp_path / "labels.txt"
+    if data is not None:
+        path.write_bytes(data)
+    with pytest.raises(SapbertError, match=code):
+        read_labels(path)
+
+
+@settings(max_examples=20)
+@given(st.lists(st.from_regex(r"(D[0-9]{3}|OMIM:[0-9]{2})", fullmatch=True), min_size=1))
+def test_ids_are_read_as_they_are_written(tmp_path_factory, ids):
+    path = tmp_path_factory.getbasetemp() / "written_labels.txt"
+    path.write_text("\n".join(ids))
+    assert read_labels(path) == list(dict.fromkeys(ids))

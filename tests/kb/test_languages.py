@@ -33,7 +33,7 @@ def test_tags(raw, tag):
     if tag or not raw:
         assert language_tag(raw) == tag
     else:
-        with pytest.raises(SapbertError, match=r"E193.*is no language"):
+        with pytest.raises(SapbertError, match=r"E193.*is not a language"):
             language_tag(raw)
 
 
@@ -42,5 +42,5 @@ def test_a_language_to_show_must_be_in_the_vocabulary(tmp_path):
     kb = build_knowledge_base([Record("D1", names)], tmp_path / "a.kb")
     assert display_tag(kb, "SPA") == "es"
     assert display_tag(kb, None) == display_tag(kb, "") == ""
-    with pytest.raises(SapbertError, match=r"E194.*the language de\. Its names are in: unknown \(1\), es \(1\)"):
+    with pytest.raises(SapbertError, match=r"E125.*'de' is not a language of names in .*: unknown \(1\), es \(1\)"):
         display_tag(kb, "de")

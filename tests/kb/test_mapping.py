@@ -6,12 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.errors import EmptyError, MissingColumnError, SapbertError
 from spacy_sapbert.files.opening import open_text
 from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
-from spacy_sapbert.kb.mapping import Equivalents, MappedIds, merge, one_to_one, read_mappings, vocabulary, vocabulary_of
+from spacy_sapbert.kb.mapping import (
+    Equivalents,
+    MappedIds,
+    MappingRow,
+    merge,
+    one_to_one,
+    read_mapping_rows,
+    read_mappings,
+    vocabulary,
+    vocabulary_of,
+)
 from spacy_sapbert.kb.readers import ReadReport
+from spacy_sapbert.kb.readers.context import ReaderContext
 from spacy_sapbert.types import Name, Record
 
 SSSOM = """\
@@ -168,7 +179,7 @@ def test_broken_rows_of_sssom_are_counted_with_their_lines(write):
     ],
 )
 def test_sssom_without_its_columns(write, name, header):
-    with pytest.raises(SapbertError, match=rf"E106.*{name}.*(predicate_id|object_id)"):
+    with pytest.raises(SapbertError, match=rf"E128.*{name}.*has no column (subject_id|predicate_id|object_id)"):
         read_mappings([write(name, f"{header}\nA:1\tB:1\tC:1\n")])
 
 
@@ -176,7 +187,7 @@ def test_sssom_without_its_columns(write, name, header):
     "text", ["", "# nothing\n", "a,b,c\n", SSSOM.replace("exactMatch", "broadMatch").replace("owl:", "x:")]
 )
 def test_files_without_an_exact_match(write, text):
-    with pytest.raises(SapbertError, match=r"E107.*a\.tsv"):
+    with pytest.raises(EmptyError, match=r".*a\.tsv"):
         read_mappings([write("a.tsv", text)])
 
 
@@ -257,3 +268,56 @@ def test_mondo_and_umls(data_dir, tmp_path):
     assert len(kb) == len(names) + len(mondo) - merged
     assert kb.find_id("MONDO:0000001") == ("C0012634",)
     assert all(len(kb.find_id(concept_id)) == 1 for concept_id in ("C0012634", *list(mondo)[:100]))
+
+
+# --- rows
+
+ROWS = """\
+# license: CC0
+subject_id\tsubject_type\tpredicate_id\tpredicate_modifier\tobject_id
+DOID:1\t\tskos:exactMatch\t\tUMLS_CUI:C0000001
+DOID:2\t\thttp://www.w3.org/2004/02/skos/core#broadMatch\t\tmesh:D000001
+DOID:3\t\tskos:closeMatch\tNot\tMESH:D000002
+a text\trdfs literal\tskos:exactMatch\t\tMESH:D000003
+DOID:4\t\tskos:exactMatch\t\tsssom:NoTermFound
+DOID:5\t\t\t\tMESH:D000004
+DOID:6\t\tskos:exactMatch\t\t-
+"""
+
+
+def rows_of(path, text, **kwargs):
+    path.write_text(text)
+    report = ReadReport()
+    return list(read_mapping_rows(ReaderContext(path, report), **kwargs)), report
+
+
+def test_rows_of_sssom(tmp_path):
+    rows, report = rows_of(tmp_path / "a.tsv", ROWS)
+    assert rows == [
+        MappingRow("DOID:1", "skos:exactMatch", "C0000001"),
+        MappingRow("DOID:2", "skos:broadMatch", "D000001"),
+    ]
+    assert report.rows_dropped == {
+        "Not skos:closeMatch": 1,
+        "a text without an id": 1,
+        "no term found": 1,
+        "broken": 2,
+    }
+    assert [(line, reason) for _, line, reason, _ in report.problems] == [(8, "no predicate_id"), (9, "no object_id")]
+
+
+def test_chosen_predicates(tmp_path):
+    rows, report = rows_of(tmp_path / "a.tsv", ROWS, accepts=lambda predicate: predicate == "skos:exactMatch")
+    assert rows == [MappingRow("DOID:1", "skos:exactMatch", "C0000001")]
+    assert report.rows_dropped["skos:broadMatch"] == 1
+
+
+def test_rows_of_two_columns(tmp_path):
+    rows, _ = rows_of(tmp_path / "a.csv", "# ids\nDOID:1,UMLS:C0000001\n")
+    assert rows == [MappingRow("DOID:1", "", "C0000001")]
+
+
+def test_a_missing_column_and_an_empty_file(tmp_path):
+    with pytest.raises(MissingColumnError, match="no column predicate_id"):
+        rows_of(tmp_path / "a.tsv", "subject_id\tobject_id\nA:1\tB:1\n")
+    assert rows_of(tmp_path / "b.tsv", "")[0] == []

@@ -167,7 +167,7 @@ def test_reading_lists(tmp_path):
     (tmp_path / "a.txt").write_text("# my list\n\nSore  Throat \ncancer\r\n", encoding="utf-8")
     assert read_names([tmp_path / "a.txt"]) == {"sore throat", "cancer"}
     (tmp_path / "b.txt").write_text("# nothing\n\n", encoding="utf-8")
-    with pytest.raises(SapbertError, match=r"\[E173\] .*b.txt has no name"):
+    with pytest.raises(SapbertError, match=r"\[E105\] There is no name in .*b.txt"):
         read_names([tmp_path / "b.txt"])
     (tmp_path / "c.txt").write_bytes("sténose".encode("latin-1"))
     with pytest.raises(SapbertError, match=r"\[E12[0-9]\] .*c.txt"):

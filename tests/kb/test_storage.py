@@ -2,8 +2,8 @@ import shutil
 
 import pytest
 
-from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.storage import load_knowledge_base
+from spacy_sapbert.errors import NotFoundError, OptionError
+from spacy_sapbert.kb.storage import load_knowledge_base, starter_knowledge_base
 
 
 def test_the_vocabulary_of_a_saved_pipeline(small_kb, tmp_path):
@@ -11,10 +11,18 @@ def test_the_vocabulary_of_a_saved_pipeline(small_kb, tmp_path):
     shutil.copy(small_kb.path, tmp_path / "shared" / "kb-1a2b.kb")
     assert load_knowledge_base(tmp_path).fingerprint == small_kb.fingerprint
     shutil.copy(small_kb.path, tmp_path / "shared" / "kb-3c4d.kb")
-    with pytest.raises(SapbertError, match=r"E350.*kb-1a2b\.kb, .*kb-3c4d\.kb"):
+    with pytest.raises(OptionError, match=r"several vocabularies.*kb-1a2b\.kb, .*kb-3c4d\.kb"):
         load_knowledge_base(tmp_path)
 
 
-def test_a_folder_that_is_no_pipeline(tmp_path):
-    with pytest.raises(SapbertError, match=r"E10[12]"):
+def test_a_folder_that_is_not_a_pipeline(tmp_path):
+    with pytest.raises(NotFoundError):
         load_knowledge_base(tmp_path)
+
+
+def test_a_damaged_starter_vocabulary_in_the_cache_is_made_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path))
+    kb = starter_knowledge_base()
+    n, path = len(kb), kb.path
+    path.write_bytes(b"damaged")
+    assert len(starter_knowledge_base()) == n

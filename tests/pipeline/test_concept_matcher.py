@@ -106,8 +106,8 @@ def test_a_filter_can_be_changed(make):
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"types": ["Disease", "Gene"]}, r"E404.*\['Gene'\].*\['Chemical', 'Disease', 'Drug'"),
-        ({"sources": ["UMLS"]}, r"E405.*\['UMLS'\].*\['CTD', 'HPO', 'MEDIC'\]"),
+        ({"types": ["Disease", "Gene"]}, r"E125.*'Gene'.*: Chemical, Disease, Drug"),
+        ({"sources": ["UMLS"]}, r"E125.*'UMLS'.*: CTD, HPO, MEDIC"),
     ],
 )
 @pytest.mark.parametrize("text", ["aspirin", "nothing of the kind"])

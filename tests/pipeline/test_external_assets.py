@@ -175,7 +175,7 @@ def test_another_knowledge_base_in_its_place(saved, file, tmp_path, names, reaso
 
 def test_a_knowledge_base_that_is_none(saved, file):
     file.write_bytes(bytes(file.stat().st_size))
-    with pytest.raises(SapbertError, match=r"E305.*my\.kb cannot be opened: \[E102\]"):
+    with pytest.raises(SapbertError, match=r"E305.*my\.kb cannot be opened: \[E121\]"):
         spacy.load(saved)
 
 

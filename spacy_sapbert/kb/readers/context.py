@@ -15,6 +15,7 @@ from typing import Any
 from ...errors import MissingColumnError
 from ...files.report import Report
 from ...files.source import Source
+from ...files.tables import unescaped
 from ...types import Name, Record
 from ..ids import NO_ID, canonical_id
 
@@ -133,6 +134,8 @@ class ReaderContext(Source):
     ) -> Iterator[tuple[int, dict[str, str]]]:
         """Count the rows and map cells to columns. A row with too many or too few cells is reported.
 
+        The apostrophe that our own tables put before what a spreadsheet would run is removed, see `files.tables`.
+
         Args:
             rows: The line at which a row starts, and its cells.
             columns: The names of the cells.
@@ -145,7 +148,7 @@ class ReaderContext(Source):
         for line, cells in rows:
             self.report.rows_read += 1
             if len(cells) == len(columns):
-                yield line, dict(zip(columns, cells, strict=True))
+                yield line, dict(zip(columns, map(unescaped, cells), strict=True))
             else:
                 self.drop_broken(line, f"{len(cells)} cells instead of {len(columns)}")
 

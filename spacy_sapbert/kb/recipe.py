@@ -1,0 +1,379 @@
+"""Recipes say what a knowledge base is built from, and how. `catalog.yaml` holds those of `spacy-sapbert kb get`.
+
+A recipe is data: a mapping of texts, numbers, lists and mappings, in YAML or from the options of `kb build`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadRecordError, ChoiceError, Errors, NotFoundError, SapbertError, SettingError
+from ..files.opening import open_text
+from .curation import Curation
+from .ids import canonical_id
+from .languages import language_tag
+from .stop_names import StopNameRules, read_names
+
+LATEST = "latest"
+"""The release of a recipe whose address always gives the newest one."""
+TRANSLATIONS = frozenset({"babelon"})
+"""Formats of files that hold only translations."""
+SUFFIXES = (".yaml", ".yml")
+"""How the names of recipe files end."""
+
+_MAX_SIMILAR = 5
+_HEADER_LINES = 200
+_VERSION = "data-version:"
+
+
+# --- kinds of values. Each function returns the value, or raises TypeError with what it must be
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise TypeError("a text")
+    return str(value)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _texts(value: Any) -> list[str]:
+    return [_text(text) for text in _list(value)]
+
+
+def _paths(value: Any) -> list[Path]:
+    return [Path(path) for path in _texts(value)]
+
+
+def _ids(value: Any) -> tuple[str, ...]:
+    return tuple(map(canonical_id, _texts(value)))
+
+
+def _languages(value: Any) -> list[str]:
+    languages = _texts(value)
+    return [] if "all" in languages else languages
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError("true or false")
+    return value
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        raise TypeError("a number")
+    return value
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError("a mapping")
+    return {_text(key): content for key, content in value.items()}
+
+
+def _columns(value: Any) -> dict[str, list[str]]:
+    return {key: _texts(columns) for key, columns in _mapping(value).items()}
+
+
+def _cells(value: Any) -> dict[str, str]:
+    return {key: _text(cell) for key, cell in _mapping(value).items()}
+
+
+# --- keys: for each, the argument that it becomes and the kind of its value
+
+_Keys = dict[str, tuple[str, Callable[[Any], Any]]]
+
+_CORPUS: _Keys = {"path": ("path", _text), "format": ("format", _text), "type": ("types", _texts)}
+_SOURCE: _Keys = {
+    **_CORPUS,
+    "address": ("address", _text),
+    "sha256": ("sha256", _text),
+    "names_language": ("language", _text),
+    "source_name": ("source", _text),
+    "id_prefix": ("id_prefix", _text),
+    "encoding": ("encoding", _text),
+}
+_PREFIX: _Keys = {"prefix": ("prefixes", _texts)}
+_LABELS: _Keys = {"label_language": ("languages", _languages)}
+_UMLS: _Keys = {
+    "language": ("languages", _languages),
+    "sab": ("sources", _texts),
+    "without_sab": ("without_sources", _texts),
+    "drop_suppressed": ("drop_suppressed", _text),
+    "term_type": ("term_types", _texts),
+    "semantic_type": ("semantic_types", _texts),
+    "semantic_group": ("semantic_groups", _texts),
+    "code_source": ("codes", _texts),
+    "trade_names": ("trade_names", _flag),
+    "definitions": ("definitions", _flag),
+    "parents": ("parents", _flag),
+    "sort": ("sort", _flag),
+}
+_OF_FORMAT: dict[str, _Keys] = {
+    "table": {
+        "column": ("columns", _columns),
+        "where": ("where", _cells),
+        "separator": ("separator", _text),
+        "delimiter": ("delimiter", _text),
+        "quoted": ("quoted", _flag),
+        "skip": ("skip", _number),
+    },
+    "obo": {**_PREFIX, "default_scope": ("default_scope", _text)},
+    "obograph": {**_PREFIX, "imports": ("imports", _flag)},
+    "rdf": {**_PREFIX, **_LABELS},
+    "snomed": {**_LABELS, "language_refset": ("language_refset", _text)},
+    "loinc": {"related_names": ("related_names", _flag)},
+    "meddra": {"non_current": ("non_current", _flag)},
+    "umls": _UMLS,
+    "rxnorm": _UMLS,
+}
+_DEFAULTS = {*_SOURCE, *(key for keys in _OF_FORMAT.values() for key in keys)} - {"path", "address", "sha256"}
+_RECIPE: _Keys = {
+    **{key: (key, _text) for key in ("title", "purpose", "home", "license", "release", "instead")},
+    **{key: (key, _list) for key in ("sources", "translations", "mentions")},
+    **{key: (key, _paths) for key in ("mappings", "stop_names", "keep_names")},
+    **{key: (key, _ids) for key in ("below", "without")},
+    **{key: (key, _texts) for key in ("merge_xrefs", "only_type", "without_type", "only_source", "without_source")},
+    **{key: (key, _flag) for key in ("default_stop_names", "add_unknown", "strict")},
+    "size": ("size", _number),
+}
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of a recipe, or the folder of a release.
+
+    Attributes:
+        path: Where it is. For a file that is fetched, its name.
+        format: Its format. None if the reader of corpora guesses it.
+        language: The language of names that do not state one.
+        settings: Arguments of `read_vocabulary`. For a corpus, the "types" of mentions that become names.
+        address: Where it is fetched from. Empty for a file that is here.
+        sha256: The checksum of the unpacked file, if its release is fixed.
+    """
+
+    path: Path
+    format: str | None = None
+    language: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    address: str = ""
+    sha256: str | None = None
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a knowledge base is built from, and how. The page "Vocabularies" of the docs explains the keys.
+
+    Attributes:
+        name: Its name in the catalog, or the path of its file.
+        sources: The vocabulary files.
+        translations: Files that add names to the concepts of the sources.
+        mentions: Corpora whose mentions become names.
+        size: Of the download in MB, roughly.
+        instead: What to do if the sources have no free address.
+    """
+
+    name: str
+    sources: Sequence[File] = ()
+    translations: Sequence[File] = ()
+    mentions: Sequence[File] = ()
+    mappings: Sequence[Path] = ()
+    merge_xrefs: Sequence[str] = ()
+    below: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    only_type: Sequence[str] = ()
+    without_type: Sequence[str] = ()
+    only_source: Sequence[str] = ()
+    without_source: Sequence[str] = ()
+    stop_names: Sequence[Path] = ()
+    keep_names: Sequence[Path] = ()
+    default_stop_names: bool = True
+    add_unknown: bool = False
+    strict: bool = False
+    title: str = ""
+    purpose: str = ""
+    home: str = ""
+    license: str = ""
+    release: str = ""
+    size: float = 0
+    instead: str = ""
+
+    @property
+    def inputs(self) -> list[Path]:
+        """All files that a build reads."""
+        files = (*self.sources, *self.translations, *self.mentions)
+        return [*(file.path for file in files), *self.mappings, *self.stop_names, *self.keep_names]
+
+    @property
+    def curation(self) -> Curation:
+        """What a build takes from the sources."""
+        lists = (self.only_type, self.without_type, self.only_source, self.without_source)
+        return Curation(self.below, self.without, *map(tuple, lists))
+
+    def stop_name_rules(self) -> StopNameRules:
+        """Read the lists of names, and return which names must not be found in text."""
+        return StopNameRules(self.default_stop_names, read_names(self.stop_names), read_names(self.keep_names))
+
+
+def parse_recipe(name: str, values: Mapping[str, Any]) -> Recipe:
+    """Return the recipe with these values. Keys of a source that stand at the top apply to all sources.
+
+    Raises:
+        ChoiceError: A key is unknown, or does not exist for the format of a source.
+        SettingError: A value has another type.
+        SapbertError: E124 if the format of a source cannot be guessed.
+    """
+    defaults = {key: value for key, value in values.items() if key in _DEFAULTS}
+    others = {key: value for key, value in values.items() if key not in _DEFAULTS}
+    arguments = _arguments(others, _RECIPE, f"the recipe {name}", also=_DEFAULTS)
+    of_translations = {key: value for key, value in defaults.items() if key not in ("format", "names_language")}
+    for key, given in (("sources", defaults), ("translations", of_translations)):
+        arguments[key] = [_source(source, given, name) for source in arguments.get(key, ())]
+    arguments["mentions"] = [_corpus(corpus, name) for corpus in arguments.get("mentions", ())]
+    recipe = Recipe(name, **arguments)
+    formats = [file.format for file in (*recipe.sources, *recipe.translations)]
+    for key in defaults if formats else ():
+        if not any(key in _keys(format) for format in formats):
+            known = sorted({key for format in formats for key in _keys(format)})
+            raise ChoiceError(
+                given=key, what=f"key of a source with the format {' or '.join(map(str, formats))}", choices=known
+            )
+    return recipe
+
+
+def _source(given: Any, defaults: Mapping[str, Any], recipe: str) -> File:
+    values = _file_values(given, recipe)
+    format = values.get("format") or defaults.get("format")
+    if not format and "path" in values:
+        from .readers import guess_format
+
+        format = guess_format(Path(values["path"]))
+    keys = _keys(format)
+    values = {key: value for key, value in defaults.items() if key in keys} | values
+    arguments = _arguments({**values, "format": format}, keys, f"a source with the format {format} in {recipe}")
+    address = arguments.pop("address", "")
+    path = Path(arguments.pop("path", "") or address.rpartition("/")[2])
+    language, sha256 = language_tag(arguments.pop("language", "")), arguments.pop("sha256", None)
+    format = arguments.pop("format")
+    if format in ("umls", "rxnorm"):
+        from .readers.umls import UmlsSettings
+
+        own = {argument: arguments.pop(argument) for argument, _ in _UMLS.values() if argument in arguments}
+        arguments |= {"umls": UmlsSettings(**own)} if own else {}
+    return File(path, format, language, arguments, address, sha256)
+
+
+def _corpus(given: Any, recipe: str) -> File:
+    arguments = _arguments(_file_values(given, recipe), _CORPUS, f"mentions in {recipe}")
+    return File(Path(arguments.pop("path")), arguments.pop("format", None), settings=arguments)
+
+
+def _file_values(given: Any, recipe: str) -> dict[str, Any]:
+    """Return the values of a file. A text is its path."""
+    values = {"path": given} if isinstance(given, str) else given
+    if not isinstance(values, dict) or not (values.get("path") or values.get("address")):
+        raise SettingError(setting="path", component=f"a file of {recipe}", value=given, wanted="given")
+    return values
+
+
+def _keys(format: str | None) -> _Keys:
+    """Return the keys of a source with this format."""
+    return {**_SOURCE, **_OF_FORMAT.get(format or "", {})}
+
+
+def _arguments(values: Mapping[str, Any], keys: _Keys, where: str, also: Collection[str] = ()) -> dict[str, Any]:
+    """Return the arguments for the values that are set. `also` has keys that are possible, but not among the values."""
+    arguments = {}
+    for key, value in values.items():
+        if key not in keys:
+            similar = get_close_matches(str(key), [*keys, *also], n=3)
+            raise ChoiceError(given=key, what=f"key of {where}", choices=similar or sorted([*keys, *also]))
+        if value is not None:
+            argument, kind = keys[key]
+            try:
+                arguments[argument] = kind(value)
+            except TypeError as error:
+                raise SettingError(setting=key, component=where, value=repr(value), wanted=error) from error
+    return arguments
+
+
+# --- files of recipes
+
+
+def read_recipe_values(path: Path) -> dict[str, Any]:
+    """Read the values of a recipe from a YAML file.
+
+    Raises:
+        BadRecordError: It is not YAML, or not a mapping.
+        SapbertError: E120 to E122 if it cannot be read.
+    """
+    import srsly  # it reads plain data only, and no tags of Python
+
+    with open_text(path) as file:
+        text = file.read()
+    try:
+        values = srsly.yaml_loads(text)
+    except ValueError as error:
+        cause = error.__context__
+        mark, problem = getattr(cause, "problem_mark", None), getattr(cause, "problem", None) or "nested too deeply"
+        line = mark.line + 1 if mark else 1
+        raise BadRecordError(
+            path=path, line=line, reason=f"this is not YAML ({problem})", remedy="Correct it."
+        ) from error
+    if not isinstance(values, dict):
+        reason = "a recipe has keys and values, such as `sources: [doid.obo]`"
+        raise BadRecordError(path=path, line=1, reason=reason, remedy="Write it like this.")
+    return values
+
+
+@cache
+def read_catalog() -> Mapping[str, Recipe]:
+    """Return the recipes of the catalog by name, in the order of the file."""
+    values = read_recipe_values(Path(__file__).with_name("catalog.yaml"))
+    return {name: parse_recipe(name, recipe) for name, recipe in values.items()}
+
+
+def find_recipe(name: str) -> Recipe:
+    """Return a recipe of the catalog that can be fetched.
+
+    Raises:
+        NotFoundError: The catalog has no such recipe.
+        SapbertError: E111 it has no free address.
+    """
+    recipe = read_catalog().get(name.strip().lower())
+    if recipe is None:
+        similar = ", ".join(_similar(name)) or "none"
+        remedy = f"Similar ones are: {similar}. `spacy-sapbert kb get --list` shows all of them."
+        raise NotFoundError(what=f"vocabulary {name} in the catalog", remedy=remedy)
+    if not recipe.sources:
+        raise SapbertError(Errors.E111.format(name=recipe.name, license=recipe.license, instead=recipe.instead))
+    return recipe
+
+
+def _similar(name: str) -> list[str]:
+    """Return the names that are spelled alike, and those whose title or purpose contains the text."""
+    catalog, text = read_catalog(), name.strip().lower()
+    described = [name for name, about in catalog.items() if text and text in f"{about.title} {about.purpose}".lower()]
+    parts = [other for other in catalog if other.startswith(text) or text.startswith(other)] if text else []
+    return [*dict.fromkeys([*get_close_matches(text, catalog), *parts, *described])][:_MAX_SIMILAR]
+
+
+def release_in(path: Path) -> str:
+    """Return the release that the header of an OBO file states. Empty for other files."""
+    with open_text(path) as lines:
+        # a file of another format can be one long line
+        for line in islice(iter(lambda: lines.readline(1000), ""), _HEADER_LINES):
+            if line.startswith("["):
+                break
+            if line.startswith(_VERSION):
+                return line.removeprefix(_VERSION).strip().removeprefix("releases/")
+    return ""
