@@ -70,6 +70,7 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
     "evaluation.linking_errors._TOKEN": ("findall", [("", "a-", "!"), ("", "a", "-")]),
     "evaluation.linking_errors._ROMAN_NUMERAL": ("fullmatch", [("", "I", "x")]),
     "outputs.addresses._CELL_LINE": ("fullmatch", [("CVCL_", "A", "")]),
+    "files.source._ESCAPED": ("search", [("", "a", ""), ("", "\\udc80", "")]),
     "kb.ids._PREFIX": ("fullmatch", [("", "a", " "), ("", "a.", ":")]),
     "kb.ids._SEPARATORS": ("split", [("", "|", ""), ("", "a", "")]),
     "kb.ids._SUPPLEMENTARY": ("fullmatch", [("C", "1", ""), ("OMIM:", "1", "x")]),
@@ -87,7 +88,6 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
         [("", " ", ""), ("", "a2000", ""), ("a", "2000_", " "), ("a2000", " ", "")],
     ),
     "kb.readers.icd10cm._RANGE": ("search", [("", "(A00", ")"), ("(A00)", " ", "x"), ("", "(A00-A00) ", "x")]),
-    "kb.readers.rdf._OBSOLETE_CLASS": ("fullmatch", [("", "#ObsoleteClass", "x"), ("", "#", "")]),
     "kb.readers.sniff._ROOT_ELEMENT": ("search", [("", "<", ""), ("<", "a", ""), ("", "<!", "")]),
     "kb.readers.snomed._FILE": (
         "fullmatch",
@@ -131,7 +131,7 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
         "finditer",
         [("", '"id":[', ""), ("", '"id":{', ""), ('"id"', " ", ""), ('"id":"', "\\a", ""), ("", '"id":1', "")],
     ),
-    "kb.readers.obograph._OBSOLETE_CLASS": ("fullmatch", [("", "#ObsoleteClass", "x"), ("", "#", "")]),
+    "kb.readers.ontology.OBSOLETE_CLASS": ("fullmatch", [("", "#ObsoleteClass", "x"), ("", "#", "")]),
     "kb.readers.context._CONTROL": ("subn", [("", "\0", ""), ("", "a\0", "")]),
     "kb.readers.table._LITERAL": (
         "fullmatch",
@@ -278,9 +278,6 @@ FUNCTIONS: dict[str, Callable[[int], object]] = {
         {"basicPropertyValues": [{"pred": "#IAO" * (n // 4) + "x"}]}, "IAO"
     ),
     "kb.readers.obograph.read_obograph": lambda n: _read_vocabulary("f.json", _nodes(n)),
-    "files.output._MADE_BY_MKDTEMP": lambda n: _module("files.output")._MADE_BY_MKDTEMP.search(
-        ".a_" * (n // 3) + ".tmp"
-    ),
     "files.values._DIGITS": lambda n: _module("files.values")._DIGITS.findall("1" * n + "x"),
     "kb.readers.obo.read_obo": lambda n: _read_vocabulary("f.obo", "[Term]\nname: " + "abc\\\n" * (n // 5)),
     "kb.readers.obo.read_obo, blanks in a name": lambda n: _read_vocabulary(
