@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.files.report import MAX_PROBLEMS
 from spacy_sapbert.kb.readers import READERS, ReaderContext, ReadReport, guess_format, read_vocabulary
 
 EMPTY_ZIP = b"PK\x05\x06" + bytes(18)
@@ -116,14 +115,6 @@ def test_one_report_counts_several_files(tmp_path):
         list(read_vocabulary(tmp_path / name, "medic", report=report))
     assert (report.rows_read, report.rows_kept, report.broken) == (4, 2, 2)
     assert [row.path.name for row in report.problems] == ["a.txt", "b.txt"]
-
-
-def test_examples_of_broken_rows_do_not_pile_up(tmp_path):
-    (tmp_path / "a.txt").write_text("broken\n" * (MAX_PROBLEMS + 5))
-    report = ReadReport()
-    list(read_vocabulary(tmp_path / "a.txt", "medic", report=report))
-    assert report.broken == MAX_PROBLEMS + 5
-    assert len(report.problems) == MAX_PROBLEMS
 
 
 def test_source_is_the_name_of_the_file_without_its_endings(tmp_path):
