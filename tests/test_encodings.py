@@ -38,7 +38,6 @@ NONE = [
     "é",
     "../utf_8",
 ]
-OTHERS = ("umls", "rxnorm", "snomed", "rdf", "icd10cm")  # lines of bytes, or XML, which names its encoding
 TEXT = ["utf-8", "utf-8-sig", "latin-1", "cp1252", "utf-16", "utf-16-le", "utf-32", "utf-7", "shift_jis", "cp037"]
 
 
@@ -70,16 +69,14 @@ def test_a_file_without_its_mark(file, encoding):
 
 
 @pytest.mark.parametrize("format", READERS)
-@pytest.mark.parametrize("encoding", ["hex", "undefined", "idna", "utf-9"])
-def test_vocabularies(file, format, encoding):
-    with pytest.raises(SapbertError, match="E533"):
-        list(read_vocabulary(file, format, encoding=encoding, report=ReadReport()))
-
-
-@pytest.mark.parametrize("format", ["umls", "rxnorm", "snomed"])
-def test_lines_of_bytes_need_an_encoding_that_has_them(file, format):
-    with pytest.raises(SapbertError, match=r"E533.*line end"):
-        list(read_vocabulary(file, format, encoding="utf-16", report=ReadReport()))
+def test_vocabularies(file, format):
+    with pytest.raises(SapbertError, match="no such encoding"):
+        list(read_vocabulary(file, format, encoding="hex", report=ReadReport()))
+    # without its mark, and lines of bytes need an encoding that has them
+    match = r"E533.*line end" if format in ("umls", "rxnorm", "snomed") else "E1"
+    if format not in ("rdf", "icd10cm"):  # XML names its encoding
+        with pytest.raises(SapbertError, match=match):
+            list(read_vocabulary(file, format, encoding="utf-16", report=ReadReport()))
 
 
 def test_lines_of_bytes_may_have_a_mark(tmp_path):
@@ -89,35 +86,17 @@ def test_lines_of_bytes_may_have_a_mark(tmp_path):
     assert record.concept_id == "C9000001"
 
 
-@pytest.mark.parametrize("format", [format for format in READERS if format not in OTHERS])
-def test_vocabularies_without_their_mark(file, format):
-    with pytest.raises(SapbertError, match="E1"):
-        list(read_vocabulary(file, format, encoding="utf-16", report=ReadReport()))
-
-
 @pytest.mark.parametrize("format", [None, *FORMATS])
-@pytest.mark.parametrize("encoding", ["hex", "undefined", "idna", "utf-9"])
-def test_corpora(file, format, encoding):
-    with pytest.raises(SapbertError, match="E533"):
-        list(read_corpus(file, format, encoding=encoding))
+def test_corpora(file, format):
+    with pytest.raises(SapbertError, match="no such encoding"):
+        list(read_corpus(file, format, encoding="hex"))
 
 
-TEXT_FORMATS = [
-    InputFormat.text,
-    InputFormat.lines,
-    InputFormat.jsonl,
-    InputFormat.csv,
-    InputFormat.tsv,
-    InputFormat.names,
-]
-
-
-@pytest.mark.parametrize("format", TEXT_FORMATS)
-@pytest.mark.parametrize("encoding", ["hex", "undefined", "idna", "punycode", "utf-9"])
-def test_documents(file, format, encoding):
+@pytest.mark.parametrize("format", ["text", "lines", "jsonl", "csv", "tsv", "names"])
+def test_documents(file, format):
     problems = Problems(Console(file=io.StringIO()), strict=True)
-    with pytest.raises(SapbertError, match="E533"):
-        list(read_documents(file, ReadOptions(format, encoding=encoding), problems))
+    with pytest.raises(SapbertError, match="no such encoding"):
+        list(read_documents(file, ReadOptions(InputFormat(format), encoding="hex"), problems))
 
 
 @pytest.mark.parametrize(
@@ -131,12 +110,11 @@ def test_documents(file, format, encoding):
     ],
     ids=lambda command: command[0],
 )
-@pytest.mark.parametrize("encoding", ["hex", "idna", "undefined"])
-def test_commands(file, tmp_path, monkeypatch, linking_nlp, command, encoding):
+def test_commands(file, tmp_path, monkeypatch, linking_nlp, command):
     monkeypatch.chdir(tmp_path)
     linking_nlp.to_disk(tmp_path / "pipeline")
     names = {"PIPELINE": str(tmp_path / "pipeline"), "FILE": str(file), "OUT": str(tmp_path / "out.spacy")}
-    result = CliRunner().invoke(app, [*(names.get(part, part) for part in command), "--encoding", encoding])
+    result = CliRunner().invoke(app, [*(names.get(part, part) for part in command), "--encoding", "hex"])
     assert result.exit_code
-    assert "E533" in result.output + str(result.exception)
+    assert "no such encoding" in result.output + str(result.exception)
     assert not Path("corrections.db").exists()
