@@ -72,7 +72,7 @@ def prepare(args: argparse.Namespace) -> None:
     args.output.mkdir(parents=True, exist_ok=True)
     for name, file in zip(("train", "dev"), SETS[args.corpus], strict=False):
         if not (args.output / f"{name}.spacy").is_file():
-            run("spacy_sapbert", "convert", str(args.data / "corpora" / file), str(args.output / f"{name}.spacy"))
+            run("spacy_sapbert", "convert", str(args.data / "corpora" / file), "-o", str(args.output / f"{name}.spacy"))
     if args.augmented:
         join(args.output / "train.spacy", args.augmented, args.output / "joined.spacy")
 

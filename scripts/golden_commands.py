@@ -150,7 +150,7 @@ COMMANDS = {
     "made/bc5cdr.pubtator": f"first 100 {CORPORA}/bc5cdr/CDR_DevelopmentSet.PubTator.txt.gz",
     "made/ncbi_train.pubtator": f"first 100 {CORPORA}/ncbi_disease/NCBItrainset_corpus.txt.gz",
     **{
-        f"made/{name}.spacy": f"convert made/{name}.pubtator {{out}} --split-tokens {DISEASES}"
+        f"made/{name}.spacy": f"convert made/{name}.pubtator -o {{out}} --split-tokens {DISEASES}"
         for name in ("ncbi20", "ncbi_train")
     },
     **{f"kb/{name}.kb": f"kb build {given} --output {{out}}" for name, given in KNOWLEDGE_BASES.items()},

@@ -106,7 +106,7 @@ def test_documents(file, format):
         ["discover", "PIPELINE", "FILE", "--output", "OUT"],
         ["review", "PIPELINE", "FILE"],
         ["kb", "build", "FILE", "--format", "biosyn", "--output", "OUT"],
-        ["convert", "FILE", "OUT"],
+        ["convert", "FILE", "-o", "OUT"],
     ],
     ids=lambda command: command[0],
 )

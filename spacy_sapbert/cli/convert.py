@@ -37,7 +37,7 @@ _SHOWN_REASONS = 3
 
 def convert(
     inputs: Annotated[list[Path], typer.Argument(help="Corpus files, plain or gzipped.")],
-    output: Annotated[Path, typer.Argument(help="The .spacy file to write.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The .spacy file to write.")],
     format: Annotated[
         str | None, typer.Option(help=f"One of {', '.join(FORMATS)}. Default: guessed from the file.")
     ] = None,

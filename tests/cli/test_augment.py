@@ -165,7 +165,7 @@ def test_few_documents_of_a_concept_are_different_ones(run):
 
 
 def test_the_same_input_gives_the_same_file_with_manual_documents_mixed_in(run, command):
-    assert command("convert", "train.pubtator", "train.spacy").status == 0
+    assert command("convert", "train.pubtator", "-o", "train.spacy").status == 0
     settings = {"mix_with": "train.spacy", "seed": 3, "weight": 0.2}
     assert run(**settings)["written"]["manual"] == 1
     weights = {key: doc.user_data["weight"] for key, doc in written().items()}
@@ -238,7 +238,7 @@ def test_the_output_must_be_a_training_file_and_not_an_input(run, command, place
         "--output"
         in command("augment", CONFIG, "--augment.documents", "abstracts", "--augment.labels", "labels.txt").err
     )
-    assert command("convert", "train.pubtator", "train.spacy").status == 0
+    assert command("convert", "train.pubtator", "-o", "train.spacy").status == 0
     before = Path("train.spacy").read_bytes()
     assert "[E533]" in run("-o", "train.spacy", mix_with="train.spacy")
     assert Path("train.spacy").read_bytes() == before

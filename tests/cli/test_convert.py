@@ -26,9 +26,12 @@ def corpus(tmp_path):
 
 
 def run(*arguments):
+    """Run the command on inputs, an output, and options."""
+    given = [str(argument) for argument in arguments]
+    n_paths = next((number for number, argument in enumerate(given) if argument.startswith("-")), len(given))
     app = typer.Typer()
     app.command("convert")(convert)
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(app, [*given[: n_paths - 1], "-o", *given[n_paths - 1 :]])
 
 
 def mentions(path):

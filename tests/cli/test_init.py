@@ -25,7 +25,7 @@ def place(tmp_path, monkeypatch, command, tiny_encoder):
     shutil.copytree(tiny_encoder, "base")
     for line in (
         "kb build medic.txt --format medic -o medic.kb",
-        "convert corpus.pubtator corpus.spacy --tokenizer spacy-sapbert.BiomedicalTokenizer.v1",
+        "convert corpus.pubtator -o corpus.spacy --tokenizer spacy-sapbert.BiomedicalTokenizer.v1",
         "pairs medic.kb -o pairs.txt",
     ):
         assert command(*line.split()).status == 0

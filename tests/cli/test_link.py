@@ -273,7 +273,7 @@ def test_a_folder_of_several_formats(command, linking_folder, tmp_path):
 def test_annotated_mentions_of_all_formats_are_the_same(command, linking_folder, tmp_path):
     corpus = write(tmp_path / "corpus.pubtator", PUBTATOR)
     stored = tmp_path / "corpus.spacy"
-    assert command("convert", corpus, stored).status == 0
+    assert command("convert", corpus, "-o", stored).status == 0
     expected = lines(command("link", linking_folder, corpus, "--gold"))
     found = lines(command("link", linking_folder, stored, "--gold"))
     assert [(record["id"], record["entities"]) for record in found] == [
@@ -320,7 +320,7 @@ def test_the_commands_on_linking_files_run(command, linking_folder, tmp_path, mo
     annotation = '<annotation id="1"><location offset="0" length="7"/><text>aspirin</text></annotation>'
     passage = f"<passage><offset>0</offset><text>aspirin</text>{annotation}</passage>"
     write(Path("corpus.xml"), f"<collection><document><id>1</id>{passage}</document></collection>")
-    assert command("convert", "corpus.pubtator", "corpus.spacy").status == 0
+    assert command("convert", "corpus.pubtator", "-o", "corpus.spacy").status == 0
     section = LINK_FILES.read_text(encoding="utf8").split("## Link files\n")[1].split("\n## ")[0]
     commands = re.findall(r"`spacy-sapbert (link .*?)`", section)
     assert len(commands) == 13

@@ -316,7 +316,7 @@ def test_coming_from_biosyn(run_page, command):
     run_page("coming-from-biosyn")
     assert Path("dev.tsv").read_text() == "heart attack\tD009203\nheart attack and breast cancer\tD009203|OMIM:114480\n"
     assert KnowledgeBase("from_biosyn.kb").find_id("OMIM:114480") == KnowledgeBase("dev.kb").find_id("OMIM:114480")
-    assert command("convert", "dev.tsv", "mentions.spacy").status == 0
+    assert command("convert", "dev.tsv", "-o", "mentions.spacy").status == 0
     assert len(list(read_docbin(Path("mentions.spacy")))) == 2
     learnt = spacy.load("training/model-best").config["components"]["sapbert_linker"]["training"]
     assert (learnt["inject_gold"], learnt["prior_weight"], learnt["sparse_weight"]) == (False, 0, 0)
