@@ -363,9 +363,6 @@ class Errors:
     E318 = (
         "[E318] A weight of the encoder is {largest}, which is out of range for {dtype}. Store the weights as bfloat16."
     )
-    E319 = (
-        "[E319] '{given}' is not a list of layers. Give layer numbers, counted from 0 and separated by commas: 0,2,5."
-    )
     E320 = (
         "[E320] faiss cannot create the index '{kind}' ({reason}). Set `index` to 'auto', 'Flat', 'HNSW', 'IVF', 'IVF,PQ', "
         "'SQ8' or another string that faiss's index_factory accepts."
@@ -512,10 +509,6 @@ class Errors:
         "[E502] Cannot load the pipeline {name} ({reason}). Install the packages of its components, or save it again "
         "with the versions that are installed here."
     )
-    E503 = (
-        "[E503] The pipeline {name} has no sapbert_linker, so it cannot link mentions. Its components are: "
-        "{components}. Add one with `nlp.add_pipe` and save the pipeline, or use `spacy-sapbert assemble`."
-    )
     E505 = "[E505] Cannot guess the format of {path} from its name. Give --format with one of: {formats}."
     E506 = "[E506] {place}: {reason}. Correct the record. Without --strict, broken records are left out and counted."
     E507 = "[E507] Cannot write {path} ({reason}). Choose another place, or make room on the disk."
@@ -544,11 +537,6 @@ class Errors:
         "wrong links. Use a larger corpus, or change --held-out or --seed."
     )
     E533 = "[E533] These options cannot be combined: {reason}."
-    E534 = (
-        "[E534] Cannot load the pipeline {pipeline} ({reason}). Give the folder of a saved pipeline or the name of an "
-        "installed one."
-    )
-    E535 = "[E535] {path} already exists and is not a pipeline, so it was not overwritten. Choose another folder."
     E541 = "[E541] Cannot use the config {path}. Correct this: {reason}"
     E542 = "[E542] The module {module} is not installed. Install it: pip install 'spacy-sapbert[{extra}]'."
     E543 = (
@@ -573,16 +561,10 @@ class Errors:
         "[E554] The vocabulary of these documents is unknown, because no pipeline with a sapbert_linker made them in this "
         "process. Give it as `kb`: the knowledge base of the linker (`linker.kb`) or its path."
     )
-    E555 = (
-        "[E555] The pipeline {name} finds only names that the vocabulary contains, so it cannot find new names. Its "
-        "components are: {components}. Use a pipeline with an NER (`spacy-sapbert assemble --ner`), or a corpus with "
-        "annotated mentions (--gold)."
-    )
     E561 = (
         "[E561] {path} holds the finished documents of an interrupted run. Give --resume to go on with it, or --restart "
         "to throw them away."
     )
-    E562 = "[E562] Another process is writing {path}. Wait until it ends, or choose another output."
     E563 = (
         "[E563] The interrupted run in {path} was started differently: {differences}. Start it as before, or give "
         "--restart to throw it away."
@@ -594,18 +576,13 @@ class Errors:
         "[E572] None of the {n} concept ids of the corpus is in the vocabulary {path}. The corpus has ids such as "
         "{corpus}. The vocabulary has ids such as {known}. Use a vocabulary with the ids of the corpus."
     )
-    E573 = "[E573] The file {path} already exists. Choose another name, or use --force to replace it."
     E575 = (
-        "[E575] The worker processes for {task} ended each time. The messages above show the reason, such as too little "
+        "[E575] A worker process ended each time it was started. The messages above show the reason, such as too little "
         "memory. A program that starts workers needs `if __name__ == '__main__':` around its calls."
     )
     E566 = (
         "[E566] Two inputs would write the same file, {name}.parquet. Give the folder that contains both, or rename one of "
         "them."
-    )
-    E567 = (
-        "[E567] {path} is in the output folder, but no run has made it. Choose another folder for the links, or move the "
-        "file."
     )
     E568 = (
         "[E568] {engine} cannot start, or cannot be reached at {address} ({reason}). Check the address. "

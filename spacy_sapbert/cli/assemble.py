@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import Errors, SapbertError
+from ..errors import OptionError
 from ..files.console import progress_callback, stderr_console
+from ..files.output import refuse_input
 from ..kb.storage import load_knowledge_base
 from ..pipeline.component_settings import INSIDE
 from ..pipeline.factories import ASSERTION, LINKER, SENTENCIZER
@@ -56,9 +57,10 @@ def assemble(
     `spacy.load(FOLDER)`.
     """
     if from_ and (ner or encoder or pooling or index or storage):
-        raise SapbertError(Errors.E533.format(reason="--from keeps the NER, the encoder, the index and the storage"))
+        raise OptionError(option="--from", reason="it keeps the NER, the encoder, the index and the storage")
     if from_ and not kb:
-        raise SapbertError(Errors.E533.format(reason="--from needs --kb, the new vocabulary"))
+        raise OptionError(option="--from", reason="it needs --kb, the new vocabulary")
+    refuse_input(output, [Path(name) for name in (kb, encoder, ner) if name])  # --from can be changed in its place
     from ..vectors.flat import encoding_progress
 
     load_knowledge_base(kb or "starter")  # a wrong path must not wait for an encoder
@@ -81,10 +83,12 @@ def assemble(
 def _new_pipeline(vocabulary: dict[str, str], linker: dict[str, Any], ner: str | None, lang: str) -> Language:
     import spacy
 
-    nlp = _load(ner) if ner else spacy.blank(lang)
+    from ..runs.pipelines import load_pipeline
+
+    nlp = load_pipeline(ner) if ner else spacy.blank(lang)
     if LINKER in nlp.pipe_names:
-        reason = f"the pipeline of --ner has a {LINKER} already; --from changes the vocabulary of such a pipeline"
-        raise SapbertError(Errors.E533.format(reason=reason))
+        reason = f"the pipeline has a {LINKER} already; --from changes the vocabulary of such a pipeline"
+        raise OptionError(option="--ner", reason=reason)
     _add(nlp, "abbreviation_resolver")
     if not ner:
         nlp.add_pipe("concept_matcher", config=vocabulary)
@@ -108,19 +112,12 @@ def _add_assertion(nlp: Language) -> None:
 
 
 def _with_new_vocabulary(pipeline: str, kb: str) -> Language:
-    nlp = _load(pipeline)
+    from ..runs.pipelines import load_pipeline
+
+    nlp = load_pipeline(pipeline)
     ours = [component for _, component in nlp.pipeline if hasattr(component, "set_kb")]
     if not ours:
-        raise SapbertError(Errors.E533.format(reason=f"{pipeline} has no component with a vocabulary"))
+        raise OptionError(option="--from", reason=f"{pipeline} has no component with a vocabulary")
     for component in ours:
         component.set_kb(kb)
     return nlp
-
-
-def _load(pipeline: str) -> Language:
-    import spacy
-
-    try:
-        return spacy.load(pipeline)
-    except OSError as error:
-        raise SapbertError(Errors.E534.format(pipeline=pipeline, reason=error)) from error

@@ -12,7 +12,7 @@ import typer
 from ..documents.formats import InputFormat
 from ..documents.input_documents import Problems, read_all
 from ..documents.totals import total_documents
-from ..errors import Errors, SapbertError
+from ..errors import Errors, MissingComponentError, SapbertError
 from ..files.console import show_values, stderr_console, track
 from ..files.output import open_output, refuse_input
 from ..types import NIL
@@ -69,7 +69,12 @@ def discover(
     settings = LinkSettings(pipeline, given, max_characters=NO_LIMIT, seconds=float("inf"), threshold=similarity)
     linking = linker_of(settings).load().pipeline
     if not given and not linking.finds_new_names():
-        raise SapbertError(Errors.E555.format(name=pipeline, components=", ".join(linking.nlp.pipe_names)))
+        raise MissingComponentError(
+            component="component that finds other mentions than the names of the vocabulary",
+            consequence="it cannot find new names",
+            components=linking.nlp.pipe_names,
+            remedy="Use a pipeline with an NER (`assemble --ner`), or a corpus with annotated mentions (--gold).",
+        )
     counts: Counter[str] = Counter()
     with open_output(output) as write:
         discovery = Discovery(linking.kb)

@@ -13,9 +13,10 @@ import typer
 from rich.console import Console
 
 from ..documents.formats import STDIN
-from ..errors import Errors, SapbertError
+from ..errors import Errors, OptionError, SapbertError
 from ..files.console import show_values, stderr_console, track
 from ..files.opening import open_text
+from ..files.output import refuse_input
 from ..files.values import parse_int
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def embed(
     """
     from ..encoders.embedding import write_vectors
 
+    refuse_input(output, [texts])
     opened = _open(encoder, pooling, device)
     console = stderr_console()
     with _open_lines(texts) as lines:
@@ -108,8 +110,14 @@ def prune(
     """
     from ..encoders import compression as shrink
 
-    has_settings = bool(keep_pieces or add_pieces or min_count > 1)
-    _check_prune(vocabulary, layers, n_layers, positions, has_vocabulary_settings=has_settings)
+    if (keep_pieces or add_pieces or min_count > 1) and not vocabulary:
+        raise OptionError(option="--min-count, --keep-pieces or --add-pieces", reason="it needs --vocabulary")
+    if layers and n_layers:
+        raise OptionError(option="--layers", reason="--n-layers is also given")
+    if not (vocabulary or layers or n_layers or positions):
+        reason = "nothing would be pruned; give --vocabulary, --layers, --n-layers or --positions"
+        raise OptionError(option="prune", reason=reason)
+    refuse_input(output, [Path(encoder), vocabulary])
     opened = _open(encoder, pooling)
     result: dict[str, Any] = {}
     if vocabulary:
@@ -119,7 +127,11 @@ def prune(
             opened, names, min_count=min_count, keep_pieces=keep_pieces, add_pieces=add_pieces
         )
     if layers or n_layers:
-        kept = _layers(layers) if layers else shrink.spread_layers(opened, n_layers or 1)
+        try:
+            kept = [parse_int(layer) for layer in layers.split(",")] if layers else None
+        except ValueError as error:
+            raise OptionError(option="--layers", reason="it needs numbers from 0, joined by commas: 0,2,5") from error
+        kept = kept or shrink.spread_layers(opened, n_layers or 1)
         shrink.keep_layers(opened, kept)
         result["layers"] = kept
     if positions:
@@ -144,6 +156,7 @@ def quantize(
     """
     from ..encoders import compression as shrink
 
+    refuse_input(output, [Path(encoder)])
     opened = _open(encoder, pooling)
     shrink.quantize(opened, dtype.value)
     opened.record("quantize", dtype=dtype.value)
@@ -164,41 +177,6 @@ def _save(opened: TransformerEncoder, output: Path, result: Mapping[str, Any]) -
     size = sum(path.stat().st_size for path in output.rglob("*") if path.is_file())
     result = {**result, "folder": str(output), "bytes": size}
     show_values(result)
-
-
-def _check_prune(
-    vocabulary: Path | None,
-    layers: str | None,
-    n_layers: int | None,
-    positions: int | None,
-    *,
-    has_vocabulary_settings: bool,
-) -> None:
-    """Check that the options of `prune` fit together.
-
-    Args:
-        has_vocabulary_settings: Whether there are settings for the vocabulary.
-
-    Raises:
-        SapbertError: E533 the options do not fit together.
-    """
-    reasons = {
-        "--min-count, --keep-pieces and --add-pieces need --vocabulary": has_vocabulary_settings and not vocabulary,
-        "use either --layers or --n-layers": bool(layers and n_layers),
-        "nothing would be pruned; give --vocabulary, --layers, --n-layers or --positions": not (
-            vocabulary or layers or n_layers or positions
-        ),
-    }
-    for reason, holds in reasons.items():
-        if holds:
-            raise SapbertError(Errors.E533.format(reason=reason))
-
-
-def _layers(numbers: str) -> list[int]:
-    try:
-        return [parse_int(layer) for layer in numbers.split(",")]
-    except ValueError as error:
-        raise SapbertError(Errors.E319.format(given=numbers)) from error
 
 
 def _names(path: Path) -> Iterator[str]:

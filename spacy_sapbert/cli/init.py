@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ..errors import DOCS, Errors, SapbertError
+from ..errors import DOCS, CannotWriteError
 from ..files.output import open_output
 from ..training.configs import KINDS, config_name, read_config
 
@@ -44,7 +44,7 @@ def config(
         raise typer.BadParameter("pretrain chooses the device by itself", param_hint="--gpu")
     path = output or Path(f"{kind.value}.cfg")
     if path != STDOUT and path.exists() and path.is_file() and not force:
-        raise SapbertError(Errors.E573.format(path=path))
+        raise CannotWriteError(path=path, reason="it already exists", remedy="Choose another name, or use --force.")
     shown = f"{kind.value}.cfg" if path == STDOUT else str(path)
     with open_output(None if path == STDOUT else path) as write:
         write(_for_user(read_config(kind.value, gpu=gpu), config_name(kind.value, gpu=gpu), shown))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import Errors, SapbertError
+from ..errors import CannotWriteError
 from ..files.output import replace_folder, temporary_folder
 
 if TYPE_CHECKING:
@@ -13,22 +13,16 @@ if TYPE_CHECKING:
 
 
 def check_output(output: Path) -> None:
-    """Check that the folder is a pipeline, or does not exist.
-
-    Raises:
-        SapbertError: E535 the path exists and is not a pipeline.
-    """
+    """Check that the folder is a pipeline, or does not exist."""
     if output.exists() and not (output / "meta.json").is_file():
-        raise SapbertError(Errors.E535.format(path=output.absolute()))
+        reason = "it already exists and is not a pipeline"
+        raise CannotWriteError(path=output.absolute(), reason=reason, remedy="Choose another folder.")
 
 
 def save_pipeline(nlp: Language, output: Path) -> None:
     """Save a pipeline through a temporary folder and a rename.
 
     An interrupted save therefore leaves no half pipeline, and an old pipeline is replaced only at the end.
-
-    Raises:
-        SapbertError: E507 the folder cannot be written. E535 the path exists and is not a pipeline.
     """
     check_output(output)
     output = output.absolute()
@@ -38,4 +32,4 @@ def save_pipeline(nlp: Language, output: Path) -> None:
             nlp.to_disk(temporary / "new")
             replace_folder(temporary / "new", output)
     except OSError as error:
-        raise SapbertError(Errors.E507.format(path=output, reason=error)) from error
+        raise CannotWriteError(path=output, reason=error) from error

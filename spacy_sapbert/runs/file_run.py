@@ -24,7 +24,7 @@ from ..outputs.records import Record
 from ..types import NIL, Document
 from .document_linker import Failure, LinkSettings, View, cut, linked_record, linker_of
 from .identity import Identity
-from .local import run_local
+from .local import IN_USE, run_local
 
 NO_LIMIT = 1 << 62
 _RUN = "run.json"
@@ -144,7 +144,7 @@ class PartFolder:
             self.path.mkdir(exist_ok=True)
             self._lock.acquire()
         except TimeoutError as error:
-            raise SapbertError(Errors.E562.format(path=output)) from error
+            raise CannotWriteError(path=output, reason=IN_USE, remedy="Wait until it ends.") from error
         except OSError as error:
             raise CannotWriteError(path=output, reason=error.strerror or error) from error
         if resume is None and self.has_parts():

@@ -25,6 +25,7 @@ from typing import Protocol, TypeVar
 
 from ..errors import Errors, SapbertError
 
+IN_USE = "another process is writing it"
 TRIES = 3
 """How often a task is tried in one run, if its process ends each time."""
 DOCUMENTS_PER_PROCESS = 20_000  # a new process costs the start of Python and the loading of the pipeline
@@ -90,7 +91,7 @@ def run_local(work: Callable[[T], R], tasks: Iterable[T], workers: int) -> Gener
                 except BrokenProcessPool as error:
                     deaths[task.name] += 1
                     if deaths[task.name] > TRIES:  # it dies before the work can count its tries
-                        raise SapbertError(Errors.E575.format(task=task.name)) from error
+                        raise SapbertError(Errors.E575) from error
                     end(executor)
                     submit(start(), task)
                     continue

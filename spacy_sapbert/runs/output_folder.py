@@ -20,9 +20,9 @@ import pyarrow
 from pyarrow import parquet
 
 from ..documents.folders import files_of
-from ..errors import CannotWriteError, Errors, SapbertError
+from ..errors import CannotWriteError
 from ..files.output import LOCK_FILE, open_output, replacing
-from .local import TRIES
+from .local import IN_USE, TRIES
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch, Schema
@@ -70,7 +70,7 @@ class OutputFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             lock.acquire()
         except TimeoutError as error:
-            raise SapbertError(Errors.E562.format(path=self.path)) from error
+            raise CannotWriteError(path=self.path, reason=IN_USE, remedy="Wait until it ends.") from error
         except OSError as error:
             raise CannotWriteError(path=self.path, reason=error.strerror or error) from error
         try:
@@ -96,7 +96,7 @@ class OutputFolder:
         except (OSError, pyarrow.ArrowException):
             return None
         if _KEY not in metadata:
-            raise SapbertError(Errors.E567.format(path=file))
+            raise CannotWriteError(path=file, reason="no run has made this file", remedy="Choose another folder.")
         try:
             values = json.loads(metadata[_KEY])
             return Origin(values["run"], values["partition"], frozenset(values["left_out"]), Counter(values["counts"]))
@@ -154,7 +154,9 @@ class OutputFolder:
         others = {file.removesuffix(_SUFFIX) for file in files if file.endswith(_SUFFIX)} - set(names)
         for name in others:
             if not self.origin(name):
-                raise SapbertError(Errors.E567.format(path=self.file_of(name)))
+                raise CannotWriteError(
+                    path=self.path, reason=f"no run has made {name}{_SUFFIX}", remedy="Choose another folder."
+                )
         for name in others:
             self.file_of(name).unlink()
             with suppress(OSError):  # it has other files

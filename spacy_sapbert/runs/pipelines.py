@@ -17,7 +17,7 @@ from spacy.util import is_package, minibatch, raise_error
 
 from ..documents.docs import DOC_ID
 from ..documents.input_documents import Problems, sound
-from ..errors import Errors, SapbertError
+from ..errors import Errors, MissingComponentError, SapbertError
 from ..kb.knowledge_base import KnowledgeBase
 from ..outputs.records import LinkedDocument
 from ..pipeline.factories import ASSERTION, GENE_SPECIES, LINKER, MATCHER, PREPARING, SENTENCIZER
@@ -39,9 +39,6 @@ def load_pipeline(name: str) -> Language:
 
     Args:
         name: A folder, or the name of an installed package.
-
-    Raises:
-        SapbertError: E501 there is no such pipeline. E502 it cannot be loaded.
     """
     try:
         nlp = spacy.load(name)
@@ -61,9 +58,6 @@ class LinkingPipeline:
         pipeline: A folder, the name of an installed package, or the pipeline itself.
         problems: Reports the documents that are left out.
         given: The documents have their mentions. Only the components that process mentions then run.
-
-    Raises:
-        SapbertError: E501, E502 the pipeline cannot be loaded. E503 it has no linker.
     """
 
     def __init__(self, pipeline: str | Language, problems: Problems, *, given: bool = False) -> None:
@@ -72,8 +66,8 @@ class LinkingPipeline:
         self.problems = problems
         self.given = given
         if not self._linkers():
-            components = ", ".join(self.nlp.pipe_names) or "none"
-            raise SapbertError(Errors.E503.format(name=pipeline, components=components))
+            consequence, components = "it cannot link mentions", self.nlp.pipe_names
+            raise MissingComponentError(component=LINKER, consequence=consequence, components=components)
         if given:
             self._take_given_mentions()
         self.spans_keys = tuple(dict.fromkeys(linker.spans_key for linker in self._linkers()))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..errors import Errors, SapbertError
+from ..errors import CannotWriteError
 
 
 class PartialFile:
@@ -32,7 +32,7 @@ class PartialFile:
             if not (self.path.is_file() and self._can_resume(head)):
                 self.path.write_bytes(head)
         except OSError as error:
-            raise SapbertError(Errors.E507.format(path=self.path, reason=error.strerror)) from error
+            raise CannotWriteError(path=self.path, reason=error.strerror) from error
 
     def _can_resume(self, head: bytes) -> bool:
         """Return whether the file belongs to this run. If so, count its pieces, and remove an incomplete last one."""
@@ -57,7 +57,7 @@ class PartialFile:
             with self.path.open("ab") as file:
                 file.write(_line(piece))
         except OSError as error:
-            raise SapbertError(Errors.E507.format(path=self.path, reason=error.strerror)) from error
+            raise CannotWriteError(path=self.path, reason=error.strerror) from error
         self.done += 1
 
     def pieces(self) -> Iterator[Any]:

@@ -193,9 +193,9 @@ def test_another_vocabulary_in_its_own_place(command, small_kb, other_kb, output
         (["--storage", "elsewhere"], "[E406]"),
         (["--from", "{ner}"], "needs --kb"),
         (["--from", "{ner}", "--kb", "starter"], "has no component with a vocabulary"),
-        (["--from", "{tmp}/missing", "--kb", "starter"], "[E534]"),
-        (["--ner", "{tmp}/missing"], "[E534]"),
-        (["--ner", "{tmp}"], "[E534]"),
+        (["--from", "{tmp}/missing", "--kb", "starter"], "[E501]"),
+        (["--ner", "{tmp}/missing"], "[E501]"),
+        (["--ner", "{tmp}"], "[E502]"),
         (["--kb", "{tmp}/missing.kb"], "[E504]"),
         (["--encoder", "{tmp}"], "[E302]"),
         (["--pooling", "max", "--encoder", "nobody/nothing"], "[E406]"),
@@ -232,7 +232,7 @@ def test_what_is_no_pipeline_is_not_overwritten(command, small_kb, tmp_path):
     for path in (tmp_path / "notes", tmp_path / "notes" / "thesis.txt"):
         finished = command("assemble", "-o", path, "--kb", small_kb.path, "--encoder", "none")
         assert finished.status == 1
-        assert "[E535]" in finished.err
+        assert "[E507]" in finished.err
     assert (tmp_path / "notes" / "thesis.txt").read_text() == "dear"
 
 

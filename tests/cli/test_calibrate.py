@@ -148,7 +148,7 @@ def test_errors_leave_nothing(command, dense_folder, corpus, tmp_path, options, 
 
 def test_what_is_not_a_pipeline_is_not_overwritten(command, dense_folder, corpus, tmp_path):
     (tmp_path / "notes").mkdir()
-    assert "[E535]" in command("calibrate", dense_folder, corpus, "-o", tmp_path / "notes").err
+    assert "[E507]" in command("calibrate", dense_folder, corpus, "-o", tmp_path / "notes").err
     assert "[E533]" in command("calibrate", dense_folder, corpus, "-o", corpus).err
     assert corpus.is_file()
 

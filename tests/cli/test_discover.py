@@ -109,5 +109,5 @@ def test_what_is_wanted_of_what_the_pipeline_finds(command, pipeline, corpus, tm
 def test_a_pipeline_that_finds_known_names_only_is_told(command, make_pipeline, corpus, tmp_path):
     finished = command("discover", make_pipeline("concept_matcher"), corpus, "-o", tmp_path / "candidates.tsv")
     assert finished.status == 1
-    assert "[E555]" in finished.err
+    assert "[E503]" in finished.err
     assert not (tmp_path / "candidates.tsv").exists()

@@ -96,7 +96,7 @@ def test_a_file_is_replaced_only_by_force(tmp_path, monkeypatch, command):
     Path("ner.cfg").write_text("mine")
     finished = command("init", "config", "ner")
     assert finished.status == 1
-    assert "[E573] The file ner.cfg already exists" in finished.err
+    assert "[E507] Cannot write ner.cfg (it already exists)" in finished.err
     assert Path("ner.cfg").read_text() == "mine"
     assert command("init", "config", "ner", "--force").status == 0
     assert "spacy train ner.cfg" in Path("ner.cfg").read_text()

@@ -12,7 +12,7 @@ import pyarrow.parquet as parquet
 import pytest
 from filelock import FileLock
 
-from spacy_sapbert.errors import Errors, SapbertError
+from spacy_sapbert.errors import CannotWriteError, SapbertError
 from spacy_sapbert.files.output import LOCK_FILE
 from spacy_sapbert.runs import corpus_run, local
 from spacy_sapbert.runs.corpus_run import PartitionResult, engine
@@ -109,10 +109,10 @@ def test_links_of_files_that_are_gone_are_removed(link_all, out, corpus):
 def test_a_table_of_someone_else_stays(link_all, out, tmp_path):
     out.mkdir()
     parquet.write_table(pyarrow.table({"a": [1]}), out / "mine.parquet")
-    with pytest.raises(SapbertError, match=r"E567.*mine\.parquet"):
+    with pytest.raises(SapbertError, match=r"E507.*mine\.parquet"):
         link_all()
     (out / "mine.parquet").rename(out / "0.jsonl.parquet")
-    with pytest.raises(SapbertError, match="E567"):
+    with pytest.raises(SapbertError, match=r"E507.*no run has made"):
         link_all()
     assert parquet.read_table(out / "0.jsonl.parquet").to_pylist() == [{"a": 1}]
 
@@ -160,7 +160,7 @@ def test_an_update_of_pubmed_links_only_its_own_records(link_all, out, tmp_path)
 
 def test_two_runs_do_not_share_a_folder(link_all, out):
     out.mkdir()
-    with FileLock(out / f".{LOCK_FILE}"), pytest.raises(SapbertError, match="E562"):
+    with FileLock(out / f".{LOCK_FILE}"), pytest.raises(SapbertError, match=r"E507.*another process"):
         link_all()
 
 
@@ -169,7 +169,7 @@ def test_a_full_disk_ends_the_run_and_keeps_what_is_done(link_all, out, monkeypa
 
     def fill(self, partition, problems):
         if partition.name == "1.jsonl":
-            raise SapbertError(Errors.E507.format(path="x", reason=os.strerror(errno.ENOSPC)))
+            raise CannotWriteError(path="x", reason=os.strerror(errno.ENOSPC))
         return link_file(self, partition, problems)
 
     with monkeypatch.context() as patch:
@@ -254,7 +254,7 @@ def test_a_process_is_replaced_after_many_documents(open_run, monkeypatch):
 
 def test_an_error_that_ends_the_run_is_passed_on(link_all, monkeypatch, open_run):
     def full(self, partition, problems):
-        raise SapbertError(Errors.E507.format(path="x", reason="full"))
+        raise CannotWriteError(path="x", reason="full")
 
     monkeypatch.setattr(corpus_run.PartitionWork, "_write", full)
     with open_run() as run:

@@ -183,9 +183,9 @@ def test_an_input_may_grow_and_shrink(output):
 def test_only_one_process_writes_an_output(output):
     interrupt(output, stop=1)
     parts = PartFolder(output, resume=True)
-    with parts, pytest.raises(SapbertError, match="E562"):
+    with parts, pytest.raises(SapbertError, match=r"E507.*another process"):
         PartFolder(output, resume=False)
-    with FileLock(parts.path / LOCK_FILE), pytest.raises(SapbertError, match="E562"):
+    with FileLock(parts.path / LOCK_FILE), pytest.raises(SapbertError, match=r"E507.*another process"):
         PartFolder(output, resume=True)
 
 
