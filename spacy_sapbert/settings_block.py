@@ -23,9 +23,6 @@ class SettingsBlock:
             component: The name of the component, for messages.
             name: The name of the block, for messages.
             values: Settings by name. A missing setting has its default.
-
-        Raises:
-            SapbertError: E406 a setting does not exist or cannot have this value.
         """
         known, hints = [one.name for one in fields(cls)], get_type_hints(cls)
         for setting, value in values.items():
@@ -47,9 +44,6 @@ class SettingsBlock:
         Args:
             component: The name of the component, for messages.
             prefix: A prefix for the names of settings, for messages.
-
-        Raises:
-            SapbertError: E406 a setting cannot have its value.
         """
         for setting, holds, wanted in self.rules():
             if not holds:

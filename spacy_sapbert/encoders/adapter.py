@@ -40,9 +40,6 @@ def add_adapter(encoder: TransformerEncoder, reduction_factor: float = 16) -> Ad
 
     Returns:
         The numbers of weights.
-
-    Raises:
-        SapbertError: E309 `adapters` is not installed, E316 the encoder already has an adapter.
     """
     adapters = _library()
     model = encoder.model
@@ -67,12 +64,7 @@ def save_adapter(model: Any, folder: Path) -> None:
 
 
 def load_adapter(model: Any, folder: Path) -> None:
-    """Load the adapter in a folder into a model.
-
-    Raises:
-        SapbertError: E309 `adapters` is not installed.
-        OSError: The weights are missing.
-    """
+    """Load the adapter in a folder into a model."""
     adapters = _library()
     if not (folder / _WEIGHTS_FILE).is_file():  # otherwise the library would look for a pickle
         raise FileNotFoundError(f"there is no {_WEIGHTS_FILE} in {folder}")

@@ -73,11 +73,7 @@ def import_biosyn(folder: Path, output: Path) -> TransformerEncoder:
 
 
 def _read_weight(folder: Path) -> float:
-    """Return λ.
-
-    Raises:
-        SapbertError: E344 the file does not hold a number of 0 or more.
-    """
+    """Return λ."""
     import torch
 
     try:
@@ -92,11 +88,7 @@ def _read_weight(folder: Path) -> float:
 
 
 def _read_ngrams(folder: Path) -> NgramEncoder:
-    """Return the n-grams and their weights.
-
-    Raises:
-        SapbertError: E343 the pickle refers to a class that is not allowed, E344 the vectorizer is not usable.
-    """
+    """Return the n-grams and their weights."""
     state = read_vectorizer(folder / VECTORIZER_FILE).state
     inner = state.get("_tfidf") if isinstance(state, dict) else None
     if not isinstance(inner, Transformer) or not isinstance(inner.state, dict):
@@ -121,11 +113,7 @@ def _excerpt(name: str, value: Any) -> str:
 
 
 def _in_order(columns: Mapping[str, int], shortest: int, longest: int) -> list[str]:
-    """Return the n-grams in the order of their columns.
-
-    Raises:
-        ValueError: The columns or the n-grams are invalid.
-    """
+    """Return the n-grams in the order of their columns."""
     if (
         not isinstance(columns, dict)
         or {*map(type, columns)} | {str} != {str}
@@ -145,9 +133,6 @@ def _idf(state: Mapping[str, Any], n: int) -> np.ndarray:
 
     Returns:
         float64, shape (n,): Weights above 0.
-
-    Raises:
-        ValueError: There are not n weights above 0.
     """
     stored = state["idf_"] if "idf_" in state else _diagonal(state["_idf_diag"], n)
     idf = np.asarray(_values(stored), dtype=np.float64)

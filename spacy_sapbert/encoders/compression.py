@@ -46,9 +46,6 @@ def prune_vocabulary(
 
     Returns:
         Numbers of names and wordpieces, and mean wordpieces per name without special tokens, before and after.
-
-    Raises:
-        SapbertError: E310 the tokenizer has no wordpieces, E311 `keep_pieces` is too small.
     """
     normalize = TEXT_NORMALIZERS[encoder.text_normalizer]
     old = encoder.tokenizer
@@ -77,9 +74,6 @@ def keep_layers(encoder: TransformerEncoder, layers: Sequence[int]) -> None:
     Args:
         encoder: The encoder, changed in place.
         layers: Numbers of the layers, from 0, in their new order.
-
-    Raises:
-        SapbertError: E312 a layer does not exist or is listed twice, or no layer is left.
     """
     state = encoder.model.state_dict()
     known = {int(found[2]) for found in map(LAYER.match, state) if found}
@@ -101,11 +95,7 @@ def spread_layers(encoder: TransformerEncoder, n: int) -> list[int]:
 
 
 def cut_positions(encoder: TransformerEncoder, n: int) -> None:
-    """Keep the position embeddings for texts of n wordpieces.
-
-    Raises:
-        SapbertError: E313 the encoder has fewer positions, or reads longer names.
-    """
+    """Keep the position embeddings for texts of n wordpieces."""
     state = encoder.model.state_dict()
     keys = [key for key in state if key.endswith(_POSITIONS)]
     module = encoder.model.get_submodule(keys[0].removesuffix(".weight")) if keys else None
@@ -125,9 +115,6 @@ def quantize(encoder: TransformerEncoder, dtype: str) -> None:
     Args:
         encoder: The encoder, changed in place.
         dtype: "float16", which is more exact, or "bfloat16", which has the range of float32.
-
-    Raises:
-        SapbertError: E317 the type is not supported, E318 a weight is beyond the range of the type.
     """
     import torch
 

@@ -29,9 +29,6 @@ def write_vectors(
 
     Returns:
         The counts "texts" and "without_vector", and the dimension "dim".
-
-    Raises:
-        SapbertError: E507 the file cannot be written.
     """
     source = iter(texts)
     written = without = 0

@@ -64,9 +64,6 @@ def resolve(name: str) -> str:
     Returns:
         The folder in the package for "starter". For the folder of a saved pipeline, the folder of its encoder. Any
         other name is returned unchanged.
-
-    Raises:
-        SapbertError: E301 the name cannot be that of an encoder, E349 the pipeline has several encoders.
     """
     if name == STARTER:
         return str(_STARTER_FOLDER)
@@ -94,9 +91,6 @@ def read_settings(name: str) -> dict[str, Any]:
 
     Returns:
         The settings that the files contain. Empty if they contain none, or do not exist.
-
-    Raises:
-        SapbertError: E302 a file is invalid, E600 a newer version wrote it.
     """
     try:
         settings: dict[str, Any] = _read_json(_find(name, SETTINGS_FILE), {})
@@ -136,11 +130,7 @@ def _find(name: str, file: str) -> Path | None:
 
 
 def read_lexical_model(name: str, settings: Mapping[str, Any]) -> LexicalModel | None:
-    """Read the lexical model of an encoder, if its settings list one.
-
-    Raises:
-        SapbertError: E302 a hub name cannot have n-grams, E306 the n-grams are missing or damaged.
-    """
+    """Read the lexical model of an encoder, if its settings list one."""
     if "ngrams" not in settings:
         return None
     if not Path(name).is_dir():
@@ -172,11 +162,7 @@ def _pooling(config: Mapping[str, Any], modules: list[dict[str, str]]) -> str:
 
 
 def load_tokenizer(name: str) -> Any:
-    """Load the tokenizer of a folder or hub name.
-
-    Raises:
-        SapbertError: See `load_model`.
-    """
+    """Load the tokenizer of a folder or hub name."""
     from transformers import AutoTokenizer
 
     return _load(name, lambda options: AutoTokenizer.from_pretrained(name, **options))
@@ -192,10 +178,6 @@ def load_model(name: str, *, adapter: bool = False, projection: bool = False) ->
 
     Returns:
         The model of transformers.
-
-    Raises:
-        SapbertError: E301 it is not a folder and the hub does not provide it, E302 the folder cannot be loaded, E308
-            replacing the folder was interrupted, E309 the library for adapters is not installed.
     """
     import torch
     import transformers
@@ -225,11 +207,7 @@ def load_model(name: str, *, adapter: bool = False, projection: bool = False) ->
 
 
 def _check_size(folder: Path) -> None:
-    """Check that a config fits its weights, before memory is taken for what it describes.
-
-    Raises:
-        ValueError: It describes a model that the weights are too few for, or that cannot exist.
-    """
+    """Check that a config fits its weights, before memory is taken for what it describes."""
     import torch
     from transformers import AutoConfig, AutoModel
 
@@ -281,11 +259,7 @@ def _load(name: str, load: Callable[[dict[str, bool]], Any]) -> Any:
 
 @contextmanager
 def reading_folder(name: str) -> Iterator[None]:
-    """Turn any error of a block that reads an encoder into a coded one.
-
-    Raises:
-        SapbertError: E301 the hub does not provide the encoder, E302 the folder cannot be loaded.
-    """
+    """Turn any error of a block that reads an encoder into a coded one."""
     try:
         yield
     except SapbertError:
@@ -316,9 +290,6 @@ def write_folder(
         settings: At least pooling, max_length, text_normalizer and l2_normalized.
         licences: The license files of the original encoder, from `read_licences`.
         lexical_model: The lexical model that belongs to the encoder.
-
-    Raises:
-        SapbertError: E314 the folder holds files that are not part of an encoder, E315 it cannot be written.
     """
     with _replacing(folder) as new:
         _save_model(model, dtype, new)
@@ -422,11 +393,7 @@ def _replacing(folder: Path) -> Iterator[Path]:
 
 
 def _cards_to_keep(folder: Path) -> list[Path]:
-    """Return the model card and license files, which stay.
-
-    Raises:
-        SapbertError: E314 the folder holds files that are not part of an encoder.
-    """
+    """Return the model card and license files, which stay."""
     entries = sorted(folder.iterdir()) if folder.exists() else []
     foreign = [entry.name for entry in entries if not any(entry.match(part) for part in _PARTS)]
     if foreign:

@@ -41,9 +41,6 @@ class NgramEncoder:
         idf: Their weights, float64, shape (len(ngrams),).
         ngram_range: The shortest and the longest n-gram, at most 3. BioSyn's is (1, 2).
         text_normalizer: The normal form in which names are read.
-
-    Raises:
-        SapbertError: E307 an n-gram is longer than 3.
     """
 
     def __init__(self, ngrams: list[str], idf: np.ndarray, ngram_range: tuple[int, int], text_normalizer: str) -> None:

@@ -64,9 +64,6 @@ class PlainBert:
 
         Returns:
             float32, shape (len(batch), dim): The pooled output.
-
-        Raises:
-            IndexError: A wordpiece or a position does not exist.
         """
         import torch
 
@@ -173,9 +170,6 @@ def read_plain_bert(name: str) -> PlainBert | None:
 
     Returns:
         None if it is not a folder with exactly the weights of a supported BERT.
-
-    Raises:
-        SapbertError: E302 a file is damaged.
     """
     from safetensors import safe_open
 

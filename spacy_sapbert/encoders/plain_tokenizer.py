@@ -37,9 +37,6 @@ def read_plain_tokenizer(name: str) -> Tokenizer | None:
 
     Returns:
         A tokenizer that neither cuts nor pads. None if the name is not a folder with such a tokenizer.
-
-    Raises:
-        SapbertError: E302 a file is damaged.
     """
     from tokenizers import Tokenizer
 

@@ -39,9 +39,6 @@ def add_projection(encoder: TransformerEncoder, activation: str = "tanh", dim: i
         encoder: The encoder, changed in place.
         activation: One of `ACTIVATIONS`.
         dim: The length of the new vectors. None keeps the length of the old ones.
-
-    Raises:
-        SapbertError: E335 the activation does not exist, E348 the encoder already has a projection.
     """
     if activation not in ACTIVATIONS:
         raise SapbertError(Errors.E335.format(name="projection", value=activation, wanted=", ".join(ACTIVATIONS)))
@@ -91,10 +88,6 @@ def load_projection(folder: Path) -> Any:
 
     Returns:
         The projection, a torch.nn.Module.
-
-    Raises:
-        OSError, SafetensorError: A file is missing or damaged.
-        KeyError, RuntimeError: The files are not those of a projection.
     """
     from safetensors.torch import load_file
 

@@ -61,11 +61,7 @@ class Array(Inert):
 
     @property
     def values(self) -> np.ndarray:
-        """The array of numbers, in its pickled shape.
-
-        Raises:
-            ValueError: It is not an array of numbers.
-        """
+        """The array of numbers, in its pickled shape."""
         _, shape, dtype, is_fortran, content = self.state
         if not isinstance(dtype, _Dtype):
             raise ValueError("an array has no data type")
@@ -83,11 +79,7 @@ class _ArrayOfBuffer(Inert):
 
 class _Dtype(Inert):
     def read(self, content: bytes, shape: tuple[int, ...], order: Any) -> np.ndarray:
-        """Return an array of numbers.
-
-        Raises:
-            ValueError: The type is not numeric, or the length of the content does not match.
-        """
+        """Return an array of numbers."""
         byte_order, kind = self.state[1] if self.state else "=", self.args[0]
         if not (isinstance(kind, str) and byte_order in ("<", ">", "=", "|") and {*map(type, shape)} <= {int}):
             raise ValueError("an array has an unknown data type or shape")
@@ -138,11 +130,7 @@ class _Unpickler(pickle._Unpickler):  # that in C takes memory for any memo inde
         self._depths: dict[int, int] = {}
 
     def find_class(self, module: str, name: str) -> type:
-        """Return the stand-in for a class.
-
-        Raises:
-            SapbertError: E343 the class is not allowed.
-        """
+        """Return the stand-in for a class."""
         if (module, name) not in _ALLOWED:
             raise SapbertError(Errors.E343.format(path=self._path, refused=f"{module}.{name}"[:MOST_SHOWN]))
         return _ALLOWED[module, name]
@@ -177,12 +165,7 @@ for _code in (pickle.TUPLE, pickle.TUPLE1, pickle.TUPLE2, pickle.TUPLE3):
 
 
 def read_vectorizer(path: Path) -> Vectorizer:
-    """Read a pickled `TfidfVectorizer` without making one.
-
-    Raises:
-        SapbertError: E343 the pickle refers to a class that such a vectorizer does not need, E344 it is damaged or
-            holds something else.
-    """
+    """Read a pickled `TfidfVectorizer` without making one."""
     try:
         found = _Unpickler(path.read_bytes(), path).load()
     except SapbertError:

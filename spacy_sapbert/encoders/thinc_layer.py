@@ -32,9 +32,6 @@ def thinc_encoder(
         encoder: The encoder.
         trained_layers: The number of upper layers to train. Nothing below them is trained. None trains all weights.
         dropout: Whether to use the dropout of the model's config.
-
-    Raises:
-        SapbertError: E341 the encoder has fewer layers.
     """
     _freeze(encoder.model, trained_layers)
     return Model("names", _forward, shims=[_shim(encoder, dropout)])
@@ -121,11 +118,7 @@ def _shim(encoder: TransformerEncoder, dropout: bool) -> PyTorchShim:
 
 
 def _freeze(module: Any, trained_layers: int | None) -> None:
-    """Train only the upper layers, and a projection above them.
-
-    Raises:
-        SapbertError: E341 the encoder has fewer layers.
-    """
+    """Train only the upper layers, and a projection above them."""
     module.requires_grad_(trained_layers is None)
     if trained_layers is None:
         return

@@ -22,9 +22,6 @@ class Words:
     Args:
         tokenizer: A fast tokenizer of Hugging Face with a WordPiece model.
         names: Names in the normal form of the encoder.
-
-    Raises:
-        SapbertError: E310 the tokenizer is of another kind.
     """
 
     def __init__(self, tokenizer: Any, names: Iterable[str]) -> None:
@@ -61,11 +58,7 @@ class Words:
 
 
 def check_wordpiece(tokenizer: Any) -> None:
-    """Check that a tokenizer makes wordpieces that continue with `##`.
-
-    Raises:
-        SapbertError: E310 it does not.
-    """
+    """Check that a tokenizer makes wordpieces that continue with `##`."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     model = getattr(backend, "model", None)
     kind = type(tokenizer if model is None else model).__name__

@@ -65,9 +65,6 @@ class Component(Pipe):
             nlp: The pipeline.
             name: The name of the component.
             arguments: All arguments of `__init__` by name.
-
-        Raises:
-            SettingError: E406 a setting cannot have its value.
         """
         self.vocab, self.name = nlp.vocab, name
         for setting, remedy in _GONE.items():
@@ -136,9 +133,6 @@ def check_setting(component: Any, setting: str, holds: bool, wanted: str) -> Non
         setting: The name of the setting.
         holds: Whether the value is allowed.
         wanted: The allowed values, such as "at least 1".
-
-    Raises:
-        SettingError: E406 the value is not allowed.
     """
     if not holds:
         value = _value(component, setting)
@@ -151,9 +145,6 @@ def language_rules(language: Optional[str], vocab: Vocab) -> LanguageRules:
     Args:
         language: The setting; None for the language of the pipeline.
         vocab: The vocabulary of the pipeline.
-
-    Raises:
-        SapbertError: E165 the language of the setting has no rules.
     """
     if language is None:
         return rules_of(vocab.lang) if vocab.lang in LANGUAGES else ENGLISH

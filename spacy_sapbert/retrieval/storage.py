@@ -56,9 +56,6 @@ def open_retriever(
         types: Only concepts of these types; empty for all.
         index: See `open_index`. With "Flat", every phrase is compared with all names.
         vectors: How vectors are made.
-
-    Raises:
-        SapbertError: E642 none of the labels is a concept of the vocabulary.
     """
     ids = None if labels is None else read_labels(labels)
     retriever = Retriever(ConceptSet(kb, ids, types), signals, encoder=encoder, labels=ids, types=types)
@@ -82,9 +79,6 @@ def with_vocabulary(
         types: See `open_retriever`.
         index: See `open_retriever`.
         vectors: See `open_retriever`.
-
-    Raises:
-        SapbertError: E642 none of the labels is a concept of the vocabulary.
     """
     other = Retriever(
         ConceptSet(kb, retriever.labels, types),
@@ -183,11 +177,7 @@ def load_retriever(
     vectors: ConceptVectorSettings | None = None,
     device: str = "auto",
 ) -> Retriever:
-    """Open what `save_retriever` wrote; see `open_retriever`.
-
-    Raises:
-        SapbertError: E306 a part is missing or damaged.
-    """
+    """Open what `save_retriever` wrote; see `open_retriever`."""
     vectors = vectors or ConceptVectorSettings()
     kb = open_saved_knowledge_base(artifacts)
     ids = read_labels(folder / LABELS_FILE) if (folder / LABELS_FILE).is_file() else None

@@ -139,11 +139,7 @@ def fingerprint_of(*values: Any) -> str:
 
 @contextmanager
 def opening(path: Path) -> Iterator[None]:
-    """Turn the errors of libraries in a block that opens a file or folder of ours into a named one.
-
-    Raises:
-        DamagedError: E121 a file is missing or damaged.
-    """
+    """Turn the errors of libraries in a block that opens a file or folder of ours into a named one."""
     try:
         yield
     except SapbertError:
@@ -156,11 +152,7 @@ def opening(path: Path) -> Iterator[None]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn the errors of the system in a block that writes a file or folder of ours into a named one.
-
-    Raises:
-        CannotWriteError: E507 it cannot be written.
-    """
+    """Turn the errors of the system in a block that writes a file or folder of ours into a named one."""
     try:
         yield
     except OSError as error:
@@ -173,11 +165,7 @@ def saved_artifacts(folder: Path, kind: str, suffix: str = "") -> list[Path]:
 
 
 def first_external(external: ExternalArtifact, paths: Iterable[Path], why_not: Callable[[Path], str | None]) -> Path:
-    """Return the first path at which an external artifact is.
-
-    Raises:
-        ValueError: It is at none of them. The message has the reasons.
-    """
+    """Return the first path at which an external artifact is."""
     reasons = []
     for path in paths:
         try:

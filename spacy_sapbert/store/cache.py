@@ -35,9 +35,6 @@ def make_once(path: Path, is_made: Callable[[], bool], make: Callable[[], object
         path: The file or folder.
         is_made: Whether it is complete.
         make: Makes it.
-
-    Raises:
-        CannotWriteError: E507 the cache cannot be written.
     """
     from filelock import FileLock
 

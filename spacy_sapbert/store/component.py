@@ -115,11 +115,7 @@ def files_in(folder: Path) -> list[str]:
 
 
 def check_inside(names: Iterable[str], *, in_pipeline: bool = False) -> None:
-    """Check that no path leads out of the folder of a component, or of its pipeline.
-
-    Raises:
-        SapbertError: E403 one does.
-    """
+    """Check that no path leads out of the folder of a component, or of its pipeline."""
     for name in names:
         inner = Path(name[len(_OF_PIPELINE) :] if in_pipeline and name.startswith(_OF_PIPELINE) else name)
         if inner.anchor or ".." in inner.parts:

@@ -54,9 +54,6 @@ class FaissVectors(NameVectors):
         path: The index that `build_index` made. It is memory-mapped.
         parameters: Search parameters in faiss's notation ("nprobe=32", "efSearch=256"). By default, a graph is
             searched with `EF_SEARCH`. An IVF index searches one in `PROBED_SHARE` cells, at least `LEAST_PROBED`.
-
-    Raises:
-        SapbertError: E323 the index has no such parameter.
     """
 
     exact = False
@@ -192,9 +189,6 @@ def build_name_index(vectors: NameVectors, kind: str, path: Path) -> None:
         vectors: The name vectors.
         kind: The string for faiss's `index_factory`.
         path: The file of the index.
-
-    Raises:
-        SapbertError: See `build_index`.
     """
     build_index(vectors.vectors, kind, path)
     with replacing(description(path)) as temporary:
@@ -260,10 +254,6 @@ def build_index(vectors: np.ndarray | StoredVectors, kind: str, path: Path) -> N
         vectors: The vectors, float32, shape (n, dim).
         kind: The string for faiss's `index_factory`.
         path: The file to write.
-
-    Raises:
-        SapbertError: E320 faiss has no such kind of index, E321 the dimension is not divisible, E322 there are too few
-            names, E507 the file cannot be written.
     """
     faiss = _faiss()
     n, dim = vectors.shape

@@ -102,12 +102,7 @@ class Collection:
 
     @contextmanager
     def asking(self) -> Iterator[QdrantClient]:
-        """Give a connection to the database.
-
-        Raises:
-            SapbertError: E325 the database does not answer, or refuses access; E329 the folder is in use; E542 the
-                Qdrant client is not installed.
-        """
+        """Give a connection to the database."""
         process = os.getpid()
         if process not in self._clients:  # a child process must neither use nor close its parent's connection
             self._clients[process] = _connect(self.address)

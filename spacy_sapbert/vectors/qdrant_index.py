@@ -32,10 +32,6 @@ class QdrantVectors(Index):
             it has points of concepts, names are found through the points of their concepts.
         kb: The knowledge base.
         encoder: The encoder.
-
-    Raises:
-        SapbertError: At the first use, E326 the collection does not exist, E327 it is not complete, E328 it belongs to
-            another knowledge base or encoder. At any use, see `Collection.asking`.
     """
 
     exact = False

@@ -47,10 +47,6 @@ def upload(
 
     Returns:
         The number of points "added", "changed", "unchanged" and "removed".
-
-    Raises:
-        SapbertError: E548 the collection exists, but was not made by an upload; E325, E329, E542 as
-            `Collection.asking`.
     """
     collection = Collection(address)
     counts = Counter(dict.fromkeys(("added", "changed", "unchanged", "removed"), 0))
