@@ -314,87 +314,25 @@ class Errors:
         "[E302] Cannot load the encoder folder {path} ({reason}). The folder needs config.json, the weights and the "
         "tokenizer files, as `save_pretrained` writes them."
     )
-    E303 = (
-        "[E303] The pooling '{pooling}' or the text_normalizer '{text_normalizer}' is unknown. The pooling must be "
-        "'cls' or 'mean'. The text_normalizer must be one of: {known}."
-    )
     E306 = (
         "[E306] The folder {path} is incomplete or damaged ({reason}). If it is in the cache, delete it. Otherwise, "
         "assemble the pipeline again."
-    )
-    E307 = (
-        "[E307] Character n-grams of {found[0]} to {found[1]} characters are not possible. They have 1 to {most} "
-        "characters. Set another `ngram_range`, such as (1, 2)."
-    )
-    E308 = (
-        "[E308] There is no encoder in {path}, because replacing it was interrupted. The previous encoder is in "
-        "{aside}. Rename that folder, or write the encoder again."
-    )
-    E309 = (
-        "[E309] An encoder with an adapter needs the library `adapters`, which cannot be imported ({reason}). Install "
-        "it: pip install 'spacy-sapbert[adapters]'."
     )
     E310 = (
         "[E310] Cannot fit the vocabulary of this encoder to names, because its tokenizer is {kind}, not WordPiece. "
         "Omit --vocabulary, or use a BERT-like encoder with a fast tokenizer."
     )
-    E311 = (
-        "[E311] {wanted} wordpieces are too few, because {always} must stay. These are the special tokens, all single "
-        "characters and the added words. Raise --keep-pieces, or lower --add-pieces."
-    )
-    E312 = (
-        "[E312] Cannot keep the layers {layers}: the encoder has {known} layers, counted from 0. Give one or more of "
-        "them, each once."
-    )
-    E313 = (
-        "[E313] Cannot keep {n} positions: the encoder has {known}, and it reads names of up to {max_length} "
-        "wordpieces. Give a number between these two."
-    )
-    E314 = (
-        "[E314] Cannot replace {path} by an encoder, because the folder contains {foreign}, which is not part of an "
-        "encoder. Choose another folder, or empty this one."
-    )
-    E315 = "[E315] Cannot write the encoder folder {path} ({reason}). Choose another place, or make room on the disk."
     E316 = (
-        "[E316] The encoder has an adapter, so it cannot get {wanted}. Prune or train the encoder first, and add the "
-        "adapter last."
-    )
-    E317 = "[E317] Cannot store weights as {dtype}. The types are: {known}."
-    E318 = (
-        "[E318] A weight of the encoder is {largest}, which is out of range for {dtype}. Store the weights as bfloat16."
+        "[E316] The encoder already has {part}, so it cannot get {wanted}. Prune or train the encoder first, and add the "
+        "rest last."
     )
     E320 = (
         "[E320] faiss cannot create the index '{kind}' ({reason}). Set `index` to 'auto', 'Flat', 'HNSW', 'IVF', 'IVF,PQ', "
         "'SQ8' or another string that faiss's index_factory accepts."
     )
-    E321 = (
-        "[E321] The index '{kind}' splits vectors into equal parts, but {dim} dimensions cannot be split this way. The "
-        "number after PQ can be: {divisors}."
-    )
-    E322 = (
-        "[E322] The index '{kind}' needs at least {needed} names for training, but the vocabulary has {names}. Set "
-        "`index` to 'Flat' or 'HNSW', which need no training. You can also use fewer cells, or parts with fewer bits "
-        "(PQ48x4)."
-    )
-    E323 = (
-        "[E323] '{parameters}' are not search parameters of the index '{kind}'. An index with cells has nprobe: "
-        "'IVF1024,Flat;nprobe=32'. A graph has efSearch: 'HNSW32;efSearch=256'."
-    )
-    E324 = (
-        "[E324] The index '{kind}' cannot search only the names of some types or sources. Use an index with cells, a "
-        "graph or SQ8, or remove the filter."
-    )
     E325 = (
         "[E325] The database of {address} does not respond correctly ({reason}). Check that the server runs and that "
         "the address is right. If the server needs a key, set the environment variable {key}."
-    )
-    E326 = "[E326] {address} is not a collection for linking: {reason}. Create it: {command}"
-    E327 = (
-        "[E327] The collection of {address} is incomplete: {reason}. Upload again to add the missing points: {command}"
-    )
-    E328 = (
-        "[E328] The collection of {address} was created from another {what} than the linker's. Update the collection, "
-        "or set `index` to a separate collection: {command}"
     )
     E329 = (
         "[E329] Another process uses the database in the folder {folder}, which serves only one process. Close the "
@@ -429,10 +367,6 @@ class Errors:
         "[E340] None of the {mentions} mentions in {path} has a concept of the vocabulary, so nothing can be measured. "
         "Check that the ids belong to the vocabulary."
     )
-    E341 = (
-        "[E341] Cannot train {wanted} layers, because the encoder has {layers} layers. Change the setting "
-        "`trained_layers`."
-    )
     E342 = (
         "[E342] The linker has no encoder to train, because it uses the sparse score alone. Set `encoder` to "
         "'starter', a folder or a hub name, or remove `training` from the config."
@@ -458,11 +392,6 @@ class Errors:
         "[E347] The miner uses given triples, but the data are pairs. Create triples with `spacy-sapbert mine`, and "
         "read them with `spacy-sapbert.TripleFile.v1`. You can also choose another miner."
     )
-    E348 = (
-        "[E348] The encoder {name} already has a projection. To train this projection with the encoder, set "
-        "`projection = null`. Otherwise, use an encoder without a projection."
-    )
-    E349 = "[E349] {path} has several encoders. Give the folder of one of them: {encoders}."
     E351 = "[E351] Training a reranker needs LightGBM. Install it with `pip install spacy-sapbert[train]`."
     E352 = (
         "[E352] There is too little to train a reranker: {found}. Give more annotated documents. Or train the linker "
@@ -472,10 +401,6 @@ class Errors:
         "[E353] {known} of the {n} annotated mentions are names in {path} already, added from annotated text. A reranker "
         "would only learn that a mention equals itself. Build the vocabulary without these mentions, or give other "
         "documents."
-    )
-    E355 = (
-        "[E355] An encoder needs torch, which is not installed. Install all requirements with `pip install spacy-sapbert`, "
-        "or set `encoder` to 'none' to link by n-grams alone."
     )
     E363 = (
         "[E363] The network of the typed_ner has its labels already ({labels}), so that '{label}' cannot be added. Train "
@@ -488,14 +413,6 @@ class Errors:
         "trust this component."
     )
     E406 = "[E406] The setting {setting} of {component} is {value}; it must be {wanted}."
-    E407 = (
-        "[E407] The encoder is 'none' and the sparse score is off, so candidates have no score. Choose an encoder, or "
-        "set `sparse` to true."
-    )
-    E410 = (
-        "[E410] The list of known abbreviations contains the entry {entry}. Each entry must be a pair of a short form "
-        "and a long form."
-    )
     E411 = (
         "[E411] {path}, line {line}: {reason}. Each line must contain a misspelled word and its correction: "
         "`wrong||right`. Correct the line."
@@ -542,10 +459,6 @@ class Errors:
     E543 = (
         "[E543] None of the {pairs} pairs has a negative, so nothing was written. The concepts of {unknown} pairs are "
         "not in the vocabulary. Use --kb to give the vocabulary of the pairs. It needs names of other concepts."
-    )
-    E548 = (
-        "[E548] The collection of {address} already exists and was not created by `spacy-sapbert kb upload`. Nothing "
-        "was changed. Choose another name with --collection."
     )
     E550 = "[E550] Cannot listen on {host}, port {port} ({reason}). Choose another host or port with --host or --port."
     E551 = (
@@ -599,10 +512,6 @@ class Errors:
     )
     E595 = "[E595] Cannot use {path} ({reason}). Check the path, and the permissions of its folder."
     # inputs that are damaged, or made to exhaust memory
-    E585 = (
-        "[E585] The encoder {name} gives vectors that are not numbers, so its weights are damaged. Get the encoder "
-        "again, or train it again with a lower learning rate."
-    )
     # concepts of documents
     E635 = (
         "[E635] The vocabulary {path} has none of the {n} labels, such as {example}. Give labels of this vocabulary, "

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import Errors, SapbertError
+from ..errors import Errors, MissingExtraError, SapbertError
 
 if TYPE_CHECKING:
     from .transformer import TransformerEncoder
@@ -44,7 +44,7 @@ def add_adapter(encoder: TransformerEncoder, reduction_factor: float = 16) -> Ad
     adapters = _library()
     model = encoder.model
     if has_adapter(model):
-        raise SapbertError(Errors.E316.format(wanted="a second adapter"))
+        raise SapbertError(Errors.E316.format(part="an adapter", wanted="a second one"))
     everything = sum(weights.numel() for weights in model.parameters())
     adapters.init(model)
     model.add_adapter(_NAME, config=adapters.SeqBnInvConfig(reduction_factor=reduction_factor))
@@ -76,5 +76,5 @@ def _library() -> Any:
     try:
         import adapters
     except ImportError as error:
-        raise SapbertError(Errors.E309.format(reason=error)) from error
+        raise MissingExtraError(what="An adapter", package="adapters", extra="adapters") from error
     return adapters

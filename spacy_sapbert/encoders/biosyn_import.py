@@ -49,7 +49,7 @@ def import_biosyn(folder: Path, output: Path) -> TransformerEncoder:
         The encoder.
 
     Raises:
-        SapbertError: E302 the encoder cannot be loaded, E314 and E315 the output cannot be written, E343 the pickle
+        SapbertError: E302 the encoder cannot be loaded, E507 and E507 the output cannot be written, E343 the pickle
             refers to a class that is not allowed, E344 a file is missing or invalid.
     """
     for file in ("config.json", VECTORIZER_FILE, WEIGHT_FILE):

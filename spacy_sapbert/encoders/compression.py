@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import Errors, SapbertError
+from ..errors import ChoiceError, Errors, OptionError, SapbertError
 from ..text.normalize import TEXT_NORMALIZERS
 from .adapter import has_adapter
 from .projection import PROJECTION, get_projection, set_projection
@@ -78,7 +78,11 @@ def keep_layers(encoder: TransformerEncoder, layers: Sequence[int]) -> None:
     state = encoder.model.state_dict()
     known = {int(found[2]) for found in map(LAYER.match, state) if found}
     if not layers or not known.issuperset(layers) or len(set(layers)) < len(layers):
-        raise SapbertError(Errors.E312.format(layers=",".join(map(str, layers)), known=len(known)))
+        raise OptionError(
+            "Give one or more of its layers, each once.",
+            option=f"--layers {','.join(map(str, layers))}",
+            reason=f"the encoder has {len(known)} layers, counted from 0",
+        )
     kept = {key: value for key, value in state.items() if not LAYER.match(key)}
     for place, layer in enumerate(layers):
         for key, value in state.items():
@@ -103,7 +107,11 @@ def cut_positions(encoder: TransformerEncoder, n: int) -> None:
     rows = n if module is None or module.padding_idx is None else n + module.padding_idx + 1
     if not keys or not encoder.max_length <= n or rows > len(state[keys[0]]):
         known = len(state[keys[0]]) if keys else 0
-        raise SapbertError(Errors.E313.format(n=n, known=known, max_length=encoder.max_length))
+        raise OptionError(
+            "Give a number between these two.",
+            option=f"--positions {n}",
+            reason=f"the encoder has {known}, and it reads names of up to {encoder.max_length} wordpieces",
+        )
     cut = {**state, keys[0]: state[keys[0]][:rows]}
     encoder.replace(_rebuilt(encoder.model, cut, max_position_embeddings=rows))
     encoder.tokenizer.model_max_length = n
@@ -119,10 +127,11 @@ def quantize(encoder: TransformerEncoder, dtype: str) -> None:
     import torch
 
     if dtype not in HALF:
-        raise SapbertError(Errors.E317.format(dtype=dtype, known=", ".join(HALF)))
+        raise ChoiceError(given=dtype, what="type of weights", choices=HALF)
     largest = max(float(weights.detach().abs().max()) for weights in encoder.model.parameters())
     if largest > torch.finfo(getattr(torch, dtype)).max:
-        raise SapbertError(Errors.E318.format(dtype=dtype, largest=largest))
+        reason = f"a weight of the encoder is {largest}, which is out of range"
+        raise OptionError("Store the weights as bfloat16.", option=dtype, reason=reason)
     encoder.replace(encoder.model.to(getattr(torch, dtype)).float())
     encoder.dtype = dtype
 
@@ -137,7 +146,9 @@ def _kept(tokenizer: Any, words: Words, min_count: int, keep_pieces: int | None,
     )
     if keep_pieces is not None:
         if keep_pieces < len(always):
-            raise SapbertError(Errors.E311.format(wanted=keep_pieces, always=len(always)))
+            reason = f"{len(always)} must stay: the special tokens, all single characters and the added words"
+            remedy = "Raise --keep-pieces, or lower --add-pieces."
+            raise OptionError(remedy, option=f"--keep-pieces {keep_pieces}", reason=reason)
         others = others[: keep_pieces - len(always)]
     return always.union(others)
 
@@ -160,7 +171,7 @@ def _with_embeddings(model: Any, rows: Sequence[Sequence[int]], pad: int) -> Any
 def _rebuilt(model: Any, state: Mapping[str, torch.Tensor], **changes: int) -> Any:
     """Make a model of the same class with other weights and a config that fits them."""
     if has_adapter(model):
-        raise SapbertError(Errors.E316.format(wanted="another vocabulary, layers or positions"))
+        raise SapbertError(Errors.E316.format(part="an adapter", wanted="another vocabulary, layers or positions"))
     config = copy.deepcopy(model.config)
     for name, value in changes.items():
         setattr(config, name, value)

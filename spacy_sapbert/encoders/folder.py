@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..errors import Errors, SapbertError
+from ..errors import CannotWriteError, DamagedError, Errors, MismatchError, SapbertError
 from ..files.output import replace_folder, replaced_folder, temporary_folder
 from ..files.values import check_not_newer, parse_json
 from ..store.artifact import saved_artifacts
@@ -76,7 +76,8 @@ def resolve(name: str) -> str:
         raise SapbertError(Errors.E301.format(name=name[:_SHOWN], reason=reason)) from error
     saved = saved_artifacts(Path(name), ENCODER_FOLDER)
     if len(saved) > 1:
-        raise SapbertError(Errors.E349.format(path=name, encoders=", ".join(map(str, saved))))
+        reason = f"it has several encoders: {', '.join(map(str, saved))}"
+        raise MismatchError("Give the folder of one of them.", path=name, reason=reason)
     return str(saved[0]) if saved else name
 
 
@@ -250,7 +251,8 @@ def _load(name: str, load: Callable[[dict[str, bool]], Any]) -> Any:
     if folder.is_file():  # otherwise transformers would ask the hub again and again
         raise SapbertError(Errors.E301.format(name=name, reason="it is a file"))
     if not is_folder and replaced_folder(folder).is_dir():
-        raise SapbertError(Errors.E308.format(path=folder, aside=replaced_folder(folder)))
+        reason = f"replacing it was interrupted; the previous encoder is in {replaced_folder(folder)}"
+        raise DamagedError("Rename that folder, or write the encoder again.", path=folder, reason=reason)
     if is_folder and not any((folder / file).is_file() for file in WEIGHT_FILES):
         raise SapbertError(Errors.E302.format(path=name, reason=f"it has none of {', '.join(WEIGHT_FILES)}"))
     with reading_folder(name):
@@ -389,7 +391,7 @@ def _replacing(folder: Path) -> Iterator[Path]:
                 shutil.copyfile(card, new / card.name)
             replace_folder(new, folder)
     except (OSError, SafetensorError) as error:
-        raise SapbertError(Errors.E315.format(path=folder, reason=error)) from error
+        raise CannotWriteError(path=folder, reason=error) from error
 
 
 def _cards_to_keep(folder: Path) -> list[Path]:
@@ -397,5 +399,6 @@ def _cards_to_keep(folder: Path) -> list[Path]:
     entries = sorted(folder.iterdir()) if folder.exists() else []
     foreign = [entry.name for entry in entries if not any(entry.match(part) for part in _PARTS)]
     if foreign:
-        raise SapbertError(Errors.E314.format(path=folder, foreign=foreign[0]))
+        reason = f"the folder contains {foreign[0]}, which is not part of an encoder"
+        raise CannotWriteError("Choose another folder, or empty this one.", path=folder, reason=reason)
     return [entry for entry in entries if any(entry.match(card) for card in _CARDS)]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import Errors, SapbertError
+from ..errors import SettingError
 from ..files.values import parse_json, read_array
 from ..store.artifact import opening
 from ..text.characters import CODE_POINTS, MAX_SIZE, code_points, ngrams
@@ -204,7 +204,9 @@ class _Counts:
 
 def _check_range(ngram_range: tuple[int, int]) -> None:
     if not 1 <= ngram_range[0] <= ngram_range[1] <= MAX_SIZE:
-        raise SapbertError(Errors.E307.format(found=ngram_range, most=MAX_SIZE))
+        raise SettingError(
+            setting="ngram_range", component="the n-grams", value=ngram_range, wanted=f"from 1 to {MAX_SIZE} characters"
+        )
 
 
 def _forms(texts: Iterable[str], text_normalizer: str) -> Iterator[str]:

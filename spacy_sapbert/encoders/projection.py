@@ -11,7 +11,7 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import Errors, SapbertError
+from ..errors import ChoiceError, Errors, SapbertError
 from ..files.values import parse_json
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ def add_projection(encoder: TransformerEncoder, activation: str = "tanh", dim: i
         dim: The length of the new vectors. None keeps the length of the old ones.
     """
     if activation not in ACTIVATIONS:
-        raise SapbertError(Errors.E335.format(name="projection", value=activation, wanted=", ".join(ACTIVATIONS)))
+        raise ChoiceError(given=activation, what="projection", choices=ACTIVATIONS)
     if get_projection(encoder.model) is not None:
-        raise SapbertError(Errors.E348.format(name=encoder.name))
+        raise SapbertError(Errors.E316.format(part="a projection", wanted="a second one"))
     set_projection(encoder.model, _new(encoder.dim, dim or encoder.dim, activation))
     encoder.replace(encoder.model)
 

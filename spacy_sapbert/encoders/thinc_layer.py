@@ -9,7 +9,7 @@ import numpy as np
 from thinc.api import ArgsKwargs, Model, Optimizer
 from thinc.types import Floats2d, FloatsXd
 
-from ..errors import Errors, SapbertError
+from ..errors import SettingError
 from .compression import LAYER
 from .documents import DocumentEncoder, split
 from .projection import PROJECTION
@@ -125,7 +125,8 @@ def _freeze(module: Any, trained_layers: int | None) -> None:
     layers = {name: int(found[2]) for name, _ in module.named_parameters() if (found := LAYER.match(name))}
     n_layers = len(set(layers.values()))
     if not 1 <= trained_layers <= n_layers:
-        raise SapbertError(Errors.E341.format(wanted=trained_layers, layers=n_layers))
+        wanted = f"from 1 to {n_layers}, the layers of the encoder"
+        raise SettingError(setting="trained_layers", component="the training", value=trained_layers, wanted=wanted)
     for name, weights in module.named_parameters():
         is_above = layers.get(name, -1) >= n_layers - trained_layers or name.startswith(PROJECTION)
         weights.requires_grad_(is_above)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import Errors, SapbertError, SettingError
+from ..errors import ChoiceError, DamagedError, MissingExtraError, SettingError
 from ..store.artifact import Artifact, fingerprint_of
 from ..store.cache import file_states, shared
 from ..text.normalize import TEXT_NORMALIZERS
@@ -63,7 +63,7 @@ class TransformerEncoder:
         trained: The training data, the settings, and a `history` of the steps. It is saved with the encoder.
 
     Raises:
-        SapbertError: E302 a settings file is invalid, E303 the pooling or the normal form does not exist, E306 the
+        SapbertError: E302 a settings file is invalid, E125 the pooling or the normal form does not exist, E121 the
             lexical model is damaged.
     """
 
@@ -91,11 +91,12 @@ class TransformerEncoder:
         self._licences = read_licences(Path(self.name))
         self._additions = {part: part in settings for part in ("adapter", "projection")}
         self._device = device
-        if self.pooling not in ("cls", "mean") or self.text_normalizer not in TEXT_NORMALIZERS:
-            known = ", ".join(TEXT_NORMALIZERS)
-            raise SapbertError(
-                Errors.E303.format(pooling=self.pooling, text_normalizer=self.text_normalizer, known=known)
-            )
+        for what, given, choices in (
+            ("pooling", self.pooling, ("cls", "mean")),
+            ("text_normalizer", self.text_normalizer, TEXT_NORMALIZERS),
+        ):
+            if given not in choices:
+                raise ChoiceError(given=given, what=what, choices=choices)
 
     def __repr__(self) -> str:
         settings = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
@@ -153,12 +154,13 @@ class TransformerEncoder:
         """The device, with "auto" resolved.
 
         Raises:
-            SapbertError: E355 torch is not installed, E406 there is no such device.
+            SapbertError: E542 torch is not installed, E406 there is no such device.
         """
         try:
             import torch
         except ModuleNotFoundError as error:
-            raise SapbertError(Errors.E355) from error
+            remedy = "Install it: pip install torch. Or set `encoder` to 'none' to link by n-grams alone."
+            raise MissingExtraError(remedy, what="An encoder", package="torch") from error
 
         if self._device == "auto":
             return "cuda" if torch.cuda.is_available() else "cpu"
@@ -229,7 +231,7 @@ class TransformerEncoder:
             float32, shape (len(texts), dim): Vectors, of unit length if `l2_normalized`.
 
         Raises:
-            SapbertError: E585 a vector has values that are not numbers.
+            SapbertError: E121 a vector has values that are not numbers.
         """
         normalize = TEXT_NORMALIZERS[self.text_normalizer]
         forms = [normalize(text) for text in texts]
@@ -241,7 +243,8 @@ class TransformerEncoder:
         for rows in batches_by_length([len(ids) for ids in pieces], self._tokens_per_batch):
             vectors[rows] = self._forward([pieces[row] for row in rows], fast)
         if not np.isfinite(vectors).all():
-            raise SapbertError(Errors.E585.format(name=self.name))
+            remedy = "Get the encoder again, or train it again with a lower learning rate."
+            raise DamagedError(remedy, path=self.name, reason="it gives vectors that are not numbers")
         return vectors[[unique[form] for form in forms]]
 
     def tokenize(self, forms: Sequence[str]) -> list[list[int]]:
@@ -333,7 +336,7 @@ class TransformerEncoder:
         The weights are stored in `dtype`. An existing folder is replaced when the new one is complete.
 
         Raises:
-            SapbertError: E314 the folder holds files that are not part of an encoder, E315 it cannot be written.
+            SapbertError: E507 it cannot be written, or holds files that are not part of an encoder.
         """
         self.tokenize([""])  # a tokenizer saves the settings of its last call
         settings = {**self.settings, "trained": self.trained}

@@ -1,11 +1,10 @@
 """`abbreviation_resolver`: find the abbreviations that a document defines, and their later occurrences."""
 
-from typing import Iterable, List, Optional, Sequence, Tuple
+from typing import Iterable, List, Optional
 
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..errors import Errors, SapbertError
 from ..text.abbreviations import AbbreviationOccurrence, find_definitions, find_occurrences
 from .attributes import register, set_abbreviation_occurrences
 from .component_settings import Component, check_setting, defaults_of
@@ -28,7 +27,7 @@ class AbbreviationResolver(Component):
         language: The language of the rules: "de", "en", "es" or "fr". None takes that of the pipeline.
 
     Raises:
-        SapbertError: E165 the language has no rules, E406 the precision is outside 0 to 1, E410 a known form is empty.
+        SapbertError: E165 the language has no rules, E406 the precision is outside 0 to 1, or a known form is empty.
     """
 
     fixed = ("known", "language")
@@ -46,7 +45,9 @@ class AbbreviationResolver(Component):
     ) -> None:
         self.keep(nlp, name, locals())
         check_setting(self, "min_precision", 0 <= min_precision <= 1, "from 0 to 1")
-        self.known = dict(map(_check_pair, known))
+        pairs = all(len(pair) == 2 and all(map(str.strip, pair)) for pair in known)
+        check_setting(self, "known", pairs, "a list of pairs of a short form and a long form")
+        self.known = {pair[0]: pair[1] for pair in known}
 
     def predict(self, docs: Iterable[Doc]) -> List[List[AbbreviationOccurrence]]:
         """Return the occurrences of short forms in each document. The documents are not changed."""
@@ -70,9 +71,3 @@ Language.factory(
     assigns=["doc._.abbreviations", "span._.long_form"],
     default_config=defaults_of(AbbreviationResolver),
 )
-
-
-def _check_pair(pair: Sequence[str]) -> Tuple[str, str]:
-    if len(pair) != 2 or not all(map(str.strip, pair)):
-        raise SapbertError(Errors.E410.format(entry=pair))
-    return pair[0], pair[1]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional,
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
-from ..errors import Errors, SapbertError, Warnings
+from ..errors import MissingExtraError, Warnings
 from ..text.assertion_cues import BEFORE, CUES, FLAGS, NOT_EXCLUDED, TERMSET_KEYS
 from .attributes import get_assertion, register, set_assertion
 from .component_settings import Component, check_setting, defaults_of
@@ -171,7 +171,7 @@ def _negspacy() -> Any:
     try:
         from negspacy import negation
     except ImportError as error:
-        raise SapbertError(Errors.E542.format(module="negspacy", extra="assertion")) from error
+        raise MissingExtraError(what="An assertion_detector", package="negspacy", extra="assertion") from error
     return negation
 
 

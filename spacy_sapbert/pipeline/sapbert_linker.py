@@ -12,7 +12,7 @@ from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
 
 from ..documents.docs import from_doc
-from ..errors import Errors, SapbertError
+from ..errors import SettingError
 from ..kb.languages import language_tag
 from ..linking.settings import CandidateSettings, LinkerSettings, SelectionSettings, VectorSettings
 from ..store.artifact import ArtifactWriter
@@ -84,8 +84,7 @@ class SapbertLinker(BatchedPipe):
         scorer: Compares predicted documents with annotated ones.
 
     Raises:
-        SapbertError: E193 `display_language` is no tag, E406 a setting cannot have its value, E407 neither encoder nor
-            sparse score is used.
+        SapbertError: E193 `display_language` is no tag, E406 a setting cannot have its value.
     """
 
     blocks = {"candidates": CandidateSettings, "selection": SelectionSettings, "vectors": VectorSettings}
@@ -126,8 +125,8 @@ class SapbertLinker(BatchedPipe):
         self.model: Any = None  # None until it is trained
         self.display_language = language_tag(display_language)
         self._corrections_setting = CorrectionsSetting(corrections)
-        if not self.settings.candidates.sparse and encoder == "none":
-            raise SapbertError(Errors.E407)
+        scored = self.settings.candidates.sparse or encoder != "none"
+        check_setting(self, "encoder", scored, "an encoder, unless `candidates.sparse` is true")
         exact = index in ("auto", "Flat")
         check_setting(self, "index", encoder != "none" or exact, "'auto' or 'Flat' if encoder is 'none'")
         self._linker: Optional[Linker] = None
@@ -285,8 +284,7 @@ class SapbertLinker(BatchedPipe):
             if value is not None:
                 wanted = "null: `training` sets its initial value"
                 block = f"candidates.{setting}"
-                message = Errors.E406.format(component=self.name, setting=block, value=value, wanted=wanted)
-                raise SapbertError(message)
+                raise SettingError(component=self.name, setting=block, value=value, wanted=wanted)
         examples = list(get_examples())
         validate_examples(examples, f"{type(self).__name__}.initialize")
         gold = (gold_ids(example.reference, self.spans_key).values() for example in examples)

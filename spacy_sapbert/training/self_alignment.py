@@ -79,7 +79,7 @@ class SelfAlignment:
         evaluate_every: Steps between evaluations.
 
     Raises:
-        SapbertError: E335 a setting cannot have its value, E345 the encoder's vectors are not l2_normalized, E348 the
+        SapbertError: E335 a setting cannot have its value, E345 the encoder's vectors are not l2_normalized, E316 the
             encoder already has a projection.
     """
 
@@ -407,7 +407,7 @@ def _add_layers(
     """Add an adapter or a projection to an encoder, and freeze the weights that are not trained.
 
     Raises:
-        SapbertError: E335 the settings are incompatible, E348 there is a projection already.
+        SapbertError: E335 the settings are incompatible, E316 there is a projection already.
     """
     import torch
 

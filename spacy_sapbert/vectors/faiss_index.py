@@ -12,7 +12,7 @@ import numpy as np
 
 from ..encoders.fork_safety import use_one_thread_after_fork
 from ..encoders.transformer import TransformerEncoder
-from ..errors import Errors, SapbertError
+from ..errors import Errors, SapbertError, SettingError
 from ..files.output import replacing
 from ..files.values import parse_json
 from ..kb.knowledge_base import KnowledgeBase
@@ -68,7 +68,8 @@ class FaissVectors(NameVectors):
         try:
             _faiss().ParameterSpace().set_index_parameters(self._index, parameters)
         except RuntimeError as error:
-            raise SapbertError(Errors.E323.format(parameters=parameters, kind=path.stem)) from error
+            wanted = "search parameters, as in 'IVF1024,Flat;nprobe=32' or 'HNSW32;efSearch=256'"
+            raise SettingError(setting="index", component=path.stem, value=parameters, wanted=wanted) from error
 
     def nearest(self, queries: np.ndarray, n: int, mask: FilterMask | None = None) -> tuple[np.ndarray, np.ndarray]:
         if mask is not None and len(mask.rows) <= EXACT_NAMES:
@@ -96,7 +97,8 @@ class FaissVectors(NameVectors):
         try:
             rows: np.ndarray = self._index.search(queries, n, params=parameters)[1]
         except RuntimeError as error:
-            raise SapbertError(Errors.E324.format(kind=self.path.stem)) from error
+            wanted = "an index with cells, a graph or SQ8, since others cannot search some types or sources only"
+            raise SettingError(setting="index", component="the linker", value=self.path.stem, wanted=wanted) from error
         return rows
 
     def _best(self, queries: np.ndarray, rows: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -262,13 +264,16 @@ def build_index(vectors: np.ndarray | StoredVectors, kind: str, path: Path) -> N
         centroids = _centroids(index)
         needed = int(faiss.ClusteringParameters().min_points_per_centroid) * centroids
         if n < needed:
-            raise SapbertError(Errors.E322.format(kind=kind, needed=needed, names=n))
+            wanted = f"'Flat' or 'HNSW', which need no training: {kind} needs {needed} names, and there are {n}"
+            remedy = "You can also use fewer cells, or parts with fewer bits (PQ48x4)."
+            raise SettingError(remedy, setting="index", component="the linker", value=kind, wanted=wanted)
         trained = min(n, max(NAMES_PER_CENTROID * centroids, LEAST_TRAINED))
         index.train(np.asarray(vectors[np.linspace(0, n - 1, trained, dtype=np.int64)]))
     except RuntimeError as error:
         if "multiple of the number of subquantizers" in str(error):
             divisors = ", ".join(str(parts) for parts in range(2, dim // 2 + 1) if dim % parts == 0)
-            raise SapbertError(Errors.E321.format(kind=kind, dim=dim, divisors=divisors)) from error
+            wanted = f"an index that splits {dim} dimensions into equal parts: the number after PQ can be {divisors}"
+            raise SettingError(setting="index", component="the linker", value=kind, wanted=wanted) from error
         raise SapbertError(Errors.E320.format(kind=kind, reason=_faiss_message(error))) from error
     for start in range(0, n, NAMES_PER_CHUNK):
         index.add(np.asarray(vectors[start : start + NAMES_PER_CHUNK]))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary
 
-from ..errors import Errors, SapbertError
+from ..errors import Errors, MissingExtraError, SapbertError
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -149,7 +149,7 @@ def _connect(address: Address) -> QdrantClient:
     try:
         from qdrant_client import QdrantClient
     except ImportError as error:
-        raise SapbertError(Errors.E542.format(module="qdrant_client", extra="qdrant")) from error
+        raise MissingExtraError(what="A Qdrant database", package="qdrant_client", extra="qdrant") from error
     place = os.getpid(), address.location if address.is_url else os.path.abspath(address.location)
     with _lock:
         client = _open.get(place)

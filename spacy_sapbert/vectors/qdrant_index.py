@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..encoders.transformer import TransformerEncoder
-from ..errors import Errors, SapbertError
+from ..errors import MismatchError
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.hashing import hash64
 from .flat import cached_table, text_hashes
@@ -101,7 +101,7 @@ class QdrantVectors(Index):
         ids = name_ids(self._kb).tolist() if rows is None else [hash64(self._kb.name(row)) for row in rows.tolist()]
         vectors = self._collection.vectors(ids)
         if missing := set(ids).difference(vectors):
-            raise self._incomplete(about, f"{len(missing)} names have no vector in it")
+            raise self._mismatch(about, f"{len(missing)} names have no vector in it")
         return np.array([vectors[one] for one in ids], dtype=np.float32).reshape(-1, about.dim)
 
     def _rows_of_names(self, points: Sequence[Any]) -> dict[int, float]:
@@ -133,25 +133,23 @@ class QdrantVectors(Index):
         about = self._collection.about() if exists else None
         if about is None:
             reason = "it was not made by an upload, or by one of another version" if exists else "it does not exist"
-            raise SapbertError(Errors.E326.format(**self._error_details(about), reason=reason))
+            raise self._mismatch(about, reason)
         if (about.kb, about.encoder) != (self._kb.fingerprint, self.encoder.fingerprint):
             what = "vocabulary" if about.encoder == self.encoder.fingerprint else "encoder"
             dims = f" ({about.dim} dimensions, not {self.encoder.dim})" if about.dim != self.encoder.dim else ""
-            raise SapbertError(Errors.E328.format(**self._error_details(about), what=what + dims))
+            raise self._mismatch(about, f"it belongs to another {what}{dims}")
         count = self._collection.count()
         if not about.complete or count != about.names + about.concepts:
-            raise self._incomplete(about, f"it has {count} of {about.names + about.concepts} points")
+            raise self._mismatch(about, f"it is not complete: it has {count} of {about.names + about.concepts} points")
         return about
 
-    def _incomplete(self, about: About, reason: str) -> SapbertError:
-        return SapbertError(Errors.E327.format(**self._error_details(about), reason=reason))
-
-    def _error_details(self, about: About | None) -> dict[str, Any]:
-        """Return details for errors: the address of the collection, and the command that makes it."""
+    def _mismatch(self, about: About | None, reason: str) -> MismatchError:
+        """Return an error with the command that makes the collection."""
         address = self._collection.address
         command = ["spacy-sapbert", "kb", "upload", str(self._kb.path), "--encoder", self.encoder.name]
         command += ["--to", address.location, "--collection", address.collection]
-        return {"address": address, "command": shlex.join(command + ["--centroids"] * bool(about and about.concepts))}
+        command += ["--centroids"] * bool(about and about.concepts)
+        return MismatchError(f"Upload the vocabulary: {shlex.join(command)}", path=str(address), reason=reason)
 
 
 def name_ids(kb: KnowledgeBase) -> np.ndarray:

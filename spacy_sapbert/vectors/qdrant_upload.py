@@ -10,7 +10,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 import numpy as np
 
-from ..errors import Errors, SapbertError
+from ..errors import MismatchError
 from ..kb.knowledge_base import KnowledgeBase
 from .flat import NameVectors, Progress
 from .qdrant_collection import ABOUT_ID, CONCEPT, NAME, POINTS_PER_BATCH, About, Address, Collection
@@ -88,7 +88,8 @@ def _prepare(collection: Collection, about: About) -> None:
     if collection.exists():
         before = collection.about()
         if before is None:
-            raise SapbertError(Errors.E548.format(address=collection.address))
+            remedy = "Choose another name with --collection, or delete the collection."
+            raise MismatchError(remedy, path=str(collection.address), reason="the collection was not made by an upload")
         if before.encoder != about.encoder:
             with collection.asking() as client:
                 client.delete_collection(collection.name)

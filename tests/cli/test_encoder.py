@@ -131,10 +131,10 @@ def test_prune_and_quantize_one_after_the_other(run, encoder, tmp_path):
         ([], "E533"),
         (["--add-pieces", 5], "E533"),
         (["--n-layers", 1, "--layers", "0"], "E533"),
-        (["--n-layers", 3], "E312"),
+        (["--n-layers", 3], "E533"),
         (["--layers", "0,x"], "E533"),
-        (["--layers", "7"], "E312"),
-        (["--positions", 10], "E313"),
+        (["--layers", "7"], "E533"),
+        (["--positions", 10], "E533"),
         (["--vocabulary", "no such file"], "E120"),
     ],
 )

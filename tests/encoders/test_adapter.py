@@ -126,9 +126,9 @@ def test_an_adapter_without_weights(adapted, tmp_path):
 def test_the_library_is_not_installed(make_encoder, monkeypatch):
     monkeypatch.setitem(sys.modules, "adapters", None)
     folder = make_encoder(adapter="adapter")
-    with pytest.raises(SapbertError, match=r"E309.*spacy-sapbert\[adapters\]"):
+    with pytest.raises(SapbertError, match=r"E542.*spacy-sapbert\[adapters\]"):
         TransformerEncoder(str(folder)).encode(NAMES)
-    with pytest.raises(SapbertError, match="E309"):
+    with pytest.raises(SapbertError, match="E542"):
         add_adapter(TransformerEncoder(str(make_encoder())))
 
 

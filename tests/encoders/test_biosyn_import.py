@@ -375,6 +375,6 @@ def test_a_vectorizer_that_was_not_fitted(copied):
 
 
 def test_the_published_folder_is_not_written_over(copied):
-    with pytest.raises(SapbertError, match=r"E314.*sparse_encoder\.pk"):
+    with pytest.raises(SapbertError, match=r"E507.*sparse_encoder\.pk"):
         import_biosyn(copied, copied)
     assert json.loads((copied / "config.json").read_text())["hidden_size"] == 32

@@ -111,9 +111,9 @@ def test_settings_of_something_else(encoder, tmp_path, text):
 
 @pytest.mark.parametrize("ngram_range", [(0, 1), (2, 1), (1, 4), (4, 4)])
 def test_lengths_that_are_not_possible(encoder, ngram_range):
-    with pytest.raises(SapbertError, match=rf"E307.*of {ngram_range[0]} to {ngram_range[1]} characters"):
+    with pytest.raises(SapbertError, match=rf"E406.*ngram_range.*{ngram_range[0]}, {ngram_range[1]};"):
         NgramEncoder.fit(NAMES, ngram_range=ngram_range)
-    with pytest.raises(SapbertError, match="E307"):
+    with pytest.raises(SapbertError, match="E406"):
         NgramEncoder(encoder.ngrams, encoder.idf, ngram_range, "lower")
 
 

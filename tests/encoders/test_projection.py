@@ -93,9 +93,9 @@ def test_what_makes_encoders_smaller_keeps_it(make, tmp_path):
 
 
 def test_only_one_and_only_of_a_known_kind(make, tiny_encoder):
-    with pytest.raises(SapbertError, match=r"E348.*already has a projection"):
+    with pytest.raises(SapbertError, match=r"E316.*already has a projection"):
         add_projection(make())
-    with pytest.raises(SapbertError, match=r"E335.*projection cannot be sigmoid.*tanh, relu, none"):
+    with pytest.raises(SapbertError, match=r"E125.*sigmoid.*tanh, relu, none"):
         add_projection(opened(tiny_encoder), "sigmoid")
 
 

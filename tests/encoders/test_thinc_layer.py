@@ -76,7 +76,7 @@ def test_only_the_upper_layers_are_trained(encoder):
 
 @pytest.mark.parametrize("wanted", [0, 3])
 def test_more_layers_than_there_are_cannot_be_trained(encoder, wanted):
-    with pytest.raises(SapbertError, match=r"E341.*has 2 layers"):
+    with pytest.raises(SapbertError, match=r"E406.*from 1 to 2"):
         thinc_encoder(encoder, trained_layers=wanted)
 
 

@@ -171,7 +171,7 @@ def test_precision_out_of_range(min_precision):
 
 @pytest.mark.parametrize("known", [[("", "form")], [("CF", " ")], [("CF",)], [["CF", "a", "b"]]])
 def test_known_entry_that_is_no_pair(known):
-    with pytest.raises(SapbertError, match="E410"):
+    with pytest.raises(SapbertError, match="E406"):
         AbbreviationResolver(spacy.blank("en"), known=known)
 
 

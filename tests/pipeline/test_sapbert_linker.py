@@ -545,7 +545,7 @@ def test_the_rest_of_a_block_has_its_defaults():
 
 
 def test_nothing_to_score_with():
-    with pytest.raises(SapbertError, match="E407"):
+    with pytest.raises(SapbertError, match="E406"):
         spacy.blank("en").add_pipe("sapbert_linker", config={"candidates": {"sparse": False}, "encoder": "none"})
 
 

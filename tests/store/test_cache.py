@@ -79,9 +79,9 @@ def test_a_full_disk_is_reported_with_the_remedy(set_cache, tmp_path):
 
 def test_other_errors_stay_what_they_are(tmp_path):
     def fail():
-        raise SapbertError("[E585] The encoder gives no numbers.")
+        raise SapbertError("[E121] The encoder gives no numbers.")
 
-    with pytest.raises(SapbertError, match=r"^\[E585\]"):
+    with pytest.raises(SapbertError, match=r"^\[E121\]"):
         make_once(tmp_path / "a", lambda: False, fail)
 
 
