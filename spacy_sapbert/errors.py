@@ -412,7 +412,6 @@ class Errors:
         "[E403] The saved component contains a file '{name}', whose path leads out of the component's folder. Do not "
         "trust this component."
     )
-    E406 = "[E406] The setting {setting} of {component} is {value}; it must be {wanted}."
     E411 = (
         "[E411] {path}, line {line}: {reason}. Each line must contain a misspelled word and its correction: "
         "`wrong||right`. Correct the line."
