@@ -32,7 +32,7 @@ LAYERS = (
     {"kb"},
     {"text", "metrics", "store"},
     {"files"},
-    {"types", "errors", "starter", "settings_block", "sqlite_schema", ROOT},
+    {"types", "errors", "starter", "settings_block", ROOT},
 )
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}
 
@@ -148,7 +148,6 @@ def test_a_search_by_name_loads_nothing_that_compares_names(small_kb):
         "files",
         "store",
         "starter",
-        "sqlite_schema",
     }
     assert {"kb", "cli"} <= search
     assert not search & {"encoders", "vectors", "linking", "retrieval", "evaluation", "augmentation"}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +23,7 @@ from .options import split_pairs
 
 if TYPE_CHECKING:
     from ..kb.build import KnowledgeBaseBuilder
-    from ..kb.curation import Curator
+    from ..kb.curation import Curation
     from ..kb.readers import ReadReport
     from ..kb.recipe import File, Recipe
     from ..types import Document, Record
@@ -181,7 +182,6 @@ def _given(
 def _build(recipe: Recipe, output: Path, console: Console, origin: Mapping[str, Any] | None = None) -> None:
     """Build a knowledge base, and show the progress and the report. It records the origin of a download."""
     from ..kb.build import new_knowledge_base
-    from ..kb.curation import Curator
     from ..kb.readers import ReadReport
     from ..kb.recipe import TRANSLATIONS
 
@@ -199,21 +199,23 @@ def _build(recipe: Recipe, output: Path, console: Console, origin: Mapping[str, 
         equivalents = read_mappings(recipe.mappings, report=of_mappings, strict=recipe.strict)
     if recipe.mentions:
         from ..kb.mentions import add_mentions
-    curator, rules = Curator(recipe.curation), recipe.stop_name_rules()
+    curation, rules = recipe.curation, recipe.stop_name_rules()
     with new_knowledge_base(output, equivalents, recipe.merge_xrefs) as builder:
-        records = _curated(base, curator, recipe.strict, report)
+        read = partial(_read, strict=recipe.strict)
+        records: Iterator[Record] = chain.from_iterable(read(file, report=report) for file in base)
+        if any(curation):
+            records = _curated(base, curation, read, report, builder.counts)
         for record in track(records, console, "concepts", share=partial(_share_read, report)):
             builder.add(record)
         with console.status(f"writing {output}"):
             for file in translated:
-                warning = builder.add_translation(_read(file, recipe.strict, report), file.path)
+                warning = builder.add_translation(read(file, report=report), file.path)
                 if warning:
                     console.print(warning, markup=False, soft_wrap=True)
             for corpus in recipe.mentions:
                 documents = _documents(corpus, recipe.strict, builder)
                 add_mentions(builder, documents, source=corpus.path.name.split(".")[0])
             try:
-                builder.counts += curator.counts
                 builder.finish(_meta(recipe, report, origin or {}), rules)
             finally:  # if there is no concept, the counts show why
                 _show_report(report, of_mappings, builder, console)
@@ -226,24 +228,33 @@ def _share_read(report: ReadReport) -> float:
     return report.bytes_read / report.bytes_total if report.bytes_total else 0.0
 
 
-def _read(file: File, strict: bool, report: ReadReport) -> Iterator[Record]:
+def _read(file: File, report: ReadReport, strict: bool) -> Iterator[Record]:
     from ..kb.readers import read_vocabulary
 
     settings: dict[str, Any] = {"language": file.language, "strict": strict, **file.settings}
     return read_vocabulary(file.path, file.format, report=report, **settings)
 
 
-def _curated(files: list[File], curator: Curator, strict: bool, report: ReadReport) -> Iterator[Record]:
-    """Yield what a curator takes from the files. For a part of a hierarchy, all are read twice."""
+def _curated(
+    files: list[File],
+    curation: Curation,
+    read: Callable[..., Iterator[Record]],
+    report: ReadReport,
+    counts: Counter[str],
+) -> Iterator[Record]:
+    """Yield what a curation takes from the files, and count the rest. For a part of a hierarchy, all are read twice."""
+    from ..kb.curation import Curator
     from ..kb.readers import ReadReport
 
-    if curator.curation.needs_hierarchy:
+    curator = Curator(curation)
+    if curation.needs_hierarchy:
         for file in files:
-            curator.read_hierarchy(_read(file, strict, ReadReport()))
+            curator.read_hierarchy(read(file, report=ReadReport()))
         curator.check_ids()
     for source, file in enumerate(files):
-        yield from curator.take(_read(file, strict, report), source)
+        yield from curator.take(read(file, report=report), source)
     curator.check_filters()
+    counts.update(curator.counts)
 
 
 def _documents(corpus: File, strict: bool, builder: KnowledgeBaseBuilder) -> Iterator[Document]:

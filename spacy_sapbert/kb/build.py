@@ -126,7 +126,7 @@ class KnowledgeBaseBuilder:
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, equivalents: Equivalents, merge_xrefs: Collection[str] = ()
+        self, connection: sqlite3.Connection, equivalents: Equivalents | None, merge_xrefs: Collection[str] = ()
     ) -> None:
         self._db = connection
         self._equivalents = equivalents
@@ -322,7 +322,7 @@ class KnowledgeBaseBuilder:
             For each record, the first one of the same concept, as int32 of shape (records,).
         """
         rows = self._db.execute("SELECT id, min(number) FROM read_records GROUP BY id")
-        leads, n_joined = merge(rows, self._equivalents, self._merging_xrefs())
+        leads, n_joined = merge(rows, self._equivalents or Equivalents(), self._merging_xrefs())
         merged = np.arange(len(firsts), dtype=np.int32)
         for number, lead in leads.items():
             merged[number] = lead
@@ -363,7 +363,7 @@ class KnowledgeBaseBuilder:
 
     def _find_equivalent(self, concept_id: str) -> list[int]:
         """Return the concepts with an id that the mappings make equal to this one."""
-        if concept_id not in self._equivalents:
+        if not self._equivalents or concept_id not in self._equivalents:
             return []
         if self._by_class is None:
             self._by_class = defaultdict(set)
@@ -424,7 +424,7 @@ def new_knowledge_base(
             raise CannotWriteError(path=path, reason=error, remedy=remedy) from error
         try:
             with closing(_connect(folder / _FILE)) as connection:
-                builder = KnowledgeBaseBuilder(connection, equivalents or Equivalents(), merge_xrefs)
+                builder = KnowledgeBaseBuilder(connection, equivalents, merge_xrefs)
                 yield builder
                 connection.execute("COMMIT")
         except sqlite3.OperationalError as error:  # usually a full disk

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 # Codes of three letters, as in the column LAT of UMLS, with the tags of BCP 47.
 _PAIRS = """
-ara:ar baq:eu bul:bg cat:ca chi:zh cze:cs dan:da dut:nl eng:en est:et fin:fi fre:fr ger:de gre:el heb:he hin:hi
-hrv:hr hun:hu ita:it jpn:ja kor:ko lav:lv lit:lt nor:no pol:pl por:pt rum:ro rus:ru scr:hr slo:sk slv:sl spa:es
-swe:sv tur:tr ukr:uk vie:vi
+ara ar  baq eu  bul bg  cat ca  chi zh  cze cs  dan da  dut nl  eng en  est et  fin fi  fre fr  ger de  gre el
+heb he  hin hi  hrv hr  hun hu  ita it  jpn ja  kor ko  lav lv  lit lt  nor no  pol pl  por pt  rum ro  rus ru
+scr hr  slo sk  slv sl  spa es  swe sv  tur tr  ukr uk  vie vi
 """
-_CODES = dict(pair.split(":") for pair in _PAIRS.split())
+_CODES = dict(zip(_PAIRS.split()[::2], _PAIRS.split()[1::2], strict=True))
 
 
 def known_tag(raw: str) -> str:

@@ -137,15 +137,16 @@ _OF_FORMAT: dict[str, _Keys] = {
     "rxnorm": _UMLS,
 }
 _DEFAULTS = {*_SOURCE, *(key for keys in _OF_FORMAT.values() for key in keys)} - {"path", "address", "sha256"}
-_RECIPE: _Keys = {
-    **{key: (key, _text) for key in ("title", "purpose", "home", "license", "release", "instead")},
-    **{key: (key, _list) for key in ("sources", "translations", "mentions")},
-    **{key: (key, _paths) for key in ("mappings", "stop_names", "keep_names")},
-    **{key: (key, _ids) for key in ("below", "without")},
-    **{key: (key, _texts) for key in ("merge_xrefs", "only_type", "without_type", "only_source", "without_source")},
-    **{key: (key, _flag) for key in ("default_stop_names", "add_unknown", "strict")},
-    "size": ("size", _number),
+_OF_RECIPES: dict[Callable[[Any], Any], Sequence[str]] = {
+    _text: ("title", "purpose", "home", "license", "release", "instead"),
+    _number: ("size",),
+    _list: ("sources", "translations", "mentions"),
+    _paths: ("mappings", "stop_names", "keep_names"),
+    _ids: ("below", "without"),
+    _texts: ("merge_xrefs", "only_type", "without_type", "only_source", "without_source"),
+    _flag: ("default_stop_names", "add_unknown", "strict"),
 }
+_RECIPE: _Keys = {key: (key, kind) for kind, keys in _OF_RECIPES.items() for key in keys}
 
 
 @dataclass(frozen=True)

@@ -52,11 +52,11 @@ SEMANTIC_GROUPS: dict[str, str] = {
 }
 """Group names by code."""
 
-_ROWS = Path(__file__).with_suffix(".tsv").read_text(encoding="utf-8").splitlines()[1:]
-SEMANTIC_TYPES: dict[str, SemanticType] = {
-    tui: SemanticType(name, group, parent) for tui, name, group, parent in (row.split("\t") for row in _ROWS)
-}
+SEMANTIC_TYPES: dict[str, SemanticType] = {}
 """Semantic types by unique identifier (TUI), each before those below it."""
+for _row in Path(__file__).with_suffix(".tsv").read_text(encoding="utf-8").splitlines()[1:]:
+    _tui, *_values = _row.split("\t")
+    SEMANTIC_TYPES[_tui] = SemanticType(*_values)
 
 
 def find_types(types: Iterable[str] = (), groups: Iterable[str] = ()) -> frozenset[str]:

@@ -591,6 +591,18 @@ def test_an_equivalent_id_belongs_to_the_concept(tmp_path):
     assert kb.find_name("tos") == ()
 
 
+def test_the_ids_are_compared_once_for_all_translations(tmp_path):
+    with new_knowledge_base(tmp_path / "a.kb", Equivalents([("X:1", "D1"), ("X:2", "D2")])) as builder:
+        for base in BASE:
+            builder.add(base)
+        queries = []
+        builder._db.set_trace_callback(queries.append)
+        for _ in range(3):
+            assert builder.add_names(spanish("X:1", "fiebre")) == builder.add_names(spanish("X:2", "tos")) == 1
+        assert queries.count("SELECT id, concept FROM ids") == 1
+        builder.finish({})
+
+
 def test_a_translation_of_another_release(tmp_path):
     records = [spanish("D1", "fiebre"), spanish("D5", "tos", "tos seca"), spanish("D6", "gripe")]
     _, warning = translated(tmp_path / "a.kb", records)

@@ -20,6 +20,9 @@ from spacy_sapbert.kb.ids import (
     ("raw", "canonical"),
     [
         ("D009369", "D009369"),
+        ("ABC:ABC:5", "ABC:ABC:5"),  # a prefix that nobody knows may be a part of the id
+        ("HGNC:DOID:5", "HGNC:DOID:5"),
+        ("HGNC:HGNC:5", "HGNC:5"),
         ("MESH:D009369", "D009369"),
         ("MeSH:C565588", "C565588"),
         ("mesh: D009369", "D009369"),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -55,6 +56,7 @@ def test_encoders(tiny_encoder):
 def test_filters(small_kb):
     check_filters(small_kb, ["Disease", "Drug"], {"MEDIC"})
     check_filters(small_kb, [], [])
+    check_filters(SimpleNamespace(type_counts=None, source_counts=None), [], [])  # nothing is counted
     with pytest.raises(SapbertError, match=r"E125.*'Plant, Rock'.*: Chemical, Disease"):
         check_filters(small_kb, ["Rock", "Disease", "Plant"], [])
     with pytest.raises(SapbertError, match=r"E125.*'medic'.*: CTD, HPO, MEDIC"):
