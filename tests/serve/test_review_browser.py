@@ -268,6 +268,8 @@ def test_every_screen_and_everybody(browser, wait, page, screen, faults):
                 assert browser.execute_script("return document.documentElement.scrollWidth") == width
                 assert faults() == []
                 browser.execute_script("document.querySelector('dialog[open]')?.close()")
+            name = browser.find_element("css selector", "#candidates li:first-child button > span")
+            assert name.rect["width"] > 200
             browser.execute_script("document.querySelector('[data-do=accept]').click()")
             wait(lambda: "accepted" in text_of(browser, "#said"))
     finally:
