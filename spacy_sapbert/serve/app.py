@@ -290,8 +290,8 @@ class Site:
             values: JSON values, each an object with a text.
             show: Called with each linked document.
         """
-        place = f"request {request.state.request_id}"
-        documents = [self._document(value, f"{place}, text {n}") for n, value in enumerate(values, start=1)]
+        name = f"request {request.state.request_id}"
+        documents = [self._document(value, f"{name}, text {n}") for n, value in enumerate(values, start=1)]
         sound = [document for document in documents if isinstance(document, Document)]
         request.state.texts = len(sound)  # for the log
         request.state.characters = sum(len(document.text) for document in sound)
@@ -299,8 +299,10 @@ class Site:
         if sound:
             shown = await self.queue.run(partial(self._link, sound, show), request.receive())
         return [
-            one if isinstance(one, Refused) else shown.get(one.position) or Refused(500, _FAILED, one.doc_id)
-            for one in documents
+            document
+            if isinstance(document, Refused)
+            else shown.get(document.position) or Refused(500, _FAILED, document.doc_id)
+            for document in documents
         ]
 
     def _document(self, value: object, position: str) -> Document | Refused:

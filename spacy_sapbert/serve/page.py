@@ -29,7 +29,7 @@ _SCRIPT = (_FOLDER / "page.js").read_text(encoding="utf8")
 _BEGINNING = 120
 """How many characters of a long definition are shown at first."""
 _CLOSE = 0.005  # two scores that are this near look the same with two digits
-POLICY = page_policy(_STYLE, _SCRIPT, others="form-action 'self'")
+POLICY = page_policy(_STYLE, _SCRIPT, directives="form-action 'self'")
 """The Content-Security-Policy of the page, which allows only its own style and script."""
 
 

@@ -25,7 +25,7 @@ from .settings import LOCAL_HOSTS
 _FOLDER = Path(__file__).parent
 _STYLE = LOOK + (_FOLDER / "review.css").read_text(encoding="utf8")
 _SCRIPT = (_FOLDER / "review.js").read_text(encoding="utf8")
-POLICY = page_policy(_STYLE, _SCRIPT, others="form-action 'none'; connect-src 'self'")
+POLICY = page_policy(_STYLE, _SCRIPT, directives="form-action 'none'; connect-src 'self'")
 """The Content-Security-Policy of the page, which allows only its own style and script, and questions to this server."""
 MAX_IDS, MAX_TEXT, MAX_QUERY, MAX_BYTES = 20, 500, 200, 100_000
 CorrectionScope = Literal["occurrence", "corpus", "everywhere"]

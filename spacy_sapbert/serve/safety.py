@@ -26,18 +26,18 @@ _NO_TOKEN = (
 )
 
 
-def page_policy(style: str, script: str = "", *, others: str = "form-action 'none'") -> str:
+def page_policy(style: str, script: str = "", *, directives: str = "form-action 'none'") -> str:
     """Return a Content-Security-Policy that allows a page its own style and script, and its empty icon.
 
     Args:
         style: The text of the `<style>` element.
         script: The text of the `<script>` element, if there is one.
-        others: Further directives.
+        directives: Further directives.
     """
     scripts = f"script-src {_hash(script)}; " if script else ""
     return (
         f"default-src 'none'; style-src {_hash(style)}; {scripts}img-src data:; base-uri 'none'; "
-        f"frame-ancestors 'none'; {others}"
+        f"frame-ancestors 'none'; {directives}"
     )
 
 

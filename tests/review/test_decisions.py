@@ -138,7 +138,7 @@ def test_several_labels_of_an_added_text():
     assert added("flu", *both, flu(action="no_mention", ids=())) == []
 
 
-def test_an_added_text_is_no_mention_any_more():
+def test_an_added_text_that_is_not_a_mention_any_more():
     none = flu(action="no_mention", ids=())
     assert added("flu", flu("everywhere"), none) == []
     assert added("flu", flu("everywhere"), none, document="k3") == [(0, 3, "")]

@@ -88,7 +88,7 @@ def test_json_is_that_of_link(ask, linking):
         ("", "this is not JSON"),
     ],
 )
-def test_what_is_no_text_is_refused(ask, body, reason):
+def test_what_is_not_a_text_is_refused(ask, body, reason):
     status, headers, answer = ask("POST", "/link", body)
     assert (status, headers["Content-Type"]) == (400, "application/json")
     assert reason in json.loads(answer)["error"]
@@ -140,7 +140,7 @@ def test_a_pipeline_that_fails_does_not_end_the_server(ask, linking):
     assert ask("POST", "/", form("a cold"))[0] == 200
 
 
-def test_a_request_that_is_broken_off_is_no_failure(ask, port, caplog):
+def test_a_request_that_is_broken_off_is_not_a_failure(ask, port, caplog):
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.sendall(b"POST /link HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
     assert ask("GET", "/health")[0] == 200
@@ -201,7 +201,7 @@ def test_a_batch_gives_a_record_or_a_reason_for_each_text(ask, linking):
         (json.dumps([{"text": "a"}] * 5), 413, "The batch has 5 texts. The server accepts at most 4."),
     ],
 )
-def test_what_is_no_batch_is_refused(ask, body, status, reason):
+def test_what_is_not_a_batch_is_refused(ask, body, status, reason):
     found, _, answer = ask("POST", "/batch", body)
     assert found == status
     assert reason in json.loads(answer)["error"]
