@@ -73,6 +73,10 @@ class ReviewQueue:
         mentions: The mentions, in the order of the documents.
         order: Where a group stands; the least value comes first.
         texts: The texts of the documents, by key. An added mention takes the place of those that it overlaps.
+
+    Attributes:
+        mentions: The mentions, by number.
+        decisions: What the corrections decide.
     """
 
     def __init__(
@@ -99,7 +103,7 @@ class ReviewQueue:
         }
         self._corrections: dict[int, Correction] = {}
         self._corpora: Mapping[str, Collection[str]] = {}
-        self._decisions = Decisions([], {})
+        self.decisions = Decisions([], {})
         self._decided: dict[int, Decision] = {}
         self._disagreeing: list[int] = []
 
@@ -122,9 +126,9 @@ class ReviewQueue:
         if corpora != self._corpora:  # corrections can hold in other documents now
             changed, documents = set(self._numbers), set(self._texts)
         self._corrections, self._corpora = dict(corrections), corpora
-        self._decisions = Decisions(corrections.values(), corpora)
+        self.decisions = Decisions(corrections.values(), corpora)
         for key in documents:
-            self._added[key] = self._decisions.added(key, self._texts[key])
+            self._added[key] = self.decisions.added(key, self._texts[key])
         numbers = {number for key in changed for number in self._numbers.get(key, ())}
         for number in numbers.union(*(self._of_document.get(key, ()) for key in documents)):
             self._decide(number)
@@ -184,7 +188,7 @@ class ReviewQueue:
 
     def _decide(self, number: int) -> None:
         link = self.mentions[number].link
-        decision = decision_of(link, self._decisions, self._added.get(link.document, ()))
+        decision = decision_of(link, self.decisions, self._added.get(link.document, ()))
         if decision:
             self._decided[number] = decision
         else:

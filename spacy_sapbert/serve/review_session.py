@@ -12,7 +12,7 @@ from ..kb.search import search_names
 from ..outputs.labels import LabelColors, display_label, display_type
 from ..review.correction import ACCEPT, ADD, CORPUS, REJECT, REPLACE, Correction, ProposedLink
 from ..review.corrections_file import CorrectionsFile
-from ..review.decisions import Decision, Decisions
+from ..review.decisions import Decision
 from ..review.mentions import Record, ReviewMention, review_mentions
 from ..review.queue import COVERED, Group, ReviewQueue, by_expected_errors
 from ..runs.pipelines import LinkingPipeline
@@ -108,9 +108,7 @@ class ReviewSession:
                 for number, correction in self.file.corrections().items()
                 if not self._blind or correction.author == self.author
             }
-            corpora = self.file.corpora()
-            self._decisions = Decisions(self._corrections.values(), corpora)
-            self.queue.update(self._corrections, corpora)
+            self.queue.update(self._corrections, self.file.corpora())
 
     def next(self, window: str, *, later: int | None = None) -> int | None:
         """Return the number of the mention that a window should show next; None if all are decided.
@@ -349,7 +347,7 @@ class ReviewSession:
         """Return the marks of a document that do not overlap: this mention first, added ones, then the longest."""
         marks = [self._mark(other) for other in self.queue.of_document(link.document) if other != number]
         marks.sort(key=lambda mark: (mark[0] - mark[1], mark[0]))
-        added = self._decisions.added(link.document, self._texts[link.document])
+        added = self.queue.decisions.added(link.document, self._texts[link.document])
         added_marks = [(one.start, one.end, {"color": self.color(one.label), "state": "added"}) for one in added]
         free: list[Mark] = []
         taken: set[int] = set()
@@ -372,7 +370,7 @@ class ReviewSession:
         if decision is COVERED:
             return {"number": COVERED_NUMBER, "action": "covered"}
         if decision.correction is None:
-            applying = chain.from_iterable(self._decisions.corrections_of(*link[:5]))
+            applying = chain.from_iterable(self.queue.decisions.corrections_of(*link[:5]))
             deciding = [correction for correction in applying if correction.action == REJECT]
         else:
             deciding = [decision.correction]
