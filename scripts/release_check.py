@@ -7,7 +7,6 @@ ENVIRONMENT is a virtual environment with the package and its requirements, such
 1. They are built once more, from a copy of the repository with other times and other rights. The bytes must be equal.
 2. `twine check`, `check-wheel-contents` and `pyroma` must find nothing.
 3. `build/spacy_sapbert.cdx.json` gets the requirements with versions and licenses (CycloneDX).
-4. The licenses of what the wheel holds are shown.
 """
 
 from __future__ import annotations
@@ -17,9 +16,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from email.parser import HeaderParser
 from pathlib import Path
-from zipfile import ZipFile
 
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
@@ -128,31 +125,11 @@ def reduced(content: dict, needed: set[str]) -> dict:
     return {**content, "components": kept, "dependencies": graph}
 
 
-def show_licenses(wheel: Path) -> None:
-    """Print the licenses of the wheel, and of each package in the SBOM."""
-    with ZipFile(wheel) as file:
-        (name,) = (name for name in file.namelist() if name.endswith(".dist-info/METADATA"))
-        metadata = HeaderParser().parsestr(file.read(name).decode())
-    print(f"{PACKAGE}: {metadata['License-Expression']}, see {', '.join(metadata.get_all('License-File'))}")
-    for one in json.loads(SBOM.read_text(encoding="utf-8"))["components"]:
-        print(f"{one['name']} {one['version']}: {', '.join(licenses_of(one)) or 'no license in its metadata'}")
-
-
-def licenses_of(component: dict) -> list[str]:
-    """Return the licenses of a component of a CycloneDX document. A long text has only its first line."""
-    found = []
-    for one in component.get("licenses", ()):
-        text = one.get("expression") or one["license"].get("id") or one["license"]["name"]
-        found.append(text.strip().splitlines()[0])
-    return list(dict.fromkeys(found))
-
-
 def main(environment: Path) -> None:
     (wheel,), (sdist,) = DIST.glob("*.whl"), DIST.glob("*.tar.gz")
     check_that_it_can_be_built_again()
     check_with_tools(wheel, sdist)
     write_sbom(environment)
-    show_licenses(wheel)
 
 
 if __name__ == "__main__":

@@ -93,19 +93,6 @@ def test_a_list_of_requirements_is_reduced_to_those_of_users():
     assert reduced["specVersion"] == "1.6"
 
 
-@pytest.mark.parametrize(
-    ("licenses", "shown"),
-    [
-        ([{"expression": "MIT"}], ["MIT"]),
-        ([{"license": {"id": "BSD-3-Clause"}}, {"license": {"name": "BSD\nof all"}}], ["BSD-3-Clause", "BSD"]),
-        ([{"license": {"id": "MIT"}}, {"license": {"id": "MIT"}}], ["MIT"]),
-        ([], []),
-    ],
-)
-def test_licenses_are_shown_in_a_line(licenses, shown):
-    assert script("release_check").licenses_of({"licenses": licenses}) == shown
-
-
 def test_the_page_on_versions_has_the_formats_of_the_code():
     from spacy_sapbert.encoders import folder
     from spacy_sapbert.errors import messages
