@@ -440,10 +440,6 @@ class Errors:
         "[E514] {a} and {b} are not about the same documents, gold mentions and concepts: {n_a} are only in the first, "
         "{n_b} only in the second, such as {example}. Evaluate both pipelines on the same corpus with the same options."
     )
-    E515 = (
-        "[E515] The predictions cover {n} document(s). The test draws documents, so it needs at least two. Evaluate on "
-        "a larger corpus."
-    )
     E520 = (
         "[E520] No threshold reaches precision {wanted} on the documents that are used for fitting. A threshold needs "
         "{least} or more links above it. The highest precision is {best}. Lower --precision, or use a larger corpus."
@@ -512,10 +508,6 @@ class Errors:
     E595 = "[E595] Cannot use {path} ({reason}). Check the path, and the permissions of its folder."
     # inputs that are damaged, or made to exhaust memory
     # concepts of documents
-    E635 = (
-        "[E635] The vocabulary {path} has none of the {n} labels, such as {example}. Give labels of this vocabulary, "
-        "or a pipeline with the vocabulary of the labels."
-    )
     E642 = (
         "[E642] There is nothing to predict: no concept of {path} has both a wanted label ({labels}) and a wanted type "
         "({types}). Check the settings `labels` and `types`. Write ids as `spacy-sapbert kb search` shows them."

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BadRecordError, Errors, SapbertError
+from ..errors import BadRecordError, EmptyError, Errors, SapbertError
 from ..files.opening import open_text
 from ..files.values import parse_json
 from ..metrics.bootstrap import RESAMPLES, SEED, describe_difference, f1_of_all, resample_f1, resample_means
@@ -54,7 +54,8 @@ def compare_predictions(a: Path, b: Path, *, resamples: int = RESAMPLES, seed: i
     keys = [(key[0] if read is _link else number) for number, (key, _) in enumerate(rows_a)]
     documents = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     if len(documents) < 2:
-        raise SapbertError(Errors.E515.format(n=len(documents)))
+        consequence = "the test, which draws documents, says nothing"
+        raise EmptyError("Evaluate on a larger corpus.", what=f"second document in {a}", consequence=consequence)
     table_a, table_b = (np.array([figures for _, figures in rows], dtype=float) for rows in (rows_a, rows_b))
     how = {"resamples": resamples, "seed": seed}
     if read is _pipeline:

@@ -15,7 +15,7 @@ from spacy.language import Language
 
 from ..documents.document_gold import documents_by_concept, gold_of, is_named, primary_id
 from ..documents.mention_types import types_of
-from ..errors import EmptyError, Errors, SapbertError
+from ..errors import EmptyError, MismatchError
 from ..kb.knowledge_base import KnowledgeBase
 from ..metrics.counts import SetCounts, compare_sets, macro, mean, micro, percent, precision_recall_f1
 from ..metrics.document_ranking import FEW_PLACES, PLACES, RankingScore, score_ranking
@@ -95,7 +95,10 @@ def _with_names(labels: Sequence[str], kb: KnowledgeBase, counts: Counter[str]) 
     """Return the labels in the vocabulary. The other labels cannot be predicted."""
     known = frozenset(label for label in labels if kb.find_id(label))
     if not known:
-        raise SapbertError(Errors.E635.format(n=len(labels), path=kb.path, example=labels[0]))
+        remedy = "Give labels of this vocabulary, or a pipeline with the vocabulary of the labels."
+        raise MismatchError(
+            remedy, path=kb.path, reason=f"it has none of the {len(labels)} labels, such as {labels[0]}"
+        )
     counts.update(labels=len(labels), labels_without_a_name=len(labels) - len(known))
     return known
 

@@ -106,7 +106,7 @@ def test_a_broken_line(write, tmp_path, broken, reason):
 
 def test_too_few_documents(write):
     a = write("a", [line("1", 0, True), line("1", 5, True)])
-    with pytest.raises(SapbertError, match=r"E515.*1 document"):
+    with pytest.raises(SapbertError, match=r"no second document"):
         compare_predictions(a, a)
 
 
@@ -143,7 +143,7 @@ def test_rankings_that_cannot_be_compared(tmp_path):
         with pytest.raises(SapbertError, match="E514"):
             compare_predictions(a, write_rankings(tmp_path / "b", *other, k=k))
     one = write_rankings(tmp_path / "one", rows[0])
-    with pytest.raises(SapbertError, match="E515"):
+    with pytest.raises(SapbertError, match="no second document"):
         compare_predictions(one, one)
     broken = tmp_path / "broken"
     broken.write_text(a.read_text() + '{"doc_id": "4", "gold": ["C1"], "ranked": []}\n')
@@ -205,7 +205,7 @@ def test_pipelines_that_cannot_be_compared(tmp_path):
         with pytest.raises(SapbertError, match="E514"):
             compare_predictions(a, write_pipelines(tmp_path / "b", *other))
     one = write_pipelines(tmp_path / "one", rows[0])
-    with pytest.raises(SapbertError, match="E515"):
+    with pytest.raises(SapbertError, match="no second document"):
         compare_predictions(one, one)
     broken = tmp_path / "broken"
     broken.write_text(a.read_text() + '{"doc_id": "4", "gold": ["C1"], "found": []}\n')

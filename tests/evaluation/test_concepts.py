@@ -159,7 +159,7 @@ def test_predictions(ranking_nlp, retriever, documents, tmp_path):
 
 
 def test_what_cannot_be_measured(ranking_nlp, documents, tmp_path):
-    with pytest.raises(SapbertError, match=r"E635.*Q1"):
+    with pytest.raises(SapbertError, match=r"E305.*Q1"):
         evaluate_concepts(ranking_nlp, documents, labels=["Q1"])
     with pytest.raises(SapbertError, match=r"E105.*with the label Gene"):
         evaluate_concepts(ranking_nlp, documents, type="Gene", predictions=tmp_path / "out.jsonl")
