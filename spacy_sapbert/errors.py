@@ -95,11 +95,20 @@ class BadRecordError(FamilyError):
     """A record of a file is broken."""
 
     code = "E127"
-    message = "{path}, {unit} {line}: {reason}."
+    message = "{position}: {reason}."
     usual_remedy = "Correct the record. Without `strict`, broken records are left out and counted."
 
-    def __init__(self, remedy: str = "", *, unit: str = "line", **values: Any) -> None:
-        super().__init__(remedy, unit=unit, **values)
+    def __init__(
+        self,
+        remedy: str = "",
+        *,
+        position: str = "",
+        path: object = "",
+        line: object = 0,
+        unit: str = "line",
+        **values: Any,
+    ) -> None:
+        super().__init__(remedy, position=position or f"{path}, {unit} {line}", **values)
 
 
 class ChoiceError(FamilyError):
@@ -197,30 +206,10 @@ class Errors:
         "[E121] {path} is damaged or incomplete, so its gzip data cannot be unpacked ({reason}). Download the file "
         "again."
     )
-    E124 = "[E124] Cannot guess the format of {path} from its name. Give one of the formats: {formats}."
+    E124 = (
+        "[E124] Cannot guess the format of {path} from its name or its beginning. Give one of the formats: {formats}."
+    )
     # inputs of `link` and `discover`
-    E133 = "[E133] {path} cannot be decoded: {reason}."
-    E134 = (
-        "[E134] {path} has no column {column}. Its columns are: {columns}. Name the right one with {option}. If the "
-        "table has no header, give the number of the column."
-    )
-    E135 = (
-        "[E135] {path} cannot be read as Parquet ({reason}). Check that the file is complete, or give its format with "
-        "--format."
-    )
-    E136 = (
-        "[E136] Reading the Parquet file {path} needs the library `pyarrow`, which cannot be imported ({reason}). "
-        "Install it: pip install 'spacy-sapbert[parquet]'."
-    )
-    E137 = (
-        "[E137] {path}: the column {column} has the type {type}. Text and title must be text, and an id must be text or "
-        "a number. Name another column with --column."
-    )
-    E138 = "[E138] The format {format} cannot be read from standard input. Save the input to a file, and give the file."
-    E139 = (
-        "[E139] {path} has the column {column} more than once. Its columns are: {columns}. Rename one of them, or name "
-        "another column with {option}."
-    )
     E141 = "[E141] {table} is in {path} more than once: {places}. Give the path of the one to read."
     E145 = (
         "[E145] {path}, line {line}: {cui} comes after {previous}, but the rows of a release are sorted by concept. "
@@ -268,8 +257,6 @@ class Errors:
     )
     E193 = "[E193] {given!r} is not a language. Give a BCP 47 tag such as en or es, or a code of three letters such as SPA."
     # corpora
-    E202 = "[E202] There is no corpus format {format}. The formats are: {formats}."
-    E203 = "[E203] Cannot guess the format of {path} from its first lines. Give one of the formats: {formats}."
     E206 = (
         "[E206] {path}, line {line}: {what} is not allowed, because it can exhaust memory. Replace the entities by "
         "their text, and remove the declarations."
@@ -282,27 +269,13 @@ class Errors:
         "[E208] The tokenizer of the language {lang} changes the text of document {doc_id}, so character offsets no "
         "longer fit. Use a tokenizer that keeps every character, such as that of spacy.blank('en')."
     )
-    E210 = "[E210] Cannot read {path} as a .spacy file ({reason}). Convert the corpus again."
     E211 = (
         "[E211] No document was read from {paths}; broken records: {broken}. {reasons}Check that the format fits the "
         "files."
     )
-    E212 = (
-        "[E212] The output {path} must end in .spacy, because `spacy train` reads only such files. Change the name of "
-        "the output. In `convert`, the output is the last argument."
-    )
-    E213 = "[E213] {path} contains no document ids. Give a file with one id per line."
     E214 = (
         "[E214] None of the {n} ids in {path} belongs to a document of the corpus. The corpus has {others} documents "
         "with other ids, such as {example}. Give the list for this corpus, or read all documents."
-    )
-    E215 = (
-        "[E215] {path} has no column {missing}, which a COMETA file needs. Its columns are: {columns}. Add COMETA's "
-        "header line, or give the format of the file."
-    )
-    E217 = (
-        "[E217] {path} is not BioC JSON ({reason}). If each line of the file is a JSON object, use --format jsonl. "
-        "Otherwise, convert the file to JSON lines."
     )
     # encoders and indexes
     E301 = (
@@ -425,8 +398,6 @@ class Errors:
         "[E502] Cannot load the pipeline {name} ({reason}). Install the packages of its components, or save it again "
         "with the versions that are installed here."
     )
-    E505 = "[E505] Cannot guess the format of {path} from its name. Give --format with one of: {formats}."
-    E506 = "[E506] {place}: {reason}. Correct the record. Without --strict, broken records are left out and counted."
     E507 = "[E507] Cannot write {path} ({reason}). Choose another place, or make room on the disk."
     E508 = (
         "[E508] None of the {n} records could be linked. The reasons are listed above. Check that --format, "
@@ -459,11 +430,6 @@ class Errors:
     E551 = (
         "[E551] The ending of {path} shows no output format. Give the file one of these endings: {endings}. Or give --to "
         "with one of: {formats}."
-    )
-    E552 = "[E552] A Parquet table needs a file of its own: {reason}. Give --output with a name that ends in .parquet."
-    E553 = (
-        "[E553] There is no library for data frames ({asked}). Install one of them: pip install pandas, or pip install "
-        "polars."
     )
     E554 = (
         "[E554] The vocabulary of these documents is unknown, because no pipeline with a sapbert_linker made them in this "
@@ -500,11 +466,6 @@ class Errors:
         "[E569] {n} of {total} partitions have no links: {names}. The reasons are listed above. Start the same command "
         "again to link only these."
     )
-    E580 = "[E580] {path} is damaged, or is not a tar archive ({reason}). Download the file again."
-    E581 = (
-        "[E581] The archive {path} contains no article of the format {format}. Articles are files that end in {endings}. "
-        "Give the format with --format, or unpack the archive."
-    )
     E595 = "[E595] Cannot use {path} ({reason}). Check the path, and the permissions of its folder."
     # inputs that are damaged, or made to exhaust memory
     # concepts of documents
@@ -526,10 +487,6 @@ class Errors:
         "newer version of spacy-sapbert."
     )
     # augmentation
-    E603 = (
-        "[E603] There is no document in {path}. Give .txt or .jsonl files, which may be gzipped, or a folder that "
-        "contains some."
-    )
     E604 = (
         "[E604] No document is left to write: {counts}. The counts show where documents were lost. With "
         "relevance_filter = false, documents are kept even if they lack the concept of the search."

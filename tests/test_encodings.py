@@ -11,8 +11,7 @@ from typer.testing import CliRunner
 
 from spacy_sapbert.cli import app
 from spacy_sapbert.documents.formats import InputFormat
-from spacy_sapbert.documents.input_documents import read_documents
-from spacy_sapbert.documents.input_source import Problems, ReadOptions
+from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
 from spacy_sapbert.documents.reader import FORMATS, read_corpus
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.files.opening import check_encoding, open_text

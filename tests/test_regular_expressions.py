@@ -62,8 +62,7 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
     "documents.pubtator._HEAD": ("fullmatch", [("", "a", ""), ("", "a|", "")]),
     "documents.reader._PUBTATOR": ("match", [("", "a", ""), ("", "a|", "")]),
     "cli.init._PAGE": ("sub", [("", "docs/", ""), ("docs/", "a", ""), ("", "docs/a", "")]),
-    "documents.askapatient._CUI": ("fullmatch", [("C", "1", "")]),
-    "documents.askapatient._NUMBER": ("fullmatch", [("", "1", "x")]),
+    "documents.reader._CUI": ("fullmatch", [("C", "1", "")]),
     "documents.reader._TAG": ("search", [("", "<", ""), ("<", " ", ""), ("", "< ", "")]),
     "encoders.ngrams._SPACES": ("sub", [("", " ", "x"), ("", "a ", ""), ("", "  a", ""), ("", "\t\n", "")]),
     "evaluation.composites._CONNECTOR": ("search", [("", "a", ""), ("", "an ", "")]),
@@ -260,8 +259,8 @@ def _mention(doc: Doc) -> Doc:
 FUNCTIONS: dict[str, Callable[[int], object]] = {
     "documents.reader.guess_format": lambda n: _guess("\r" * n + "a"),
     "documents.reader.guess_format, a line without a tab": lambda n: _guess("a long mention\tid\n" * (n // 18) + "x"),
-    "documents.term_search.find_term": lambda n: list(
-        _module("documents.term_search").find_term("!" * (n // 2) + "a", "!" * n)
+    "documents.mention_tables.find_term": lambda n: list(
+        _module("documents.mention_tables").find_term("!" * (n // 2) + "a", "!" * n)
     ),
     "kb.ids.canonical_id": lambda n: [
         _module("kb.ids").canonical_id(text * (n // len(text))) for text in ("mesh:", "hgnc:", "a:", " :", ":")

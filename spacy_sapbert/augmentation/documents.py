@@ -6,14 +6,16 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from ..documents.folders import files_of
+from ..documents.formats import InputFormat, suffix_format, unknown_format
 from ..documents.report import Report
-from ..documents.source import BrokenRecord, Source
-from ..errors import Errors, SapbertError
-from ..files.bounds import read_whole
-from ..files.opening import open_text, without_gz
-from ..files.values import check_writable, parse_json
+from ..documents.source import DocumentSource
+from ..documents.text_files import read_jsonl, read_text
+from ..errors import Errors, NotFoundError, SapbertError
+from ..files.opening import without_gz
+from ..types import Document
 
 TEXT_SUFFIX = ".txt"
 JSON_SUFFIXES = (".jsonl", ".ndjson")
@@ -52,65 +54,37 @@ def read_folder(paths: Iterable[Path], report: Report) -> Iterator[SourceDocumen
         report: Collects broken records.
 
     Raises:
-        SapbertError: E603 a path does not exist. E12x a file cannot be read. E124 the file name shows no known format.
+        NotFoundError: There are no such documents. A file that cannot be read is an error of another family.
     """
     for path in paths:
-        files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if _format(file))
+        files = [path] if path.is_file() else [file for file in files_of(path) if suffix_format(file) in _READERS]
         if not files:
-            raise SapbertError(Errors.E603.format(path=path))
+            remedy = f"Give files, or a folder with files that end in {', '.join((TEXT_SUFFIX, *JSON_SUFFIXES))}."
+            raise NotFoundError(what=f"document to annotate in {path}", remedy=remedy)
         for file in files:
             yield from _read_file(file, report)
 
 
-def _format(path: Path) -> str:
-    suffix = without_gz(path).suffix.lower()
-    return suffix if suffix in (TEXT_SUFFIX, *JSON_SUFFIXES) and path.is_file() else ""
-
-
 def _read_file(path: Path, report: Report) -> Iterator[SourceDocument]:
-    suffix = _format(path)
-    if not suffix:
-        formats = ", ".join((TEXT_SUFFIX, *JSON_SUFFIXES))
-        raise SapbertError(Errors.E124.format(path=path, formats=formats))
-    if suffix == TEXT_SUFFIX:
-        with open_text(path) as handle:
-            text = read_whole(path, handle).strip()
-        if text:
-            yield SourceDocument(without_gz(path).stem, text, source=path.name)
+    format = suffix_format(path)
+    if format not in _READERS:
+        raise unknown_format(path, (TEXT_SUFFIX, *JSON_SUFFIXES))
+    name = without_gz(path).stem if format is InputFormat.text else path.name
+    source = DocumentSource(path, report=report, name=name)
+    for number, document in enumerate(_READERS[format](source), start=1):
+        text, pmid = document.text.strip(), document.meta.get("pmid") or ""
+        if not text:
+            source.broken(number, "there is no text", "document")
+        elif isinstance(pmid, bool) or not isinstance(pmid, str | int):
+            source.broken(number, "the value of 'pmid' must be a string or a whole number", "document")
         else:
-            Source(path, report).broken(1, "the file is empty")
-        return
-    source = Source(path, report)
-    for number, line in source.lines():
-        if line.strip():
-            try:
-                yield _json_document(line, path.name, number)
-            except BrokenRecord as reason:
-                source.broken(number, reason)
+            yield SourceDocument(document.doc_id, text, document.title.strip(), str(pmid), path.name)
 
 
-def _json_document(line: str, name: str, number: int) -> SourceDocument:
-    try:
-        record = parse_json(line)
-        check_writable(record)
-    except ValueError as error:
-        raise BrokenRecord(f"this is not JSON in Unicode ({error})") from error
-    if not isinstance(record, dict):
-        raise BrokenRecord("this is not a JSON object")
-    title, text = _field(record, "title"), _field(record, "text")
-    if not text:
-        raise BrokenRecord("there is no text")
-    doc_id = _field(record, "id") or f"{name}:{number}"
-    return SourceDocument(doc_id, f"{title} {text}" if title else text, title, _field(record, "pmid"), name)
-
-
-def _field(record: dict[str, Any], key: str) -> str:
-    value = record.get(key)
-    if value is None:
-        return ""
-    if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise BrokenRecord(f"the value of {key!r} must be a string or a whole number")
-    return str(value).strip()
+_READERS: dict[InputFormat | None, Callable[[DocumentSource], Iterator[Document]]] = {
+    InputFormat.text: read_text,
+    InputFormat.jsonl: read_jsonl,
+}
 
 
 # --- comparing and splitting texts

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..documents.source import BrokenRecord, Source
+from ..files.source import BrokenRecord, Source
 from ..files.values import check_writable, parse_float, parse_int, parse_json
 from ..kb.ids import canonical_id
 from .annotations import Annotation

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..documents.report import Report
-from ..documents.source import Source
 from ..errors import Errors, SapbertError
 from ..files.output import ScratchFolder, replacing
+from ..files.source import Source
 from .annotations import Annotation
 from .metamap import READERS, read_output
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import Errors, SapbertError
+from ..errors import Errors, OptionError, SapbertError
 from ..files.console import show_values, stderr_console, track
 from ..files.output import ScratchFolder, refuse_input
 from .configs import resolve
@@ -82,7 +82,8 @@ def _check_output(output: Path | None, texts: Path | None, inputs: Sequence[Path
     if output is None and texts is None:
         raise typer.BadParameter("give the file to write", param_hint="--output")
     if output is not None and output.suffix != ".spacy":
-        raise SapbertError(Errors.E212.format(path=output))
+        reason = "`spacy train` reads only files that end in .spacy"
+        raise OptionError(option=f"The output {output}", reason=reason, remedy="Change the name.")
     if output is not None:
         refuse_input(output, inputs)
 

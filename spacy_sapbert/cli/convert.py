@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterator
-from functools import partial
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,11 +14,11 @@ from rich.table import Table
 
 from ..documents.document_ids import DocumentIds
 from ..documents.mention_types import has_type
-from ..documents.passages import PassageCounts
 from ..documents.reader import FORMATS, read_corpus
 from ..documents.report import Report
-from ..errors import Errors, SapbertError, Warnings
+from ..errors import Errors, OptionError, SapbertError, Warnings
 from ..files.console import track
+from ..files.output import refuse_input
 from ..kb.ids import canonical_id
 from ..kb.stop_names import read_names
 from ..types import Document
@@ -28,7 +27,6 @@ from .inputs import JoinPassages
 from .options import split_pairs
 
 if TYPE_CHECKING:
-    from spacy.language import Language
     from spacy.tokens import Doc
 
 _SHOWN_PROBLEMS = 10
@@ -80,77 +78,70 @@ def convert(
 
     The command shows how much was read, and which records and mentions did not fit.
     """
+    from ..documents.annotated_types import set_annotated
     from ..documents.docbin import write_docbin
+    from ..documents.docs import to_doc
     from ..pipeline.tokenizer import blank_pipeline
 
     if output.suffix != ".spacy":
-        raise SapbertError(Errors.E212.format(path=output))
+        reason = "`spacy train` reads only files that end in .spacy"
+        raise OptionError(option=f"The output {output}", reason=reason, remedy="Change the name.")
+    refuse_input(output, [*inputs, *([ids] if ids else []), *([kb] if kb else [])], "OUTPUT")
     names, prefixes = dict(split_pairs("--rename", rename)), dict(split_pairs("--id-prefix", id_prefix))
     words = {label: read_names([Path(path)]) for label, path in split_pairs("--unsure", unsure)}
     nlp = blank_pipeline(lang, tokenizer)
     console = Console(stderr=True)
     report = Report()
     split = DocumentIds(ids) if ids else None
-    passages = PassageCounts()
-    read = partial(
-        read_corpus,
-        format=format,
-        encoding=encoding,
-        strict=strict,
-        report=report,
-        ids=split,
-        passages=passages if join_passages else None,
-    )
-    documents = _documents(inputs, report, split, read, types=types, names=names, prefixes=prefixes)
-    if kb:
-        documents = _with_known_ids(documents, kb, report)
-    docs = _docs(documents, nlp, split_tokens, report)
-    if annotates or words:
-        docs = _with_annotated_types(docs, annotates, words)
-    write_docbin(track(docs, console), output)
+
+    def documents() -> Iterator[Document]:
+        for path in inputs:
+            yield from read_corpus(
+                path, format, encoding=encoding, strict=strict, report=report, ids=split, join_passages=join_passages
+            )
+        if split:
+            report.missing = split.check()
+        if not report.documents:
+            raise _nothing_read(inputs, report)
+
+    def docs() -> Iterator[Doc]:
+        chosen = (_with_types(document, report, types or [], names, prefixes) for document in documents())
+        for document in _with_known_ids(chosen, kb, report) if kb else chosen:
+            doc = to_doc(nlp, document, split_tokens=split_tokens, report=report)
+            if annotates or words:
+                set_annotated(doc, annotates, words)
+            yield doc
+
+    write_docbin(track(docs(), console), output)
     _warn_of_missing_types([*(types or []), *names, *prefixes], report.labels)
     _warn_of_missing_types([*(annotates or []), *words], {names.get(label, label) for label in report.labels})
     _show(report, console, output)
-    if passages.records:
-        console.print(str(passages))
 
 
-def _documents(
-    inputs: list[Path],
-    report: Report,
-    split: DocumentIds | None,
-    read: Callable[[Path], Iterator[Document]],
-    *,
-    types: list[str] | None,
-    names: dict[str, str],
-    prefixes: dict[str, str],
-) -> Iterator[Document]:
-    for path in inputs:
-        for document in read(path):
-            kept = tuple(
-                mention._replace(
-                    label=names.get(mention.label, mention.label),
-                    ids=tuple(canonical_id(one, prefixes.get(mention.label)) for one in mention.ids),
-                )
-                for mention in document.mentions
-                if not types or has_type(mention.label, types)
-            )
-            report.filtered += len(document.mentions) - len(kept)
-            yield document._replace(mentions=kept)
-    if split:
-        report.missing = split.check()
-    if not report.documents:
-        paths = ", ".join(str(path) for path in inputs)
-        first = [f"{problem}. " for problem in report.problems[:_SHOWN_REASONS]]
-        raise SapbertError(Errors.E211.format(paths=paths, broken=report.broken, reasons="".join(first)))
+def _nothing_read(inputs: list[Path], report: Report) -> SapbertError:
+    paths = ", ".join(map(str, inputs))
+    first = [f"{problem}. " for problem in report.problems[:_SHOWN_REASONS]]
+    return SapbertError(Errors.E211.format(paths=paths, broken=report.broken, reasons="".join(first)))
+
+
+def _with_types(
+    document: Document, report: Report, types: list[str], names: dict[str, str], prefixes: dict[str, str]
+) -> Document:
+    """Return a document with its mentions of some types, their new types, and ids with prefixes."""
+    mentions = tuple(
+        mention._replace(
+            label=names.get(mention.label, mention.label),
+            ids=tuple(canonical_id(concept_id, prefixes.get(mention.label)) for concept_id in mention.ids),
+        )
+        for mention in document.mentions
+        if not types or has_type(mention.label, types)
+    )
+    report.filtered += len(document.mentions) - len(mentions)
+    return document._replace(mentions=mentions)
 
 
 def _with_known_ids(documents: Iterator[Document], kb: Path, report: Report) -> Iterator[Document]:
-    """Yield the documents, and count the mentions with ids of which the vocabulary has none.
-
-    Raises:
-        SapbertError: E572 the vocabulary has no id of any mention.
-    """
+    """Yield the documents, and count the mentions with ids of which the vocabulary has none."""
     from ..evaluation.corpus import has_known_id, with_known_ids
     from ..kb.knowledge_base import KnowledgeBase
 
@@ -159,23 +150,6 @@ def _with_known_ids(documents: Iterator[Document], kb: Path, report: Report) -> 
         with_ids = [mention for mention in document.mentions if mention.ids]
         report.unknown += sum(not has_known_id(mention, vocabulary) for mention in with_ids)
         yield document
-
-
-def _docs(documents: Iterator[Document], nlp: Language, split_tokens: bool, report: Report) -> Iterator[Doc]:
-    from ..documents.docs import to_doc
-
-    for document in documents:
-        yield to_doc(nlp, document, split_tokens=split_tokens, report=report)
-
-
-def _with_annotated_types(
-    docs: Iterator[Doc], annotates: list[str] | None, unsure: dict[str, frozenset[str]]
-) -> Iterator[Doc]:
-    from ..documents.annotated_types import set_annotated
-
-    for doc in docs:
-        set_annotated(doc, annotates, unsure)
-        yield doc
 
 
 def _warn_of_missing_types(types: list[str], known: Collection[str]) -> None:
@@ -199,3 +173,5 @@ def _show(report: Report, console: Console, output: Path) -> None:
             console.print(str(problem), markup=False)
         if n_problems > _SHOWN_PROBLEMS:
             console.print(f"… and {n_problems - _SHOWN_PROBLEMS:,} more")
+    if report.joined:
+        console.print(report.joined_message())

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from ..documents.document_ids import DocumentIds
-from ..documents.passages import PassageCounts
 from ..documents.reader import FORMATS, read_corpus
+from ..documents.report import Report
 from ..files.console import stderr_console
 from ..types import Document
 
@@ -33,9 +33,10 @@ def read_documents(corpus: Path, format: str | None, ids: Path | None, *, join_p
     After the last document, the number of joined records is reported on standard error, if there are any.
     """
     split = DocumentIds(ids) if ids else None
-    passages = PassageCounts()
-    yield from read_corpus(corpus, format, ids=split, passages=passages if join_passages else None)
-    if passages.records:
-        stderr_console().print(str(passages))
+    report = Report()
+    yield from read_corpus(corpus, format, ids=split, report=report, join_passages=join_passages)
+    report.warn_of_broken()
+    if report.joined:
+        stderr_console().print(report.joined_message())
     if split:
         split.check()

@@ -11,7 +11,6 @@ import typer
 
 from ..documents.formats import InputFormat
 from ..documents.input_documents import Problems, read_all
-from ..documents.totals import total_documents
 from ..errors import Errors, MissingComponentError, SapbertError
 from ..files.console import show_values, stderr_console, track
 from ..files.output import open_output, refuse_input
@@ -81,7 +80,7 @@ def discover(
         work = ChunkWork(settings, _occurrences)
         with closing(work.stream(read_all(sources, problems), problems, n_process)) as results:
             documents = (document for result in results for document in result.records)
-            for document in track(documents, problems.console, total=total_documents(sources)):
+            for document in track(documents, problems.console, share=problems.share):
                 mentions = [mention for mention in document["mentions"] if not type or mention["label"] in type]
                 counts.update(
                     documents=1,

@@ -11,7 +11,7 @@ import typer
 from ..documents.folders import files_of
 from ..documents.formats import ANNOTATED, INPUT_SUFFIXES, STDIN, InputFormat, input_format, suffix_format
 from ..documents.input_documents import check_table
-from ..documents.input_source import ReadOptions
+from ..documents.source import ReadOptions
 from ..errors import ChoiceError, Errors, NotFoundError, OptionError, SapbertError
 from ..files.opening import check_encoding
 from .options import split_pairs

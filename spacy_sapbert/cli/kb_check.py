@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..documents.input_documents import Problems, read_all
-from ..documents.input_source import ReadOptions
-from ..documents.totals import total_documents
+from ..documents.source import ReadOptions
 from ..files.console import show, stderr_console, track
 from . import kb_tables
 from .inputs import open_inputs
@@ -69,8 +68,7 @@ def _count(kb: KnowledgeBase, sources: list[tuple[Path, ReadOptions]]) -> NameCo
     console = stderr_console()
     problems = Problems(console)
     documents = read_all(sources, problems)
-    total = total_documents(sources) if console.is_terminal else None
-    texts = (document.text for document in track(documents, console, total=total))
+    texts = (document.text for document in track(documents, console, share=problems.share))
     counts = count_names(kb, NameMatcher.cached(kb), texts)
     problems.show_passages()
     return counts

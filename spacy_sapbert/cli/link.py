@@ -15,7 +15,6 @@ from rich.console import Console
 
 from ..documents.formats import STDIN, InputFormat, OutputFormat, output_format
 from ..documents.input_documents import Problems, ReadOptions, read_all
-from ..documents.totals import total_documents
 from ..errors import ChoiceError, Errors, MissingExtraError, OptionError, SapbertError
 from ..files.console import progress_callback, stderr_console, track
 from ..files.output import is_special, refuse_input
@@ -162,9 +161,8 @@ class _Run:
             try:
                 loaded = self._load()
                 parts.begin(identity_of(loaded, {"display language": loaded.language, **self._shown}))
-                total = total_documents(self._sources)
-                with progress_callback(self._problems.console, "documents") as update:
-                    run = FileRun(self._work, parts, self._problems, lambda done: update(done, total or 0), self.counts)
+                with progress_callback(self._problems.console, "documents", self._problems.share) as update:
+                    run = FileRun(self._work, parts, self._problems, lambda done: update(done, 0), self.counts)
                     run.link(read_all(self._sources, self._problems), self._n_process)
                 if run.n_before:
                     self._problems.console.print(f"{run.n_before:,} documents were already finished")

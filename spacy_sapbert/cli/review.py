@@ -19,7 +19,6 @@ from typer.core import TyperGroup
 
 from ..documents.formats import InputFormat, OutputFormat
 from ..documents.input_documents import Problems, ReadOptions, read_all
-from ..documents.totals import total_documents
 from ..errors import ChoiceError, EmptyError, MissingExtraError, OptionError
 from ..files.console import show, show_values, stderr_console, table_of_numbers, track
 from ..files.opening import without_gz
@@ -235,7 +234,7 @@ def _records(linking: LinkingPipeline, sources: list[tuple[Path, ReadOptions]], 
 
     documents = read_all(sources, problems)
     with closing(linking(documents, short_lived=True)) as linked:
-        for item in track(linked, problems.console, total=total_documents(sources)):
+        for item in track(linked, problems.console, share=problems.share):
             yield record_of(item, linking.kb, language=linking.display_language)
 
 

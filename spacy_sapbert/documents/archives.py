@@ -10,11 +10,14 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple, cast
 
-from ..errors import Errors, SapbertError
+from ..errors import DamagedError
 from ..files.opening import open_unpacked, without_gz
 
 _ENDINGS = (".tar", ".tgz")
-_LARGEST_READ = 1 << 20  # also a header with long names is smaller
+
+
+class DamagedArchiveError(DamagedError):
+    """An archive that cannot be read any further."""
 
 
 class Packed(NamedTuple):
@@ -43,36 +46,24 @@ def files_in(path: Path, endings: Collection[str]) -> Iterator[Packed]:
     Args:
         path: The archive, plain or gzipped.
         endings: The endings of the files that are read, in lower case.
-
-    Raises:
-        SapbertError: E120, E121 the archive cannot be read or unpacked. E580 it is damaged.
     """
     with open_unpacked(path) as unpacked, translated(path):
-        forward = _Forward(unpacked)
-        with tarfile.open(fileobj=cast(BinaryIO, forward), mode="r:") as archive:
+        stream = _Unpacked(unpacked)
+        with tarfile.open(fileobj=cast(BinaryIO, stream), mode="r|") as archive:
             while (member := archive.next()) is not None:
                 archive.members.clear()  # type: ignore[attr-defined]  # or they would fill the memory
                 if not member.isdir():
                     yield Packed(member.name, member.size, _content(archive, member, endings))
-        forward.check_end()
+        stream.check_end()
 
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Translate the errors of a damaged archive.
-
-    Args:
-        path: The archive, for messages.
-
-    Raises:
-        SapbertError: E121, E580 it is damaged.
-    """
+    """Translate the errors of a damaged archive."""
     try:
         yield
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise SapbertError(Errors.E121.format(path=path, reason=error)) from error
-    except (tarfile.TarError, OverflowError) as error:
-        raise SapbertError(Errors.E580.format(path=path, reason=error)) from error
+    except (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError, OverflowError) as error:
+        raise DamagedArchiveError(path=path, reason=f"this is not a complete tar archive: {error}") from error
 
 
 def _content(archive: tarfile.TarFile, member: tarfile.TarInfo, endings: Collection[str]) -> BinaryIO | None:
@@ -81,29 +72,17 @@ def _content(archive: tarfile.TarFile, member: tarfile.TarInfo, endings: Collect
     return cast(BinaryIO, archive.extractfile(member)) if is_read else None
 
 
-class _Forward:
-    """The unpacked bytes of an archive, which are read once from begin to end, a bounded part at a time."""
+class _Unpacked:
+    """The unpacked bytes of an archive, of which the last block is kept."""
 
     def __init__(self, handle: BinaryIO) -> None:
         self._handle = handle
-        self._at = 0
         self._last = b""
 
-    def tell(self) -> int:
-        return self._at
-
     def read(self, size: int) -> bytes:
-        if not 0 <= size <= _LARGEST_READ:
-            raise tarfile.ReadError(f"it asks for {size:,} bytes at once")
-        self._last = self._handle.read(size)
-        self._at += len(self._last)
-        return self._last
-
-    def seek(self, place: int) -> None:
-        if place < self._at:
-            raise tarfile.ReadError("it leads backwards")
-        while self._at < place and self.read(min(_LARGEST_READ, place - self._at)):
-            pass
+        data = self._handle.read(size)
+        self._last = (self._last + data)[-tarfile.BLOCKSIZE :]
+        return data
 
     def check_end(self) -> None:
         """Check that the archive ends with the empty block that marks its end, and not with damaged data."""

@@ -1,27 +1,32 @@
-"""Read BioC (Comeau et al. 2013, doi:10.1093/database/bat064): collection, documents, passages, annotations.
+"""Read and write BioC (Comeau et al. 2013, doi:10.1093/database/bat064): documents, passages, annotations.
 
 XML is read as a stream, with one document in memory at a time. Entities are refused, since they can expand without
-bound. JSON is read as a whole, and each document takes the form of the XML.
+bound. JSON is read as a whole, and each document takes the form of the XML. Documents are written as a stream.
 """
 
 from __future__ import annotations
 
 import codecs
+import json
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import NamedTuple
-from xml.etree.ElementTree import Element
+from typing import Any, NamedTuple
+from xml.etree.ElementTree import Element, SubElement
+from xml.sax.saxutils import escape, quoteattr
 
 from ..files.bounds import join_bounded
-from ..files.values import parse_int
+from ..files.source import BrokenRecord
+from ..files.values import check_writable, parse_int, parse_json
 from ..files.xml import ElementParser
 from ..kb.ids import decode_id, split_ids
 from ..types import Document, Mention
-from .bioc_json import json_documents
 from .report import Report
-from .source import UNTYPED, BrokenRecord, Source
+from .source import UNTYPED, DocumentSource, OtherFormatError
+
+Values = Mapping[str, Any]
+"""A document, or a part of it, as BioC JSON has it."""
 
 # Keys of infons that hold concept ids, in lower case, with the prefix for bare numbers.
 _ID_INFONS = {
@@ -51,7 +56,7 @@ _ABOUT = {
 }
 
 
-def read_bioc(source: Source) -> Iterator[Document]:
+def read_bioc(source: DocumentSource) -> Iterator[Document]:
     """Read a BioC file, as XML or JSON.
 
     Passages are placed at their offsets, with spaces between them and the first one at 0. An offset is wrong if it lies
@@ -59,52 +64,22 @@ def read_bioc(source: Source) -> Iterator[Document]:
     its annotations move with it.
 
     Yields:
-        The documents in the order of the file.
-
-    Raises:
-        SapbertError: E205 if the XML is malformed; E206 if the file contains a DTD or an unknown entity; E207 if the
-            root is not `collection`; E217 if the file is JSON, but not BioC.
-    """
-    for found in read_bioc_documents(source):
-        yield found.document
-
-
-class BiocDocument(NamedTuple):
-    """A document of a BioC file.
-
-    Attributes:
-        line: Its line; 1 for JSON.
-        document: The document.
-        meta: What is known of it. "title" is the first passage, if its type is that of a title, or "front" as in PMC.
-            Then the text starts with it and a blank. "year" is a number. "pmid", "pmcid", "doi", "journal" and
-            "license" are as PMC and PubTator give them.
-    """
-
-    line: int
-    document: Document
-    meta: dict[str, object]
-
-
-def read_bioc_documents(source: Source) -> Iterator[BiocDocument]:
-    """Read a BioC file with what is known of its documents (see `read_bioc`).
-
-    Raises:
-        SapbertError: See `read_bioc`.
+        The documents in the order of the file. The title is the first passage, if its type is that of a title, or
+        "front" as in PMC. Of `meta`, "year" is a number. "pmid", "pmcid", "doi", "journal" and "license" are as PMC and
+        PubTator give them.
     """
     for line, element in _elements(source):
         try:
-            document = _document(source, line, element)
+            yield _document(source, line, element)
         except BrokenRecord as reason:
             source.broken(line, reason)
-        else:
-            yield BiocDocument(line, document, _meta(element, document.text))
 
 
-def _elements(source: Source) -> Iterator[tuple[int, Element]]:
+def _elements(source: DocumentSource) -> Iterator[tuple[int, Element]]:
     chunks = source.chunks()
     first = next(chunks)
     if first.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"["):
-        return json_documents(source.path, join_bounded(source.path, chain([first], chunks)))
+        return _json_elements(source, join_bounded(source.path, chain([first], chunks)))
     parser = ElementParser(source.path, "BioC", ("collection", "document"))
     return parser.elements(chain([first], chunks))
 
@@ -142,7 +117,7 @@ class _Annotation(NamedTuple):
     role: str
 
 
-def _document(source: Source, line: int, document: Element) -> Document:
+def _document(source: DocumentSource, line: int, document: Element) -> Document:
     doc_id = (document.findtext("id") or "").strip()
     if not doc_id:
         raise BrokenRecord("a document without id")
@@ -160,7 +135,10 @@ def _document(source: Source, line: int, document: Element) -> Document:
             mentions.append(_place_mention(source, line, text, annotation))
         except BrokenRecord as reason:
             source.broken(line, f"document {doc_id}, annotation {annotation.name}: {reason}")
-    return Document(doc_id, text, tuple(sorted(mentions, key=lambda mention: mention[:2])))
+    meta = _meta(document, text)
+    title = str(meta.get("title", ""))
+    mentions.sort(key=lambda mention: mention[:2])
+    return Document(doc_id, text, tuple(mentions), title, meta, position=source.place(line))
 
 
 def _place_passages(document: Element, report: Report) -> tuple[str, list[tuple[Element, int]]]:
@@ -261,10 +239,147 @@ def _first_around(inner: list[Mention], outer: list[tuple[Mention, int]]) -> lis
     return found
 
 
-def _place_mention(source: Source, line: int, text: str, annotation: _Annotation) -> Mention:
+def _place_mention(source: DocumentSource, line: int, text: str, annotation: _Annotation) -> Mention:
     if annotation.n_pieces == 1:
         return source.placed(line, text, annotation.mention)
     # The text of the pieces is not the text from first to last, so it cannot be compared.
     mention = source.placed(line, text, annotation.mention._replace(text=""))
     source.report.discontinuous += 1
     return mention
+
+
+# --- JSON
+
+_LISTS = {"passages": "passage", "sentences": "sentence", "annotations": "annotation", "relations": "relation"}
+
+
+def _json_elements(source: DocumentSource, content: bytes) -> Iterator[tuple[int, Element]]:
+    """Yield the documents of BioC JSON as elements of XML, each with line 1.
+
+    The content is a collection, a list of collections, an object with a list of documents, or a document on each line.
+    The answers of PubTator have such forms.
+    """
+    try:
+        values = _json_values(content.removeprefix(codecs.BOM_UTF8))
+        check_writable(values)
+    except ValueError as error:
+        raise _not_bioc(source, error) from error
+    documents = [document for value in values for document in _json_documents(value)]
+    if not documents:
+        raise _not_bioc(source, "it has no documents with passages")
+    for document in documents:
+        yield 1, _element_of("document", document)
+
+
+def _json_values(content: bytes) -> list[Any]:
+    """Return the value of a JSON text, or those of its lines if each has one."""
+    try:
+        return [parse_json(content)]
+    except json.JSONDecodeError:
+        lines = [line for line in content.splitlines() if line.strip()]
+        if len(lines) < 2 or not all(line.rstrip().endswith(b"}") for line in lines):
+            raise
+    return [parse_json(line) for line in lines]
+
+
+def _not_bioc(source: DocumentSource, reason: object) -> OtherFormatError:
+    remedy = "If each line is an object with a text, the format is jsonl."
+    return OtherFormatError(path=source.file, reason=f"this is not BioC JSON: {reason}", remedy=remedy)
+
+
+def _json_documents(value: Any) -> Iterator[Values]:
+    """Yield the objects with passages, at most two lists deep."""
+    for collection in value if isinstance(value, list) else [value]:
+        if not isinstance(collection, dict):
+            continue
+        if isinstance(collection.get("passages"), list):
+            yield collection
+            continue
+        for documents in collection.values():
+            for document in documents if isinstance(documents, list) else ():
+                if isinstance(document, dict) and isinstance(document.get("passages"), list):
+                    yield document
+
+
+def _element_of(tag: str, value: Values) -> Element:
+    element = Element(tag)
+    for key, content in value.items():
+        if key == "infons" and isinstance(content, dict):
+            for name, infon in content.items():
+                SubElement(element, "infon", key=str(name)).text = "" if infon is None else str(infon)
+        elif key == "locations" and isinstance(content, list):
+            for location in content:
+                attributes = location if isinstance(location, dict) else {}
+                SubElement(element, "location", {str(name): str(number) for name, number in attributes.items()})
+        elif key in _LISTS and isinstance(content, list):
+            element.extend(_element_of(_LISTS[key], item) for item in content if isinstance(item, dict))
+        elif key == "id" and tag == "annotation":
+            element.set("id", str(content))
+        elif key in ("id", "offset", "text") and content is not None:
+            SubElement(element, key).text = str(content)
+    return element
+
+
+# --- writing
+
+_XML_HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<collection>\n'
+# the date is empty, so that the same documents give the same bytes
+_COLLECTION = {"source": "spacy-sapbert", "date": "", "key": ""}
+_FIRST_VALID = " "
+_INVALID = {code: " " for code in (*range(ord(_FIRST_VALID)), 0xFFFE, 0xFFFF) if chr(code) not in "\t\n\r"}
+_IN_TEXT = {"\r": "&#13;"}  # parsers turn a plain CR into LF
+
+
+def bioc_xml(documents: Iterable[Values]) -> Iterator[str]:
+    """Yield a BioC XML collection, one document at a time.
+
+    XML allows no control characters except tab and line ends. Each of the others becomes a blank, so that offsets stay.
+
+    Args:
+        documents: The documents as BioC JSON has them.
+    """
+    yield _XML_HEAD + "".join(f"{_element(name, value)}\n" for name, value in _COLLECTION.items())
+    yield from map(_document_xml, documents)
+    yield "</collection>\n"
+
+
+def bioc_json(documents: Iterable[Values]) -> Iterator[str]:
+    """Yield a BioC JSON collection, one document at a time."""
+    head = json.dumps({**_COLLECTION, "infons": {}, "documents": []})
+    yield head.removesuffix("]}")
+    for number, document in enumerate(documents):
+        yield ("," if number else "") + "\n" + json.dumps(document, ensure_ascii=False)
+    yield "\n]}\n"
+
+
+def _document_xml(document: Values) -> str:
+    passages = "".join(
+        f"<passage>{_infons_xml(passage['infons'])}{_element('offset', passage['offset'])}"
+        f"{_element('text', passage['text'])}\n{''.join(map(_annotation_xml, passage['annotations']))}</passage>\n"
+        for passage in document["passages"]
+    )
+    return f"<document>{_element('id', document['id'])}\n{passages}</document>\n"
+
+
+def _annotation_xml(annotation: Values) -> str:
+    locations = "".join(
+        f'<location offset="{place["offset"]}" length="{place["length"]}"/>' for place in annotation["locations"]
+    )
+    inner = _infons_xml(annotation["infons"]) + locations + _element("text", annotation["text"])
+    return f"<annotation id={_quoted(annotation['id'])}>{inner}</annotation>\n"
+
+
+def _infons_xml(infons: Mapping[str, str]) -> str:
+    return "".join(f"<infon key={_quoted(key)}>{_escaped(value)}</infon>" for key, value in infons.items())
+
+
+def _element(name: str, value: object) -> str:
+    return f"<{name}>{_escaped(str(value))}</{name}>"
+
+
+def _escaped(text: str) -> str:
+    return escape(text.translate(_INVALID), _IN_TEXT)
+
+
+def _quoted(text: str) -> str:
+    return quoteattr(text.translate(_INVALID))

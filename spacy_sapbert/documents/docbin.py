@@ -11,12 +11,12 @@ from pathlib import Path
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from ..errors import Errors, SapbertError
+from ..errors import DamagedError
 from ..files.bounds import check_ratio
 from ..files.output import replacing
 from ..types import Document
 from .docs import DOC_ID, WEIGHT, from_doc
-from .source import Source
+from .source import DocumentSource
 
 _CHUNK, _UNPACKED = 1 << 16, 1 << 20
 
@@ -28,18 +28,14 @@ def write_docbin(docs: Iterable[Doc], path: Path) -> int:
         The number of documents.
 
     Raises:
-        SapbertError: E507 if the file cannot be written.
+        CannotWriteError: The file cannot be written.
     """
+    doc_bin = DocBin(store_user_data=True)
     with replacing(path, parents=True) as temporary:
         temporary.touch()  # documents may take long to make, so report an unwritable path first
-        return _write(docs, temporary)
-
-
-def _write(docs: Iterable[Doc], path: Path) -> int:
-    doc_bin = DocBin(store_user_data=True)
-    for doc in docs:
-        doc_bin.add(doc)
-    path.write_bytes(doc_bin.to_bytes())
+        for doc in docs:
+            doc_bin.add(doc)
+        temporary.write_bytes(doc_bin.to_bytes())
     return len(doc_bin)
 
 
@@ -54,7 +50,7 @@ def read_docbin(path: Path, vocab: Vocab | None = None) -> Iterator[Doc]:
         The documents.
 
     Raises:
-        SapbertError: E210 if the file cannot be read, is not a complete `.spacy` file, or a document does not fit its
+        DamagedError: The file cannot be read, is not a complete `.spacy` file, or a document does not fit its
             annotations.
     """
     _check_packed(path)
@@ -65,7 +61,7 @@ def read_docbin(path: Path, vocab: Vocab | None = None) -> Iterator[Doc]:
             raise ValueError("its parts have different numbers of documents")  # spaCy would leave out the last ones
         docs = doc_bin.get_docs(vocab if vocab is not None else Vocab())
     except Exception as error:  # errors of zlib, msgpack and spaCy have no common base
-        raise SapbertError(Errors.E210.format(path=path, reason=error)) from error
+        raise _damaged(path, error) from error
     for number in count(1):
         try:
             doc = next(docs, None)
@@ -73,16 +69,16 @@ def read_docbin(path: Path, vocab: Vocab | None = None) -> Iterator[Doc]:
                 return
             _check(doc)
         except Exception as error:
-            raise SapbertError(Errors.E210.format(path=path, reason=f"document {number}: {error}")) from error
+            raise _damaged(path, f"document {number}: {error}") from error
         yield doc
 
 
-def _check_packed(path: Path) -> None:
-    """Unpack a file piece by piece, without keeping it: spaCy would unpack it at once, whatever its size.
+def _damaged(path: Path, reason: object) -> DamagedError:
+    return DamagedError(path=path, reason=f"not a .spacy file: {reason}", remedy="Convert the corpus again.")
 
-    Raises:
-        SapbertError: E210 it cannot be read or unpacked, E587 it unpacks to too many bytes.
-    """
+
+def _check_packed(path: Path) -> None:
+    """Unpack a file piece by piece, without keeping it: spaCy would unpack it at once, whatever its size."""
     try:
         with path.open("rb") as file:
             unpacking, unpacked = zlib.decompressobj(), 0
@@ -93,42 +89,34 @@ def _check_packed(path: Path) -> None:
                     packed = unpacking.unconsumed_tail
                     check_ratio(path, unpacked, file.tell())
     except (OSError, zlib.error) as error:
-        raise SapbertError(Errors.E210.format(path=path, reason=error)) from error
+        raise _damaged(path, error) from error
 
 
 def _check(doc: Doc) -> None:
-    """Check that the strings of a document are known, and that its mentions are in its text.
-
-    Raises:
-        ValueError, KeyError, TypeError: They are not.
-    """
+    """Check that the strings of a document are known, and that its mentions are in its text."""
     text = doc.text  # spaCy looks up its strings
     for span in (*doc.ents, *(span for group in doc.spans.values() for span in group)):
         _ = span.label_, span.kb_id_
     if not isinstance(doc.user_data.get(DOC_ID, ""), str):
-        raise TypeError(f"its {DOC_ID} is no text")
+        raise TypeError(f"its {DOC_ID} is not a text")
     weight = doc.user_data.get(WEIGHT, 1.0)
     if not isinstance(weight, float | int) or not math.isfinite(weight):
-        raise TypeError(f"its {WEIGHT} is no number")
+        raise TypeError(f"its {WEIGHT} is not a number")
     for mention in from_doc(doc).mentions:
         pieces = ((mention.start, mention.end), *mention.offsets)
-        if not all(type(place) is int for piece in pieces for place in piece):
-            raise TypeError("an offset of a mention is no whole number")
+        if not all(type(offset) is int for piece in pieces for offset in piece):
+            raise TypeError("an offset of a mention is not a whole number")
         if not all(0 <= start <= end <= len(text) for start, end in pieces):
             raise ValueError(f"the mention {mention.start}:{mention.end} is not in its text")
         if text[mention.start : mention.end] != mention.text:
             raise ValueError(f"its text is another one at {mention.start}:{mention.end} than that of the mention")
         if not all(isinstance(value, str) for value in (*mention[2:4], *mention.ids, *mention.parts)):
-            raise TypeError(f"the mention {mention.start}:{mention.end} has values that are no texts")
+            raise TypeError(f"the mention {mention.start}:{mention.end} has values that are not texts")
 
 
-def read_docbin_corpus(source: Source) -> Iterator[Document]:
-    """Read a `.spacy` file as a corpus.
-
-    Yields:
-        The documents as `from_doc` returns them. If a document has no id, its id joins file name and number with a
-        colon.
-    """
+def read_docbin_documents(source: DocumentSource) -> Iterator[Document]:
+    """Read a `.spacy` file as documents. The id of one without an id joins file name and number with a colon."""
     for number, doc in enumerate(read_docbin(source.path), start=1):
         document = from_doc(doc)
-        yield document if document.doc_id else document._replace(doc_id=f"{source.path.name}:{number}")
+        doc_id = document.doc_id or source.numbered(number)
+        yield document._replace(doc_id=doc_id, position=source.place(number, "document"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
-from ..errors import Errors, SapbertError, Warnings
+from ..errors import EmptyError, Errors, SapbertError, Warnings
 from ..files.opening import open_text
 
 
@@ -16,7 +16,7 @@ class DocumentIds:
         path: A file with one id per line, plain or gzipped. Empty lines are skipped.
 
     Raises:
-        SapbertError: E213 if the file has no id; E120 to E122 if it cannot be read.
+        EmptyError: The file has no id.
     """
 
     def __init__(self, path: Path) -> None:
@@ -24,7 +24,9 @@ class DocumentIds:
         with open_text(path) as lines:
             self._missing = dict.fromkeys(line.strip() for line in lines if line.strip())
         if not self._missing:
-            raise SapbertError(Errors.E213.format(path=path))
+            raise EmptyError(
+                what=f"document id in {path}", consequence="no document is read", remedy="Write one id per line."
+            )
         self._found: set[str] = set()
         self._n_others = 0
         self._first_other = ""
@@ -50,10 +52,10 @@ class DocumentIds:
         """
         if self._missing:
             n = len(self._missing)
-            place = {"path": self._path, "example": repr(next(iter(self._missing)))}
             if self._n_others and not self._found:
-                found = {"others": self._n_others, "example": repr(self._first_other)}
-                raise SapbertError(Errors.E214.format(n=n, **{**place, **found}))
+                example = repr(self._first_other)
+                raise SapbertError(Errors.E214.format(n=n, path=self._path, others=self._n_others, example=example))
+            example = repr(next(iter(self._missing)))
             total = n + len(self._found)
-            warnings.warn(Warnings.W203.format(n=n, total=total, **place), stacklevel=2)
+            warnings.warn(Warnings.W203.format(n=n, path=self._path, total=total, example=example), stacklevel=2)
         return len(self._missing)

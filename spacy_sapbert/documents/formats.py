@@ -1,17 +1,20 @@
-"""Define the input and output formats of `link`, and guess them from file names."""
+"""Define the input and output formats of `link`, and guess them from file names and first bytes."""
 
 from __future__ import annotations
 
+import codecs
 import re
+from collections.abc import Iterable
 from enum import Enum
 from pathlib import Path
 
 from ..errors import Errors, SapbertError
-from ..files.opening import open_text, open_unpacked, without_gz
+from ..files.opening import STDIN, OpenedFile, open_file, without_gz
 from ..files.xml import root_tag
 from .archives import files_in, is_archive, translated
 
-STDIN = Path("-")
+__all__ = ["STDIN", "InputFormat", "OutputFormat"]
+
 PUBTATOR_TITLE = re.compile(r"[^|\t]+\|t\|(.*)", re.DOTALL)
 
 
@@ -51,33 +54,25 @@ ANNOTATED = (InputFormat.pubtator, InputFormat.bioc, InputFormat.spacy)
 PASSAGES = (InputFormat.pubtator, InputFormat.bioc)
 """The input formats whose files can have a record for each passage of an article."""
 
+TABLES = (InputFormat.csv, InputFormat.tsv, InputFormat.parquet)
+"""The input formats with named columns."""
+
 ARCHIVED = {InputFormat.jats: (".nxml", ".xml"), InputFormat.bioc: (".xml", ".json")}
 """The formats that the files of a tar archive can have, with the endings of these files."""
 
-_INPUT_SUFFIXES = {
-    ".txt": InputFormat.text,
-    ".jsonl": InputFormat.jsonl,
-    ".ndjson": InputFormat.jsonl,
-    ".csv": InputFormat.csv,
-    ".tsv": InputFormat.tsv,
-    ".tab": InputFormat.tsv,
-    ".parquet": InputFormat.parquet,
-    ".pubtator": InputFormat.pubtator,
-    ".xml": InputFormat.bioc,
-    ".bioc": InputFormat.bioc,
-    ".json": InputFormat.bioc,
-    ".nxml": InputFormat.jats,
-    ".tar": InputFormat.jats,
-    ".tgz": InputFormat.jats,
-    ".spacy": InputFormat.spacy,
+_INPUT_ENDINGS = {
+    InputFormat.text: (".txt",),
+    InputFormat.jsonl: (".jsonl", ".ndjson"),
+    InputFormat.csv: (".csv",),
+    InputFormat.tsv: (".tsv", ".tab"),
+    InputFormat.parquet: (".parquet",),
+    InputFormat.pubtator: (".pubtator",),
+    InputFormat.bioc: (".xml", ".bioc", ".json"),
+    InputFormat.jats: (".nxml", ".tar", ".tgz"),
+    InputFormat.spacy: (".spacy",),
 }
-INPUT_SUFFIXES = tuple(_INPUT_SUFFIXES)
+INPUT_SUFFIXES = tuple(ending for endings in _INPUT_ENDINGS.values() for ending in endings)
 """The endings of file names that show a format."""
-_ROOTS = {
-    "PubmedArticleSet": InputFormat.pubmed,
-    **dict.fromkeys(("article", "pmc-articleset", "OAI-PMH"), InputFormat.jats),
-}
-_HEAD_SIZE = 1 << 16
 _OUTPUT_ENDINGS = {
     ".jsonl": OutputFormat.jsonl,
     ".ndjson": OutputFormat.jsonl,
@@ -91,6 +86,7 @@ _OUTPUT_ENDINGS = {
     ".html": OutputFormat.html,
     ".htm": OutputFormat.html,
 }
+_HEAD_SIZE = 1 << 16
 
 
 def input_format(path: Path) -> InputFormat:
@@ -100,43 +96,42 @@ def input_format(path: Path) -> InputFormat:
     decides, and for an archive its first article.
 
     Raises:
-        SapbertError: E505 the file name shows no format. E120, E121, E580 the file cannot be read or unpacked.
+        SapbertError: E124 the file name shows no format. A family of errors if the file cannot be read or unpacked.
     """
-    found = suffix_format(path)
-    if found is None:
-        formats = ", ".join(format.value for format in InputFormat)
-        raise SapbertError(Errors.E505.format(path=path, formats=formats))
-    if found is InputFormat.text and PUBTATOR_TITLE.match(_first_line(path)):
-        return InputFormat.pubtator
     if is_archive(path):
-        return archive_format(path)
-    return xml_format(path) if without_gz(path).suffix.lower() == ".xml" else found
+        return _archive_format(path)
+    with open_file(path) as opened:
+        return opened_format(path, opened)
+
+
+def opened_format(path: Path, opened: OpenedFile) -> InputFormat:
+    """Return the format of an open file by its name and its first bytes, which can still be read."""
+    format = suffix_format(path)
+    if format is None:
+        raise unknown_format(path, [format.value for format in InputFormat])
+    if format is InputFormat.text:
+        head = opened.stream.peek(_HEAD_SIZE).removeprefix(codecs.BOM_UTF8).lstrip()
+        is_pubtator = PUBTATOR_TITLE.match(head.partition(b"\n")[0].decode(errors="replace"))
+        return InputFormat.pubtator if is_pubtator else format
+    if format is not InputFormat.bioc or without_gz(path).suffix.lower() != ".xml":
+        return format
+    root = root_tag(opened.stream.peek(_HEAD_SIZE))
+    if root == "PubmedArticleSet":
+        return InputFormat.pubmed
+    return InputFormat.jats if root in ("article", "pmc-articleset", "OAI-PMH") else format
 
 
 def suffix_format(path: Path) -> InputFormat | None:
     """Return the format that the ending of a file name shows, if any. The file is not read.
 
-    Several formats have the ending `.xml`, which stands for BioC here. See `xml_format`.
+    Several formats have the ending `.xml`, which stands for BioC here. See `opened_format`.
     """
-    return _INPUT_SUFFIXES.get(without_gz(path).suffix.lower())
+    suffix = without_gz(path).suffix.lower()
+    return next((format for format, endings in _INPUT_ENDINGS.items() if suffix in endings), None)
 
 
-def xml_format(path: Path) -> InputFormat:
-    """Return the format of an XML file by its root element. Any other root stands for BioC.
-
-    Raises:
-        SapbertError: E120, E121 the file cannot be read or unpacked.
-    """
-    with open_unpacked(path) as handle:
-        return _ROOTS.get(root_tag(handle.read(_HEAD_SIZE)), InputFormat.bioc)
-
-
-def archive_format(path: Path) -> InputFormat:
-    """Return the format of the first article of an archive. Without any, it is JATS.
-
-    Raises:
-        SapbertError: E120, E121, E580 the archive cannot be read or unpacked.
-    """
+def _archive_format(path: Path) -> InputFormat:
+    """Return the format of the first article of an archive. Without any, it is JATS."""
     for file in files_in(path, sorted({ending for endings in ARCHIVED.values() for ending in endings})):
         if file.content is not None:
             with translated(path):
@@ -154,14 +149,13 @@ def output_format(path: Path | None) -> OutputFormat:
     if path is None or (path.exists() and not path.is_file()):
         return OutputFormat.jsonl
     name = without_gz(path).name.lower()
-    found = next((format for ending, format in _OUTPUT_ENDINGS.items() if name.endswith(ending)), None)
-    if found is None:
-        formats = ", ".join(format.value for format in OutputFormat)
-        raise SapbertError(Errors.E551.format(path=path, endings=", ".join(_OUTPUT_ENDINGS), formats=formats))
-    return found
+    for ending, format in _OUTPUT_ENDINGS.items():
+        if name.endswith(ending):
+            return format
+    formats = ", ".join(format.value for format in OutputFormat)
+    raise SapbertError(Errors.E551.format(path=path, endings=", ".join(_OUTPUT_ENDINGS), formats=formats))
 
 
-def _first_line(path: Path) -> str:
-    with open_text(path) as handle:
-        line = next((line for line in handle.buffer if line.strip()), b"")
-    return line.decode("utf-8-sig", errors="replace")
+def unknown_format(path: Path, formats: Iterable[str]) -> SapbertError:
+    """Return the error for a file whose format cannot be guessed."""
+    return SapbertError(Errors.E124.format(path=path, formats=", ".join(formats)))

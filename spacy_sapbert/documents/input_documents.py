@@ -1,46 +1,69 @@
-"""Read documents to link as a stream, from files of any format, from folders and from standard input."""
+"""Read documents as a stream, from files of any format, from folders and from standard input."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from rich.console import Console
 
-from ..errors import Errors, SapbertError
-from ..files.opening import without_gz
+from ..errors import OptionError, SapbertError
+from ..files.opening import file_name, open_file, without_gz
 from ..types import Document
-from .annotated_files import read_bioc_file, read_spacy_file
-from .archives import files_in, is_archive, translated
+from .archives import DamagedArchiveError, files_in, is_archive, translated
+from .bioc import read_bioc
 from .folders import files_of
-from .formats import ANNOTATED, ARCHIVED, PASSAGES, STDIN, InputFormat, input_format, suffix_format, xml_format
-from .input_source import DocumentSource, Problems, ReadOptions, in_unicode
+from .formats import (
+    ANNOTATED,
+    ARCHIVED,
+    PASSAGES,
+    STDIN,
+    TABLES,
+    InputFormat,
+    input_format,
+    opened_format,
+    suffix_format,
+)
 from .jats import read_jats
-from .passages import PassageCounts, place_passages, runs, shifted
+from .passages import join_passages
 from .pubmed import read_pubmed, superseded
+from .pubtator import read_pubtator
+from .report import Problems
+from .source import DocumentSource, OtherFormatError, ReadOptions
 from .table_files import read_csv, read_parquet, read_tsv
-from .text_files import read_jsonl, read_lines, read_names, read_pubtator_file, read_text
+from .text_files import read_jsonl, read_lines, read_names, read_text
 
-_READERS: dict[InputFormat, Callable[[DocumentSource, ReadOptions], Iterator[Document]]] = {
+__all__ = ["Problems", "ReadOptions", "read_all", "read_documents"]
+
+Reader = Callable[[DocumentSource], Iterator[Document]]
+
+
+def read_spacy(source: DocumentSource) -> Iterator[Document]:
+    """Read a `.spacy` file."""
+    from .docbin import read_docbin_documents  # imports spaCy, which the other formats do not need
+
+    return read_docbin_documents(source)
+
+
+_READERS: dict[InputFormat, Reader] = {
     InputFormat.text: read_text,
     InputFormat.lines: read_lines,
     InputFormat.jsonl: read_jsonl,
     InputFormat.csv: read_csv,
     InputFormat.tsv: read_tsv,
     InputFormat.parquet: read_parquet,
-    InputFormat.pubtator: read_pubtator_file,
-    InputFormat.bioc: read_bioc_file,
-    InputFormat.jats: lambda source, _: read_jats(source),
-    InputFormat.spacy: read_spacy_file,
+    InputFormat.pubtator: read_pubtator,
+    InputFormat.bioc: read_bioc,
+    InputFormat.jats: read_jats,
+    InputFormat.spacy: read_spacy,
     InputFormat.names: read_names,
 }
 # other XML, JSON and archives, which folders often have beside texts
-_OTHER_FILE = ("[E207]", "[E217]", "[E581]")
 _KINDS = {
     ".json": "not BioC",
     ".xml": "not BioC, PubMed or JATS",
@@ -48,10 +71,10 @@ _KINDS = {
     ".tgz": "without articles",
 }
 _SHOWN_SUFFIXES = 5
-_ENDS_ARCHIVE = ("[E121]", "[E506]", "[E580]")
 _LARGEST_PACKED = 1 << 28
 """The most bytes of a file in an archive. The largest articles of PMC have some tens of millions."""
 _MANY = 10
+_CHUNK = 1 << 16
 
 Inputs = Sequence[tuple[Path, ReadOptions]]
 """Files and folders, each with its options; `-` is standard input."""
@@ -69,10 +92,8 @@ def read_all(inputs: Inputs, problems: Problems) -> Iterator[Document]:
 
     Yields:
         The documents, in the order of the inputs.
-
-    Raises:
-        SapbertError: See `read_documents`.
     """
+    problems.total_bytes = _size(inputs)
     files = pubmed_files(inputs)
     if len(files) > _MANY:
         problems.console.print(f"{len(files):,} files of PubMed are searched for newer records")
@@ -84,13 +105,22 @@ def read_all(inputs: Inputs, problems: Problems) -> Iterator[Document]:
         yield from read_documents(path, options, problems, left_out)
 
 
+def _size(inputs: Inputs) -> int:
+    """Return the bytes of all files of inputs; 0 if one is standard input."""
+    paths = [path for path, _ in inputs]
+    if STDIN in paths:
+        return 0
+    files = (file for path in paths for file in (files_of(path) if path.is_dir() else [path]))
+    return sum(file.stat().st_size for file in files)
+
+
 def pubmed_files(inputs: Inputs) -> list[Path]:
     """Return the files of PubMed of inputs, but not standard input. Of other XML files, only the begin is read."""
     return [
         file
         for path, options in inputs
         if path != STDIN
-        for file in (files_of(path, lambda *_: None) if path.is_dir() else [path])
+        for file in (files_of(path) if path.is_dir() else [path])
         if _is_pubmed(file, options)
     ]
 
@@ -99,7 +129,7 @@ def _is_pubmed(path: Path, options: ReadOptions) -> bool:
     if options.format or options.gold:  # with gold mentions, PubMed is not read
         return options.format is InputFormat.pubmed
     try:
-        return without_gz(path).suffix.lower() == ".xml" and xml_format(path) is InputFormat.pubmed
+        return without_gz(path).suffix.lower() == ".xml" and input_format(path) is InputFormat.pubmed
     except SapbertError:
         return False  # reading the file reports the reason
 
@@ -127,8 +157,7 @@ def read_documents(
         The documents, in the order of the file. A document without an id is named by file and line.
 
     Raises:
-        SapbertError: E120, E121, E133 to E139, E205 to E217, E580, E581 the file cannot be read. E505 its name shows no
-            format. E506 a record is broken and `problems.strict` is set.
+        SapbertError: The file cannot be read, or a record is broken and `problems.strict` is set.
     """
     if path.is_dir():
         documents = _read_folder(path, options, problems, left_out)
@@ -140,12 +169,8 @@ def read_documents(
 
 
 def check_table(path: Path, options: ReadOptions) -> None:
-    """Read the first document of a table, so that a missing column is found before the pipeline is loaded.
-
-    Raises:
-        SapbertError: As for `read_documents`.
-    """
-    if options.format in (InputFormat.csv, InputFormat.tsv, InputFormat.parquet) and path != STDIN:
+    """Read the first document of a table, so that a missing column is found before the pipeline is loaded."""
+    if options.format in TABLES and path != STDIN:
         next(read_documents(path, options, Problems(Console(quiet=True))), None)
 
 
@@ -193,15 +218,50 @@ def read_file(
         problems: Reports broken records.
         left_out: As for `read_documents`.
     """
-    source = DocumentSource(path, name=in_unicode(name), problems=problems, encoding=options.encoding or "")
-    format = options.format or input_format(path)
-    if format is InputFormat.pubmed:
-        documents = read_pubmed(source, left_out.get(path, ()))
-    elif format in ARCHIVED and is_archive(path):
-        documents = _read_archive(source, format, options)
-    else:
-        documents = _READERS[format](source, options)
-    return _joined(documents, problems.passages) if options.join_passages and format in PASSAGES else documents
+    source = DocumentSource(
+        path,
+        name=file_name(Path(name)),
+        options=options,
+        report=problems,
+        encoding=options.encoding or "utf-8",
+        strict=problems.strict,
+        lenient=True,
+    )
+    if is_archive(path) and options.format in (None, *ARCHIVED):
+        yield from _read_archive(source, options.format or input_format(path))
+        return
+    with open_file(path) as opened, problems.reading(opened):
+        format = options.format or opened_format(path, opened)
+        yield from _read_opened(replace(source, opened=opened), format, left_out.get(path, ()))
+
+
+def _read_opened(source: DocumentSource, format: InputFormat, left_out: Collection[int]) -> Iterator[Document]:
+    if format in (InputFormat.spacy, InputFormat.parquet) and source.path == STDIN:
+        remedy = "Save the input to a file, and give the file."
+        raise OptionError(option=f"--format {format.value}", reason="standard input must be text", remedy=remedy)
+    documents = read_pubmed(source, left_out) if format is InputFormat.pubmed else _READERS[format](source)
+    if format not in ANNOTATED:
+        yield from documents
+        return
+    if not source.options.gold:
+        documents = (document._replace(mentions=()) for document in documents)
+    if source.options.join_passages and format in PASSAGES:
+        documents = join_passages(documents, source.report)
+    yield from _with_changes(documents, source)
+
+
+def _with_changes(documents: Iterator[Document], source: DocumentSource) -> Iterator[Document]:
+    """Yield the documents of a file, and then show what was moved in it."""
+    problems = cast(Problems, source.report)
+    shifted, mismatched, moved = problems.shifted, problems.mismatched, problems.moved
+    yield from documents
+    if n := problems.shifted - shifted:
+        reason = "passages overlap or are far apart, so each follows the one before"
+        problems.console.print(f"{source.file}: {n:,} {reason}; the offsets of the output count in this text")
+    if source.options.gold and (n := problems.mismatched - mismatched):
+        reason = "annotated mentions differ from the text at their offsets"
+        moved = problems.moved - moved
+        problems.console.print(f"{source.file}: {n:,} {reason}; {moved:,} of them were moved to the same text nearby")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,67 +276,53 @@ class _PackedFile(DocumentSource):
     content: BinaryIO
     archive: Path
 
-    @contextmanager
-    def open(self, *, lines: bool = True) -> Iterator[BinaryIO]:
-        """Open the bytes of the file.
-
-        Args:
-            lines: Without effect, since the size of the file is bounded.
-
-        Raises:
-            SapbertError: E121 or E580 the archive is damaged.
-        """
+    def chunks(self) -> Iterator[bytes]:
         with translated(self.archive):
-            yield self.content
+            yield from chain(iter(lambda: self.content.read(_CHUNK), b""), [b""])
 
 
-def _read_archive(source: DocumentSource, format: InputFormat, options: ReadOptions) -> Iterator[Document]:
-    found = others = 0
+def _read_archive(source: DocumentSource, format: InputFormat) -> Iterator[Document]:
+    problems = cast(Problems, source.report)
+    n_documents = others = 0
     for packed in files_in(source.path, ARCHIVED[format]):
         if packed.content is None:
             others += 1
             continue
-        name = in_unicode(f"{source.path}/{packed.name}")
+        path = Path(f"{source.path}/{packed.name}")
         if packed.size > _LARGEST_PACKED:
             reason = f"this file has {packed.size:,} bytes, but at most {_LARGEST_PACKED:,} are read"
-            source.problems.report(name, reason)
+            problems.report(file_name(path), reason)
             continue
         opened = _PackedFile(
-            Path(name),
-            name=in_unicode(packed.name),
-            problems=source.problems,
+            path,
+            name=file_name(Path(packed.name)),
+            options=source.options,
+            report=problems,
+            strict=source.strict,
             content=packed.content,
             archive=source.path,
         )
         try:
-            for document in _READERS[format](opened, options):
-                found += 1
+            for document in _READERS[format](opened):
+                n_documents += 1
                 yield document
         except SapbertError as error:
-            if str(error).startswith(_OTHER_FILE):
+            if _is_other_format(error):
                 others += 1
-            elif source.problems.strict or str(error).startswith(_ENDS_ARCHIVE):
+            elif problems.strict or isinstance(error, DamagedArchiveError):
                 raise
             else:
-                source.problems.report(name, str(error).removesuffix("."))
-    if not found:
-        raise SapbertError(
-            Errors.E581.format(path=source.file, format=format.value, endings=", ".join(ARCHIVED[format]))
-        )
+                problems.report(file_name(path), str(error).removesuffix("."))
+    if not n_documents:
+        endings = " or ".join(ARCHIVED[format])
+        reason = f"it contains no article of the format {format.value}, in a file that ends in {endings}"
+        raise OtherFormatError(path=source.file, reason=reason, remedy="Unpack the archive, and give its folder.")
     if others:
-        source.problems.console.print(f"{source.file}: {others:,} files that are no articles left out")
+        problems.console.print(f"{source.file}: {others:,} files that are not articles left out")
 
 
-def _joined(records: Iterable[Document], counts: PassageCounts) -> Iterator[Document]:
-    for run in runs(records, counts):
-        first = run[0]
-        if len(run) == 1:
-            yield first
-            continue
-        text, passages = place_passages([record.text for record in run], [record.title for record in run])
-        placed = zip(run, passages, strict=True)
-        mentions = tuple(shifted(mention, at.start) for record, at in placed for mention in record.mentions)
-        yield first._replace(text=text, mentions=mentions, passages=passages)
+def _is_other_format(error: SapbertError) -> bool:
+    return isinstance(error, OtherFormatError) or str(error).startswith("[E207]")
 
 
 def files_to_read(path: Path, options: ReadOptions, problems: Problems) -> Iterator[tuple[Path, str, ReadOptions]]:
@@ -292,21 +338,23 @@ def files_to_read(path: Path, options: ReadOptions, problems: Problems) -> Itera
     if not path.is_dir():
         yield path, "stdin" if path == STDIN else path.name, options
         return
-    unknown: Counter[str] = Counter()
+    others: Counter[str] = Counter()
     without_mentions = 0
-    for file in files_of(path, lambda skipped, reason: problems.report(in_unicode(str(skipped)), reason)):
+    for file in files_of(path, lambda skipped, reason: problems.report(file_name(skipped), reason)):
         try:
             format = options.format or (input_format(file) if suffix_format(file) else None)
         except SapbertError as error:
-            _count_or_report(file, options, error, problems, unknown)
+            _count_or_report(file, options, error, problems, others)
             continue
         if format is None:
-            unknown[without_gz(file).suffix.lower() or "no ending"] += 1
+            others[without_gz(file).suffix.lower() or "no ending"] += 1
         elif options.gold and format not in ANNOTATED:
             without_mentions += 1
         else:
             yield file, file.relative_to(path).as_posix(), options._replace(format=format)
-    _show_skipped(path, unknown, without_mentions, problems)
+    _show_others(path, others, problems)
+    if without_mentions:
+        problems.console.print(f"{file_name(path)}: {without_mentions:,} files without annotated mentions left out")
 
 
 def _read_folder(
@@ -318,28 +366,26 @@ def _read_folder(
             yield from read_file(path, name, chosen, problems, left_out)
         except SapbertError as error:
             _count_or_report(path, options, error, problems, others)
-    _show_skipped(folder, others, 0, problems)
+    _show_others(folder, others, problems)
 
 
 def _count_or_report(
     path: Path, options: ReadOptions, error: SapbertError, problems: Problems, others: Counter[str]
 ) -> None:
     """Count a file of a folder that is of another kind, or report it."""
-    if str(error).startswith(_OTHER_FILE):
+    if _is_other_format(error):
         suffix = without_gz(path).suffix.lower()
         kind = f"not {options.format.value}" if options.format else _KINDS.get(suffix, "of another kind")
         others[f"{suffix} that is {kind}"] += 1
     elif problems.strict:
         raise error
     else:
-        problems.report(in_unicode(str(path)), str(error).removesuffix("."))
+        problems.report(file_name(path), str(error).removesuffix("."))
 
 
-def _show_skipped(folder: Path, unknown: Counter[str], without_mentions: int, problems: Problems) -> None:
-    place = in_unicode(str(folder))
-    if unknown:
-        counts = [f"{count:,} {in_unicode(suffix)}" for suffix, count in unknown.most_common(_SHOWN_SUFFIXES)]
-        endings = ", ".join([*counts, "…"] if len(unknown) > _SHOWN_SUFFIXES else counts)
-        problems.console.print(f"{place}: {unknown.total():,} files of no known format left out ({endings})")
-    if without_mentions:
-        problems.console.print(f"{place}: {without_mentions:,} files without annotated mentions left out")
+def _show_others(folder: Path, others: Counter[str], problems: Problems) -> None:
+    if others:
+        counts = [f"{count:,} {file_name(Path(suffix))}" for suffix, count in others.most_common(_SHOWN_SUFFIXES)]
+        endings = ", ".join([*counts, "…"] if len(others) > _SHOWN_SUFFIXES else counts)
+        message = f"{others.total():,} files of no known format left out ({endings})"
+        problems.console.print(f"{file_name(folder)}: {message}")

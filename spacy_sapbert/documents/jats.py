@@ -10,10 +10,10 @@ from itertools import chain
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
+from ..files.source import BrokenRecord
 from ..files.xml import ElementParser, blocks_of, root_tag
 from ..types import Document
-from .input_source import DocumentSource
-from .source import BrokenRecord
+from .source import DocumentSource
 from .text_files import with_title
 
 _PATHS = {
@@ -82,15 +82,8 @@ def read_jats(source: DocumentSource) -> Iterator[Document]:
     tables. Each of them has a line of its own, but the title is followed by a blank. References, footnotes, the cells
     of tables, formulas that stand alone, and raised numbers of references are left out.
 
-    Args:
-        source: The file.
-
     Yields:
         The documents in the order of the file. The id is that of PMC, else the PMID, else the DOI.
-
-    Raises:
-        SapbertError: E120, E121 the file cannot be read or unpacked. E205 the XML is malformed. E206 the file contains
-            a DTD or an unknown entity. E207 it has another root.
     """
     chunks = source.chunks()
     first = next(chunks)
@@ -111,7 +104,7 @@ def _document(source: DocumentSource, line: int, article: Element) -> Document:
         raise BrokenRecord("an article without the element <front>")
     about = front.find("article-meta")
     ids = {} if about is None else _ids(about)
-    doc_id = ids.get("pmcid") or ids.get("pmid") or ids.get("doi") or f"{source.name}:{line}"
+    doc_id = ids.get("pmcid") or ids.get("pmid") or ids.get("doi") or source.numbered(line)
     titles = [_flat(front.find(f"article-meta/title-group/{tag}")) for tag in ("article-title", "subtitle")]
     title = ": ".join(filter(None, titles))
     abstract, language = _abstract(front)
@@ -133,7 +126,7 @@ def _document(source: DocumentSource, line: int, article: Element) -> Document:
 
 
 def _ids(about: Element) -> dict[str, str]:
-    given = {one.get("pub-id-type", ""): _flat(one) for one in about.iterfind("article-id")}
+    given = {article_id.get("pub-id-type", ""): _flat(article_id) for article_id in about.iterfind("article-id")}
     number = next((given[kind].upper().removeprefix("PMC") for kind in _PMC_IDS if given.get(kind)), "")
     ids = {"pmcid": f"PMC{number}" if number else "", "pmid": given.get("pmid", ""), "doi": given.get("doi", "")}
     return {name: value for name, value in ids.items() if value}
@@ -144,10 +137,10 @@ def _abstract(front: Element) -> tuple[list[str], str]:
 
     Summaries of other kinds, such as graphical ones, count if there is no other abstract.
     """
-    found = front.findall("article-meta/abstract")
-    plain = [one for one in found if not one.get("abstract-type")] or found
+    abstracts = front.findall("article-meta/abstract")
+    plain = [abstract for abstract in abstracts if not abstract.get("abstract-type")] or abstracts
     if plain:
-        return [block for one in plain for block in _blocks(one)], ""
+        return [block for abstract in plain for block in _blocks(abstract)], ""
     translated = front.find("article-meta/trans-abstract")
     return _blocks(translated), "" if translated is None else translated.get("xml:lang", "")
 
@@ -166,8 +159,8 @@ def _year(front: Element) -> int | None:
 
 def _keywords(front: Element) -> list[str]:
     groups = front.iterfind("article-meta/kwd-group")
-    found = (_flat(word) for group in groups for word in group.iter("kwd"))
-    return [word for word in dict.fromkeys(found) if word]
+    keywords = dict.fromkeys(_flat(word) for group in groups for word in group.iter("kwd"))
+    return list(filter(None, keywords))
 
 
 def _license(front: Element) -> str:
@@ -175,7 +168,7 @@ def _license(front: Element) -> str:
     given = front.find("article-meta/permissions/license")
     if given is None:
         return ""
-    named = (_flat(one) for one in given.iter() if one.tag.rpartition(":")[2] == "license_ref")
+    named = (_flat(element) for element in given.iter() if element.tag.rpartition(":")[2] == "license_ref")
     return given.get("xlink:href") or next(named, "") or given.get("license-type") or ""
 
 
@@ -200,7 +193,7 @@ def _is_left_out(element: Element) -> bool:
         return True
     # the raised number of a reference, which would stick to the word before it
     if element.tag == "sup":
-        return any(_cites(one) for one in element.iterfind("xref"))
+        return any(map(_cites, element.iterfind("xref")))
     return element.tag == "xref" and _cites(element) and element.find("sup") is not None
 
 

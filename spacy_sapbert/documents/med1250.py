@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import Warnings
+from ..files.source import BrokenRecord
 from .report import Report
-from .source import BrokenRecord, Source
+from .source import DocumentSource
 
 Pair = tuple[str, str]
 
@@ -59,9 +58,9 @@ def read_med1250(
         The records in the order of the file.
 
     Raises:
-        SapbertError: E201 if a record is broken and `strict` is set; E12x if the file cannot be read.
+        BadRecordError: A record is broken and `strict` is set. Errors of other families if the file cannot be read.
     """
-    source = Source(Path(path), report or Report(), encoding, strict)
+    source = DocumentSource(Path(path), report=report or Report(), encoding=encoding, strict=strict)
     for lines in _merge(_blocks(source)):
         try:
             record = _record(lines)
@@ -70,13 +69,11 @@ def read_med1250(
         else:
             source.report.documents += 1
             yield record
-    if report is None and source.report.broken:
-        first = source.report.problems[0]
-        message = Warnings.W201.format(path=path, n=source.report.broken, line=first.line, reason=first.reason)
-        warnings.warn(message, stacklevel=2)
+    if report is None:
+        source.report.warn_of_broken()
 
 
-def _blocks(source: Source) -> Iterator[Numbered]:
+def _blocks(source: DocumentSource) -> Iterator[Numbered]:
     """Yield the lines between blank lines."""
     for blank, lines in groupby(source.lines(), key=lambda line: not line[1].strip()):
         if not blank:

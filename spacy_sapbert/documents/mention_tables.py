@@ -1,47 +1,61 @@
-"""Read mention tables: one mention with its concept per line, and perhaps the sentence in which it occurs."""
+"""Read tables with one mention and its concept in each row: `names`, AskAPatient with TwADR-L, and COMETA.
+
+AskAPatient and TwADR-L: Limsopatham & Collier 2016, doi:10.18653/v1/P16-1096.
+COMETA, Reddit terms with SNOMED CT ids: Basaldella et al. 2020, doi:10.18653/v1/2020.emnlp-main.253.
+"""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
 from itertools import islice
 
+from ..errors import MissingColumnError
+from ..files.report import excerpt
+from ..files.source import BrokenRecord
 from ..kb.ids import split_ids
 from ..types import Document, Mention
-from .source import UNTYPED, BrokenRecord, Source
-from .term_search import find_term
+from .source import UNTYPED, DocumentSource
 
 COLUMNS = ("mention", "id", "sentence")
-"""The columns in their order without a header. A table can lack the last one."""
+"""The columns of `names` in their order without a header. A table can lack the last one."""
+GENERAL = "General SNOMED ID"
+"""The column of COMETA with what the term means by itself."""
+SPECIFIC = "Specific SNOMED ID"
+"""The column of COMETA with what the term means in the example."""
+
+_SNOMED = "SNOMEDCT"
+_TERM, _EXAMPLE, _ID = "Term", "Example", "ID"
 
 
-def read_names(source: Source) -> Iterator[Document]:
+def read_mention_table(source: DocumentSource) -> Iterator[Document]:
     """Read a table `mention<TAB>id` or `mention<TAB>id<TAB>sentence` without quoting.
 
     A first line with exactly these words is the header, in any order. The text of a document is the sentence. Without
     one, it is the mention. The mention is searched in its sentence as a whole word, in upper or lower case, and else as
-    a part of a word. Of several places, the first counts.
+    a part of a word. Of several occurrences, the first counts.
 
     Yields:
         One document per row. Its id joins file name and line number with a colon.
     """
     columns: tuple[str, ...] = COLUMNS
-    wanted: tuple[int, ...] = (len(COLUMNS) - 1, len(COLUMNS))
+    widths: tuple[int, ...] = (len(COLUMNS) - 1, len(COLUMNS))
     for number, line in source.lines():
         cells = tuple(cell.strip() for cell in line.split("\t"))
         if number == 1 and is_header(cells):
-            columns, wanted = cells, (len(cells),)
+            columns, widths = cells, (len(cells),)
         elif cells == ("",):
             continue
-        elif len(cells) not in wanted:
-            found = f"{len(cells)} columns instead of {' or '.join(map(str, wanted))}"
-            source.broken(number, f"{found}: {', '.join(columns[: wanted[-1]])}")
+        elif len(cells) not in widths:
+            n_columns = f"{len(cells)} columns instead of {' or '.join(map(str, widths))}"
+            source.broken(number, f"{n_columns}: {', '.join(columns[: widths[-1]])}")
         else:
             try:
-                text, mention = _place(dict(zip(columns, cells, strict=False)), source)
+                text, mention = _mention(dict(zip(columns, cells, strict=False)), source)
             except BrokenRecord as reason:
                 source.broken(number, reason)
             else:
-                yield Document(f"{source.path.name}:{number}", text, (mention,))
+                yield Document(source.numbered(number), text, (mention,), position=source.place(number))
 
 
 def is_header(cells: tuple[str, ...]) -> bool:
@@ -49,19 +63,129 @@ def is_header(cells: tuple[str, ...]) -> bool:
     return len(set(cells)) == len(cells) and set(COLUMNS[:2]) <= set(cells) <= set(COLUMNS)
 
 
-def _place(row: dict[str, str], source: Source) -> tuple[str, Mention]:
-    """Return the text of a document and its mention, and count mentions with several places.
-
-    Raises:
-        BrokenRecord: There is no mention, or it does not occur in its sentence.
-    """
+def _mention(row: dict[str, str], source: DocumentSource) -> tuple[str, Mention]:
+    """Return the text of a document and its mention, and count mentions that occur several times."""
     name, sentence = row["mention"], row.get("sentence", "")
     if not name:
         raise BrokenRecord("no mention")
     text = sentence or name
-    found = list(islice(find_term(name, text), 2)) or list(islice(find_term(name, text, whole=False), 2))
-    if not found:
-        raise BrokenRecord(f"the mention {name!r} does not occur in its sentence")
-    source.report.repeated += len(found) > 1 and bool(sentence)
-    end = found[0] + len(name)
-    return text, Mention(found[0], end, text[found[0] : end], UNTYPED, split_ids(row["id"]))
+    starts = list(islice(find_term(name, text), 2)) or list(islice(find_term(name, text, whole=False), 2))
+    if not starts:
+        raise BrokenRecord(f"the mention {excerpt(name)!r} does not occur in its sentence")
+    source.report.repeated += len(starts) > 1 and bool(sentence)
+    return text, _mention_at(starts[0], name, text, split_ids(row["id"]))
+
+
+def _mention_at(start: int, term: str, text: str, ids: tuple[str, ...]) -> Mention:
+    end = start + len(term)
+    return Mention(start, end, text[start:end], UNTYPED, ids)
+
+
+def read_askapatient(source: DocumentSource) -> Iterator[Document]:
+    """Read one file of a fold, e.g. `AskAPatient.fold-0.test.txt`: `concept id<TAB>name<TAB>mention`, without a header.
+
+    Numeric ids are those of SNOMED CT or its Australian extension for medicines (AMT): `SNOMEDCT:22253000`. Their
+    numbers do not overlap. Ids of TwADR-L are CUIs. The name is that of the concept, so it is ignored.
+
+    Yields:
+        One document per row. Its text is the mention. Its id joins file name and line number with a colon.
+    """
+    for number, line in source.lines():
+        if not line.strip():
+            continue
+        columns = [column.strip() for column in line.split("\t")]
+        if len(columns) != 3:
+            source.broken(number, f"{len(columns)} columns instead of 3: concept id, its name and the mention")
+        elif not columns[2]:
+            source.broken(number, "no mention")
+        else:
+            mention = _mention_at(0, columns[2], columns[2], split_ids(columns[0], _SNOMED))
+            yield Document(source.numbered(number), columns[2], (mention,), position=source.place(number))
+
+
+def read_cometa(source: DocumentSource, id_column: str) -> Iterator[Document]:
+    """Read `chv.csv` of COMETA, or a file of its splits: separated by tabs, with quotes if needed and a header.
+
+    Args:
+        source: The file.
+        id_column: `GENERAL` or `SPECIFIC`.
+
+    Yields:
+        One document per row. Its text is the example, if that contains the term exactly once, as whole words and in
+        upper or lower case. Otherwise, the text is the term alone, and this is counted.
+
+    Raises:
+        MissingColumnError: A column is missing.
+    """
+    rows = _rows(source)
+    _, columns = next(rows, (1, []))
+    for missing in (name for name in (_ID, _TERM, id_column, _EXAMPLE) if name not in columns):
+        raise MissingColumnError(path=source.file, column=missing, columns=columns, remedy="Give the file of COMETA.")
+    for line, cells in rows:
+        try:
+            if len(cells) != len(columns):
+                raise BrokenRecord(f"{len(cells)} cells instead of {len(columns)}")
+            row = dict(zip(columns, cells, strict=True))
+            text, mention = _cometa_mention(row, id_column)
+        except BrokenRecord as reason:
+            source.broken(line, reason)
+        else:
+            source.report.alone += text != row[_EXAMPLE]
+            yield Document(row[_ID], text, (mention,), position=source.place(line))
+
+
+def _rows(source: DocumentSource) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line at which a row starts, and its cells. Empty rows are skipped."""
+    with source.open(newline="") as lines:
+        # without `strict`, an unbalanced quotation mark would silently swallow the rows after it
+        rows = csv.reader(lines, delimiter="\t", strict=True)
+        while True:
+            line = rows.line_num + 1
+            try:
+                cells = next(rows)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                source.broken(line, f"the text from here to line {rows.line_num} is not a row ({error})")
+                continue
+            if any(cells):
+                yield line, [cell.strip() for cell in cells]
+
+
+def _cometa_mention(row: dict[str, str], id_column: str) -> tuple[str, Mention]:
+    term, example = row[_TERM], row[_EXAMPLE]
+    if not term:
+        raise BrokenRecord("no term")
+    ids = split_ids(row[id_column], _SNOMED)
+    if not all(concept_id.startswith(f"{_SNOMED}:") for concept_id in ids):
+        raise BrokenRecord(f"{row[id_column]!r} is not a SNOMED CT id")
+    starts = list(islice(find_term(term, example), 2))
+    text, start = (example, starts[0]) if len(starts) == 1 else (term, 0)
+    return text, _mention_at(start, term, text, ids)
+
+
+def find_term(term: str, text: str, *, whole: bool = True) -> Iterator[int]:
+    """Yield the positions of a term in a text, in upper or lower case, from left to right.
+
+    Args:
+        term: The term.
+        text: The text.
+        whole: Only whole words: the characters before and after are neither letters, nor digits, nor underscores.
+    """
+    term, text = _lower(term), _lower(text)
+    start = text.find(term)
+    while start >= 0:
+        end = start + len(term)
+        is_match = not (whole and (_in_word(text[start - 1 : start]) or _in_word(text[end : end + 1])))
+        if is_match:
+            yield start
+        start = text.find(term, end if is_match else start + 1)
+
+
+def _lower(text: str) -> str:
+    # İ is the only character that becomes two in lower case
+    return text.replace("İ", "i").lower()
+
+
+def _in_word(char: str) -> bool:
+    return char.isalnum() or char == "_"

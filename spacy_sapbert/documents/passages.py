@@ -5,89 +5,54 @@ An abbreviation is often defined in one passage and used in others, so the passa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from collections.abc import Iterable, Iterator
 
 from ..types import Document, Mention, Passage
+from .report import Report
 
 BETWEEN = "\n"
 """The character between two passages in the text of their document."""
 
 
-@dataclass
-class PassageCounts:
-    """How many records were joined to documents.
-
-    Attributes:
-        records: The joined records.
-        documents: The documents that they became.
-    """
-
-    records: int = 0
-    documents: int = 0
-
-    def __str__(self) -> str:
-        told = f"{self.records:,} records are passages of {self.documents:,} documents, since consecutive ids repeat"
-        return f"{told}; `convert --no-join-passages` reads each record alone"
-
-
-class _Record(Protocol):
-    @property
-    def doc_id(self) -> str: ...
-
-    @property
-    def text(self) -> str: ...
-
-
-R = TypeVar("R", bound=_Record)
-
-
-def runs(records: Iterable[R], counts: PassageCounts) -> Iterator[list[R]]:
-    """Yield the records of each document: consecutive ones with the same id.
+def join_passages(records: Iterable[Document], report: Report) -> Iterator[Document]:
+    """Join consecutive records with the same id to one document.
 
     A record with the text of the first one begins the same document again, so it is not a passage.
 
     Args:
         records: The records in the order of the file.
-        counts: Takes the number of joined records.
+        report: Takes the number of joined records.
     """
-    run: list[R] = []
+    run: list[Document] = []
     failure: Exception | None = None
     try:
         for record in records:
             if run and (record.doc_id != run[0].doc_id or record.text == run[0].text):
-                yield _counted(run, counts)
+                yield _joined(run, report)
                 run = []
             run.append(record)
     except Exception as error:  # what was read before the error is kept
         failure = error
     if run:
-        yield _counted(run, counts)
+        yield _joined(run, report)
     if failure:
         raise failure
 
 
-def _counted(run: list[R], counts: PassageCounts) -> list[R]:
-    if len(run) > 1:
-        counts.records += len(run)
-        counts.documents += 1
-    return run
-
-
-def place_passages(texts: Sequence[str], titles: Sequence[str] = ()) -> tuple[str, tuple[Passage, ...]]:
-    """Return the text of a document, and the places of its passages.
-
-    Args:
-        texts: The texts of the passages.
-        titles: The title of each passage.
-    """
-    passages = []
+def _joined(records: list[Document], report: Report) -> Document:
+    if len(records) == 1:
+        return records[0]
+    report.joined += len(records)
+    report.documents_of_joined += 1
+    passages: list[Passage] = []
+    mentions: list[Mention] = []
     start = 0
-    for text, title in zip(texts, titles or [""] * len(texts), strict=True):
-        passages.append(Passage(start, start + len(text), title))
-        start += len(text) + len(BETWEEN)
-    return BETWEEN.join(texts), tuple(passages)
+    for record in records:
+        passages.append(Passage(start, start + len(record.text), record.title))
+        mentions += (shifted(mention, start) for mention in record.mentions)
+        start += len(record.text) + len(BETWEEN)
+    text = BETWEEN.join(record.text for record in records)
+    return records[0]._replace(text=text, mentions=tuple(mentions), passages=tuple(passages))
 
 
 def shifted(mention: Mention, by: int) -> Mention:
@@ -99,15 +64,3 @@ def shifted(mention: Mention, by: int) -> Mention:
     """
     offsets = tuple((start + by, end + by) for start, end in mention.offsets)
     return mention._replace(start=mention.start + by, end=mention.end + by, offsets=offsets)
-
-
-def join_annotated(documents: Iterable[Document], counts: PassageCounts) -> Iterator[Document]:
-    """Join consecutive records of annotated documents, see `runs`."""
-    for run in runs(documents, counts):
-        if len(run) == 1:
-            yield run[0]
-            continue
-        text, passages = place_passages([record.text for record in run])
-        placed = zip(run, passages, strict=True)
-        mentions = tuple(shifted(mention, place.start) for record, place in placed for mention in record.mentions)
-        yield Document(run[0].doc_id, text, mentions)

@@ -7,7 +7,6 @@ Elements: NLM, PubMed XML Element Descriptions, https://www.nlm.nih.gov/bsd/lice
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import pairwise
@@ -21,10 +20,10 @@ from numpy.typing import NDArray
 
 from ..errors import SapbertError
 from ..files.opening import open_unpacked
+from ..files.source import BrokenRecord
 from ..files.xml import ElementParser, blocks_of
 from ..types import Document
-from .input_source import DocumentSource
-from .source import BrokenRecord
+from .source import DocumentSource
 from .text_files import with_title
 
 ROOT = "PubmedArticleSet"
@@ -58,10 +57,6 @@ def read_pubmed(source: DocumentSource, left_out: Collection[int] = ()) -> Itera
 
     Yields:
         The documents in the order of the file. Their ids are the PMIDs.
-
-    Raises:
-        SapbertError: E120, E121 the file cannot be read or unpacked. E205 the XML is malformed. E206 the file contains
-            a DTD or an unknown entity. E207 the root is not `PubmedArticleSet`.
     """
     skipped = frozenset(map(int, left_out))
     parser = ElementParser(Path(source.file), "PubMed", (ROOT, "|".join(ARTICLES)), without=_NOT_NEEDED)
@@ -154,8 +149,8 @@ def _labelled(abstract: Element | None) -> str:
 
 
 def _year(article: Element) -> int | None:
-    for place in ("Journal/JournalIssue/PubDate", "Book/PubDate", "ArticleDate"):
-        for date in article.iterfind(place):
+    for path in ("Journal/JournalIssue/PubDate", "Book/PubDate", "ArticleDate"):
+        for date in article.iterfind(path):
             for tag in ("Year", "MedlineDate"):
                 for number in _NUMBER.findall(date.findtext(tag) or ""):
                     if len(number) == 4:
@@ -165,20 +160,20 @@ def _year(article: Element) -> int | None:
 
 def _mesh(citation: Element, *, major: bool) -> list[str]:
     """Return the ids of the MeSH headings. A heading is major if it or one of its qualifiers is."""
-    found = []
+    ids = []
     for heading in citation.iterfind("MeshHeadingList/MeshHeading"):
         name = heading.find("DescriptorName")
         is_major = any(part.get("MajorTopicYN") == "Y" for part in heading)
         if name is not None and name.get("UI") and (is_major or not major):
-            found.append(name.get("UI", ""))
-    return found
+            ids.append(name.get("UI", ""))
+    return ids
 
 
 def _id(record: Element, kind: str) -> str:
     for data in ("PubmedData", "PubmedBookData"):
-        for one in record.iterfind(f"{data}/ArticleIdList/ArticleId"):
-            if one.get("IdType") == kind and one.text:
-                return one.text.strip()
+        for article_id in record.iterfind(f"{data}/ArticleIdList/ArticleId"):
+            if article_id.get("IdType") == kind and article_id.text:
+                return article_id.text.strip()
     return ""
 
 
@@ -187,12 +182,12 @@ def _texts(article: Element, path: str) -> list[str]:
 
 
 def _text(article: Element, path: str) -> str:
-    found = article.find(path)
-    return "" if found is None else _flat(found)
+    element = article.find(path)
+    return "" if element is None else _flat(element)
 
 
 def _flat(element: Element) -> str:
-    return " ".join(blocks_of(element, (), lambda one: one.tag in _NO_TEXT))
+    return " ".join(blocks_of(element, (), lambda part: part.tag in _NO_TEXT))
 
 
 # --- newer records
@@ -315,16 +310,13 @@ def _newest(events: Sequence[tuple[int, int, int]]) -> FilePmids:
 _MARK = re.compile(rb"<(?:Pubmed(?:Book)?Article|DeleteCitation)[\s/>]")
 _LONGEST_MARK = len("<PubmedBookArticle>")
 _CHUNK = 1 << 16  # as for documents: of a damaged file, both see the same part
-_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_ASCII = bytes(range(32, 127))
 
 
 class _Scan:
     """Finds the PMIDs of records.
 
     The parser checks all XML, but calls back only from the begin of a record to the end of its PMID. A search for the
-    bytes of the begin shows where the calls must start. It can find too much, as in a comment, but never too little:
-    other encodings than those that contain ASCII are parsed with all calls.
+    bytes of the begin shows where the calls must start. It can find too much, as in a comment.
 
     Attributes:
         events: PMID, version and number of each record, and -1 instead of the number of a deletion.
@@ -335,8 +327,6 @@ class _Scan:
         self._parser = expat.ParserCreate()
         self._parser.StartDoctypeDeclHandler = self._doctype
         self._rest = b""
-        self._parser.XmlDeclHandler = self._declaration
-        self._all_calls: bool | None = None
         self._open: list[str] = []  # the tags from the record to the present element
         self._version = 1
         self._pmid: list[str] = []
@@ -344,28 +334,18 @@ class _Scan:
 
     def feed(self, chunk: bytes, *, is_last: bool = False) -> None:
         """Parse the next bytes."""
-        if self._all_calls is None:
-            self._all_calls = b"\0" in chunk[:4] or chunk[:2] in _UTF16
         data = self._rest + chunk
         begun = -1 if is_last else data.rfind(b"<", max(0, len(data) - _LONGEST_MARK))
         data, self._rest = (data, b"") if begun < 0 else (data[:begun], data[begun:])
         view = memoryview(data)
-        places = [found.start() for found in _MARK.finditer(data)]
-        self._parse(view[: places[0]] if places else view)
-        for start, end in pairwise([*places, len(data)] if places else ()):
-            self._call()
-            self._parse(view[start:end])
+        starts = [mark.start() for mark in _MARK.finditer(data)]
+        self._parser.Parse(view[: starts[0]] if starts else view, False)
+        for start, end in pairwise([*starts, len(data)] if starts else ()):
+            self._parser.StartElementHandler = self._start
+            self._parser.EndElementHandler = self._end
+            self._parser.Parse(view[start:end], False)
         if is_last:
             self._parser.Parse(b"", True)
-
-    def _parse(self, view: memoryview) -> None:
-        if self._all_calls:
-            self._call()
-        self._parser.Parse(view, False)
-
-    def _call(self) -> None:
-        self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         if not self._open:
@@ -390,23 +370,13 @@ class _Scan:
                 self.events.append((pmid, self._version, self._number if is_record else -1))
         if not self._open or (is_pmid and is_record):
             self._open.clear()
-            if not self._all_calls:
-                self._parser.StartElementHandler = self._parser.EndElementHandler = None
+            self._parser.StartElementHandler = self._parser.EndElementHandler = None
 
     def _is_pmid(self) -> bool:
         match self._open:
             case [_, "MedlineCitation" | "BookDocument", "PMID"] | ["DeleteCitation", "PMID"]:
                 return True
         return False
-
-    def _declaration(self, version: str, encoding: str | None, standalone: int) -> None:
-        try:
-            contains_ascii = encoding is None or _ASCII.decode(encoding) == _ASCII.decode()
-        except (LookupError, ValueError):
-            contains_ascii = False
-        if not contains_ascii:
-            self._all_calls = True
-            self._call()
 
     def _doctype(self, name: str, system_id: str | None, public_id: str | None, has_internal_subset: bool) -> None:
         if has_internal_subset:

@@ -1,4 +1,4 @@
-"""Read PubTator text, the format of the NCBI Disease, BC5CDR and MedMentions corpora.
+"""Read and write PubTator text, the format of the NCBI Disease, BC5CDR and MedMentions corpora.
 
 A record is a title line `id|t|…`, an abstract line `id|a|…`, and rows with tab-separated columns. Mentions have the
 columns `id, start, end, text, type[, concept ids[, single mentions of a composite]]`. Relations have the columns `id,
@@ -9,28 +9,32 @@ Ids may have codes such as `%7C` (see `spacy_sapbert.kb.ids.encode_id`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from ..files.source import BrokenRecord
 from ..files.values import parse_int
-from ..kb.ids import decode_id, split_ids
+from ..kb.ids import decode_id, encode_id, split_ids
 from ..types import Document, Mention
-from .source import UNTYPED, BrokenRecord, Source
+from .source import UNTYPED, DocumentSource
 
 _HEAD = re.compile(r"([^|\t]+)\|([ta])\|(.*)", re.DOTALL)
 _MENTION_COLUMNS = (5, 6, 7)
 _RELATION_COLUMNS = (4, 5)
+# characters that some programs read as the end of a line or a column; one blank each, so that offsets stay
+_ONE_LINE = dict.fromkeys(map(ord, "\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " ")
 
 
 @dataclass
 class _Record:
+    line: int
     doc_id: str
     title: str
     abstract: str | None = None
     rows: list[tuple[int, list[str]]] = field(default_factory=list)
 
 
-def read_pubtator(source: Source) -> Iterator[Document]:
+def read_pubtator(source: DocumentSource) -> Iterator[Document]:
     """Read a PubTator file. Blank lines between records are optional, and records may contain some.
 
     Yields:
@@ -44,7 +48,7 @@ def read_pubtator(source: Source) -> Iterator[Document]:
         if head and head[2] == "t":
             if record:
                 yield _document(source, record)
-            record = _Record(head[1].strip(), head[3])
+            record = _Record(number, head[1].strip(), head[3])
             continue
         try:
             _add_line(record, number, line, head)
@@ -69,22 +73,25 @@ def _add_line(record: _Record | None, number: int, line: str, head: re.Match[str
         raise BrokenRecord(f"a second abstract of document {doc_id}")
 
 
-def _document(source: Source, record: _Record) -> Document:
+def _document(source: DocumentSource, record: _Record) -> Document:
     text = f"{record.title} {record.abstract}" if record.abstract else record.title
     mentions = []
     for number, columns in record.rows:
         try:
-            if _is_relation(columns):
+            if len(columns) in _RELATION_COLUMNS and _integer(columns[1]) is None:
                 source.report.relations += 1
             else:
                 mentions.append(source.placed(number, text, _mention(columns)))
         except BrokenRecord as reason:
             source.broken(number, reason)
-    return Document(decode_id(record.doc_id), text, tuple(sorted(mentions, key=lambda mention: mention[:2])))
-
-
-def _is_relation(columns: list[str]) -> bool:
-    return len(columns) in _RELATION_COLUMNS and _integer(columns[1]) is None
+    return Document(
+        decode_id(record.doc_id),
+        text,
+        tuple(sorted(mentions, key=lambda mention: mention[:2])),
+        record.title,
+        {"title": record.title},
+        position=source.place(record.line),
+    )
 
 
 def _mention(columns: list[str]) -> Mention:
@@ -109,3 +116,27 @@ def _integer(text: str) -> int | None:
         return parse_int(text)
     except ValueError:
         return None
+
+
+def pubtator_record(doc_id: str, title: str, text: str, mentions: Iterable[tuple[int, int, str, str, str]]) -> str:
+    """Return a record of a PubTator file, with a blank line after it.
+
+    Args:
+        doc_id: The id.
+        title: The title, with which the text starts. Without one, the whole text takes its place, since an empty title
+            would shift all offsets by one.
+        text: The text.
+        mentions: Start, end, text, type and joined ids of each mention.
+    """
+    doc_id = encode_id(doc_id)
+    head, body = (title, text[len(title) + 1 :]) if title else (text, "")
+    rows = (
+        (doc_id, str(start), str(end), _one_line(words), _one_line(label), ids)
+        for start, end, words, label, ids in mentions
+    )
+    lines = [f"{doc_id}|t|{_one_line(head)}", f"{doc_id}|a|{_one_line(body)}", *map("\t".join, rows)]
+    return "\n".join(lines) + "\n\n"
+
+
+def _one_line(text: str) -> str:
+    return text.translate(_ONE_LINE)

@@ -3,47 +3,41 @@
 from __future__ import annotations
 
 import re
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from ..errors import Errors, SapbertError, Warnings
+from ..errors import ChoiceError
 from ..files.opening import check_encoding, open_text
 from ..types import Document
-from . import askapatient, cometa
 from .bioc import read_bioc
 from .document_ids import DocumentIds
-from .mention_tables import is_header, read_names
-from .passages import PassageCounts, join_annotated
+from .formats import unknown_format
+from .input_documents import Reader, read_spacy
+from .mention_tables import GENERAL, SPECIFIC, is_header, read_askapatient, read_cometa, read_mention_table
+from .passages import join_passages as join
 from .pubtator import read_pubtator
 from .report import Report
-from .source import Source
+from .source import DocumentSource
 from .tac import read_tac
 
 _HEAD_SIZE = 4096
 _PUBTATOR = re.compile(r"[^|\t\n]+\|t\|")
 _TAG = re.compile(r"<\s*([A-Za-z]\w*)")
+_CUI = re.compile(r"C\d{7}")
 
-
-def _read_docbin(source: Source) -> Iterator[Document]:
-    from .docbin import read_docbin_corpus  # imports spaCy, which the other formats do not need
-
-    return read_docbin_corpus(source)
-
-
-_READERS: dict[str, Callable[[Source], Iterator[Document]]] = {
+_READERS: dict[str, Reader] = {
     "pubtator": read_pubtator,
     "ncbi": read_pubtator,
     "bioc": read_bioc,
-    "names": read_names,
-    "docbin": _read_docbin,
-    "cometa-general": partial(cometa.read_cometa, id_column=cometa.GENERAL),
-    "cometa-specific": partial(cometa.read_cometa, id_column=cometa.SPECIFIC),
-    "askapatient": askapatient.read_askapatient,
+    "names": read_mention_table,
+    "docbin": read_spacy,
+    "cometa-general": partial(read_cometa, id_column=GENERAL),
+    "cometa-specific": partial(read_cometa, id_column=SPECIFIC),
+    "askapatient": read_askapatient,
     "tac": read_tac,
 }
-_ENCODINGS = {"askapatient": askapatient.ENCODING}
+_ENCODINGS = {"askapatient": "latin-1"}
 FORMATS = tuple(_READERS)
 _PASSAGES = frozenset({"pubtator", "ncbi", "bioc"})
 
@@ -56,7 +50,7 @@ def read_corpus(
     strict: bool = False,
     report: Report | None = None,
     ids: DocumentIds | None = None,
-    passages: PassageCounts | None = None,
+    join_passages: bool = False,
 ) -> Iterator[Document]:
     """Read an annotated corpus as a stream.
 
@@ -68,41 +62,60 @@ def read_corpus(
         strict: Raise an error at the first broken record. Otherwise, broken records are counted and skipped.
         report: Takes the counts. Without it, a warning at the end reports broken records.
         ids: Yield only these documents. The others are read as well, so their problems are reported.
-        passages: Join consecutive records of PubTator and BioC with the same id, and count them here. None keeps them
-            separate.
+        join_passages: Join consecutive records of PubTator and BioC with the same id, and count them in the report.
 
     Yields:
         The documents in the order of the file. Ids are canonical, and mentions are sorted by offsets. The text of a
         mention is always the text at its offsets.
 
     Raises:
-        SapbertError: E201 if a record is broken and `strict` is set; E202 if the format is unknown; E203 if it cannot
-            be guessed; E12x, E205 to E210 or E215 if the file cannot be read.
+        SapbertError: E125 the format is unknown, E124 it cannot be guessed, E127 a record is broken and `strict` is
+            set. Other families if the file cannot be read.
     """
     path = Path(path)
     check_encoding(path, encoding or "utf-8")
     format = format or guess_format(path, encoding or "utf-8")
     if format not in _READERS:
-        raise SapbertError(Errors.E202.format(format=format, formats=", ".join(FORMATS)))
-    source = Source(path, report or Report(), encoding or _ENCODINGS.get(format, "utf-8"), strict)
+        raise ChoiceError(given=format, what="format of a corpus", choices=FORMATS)
+    source = DocumentSource(
+        path,
+        name=path.name,
+        report=report or Report(),
+        encoding=encoding or _ENCODINGS.get(format, "utf-8"),
+        strict=strict,
+    )
     documents = _READERS[format](source)
-    if passages is not None and format in _PASSAGES:
-        documents = join_annotated(documents, passages)
+    if join_passages and format in _PASSAGES:
+        documents = join(documents, source.report)
     return _read(documents, source, ids, warn=report is None)
+
+
+def _read(
+    documents: Iterator[Document], source: DocumentSource, ids: DocumentIds | None, warn: bool
+) -> Iterator[Document]:
+    for document in documents:
+        if ids and not ids.takes(document.doc_id):
+            source.report.unlisted += 1
+            continue
+        source.report.add(document)
+        yield document
+    if warn:
+        source.report.warn_of_broken()
 
 
 def guess_format(path: Path, encoding: str = "utf-8") -> str:
     """Guess the format from the beginning of a file.
 
     Raises:
-        SapbertError: E203 if the format cannot be guessed.
+        SapbertError: E124 the format cannot be guessed.
     """
     if path.suffix == ".spacy":
         return "docbin"
-    with open_text(path, encoding=encoding) as handle:
-        # undecodable bytes are replaced, because the format may have another encoding
-        data = handle.buffer.read(_HEAD_SIZE)
-        head = re.sub(r"\r\n?", "\n", data.decode(handle.encoding, errors="replace")).lstrip()
+    # undecodable bytes are replaced, because the format may have another encoding
+    with open_text(path, encoding=encoding, lines=False, errors="replace") as handle:
+        head = handle.read(_HEAD_SIZE)
+    is_whole = len(head) < _HEAD_SIZE
+    head = head.lstrip()
     if head.removeprefix("[").lstrip().startswith("{"):
         return "bioc"
     if head.startswith("<"):
@@ -110,40 +123,22 @@ def guess_format(path: Path, encoding: str = "utf-8") -> str:
         return "tac" if tag and tag[1] == "Label" else "bioc"
     if _PUBTATOR.match(head):
         return "pubtator"
-    whole_lines = head if len(data) < _HEAD_SIZE else head[: head.rfind("\n") + 1]
-    rows = [line.split("\t") for line in whole_lines.rstrip("\n").split("\n")]
-    if all(map(_is_askapatient, rows)):
+    whole_lines = head if is_whole else head[: head.rfind("\n") + 1]
+    rows = [[cell.strip() for cell in line.split("\t")] for line in whole_lines.rstrip("\n").split("\n")]
+    # numbers can be the ids of anything, so a file of AskAPatient is not recognized, but one of TwADR-L is
+    if all(len(row) == 3 and all(row) and _CUI.fullmatch(row[0]) for row in rows):
         return "askapatient"
     if _is_mention_table(rows):
         return "names"
-    raise SapbertError(Errors.E203.format(path=path, formats=", ".join(FORMATS)))
+    raise unknown_format(path, FORMATS)
 
 
 def _is_mention_table(rows: list[list[str]]) -> bool:
-    cells = [tuple(cell.strip() for cell in row) for row in rows]
-    if is_header(cells[0]):
+    if is_header(tuple(rows[0])):
         return True
-    if not all(len(row) in (2, 3) and row[0] for row in cells) or len({len(row) for row in cells}) > 1:
+    if not all(len(row) in (2, 3) and row[0] for row in rows) or len({len(row) for row in rows}) > 1:
         return False
     # a first column of numbers has ids, such as those of PubMed
-    mentions = [row[0] for row in cells]
-    has_ids = all(mention.isdecimal() for mention in mentions)
-    return not has_ids and all(len(row) == 2 or row[0].lower() in row[2].lower() for row in cells)
-
-
-def _is_askapatient(cells: list[str]) -> bool:
-    is_row = len(cells) == 3 and all(cells)
-    return is_row and askapatient.is_concept_id(cells[0]) and not askapatient.is_concept_id(cells[2])
-
-
-def _read(documents: Iterator[Document], source: Source, ids: DocumentIds | None, warn: bool) -> Iterator[Document]:
-    for document in documents:
-        if ids and not ids.takes(document.doc_id):
-            source.report.unlisted += 1
-            continue
-        source.report.add(document)
-        yield document
-    if warn and source.report.broken:
-        first = source.report.problems[0]
-        message = Warnings.W201.format(path=source.path, n=source.report.broken, line=first.line, reason=first.reason)
-        warnings.warn(message, stacklevel=2)
+    if all(row[0].isdecimal() for row in rows):
+        return False
+    return all(len(row) == 2 or row[0].lower() in row[2].lower() for row in rows)

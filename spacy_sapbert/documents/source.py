@@ -1,14 +1,15 @@
-"""Read the lines of a corpus file, report broken records, and check mentions against their text."""
+"""A file of documents: how it is read, and how its mentions are checked against its text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import NamedTuple
 
-from ..errors import BadRecordError
-from ..files.opening import open_text, open_unpacked
+from ..errors import DamagedError
+from ..files.report import excerpt
+from ..files.source import BrokenRecord, Source
 from ..types import Mention
+from .formats import InputFormat
 from .report import Report
 
 UNTYPED = "Mention"
@@ -17,67 +18,53 @@ UNTYPED = "Mention"
 NEAR = 20
 """If the text of a mention is not at its offsets, it is searched within this number of characters."""
 
-_CHUNK = 1 << 16
+
+class OtherFormatError(DamagedError):
+    """A file that is not of the format that its name shows."""
 
 
-class BrokenRecord(Exception):
-    """A record that cannot be read. The message gives the reason, without position or full stop."""
+class ReadOptions(NamedTuple):
+    """How to read documents.
 
-
-@dataclass(frozen=True)
-class Source:
-    """A corpus file, plain or gzipped.
+    A column is named by its header in CSV, TSV and Parquet, by its key in JSON lines, and by its number, from 1, in
+    tables without a header.
 
     Attributes:
-        path: The file.
-        report: Takes the counts and the problems.
-        encoding: Encoding of text files.
-        strict: Whether a broken record raises an error instead of being reported.
+        format: The format. None if the name of each file shows it.
+        text_column: The column of the text. Default: "text", or 1 for names.
+        id_column: The column of the id. Default: "id", if there is one.
+        title_column: The column of the title. Default: "title", if there is one.
+        encoding: The encoding of text files. Default: UTF-8, or the one that a byte order mark shows.
+        gold: Keep the annotated mentions of the documents.
+        join_passages: Read consecutive records of PubTator and BioC with the same id as one document.
     """
 
-    path: Path
+    format: InputFormat | None = None
+    text_column: str | None = None
+    id_column: str | None = None
+    title_column: str | None = None
+    encoding: str | None = None
+    gold: bool = False
+    join_passages: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class DocumentSource(Source):
+    """A file of documents, or standard input.
+
+    Attributes:
+        report: Takes the counts and the problems.
+        name: The id of the file's only document, and the beginning of the ids of documents without an id.
+        options: How to read it.
+    """
+
     report: Report = field(default_factory=Report)
-    encoding: str = "utf-8"
-    strict: bool = False
+    name: str = ""
+    options: ReadOptions = field(default_factory=ReadOptions)
 
-    def lines(self) -> Iterator[tuple[int, str]]:
-        """Yield the lines with their numbers from 1, without line ends: LF, CR LF, or CR in a file without LF.
-
-        Any other CR belongs to its line: some abstracts contain one where their source had a line break.
-
-        Raises:
-            SapbertError: E120 to E123 if the file cannot be read, unpacked or decoded.
-        """
-        number = 0
-        with open_text(self.path, encoding=self.encoding, newline="\n") as handle:
-            for line in handle:
-                # Only the last line may lack an LF. If that is also the first line, the file has no LF.
-                pieces = line.split("\r") if number == 0 and not line.endswith("\n") else [line]
-                for piece in pieces:
-                    number += 1
-                    yield number, piece.removesuffix("\n").removesuffix("\r")
-
-    def chunks(self) -> Iterator[bytes]:
-        """Yield the unpacked bytes, at most 64 KB at a time, and an empty chunk at the end.
-
-        Raises:
-            SapbertError: E120 or E121 if the file cannot be read or unpacked.
-        """
-        chunk = b" "
-        with open_unpacked(self.path) as handle:
-            while chunk:
-                chunk = handle.read(_CHUNK)
-                yield chunk
-
-    def broken(self, line: int, reason: object) -> None:
-        """Report a record that cannot be read.
-
-        Raises:
-            BadRecordError: `strict` is set.
-        """
-        if self.strict:
-            raise BadRecordError(path=self.path, line=line, reason=reason)
-        self.report.add_broken(self.path, line, str(reason))
+    def numbered(self, number: int) -> str:
+        """Return the id of a document that has none, from the number of its line."""
+        return f"{self.name}:{number}"
 
     def placed(self, line: int, text: str, mention: Mention) -> Mention:
         """Return the mention at its position in the document (see `locate`), and report a mismatch.
@@ -97,7 +84,7 @@ class Source:
         if not placed.text.strip():
             raise BrokenRecord(f"only blanks at {placed.start}-{placed.end}")
         if mention.text and placed[:3] != mention[:3]:
-            annotated, used = (f"{item.start}-{item.end} {item.text!r}" for item in (mention, placed))
+            annotated, used = (f"{item.start}-{item.end} {excerpt(item.text)!r}" for item in (mention, placed))
             reason = f"offsets and text disagree: {annotated}; used: {used}"
             self.report.add_mismatch(self.path, line, reason, moved=placed[:2] != mention[:2])
         return placed

@@ -11,10 +11,11 @@ from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import Errors, SapbertError
+from ..errors import BadRecordError, CannotReadError, DamagedError, MismatchError, MissingColumnError, MissingExtraError
+from ..files.opening import file_name
 from ..types import Document
-from .annotated_files import require_file
-from .input_source import DocumentSource, Problems, ReadOptions, in_unicode
+from .report import Problems
+from .source import DocumentSource, ReadOptions
 from .text_files import ID, TEXT, TITLE, with_title
 
 if TYPE_CHECKING:
@@ -38,35 +39,29 @@ class _Columns(NamedTuple):
     title: str | None
 
 
-def read_csv(source: DocumentSource, options: ReadOptions) -> Iterator[Document]:
-    """Read a table with commas, semicolons or tabs, and with quotes if needed. The first line shows the delimiter.
-
-    Raises:
-        SapbertError: E133 the header cannot be decoded, E134 a column is missing, E139 it is there twice.
-    """
+def read_csv(source: DocumentSource) -> Iterator[Document]:
+    """Read a table with commas, semicolons or tabs, and with quotes if needed. The first line shows the delimiter."""
     lines = _Lines(source)
-    first = _first(source, lines, options)
-    delimiter = _delimiter(first, _is_numbered(options))
+    first = _first(source, lines)
+    delimiter = _delimiter(first, _is_numbered(source.options))
     # without `strict`, an unbalanced quotation mark would silently swallow the rows after it
-    yield from _read(source, options, lines, csv.reader(chain([first], lines), delimiter=delimiter, strict=True))
+    yield from _read(source, lines, csv.reader(chain([first], lines), delimiter=delimiter, strict=True))
 
 
-def read_tsv(source: DocumentSource, options: ReadOptions) -> Iterator[Document]:
-    """Read a table with tabs. A quotation mark is part of its cell.
-
-    Raises:
-        SapbertError: E133 the header cannot be decoded, E134 a column is missing, E139 it is there twice.
-    """
+def read_tsv(source: DocumentSource) -> Iterator[Document]:
+    """Read a table with tabs. A quotation mark is part of its cell."""
     lines = _Lines(source)
-    first = _first(source, lines, options)
+    first = _first(source, lines)
     cells = csv.reader(chain([first], lines), delimiter="\t", quoting=csv.QUOTE_NONE)
-    yield from _read(source, options, lines, cells, is_unquoted=True)
+    yield from _read(source, lines, cells, is_unquoted=True)
 
 
-def _first(source: DocumentSource, lines: _Lines, options: ReadOptions) -> str:
+def _first(source: DocumentSource, lines: _Lines) -> str:
     first = next(lines, "")
-    if lines.problem and not _is_numbered(options):
-        raise SapbertError(Errors.E133.format(path=source.file, reason=lines.problem))
+    if lines.problem and not _is_numbered(source.options):
+        raise BadRecordError(
+            path=source.file, line=1, reason=lines.problem, remedy="Without a header, nothing can be read."
+        )
     return first
 
 
@@ -98,21 +93,16 @@ class _Lines(Iterator[str]):
 
 
 def _read(
-    source: DocumentSource,
-    options: ReadOptions,
-    lines: _Lines,
-    cells: Iterator[list[str]],
-    *,
-    is_unquoted: bool = False,
+    source: DocumentSource, lines: _Lines, cells: Iterator[list[str]], *, is_unquoted: bool = False
 ) -> Iterator[Document]:
     rows = _rows(source, lines, cells)
     line, header = next(rows, (1, []))
-    if _is_numbered(options):
+    if _is_numbered(source.options):
         rows = chain([(line, header)], rows)
         header = [str(number) for number in range(1, len(header) + 1)]
     else:
         header = [cell.strip() for cell in header]
-    columns = _find_columns(source, options, header)
+    columns = _find_columns(source, header)
     for line, row in rows:
         if len(row) == len(header):
             yield _document(source, columns, dict(zip(header, row, strict=True)), line, "line")
@@ -147,22 +137,22 @@ def _is_numbered(options: ReadOptions) -> bool:
     return bool(named) and all(column.isascii() and column.isdecimal() for column in named)
 
 
-def _find_columns(source: DocumentSource, options: ReadOptions, header: Sequence[str]) -> _Columns:
-    """Return the columns of a document.
-
-    Raises:
-        SapbertError: E134 a column is missing, E139 it is there twice.
-    """
+def _find_columns(source: DocumentSource, header: Sequence[str]) -> _Columns:
+    """Return the columns of a document."""
+    options = source.options
     text = options.text_column or TEXT
     doc_id = options.id_column or (ID if ID in header else None)
     title = options.title_column or (TITLE if TITLE in header and text != TITLE else None)
-    for option, column in {"--column text": text, "--column id": doc_id, "--column title": title}.items():
-        found = 1 if column is None else header.count(column)
-        if found != 1:
-            code = Errors.E139 if found else Errors.E134
+    for field, column in {"text": text, "id": doc_id, "title": title}.items():
+        n_columns = 1 if column is None else header.count(column)
+        if n_columns != 1:
             shown = [shorten(name, _SHOWN_CHARACTERS, placeholder="…") for name in header[:_SHOWN_COLUMNS]]
-            columns = ", ".join([*shown, "…"] if len(header) > _SHOWN_COLUMNS else shown) or "none"
-            raise SapbertError(code.format(path=source.file, column=column, columns=columns, option=option))
+            columns = [*shown, "…"] if len(header) > _SHOWN_COLUMNS else shown
+            if n_columns:
+                reason = f"it has the column {column} more than once. Its columns are: {', '.join(columns)}"
+                raise MismatchError(path=source.file, reason=reason, remedy="Rename one of them.")
+            remedy = f"Name the right one with --column {field}=NAME. Without a header, NAME is its number."
+            raise MissingColumnError(path=source.file, column=column, columns=columns, remedy=remedy)
     return _Columns(text, doc_id, title)
 
 
@@ -173,7 +163,7 @@ def _document(source: DocumentSource, columns: _Columns, row: dict[str, Any], nu
     if isinstance(doc_id, float) and doc_id.is_integer():
         doc_id = int(doc_id)  # pandas stores whole numbers as floats if some are missing
     return Document(
-        f"{source.name}:{number}" if doc_id in (None, "") else str(doc_id),
+        source.numbered(number) if doc_id in (None, "") else str(doc_id),
         with_title(title, row[columns.text] or ""),
         title=title,
         meta=meta,
@@ -181,35 +171,22 @@ def _document(source: DocumentSource, columns: _Columns, row: dict[str, Any], nu
     )
 
 
-def read_parquet(source: DocumentSource, options: ReadOptions) -> Iterator[Document]:
-    """Read a Parquet file, a few rows at a time. A column of binary data is left out.
-
-    Raises:
-        SapbertError: E134 a column is missing. E135 the file is no Parquet file, or is damaged. E136 pyarrow is not
-            installed. E137 a column has the wrong type. E138 the input is standard input. E139 a column is there twice.
-    """
-    require_file(source, "parquet")
+def read_parquet(source: DocumentSource) -> Iterator[Document]:
+    """Read a Parquet file, a few rows at a time. A column of binary data is left out."""
     with open_parquet(source.path) as file:
-        yield from _arrow_documents(source, options, file.schema_arrow, partial(_parquet_rows, source, file))
+        yield from _arrow_documents(source, file.schema_arrow, partial(_parquet_rows, source, file))
 
 
 def batch_documents(batch: RecordBatch, options: ReadOptions, problems: Problems) -> Iterator[Document]:
-    """Read the rows of an Arrow record batch, as those of a Parquet file.
-
-    Raises:
-        SapbertError: E134 a column is missing, E137 it has the wrong type, E139 it is there twice.
-    """
-    source = DocumentSource(Path("batch"), name="batch", problems=problems)
-    yield from _arrow_documents(source, options, batch.schema, lambda names: batch.select(names).to_pylist())
+    """Read the rows of an Arrow record batch, as those of a Parquet file."""
+    source = DocumentSource(Path("batch"), name="batch", report=problems, options=options, strict=problems.strict)
+    yield from _arrow_documents(source, batch.schema, lambda names: batch.select(names).to_pylist())
 
 
 def _arrow_documents(
-    source: DocumentSource,
-    options: ReadOptions,
-    schema: Schema,
-    rows: Callable[[list[str]], Iterable[dict[str, Any]]],
+    source: DocumentSource, schema: Schema, rows: Callable[[list[str]], Iterable[dict[str, Any]]]
 ) -> Iterator[Document]:
-    columns = _find_columns(source, options, schema.names)
+    columns = _find_columns(source, schema.names)
     _check_types(source, schema, columns)
     for number, row in enumerate(rows(_readable(schema)), start=1):
         values = {name: _json_value(value) for name, value in row.items()}
@@ -217,25 +194,26 @@ def _arrow_documents(
 
 
 def open_parquet(path: Path) -> ParquetFile:
-    """Open a Parquet file.
-
-    Raises:
-        SapbertError: E120 the file cannot be read. E135 it is no Parquet file. E136 pyarrow is not installed.
-    """
+    """Open a Parquet file."""
     try:
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
     except ImportError as error:
-        raise SapbertError(Errors.E136.format(path=in_unicode(str(path)), reason=error)) from error
+        what = f"Reading {file_name(path)}"
+        raise MissingExtraError(what=what, package="pyarrow", extra="parquet") from error
     try:
         file = ParquetFile(path)
         _ = file.schema_arrow.names  # pyarrow decodes the names of the columns only now
         return file
-    except (ArrowException, UnicodeDecodeError) as error:
-        raise SapbertError(Errors.E135.format(path=in_unicode(str(path)), reason=error)) from error
-    except OSError as error:
-        code = Errors.E120 if error.errno else Errors.E135  # pyarrow also raises OSError for damaged data
-        raise SapbertError(code.format(path=in_unicode(str(path)), reason=error.strerror or error)) from error
+    except (ArrowException, UnicodeDecodeError, OSError) as error:
+        if isinstance(error, OSError) and error.errno:  # pyarrow also raises OSError for damaged data
+            raise CannotReadError(path=file_name(path), reason=error.strerror or error) from error
+        raise _not_parquet(path, error) from error
+
+
+def _not_parquet(path: Path, error: Exception) -> DamagedError:
+    remedy = "Check that the file is complete, or give its format."
+    return DamagedError(path=file_name(path), reason=f"it cannot be read as Parquet: {error}", remedy=remedy)
 
 
 def _parquet_rows(source: DocumentSource, file: ParquetFile, names: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -245,7 +223,7 @@ def _parquet_rows(source: DocumentSource, file: ParquetFile, names: Sequence[str
         for batch in file.iter_batches(batch_size=_ROWS, columns=list(names)):
             yield from batch.to_pylist()
     except (ArrowException, OSError, ValueError, OverflowError, LookupError) as error:  # such as impossible dates
-        raise SapbertError(Errors.E135.format(path=source.file, reason=error)) from error
+        raise _not_parquet(source.path, error) from error
 
 
 def _readable(schema: Schema) -> list[str]:
@@ -256,11 +234,7 @@ def _readable(schema: Schema) -> list[str]:
 
 
 def _check_types(source: DocumentSource, schema: Schema, columns: _Columns) -> None:
-    """Check that text and title are text, and that the id is text or a number.
-
-    Raises:
-        SapbertError: E137 one of them is not.
-    """
+    """Check that text and title are text, and that the id is text or a number."""
     from pyarrow import types
 
     for column in filter(None, columns):
@@ -269,7 +243,10 @@ def _check_types(source: DocumentSource, schema: Schema, columns: _Columns) -> N
         text_kinds = (types.is_string, types.is_large_string, types.is_string_view, types.is_null)
         is_text = any(is_kind(kind) for is_kind in text_kinds)
         if not is_text and (column != columns.doc_id or not (types.is_integer(kind) or types.is_floating(kind))):
-            raise SapbertError(Errors.E137.format(path=source.file, column=column, type=found))
+            reason = (
+                f"the column {column} has the type {found}, but text and title must be text, and an id text or a number"
+            )
+            raise MismatchError(path=source.file, reason=reason, remedy="Name another column, or convert this one.")
 
 
 def _json_value(value: Any) -> Any:

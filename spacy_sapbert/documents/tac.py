@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
+from ..files.report import excerpt
+from ..files.source import BrokenRecord
 from ..files.values import parse_int
 from ..files.xml import ElementParser
 from ..kb.ids import split_ids
 from ..types import Document, Mention
-from .source import UNTYPED, BrokenRecord, Source
+from .source import UNTYPED, DocumentSource
 
 _REACTION = "AdverseReaction"
 _PREFIX = "MEDDRA"
@@ -22,18 +24,11 @@ _BETWEEN_SECTIONS = "\n"
 
 
 class _Section(NamedTuple):
-    """A section of a label.
-
-    Attributes:
-        start: Where its text starts in the text of the document.
-        text: Its text.
-    """
-
-    start: int
+    start: int  # in the text of the document
     text: str
 
 
-def read_tac(source: Source) -> Iterator[Document]:
+def read_tac(source: DocumentSource) -> Iterator[Document]:
     """Read one label.
 
     The text joins the sections in their order. A mention in several pieces extends from the first to the last piece. It
@@ -42,10 +37,6 @@ def read_tac(source: Source) -> Iterator[Document]:
 
     Yields:
         The label, named after its drug. Mention labels are the mention types.
-
-    Raises:
-        SapbertError: E205 if the XML is malformed; E206 if the file contains a DTD or an unknown entity; E207 if the
-            root is not `Label`.
     """
     for line, label in ElementParser(source.path, "TAC", ("Label",)).elements(source.chunks()):
         try:
@@ -54,7 +45,7 @@ def read_tac(source: Source) -> Iterator[Document]:
             source.broken(line, reason)
 
 
-def _document(source: Source, line: int, label: Element) -> Document:
+def _document(source: DocumentSource, line: int, label: Element) -> Document:
     drug = label.get("drug", "").strip()
     if not drug:
         raise BrokenRecord("a label without the name of its drug")
@@ -77,7 +68,8 @@ def _document(source: Source, line: int, label: Element) -> Document:
         mentions.append(mention)
     source.report.unplaced += len(ids.keys() - strings)
     text = _BETWEEN_SECTIONS.join(section.text for section in sections.values())
-    return Document(drug, text, tuple(sorted(mentions, key=lambda mention: mention[:2])))
+    mentions.sort(key=lambda mention: mention[:2])
+    return Document(drug, text, tuple(mentions), position=source.place(line))
 
 
 def _sections(label: Element) -> dict[str, _Section]:
@@ -103,7 +95,7 @@ def _ids(label: Element) -> dict[str, tuple[str, ...]]:
     return {string: tuple(found) for string, found in ids.items()}
 
 
-def _mention(source: Source, line: int, section: _Section, element: Element) -> tuple[Mention, str]:
+def _mention(source: DocumentSource, line: int, section: _Section, element: Element) -> tuple[Mention, str]:
     """Return the mention as placed in the document, and its string as reactions write it."""
     spans = _spans(element)
     start, end = min(spans)[0], max(end for _, end in spans)
@@ -119,7 +111,7 @@ def _mention(source: Source, line: int, section: _Section, element: Element) -> 
     if not is_whole:
         source.report.discontinuous += 1
         if annotated != in_pieces:
-            reason = f"the pieces of {annotated!r} in mention {element.get('id')} are {in_pieces!r}"
+            reason = f"the pieces of {excerpt(annotated)!r} in mention {element.get('id')} are {excerpt(in_pieces)!r}"
             source.report.add_mismatch(source.path, line, reason, moved=False)
     pieces = () if is_whole else tuple(sorted((first + section.start, last + section.start) for first, last in spans))
     shifted = mention._replace(start=mention.start + section.start, end=mention.end + section.start, offsets=pieces)

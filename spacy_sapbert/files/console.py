@@ -74,17 +74,20 @@ def track(
 
 
 @contextmanager
-def progress_callback(console: Console, unit: str) -> Iterator[Callable[[int, int], None]]:
+def progress_callback(
+    console: Console, unit: str, share: Callable[[], float] | None = None
+) -> Iterator[Callable[[int, int], None]]:
     """Show the progress of work that reports it by a callback, as `track` does.
 
     Args:
         console: The console.
         unit: The name of the counted items.
+        share: As for `track`.
 
     Yields:
-        A function to call with the number of finished items and their total.
+        A function to call with the number of finished items and their total; 0 if it is not known.
     """
-    with _display(console, unit) as update:
+    with _display(console, unit, share=share) as update:
         yield update
 
 

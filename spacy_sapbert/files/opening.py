@@ -6,12 +6,13 @@ import codecs
 import gzip
 import hashlib
 import io
+import os
 import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO, cast
+from typing import Any, BinaryIO, NamedTuple, TextIO, cast
 
 from ..errors import BadRecordError, CannotReadError, DamagedError, OptionError
 from .bounds import bounded
@@ -20,7 +21,7 @@ STDIN = Path("-")
 """The path that stands for standard input."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
-_CHUNK = 1 << 16
+_CHUNK = _BUFFER = 1 << 16
 _CONVERT = "Convert the file to UTF-8, or give its encoding."
 # codecs of Python that take text and bytes, but in which nobody writes text
 _NOT_OF_TEXT = ("idna", "punycode", "unicode-escape", "raw-unicode-escape")
@@ -36,7 +37,13 @@ _MARKS = {
 
 @contextmanager
 def open_text(
-    path: Path, encoding: str = "utf-8", newline: str | None = None, *, lines: bool = True, errors: str = "strict"
+    path: Path,
+    encoding: str = "utf-8",
+    newline: str | None = None,
+    *,
+    lines: bool = True,
+    errors: str = "strict",
+    opened: OpenedFile | None = None,
 ) -> Iterator[TextIO]:
     """Open a text file for reading. The first bytes, not the file name, show whether it is gzipped.
 
@@ -46,6 +53,7 @@ def open_text(
         newline: As for `open`. The csv module needs "".
         lines: Whether to bound the length of lines. Without it, the caller must not collect lines.
         errors: How to decode what is not in that encoding, as for `open`.
+        opened: The file, if it is open already.
 
     Yields:
         The open file. Errors during reading are translated, too.
@@ -58,7 +66,7 @@ def open_text(
         LimitError: A line is too long, or the file unpacks to too many bytes.
     """
     given = check_encoding(path, encoding)
-    with _open_stream(path) as (stream, packed):
+    with open_file(path, opened) as (stream, packed, _):
         marks = _MARKS.items() if given == "utf-8" else ()
         beginning = stream.peek(4) if marks else b""
         text_encoding = next((name for mark, name in marks if beginning.startswith(mark)), encoding)
@@ -84,43 +92,54 @@ def undecodable(path: object, line: int | str, encoding: str, error: UnicodeErro
 
 
 @contextmanager
-def open_unpacked(path: Path, *, lines: bool = False) -> Iterator[BinaryIO]:
+def open_unpacked(path: Path, *, lines: bool = False, opened: OpenedFile | None = None) -> Iterator[BinaryIO]:
     """Open a file for reading bytes. The first bytes, not the file name, show whether it is gzipped.
 
     Args:
         path: The file. `STDIN` is standard input, which is not unpacked.
         lines: Whether to bound the length of lines. Without it, the caller must not collect lines.
+        opened: The file, if it is open already.
 
     Raises:
         CannotReadError: The file cannot be read.
         DamagedError: The gzip data is damaged or cut off.
         LimitError: A line is too long, or the file unpacks to too many bytes.
     """
-    with _open_stream(path) as (stream, packed):
+    with open_file(path, opened) as (stream, packed, _):
         yield bounded(path, stream, packed, lines=lines)
 
 
-@contextmanager
-def _open_stream(path: Path) -> Iterator[tuple[Any, Callable[[], int] | None]]:
-    """Open the unpacked bytes of a file, without bounds.
+class OpenedFile(NamedTuple):
+    """An open file, plain or gzipped.
 
-    Yields:
-        The stream, and a function that returns the number of packed bytes that were read, if the file is packed.
+    Attributes:
+        stream: The unpacked bytes, without bounds.
+        packed: Returns the number of packed bytes that were read, if the file is packed.
+        position: Returns the number of bytes of the file that were read.
     """
-    if path == STDIN:
-        yield sys.stdin.buffer, None
+
+    stream: Any
+    packed: Callable[[], int] | None
+    position: Callable[[], int]
+
+
+@contextmanager
+def open_file(path: Path, opened: OpenedFile | None = None) -> Iterator[OpenedFile]:
+    """Open the unpacked bytes of a file or of standard input, unless they are open already."""
+    if opened or path == STDIN:
+        yield opened or OpenedFile(sys.stdin.buffer, None, lambda: 0)
         return
-    with ExitStack() as opened:
+    with ExitStack() as stack:
         with reading(path):
             if path.is_fifo():  # which would wait for a writer, and could be read only once
                 raise CannotReadError(path=path, reason="it is a pipe", remedy="Write its content to a file first.")
-            binary = opened.enter_context(path.open("rb"))
+            binary: Any = stack.enter_context(path.open("rb", _BUFFER))
             gzipped = binary.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
         if not gzipped:
-            yield binary, None
+            yield OpenedFile(binary, None, binary.tell)
             return
         try:
-            yield opened.enter_context(gzip.GzipFile(fileobj=binary)), binary.tell
+            yield OpenedFile(stack.enter_context(gzip.GzipFile(fileobj=binary)), binary.tell, binary.tell)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             # before errors of decoding, since finding their line reads the file again
             raise DamagedError(path=path, reason=f"its gzip data cannot be unpacked: {error}") from error
@@ -139,6 +158,11 @@ def reading(path: Path) -> Iterator[None]:
         raise
     except (OSError, ValueError) as error:  # a path with a zero is a ValueError
         raise CannotReadError(path=path, reason=getattr(error, "strerror", error)) from error
+
+
+def file_name(path: Path) -> str:
+    """Return the path of an input for messages. Bytes of it that are not UTF-8 are replaced."""
+    return "standard input" if path == STDIN else os.fsencode(path).decode(errors="replace")
 
 
 def check_encoding(path: Path, encoding: str, *, of_lines: bool = False) -> str:

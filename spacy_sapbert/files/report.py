@@ -7,8 +7,12 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .opening import file_name
+
 MAX_PROBLEMS = 1000
 """The most examples that are kept. A file in the wrong format is broken in every line."""
+
+_LONGEST_QUOTE, _LONGEST_REASON = 80, 1000  # characters
 
 
 class Problem(NamedTuple):
@@ -24,7 +28,7 @@ class Problem(NamedTuple):
     unit: str = "line"
 
     def __str__(self) -> str:
-        return f"{self.path}, {self.unit} {self.line}: {self.reason}"
+        return f"{file_name(self.path)}, {self.unit} {self.line}: {self.reason}"
 
 
 def counter(label: str) -> Any:
@@ -55,7 +59,7 @@ class Report:
     def add_broken(self, path: Path, line: int, reason: str, unit: str = "line") -> None:
         """Count a broken record and keep it as an example."""
         self.broken += 1
-        problem = Problem(path, line, reason, unit)
+        problem = Problem(path, line, reason[:_LONGEST_REASON], unit)
         keep_problem(self.problems, problem)
         if self.show:
             self.show(problem)
@@ -70,3 +74,8 @@ def keep_problem(problems: list[Problem], problem: Problem) -> None:
     """Add a problem to the examples, unless there are already `MAX_PROBLEMS`."""
     if len(problems) < MAX_PROBLEMS:
         problems.append(problem)
+
+
+def excerpt(text: str) -> str:
+    """Return a text as a message quotes it: the beginning of a long one."""
+    return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -12,10 +11,11 @@ from typing import BinaryIO, TextIO
 
 from ..errors import BadRecordError
 from .bounds import read_whole
-from .opening import STDIN, open_text, open_unpacked, undecodable
+from .opening import OpenedFile, file_name, open_text, open_unpacked, undecodable
 from .report import Report
 
 _CHUNK = 1 << 16
+_REMEDY = "if it has another encoding, give --encoding"
 _ESCAPED = re.compile("[\udc80-\udcff]")  # bytes that cannot be decoded, see the error handler "surrogateescape"
 
 
@@ -33,6 +33,7 @@ class Source:
         encoding: Encoding of text. For "utf-8", a byte order mark can show another one.
         strict: Whether a broken record raises an error instead of being reported.
         lenient: Whether a line that cannot be decoded is a broken record. Otherwise, it is an error.
+        opened: The file, if it is open already. It can then be read once.
     """
 
     path: Path
@@ -40,6 +41,7 @@ class Source:
     encoding: str = "utf-8"
     strict: bool = False
     lenient: bool = False
+    opened: OpenedFile | None = field(default=None, kw_only=True)
 
     @property
     def file(self) -> str:
@@ -52,11 +54,11 @@ class Source:
 
     def open(self, newline: str | None = None) -> AbstractContextManager[TextIO]:
         """Open the file as text, see `open_text`."""
-        return open_text(self.path, encoding=self.encoding, newline=newline)
+        return open_text(self.path, encoding=self.encoding, newline=newline, opened=self.opened)
 
     def open_bytes(self, *, lines: bool = False) -> AbstractContextManager[BinaryIO]:
         """Open the unpacked bytes of the file, see `open_unpacked`."""
-        return open_unpacked(self.path, lines=lines)
+        return open_unpacked(self.path, lines=lines, opened=self.opened)
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Yield the lines with their numbers from 1, without line ends: LF, CR LF, or CR in a file without LF.
@@ -81,14 +83,14 @@ class Source:
             BadRecordError: A line cannot be decoded, and `lenient` is not set, or the encoding does not show where the
                 next line starts.
         """
-        with open_text(self.path, self.encoding, "\n", errors="surrogateescape") as lines:
+        with open_text(self.path, self.encoding, "\n", errors="surrogateescape", opened=self.opened) as lines:
             for number, line in enumerate(lines, start=1):
                 reason = ""
                 if not line.isascii() and _ESCAPED.search(line):
                     error = _decoding_error(line, self.encoding)
                     if not self.lenient:
                         raise undecodable(self.file, number, self.encoding, error)
-                    reason = f"this is not {self.encoding} ({error.reason})"
+                    reason = f"this is not {self.encoding} ({error.reason}); {_REMEDY}"
                     line = _ESCAPED.sub("\ufffd", line)
                 yield line, reason
 
@@ -101,11 +103,11 @@ class Source:
             LimitError: It is too long.
         """
         try:
-            with open_text(self.path, self.encoding, "", lines=False) as handle:
+            with open_text(self.path, self.encoding, "", lines=False, opened=self.opened) as handle:
                 return read_whole(self.path, handle)
         except BadRecordError as error:
             if self.lenient:
-                raise BrokenRecord(f"this is not {self.encoding}") from error
+                raise BrokenRecord(f"this is not {self.encoding}; {_REMEDY}") from error
             raise
 
     def chunks(self) -> Iterator[bytes]:
@@ -125,11 +127,6 @@ class Source:
         if self.strict:
             raise BadRecordError(path=self.file, line=line, reason=reason, unit=unit)
         self.report.add_broken(self.path, line, str(reason), unit)
-
-
-def file_name(path: Path) -> str:
-    """Return the path of an input for messages. Bytes of it that are not UTF-8 are replaced."""
-    return "standard input" if path == STDIN else os.fsencode(path).decode(errors="replace")
 
 
 def _decoding_error(line: str, encoding: str) -> UnicodeDecodeError:

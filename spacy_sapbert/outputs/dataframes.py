@@ -7,9 +7,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 
-from ..errors import Errors, SapbertError
+from ..errors import Errors, MissingExtraError, SapbertError
 from ..kb.code_systems import CodeSystems
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.storage import load_knowledge_base
@@ -46,7 +46,7 @@ def to_dataframe(
         A `pandas.DataFrame` or a `polars.DataFrame`.
 
     Raises:
-        SapbertError: E553 the library is not installed, E554 the vocabulary is unknown.
+        SapbertError: E542 the library is not installed, E554 the vocabulary is unknown.
     """
     name, module = _library(library)
     records = _records([docs] if isinstance(docs, Doc) else docs, kb, spans_key, codes)
@@ -57,8 +57,8 @@ def to_dataframe(
         types = {str: module.String, int: module.Int64, float: module.Float64, bool: module.Boolean}
         return module.DataFrame(columns, schema={column: types[kind] for column, kind in kinds.items()})
     dtypes = {str: object, int: "int64", float: "float64", bool: "bool"}
-    of_columns = {column: dtypes[kind] for column, kind in kinds.items()} | {"passage": "Int64"}  # it can be null
-    return module.DataFrame({column: module.Series(columns[column], dtype=of_columns[column]) for column in kinds})
+    dtype_of = {column: dtypes[kind] for column, kind in kinds.items()} | {"passage": "Int64"}  # it can be null
+    return module.DataFrame({column: module.Series(columns[column], dtype=dtype_of[column]) for column in kinds})
 
 
 def _records(
@@ -73,11 +73,8 @@ def _records(
         mentions = [mention for key in spans_keys or (None,) for mention in mentions_of(doc, key)]
         language = linkers[-1].display_language if linkers else ""
         shown = given or linkers[-1].kb
-        yield doc_record(doc, sorted(mentions, key=_place), shown, language=language, codes=codes)
-
-
-def _place(mention: Span) -> tuple[int, int]:
-    return mention.start_char, mention.end_char
+        mentions.sort(key=lambda mention: (mention.start_char, mention.end_char))
+        yield doc_record(doc, mentions, shown, language=language, codes=codes)
 
 
 def _library(asked: Library | None) -> tuple[Library, Any]:
@@ -86,4 +83,6 @@ def _library(asked: Library | None) -> tuple[Library, Any]:
             return name, import_module(name)
         except ImportError:
             continue
-    raise SapbertError(Errors.E553.format(asked=asked or " or ".join(_LIBRARIES)))
+    package = asked or " or ".join(_LIBRARIES)
+    remedy = f"Install it: pip install {asked or _LIBRARIES[0]}."
+    raise MissingExtraError(what="A data frame", package=package, remedy=remedy)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import Errors, SapbertError
+from ..errors import MissingExtraError, OptionError
 from ..files.opening import without_gz
 from ..files.output import replacing
 from ..files.tables import table_lines
+from ..kb.ids import encode_id
 from ..types import NIL, SCORE_DIGITS
-from .passages import PassagePlaces
 
 if TYPE_CHECKING:
     import pyarrow
@@ -54,10 +55,48 @@ CODES = "codes_"
 NOT_LOOKED_UP = "the linker did not look up this mention"
 ROWS_PER_GROUP = 20_000
 _SEPARATOR = "|"
+_BLANKS = dict.fromkeys(map(ord, "\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " ")
 Row = dict[str, Any]
+Record = Mapping[str, Any]
 
 
-def table_rows(records: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
+class PassageOffsets:
+    """The passages of a record.
+
+    Args:
+        record: A record of `record_of`. One without passages is a single passage that starts at 0.
+
+    Attributes:
+        starts: The first character of each passage in the text.
+        ends: The position after its last character.
+        titles: Its title; may be empty.
+    """
+
+    def __init__(self, record: Record) -> None:
+        whole = {"start": 0, "end": len(record.get("text", "")), "title": record.get("title", "")}  # rows need no text
+        passages = record.get("passages") or [whole]
+        self.starts = [passage["start"] for passage in passages]
+        self.ends = [passage["end"] for passage in passages]
+        self.titles = [passage["title"] for passage in passages]
+
+    def number(self, start: int) -> int:
+        """Return the number, from 0, of the passage in which a mention begins."""
+        return max(0, bisect_right(self.starts, start) - 1)
+
+
+def joined_ids(entity: Record) -> str:
+    """Return the ids of a mention as corpora have them: joined by `|`, or `-` if there are none.
+
+    Separators inside an id become codes (see `encode_id`). The id that another component set may itself be a list, so
+    it is not encoded.
+    """
+    if entity["links"] or entity["kb_id"] in ("", NIL):
+        linked = dict.fromkeys(link["concept_id"] for link in entity["links"] if link["concept_id"])
+        return "|".join(map(encode_id, linked)) or "-"
+    return str(entity["kb_id"]).translate(_BLANKS)
+
+
+def table_rows(records: Iterable[Record]) -> Iterator[Row]:
     """Yield the rows of records: one for each link, and one for a mention without links.
 
     If several records of a file are one document, offsets are those in the record of the mention, as in the file.
@@ -67,16 +106,16 @@ def table_rows(records: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
     """
     for record in records:
         systems = record.get("code_systems", ())
-        places = PassagePlaces(record)
+        passages = PassageOffsets(record)
         for entity in record["entities"]:
-            number = places.number(entity["start"])
+            number = passages.number(entity["start"])
             passage = number + 1 if record.get("passages") else None
             for link in entity["links"] or [_no_link(entity)]:
-                row = _row(record["id"], entity, link, passage, places.starts[number])
-                yield row | _code_cells(link, systems)
+                codes = {f"{CODES}{system}": _SEPARATOR.join(unique_codes(link, system)) or None for system in systems}
+                yield _row(record["id"], entity, link, passage, passages.starts[number]) | codes
 
 
-def columns_of(records: Iterable[Mapping[str, Any]]) -> tuple[dict[str, type], Iterator[Mapping[str, Any]]]:
+def columns_of(records: Iterable[Record]) -> tuple[dict[str, type], Iterator[Record]]:
     """Return the columns of a table and their types, and the records again.
 
     The first record decides which code systems have a column.
@@ -88,32 +127,20 @@ def columns_of(records: Iterable[Mapping[str, Any]]) -> tuple[dict[str, type], I
     return COLUMNS | {f"{CODES}{system}": str for system in first.get("code_systems", ())}, chain([first], rest)
 
 
-def unique_codes(link: Mapping[str, Any], system: str) -> list[str]:
+def unique_codes(link: Record, system: str) -> list[str]:
     """Return the codes of a link in a code system, each once, the most exact first."""
     return list(dict.fromkeys(code["code"] for code in link.get("codes", ()) if code["system"] == system))
 
 
-def _code_cells(link: Mapping[str, Any], systems: Iterable[str]) -> Row:
-    return {f"{CODES}{system}": _SEPARATOR.join(unique_codes(link, system)) or None for system in systems}
+def table_pieces(records: Iterable[Record], delimiter: str) -> Iterator[str]:
+    """Yield the lines of a table with a tab or a comma between cells, see `table_lines`."""
+    columns, records = columns_of(records)
+    rows = (map(row.get, columns) for row in table_rows(records))
+    return table_lines(chain([columns], rows), delimiter)
 
 
-def csv_pieces(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the lines of a CSV table. Cells with line ends, commas or quotes are quoted."""
-    return _pieces(records, ",")
-
-
-def tsv_pieces(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the lines of a TSV table. Each tab and line end in a cell becomes a blank."""
-    return _pieces(records, "\t")
-
-
-def write_parquet(records: Iterable[Mapping[str, Any]], path: Path | None) -> None:
-    """Write a Parquet table in groups of rows, so that memory does not grow with the number of records.
-
-    Raises:
-        SapbertError: E507 the file cannot be written, E542 pyarrow is not installed, E552 there is no file, or its name
-            ends in `.gz`.
-    """
+def write_parquet(records: Iterable[Record], path: Path | None) -> None:
+    """Write a Parquet table in groups of rows, so that memory does not grow with the number of records."""
     path = check_parquet(path)
     import pyarrow
     from pyarrow import parquet
@@ -127,19 +154,18 @@ def write_parquet(records: Iterable[Mapping[str, Any]], path: Path | None) -> No
 
 
 def check_parquet(path: Path | None) -> Path:
-    """Return the path of a Parquet table that can be written.
-
-    Raises:
-        SapbertError: E542 pyarrow is not installed, E552 there is no file, or its name ends in `.gz`.
-    """
+    """Return the path of a Parquet table that can be written."""
+    remedy = "Give --output with a name that ends in .parquet."
     if path is None:
-        raise SapbertError(Errors.E552.format(reason="it cannot be written to standard output"))
+        reason = "a Parquet table cannot be written to standard output"
+        raise OptionError(option="The format parquet", reason=reason, remedy=remedy)
     if path != without_gz(path):
-        raise SapbertError(Errors.E552.format(reason=f"{path} cannot be gzipped, since the table is compressed itself"))
+        reason = f"{path} cannot be gzipped, since the table is compressed itself"
+        raise OptionError(option="The format parquet", reason=reason, remedy=remedy)
     try:
         import pyarrow.parquet  # noqa: F401
     except ImportError as error:
-        raise SapbertError(Errors.E542.format(module="pyarrow", extra="parquet")) from error
+        raise MissingExtraError(what="A Parquet table", package="pyarrow", extra="parquet") from error
     return path
 
 
@@ -151,13 +177,7 @@ def arrow_schema(columns: Mapping[str, type]) -> pyarrow.Schema:
     return pyarrow.schema([(name, types[of_column]) for name, of_column in columns.items()])
 
 
-def _pieces(records: Iterable[Mapping[str, Any]], delimiter: str) -> Iterator[str]:
-    columns, records = columns_of(records)
-    rows = (map(row.get, columns) for row in table_rows(records))
-    return table_lines(chain([columns], rows), delimiter)
-
-
-def _row(doc_id: str, entity: Mapping[str, Any], link: Mapping[str, Any], passage: int | None, shift: int) -> Row:
+def _row(doc_id: str, entity: Record, link: Record, passage: int | None, shift: int) -> Row:
     runner_up, rejected = link["runner_up"] or {}, link["rejected"] or {}
     offsets = link.get("offsets") or entity.get("offsets")
     values = (
@@ -193,7 +213,7 @@ def _row(doc_id: str, entity: Mapping[str, Any], link: Mapping[str, Any], passag
     return dict(zip(COLUMNS, values, strict=True))
 
 
-def _no_link(entity: Mapping[str, Any]) -> Row:
+def _no_link(entity: Record) -> Row:
     """Return the link of a mention that no linker looked up. Another component may have set an id."""
     concept_id = None if entity["kb_id"] in ("", NIL) else entity["kb_id"]
     names = ("preferred_name", "score", "probability", "name", "long_form", "tie", "runner_up", "rejected")

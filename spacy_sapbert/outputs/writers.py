@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
+from ..documents.bioc import bioc_json, bioc_xml
 from ..documents.formats import OutputFormat
+from ..documents.pubtator import pubtator_record
 from ..files.output import open_output
-from ..kb.ids import encode_id
-from .bioc import bioc_json_pieces, bioc_pieces
-from .corpus_ids import joined_ids
+from .bioc import bioc_document
 from .html import html_pieces
-from .passages import PassagePlaces
-from .tables import csv_pieces, tsv_pieces, write_parquet
+from .tables import PassageOffsets, Record, joined_ids, table_pieces, write_parquet
 
-# characters that some programs read as the end of a line or a column; one blank each, so that offsets stay
-_ONE_LINE = dict.fromkeys(map(ord, "\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " ")
 # JSON allows these characters, but some programs read them as the end of a line
 _JSON_LINE = {ord(character): f"\\u{ord(character):04x}" for character in "\x85\u2028\u2029"}
 
-Records = Iterable[Mapping[str, Any]]
+Records = Iterable[Record]
 
 
 def write_records(records: Records, format: OutputFormat, path: Path | None) -> None:
@@ -33,7 +29,7 @@ def write_records(records: Records, format: OutputFormat, path: Path | None) -> 
         path: The file, gzipped if its name ends in `.gz`. None for standard output.
 
     Raises:
-        SapbertError: E507 the file cannot be written, E542 pyarrow is not installed, E552 there is no file for a
+        SapbertError: E507 the file cannot be written, E542 pyarrow is not installed, E533 there is no file for a
             Parquet table.
     """
     if format is OutputFormat.parquet:
@@ -49,53 +45,32 @@ def text_pieces(records: Records, format: OutputFormat) -> Iterator[str]:
     return _WRITERS[format](records)
 
 
-def json_line(record: Mapping[str, Any]) -> str:
+def json_line(record: Record) -> str:
     """Return the line of a record in the JSON lines output."""
     return json.dumps(record, ensure_ascii=False).translate(_JSON_LINE) + "\n"
 
 
-def _jsonl_pieces(records: Records) -> Iterator[str]:
-    return map(json_line, records)
-
-
-def _pubtator_pieces(records: Records) -> Iterator[str]:
-    return map(_pubtator, records)
-
-
-def _pubtator(record: Mapping[str, Any]) -> str:
+def _pubtator(record: Record) -> str:
     """Return one PubTator record for each passage of the document, as it was read."""
-    doc_id = encode_id(record["id"])
-    places = PassagePlaces(record)
-    passages = [
-        _pubtator_head(doc_id, record["text"][start:end], title)
-        for start, end, title in zip(places.starts, places.ends, places.titles, strict=True)
-    ]
+    passages = PassageOffsets(record)
+    mentions: list[list[tuple[int, int, str, str, str]]] = [[] for _ in passages.starts]
     for entity in record["entities"]:
-        number = places.number(entity["start"])
-        shift, limit = places.starts[number], places.ends[number]
-        start, end = entity["start"], min(entity["end"], limit)  # a mention can reach into the next passage
-        text = entity["text"][: end - start]
-        cells = doc_id, str(start - shift), str(end - shift), _one_line(text), _one_line(entity["label"])
-        passages[number].append("\t".join((*cells, joined_ids(entity))))
-    return "".join("\n".join(lines) + "\n\n" for lines in passages)
-
-
-def _pubtator_head(doc_id: str, text: str, title: str) -> list[str]:
-    # without a title, the whole text takes its place: an empty title would shift all offsets by one
-    head, body = (title, text[len(title) + 1 :]) if title else (text, "")
-    return [f"{doc_id}|t|{_one_line(head)}", f"{doc_id}|a|{_one_line(body)}"]
-
-
-def _one_line(text: str) -> str:
-    return text.translate(_ONE_LINE)
+        number = passages.number(entity["start"])
+        shift = passages.starts[number]
+        start, end = entity["start"], min(entity["end"], passages.ends[number])  # it can reach into the next passage
+        row = (start - shift, end - shift, entity["text"][: end - start], entity["label"], joined_ids(entity))
+        mentions[number].append(row)
+    spans = zip(passages.starts, passages.ends, passages.titles, mentions, strict=True)
+    text = record["text"]
+    return "".join(pubtator_record(record["id"], title, text[start:end], rows) for start, end, title, rows in spans)
 
 
 _WRITERS: dict[OutputFormat, Callable[[Records], Iterator[str]]] = {
-    OutputFormat.jsonl: _jsonl_pieces,
-    OutputFormat.tsv: tsv_pieces,
-    OutputFormat.csv: csv_pieces,
-    OutputFormat.pubtator: _pubtator_pieces,
-    OutputFormat.bioc: bioc_pieces,
-    OutputFormat.biocjson: bioc_json_pieces,
+    OutputFormat.jsonl: lambda records: map(json_line, records),
+    OutputFormat.tsv: lambda records: table_pieces(records, "\t"),
+    OutputFormat.csv: lambda records: table_pieces(records, ","),
+    OutputFormat.pubtator: lambda records: map(_pubtator, records),
+    OutputFormat.bioc: lambda records: bioc_xml(map(bioc_document, records)),
+    OutputFormat.biocjson: lambda records: bioc_json(map(bioc_document, records)),
     OutputFormat.html: html_pieces,
 }

@@ -13,10 +13,9 @@ import numpy as np
 
 from ..documents.formats import InputFormat
 from ..documents.input_documents import Problems, ReadOptions, files_to_read, pubmed_files, read_file
-from ..documents.input_source import in_unicode
 from ..documents.pubmed import FilePmids, pmids_of, superseded
 from ..errors import CannotReadError, Errors, SapbertError
-from ..files.opening import sha256_of
+from ..files.opening import file_name, sha256_of
 from ..types import Document
 
 if TYPE_CHECKING:
@@ -111,7 +110,8 @@ def find_partitions(
     partitions: dict[str, Partition] = {}
     for path, options in sources:
         files = (
-            InputFile(file, in_unicode(name), chosen) for file, name, chosen in files_to_read(path, options, problems)
+            InputFile(file, file_name(Path(name)), chosen)
+            for file, name, chosen in files_to_read(path, options, problems)
         )
         for partition in _grouped(files) if path.is_dir() else (Partition(file.name, (file,)) for file in files):
             if partition.name in partitions:

@@ -25,9 +25,9 @@ from starlette.routing import Route
 from .. import __version__
 from ..documents.formats import InputFormat
 from ..documents.input_documents import ReadOptions, fault
-from ..documents.source import BrokenRecord
 from ..documents.text_files import value_document
 from ..errors import SapbertError
+from ..files.source import BrokenRecord
 from ..files.values import parse_json
 from ..outputs.records import LinkedDocument, record_of
 from ..runs.pipelines import LinkingPipeline
@@ -307,7 +307,7 @@ class Site:
 
     def _document(self, value: object, position: str) -> Document | Refused:
         try:
-            document = value_document(value, "", position, ReadOptions(InputFormat.jsonl))
+            document = value_document(value, "", ReadOptions(InputFormat.jsonl))._replace(position=position)
         except BrokenRecord as error:
             return Refused(400, f"Send a JSON object with the key 'text': {error}.")
         if len(document.text) > self.limits.max_chars:

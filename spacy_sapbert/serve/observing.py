@@ -75,7 +75,7 @@ class LoggedProblems(Problems):
 
     def report(self, place: str, reason: object) -> None:
         """Log a text that is left out."""
-        self.count += 1
+        self.broken += 1
         LOGGER.error(f"{place}: {reason}")
 
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from spacy_sapbert.augmentation.annotations import Annotation
 from spacy_sapbert.augmentation.metamap import RankedAnnotation, read_brat, read_json, read_mmi, read_output
 from spacy_sapbert.documents.report import Report
-from spacy_sapbert.documents.source import Source
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.files.source import Source
 
 TEXT = 'Gout, or "gouty" arthritis | gout.'
 MMI = """\

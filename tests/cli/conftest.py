@@ -39,7 +39,7 @@ def command(monkeypatch, capsysbinary):
     def run(*arguments, stdin=b""):
         monkeypatch.setattr("typer.main.get_command", get_command)
         monkeypatch.setattr("sys.argv", ["spacy-sapbert", *map(str, arguments)])
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin))))
         with pytest.raises(SystemExit) as stopped:
             main()
         out, err = capsysbinary.readouterr()

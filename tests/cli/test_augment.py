@@ -209,13 +209,13 @@ def test_metamaplite_elsewhere(run, place, tmp_path):
         ({"eutils": "pubmed", "documents": "abstracts"}, "[E533]"),
         ({"metamaplite": "a", "annotations": "b"}, "[E533]"),
         ({"metamaplite": "abstracts"}, "[E60"),
-        ({"documents": "nowhere"}, "[E603]"),
+        ({"documents": "nowhere"}, "[E504]"),
         ({"annotations": "abstracts"}, "[E604]"),
         ({"eutils": "pubmed", "eutils_url": "http://127.0.0.1:1"}, "[E605]"),
         ({"labels": "empty"}, "[E105]"),
         ({"mapping": ["empty"]}, "[E105]"),
-        ({"exclude": "empty"}, "[E203]"),
-        ({"mix_with": "dev.pubtator"}, "[E210]"),
+        ({"exclude": "empty"}, "[E124]"),
+        ({"mix_with": "dev.pubtator"}, "[E121]"),
         ({"k": 1, "labels": "one"}, "[E611]"),
         ({"k": 0}, "[E335]"),
         ({"train": None, "labels": None}, "[E533]"),
@@ -233,7 +233,7 @@ def test_bad_input_is_reported(run, place, monkeypatch, settings, message):
 
 
 def test_the_output_must_be_a_training_file_and_not_an_input(run, command, place):
-    assert "[E212]" in run("-o", "out.txt")
+    assert "[E533]" in run("-o", "out.txt")
     assert (
         "--output"
         in command("augment", CONFIG, "--augment.documents", "abstracts", "--augment.labels", "labels.txt").err

@@ -130,7 +130,7 @@ def test_the_share_of_unknown_ids_is_reported(command, dense_folder, corpus, tmp
         (["--precision", "0.999"], "[E520]"),
         (["--held-out", "0.001"], "[E521]"),
         (["--type", "Chemical"], "[E105]"),
-        (["--format", "csv"], "[E202]"),
+        (["--format", "csv"], "[E125]"),
         (["--precision", "1"], "between 0 and 1"),
         (["--held-out", "0"], "between 0 and 1"),
         (["--method", "histogram"], "isotonic"),

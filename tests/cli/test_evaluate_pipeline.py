@@ -110,11 +110,11 @@ def test_predictions_are_compared(workplace, command):
     ("corpus", "options", "code"),
     [
         ("empty.txt", ["--format", "pubtator"], "E105"),
-        ("empty.txt", [], "E203"),
+        ("empty.txt", [], "E124"),
         ("missing.txt", ["--format", "pubtator"], "E120"),
         ("corpus.txt", ["--type", "Gene"], "E105"),
         ("corpus.txt", ["--label", "Entity"], "E533"),
-        ("corpus.txt", ["--format", "conll"], "E202"),
+        ("corpus.txt", ["--format", "conll"], "E125"),
         ("corpus.txt", ["--predictions", "nowhere/out.jsonl"], "E507"),
     ],
 )

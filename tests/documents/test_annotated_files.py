@@ -10,7 +10,7 @@ from spacy_sapbert.documents.docbin import write_docbin
 from spacy_sapbert.documents.docs import to_doc
 from spacy_sapbert.documents.formats import STDIN, InputFormat
 from spacy_sapbert.documents.input_documents import ReadOptions, read_documents
-from spacy_sapbert.documents.source import Source
+from spacy_sapbert.documents.source import DocumentSource
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.types import Document, Mention
 
@@ -61,6 +61,13 @@ def test_annotated_mentions_of_bioc(read, told):
     assert "1 annotated mentions differ from the text at their offsets; 1 of them were moved" in told()
 
 
+def test_bioc_json_with_a_document_per_line(read):
+    lines = [json.dumps({**JSON, "id": number}) for number in (1, 2)]
+    first, second = read("a.json", "\n".join(lines) + "\n", gold=True)
+    assert (first.doc_id, second.doc_id, second.text) == ("1", "2", "On flu Flu is bad.")
+    assert first.mentions == second.mentions == (Mention(7, 10, "Flu", "Disease", ("D007251",)),)
+
+
 @pytest.mark.parametrize("shape", [JSON, [{"documents": [JSON]}], {"PubTator3": [JSON]}, {"documents": [JSON]}])
 def test_bioc_json_is_read_as_the_xml(read, shape):
     (document,) = read("a.json", json.dumps(shape), gold=True)
@@ -71,7 +78,7 @@ def test_bioc_json_is_read_as_the_xml(read, shape):
 
 @pytest.mark.parametrize("content", ['{"text": "flu"}', "[]", '{"text": "flu"}\n{"text": "cold"}', '{"passages": 3}'])
 def test_other_json_is_told(read, content):
-    with pytest.raises(SapbertError, match=r"\[E217\] .*--format jsonl"):
+    with pytest.raises(SapbertError, match=r"\[E121\] .*format is jsonl"):
         read("a.json", content)
 
 
@@ -102,7 +109,7 @@ def test_any_json_is_read_or_told_of(tmp_path_factory, value):
     path = tmp_path_factory.getbasetemp() / "any.json"
     path.write_text(json.dumps(value), encoding="utf8")
     try:
-        for document in read_bioc(Source(path)):
+        for document in read_bioc(DocumentSource(path)):
             assert all(document.text[mention.start : mention.end] == mention.text for mention in document.mentions)
     except SapbertError:
         pass
@@ -128,12 +135,12 @@ def test_spacy_files(read, stored):
 
 
 def test_a_damaged_spacy_file_is_told(read):
-    with pytest.raises(SapbertError, match=r"\[E210\]"):
+    with pytest.raises(SapbertError, match=r"\[E121\]"):
         read("a.spacy", b"not a DocBin")
 
 
 def test_spacy_files_are_not_read_from_standard_input(problems):
-    with pytest.raises(SapbertError, match=r"\[E138\] The format spacy"):
+    with pytest.raises(SapbertError, match=r"\[E533\] --format spacy"):
         list(read_documents(STDIN, ReadOptions(InputFormat.spacy), problems))
 
 

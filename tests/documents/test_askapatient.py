@@ -2,11 +2,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sapbert.documents.askapatient import is_concept_id
 from spacy_sapbert.documents.reader import guess_format, read_corpus
 from spacy_sapbert.documents.report import Report
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.types import Document, Mention
+from spacy_sapbert.types import Mention
 
 
 @pytest.fixture
@@ -23,8 +22,8 @@ def test_each_row_is_a_document(written):
     path = written('22253000\tPain\t it "hurt \n\n11433011000036107\tDrug\tmy pills\r\nC0000001\tPain\tache|s\n')
     report = Report()
     documents = list(read_corpus(path, "askapatient", report=report))
-    assert documents == [
-        Document(f"{path.name}:{line}", text, (Mention(0, len(text), text, "Mention", (concept_id,)),))
+    assert [document[:3] for document in documents] == [
+        (f"{path.name}:{line}", text, (Mention(0, len(text), text, "Mention", (concept_id,)),))
         for line, text, concept_id in [
             (1, 'it "hurt', "SNOMEDCT:22253000"),
             (3, "my pills", "SNOMEDCT:11433011000036107"),
@@ -37,8 +36,7 @@ def test_each_row_is_a_document(written):
 def test_the_files_are_latin_1_unless_told_otherwise(written):
     for encoding, told in (("latin-1", None), ("utf-8", "utf-8")):
         path = written("22253000\tPain\tn\xe4usea\n", encoding)
-        assert guess_format(path) == "askapatient"
-        (document,) = read_corpus(path, encoding=told)
+        (document,) = read_corpus(path, "askapatient", encoding=told)
         assert document.text == "n\xe4usea"
 
 
@@ -52,32 +50,18 @@ def test_broken_rows_are_reported_and_the_rest_goes_on(written, row):
         list(read_corpus(path, "askapatient", strict=True))
 
 
-@pytest.mark.parametrize("concept_id", ["22253000", "900000000000207008", "21433011000036107", "C0000001"])
-def test_the_format_is_guessed_by_the_ids(written, concept_id):
-    assert guess_format(written(f"{concept_id}\tPain\tache\n{concept_id}\tPain\thurts\n")) == "askapatient"
+def test_the_format_is_guessed_by_the_cuis_of_twadr_l(written):
+    assert guess_format(written("C0000001\tPain\tache\nC0000001\tPain\thurts\n")) == "askapatient"
 
 
 @pytest.mark.parametrize(
     "text",
-    ["25763772\taspirin\tD001241\n10021369\tflu\tD007251\n", "25763772\tD001241\n10021369\tD007251\n"],
-    ids=["with mentions", "without mentions"],
+    ["25763772\taspirin\tD001241\n10021369\tflu\tD007251\n", "22253000\tPain\tache\n22253000\tPain\thurts\n"],
+    ids=["of PubMed", "of SNOMED CT"],
 )
-def test_a_table_of_pubmed_ids_is_not_guessed_as_a_corpus(written, text):
-    with pytest.raises(SapbertError, match="E203"):
+def test_numbers_may_be_any_ids_so_the_format_is_not_guessed(written, text):
+    with pytest.raises(SapbertError, match="E124"):
         guess_format(written(text))
-
-
-@given(st.from_regex(r"\A[0-9]{5,17}\Z"))
-def test_exactly_one_check_digit_fits_a_number(number):
-    assert sum(is_concept_id(f"{number}{digit}") for digit in range(10)) == 1
-
-
-@given(st.from_regex(r"\A[0-9]{6,18}\Z"), st.data())
-def test_exchanged_neighbors_are_found(number, data):
-    place = data.draw(st.integers(0, len(number) - 2))
-    exchanged = number[:place] + number[place + 1] + number[place] + number[place + 2 :]
-    if number != exchanged:
-        assert not (is_concept_id(number) and is_concept_id(exchanged))
 
 
 cells = st.text(st.characters(max_codepoint=255, exclude_categories=["Cc", "Zs"]), min_size=1)

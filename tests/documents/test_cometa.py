@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.documents.report import Report
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.types import Document, Mention
+from spacy_sapbert.types import Mention
 
 HEADING = [
     "ID",
@@ -39,7 +39,7 @@ def path(tmp_path):
 def test_a_row_is_its_example_with_the_term_in_it(path, format, concept_id):
     write(path, row(27, "Flu shot", "My flu shot hurt ."))
     mention = Mention(3, 11, "flu shot", "Mention", (f"SNOMEDCT:{concept_id}",))
-    assert list(read_corpus(path, format)) == [Document("27", "My flu shot hurt .", (mention,))]
+    assert [document[:3] for document in read_corpus(path, format)] == [("27", "My flu shot hurt .", (mention,))]
 
 
 @pytest.mark.parametrize(
@@ -106,13 +106,13 @@ def test_a_term_may_have_no_id(path):
 @pytest.mark.parametrize("heading", [[], ["mention", "id"], ["ID", "Term", "Specific SNOMED ID", "Example"]])
 def test_a_file_without_the_columns_is_told(path, heading):
     write(path, heading=heading)
-    with pytest.raises(SapbertError, match=r"\[E215\].*test\.csv has no column (ID|General SNOMED ID)"):
+    with pytest.raises(SapbertError, match=r"\[E128\].*test\.csv has no column (ID|General SNOMED ID)"):
         list(read_corpus(path, "cometa-general"))
 
 
 def test_which_of_the_two_ids_cannot_be_guessed(path):
     write(path, row(1, "flu", "A flu ."))
-    with pytest.raises(SapbertError, match=r"\[E203\].*cometa-general, cometa-specific"):
+    with pytest.raises(SapbertError, match=r"\[E124\].*cometa-general, cometa-specific"):
         read_corpus(path)
 
 

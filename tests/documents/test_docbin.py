@@ -29,7 +29,7 @@ def write(path):
 def test_corpus_comes_back_exactly(tmp_path):
     path = tmp_path / "gold.spacy"
     assert write(path) == 3
-    assert list(read_corpus(path)) == DOCUMENTS
+    assert [document._replace(position="") for document in read_corpus(path)] == DOCUMENTS
     assert [path.name for path in tmp_path.iterdir()] == ["gold.spacy"]
 
 
@@ -77,10 +77,10 @@ def test_damaged_files_are_an_error(tmp_path):
     path = tmp_path / "gold.spacy"
     write(path)
     path.write_bytes(path.read_bytes()[:-10])
-    with pytest.raises(SapbertError, match=r"\[E210\].*gold\.spacy"):
+    with pytest.raises(SapbertError, match=r"\[E121\].*gold\.spacy"):
         list(read_corpus(path))
     path.write_text("no zlib")
-    with pytest.raises(SapbertError, match=r"\[E210\]"):
+    with pytest.raises(SapbertError, match=r"\[E121\]"):
         list(read_docbin(path))
 
 
@@ -164,14 +164,14 @@ def other_tokens(content):
 )
 def test_files_that_unpack_but_are_wrong_are_an_error(tmp_path, change):
     path = changed(tmp_path / "gold.spacy", change)
-    with pytest.raises(SapbertError, match=r"\[E210\].*gold\.spacy"):
+    with pytest.raises(SapbertError, match=r"\[E121\].*gold\.spacy"):
         list(read_corpus(path))
 
 
 @pytest.mark.parametrize("content", [b"", b"x", b"\x81", b"\xc0\xc0", b"[]", b"\x93\x01\x02\x03", b"\x91" * 100_000])
 def test_other_packed_data_are_an_error(tmp_path, content):
     (tmp_path / "gold.spacy").write_bytes(zlib.compress(content))
-    with pytest.raises(SapbertError, match=r"\[E210\]"):
+    with pytest.raises(SapbertError, match=r"\[E121\]"):
         list(read_docbin(tmp_path / "gold.spacy"))
 
 
@@ -197,7 +197,7 @@ def test_changed_bytes_give_documents_or_a_named_error(tmp_path, places):
     except SapbertError as error:
         documents = []
         told = str(error)
-        assert "E210" in told
+        assert "E121" in told
     assert all(0 <= m.start <= m.end <= len(doc.text) for doc in documents for m in doc.mentions)
 
 
@@ -205,5 +205,5 @@ def test_files_of_others_without_user_data(tmp_path):
     doc = NLP("flu season")
     doc.ents = [Span(doc, 0, 1, label="Disease", kb_id="D1")]
     DocBin(docs=[doc]).to_disk(tmp_path / "theirs.spacy")
-    expected = Document("theirs.spacy:1", "flu season", (Mention(0, 3, "flu", "Disease", ("D1",)),))
-    assert list(read_corpus(tmp_path / "theirs.spacy")) == [expected]
+    (document,) = read_corpus(tmp_path / "theirs.spacy")
+    assert document[:3] == ("theirs.spacy:1", "flu season", (Mention(0, 3, "flu", "Disease", ("D1",)),))

@@ -30,7 +30,7 @@ def test_ids_stand_one_a_line(listed, pack):
 
 @pytest.mark.parametrize("text", ["", "\n \n"])
 def test_an_empty_list_is_an_error(listed, text):
-    with pytest.raises(SapbertError, match=r"\[E213\].*pmids\.txt"):
+    with pytest.raises(SapbertError, match=r"\[E105\].*pmids\.txt"):
         listed(text)
 
 

@@ -92,7 +92,7 @@ def test_a_file_that_cannot_be_read_is_reported_and_the_rest_goes_on(folder, pro
         }
     )
     assert [document.doc_id for document in read(path, problems)] == ["e.txt"]
-    starts = ["a.txt.gz: [E121]", "b.csv: [E134]", "c.pubtator.gz: [E121]", "d.txt: this is not UTF-8"]
+    starts = ["a.txt.gz: [E121]", "b.csv: [E128]", "c.pubtator.gz: [E121]", "d.txt, line 1: this is not utf-8"]
     for line, start in zip(told().splitlines(), starts, strict=True):
         assert line.startswith(f"{path}/{start}")
         assert line.endswith("; left out")
@@ -133,14 +133,14 @@ def test_files_and_folders_without_permission_are_reported(folder, problems, tol
 
 def test_folders_that_cannot_be_listed_are_skipped(folder, monkeypatch):
     path = folder({"a/b.txt": "flu", "c.txt": "cold"})
-    scandir = os.scandir
+    listdir = os.listdir
 
-    def refuse(place):
-        if str(place).endswith("/a"):
+    def refuse(folder):
+        if str(folder).endswith("/a"):
             raise PermissionError(13, "Permission denied")
-        return scandir(place)
+        return listdir(folder)
 
-    monkeypatch.setattr(os, "scandir", refuse)
+    monkeypatch.setattr(os, "listdir", refuse)
     assert skipped_and_found(path) == ({"a": "this folder cannot be read (Permission denied)"}, ["c.txt"])
 
 
@@ -156,14 +156,9 @@ def test_symbolic_links_do_not_leave_the_folder_or_run_in_circles(folder, tmp_pa
     os.mkfifo(path / "pipe.txt")
     skipped, found = skipped_and_found(path)
     assert found == ["a.txt", "in.txt", "sub/b.txt"]
-    assert skipped == {
-        "gone.txt": "this symbolic link leads nowhere (No such file or directory)",
-        "out.txt": "this symbolic link leaves the folder",
-        "parent": "this symbolic link leaves the folder",
-        "pipe.txt": "this is neither a file nor a folder",
-        "self.txt": "this symbolic link leads nowhere (Too many levels of symbolic links)",
-        "sub/loop": "this is a symbolic link to a folder, which is not followed",
-    }
+    assert skipped.pop("pipe.txt") == "this is neither a file nor a folder"
+    assert skipped.keys() == {"gone.txt", "out.txt", "parent", "self.txt", "sub/loop"}
+    assert set(skipped.values()) == {"this symbolic link leaves the folder, or does not lead to a file"}
 
 
 def test_a_folder_that_is_itself_a_link_is_read(folder, tmp_path, problems):

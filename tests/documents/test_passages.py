@@ -1,7 +1,8 @@
 import pytest
 
-from spacy_sapbert.documents.passages import PassageCounts, join_annotated
+from spacy_sapbert.documents.passages import join_passages
 from spacy_sapbert.documents.reader import read_corpus
+from spacy_sapbert.documents.report import Report
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.types import Document, Mention
 
@@ -25,16 +26,16 @@ PASSAGES = """\
 
 @pytest.fixture
 def read(tmp_path):
-    def read_text(text, passages, name="corpus.txt"):
+    def read_text(text, report, name="corpus.txt"):
         path = tmp_path / name
         path.write_text(text)
-        return list(read_corpus(path, passages=passages))
+        return list(read_corpus(path, report=report, join_passages=report is not None))
 
     return read_text
 
 
 def test_consecutive_records_with_one_id_are_one_document(read):
-    counts = PassageCounts()
+    counts = Report()
     first, asthma, later = read(PASSAGES, counts)
     assert first.text == "Cystic fibrosis (CF). It is common.\nMethods CF was treated."
     assert first.mentions == (
@@ -43,19 +44,19 @@ def test_consecutive_records_with_one_id_are_one_document(read):
     )
     assert first.text[44:46] == "CF"
     assert (asthma.text, later.doc_id, later.text) == ("Asthma.", "1", "Results CF was cured.")
-    assert (counts.records, counts.documents) == (2, 1)
-    assert "2 records are passages of 1 documents" in str(counts)
+    assert (counts.joined, counts.documents_of_joined) == (2, 1)
+    assert "2 records are passages of 1 documents" in counts.joined_message()
 
 
-def test_without_counts_records_stay_separate(read):
+def test_records_can_stay_separate(read):
     assert [document.doc_id for document in read(PASSAGES, None)] == ["1", "1", "2", "1"]
 
 
 def test_a_document_that_is_there_twice_stays_two_documents(read):
-    counts = PassageCounts()
+    counts = Report()
     twice = "1|t|A.\n1|a|b\n\n1|t|C.\n1|a|d\n\n" * 2
     assert [document.text for document in read(twice, counts)] == ["A. b\nC. d"] * 2
-    assert (counts.records, counts.documents) == (4, 2)
+    assert (counts.joined, counts.documents_of_joined) == (4, 2)
 
 
 def test_bioc_documents_are_joined_and_pieces_move(read):
@@ -66,7 +67,7 @@ def test_bioc_documents_are_joined_and_pieces_move(read):
         f"<document><id>7</id><passage><offset>0</offset><text>{text}</text>{inside}</passage></document>"
         for text, inside in passages
     )
-    (document,) = read(f"<collection>{documents}</collection>", PassageCounts(), "a.xml")
+    (document,) = read(f"<collection>{documents}</collection>", Report(), "a.xml")
     (mention,) = document.mentions
     assert mention.offsets == ((9, 15), (28, 34))
     assert [document.text[start:end] for start, end in mention.offsets] == ["breast", "cancer"]
@@ -77,13 +78,13 @@ def test_what_was_read_before_an_error_is_kept():
         yield from (Document("1", "a"), Document("1", "b"))
         raise SapbertError("broken")
 
-    joined = join_annotated(records(), PassageCounts())
+    joined = join_passages(records(), Report())
     assert next(joined).text == "a\nb"
     with pytest.raises(SapbertError, match="broken"):
         next(joined)
 
 
 def test_tables_of_mentions_are_not_joined(read):
-    counts = PassageCounts()
+    counts = Report()
     assert len(read("mention\tid\tsentence\nflu\tD1\tA flu.\ncold\tD2\tA cold.\n", counts, "a.tsv")) == 2
-    assert counts.records == 0
+    assert counts.joined == 0

@@ -44,7 +44,8 @@ def read(tmp_path):
 
 def test_record_with_mentions_parts_and_relation(read):
     documents, report = read(RECORD)
-    assert documents == [DOCUMENT]
+    assert [document[:3] for document in documents] == [DOCUMENT[:3]]
+    assert (documents[0].title, documents[0].position[-18:]) == ("Renal failure.", "corpus.txt, line 1")
     assert (report.documents, report.mentions, report.relations, report.broken) == (1, 2, 1, 0)
 
 
@@ -69,24 +70,24 @@ def test_medmentions_has_types_and_cuis_of_umls(read):
 )
 def test_blank_lines_may_be_many_or_missing(read, text):
     documents, report = read(text)
-    assert documents == [DOCUMENT, DOCUMENT._replace(doc_id="2")]
+    assert [document[:3] for document in documents] == [DOCUMENT[:3], ("2", *DOCUMENT[1:3])]
     assert report.broken == 0
 
 
 def test_windows_line_ends_and_byte_order_mark(read):
     documents, _ = read("\ufeff" + RECORD.replace("\n", "\r\n"))
-    assert documents == [DOCUMENT]
+    assert [document[:3] for document in documents] == [DOCUMENT[:3]]
 
 
 def test_duplicate_records_are_kept_and_counted(read):
     documents, report = read(f"{RECORD}\n{RECORD}")
-    assert documents == [DOCUMENT, DOCUMENT]
+    assert [document[:3] for document in documents] == [DOCUMENT[:3]] * 2
     assert report.duplicates == 1
 
 
 def test_bars_in_the_title_belong_to_it(read):
     documents, _ = read("1|t|A|t|B\n1|a|\n1\t4\t5\tB\tGene\t-\n")
-    assert documents == [Document("1", "A|t|B", (Mention(4, 5, "B", "Gene"),))]
+    assert [document[:3] for document in documents] == [("1", "A|t|B", (Mention(4, 5, "B", "Gene"),))]
 
 
 def test_mentions_without_id_and_without_id_column(read):
@@ -137,7 +138,7 @@ def test_a_broken_line_is_reported_and_the_rest_goes_on(read, line, reason):
 
 def test_lines_before_the_first_title_are_broken(read):
     documents, report = read("9\t0\t3\tflu\tDisease\tD1\n" + RECORD)
-    assert documents == [DOCUMENT]
+    assert [document[:3] for document in documents] == [DOCUMENT[:3]]
     assert report.broken == 1
 
 
@@ -165,7 +166,8 @@ def test_what_is_written_is_read(tmp_path_factory, records):
         lines += [f"{number}\t{start}\t{end}\t{mention.text}\tDisease\tD1" for mention in mentions]
     path = tmp_path_factory.mktemp("written") / "corpus.txt"
     path.write_text("\n".join(lines), encoding="utf8")
-    assert list(read_corpus(path, strict=True)) == documents
+    found = [document[:3] for document in read_corpus(path, strict=True)]
+    assert found == [document[:3] for document in documents]
 
 
 @settings(deadline=None)
@@ -227,7 +229,7 @@ def test_an_offset_that_is_no_number_costs_its_row_only(read, start):
     # a row of seven columns is no relation, whatever its second column holds
     row = f"1\t{start}\t13\tRenal failure\tDisease\tD051437\tRenal failure\n"
     (document,), report = read(RECORD + row)
-    assert document == DOCUMENT
+    assert document[:3] == DOCUMENT[:3]
     assert [problem.line for problem in report.problems] == [6]
     with pytest.raises(SapbertError, match=r"E127.*line 6"):
         read(RECORD + row, strict=True)

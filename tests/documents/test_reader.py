@@ -20,7 +20,7 @@ from spacy_sapbert.errors import SapbertError
         ("flu\tD1\tA bad flu.\nCold\tD2\ta cold\n", "names"),
         ('{"documents": []}', "bioc"),
         ('[\n{"documents": []}]', "bioc"),
-        ("22253000\tPain\tache\n", "askapatient"),
+        ("C0000001\tPain\tache\n", "askapatient"),
         ("[18F]FDG\tD1\n", "names"),
     ],
 )
@@ -49,12 +49,12 @@ def test_plain_formats_are_guessed_also_when_gzipped(tmp_path, text, format):
 def test_other_formats_must_be_told(tmp_path, text):
     path = tmp_path / "corpus.txt"
     path.write_text(text)
-    with pytest.raises(SapbertError, match=r"\[E203\].*pubtator, ncbi, bioc, names, docbin"):
+    with pytest.raises(SapbertError, match=r"\[E124\].*pubtator, ncbi, bioc, names, docbin"):
         read_corpus(path)
 
 
 def test_unknown_format_is_an_error(tmp_path):
-    with pytest.raises(SapbertError, match=r"\[E202\].*brat"):
+    with pytest.raises(SapbertError, match=r"\[E125\].*brat"):
         read_corpus(tmp_path / "corpus.ann", "brat")
 
 

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sapbert.documents.source import NEAR, Source, locate
+from spacy_sapbert.documents.source import NEAR, locate
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.files.source import Source
 from spacy_sapbert.types import Mention
 
 

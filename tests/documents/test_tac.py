@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from spacy_sapbert.documents.reader import guess_format, read_corpus
 from spacy_sapbert.documents.report import Report
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.types import Document, Mention
+from spacy_sapbert.types import Mention
 
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
 SECTIONS = {"S1": "\n  Pain and severe\n  rash; liver or renal failure.\n", "S2": "Rash & pain."}
@@ -58,7 +58,7 @@ def test_offsets_are_those_of_sections_and_ids_those_of_reactions(read):
         Mention(start, start + 4, "Rash", "AdverseReaction"),
         Mention(start + 7, start + 11, "pain", "AdverseReaction", ids),
     )
-    assert document == Document("Invented", text, expected)
+    assert document[:3] == ("Invented", text, expected)
     assert (report.mentions, report.without_id, report.relations, report.broken, report.mismatched) == (3, 1, 1, 0, 0)
 
 

@@ -17,8 +17,7 @@ from rich.console import Console
 from spacy_sapbert.augmentation.documents import read_folder
 from spacy_sapbert.documents.docbin import read_docbin
 from spacy_sapbert.documents.formats import STDIN, InputFormat
-from spacy_sapbert.documents.input_documents import read_documents
-from spacy_sapbert.documents.input_source import Problems, ReadOptions
+from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.documents.report import Report
 from spacy_sapbert.errors import SapbertError
@@ -113,7 +112,8 @@ LINES = [InputFormat.lines, InputFormat.jsonl, InputFormat.csv, InputFormat.tsv,
 @pytest.mark.parametrize("format", [*LINES, InputFormat.text])
 def test_documents(tmp_path, short_lines, format):
     path = tmp_path / "a.txt.gz"
-    path.write_bytes(gzip.compress(b'id,text\n"' + b"a" * 5 * LONG))
+    header = b"id\ttext" if format is InputFormat.tsv else b"id,text"
+    path.write_bytes(gzip.compress(header + b'\n"' + b"a" * 5 * LONG))
     problems = Problems(Console(file=io.StringIO()))
     with pytest.raises(SapbertError, match=r"E586"):
         list(
@@ -124,7 +124,7 @@ def test_documents(tmp_path, short_lines, format):
 
 
 def test_standard_input_is_bounded_and_stays_open(short_lines, monkeypatch):
-    stdin = io.BytesIO(b"a" * 5 * LONG)
+    stdin = io.BufferedReader(io.BytesIO(b"a" * 5 * LONG))
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=stdin))
     with pytest.raises(SapbertError, match="E586"):
         list(read_documents(STDIN, ReadOptions(InputFormat.lines), Problems(Console(file=io.StringIO()))))

@@ -79,5 +79,5 @@ def test_the_library_that_is_installed_is_taken(nlp, monkeypatch):
     assert dataframes._library("polars") == ("polars", "polars")
     only()
     for asked, told in ((None, "pandas or polars"), ("polars", "polars")):
-        with pytest.raises(SapbertError, match=rf"\[E553\] .*\({told}\)"):
+        with pytest.raises(SapbertError, match=rf"\[E542\] .*package {told},"):
             spacy_sapbert.to_dataframe(nlp("aspirin"), library=asked)

@@ -296,7 +296,7 @@ def test_parquet_of_no_links_has_the_columns(folder):
 
 def test_parquet_needs_a_file_and_pyarrow(folder, monkeypatch):
     for path in (None, folder / "a.parquet.gz"):
-        with pytest.raises(SapbertError, match=r"\[E552\]"):
+        with pytest.raises(SapbertError, match=r"\[E533\]"):
             write_records([RECORD], OutputFormat.parquet, path)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(SapbertError, match=r"\[E542\] .*spacy-sapbert\[parquet\]"):

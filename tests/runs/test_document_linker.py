@@ -71,7 +71,7 @@ def test_a_process_loads_a_pipeline_once(linking_folder, monkeypatch):
 
 def test_columns_are_named_as_in_parquet(linking_folder):
     batch = pyarrow.RecordBatch.from_pydict({"pmid": [7], "abstract": [TEXT]})
-    with pytest.raises(SapbertError, match="E134"):
+    with pytest.raises(SapbertError, match="E128"):
         list(link_batches.link_batches(linking_folder, [batch]))
     reading = link_batches.ReadOptions(None, text_column="abstract", id_column="pmid")
     assert {row["doc_id"] for row in rows(link_batches.link_batches(linking_folder, [batch], reading=reading))} == {"7"}
