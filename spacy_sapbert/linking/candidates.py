@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..encoders.ngrams import NgramEncoder
-from ..files.caching import drop_oldest
 from ..kb.filters import ALL, Filter, FilterMask, filter_mask
 from ..kb.knowledge_base import KnowledgeBase
+from ..store.cache import drop_oldest
 from ..types import SCORE_DIGITS, Candidate
 from ..vectors.index import Index
 from ..vectors.name_ngrams import NgramQueries

@@ -10,8 +10,8 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import filter_spans
 
-from ..files.caching import drop_oldest
 from ..store.artifact import ArtifactWriter
+from ..store.cache import drop_oldest
 from ..text.modifiers import CHOICES, OUTSIDE, modifiers_of, start_with_modifiers
 from ..text.words import word_keys
 from .attributes import get_abbreviation_occurrences, set_matched_name

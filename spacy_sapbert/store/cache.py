@@ -86,3 +86,10 @@ def _unlock() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_unlock)
+
+
+def drop_oldest(cache: dict[Any, Any], most: int) -> None:
+    """Remove the oldest entries of a dict if it has more than `most`, and some more, so that this is rare."""
+    if len(cache) > most:
+        for key in list(cache)[: len(cache) - most + most // 8]:
+            cache.pop(key, None)  # another thread may have removed it

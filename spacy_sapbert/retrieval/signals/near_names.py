@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
+from ...store.cache import drop_oldest
 from ...vectors.index import Index
 from ...vectors.ngram_index import NgramIndex
 from ..concept_set import ConceptSet
@@ -47,7 +48,7 @@ class NearNames:
                 cosines, rows = self._nearest(vectors[part])
                 for text, *pair in zip(missing[part], rows, cosines, strict=True):
                     near[text] = self._cache[text] = pair[0], pair[1]
-        _drop_oldest(self._cache)
+        drop_oldest(self._cache, CACHE_SIZE)
         return near
 
     def forget(self) -> None:
@@ -126,7 +127,7 @@ class LikelyNames(NearNames):
                     near[text] = self._found[text] = pair[0], pair[1]
                 elif is_likely:
                     self._found[text] = NONE
-        _drop_oldest(self._found)
+        drop_oldest(self._found, CACHE_SIZE)
         return {text: pair for text, pair in near.items() if pair is not NONE}
 
     def _find(self, texts: Sequence[str], likely: np.ndarray) -> Near:
@@ -162,11 +163,6 @@ class LikelyNames(NearNames):
         best[0][which[kept], places[kept]] = rows[kept]
         best[1][which[kept], places[kept]] = cosines[kept]
         return best
-
-
-def _drop_oldest(cache: dict[str, Near]) -> None:
-    for text in list(cache)[: max(0, len(cache) - CACHE_SIZE)]:
-        cache.pop(text, None)  # another thread may have removed it already
 
 
 def _unique_pairs(which: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
