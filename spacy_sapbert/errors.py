@@ -482,10 +482,6 @@ class Errors:
         "as {some}. The vocabulary has ids such as {known}. Check that `kb` and `labels` fit the corpus."
     )
     # files of newer versions
-    E600 = (
-        "[E600] {path} has format {found}, but this version of spacy-sapbert reads formats up to {wanted}. Install a "
-        "newer version of spacy-sapbert."
-    )
     # augmentation
     E604 = (
         "[E604] No document is left to write: {counts}. The counts show where documents were lost. With "

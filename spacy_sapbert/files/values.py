@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import Errors, SapbertError
+from ..errors import NewerVersionError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -76,7 +76,7 @@ def _translate_json_errors(text: str, at: int = 0) -> Iterator[None]:
     except RecursionError as error:
         raise json.JSONDecodeError("nested too deeply", text, at) from error
     except ValueError as error:  # Python refuses integers of thousands of digits
-        longest = max(_DIGITS.finditer(text, at), key=lambda found: found.end() - found.start())
+        longest = max(_DIGITS.finditer(text, at), key=lambda digits: digits.end() - digits.start())
         raise json.JSONDecodeError("a number with too many digits", text, longest.start()) from error
 
 
@@ -106,12 +106,9 @@ def check_not_newer(path: Any, found: Any, known: int) -> None:
         path: The file, for the message.
         found: The number of its format.
         known: The newest format that this version reads.
-
-    Raises:
-        SapbertError: E600 a newer version wrote it.
     """
     if type(found) is int and found > known:
-        raise SapbertError(Errors.E600.format(path=path, found=found, wanted=known))
+        raise NewerVersionError(path=path, found=found, known=known)
 
 
 def check_writable(value: Any, *, allow_nan: bool = True) -> None:
