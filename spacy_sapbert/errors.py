@@ -213,7 +213,7 @@ class Errors:
     E141 = "[E141] {table} is in {path} more than once: {places}. Give the path of the one to read."
     E145 = (
         "[E145] {path}, line {line}: {cui} comes after {previous}, but the rows of a release are sorted by concept. "
-        "Sort the file, or use `--sort` to sort it during reading."
+        "Sort the file, or set `sort: true` in a recipe to sort it during reading."
     )
     E163 = (
         "[E163] {path} is in {syntax}, which cannot be read. Use the ontology's release in RDF/XML, Turtle, OBO or OBO "
@@ -570,7 +570,7 @@ class Warnings:
     )
     W576 = (
         "[W576] The vocabulary lacks the concepts of {unknown:,} of the {total:,} names in the translation {path}. It "
-        "may be of another release. These names were left out. To take their concepts, use --add-unknown."
+        "may be of another release. These names were left out. To take their concepts, set `add_unknown: true` in a recipe."
     )
     W557 = (
         "[W557] The pipeline found no mention in any of the {n} documents. Its components are: {components}. Add one "

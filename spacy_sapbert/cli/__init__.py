@@ -39,7 +39,6 @@ _INTERRUPTED = (
 )
 _HINTS = {
     "link": "With --output, what is done is kept, see --resume. ",
-    "kb": "A download of `kb get` goes on where it stopped. ",
     "pretrain": "With --resume, training goes on from its last checkpoint. ",
 }
 _HELP = "Link biomedical text to UMLS, MeSH or your own vocabulary."

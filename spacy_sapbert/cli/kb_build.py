@@ -80,6 +80,7 @@ def build(
     """
     from ..kb.recipe import SUFFIXES, parse_recipe, read_recipe_values
 
+    refuse_input(output, sources)
     columns: defaultdict[str, list[str]] = defaultdict(list)
     for field, name in split_pairs("--column", column):
         columns[field].append(name)
@@ -151,6 +152,7 @@ def get(
         changed = parse_recipe(name, given)
         recipe = replace(recipe, **{key: getattr(changed, key) for key in given})
     output = output or Path(f"{Path(recipe.name).stem}.kb")
+    refuse_input(output, [Path(name)])
     console = stderr_console()
     console.print(f"{recipe.title or recipe.name}. License: {recipe.license}. {recipe.home}")
     output.parent.mkdir(parents=True, exist_ok=True)

@@ -85,18 +85,18 @@ def _report(found: Iterable[SuspiciousName], counts: NameCounts | None, number: 
     by_severity: Counter[str] = Counter()
     if counts is None:
         names = heapq.nsmallest(number, _tallied(found, by_severity))
-        return {"suspicious": dict(by_severity), "suspicious_names": [one.as_json() for one in names]}
-    occurring = (one for one in _tallied(found, by_severity) if counts.occurrences[one.row])
-    names = heapq.nsmallest(number, occurring, key=lambda one: (-counts.occurrences[one.row], one))
+        return {"suspicious": dict(by_severity), "suspicious_names": [name.as_json() for name in names]}
+    occurring = (name for name in _tallied(found, by_severity) if counts.occurrences[name.row])
+    names = heapq.nsmallest(number, occurring, key=lambda name: (-counts.occurrences[name.row], name))
     return {
         "suspicious": dict(by_severity),
         "documents": counts.n_documents,
-        "suspicious_names": [{**one.as_json(), **counts.of(one.row)} for one in names],
+        "suspicious_names": [{**name.as_json(), **counts.of(name.row)} for name in names],
         "most_frequent_names": counts.most_frequent(number),
     }
 
 
 def _tallied(found: Iterable[SuspiciousName], tally: Counter[str]) -> Iterator[SuspiciousName]:
-    for one in found:
-        tally[one.kind] += 1
-        yield one
+    for name in found:
+        tally[name.kind] += 1
+        yield name

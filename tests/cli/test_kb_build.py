@@ -220,6 +220,13 @@ def test_options_with_a_recipe(command, tmp_path):
     assert "[E533] An option for files cannot be used like this: the sources are in the recipe" in finished.err
 
 
+def test_an_output_that_is_the_recipe_is_refused(command, tmp_path):
+    (tmp_path / "r.yaml").write_text("sources: own.tsv\n")
+    for name in ("build", "get"):
+        assert "[E533]" in command("kb", name, "r.yaml", "-o", "r.yaml").err
+    assert (tmp_path / "r.yaml").read_text() == "sources: own.tsv\n"
+
+
 def test_files_with_a_recipe(command, tmp_path):
     (tmp_path / "r.yaml").write_text("separator: ';'\nsource_name: Own\n")
     assert command("kb", "build", "r.yaml", "own.tsv", "-o", "a.kb", "--type", "Disease").status == 0
