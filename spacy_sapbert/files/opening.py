@@ -57,13 +57,6 @@ def open_text(
 
     Yields:
         The open file. Errors during reading are translated, too.
-
-    Raises:
-        CannotReadError: The file cannot be read.
-        BadRecordError: It is not in that encoding.
-        OptionError: There is no such encoding.
-        DamagedError: The gzip data is damaged or cut off.
-        LimitError: A line is too long, or the file unpacks to too many bytes.
     """
     given = check_encoding(path, encoding)
     with open_file(path, opened) as (stream, packed, _):
@@ -99,11 +92,6 @@ def open_unpacked(path: Path, *, lines: bool = False, opened: OpenedFile | None 
         path: The file. `STDIN` is standard input, which is not unpacked.
         lines: Whether to bound the length of lines. Without it, the caller must not collect lines.
         opened: The file, if it is open already.
-
-    Raises:
-        CannotReadError: The file cannot be read.
-        DamagedError: The gzip data is damaged or cut off.
-        LimitError: A line is too long, or the file unpacks to too many bytes.
     """
     with open_file(path, opened) as (stream, packed, _):
         yield bounded(path, stream, packed, lines=lines)
@@ -147,11 +135,7 @@ def open_file(path: Path, opened: OpenedFile | None = None) -> Iterator[OpenedFi
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Translate the errors of a path that cannot be read or is not possible.
-
-    Raises:
-        CannotReadError: The block raised an OSError or a ValueError.
-    """
+    """Translate the errors of a path that cannot be read or is not possible."""
     try:
         yield
     except CannotReadError:
@@ -175,9 +159,6 @@ def check_encoding(path: Path, encoding: str, *, of_lines: bool = False) -> str:
 
     Returns:
         The usual name of the encoding.
-
-    Raises:
-        OptionError: There is no such encoding for text, or lines cannot be split in it.
     """
     try:
         name = codecs.lookup(encoding).name
@@ -237,11 +218,7 @@ def without_gz(path: Path) -> Path:
 
 
 def sha256_of(path: Path, *, unpacked: bool = False) -> str:
-    """Return the SHA-256 of a file, as it is on the disk, or unpacked if it is gzipped.
-
-    Raises:
-        CannotReadError: It cannot be read.
-    """
+    """Return the SHA-256 of a file, as it is on the disk, or unpacked if it is gzipped."""
     digest = hashlib.sha256()
     with reading(path), open_unpacked(path) if unpacked else path.open("rb") as file:
         while block := file.read(1 << 20):

@@ -31,9 +31,6 @@ def open_output(path: Path | None) -> Iterator[Callable[[str], object]]:
 
     Yields:
         A function that writes a text as UTF-8.
-
-    Raises:
-        CannotWriteError: The file cannot be written.
     """
     if path is None:
         yield _to_stdout
@@ -54,9 +51,6 @@ def refuse_input(
         inputs: The files and folders to read. None is left out.
         option: The option that names the output, for the message.
         in_folders: Whether an output inside an input folder is refused, since the next run would read it.
-
-    Raises:
-        OptionError: The output is an input, or an input lies in it.
     """
     if output is None or (is_special(output) and not os.path.isdir(output)):
         return
@@ -84,9 +78,6 @@ def replacing(path: Path, *, parents: bool = False) -> Iterator[Path]:
 
     Yields:
         The path to write to. A device or a pipe is written to directly.
-
-    Raises:
-        CannotWriteError: The file cannot be written.
     """
     try:
         if is_special(path):
@@ -158,9 +149,6 @@ def replace_folder(new: Path, folder: Path) -> None:
     """Move a new folder to the place of another one, if there is one.
 
     The other one is renamed just before (see `replaced_folder`), and removed at the end.
-
-    Raises:
-        OSError: It cannot be moved. The other one is then where it was.
     """
     aside = replaced_folder(folder)
     if folder.exists():

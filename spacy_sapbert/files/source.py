@@ -77,12 +77,7 @@ class Source:
                     yield number, piece.removesuffix("\n").removesuffix("\r")
 
     def decoded_lines(self) -> Iterator[tuple[str, str]]:
-        """Yield each line with its end, and why it cannot be decoded; empty if it can.
-
-        Raises:
-            BadRecordError: A line cannot be decoded, and `lenient` is not set, or the encoding does not show where the
-                next line starts.
-        """
+        """Yield each line with its end, and why it cannot be decoded; empty if it can."""
         with open_text(self.path, self.encoding, "\n", errors="surrogateescape", opened=self.opened) as lines:
             for number, line in enumerate(lines, start=1):
                 reason = ""
@@ -95,13 +90,7 @@ class Source:
                 yield line, reason
 
     def text(self) -> str:
-        """Return the whole text, with its line ends.
-
-        Raises:
-            BrokenRecord: It cannot be decoded, and `lenient` is set.
-            BadRecordError: It cannot be decoded, and `lenient` is not set.
-            LimitError: It is too long.
-        """
+        """Return the whole text, with its line ends."""
         try:
             with open_text(self.path, self.encoding, "", lines=False, opened=self.opened) as handle:
                 return read_whole(self.path, handle)
@@ -119,11 +108,7 @@ class Source:
                 yield chunk
 
     def broken(self, line: int, reason: object, unit: str = "line") -> None:
-        """Report a record that cannot be read.
-
-        Raises:
-            BadRecordError: `strict` is set.
-        """
+        """Report a record that cannot be read."""
         if self.strict:
             raise BadRecordError(path=self.file, line=line, reason=reason, unit=unit)
         self.report.add_broken(self.path, line, str(reason), unit)

@@ -20,11 +20,7 @@ _DIGITS = re.compile("[0-9]+")
 
 
 def parse_int(text: str) -> int:
-    """Parse a whole number: ASCII digits, an optional sign, and surrounding blanks.
-
-    Raises:
-        ValueError: It is not a whole number, or has more than 18 digits.
-    """
+    """Parse a whole number: at most 18 ASCII digits, an optional sign, and blanks around them; else a ValueError."""
     digits = text.strip()
     digits = digits[1:] if digits[:1] in ("+", "-") else digits
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_DIGITS):
@@ -33,11 +29,7 @@ def parse_int(text: str) -> int:
 
 
 def parse_float(text: str) -> float:
-    """Parse a number.
-
-    Raises:
-        ValueError: It is not a number, not written in ASCII, or not finite.
-    """
+    """Parse a number that is finite and written in ASCII; else a ValueError."""
     number = float(text)
     if not text.isascii() or "_" in text or not math.isfinite(number):
         raise ValueError("this is not a finite number")
@@ -45,12 +37,7 @@ def parse_float(text: str) -> float:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Return the value of a JSON text.
-
-    Raises:
-        ValueError: It is not JSON, is nested too deeply, or has a number with too many digits. The error is a
-            `json.JSONDecodeError` with the line, unless the bytes cannot be decoded.
-    """
+    """Return the value of a JSON text; else a `json.JSONDecodeError` with the line, even if Python cannot hold it."""
     if isinstance(text, bytes):
         text = text.decode(json.detect_encoding(text), "surrogatepass")
     with _translate_json_errors(text):
@@ -58,11 +45,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def parse_json_at(text: str, at: int) -> tuple[Any, int]:
-    """Return the value that begins at a position of a text, and its end.
-
-    Raises:
-        json.JSONDecodeError: See `parse_json`.
-    """
+    """Return the value that begins at a position of a text, and its end."""
     with _translate_json_errors(text, at):
         return json.JSONDecoder().raw_decode(text, at)
 
@@ -81,12 +64,7 @@ def _translate_json_errors(text: str, at: int = 0) -> Iterator[None]:
 
 
 def read_array(path: Path) -> np.ndarray:
-    """Open an array, memory-mapped.
-
-    Raises:
-        OSError: The file is missing.
-        ValueError: It is damaged.
-    """
+    """Open an array, memory-mapped. A damaged file is a ValueError."""
     import numpy as np  # imported here, because importing the package loads nothing heavy
 
     try:
@@ -112,12 +90,7 @@ def check_not_newer(path: Any, found: Any, known: int) -> None:
 
 
 def check_writable(value: Any, *, allow_nan: bool = True) -> None:
-    """Check that a value of a JSON text can be written again.
-
-    Raises:
-        ValueError: It holds half a surrogate pair, is nested too deeply, or (without `allow_nan`) holds a number that
-            is not finite.
-    """
+    """Check that a value of a JSON text can be written again, which half a surrogate pair cannot; else a ValueError."""
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=allow_nan).encode()
     except RecursionError as error:

@@ -42,11 +42,7 @@ def read_json(context: ReaderContext) -> Iterator[Record]:
 
 
 def _term(context: ReaderContext, entry: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `ReaderContext.record`.
-
-    Raises:
-        ValueError: If a value has the wrong type.
-    """
+    """Return the arguments of `ReaderContext.record`."""
     prefix = context.id_prefix or field(entry, "namespace", str)
     name = field(entry, "name", str)
     names = [(name, "preferred")] if name else []

@@ -59,11 +59,7 @@ def other_content(context: ReaderContext, format: str, reason: object, other: st
 
 
 def field(entry: dict[str, Any], key: str, kind: type[_Kind]) -> _Kind | None:
-    """Return the value of a key, or None if it is missing or null.
-
-    Raises:
-        ValueError: If the value has another type.
-    """
+    """Return the value of a key, or None if it is missing or null. A value of another type is a ValueError."""
     value = entry.get(key)
     if value is None or isinstance(value, kind):
         return value
@@ -71,11 +67,7 @@ def field(entry: dict[str, Any], key: str, kind: type[_Kind]) -> _Kind | None:
 
 
 def fields(entry: dict[str, Any], key: str, kind: type[_Kind]) -> list[_Kind]:
-    """Return the values of a key that holds a list. The result is empty if the key is missing or null.
-
-    Raises:
-        ValueError: If the value is not a list, or an item has another type.
-    """
+    """Return the items of a list, none if it is missing or null. One of another type is a ValueError."""
     values: list[_Kind] = field(entry, key, list) or []
     if not all(isinstance(value, kind) for value in values):
         raise ValueError(f"{key} holds something that is not a {kind.__name__}")

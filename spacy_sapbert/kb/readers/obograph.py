@@ -83,11 +83,7 @@ def _reason_to_drop(context: ReaderContext, graph: _Graph, node: dict[str, Any],
 
 
 def _record_arguments(context: ReaderContext, graph: _Graph, node: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `ReaderContext.record`.
-
-    Raises:
-        ValueError: If there is no id, or a value has the wrong type.
-    """
+    """Return the arguments of `ReaderContext.record`."""
     concept_id, meta = _id(context, node), _meta(node)
     names = [(node["lbl"], "preferred")]
     for synonym in fields(meta, "synonyms", dict):

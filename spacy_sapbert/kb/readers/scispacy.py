@@ -25,11 +25,7 @@ def read_scispacy(context: ReaderContext) -> Iterator[Record]:
 
 
 def _entity(line: str) -> dict[str, Any]:
-    """Return the arguments of `ReaderContext.record`.
-
-    Raises:
-        ValueError: If the line is not JSON, or a field is missing or has the wrong type.
-    """
+    """Return the arguments of `ReaderContext.record`."""
     try:
         entity = parse_json(line)
     except json.JSONDecodeError as error:

@@ -30,13 +30,7 @@ _NOT_RDF = {".owx": "OWL/XML", ".ofn": "OWL functional syntax", ".omn": "Manches
 
 
 def sniff(path: Path) -> str | None:
-    """Return the format of a file or folder, else None. For some formats, the file need not exist.
-
-    Raises:
-        CannotReadError: It cannot be read.
-        DamagedError: It is a broken zip file.
-        SapbertError: E163 it is OWL, but not RDF; E164 it holds mappings.
-    """
+    """Return the format of a file or folder, else None. For some formats, the file need not exist."""
     name, suffix = path.name.lower(), without_gz(path).suffix.lower()
     if os.path.isdir(path):
         return _of_folder(path)

@@ -231,11 +231,7 @@ def _rows(
 
 
 def _cells(line: bytes, encoding: str, n_columns: int) -> list[str]:
-    """Split a line.
-
-    Raises:
-        ValueError: If it cannot be decoded, or has more or fewer cells than the header.
-    """
+    """Split a line."""
     try:
         cells = line.decode(encoding).rstrip("\r\n").split("\t")
     except UnicodeDecodeError as error:
