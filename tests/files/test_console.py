@@ -5,7 +5,15 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from spacy_sapbert.files.console import progress_callback, show_values, stderr_console, track
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.files.console import (
+    progress_callback,
+    results_to,
+    show_values,
+    stderr_console,
+    table_of_numbers,
+    track,
+)
 
 
 @pytest.fixture
@@ -84,3 +92,22 @@ def test_values_are_shown_to_people_and_to_programs(capsys):
     assert [line.split() for line in err.splitlines()] == [
         ["train", "pairs", "12,345"], ["done", "True"], ["seconds", "per", "step", "0.5"]
     ]  # fmt: skip
+
+
+def test_a_table_of_numbers_shows_each_kind_of_value():
+    table = table_of_numbers("group", "n", "share", "p", rows=[("all", 1234, 50.0, "0.0001"), ("rare", 0, None, "")])
+    cells = [list(column.cells) for column in table.columns]
+    assert cells == [["all", "rare"], ["1,234", "0"], ["50.00", "–"], ["0.0001", ""]]
+
+
+def test_a_result_goes_to_a_file_that_appears_at_the_end(tmp_path, capsys):
+    path = tmp_path / "result.json"
+    with results_to(path, []) as show:
+        show(table_of_numbers("a"), {"n": 1})
+        assert not path.exists()
+    assert json.loads(path.read_text()) == {"n": 1}
+    assert capsys.readouterr().out == ""
+    with pytest.raises(SapbertError, match="E507"), results_to(tmp_path / "none" / "result.json", []):
+        pytest.fail("the file cannot be written")
+    with pytest.raises(SapbertError, match="E533"), results_to(path, [path]):
+        pytest.fail("the file would be replaced")
