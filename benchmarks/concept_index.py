@@ -20,7 +20,7 @@ from common import new_parser
 from scipy.sparse import csr_array
 
 from spacy_sapbert.documents.docbin import read_docbin
-from spacy_sapbert.encoders.documents import DocumentEncoder
+from spacy_sapbert.encoders.segments import DocumentEncoder
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.retrieval.concept_vectors import CELLS

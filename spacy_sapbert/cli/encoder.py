@@ -67,7 +67,7 @@ def embed(
     The vectors have length 1 if the encoder is l2_normalized.
     Lines that are blank or not valid UTF-8 get a row of zeros, and are counted.
     """
-    from ..encoders.embedding import write_vectors
+    from ..encoders.info import write_vectors
 
     refuse_input(output, [texts])
     opened = _open(encoder, pooling, device)

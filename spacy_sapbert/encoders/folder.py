@@ -96,16 +96,6 @@ def read_settings(name: str) -> dict[str, Any]:
     try:
         settings: dict[str, Any] = _read_json(_find(name, SETTINGS_FILE), {})
         check_not_newer(name, settings.pop("format", FORMAT), FORMAT)
-        wrong = {
-            "max_length": settings.get("max_length", 1) < 1,
-            "adapter": settings.get("adapter", ADAPTER_FOLDER) != ADAPTER_FOLDER,
-            "projection": settings.get("projection", PROJECTION_FOLDER) != PROJECTION_FOLDER,
-            "ngrams": settings.get("ngrams", NGRAMS_FOLDER) != NGRAMS_FOLDER,
-            "trained": not isinstance(settings.get("trained", {}), dict),
-            "l2_normalized": not isinstance(settings.get("l2_normalized", True), bool),
-        }
-        if any(wrong.values()):
-            raise ValueError(f"{SETTINGS_FILE} has a wrong value of {[key for key in wrong if wrong[key]]}")
         if settings or not (pooling := _find(name, POOLING_FILE)):
             return settings
         return {"pooling": _pooling(_read_json(pooling, {}), _read_json(_find(name, MODULES_FILE), []))}

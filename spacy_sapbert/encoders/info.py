@@ -1,10 +1,16 @@
-"""Describe an encoder in numbers."""
+"""What the commands of an encoder give: its description, and the vectors of texts in a NumPy file."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
 
+import numpy as np
+
+from ..files.output import replacing
 from .adapter import has_adapter
 from .compression import LAYER
 from .folder import local_folder
@@ -73,3 +79,42 @@ def _part_of_weight(name: str) -> str:
     if LAYER.match(name):
         return "layers"
     return "embeddings" if "embeddings" in name else "other"
+
+
+def write_vectors(
+    encoder: TransformerEncoder, texts: Iterable[str | None], path: Path, *, batch: int = 8192, fast: bool = False
+) -> dict[str, int]:
+    """Encode a stream of texts and write a float32 matrix with one row per text.
+
+    The file appears when it is complete.
+
+    Args:
+        encoder: The encoder.
+        texts: The texts. A blank text, or None for an unreadable text, gets a row of zeros.
+        path: The file to write.
+        batch: Number of texts encoded together. A text that occurs twice among them is encoded once.
+        fast: Whether to use bfloat16 if the hardware supports it.
+
+    Returns:
+        The counts "texts" and "without_vector", and the dimension "dim".
+    """
+    source = iter(texts)
+    written = without = 0
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        _write_header(file, 0, encoder.dim)
+        while chunk := list(islice(source, batch)):
+            filled = [row for row, text in enumerate(chunk) if text and text.strip()]
+            vectors = np.zeros((len(chunk), encoder.dim), dtype="<f4")
+            vectors[filled] = encoder.encode([chunk[row] or "" for row in filled], fast=fast)
+            file.write(vectors.tobytes())
+            written += len(chunk)
+            without += len(chunk) - len(filled)
+        file.seek(0)
+        _write_header(file, written, encoder.dim)
+    return {"texts": written, "without_vector": without, "dim": encoder.dim}
+
+
+def _write_header(file: BinaryIO, rows: int, dim: int) -> None:
+    """Write the header. NumPy pads it, so that its length does not depend on the number of rows."""
+    header = {"descr": "<f4", "fortran_order": False, "shape": (rows, dim)}
+    np.lib.format.write_array_header_1_0(file, header)

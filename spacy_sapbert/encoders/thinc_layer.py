@@ -11,8 +11,8 @@ from thinc.types import Floats2d, FloatsXd
 
 from ..errors import SettingError
 from .compression import LAYER
-from .documents import DocumentEncoder, split
 from .projection import PROJECTION
+from .segments import DocumentEncoder, split
 from .transformer import TransformerEncoder
 
 if TYPE_CHECKING:

@@ -68,7 +68,7 @@ def _entries(doc: Doc) -> List[List[Any]]:
 
 def _entry(doc: Doc, entry: Any) -> List[Any]:
     if isinstance(entry, Span):
-        return _make_entry(entry, doc.user_data[_key("long_form", *_bounds(entry))])
+        return _make_entry(entry, doc.user_data[_key("long_form", entry)])
     if isinstance(entry, dict):  # with `make_serializable`
         short, long = (doc[entry[f"{form}_start"] : entry[f"{form}_end"]] for form in ("short", "long"))
         return _make_entry(short, long)
@@ -193,12 +193,11 @@ def get_links(span: Span) -> List[Link]:
 
 def set_links(span: Span, links: Iterable[Link]) -> None:
     """Set the links of the mention. Their flags are not kept: `set_assertion` sets those of the mention."""
-    _set_linked(span, "links", [_link_entry(link) for link in links])
-
-
-def _link_entry(link: Link) -> List[Any]:
-    others = (other and list(other) for other in (link.runner_up, link.rejected))
-    return [*link[:_PLAIN_FIELDS], *others, list(link.reasons)]
+    entries = []
+    for link in links:
+        others = (other and list(other) for other in (link.runner_up, link.rejected))
+        entries.append([*link[:_PLAIN_FIELDS], *others, list(link.reasons)])
+    _set_linked(span, "links", entries)
 
 
 def _link(entry: Sequence[Any]) -> Link:
@@ -240,17 +239,17 @@ def set_concepts(doc: Doc, concepts: Iterable[DocumentConcept]) -> None:
     ]
 
 
-def _key(name: str, start: Optional[int] = None, end: Optional[int] = None) -> Any:
+def _key(name: str, span: Optional[Span] = None) -> Any:
     # spaCy's own key for extension values, so that code that copies or shifts them also handles ours
-    return ("._.", name, start, end)
+    return ("._.", name, None, None) if span is None else ("._.", name, span.start_char, span.end_char)
 
 
 def _get(span: Span, name: str) -> List[Any]:
-    return span.doc.user_data.get(_key(name, span.start_char, span.end_char), [])
+    return span.doc.user_data.get(_key(name, span), [])
 
 
 def _set(span: Span, name: str, value: List[Any]) -> None:
-    span.doc.user_data[_key(name, span.start_char, span.end_char)] = value
+    span.doc.user_data[_key(name, span)] = value
 
 
 def _get_linked(span: Span, name: str, default: Any) -> Any:
@@ -259,7 +258,7 @@ def _get_linked(span: Span, name: str, default: Any) -> Any:
     A span without a label, or with an id that nothing was stored for, gets the value that was stored last. A document
     of version 1.0.0 has one value for all spans of a place, as other plugins have.
     """
-    stored = span.doc.user_data.get(_key(name, *_bounds(span)), default)
+    stored = span.doc.user_data.get(_key(name, span), default)
     if not isinstance(stored, dict):
         return stored
     by_id = (stored.get(span.label_) or stored.get("", {})) if span.label else list(stored.values())[-1]
@@ -268,7 +267,7 @@ def _get_linked(span: Span, name: str, default: Any) -> Any:
 
 def _set_linked(span: Span, name: str, value: Any) -> None:
     """Store a value for the spans with the same place, label and concept id as this one."""
-    key = _key(name, *_bounds(span))
+    key = _key(name, span)
     stored = span.doc.user_data.get(key)
     by_label = dict(stored) if isinstance(stored, dict) else {}
     by_id = dict(by_label.pop(span.label_, {}))

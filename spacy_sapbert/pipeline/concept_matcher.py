@@ -103,7 +103,7 @@ class ConceptMatcher(FolderPipe):
     def __call__(self, doc: Doc) -> Doc:
         """Mark the names in one document."""
         spans = self._spans(doc)
-        spans, added = self._corrected(doc, spans) if self._corrections_setting else (spans, [])
+        spans, added = self._corrected(doc, spans) if self._corrections_setting.path is not None else (spans, [])
         if self.spans_key is not None:
             spans += added
             doc.spans[self.spans_key] = list({(span.start, span.end, span.label_): span for span in spans}.values())

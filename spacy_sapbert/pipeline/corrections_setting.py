@@ -19,16 +19,13 @@ CORRECTIONS = "corrections"
 class CorrectionsSetting:
     """The corrections of a component, if it has any.
 
-    Args:
+    Attributes:
         path: The file, or None.
     """
 
     def __init__(self, path: Optional[str]) -> None:
-        self._path = path
+        self.path = path
         self._decisions: Optional[Decisions] = None
-
-    def __bool__(self) -> bool:
-        return self._path is not None
 
     def decisions(self, kb: "KnowledgeBase") -> "Decisions":
         """Return what the corrections decide. The file is read once.
@@ -43,14 +40,14 @@ class CorrectionsSetting:
             unknown = sorted(one for one in wanted if not kb.find_id(one))
             if unknown:
                 message = Warnings.W417.format(
-                    path=self._path, unknown=len(unknown), total=len(wanted), first=unknown[0]
+                    path=self.path, unknown=len(unknown), total=len(wanted), first=unknown[0]
                 )
                 warnings.warn(message, stacklevel=2)
         return self._decisions
 
     def save(self, artifacts: ArtifactWriter) -> None:
         """Add the corrections to the artifacts of a component, without the texts of the documents."""
-        if self:
+        if self.path is not None:
             file = self._file
             artifacts.add(CORRECTIONS, Artifact(CORRECTIONS, file.fingerprint, file.copy, ".db"))
 
@@ -62,5 +59,5 @@ class CorrectionsSetting:
     def _file(self) -> "CorrectionsFile":
         from ..review.corrections_file import CorrectionsFile
 
-        assert self._path is not None
-        return CorrectionsFile(self._path)
+        assert self.path is not None
+        return CorrectionsFile(self.path)

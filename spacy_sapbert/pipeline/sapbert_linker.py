@@ -180,7 +180,7 @@ class SapbertLinker(BatchedPipe):
         if not any(queries):
             return [[] for _ in docs]
         linked = self.linker.link(queries, [doc.text for doc in docs] if self.linker.reranks else ())
-        if not self._corrections_setting:
+        if self._corrections_setting.path is None:
             return linked
         return [self._corrected(doc, parts) for doc, parts in zip(docs, linked)]
 

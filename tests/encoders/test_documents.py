@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import spacy
 
-from spacy_sapbert.encoders import documents as document_encoder
-from spacy_sapbert.encoders.documents import DocumentEncoder, split
+from spacy_sapbert.encoders import segments as document_encoder
+from spacy_sapbert.encoders.segments import DocumentEncoder, split
 from spacy_sapbert.encoders.thinc_layer import document_model
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 

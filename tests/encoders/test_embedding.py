@@ -7,7 +7,7 @@ import signal
 import numpy as np
 import pytest
 
-from spacy_sapbert.encoders.embedding import write_vectors
+from spacy_sapbert.encoders.info import write_vectors
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
 

@@ -379,13 +379,6 @@ def test_broken_settings(make_encoder, name):
     "content",
     [
         "[]",
-        '{"max_length": "long"}',
-        '{"max_length": 0}',
-        '{"max_length": null}',
-        '{"trained": 3}',
-        '{"l2_normalized": "no"}',
-        '{"l2_normalized": 0}',
-        '{"ngrams": "../ngrams"}',
         "3",
     ],
 )
@@ -444,3 +437,9 @@ def test_without_torch_an_encoder_is_an_error_with_a_remedy(tiny_encoder, monkey
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(SapbertError, match=r"E542.*'none'"):
         _ = TransformerEncoder(str(tiny_encoder)).device
+
+
+@pytest.mark.parametrize("device", ["nothing", "cuda:99", "cpu:x"])
+def test_a_device_that_is_not_there(tiny_encoder, device):
+    with pytest.raises(SapbertError, match=rf"E406.*device.*{device}"):
+        TransformerEncoder(str(tiny_encoder), device=device).encode(["cold"])

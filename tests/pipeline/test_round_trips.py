@@ -391,6 +391,27 @@ def test_span_groups(kb):
         ]
 
 
+def test_a_pipeline_of_version_1_0_0(nlp, tmp_path):
+    expected = content(nlp(TEXT))
+    nlp.to_disk(tmp_path)
+    config = (tmp_path / "config.cfg").read_text()
+    # in the order of that version, with settings that are gone
+    config = config.replace("approximate = null\n", "").replace(
+        "composites = true", "composites = true\napproximate = null"
+    )
+    (tmp_path / "config.cfg").write_text(config)
+    for path in tmp_path.glob(f"*/{MANIFEST_FILE}"):
+        manifest = srsly.read_json(path)
+        assert (manifest["format"], manifest.keys() ^ {"format", "version", "files", "assets", "external"}) == (
+            2,
+            set(),
+        )
+        srsly.write_json(path, {**manifest, "version": "1.0.0"})
+    assert content(spacy.load(tmp_path)(TEXT)) == expected
+    with pytest.raises(ValueError, match="approximate"):
+        spacy.load(tmp_path, config={"components.concept_matcher.approximate": 0.6})
+
+
 # --- several processes
 
 
