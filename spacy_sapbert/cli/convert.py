@@ -23,8 +23,7 @@ from ..kb.ids import canonical_id
 from ..kb.stop_names import read_names
 from ..types import Document
 from .corpora import Ids
-from .inputs import JoinPassages
-from .options import split_pairs
+from .inputs import JoinPassages, split_pairs
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc

@@ -14,8 +14,7 @@ from ..files.console import results_to, stderr_console, table_of_numbers, track
 from ..files.output import refuse_input
 from ..types import Document
 from .corpora import Corpus, Format, Ids, Output, Predictions, read_documents
-from .inputs import JoinPassages, Pipeline
-from .options import split_pairs
+from .inputs import JoinPassages, Pipeline, split_pairs
 
 _LEAST_SHARE = 0.05  # fewer mentions at the same characters may be chance
 _ROWS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +14,6 @@ from ..documents.input_documents import check_table
 from ..documents.source import ReadOptions
 from ..errors import ChoiceError, Errors, NotFoundError, OptionError, SapbertError
 from ..files.opening import check_encoding
-from .options import split_pairs
 
 _INPUTS_HELP = (
     "Files, plain or gzipped, or folders. Of a folder, all files of a known format are read. - is standard input."
@@ -52,6 +51,16 @@ Gold = Annotated[
     bool,
     typer.Option(help="Link the annotated mentions of pubtator, bioc or spacy, not those that the pipeline finds."),
 ]
+
+
+def split_pairs(option: str, pairs: Sequence[str] | None) -> Iterator[tuple[str, str]]:
+    """Split each value of an option at its first `=`."""
+    for pair in pairs or []:
+        left, _, right = pair.partition("=")
+        if not left or not right:
+            reason = "it needs two values with = between them, such as synonyms=Synonyms"
+            raise OptionError(option=f"{option} {pair}", reason=reason)
+        yield left, right
 
 
 def open_inputs(

@@ -19,7 +19,7 @@ from ..errors import Errors, MismatchError, NotFoundError, OptionError, SapbertE
 from ..files.console import progress_callback, stderr_console, track
 from ..files.opening import sha256_of
 from ..files.output import refuse_input, temporary_folder
-from .options import split_pairs
+from .inputs import split_pairs
 
 if TYPE_CHECKING:
     from ..kb.build import KnowledgeBaseBuilder

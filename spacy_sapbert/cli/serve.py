@@ -10,7 +10,6 @@ import typer
 
 from ..errors import MissingExtraError, OptionError
 from ..serve.settings import LOCAL_HOSTS, Limits, LogFormat, address_of, is_local, listen
-from .options import grouped
 
 TOKEN = "SPACY_SAPBERT_TOKEN"
 """The environment variable of the token."""
@@ -20,12 +19,11 @@ _NO_TOKEN = (
     "Anyone who can reach {host} can now link texts here. There is no password. To ask for one, use --token-file. To "
     "serve only this machine, use the default host 127.0.0.1."
 )
+_LIMITS = "Limits"
 _NO_ENCRYPTION = "Texts and the token are sent without encryption. Put a server with TLS before this one."
 
 
-@grouped
 def serve(
-    limits: Limits,
     pipeline: Annotated[
         str | None,
         typer.Argument(help="Folder or package of a pipeline with a sapbert_linker. Default: the pipeline of `demo`."),
@@ -38,6 +36,39 @@ def serve(
         typer.Option(help=f"File with a token that requests need. Default: the environment variable {TOKEN}, if set."),
     ] = None,
     log: Annotated[LogFormat, typer.Option(help="Format of the log of requests, on standard error.")] = LogFormat.text,
+    max_chars: Annotated[
+        int, typer.Option(min=1, rich_help_panel=_LIMITS, help="Maximum length of a text, in characters.")
+    ] = Limits.max_chars,
+    max_texts: Annotated[
+        int, typer.Option(min=1, rich_help_panel=_LIMITS, help="Maximum number of texts in a batch.")
+    ] = Limits.max_texts,
+    max_bytes: Annotated[
+        int, typer.Option(min=1, rich_help_panel=_LIMITS, help="Maximum size of a request, in bytes.")
+    ] = Limits.max_bytes,
+    max_waiting: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            rich_help_panel=_LIMITS,
+            help="Maximum number of requests that wait in a worker. Further ones get status 503.",
+        ),
+    ] = Limits.max_waiting,
+    max_connections: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            rich_help_panel=_LIMITS,
+            help="Maximum number of connections to a worker. Further requests get status 503.",
+        ),
+    ] = Limits.max_connections,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            min=0.01,
+            rich_help_panel=_LIMITS,
+            help="Seconds for a request to arrive (else status 408), and to be linked (504).",
+        ),
+    ] = Limits.timeout,
 ) -> None:
     """Start a server that shows what a pipeline links, and why.
 
@@ -55,6 +86,7 @@ def serve(
     token = _read_token(token_file)
     name = Path(pipeline).resolve().name if pipeline else "demo"  # visitors must not see the path
     hosts = (*LOCAL_HOSTS, host) if local else ("*",)
+    limits = Limits(max_chars, max_texts, max_bytes, max_waiting, max_connections, timeout)
     settings = Settings(pipeline, name, hosts, token, limits, log)
     say = announcer(log)
     # first, so that a port in use is reported before the vocabulary is read

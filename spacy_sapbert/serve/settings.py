@@ -6,9 +6,6 @@ import socket
 from dataclasses import dataclass
 from enum import Enum
 from ipaddress import ip_address
-from typing import Annotated, ClassVar
-
-import typer
 
 from ..errors import Errors, SapbertError
 
@@ -28,23 +25,23 @@ class LogFormat(str, Enum):
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of a server. A request beyond them is refused with a message."""
+    """The limits of a server. A request beyond them is refused with a message.
 
-    PANEL: ClassVar[str] = "Limits"
+    Attributes:
+        max_chars: Maximum length of a text, in characters.
+        max_texts: Maximum number of texts in a batch.
+        max_bytes: Maximum size of a request, in bytes.
+        max_waiting: Maximum number of requests that wait in a worker. Further ones get status 503.
+        max_connections: Maximum number of connections to a worker. Further requests get status 503.
+        timeout: Seconds for a request to arrive (else status 408), and to be linked (504).
+    """
 
-    max_chars: Annotated[int, typer.Option(min=1, help="Maximum length of a text, in characters.")] = 10_000
-    max_texts: Annotated[int, typer.Option(min=1, help="Maximum number of texts in a batch.")] = 64
-    max_bytes: Annotated[int, typer.Option(min=1, help="Maximum size of a request, in bytes.")] = 2_000_000
-    max_waiting: Annotated[
-        int, typer.Option(min=0, help="Maximum number of requests that wait in a worker. Further ones get status 503.")
-    ] = 32
-    max_connections: Annotated[
-        int, typer.Option(min=1, help="Maximum number of connections to a worker. Further requests get status 503.")
-    ] = 512
-    timeout: Annotated[
-        float,
-        typer.Option(min=0.01, help="Seconds for a request to arrive (else status 408), and to be linked (504)."),
-    ] = 30.0
+    max_chars: int = 10_000
+    max_texts: int = 64
+    max_bytes: int = 2_000_000
+    max_waiting: int = 32
+    max_connections: int = 512
+    timeout: float = 30.0
 
 
 def is_local(host: str) -> bool:
