@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import gzip
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 from spacy_sapbert.errors import NotFoundError, SapbertError
 from spacy_sapbert.kb.readers import READERS
-from spacy_sapbert.kb.recipe import LATEST, find_recipe, parse_recipe, read_catalog, release_in
+from spacy_sapbert.kb.recipe import LATEST, find_recipe, parse_recipe, read_catalog, read_recipe_values, release_in
 
+RECIPES = Path(__file__).parents[2] / "configs" / "vocabularies"
 CATALOG = read_catalog()
 FETCHED = {name: recipe for name, recipe in CATALOG.items() if recipe.sources}
 PROMISED = "mondo doid hpo chebi go cl uberon symp ncit ordo mesh medic drugbank-open rxnorm-open hgnc ncbitaxon"
@@ -46,6 +48,12 @@ def test_a_key_of_a_source_takes_precedence_over_the_top():
         "r", {"format": "obo", "type": "X", "sources": ["a.obo", {"path": "b.obo", "type": ["Y", "Z"]}]}
     )
     assert [source.settings["types"] for source in recipe.sources] == [["X"], ["Y", "Z"]]
+
+
+@pytest.mark.parametrize("path", sorted(RECIPES.glob("*.yaml")), ids=lambda path: path.stem)
+def test_the_recipes_of_the_project(path):
+    recipe = parse_recipe(path.name, {"sources": "a.tsv", **read_recipe_values(path)})
+    assert {source.format for source in recipe.sources} <= set(READERS)
 
 
 def test_find():
