@@ -1,4 +1,4 @@
-"""Names that are no encoding of text, wherever an encoding can be given."""
+"""Names that are not encodings of text, wherever an encoding can be given."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.files.opening import check_encoding, open_text
 from spacy_sapbert.kb.readers import READERS, ReadReport, read_vocabulary
 
-NONE = [
+NOT_ENCODINGS = [
     "hex",
     "rot13",
     "zlib",
@@ -47,8 +47,8 @@ def file(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("encoding", NONE)
-def test_no_encoding_of_text(file, encoding):
+@pytest.mark.parametrize("encoding", NOT_ENCODINGS)
+def test_names_that_are_not_encodings(file, encoding):
     with pytest.raises(SapbertError, match=r"E533.*a\.txt"), open_text(file, encoding):
         pass
 

@@ -72,7 +72,7 @@ def test_gzip_that_is_damaged_and_not_utf_8(tmp_path, damage):
 
 
 @pytest.mark.parametrize("encoding", ["hex", "rot13", "undefined", "utf-8\0"])
-def test_what_is_no_encoding_of_text(tmp_path, encoding):
+def test_what_is_not_an_encoding_of_text(tmp_path, encoding):
     (tmp_path / "a").write_bytes(b"61")
     with pytest.raises(SapbertError, match="E533"):
         read(tmp_path / "a", encoding=encoding)
@@ -84,7 +84,7 @@ def test_whole_numbers(text):
 
 
 @pytest.mark.parametrize("text", ["", "-", "1.0", "1_0", "²", "٣", "１", "\x1c0", "0\x1f", "--1", "9" * 19, "1" * 5000])
-def test_what_is_no_whole_number(text):
+def test_what_is_not_a_whole_number(text):
     with pytest.raises(ValueError, match=r"not a whole number|invalid literal"):
         parse_int(text)
 
@@ -95,7 +95,7 @@ def test_numbers():
 
 
 @pytest.mark.parametrize("text", ["", "x", "nan", "inf", "1e999", "1_0", "٣", "9" * 5000])
-def test_what_is_no_number(text):
+def test_what_is_not_a_number(text):
     with pytest.raises(ValueError, match=r"number|could not convert"):
         parse_float(text)
 
@@ -108,7 +108,7 @@ def test_what_is_no_number(text):
         ('[12,\n{"a": ' + "1" * 5000 + "}]", 2, "too many digits"),
     ],
 )
-def test_what_is_no_json_names_the_line(text, line, reason):
+def test_what_is_not_json_names_the_line(text, line, reason):
     for given in (text, text.encode()):
         with pytest.raises(json.JSONDecodeError, match=reason) as caught:
             parse_json(given)

@@ -33,7 +33,7 @@ def sniff(path: Path) -> str | None:
     """Return the format of a file or folder, else None. For some formats, the file need not exist."""
     name, suffix = path.name.lower(), without_gz(path).suffix.lower()
     if os.path.isdir(path):
-        return _of_folder(path)
+        return _folder_format(path)
     if name.startswith(("ctd_diseases.", "ctd_chemicals.")):
         return "ctd"
     if name.startswith("rxnconso.rrf"):
@@ -43,7 +43,7 @@ def sniff(path: Path) -> str | None:
     if suffix in _BY_SUFFIX:
         return _BY_SUFFIX[suffix]
     if suffix == ".zip":
-        return _of_zip(path)
+        return _zip_format(path)
     head = ""
     if suffix in (".csv", ".json", ".tab", ".tsv", ".xml") and os.path.exists(path):
         # every byte is a character in Latin-1, so this works before the encoding is known
@@ -54,11 +54,11 @@ def sniff(path: Path) -> str | None:
     if suffix == ".json":
         return {"{": "obograph", "[": "json"}.get(head.lstrip()[:1])
     if suffix in (".tab", ".tsv"):
-        return _of_tsv(path, head)
-    return _of_xml(head)
+        return _tsv_format(path, head)
+    return _xml_format(head)
 
 
-def _of_folder(path: Path) -> str | None:
+def _folder_format(path: Path) -> str | None:
     if any(file.name.lower() == "pt.asc" for file in path.iterdir()):
         return "meddra"
     for format, patterns in {"umls": _UMLS, "rxnorm": _RXNORM}.items():
@@ -69,7 +69,7 @@ def _of_folder(path: Path) -> str | None:
     return "loinc" if loinc_table(path) else None
 
 
-def _of_zip(path: Path) -> str | None:
+def _zip_format(path: Path) -> str | None:
     with readable(path), zipfile.ZipFile(path) as archive:
         names = archive.namelist()
     if is_snomed(iter(names)):
@@ -81,13 +81,13 @@ def _has(names: Sequence[str], *ends: str) -> bool:
     return any(name.upper().endswith(ends) for name in names)
 
 
-def _of_xml(head: str) -> str | None:
+def _xml_format(head: str) -> str | None:
     root = _ROOT_ELEMENT.search(head)
     name = root["name"] if root else ""
     return "icd10cm" if name == ROOT else "rdf" if name.rpartition(":")[2] == "RDF" else None
 
 
-def _of_tsv(path: Path, head: str) -> str:
+def _tsv_format(path: Path, head: str) -> str:
     columns = next((line.split("\t") for line in head.split("\n") if not line.startswith("#")), [])
     if ".sssom." in path.name.lower() or _SSSOM.issubset(columns):
         raise SapbertError(Errors.E164.format(path=path))

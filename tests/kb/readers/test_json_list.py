@@ -114,13 +114,13 @@ def test_an_empty_list(tmp_path, text):
         ("[" * 100_000, 1),
     ],
 )
-def test_what_is_no_json(tmp_path, text, line):
+def test_what_is_not_json(tmp_path, text, line):
     with pytest.raises(SapbertError, match=rf"E127.*f\.json, line {line}"):
         read(tmp_path / "f.json", text)
 
 
 @pytest.mark.parametrize("text", ['{"graphs": []}', "", "id\tname\n"])
-def test_what_is_no_list(tmp_path, text):
+def test_what_is_not_a_list(tmp_path, text):
     with pytest.raises(SapbertError, match=r"E121.*f\.json.*json.*obograph"):
         read(tmp_path / "f.json", text)
 

@@ -67,7 +67,7 @@ def test_format_of_a_folder(tmp_path):
     assert guess_format(tmp_path) == "meddra"
 
 
-def test_what_is_no_vocabulary(tmp_path):
+def test_what_is_not_a_vocabulary(tmp_path):
     path = tmp_path / "a.sssom.tsv"
     path.write_text("# licence: CC0\nsubject_id\tpredicate_id\tobject_id\n")
     with pytest.raises(SapbertError, match=r"E164.*a\.sssom\.tsv.*mapping"):
@@ -89,7 +89,7 @@ def test_format_is_not_guessed_elsewhere(tmp_path, name):
         guess_format(tmp_path / name)
 
 
-def test_what_does_not_exist_is_said_to(tmp_path):
+def test_what_does_not_exist_is_reported(tmp_path):
     with pytest.raises(SapbertError, match=r"E120.*Loinc_2\.80 \(No such file or directory\)"):
         guess_format(tmp_path / "Loinc_2.80")
 

@@ -241,7 +241,7 @@ def test_what_cannot_be_read(tmp_path, files, path, message):
     method=st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]),
     changes=st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=20),
 )
-def test_a_changed_archive_is_read_or_told(tmp_path, method, changes):
+def test_a_changed_archive_is_read_or_reported(tmp_path, method, changes):
     archive = bytearray(zipped(PLAIN, method))
     for place, byte in changes:
         archive[place % len(archive)] = byte
