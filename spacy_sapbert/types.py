@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -210,6 +210,16 @@ class Mention(NamedTuple):
     ids: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     offsets: tuple[tuple[int, int], ...] = ()
+
+
+def types_of(label: str) -> tuple[str, ...]:
+    """Return the types in a label, each once. MedMentions joins several UMLS types: `T116,T123`."""
+    return tuple(dict.fromkeys(name.strip() for name in label.split(",") if name.strip()))
+
+
+def has_type(label: str, types: Collection[str]) -> bool:
+    """Return whether a label contains one of the types."""
+    return any(name in types for name in types_of(label))
 
 
 class Passage(NamedTuple):

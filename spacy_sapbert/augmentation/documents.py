@@ -52,9 +52,6 @@ def read_folder(paths: Iterable[Path], report: Report) -> Iterator[SourceDocumen
     Args:
         paths: Files and folders. Folders are searched recursively, in alphabetical order.
         report: Collects broken records.
-
-    Raises:
-        NotFoundError: There are no such documents. A file that cannot be read is an error of another family.
     """
     for path in paths:
         files = [path] if path.is_file() else [file for file in files_of(path) if suffix_format(file) in _READERS]
@@ -166,9 +163,6 @@ def wordpieces(encoder: str) -> Tokenize:
 
     Args:
         encoder: "starter", a folder or a hub name.
-
-    Raises:
-        SapbertError: E301, E302 there is no such encoder. E610 its tokenizer has no offsets.
     """
     from ..encoders.folder import load_tokenizer, resolve
 

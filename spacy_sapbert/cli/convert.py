@@ -13,7 +13,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..documents.document_ids import DocumentIds
-from ..documents.mention_types import has_type
 from ..documents.reader import FORMATS, read_corpus
 from ..documents.report import Report
 from ..errors import Errors, OptionError, SapbertError, Warnings
@@ -21,7 +20,7 @@ from ..files.console import track
 from ..files.output import refuse_input
 from ..kb.ids import canonical_id
 from ..kb.stop_names import read_names
-from ..types import Document
+from ..types import Document, has_type
 from .corpora import Ids
 from .inputs import JoinPassages, split_pairs
 

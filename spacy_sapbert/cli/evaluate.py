@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from ..documents.mention_types import has_type
 from ..documents.reader import read_corpus
 from ..errors import EmptyError
 from ..files.console import results_to, stderr_console, table_of_numbers, track
 from ..files.output import refuse_input
+from ..types import has_type
 from .corpora import Corpus, Format, Ids, Output, Predictions, Type, read_documents
 from .evaluate_concepts import concepts
 from .evaluate_pipeline import pipeline

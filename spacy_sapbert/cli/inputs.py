@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ..documents.folders import files_of
-from ..documents.formats import ANNOTATED, INPUT_SUFFIXES, STDIN, InputFormat, input_format, suffix_format
+from ..documents.formats import ANNOTATED, INPUT_SUFFIXES, STDIN, TABLES, InputFormat, input_format, suffix_format
 from ..documents.input_documents import check_table
 from ..documents.source import ReadOptions
 from ..errors import ChoiceError, Errors, NotFoundError, OptionError, SapbertError
@@ -91,7 +91,7 @@ def open_inputs(
             if not (number.isascii() and number.isdecimal() and int(number) > 0):
                 reason = f"the format names has no header, so its columns have numbers from 1, unlike {number}"
                 raise OptionError(option=f"--column {field}", reason=reason)
-    sources = [(path, options._replace(format=_format(path, format))) for path in inputs]
+    sources = [(path, options._replace(format=_format(path, format, gold))) for path in inputs]
     formats = [options.format for _, options in sources if options.format]
     if gold and any(format not in ANNOTATED for format in formats):
         names = ", ".join(format.value for format in ANNOTATED)
@@ -102,8 +102,12 @@ def open_inputs(
     return sources
 
 
-def _format(path: Path, format: InputFormat | None) -> InputFormat | None:
-    return format if format or path.is_dir() else input_format(path)
+def _format(path: Path, format: InputFormat | None, gold: bool) -> InputFormat | None:
+    """Return the format of an input; None if its first bytes decide when it is read."""
+    if format or path.is_dir():
+        return format
+    known = suffix_format(path)
+    return known if known in TABLES else input_format(path) if gold or known is None else None
 
 
 def _check_folder(folder: Path, format: InputFormat | None) -> None:

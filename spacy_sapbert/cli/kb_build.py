@@ -261,9 +261,9 @@ def _curated(
 
 def _documents(corpus: File, strict: bool, builder: KnowledgeBaseBuilder) -> Iterator[Document]:
     """Yield the documents of a corpus, with the mentions of the chosen types. The others are counted."""
-    from ..documents.mention_types import has_type
     from ..documents.reader import read_corpus
     from ..documents.report import Report
+    from ..types import has_type
 
     types, report = corpus.settings.get("types"), Report()
     for document in read_corpus(corpus.path, corpus.format, strict=strict, report=report):

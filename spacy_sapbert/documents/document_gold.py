@@ -6,8 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 
 from ..kb.knowledge_base import KnowledgeBase
-from ..types import NIL, Document, Mention
-from .mention_types import has_type
+from ..types import NIL, Document, Mention, has_type
 
 
 def primary_id(concept_id: str, kb: KnowledgeBase) -> str:

@@ -14,9 +14,6 @@ class DocumentIds:
 
     Args:
         path: A file with one id per line, plain or gzipped. Empty lines are skipped.
-
-    Raises:
-        EmptyError: The file has no id.
     """
 
     def __init__(self, path: Path) -> None:
@@ -46,9 +43,6 @@ class DocumentIds:
 
         Returns:
             The number of these ids.
-
-        Raises:
-            SapbertError: E214 if there were documents, but none of the split.
         """
         if self._missing:
             n = len(self._missing)

@@ -31,7 +31,7 @@ def mention_corpus(path: str, spans_key: str | None = None, limit: int = 0) -> C
         limit: Maximum number of documents; 0 for all.
 
     Raises:
-        TrainingDataError: E571 if it is a file of another kind. A `SapbertError` with E210 if it cannot be read.
+        TrainingDataError: E571 if it is a file of another kind. A `DamagedError` if it cannot be read.
     """
 
     def read(nlp: Language) -> Iterator[Example]:
@@ -73,11 +73,7 @@ def document_corpus(
 
 
 def check_suffix(path: str | Path | None) -> None:
-    """Check that the path of training data is a `.spacy` file. A folder and a missing file pass.
-
-    Raises:
-        TrainingDataError: E571 if it is another file. The message has the command that converts it.
-    """
+    """Check that the path of training data is a `.spacy` file. A folder and a missing file pass."""
     file = Path(path or SUFFIX)
     if file.suffix != SUFFIX and file.is_file():
         raise TrainingDataError(Errors.E571.format(path=file, command=_conversion(file)))

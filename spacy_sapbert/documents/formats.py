@@ -15,7 +15,7 @@ from .archives import files_in, is_archive, translated
 
 __all__ = ["STDIN", "InputFormat", "OutputFormat"]
 
-PUBTATOR_TITLE = re.compile(r"[^|\t]+\|t\|(.*)", re.DOTALL)
+PUBTATOR_TITLE = re.compile(r"[^|\t]+\|t\|")
 
 
 class InputFormat(str, Enum):
@@ -94,9 +94,6 @@ def input_format(path: Path) -> InputFormat:
 
     PubTator files are often named `.txt`, so the first line decides for such files. For `.xml`, the root element
     decides, and for an archive its first article.
-
-    Raises:
-        SapbertError: E124 the file name shows no format. A family of errors if the file cannot be read or unpacked.
     """
     if is_archive(path):
         return _archive_format(path)
@@ -141,11 +138,7 @@ def _archive_format(path: Path) -> InputFormat:
 
 
 def output_format(path: Path | None) -> OutputFormat:
-    """Return the format that a file name shows. Standard output, a device and a pipe get JSON lines.
-
-    Raises:
-        SapbertError: E551 the file name shows no format.
-    """
+    """Return the format that a file name shows. Standard output, a device and a pipe get JSON lines."""
     if path is None or (path.exists() and not path.is_file()):
         return OutputFormat.jsonl
     name = without_gz(path).name.lower()

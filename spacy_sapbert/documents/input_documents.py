@@ -155,9 +155,6 @@ def read_documents(
 
     Yields:
         The documents, in the order of the file. A document without an id is named by file and line.
-
-    Raises:
-        SapbertError: The file cannot be read, or a record is broken and `problems.strict` is set.
     """
     if path.is_dir():
         documents = _read_folder(path, options, problems, left_out)

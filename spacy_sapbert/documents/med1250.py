@@ -56,9 +56,6 @@ def read_med1250(
 
     Yields:
         The records in the order of the file.
-
-    Raises:
-        BadRecordError: A record is broken and `strict` is set. Errors of other families if the file cannot be read.
     """
     source = DocumentSource(Path(path), report=report or Report(), encoding=encoding, strict=strict)
     for lines in _merge(_blocks(source)):

@@ -113,9 +113,6 @@ def read_cometa(source: DocumentSource, id_column: str) -> Iterator[Document]:
     Yields:
         One document per row. Its text is the example, if that contains the term exactly once, as whole words and in
         upper or lower case. Otherwise, the text is the term alone, and this is counted.
-
-    Raises:
-        MissingColumnError: A column is missing.
     """
     rows = _rows(source)
     _, columns = next(rows, (1, []))

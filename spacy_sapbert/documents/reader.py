@@ -12,7 +12,7 @@ from ..files.opening import check_encoding, open_text
 from ..types import Document
 from .bioc import read_bioc
 from .document_ids import DocumentIds
-from .formats import unknown_format
+from .formats import PUBTATOR_TITLE, unknown_format
 from .input_documents import Reader, read_spacy
 from .mention_tables import GENERAL, SPECIFIC, is_header, read_askapatient, read_cometa, read_mention_table
 from .passages import join_passages as join
@@ -22,7 +22,6 @@ from .source import DocumentSource
 from .tac import read_tac
 
 _HEAD_SIZE = 4096
-_PUBTATOR = re.compile(r"[^|\t\n]+\|t\|")
 _TAG = re.compile(r"<\s*([A-Za-z]\w*)")
 _CUI = re.compile(r"C\d{7}")
 
@@ -104,11 +103,7 @@ def _read(
 
 
 def guess_format(path: Path, encoding: str = "utf-8") -> str:
-    """Guess the format from the beginning of a file.
-
-    Raises:
-        SapbertError: E124 the format cannot be guessed.
-    """
+    """Guess the format from the beginning of a file."""
     if path.suffix == ".spacy":
         return "docbin"
     # undecodable bytes are replaced, because the format may have another encoding
@@ -121,7 +116,7 @@ def guess_format(path: Path, encoding: str = "utf-8") -> str:
     if head.startswith("<"):
         tag = _TAG.search(head)
         return "tac" if tag and tag[1] == "Label" else "bioc"
-    if _PUBTATOR.match(head):
+    if PUBTATOR_TITLE.match(head.partition("\n")[0]):
         return "pubtator"
     whole_lines = head if is_whole else head[: head.rfind("\n") + 1]
     rows = [[cell.strip() for cell in line.split("\t")] for line in whole_lines.rstrip("\n").split("\n")]

@@ -15,8 +15,7 @@ from ..errors import BadRecordError, Warnings
 from ..files.opening import OpenedFile
 from ..files.report import Problem, counter, keep_problem
 from ..files.report import Report as FileReport
-from ..types import Document
-from .mention_types import types_of
+from ..types import Document, types_of
 
 _SHOWN_DUPLICATES = 10
 
@@ -132,11 +131,7 @@ class Problems(Report):
         return self.broken
 
     def report(self, position: str, reason: object) -> None:
-        """Report a record that is left out, by its position.
-
-        Raises:
-            BadRecordError: `strict` is set.
-        """
+        """Report a record that is left out, by its position."""
         if self.strict:
             raise BadRecordError(position=position, reason=reason)
         self.broken += 1

@@ -73,9 +73,6 @@ class DocumentSource(Source):
             line: Line of the mention in the file.
             text: Text of the document.
             mention: The mention as annotated. An empty text is not compared.
-
-        Raises:
-            BrokenRecord: If the offsets are outside the text, or cover only whitespace.
         """
         span = locate(text, mention)
         if span is None:

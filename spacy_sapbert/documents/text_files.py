@@ -61,11 +61,7 @@ def read_jsonl(source: DocumentSource) -> Iterator[Document]:
 
 
 def json_document(raw: str, name: str, options: ReadOptions) -> Document:
-    """Read a document from the text of a JSON object, see `value_document`.
-
-    Raises:
-        BrokenRecord: The text is not such an object.
-    """
+    """Read a document from the text of a JSON object, see `value_document`."""
     try:
         value = parse_json(raw)
     except ValueError as error:
@@ -80,9 +76,6 @@ def value_document(value: object, name: str, options: ReadOptions) -> Document:
         value: The JSON value.
         name: The id of the document, if the object has none.
         options: How to read it.
-
-    Raises:
-        BrokenRecord: The value is not such an object.
     """
     try:
         check_writable(value, allow_nan=False)

@@ -14,12 +14,11 @@ from typing import Any
 from spacy.language import Language
 
 from ..documents.document_gold import documents_by_concept, gold_of, is_named, primary_id
-from ..documents.mention_types import types_of
 from ..errors import EmptyError, MismatchError
 from ..kb.knowledge_base import KnowledgeBase
 from ..metrics.counts import SetCounts, compare_sets, macro, mean, micro, percent, precision_recall_f1
 from ..metrics.document_ranking import FEW_PLACES, PLACES, RankingScore, score_ranking
-from ..types import Document, DocumentConcept, Mention
+from ..types import Document, DocumentConcept, Mention, types_of
 from .corpus import predictions_file
 from .running import find_retriever, run_pipeline
 

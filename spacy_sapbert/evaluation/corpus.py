@@ -10,12 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..documents.mention_types import has_type, types_of
 from ..errors import EmptyError, Errors, SapbertError, Warnings
 from ..files.output import open_output
 from ..kb.ids import some_ids
 from ..kb.knowledge_base import KnowledgeBase
-from ..types import Document, Mention
+from ..types import Document, Mention, has_type, types_of
 
 
 class GoldMentions:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ..documents.mention_types import has_type
 from ..documents.reader import read_corpus
 from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.normalize import TEXT_NORMALIZERS
+from ..types import has_type
 
 CANDIDATES = 20
 _MENTIONS_AT_ONCE = 128  # limits the rows of the score matrix, which is copied twice

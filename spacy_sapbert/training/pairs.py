@@ -11,11 +11,10 @@ from operator import itemgetter
 from random import Random
 from typing import NamedTuple, TypeVar
 
-from ..documents.mention_types import has_type
 from ..errors import Errors, SapbertError
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.normalize import lower
-from ..types import Document, Mention
+from ..types import Document, Mention, has_type
 from .pair_files import Pair, SharedName, is_writable
 
 T = TypeVar("T")

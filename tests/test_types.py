@@ -1,6 +1,6 @@
 import pytest
 
-from spacy_sapbert.documents.mention_types import has_type, types_of
+from spacy_sapbert.types import has_type, types_of
 
 
 @pytest.mark.parametrize(
