@@ -41,6 +41,7 @@ from common import new_parser
 
 from spacy_sapbert.encoders.ngrams import TEXT_NORMALIZER
 from spacy_sapbert.encoders.transformer import TransformerEncoder
+from spacy_sapbert.files.hashing import hash64
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
@@ -48,7 +49,6 @@ from spacy_sapbert.kb.readers.umls import UmlsSettings
 from spacy_sapbert.linking.candidates import CandidateGenerator
 from spacy_sapbert.linking.name_matcher import NameMatcher
 from spacy_sapbert.linking.parameters import SPARSE_WEIGHT
-from spacy_sapbert.text.hashing import hash64
 from spacy_sapbert.text.languages import rules_of
 from spacy_sapbert.training.development_accuracy import NearestName
 from spacy_sapbert.types import Name, Record

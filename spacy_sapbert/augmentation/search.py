@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from ..errors import Errors, SapbertError
-from ..text.hashing import hash64
+from ..files.hashing import hash64
 from .documents import SourceDocument, fold
 from .exclusion import EvaluationSets, pmid_of
 

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from ..errors import Errors, MismatchError, NotFoundError, OptionError, SapbertError
 from ..files.console import progress_callback, stderr_console, track
-from ..files.opening import sha256_of
+from ..files.hashing import sha256_of
 from ..files.output import refuse_input, temporary_folder
 from .inputs import split_pairs
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import SettingError
+from ..files.hashing import hash64
 from ..files.values import parse_json, read_array
 from ..store.artifact import opening
 from ..text.characters import CODE_POINTS, MAX_SIZE, code_points, ngrams
-from ..text.hashing import hash64
 from ..text.normalize import TEXT_NORMALIZERS
 
 if TYPE_CHECKING:

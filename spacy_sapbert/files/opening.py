@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import gzip
-import hashlib
 import io
 import os
 import sys
@@ -215,17 +214,3 @@ def _undecodable_line(path: Path, encoding: str) -> int:
 def without_gz(path: Path) -> Path:
     """Return the path without a final `.gz`, so that its suffix is that of the packed file."""
     return path.with_suffix("") if path.suffix.lower() == ".gz" else path
-
-
-def sha256_of(path: Path, *, unpacked: bool = False) -> str:
-    """Return the SHA-256 of a file, as it is on the disk, or unpacked if it is gzipped."""
-    digest = hashlib.sha256()
-    with reading(path), open_unpacked(path) if unpacked else path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
-
-
-def file_manifest(path: Path) -> dict[str, str | int]:
-    """Return name, size and checksum of a file, for the metadata of what is made from it."""
-    return {"file": path.name, "bytes": path.stat().st_size, "sha256": sha256_of(path)}

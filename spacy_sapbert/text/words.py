@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..files.hashing import hash64
 from .greek import spell_out_greek
-from .hashing import hash64
 from .languages import ENGLISH, LanguageRules
 
 MAX_ACRONYM = 5  # characters

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import Errors, SapbertError
+from ..files.hashing import hash64
 from ..kb.knowledge_base import KnowledgeBase
-from ..text.hashing import hash64
 from ..text.normalize import TEXT_NORMALIZERS, lower
 from ..vectors.index import Index
 from .pair_files import Pair, SharedName

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import Errors, SapbertError
-from ..text.hashing import hash64
+from ..files.hashing import hash64
 from .pair_files import Pair, find_shared_names, read_pairs, read_shared_names
 from .setting_checks import check_counts
 from .triple_files import Triple, read_triples

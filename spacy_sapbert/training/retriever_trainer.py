@@ -15,6 +15,7 @@ from spacy.util import minibatch
 from ..documents.docs import WEIGHT, from_doc, is_augmented
 from ..encoders.thinc_layer import DocumentModel, document_model
 from ..errors import Errors, TrainingDataError, Warnings
+from ..files.hashing import hash64
 from ..kb.ids import some_ids
 from ..retrieval.mention_model import MentionModel, phrase_features
 from ..retrieval.phrases import phrases
@@ -22,7 +23,6 @@ from ..retrieval.ranker import Candidates
 from ..retrieval.retriever import Retriever
 from ..retrieval.signal_weights import SignalWeights
 from ..retrieval.training_counts import DocumentCounts, TrainingCounts, count_document
-from ..text.hashing import hash64
 from ..types import Document
 from .document_loss import DocumentLoss
 from .retriever_settings import ConceptRetrieval

@@ -19,12 +19,12 @@ import numpy as np
 
 from ..encoders.transformer import TransformerEncoder
 from ..errors import MismatchError
+from ..files.hashing import hash64
 from ..files.output import replacing
 from ..files.values import parse_json, read_array
 from ..kb.knowledge_base import KnowledgeBase
 from ..store.artifact import Artifact, fingerprint_of, opening, writing
 from ..store.cache import cache_dir, make_once
-from ..text.hashing import hash64
 from ..text.normalize import TEXT_NORMALIZERS
 from .index import Index
 from .stored import (

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..encoders.transformer import TransformerEncoder
 from ..errors import MismatchError
+from ..files.hashing import hash64
 from ..kb.knowledge_base import KnowledgeBase
-from ..text.hashing import hash64
 from .flat import cached_table, text_hashes
 from .index import Index
 from .qdrant_collection import CONCEPT, NAME, About, Address, Collection

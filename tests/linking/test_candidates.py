@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from spacy_sapbert.encoders.ngrams import NgramEncoder
 from spacy_sapbert.encoders.transformer import TransformerEncoder
+from spacy_sapbert.files.hashing import hash64
 from spacy_sapbert.kb.build import build_knowledge_base, new_knowledge_base
 from spacy_sapbert.kb.filters import ALL, Filter
 from spacy_sapbert.kb.ids import is_supplementary
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.linking.candidates import CandidateGenerator
-from spacy_sapbert.text.hashing import hash64
 from spacy_sapbert.text.normalize import TEXT_NORMALIZERS
 from spacy_sapbert.types import SCORE_DIGITS, Candidate, Name, Record
 from spacy_sapbert.vectors.flat import NameVectors, build_name_vectors

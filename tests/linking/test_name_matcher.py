@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.files.hashing import hash64
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.stop_names import StopNameRules
@@ -26,7 +27,6 @@ from spacy_sapbert.linking.name_matcher import (
     matcher_cache,
 )
 from spacy_sapbert.text.common_words import common_words
-from spacy_sapbert.text.hashing import hash64
 from spacy_sapbert.text.words import acronym_hash, is_acronym, words
 from spacy_sapbert.types import Name, Record
 

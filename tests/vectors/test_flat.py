@@ -10,8 +10,8 @@ import pytest
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.files.hashing import hash64
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.text.hashing import hash64
 from spacy_sapbert.types import Name, Record
 from spacy_sapbert.vectors import flat as name_vectors
 from spacy_sapbert.vectors.flat import MANIFEST_FILE, UNFINISHED, NameVectors, build_name_vectors, cached_name_vectors

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...errors import NotFoundError
-from ...files.opening import file_manifest
+from ...files.hashing import file_manifest
 from ...types import Record
 from .context import ReaderContext, ReadReport
 from .ontology import Obsolete, replaced_ids

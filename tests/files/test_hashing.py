@@ -1,4 +1,4 @@
-from spacy_sapbert.text.hashing import hash64
+from spacy_sapbert.files.hashing import hash64
 
 
 def test_the_hash_is_the_same_everywhere():
