@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from spacy_sapbert.encoders import ngrams
-from spacy_sapbert.encoders.ngrams import IDF_FILE, SETTINGS_FILE, NgramEncoder
+from spacy_sapbert.encoders.ngrams import NgramEncoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.text.characters import code_points
 from spacy_sapbert.text.normalize import TEXT_NORMALIZERS, biosyn
@@ -87,26 +87,6 @@ def test_what_changes_the_fingerprint(encoder):
         NgramEncoder.fit(NAMES, text_normalizer="lower"),
     ]
     assert len({other.fingerprint for other in [encoder, *others]}) == 5
-
-
-@pytest.mark.parametrize("name", [SETTINGS_FILE, IDF_FILE])
-@pytest.mark.parametrize("kept", [None, 0, 0.5])
-def test_missing_and_cut_off_files(encoder, tmp_path, name, kept):
-    encoder.save(tmp_path)
-    content = (tmp_path / name).read_bytes()
-    (tmp_path / name).unlink()
-    if kept is not None:
-        (tmp_path / name).write_bytes(content[: int(len(content) * kept)])
-    with pytest.raises(SapbertError, match="E121"):
-        NgramEncoder.load(tmp_path)
-
-
-@pytest.mark.parametrize("text", ["[]", "5", "{}"])
-def test_settings_of_something_else(encoder, tmp_path, text):
-    encoder.save(tmp_path)
-    (tmp_path / SETTINGS_FILE).write_text(text)
-    with pytest.raises(SapbertError, match="E121"):
-        NgramEncoder.load(tmp_path)
 
 
 @pytest.mark.parametrize("ngram_range", [(0, 1), (2, 1), (1, 4), (4, 4)])

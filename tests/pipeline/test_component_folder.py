@@ -284,16 +284,6 @@ def test_names_that_lead_out_of_the_pipeline(nlp, saved, name, part):
         nlp.get_pipe("concept_matcher").from_disk(saved / "concept_matcher")
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[]", "7", "null", "[" * 100_000, '{"a":' * 100_000, "{", '{"format": 2}', "\udcff"]
-)
-def test_a_manifest_that_is_none(nlp, saved, text):
-    path = saved / "concept_matcher" / MANIFEST_FILE
-    path.write_bytes(text.encode(errors="surrogateescape"))
-    with pytest.raises(SapbertError, match="E121"):
-        nlp.get_pipe("concept_matcher").from_disk(saved / "concept_matcher")
-
-
 def test_bytes_may_not_refer_to_a_pipeline(nlp, saved):
     matcher = nlp.get_pipe("concept_matcher")
     files = srsly.msgpack_loads(matcher.to_bytes())

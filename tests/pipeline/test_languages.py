@@ -132,15 +132,6 @@ def test_keys_that_an_earlier_version_saved_are_english(spanish, tmp_path):
     assert NameMatcher.load(kb, tmp_path).rules is rules_of("en")
 
 
-@pytest.mark.parametrize(("written", "error"), [("{}", "E306"), ("[]", "E306"), ("", "E306")])
-def test_a_damaged_manifest(spanish, tmp_path, written, error):
-    kb = make(spanish).get_pipe("concept_matcher").kb
-    NameMatcher.build(kb).save(tmp_path)
-    (tmp_path / MANIFEST_FILE).write_text(written)
-    with pytest.raises(SapbertError, match=error):
-        NameMatcher.load(kb, tmp_path)
-
-
 def test_the_linker_looks_up_long_forms_by_the_rules_of_the_pipeline(spanish):
     doc = make(spanish)("El virus de la inmunodeficiencia humana (VIH). El virus VIH.")
     doc.ents = [doc.char_span(50, 59, label="Virus")]

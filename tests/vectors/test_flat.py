@@ -211,17 +211,6 @@ def test_vectors_of_another_knowledge_base_or_encoder(small_kb, encoder, built, 
             NameVectors(built, kb, another)
 
 
-@pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("kept", [None, 0, 5, -4])
-def test_missing_and_cut_off_files(small_kb, encoder, built, name, kept):
-    content = (built / name).read_bytes()
-    (built / name).unlink()
-    if kept is not None:
-        (built / name).write_bytes(content[:kept])
-    with pytest.raises(SapbertError, match=r"E121.*built"):
-        NameVectors(built, small_kb, encoder)
-
-
 def test_vectors_of_the_same_shape(small_kb, encoder, built, tmp_path):
     build_name_vectors(small_kb, CountingEncoder("other"), tmp_path / "others")
     vectors = np.load(tmp_path / "others" / VECTORS_FILE)
@@ -336,15 +325,6 @@ def test_names_of_another_knowledge_base_in_the_cache_are_not_encoded_again(smal
     stranger = CountingEncoder("other")
     cached_name_vectors(other, stranger)
     assert stranger.n_texts == 4
-
-
-def test_damaged_vectors_in_the_cache_are_told(small_kb, encoder, tmp_path):
-    folder = cached_name_vectors(small_kb, encoder).folder
-    (folder / VECTORS_FILE).write_bytes(b"")
-    other = build_knowledge_base([Record("D1", (Name("a", "exact", "t"),))], tmp_path / "other.kb")
-    for kb in (small_kb, other):
-        with pytest.raises(SapbertError, match=rf"E121.*{folder.name}.*If it is in the cache, delete it"):
-            cached_name_vectors(kb, encoder)
 
 
 def test_several_at_once_build_the_cache_once(small_kb, encoder):

@@ -585,23 +585,6 @@ def test_an_interrupted_build_leaves_nothing(own_cache, small_kb, monkeypatch, t
 # --- damage
 
 
-@pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("kept", [None, 0, 5, 0.5, -1])
-def test_missing_and_cut_off_files(copied, small_kb, name, kept):
-    content = (copied / name).read_bytes()
-    (copied / name).unlink()
-    if kept is not None:
-        (copied / name).write_bytes(content[: int(len(content) * kept) if isinstance(kept, float) else kept])
-    with pytest.raises(SapbertError, match=r"\[E121\].*copied"):
-        NgramIndex(copied, small_kb)
-
-
-def test_a_missing_folder(small_kb, tmp_path):
-    for open_index in (NgramIndex, lambda folder, kb: open_ngram_index(kb, folder)):
-        with pytest.raises(SapbertError, match=r"\[E121\].*missing"):
-            open_index(tmp_path / "missing", small_kb)
-
-
 @pytest.mark.parametrize("change", [{"format": 0}, {"format": None}, {"kb": "other"}, {"ngrams": "other"}])
 def test_another_version_or_vocabulary(copied, small_kb, change):
     manifest = json.loads((copied / MANIFEST_FILE).read_text())

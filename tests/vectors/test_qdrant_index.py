@@ -248,16 +248,6 @@ def test_pairs_and_known_texts(put, small_kb, address, encoder):
     np.testing.assert_allclose(vectors.products(queries, which, rows), local.products(queries, which, rows), atol=1e-5)
 
 
-def test_a_damaged_table_in_the_cache_is_told(put, small_kb, address, encoder, tmp_path, monkeypatch):
-    put(small_kb)
-    monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path / "cache"))
-    QdrantVectors(address, small_kb, encoder).known_rows(["CF"])
-    (path,) = (tmp_path / "cache" / "names").glob("*/hashes.npy")
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(SapbertError, match=rf"E121.*{re.escape(path.parent.name)}.*If it is in the cache, delete it"):
-        QdrantVectors(address, small_kb, encoder).known_rows(["CF"])
-
-
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_folder_serves_one_process(asked, put, small_kb, address, encoder):
