@@ -57,6 +57,12 @@ print(json.dumps([[ent.text, ent.kb_id_] for ent in doc.ents]))
 """
 
 
+def test_the_command_line_starts_without_spacy():
+    script = "import json, sys, spacy_sapbert.cli; print(json.dumps(sorted(sys.modules)))"
+    finished = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert not {"spacy", *HEAVY} & set(json.loads(finished.stdout))
+
+
 def our_entry_points():
     return list(distribution("spacy-sapbert").entry_points)
 

@@ -11,8 +11,7 @@ from ..errors import OptionError
 from ..files.console import progress_callback, stderr_console
 from ..files.output import refuse_input
 from ..kb.storage import load_knowledge_base
-from ..pipeline.component_settings import INSIDE
-from ..pipeline.factories import ASSERTION, LINKER, SENTENCIZER
+from ..pipeline.factories import ASSERTION, INSIDE, LINKER, SENTENCIZER
 from .saving import save_pipeline
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from ..files.output import ScratchFolder
 from ..store.artifact import KB, ArtifactWriter, ExternalArtifact, first_external, opening
 from ..store.cache import cache_dir
 from ..store.component import check_inside, files_in, is_in_pipeline, read_component, write_component
-from .component_settings import EXTERNAL, INSIDE, Component, check_setting, settings_of
+from .component_settings import Component, check_setting, settings_of
+from .factories import EXTERNAL, INSIDE
 
 Self = TypeVar("Self", bound="FolderPipe")
 

@@ -17,9 +17,7 @@ from ..errors import DOCS, SettingError, Warnings
 from ..settings_block import SettingsBlock
 from ..text.languages import ENGLISH, LANGUAGES, LanguageRules, rules_of
 from .attributes import register
-
-INSIDE, EXTERNAL = "inside", "external"
-"""The values of the setting `storage`."""
+from .factories import EXTERNAL, INSIDE
 
 # Settings that must not be set, and what to do instead. The first two are scispaCy's, the others are in pipelines that
 # version 1.0.0 saved. spaCy refuses an unknown setting with a message that shows the whole config.

@@ -16,8 +16,9 @@ from ..text.modifiers import CHOICES, OUTSIDE, modifiers_of, start_with_modifier
 from ..text.words import word_keys
 from .attributes import get_abbreviation_occurrences, set_matched_name
 from .base import FolderPipe
-from .component_settings import INSIDE, check_setting, defaults_of
+from .component_settings import check_setting, defaults_of
 from .corrections_setting import CorrectionsSetting
+from .factories import INSIDE
 
 if TYPE_CHECKING:
     from ..kb.knowledge_base import KnowledgeBase

@@ -20,8 +20,9 @@ from ..training.biosyn_settings import BioSyn
 from ..types import NIL, LinkedPart
 from .attributes import register, set_kb_ents, set_links
 from .base import BatchedPipe
-from .component_settings import INSIDE, check_setting, defaults_of
+from .component_settings import check_setting, defaults_of
 from .corrections_setting import CorrectionsSetting
+from .factories import INSIDE
 from .gold_mentions import gold_ids, place_of, with_gold_mentions
 from .linking_scorer import score_links
 from .mentions import mentions_of, set_kb_ids, variants_of
