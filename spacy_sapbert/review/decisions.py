@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..text.words import word_columns
 from .correction import ADD, CORPUS, NO_MENTION, OCCURRENCE, REJECT, SCOPES, Correction, text_key
@@ -109,7 +109,7 @@ class Decisions:
     ) -> Iterator[list[Correction]]:
         """Yield the corrections of each scope that apply to a mention, the narrowest scope first. See `of`."""
         key = text_key(text)
-        places_by_scope = ([(document, start, end)], self._corpora.get(document, ()), [None])
+        places_by_scope: tuple[Iterable[Any], ...] = ([(document, start, end)], self._corpora.get(document, ()), [None])
         for scope, places in zip(SCOPES, places_by_scope, strict=True):
             applying = chain.from_iterable(self._by_place.get((scope, place, key), ()) for place in places)
             yield [one for one in applying if not one.label or not label or one.label == label]
