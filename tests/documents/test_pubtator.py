@@ -253,3 +253,11 @@ def test_any_text_is_read_or_told_of(tmp_path_factory, lines, strict):
     assert report.documents == len(documents)
     for document in documents:
         assert all(document.text[mention.start : mention.end] == mention.text for mention in document.mentions)
+
+
+def test_messages_quote_only_the_beginning_of_long_texts(read):
+    text = "flu " * 20_000
+    rows = "".join(f"1\t0\t{len(text)}\t{number} {text}\tDisease\tD1\n" for number in range(200))
+    _, report = read(f"1|t|{text}x\n1|a|\n{rows}")
+    assert report.mismatched == 200
+    assert sum(len(problem.reason) for problem in report.mismatches) < 200 * 300
