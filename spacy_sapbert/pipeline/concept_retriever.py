@@ -20,8 +20,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 
-from ..retrieval.settings import ConceptVectorSettings, RetrieverSettings
-from ..retrieval.signals import OF_ENCODER, SIGNALS
+from ..retrieval.settings import SIGNALS, SIGNALS_WITH_ENCODER, ConceptVectorSettings, RetrieverSettings
 from ..store.artifact import ArtifactWriter
 from ..training.retriever_settings import ConceptRetrieval
 from ..types import DocumentConcept
@@ -314,7 +313,7 @@ class ConceptRetriever(BatchedPipe):
         known = f"some of {', '.join(SIGNALS)}, each once"
         holds = self._signals and len(set(self._signals) & set(SIGNALS)) == len(self._signals)
         check_setting(self, "signals", bool(holds), known)
-        needs_encoder = OF_ENCODER.intersection(self._signals)
+        needs_encoder = SIGNALS_WITH_ENCODER.intersection(self._signals)
         check_setting(self, "encoder", self._encoder != "none" or not needs_encoder, "an encoder for these signals")
 
 

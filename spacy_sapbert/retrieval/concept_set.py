@@ -27,16 +27,15 @@ class ConceptSet:
         self.kb = kb
         chosen = np.ones(len(kb), dtype=bool)
         if ids is not None:
-            known = [row for one in ids for row in kb.concept_rows(one)]
             chosen = np.zeros(len(kb), dtype=bool)
-            chosen[known] = True
+            chosen[[row for concept_id in ids for row in kb.concept_rows(concept_id)]] = True
         if types:
             typed = np.zeros(len(kb), dtype=bool)
             typed[kb.name_concepts.concepts[kb.matching_entries(types)]] = True
             chosen &= typed
         self.rows = np.flatnonzero(chosen)
-        self._places = np.full(len(kb), -1)
-        self._places[self.rows] = np.arange(len(self.rows))
+        self._positions = np.full(len(kb), -1)
+        self._positions[self.rows] = np.arange(len(self.rows))
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -47,17 +46,17 @@ class ConceptSet:
         chosen = set(self.rows.tolist())
         return [concept_id for row, concept_id in enumerate(self.kb.concept_ids()) if row in chosen]
 
-    def places_of(self, concept_id: str) -> list[int]:
+    def positions_of(self, concept_id: str) -> list[int]:
         """Return the positions of the concepts of the set with this primary or alternative id."""
-        places = (int(self._places[row]) for row in self.kb.concept_rows(concept_id))
-        return [place for place in places if place >= 0]
+        positions = (int(self._positions[row]) for row in self.kb.concept_rows(concept_id))
+        return [position for position in positions if position >= 0]
 
     @cached_property
     def names(self) -> FilterMask | None:
         """The filter mask of the names of these concepts, for `Index.nearest`. None if all names are included."""
         if len(self) == len(self.kb):
             return None
-        entries = self._places[self.kb.name_concepts.concepts] >= 0
+        entries = self._positions[self.kb.name_concepts.concepts] >= 0
         return FilterMask(Filter(), entries, np.unique(self.kb.name_concepts.names[entries]))
 
     @property
@@ -72,5 +71,5 @@ class ConceptSet:
             Indices into `names`, and positions of concepts.
         """
         which, owners = self.kb.name_concepts.of(names)
-        places = self._places[self.kb.name_concepts.concepts[owners]]
-        return which[places >= 0], places[places >= 0]
+        positions = self._positions[self.kb.name_concepts.concepts[owners]]
+        return which[positions >= 0], positions[positions >= 0]

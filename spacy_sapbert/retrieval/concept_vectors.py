@@ -22,7 +22,6 @@ from ..store.artifact import Artifact, opening
 from ..store.cache import cache_dir, make_once
 from ..vectors.faiss_index import build_index, index_kind, read_index
 from .concept_set import ConceptSet
-from .concept_texts import concept_text, normal_name
 
 MANIFEST_FILE = "concepts.json"
 VECTORS_FILE = "concepts.npy"
@@ -33,6 +32,7 @@ CELLS = "IVF,PQ"
 REFINED = 4
 """With an index, four times the wanted number of concepts are compared exactly."""
 CHUNK = 4096
+SEPARATOR = "; "
 
 
 class ConceptVectors:
@@ -73,22 +73,22 @@ class ConceptVectors:
         use_one_thread_after_fork()
         n = min(n, len(self.vectors))
         if self._index is not None:
-            _, places = self._index.search(queries, min(REFINED * n, len(self.vectors)))
-            return self._rescore(queries, places, n)
-        scores, places = faiss.knn(queries, np.asarray(self.vectors), n, metric=faiss.METRIC_INNER_PRODUCT)
-        return scores, places
+            _, positions = self._index.search(queries, min(REFINED * n, len(self.vectors)))
+            return self._rescore(queries, positions, n)
+        scores, positions = faiss.knn(queries, np.asarray(self.vectors), n, metric=faiss.METRIC_INNER_PRODUCT)
+        return scores, positions
 
-    def similarities(self, queries: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """Return exact cosines, float32, shape (len(queries), len(places))."""
-        similarities: np.ndarray = queries @ self.vectors[places].T
+    def similarities(self, queries: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        """Return exact cosines, float32, shape (len(queries), len(positions))."""
+        similarities: np.ndarray = queries @ self.vectors[positions].T
         return similarities
 
-    def _rescore(self, queries: np.ndarray, places: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the best n of the concepts at `places`, which an index only estimated, as `nearest` does."""
-        cosines = np.einsum("qd,qmd->qm", queries, self.vectors[places.clip(min=0)])
-        cosines[places < 0] = -np.inf
+    def _rescore(self, queries: np.ndarray, positions: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the best n of the concepts at `positions`, which an index only estimated, as `nearest` does."""
+        cosines = np.einsum("qd,qmd->qm", queries, self.vectors[positions.clip(min=0)])
+        cosines[positions < 0] = -np.inf
         best = np.argsort(-cosines, axis=1, kind="stable")[:, :n]
-        return np.take_along_axis(cosines, best, axis=1), np.take_along_axis(places, best, axis=1)
+        return np.take_along_axis(cosines, best, axis=1), np.take_along_axis(positions, best, axis=1)
 
     def of(self, concepts: ConceptSet, folder: Path) -> ConceptVectors:
         """Return the vectors of a subset of the concepts, in their own folder."""
@@ -196,3 +196,22 @@ def _write_index_and_manifest(folder: Path, concepts: ConceptSet, kind: str) -> 
 def _hash(concepts: ConceptSet) -> str:
     """Return a hash of the concepts and their order. It does not depend on their names."""
     return hashlib.sha256("\n".join(concepts.ids).encode()).hexdigest()
+
+
+# --- the texts of concepts
+
+
+def concept_text(names: Iterable[str], definition: str | None = None) -> str:
+    """Return the unique names in normal form, and the definition."""
+    forms = dict.fromkeys(form for name in names if (form := normal_name(name)))
+    return SEPARATOR.join([*forms, *([definition] if definition else [])])
+
+
+def normal_name(name: str) -> str:
+    """Return a name in lower case without hyphens and commas, with single blanks and inversions resolved.
+
+    "Neoplasm, Breast" becomes "breast neoplasm". A name with several commas may be a list, so it keeps its order.
+    """
+    head, comma, rest = name.partition(", ")
+    turned = f"{rest} {head}" if comma and ", " not in rest else name
+    return " ".join(turned.lower().replace("-", " ").replace(",", " ").split())

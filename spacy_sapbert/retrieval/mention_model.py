@@ -61,33 +61,29 @@ class MentionModel(NamedTuple):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> MentionModel:
-        """Make a model from JSON data.
+        """Make a model from the JSON data of `_asdict`.
 
         Raises:
-            ValueError, TypeError, KeyError: The data is not what `_asdict` gives.
+            ValueError: The weights are those of other features.
         """
-        weights = tuple(map(float, data["weights"]))
-        if len(weights) != len(FEATURES):
-            raise ValueError("the number of weights is wrong")
-        bias = float(data["bias"])
-        if not all(map(math.isfinite, (*weights, bias))):
-            raise ValueError("a weight is not finite")
-        return cls(weights, bias)
+        if len(data["weights"]) != len(FEATURES):
+            raise ValueError("it is of another version of spacy-sapbert; train it again")
+        return cls(tuple(data["weights"]), data["bias"])
 
 
 def phrase_features(
-    text: str, found: Sequence[Phrase], counts: TrainingCounts, own: DocumentCounts = NOTHING
+    text: str, phrases: Sequence[Phrase], counts: TrainingCounts, own: DocumentCounts = NOTHING
 ) -> np.ndarray:
     """Return the features of the phrases of a document: float64, shape (phrases, features).
 
     Args:
         text: The text of the document.
-        found: Its phrases.
+        phrases: Its phrases.
         counts: The counts of the training documents.
         own: Those of this document, if it is one of them. They do not count.
     """
     reader = _PhraseReader(text, counts, own)
-    rows = list(map(reader.features, found))
+    rows = list(map(reader.features, phrases))
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES))
 
 

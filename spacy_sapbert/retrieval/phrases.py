@@ -93,7 +93,7 @@ class WordIndex:
         self._ends = [word.end for word in self.words]
 
     def inside(self, start: int, end: int) -> slice:
-        """Return the places of the words that are wholly inside a part of the text."""
+        """Return the positions of the words that are wholly inside a part of the text."""
         first = bisect_left(self._starts, start)
         return slice(first, max(first, bisect_right(self._ends, end)))
 
@@ -104,14 +104,14 @@ class WordIndex:
 
     def before(self, start: int) -> str:
         """Return the word before a position, or "" if anything but blanks is between."""
-        place = bisect_right(self._ends, start) - 1
-        return self.words[place].text if place >= 0 and self._text[self._ends[place] : start].isspace() else ""
+        position = bisect_right(self._ends, start) - 1
+        return self.words[position].text if position >= 0 and self._text[self._ends[position] : start].isspace() else ""
 
     def after(self, end: int) -> str:
         """Return the word after a position, or "" if anything but blanks is between."""
-        place = bisect_left(self._starts, end)
-        found = place < len(self.words) and self._text[end : self._starts[place]].isspace()
-        return self.words[place].text if found else ""
+        position = bisect_left(self._starts, end)
+        found = position < len(self.words) and self._text[end : self._starts[position]].isspace()
+        return self.words[position].text if found else ""
 
 
 def _forms(text: str) -> Callable[[int, int], str]:
@@ -133,7 +133,7 @@ def _runs(doc: Doc) -> Iterator[tuple[int, int, bool, bool]]:
     # the number of connectors before each token, the last one for the end of the document
     joints = [0, *accumulate(_CONNECTOR.search(one) is not None for one in texts)]
     barriers = list(accumulate(one.lower() in _BARRIERS for one in texts))
-    words = [place for place, is_outer in enumerate(outer) if is_outer]
+    words = [position for position, is_outer in enumerate(outer) if is_outer]
     for number, first in enumerate(words):
         for last in words[number : number + LONGEST_COMPOSITE]:
             length = last - first + 1

@@ -1,9 +1,9 @@
-"""`ConceptRanker`: rank the concepts of a document by one signal, or by several signals together."""
+"""`ConceptRanker`: rank the concepts of a document by one signal, or by several signals weighed together."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.tokens import Doc
@@ -11,24 +11,24 @@ from spacy.tokens import Doc
 from ..types import SCORE_DIGITS
 from .concept_set import ConceptSet
 from .phrases import Characters
-from .signal_weights import SignalWeights
-from .signals.signal import Signal, View
+from .signals import Signal, View
 from .training_counts import DocumentCounts
 
 CANDIDATES = 60  # of each signal
+STRENGTH = 0.3  # inverse regularization strength: scikit-learn's C
 
 
 class RankedConcept(NamedTuple):
     """A concept of one document.
 
     Attributes:
-        place: The position in the concept set.
+        position: The position in the concept set.
         score: The score, from 0 to 1.
         evidence: The supporting parts of the text, as character offsets.
         contributions: What each signal adds to the score.
     """
 
-    place: int
+    position: int
     score: float
     evidence: tuple[Characters, ...]
     contributions: tuple[tuple[str, float], ...]
@@ -38,12 +38,12 @@ class Candidates(NamedTuple):
     """The candidate concepts of one document.
 
     Attributes:
-        places: The positions in the concept set, int64.
+        positions: The positions in the concept set, int64.
         features: The features, float32, shape (candidates, features).
         views: The view of each signal on the document.
     """
 
-    places: np.ndarray
+    positions: np.ndarray
     features: np.ndarray
     views: list[View]
 
@@ -77,8 +77,9 @@ class ConceptRanker:
 
         The tie rank decides between equal scores, see `KnowledgeBase.tie_ranks`.
         """
-        used = self.signals if self.weights else self.signals[:1]
-        return [self._rank(candidates, k) for candidates in self.candidates(docs, signals=used, n=max(k, CANDIDATES))]
+        signals = self.signals if self.weights else self.signals[:1]
+        documents = self.candidates(docs, signals=signals, n=max(k, CANDIDATES))
+        return [self._rank(candidates, k) for candidates in documents]
 
     def candidates(
         self,
@@ -96,34 +97,127 @@ class ConceptRanker:
             signals: The signals; None for all.
             n: The most concepts from each signal.
         """
-        of_signals = [signal.read(docs, own) for signal in (self.signals if signals is None else signals)]
-        return [_combine_views(list(views), n) for views in zip(*of_signals, strict=True)]
+        views_of_signals = [signal.read(docs, own) for signal in (self.signals if signals is None else signals)]
+        return [_combine_views(list(views), n) for views in zip(*views_of_signals, strict=True)]
 
     def _rank(self, candidates: Candidates, k: int) -> list[RankedConcept]:
-        places, features, views = candidates
-        if not len(places):
+        positions, features, views = candidates
+        if not len(positions):
             return []
-        ranks = (self.weights.scores(features) if self.weights else features[:, 0].astype(np.float64)).round(
-            SCORE_DIGITS
-        )
-        scores = ranks.clip(0, 1)
-        best = np.lexsort((self.concepts.kb.tie_ranks[self.concepts.rows[places]], -ranks))[:k]
+        exact = self.weights.scores(features) if self.weights else features[:, 0].astype(np.float64)
+        scores = exact.round(SCORE_DIGITS)
+        best = np.lexsort((self.concepts.kb.tie_ranks[self.concepts.rows[positions]], -scores))[:k]
+        scores = scores.clip(0, 1)
         added = self.weights.contributions(features[best]) if self.weights else [()] * len(best)
         return [
-            RankedConcept(int(places[i]), float(scores[i]), _first_evidence(views, int(places[i])), contributions)
+            RankedConcept(int(positions[i]), float(scores[i]), _first_evidence(views, int(positions[i])), contributions)
             for i, contributions in zip(best, added, strict=True)
         ]
 
 
 def _combine_views(views: list[View], n: int) -> Candidates:
-    places = np.unique(np.concatenate([view.nearest(n) for view in views]).astype(np.int64))
-    return Candidates(places, np.concatenate([view.features(places) for view in views], axis=1), views)
+    positions = np.unique(np.concatenate([view.nearest(n) for view in views]).astype(np.int64))
+    return Candidates(positions, np.concatenate([view.features(positions) for view in views], axis=1), views)
 
 
-def _first_evidence(views: Sequence[View], place: int) -> tuple[Characters, ...]:
+def _first_evidence(views: Sequence[View], position: int) -> tuple[Characters, ...]:
     """Return the evidence of the first signal that has any."""
     for view in views:
-        found = view.evidence(place)
-        if found:
-            return tuple(dict.fromkeys(found))
+        if evidence := view.evidence(position):
+            return tuple(dict.fromkeys(evidence))
     return ()
+
+
+# --- the weights of the signals
+
+
+class SignalWeights(NamedTuple):
+    """Weights of the features of signals.
+
+    Attributes:
+        signals: The names of the signals, and the number of their features.
+        weights: The weight of each feature, in the order of the signals.
+        means: The mean of each feature, in the order of the signals.
+        bias: The score of a concept with mean features, before the logistic function.
+        threshold: The least probability, exclusive.
+    """
+
+    signals: tuple[tuple[str, int], ...]
+    weights: tuple[float, ...]
+    means: tuple[float, ...]
+    bias: float
+    threshold: float
+
+    @classmethod
+    def fit(
+        cls, signals: Mapping[str, int], features: Sequence[np.ndarray], right: Sequence[np.ndarray], missed: int
+    ) -> SignalWeights | None:
+        """Fit the weights, and the threshold with the best F1 over all documents.
+
+        Args:
+            signals: The number of features of each signal.
+            features: For each document, the features of its candidates, float32, shape (candidates, features).
+            right: For each document, which candidates are right, bool, shape (candidates,).
+            missed: The number of annotated concepts that are not among the candidates of their document.
+
+        Returns:
+            The weights. None if no candidate is right, or all are: then nothing can be fitted.
+        """
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.preprocessing import StandardScaler
+
+        x, y = np.concatenate(features), np.concatenate(right)
+        if y.all() or not y.any():
+            return None
+        scaler = StandardScaler().fit(x)
+        model = LogisticRegression(C=STRENGTH, max_iter=5000).fit(scaler.transform(x), y)
+        weights = model.coef_[0] / scaler.scale_
+        fitted = cls(
+            tuple(signals.items()),
+            tuple(map(float, weights)),
+            tuple(map(float, scaler.mean_)),
+            float(model.intercept_[0]),
+            0.5,
+        )
+        return fitted._replace(threshold=best_threshold(fitted.scores(x), y, missed))
+
+    def scores(self, features: np.ndarray) -> np.ndarray:
+        """Return probabilities, float64, shape (candidates,)."""
+        scores: np.ndarray = 1 / (1 + np.exp(-(self.bias + self._terms(features).sum(axis=1))))
+        return scores
+
+    def contributions(self, features: np.ndarray) -> list[tuple[tuple[str, float], ...]]:
+        """Return for each candidate what each signal adds to the bias."""
+        ends = np.cumsum([n for _, n in self.signals])
+        parts = [part.sum(axis=1) for part in np.split(self._terms(features), ends[:-1], axis=1)]
+        names = [name for name, _ in self.signals]
+        return [tuple(zip(names, map(float, values), strict=True)) for values in zip(*parts, strict=True)]
+
+    def _terms(self, features: np.ndarray) -> np.ndarray:
+        terms: np.ndarray = (features - np.array(self.means)) * np.array(self.weights)
+        return terms
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> SignalWeights:
+        """Make weights from the JSON data of `_asdict`."""
+        signals = tuple((name, n) for name, n in data["signals"])
+        return cls(signals, tuple(data["weights"]), tuple(data["means"]), data["bias"], data["threshold"])
+
+
+def best_threshold(scores: np.ndarray, right: np.ndarray, missed: int) -> float:
+    """Return the threshold with the best F1 over all candidates together.
+
+    It lies halfway between the lowest score above it and the next score.
+
+    Args:
+        scores: The scores of the candidates.
+        right: Which candidates are right.
+        missed: The number of right concepts that are not candidates.
+    """
+    order = np.argsort(-scores, kind="stable")
+    ranked, hits = scores[order], np.cumsum(right[order])
+    f1 = 2 * hits / (np.arange(1, len(ranked) + 1) + hits[-1] + missed)
+    ends = np.append(np.diff(ranked) != 0, True)  # a threshold cannot separate equal scores
+    last = int(np.argmax(np.where(ends, f1, -1)))
+    following = ranked[last + 1] if last + 1 < len(ranked) else 0.0
+    return float((ranked[last] + following) / 2)

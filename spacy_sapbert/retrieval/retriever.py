@@ -28,17 +28,12 @@ from ..vectors.stored import COMPRESSION
 from .concept_set import ConceptSet
 from .concept_vectors import ConceptVectors
 from .mention_model import MentionModel
+from .near_names import LikelyNames, NearNames
+from .phrase_signal import PhrasesSignal
 from .phrases import Characters
-from .ranker import ConceptRanker, RankedConcept
+from .ranker import ConceptRanker, RankedConcept, SignalWeights
 from .settings import RetrieverSettings
-from .signal_weights import SignalWeights
-from .signals.document import DocumentSignal
-from .signals.mentions import MentionsSignal
-from .signals.near_names import LikelyNames, NearNames
-from .signals.phrases import PhrasesSignal
-from .signals.prior import PriorSignal
-from .signals.sentences import SentencesSignal
-from .signals.signal import Signal
+from .signals import DocumentSignal, MentionsSignal, PriorSignal, SentencesSignal, Signal
 from .training_counts import TrainingCounts
 
 N_FEATURES = {
@@ -165,13 +160,13 @@ class Retriever:
     def _describe(self, docs: Sequence[Doc], ranked: Sequence[Sequence[RankedConcept]]) -> list[list[DocumentConcept]]:
         """Return the concepts of documents with their names and spans. All names are read at once."""
         ids = self.concepts.ids
-        summaries = self.kb.summaries_of(list(dict.fromkeys(ids[one.place] for of_doc in ranked for one in of_doc)))
+        summaries = self.kb.summaries_of(list(dict.fromkeys(ids[one.position] for of_doc in ranked for one in of_doc)))
         return [
             [
                 DocumentConcept(
-                    ids[one.place],
+                    ids[one.position],
                     one.score,
-                    summaries[ids[one.place]].preferred,
+                    summaries[ids[one.position]].preferred,
                     tuple(_spans(doc, one.evidence)),
                     one.contributions,
                 )

@@ -1,4 +1,4 @@
-"""Settings of a retriever: common settings, and a block of settings for experts."""
+"""The signals and the settings of a retriever: common settings, and a block of settings for experts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from dataclasses import dataclass
 
 from ..settings_block import SettingsBlock
 
+SIGNALS = ("document", "sentences", "phrases", "mentions", "prior")
+SIGNALS_WITH_NAMES = frozenset({"sentences", "phrases"})
+"""The signals that need the vectors of the names."""
+SIGNALS_WITH_ENCODER = SIGNALS_WITH_NAMES | {"document"}
 CONCEPT_TEXTS = ("packed", "mean")
 
 

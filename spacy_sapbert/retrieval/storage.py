@@ -24,10 +24,9 @@ from ..vectors.storage import FLAT, open_index, save_index
 from .concept_set import ConceptSet
 from .concept_vectors import ConceptVectors, cached_concept_vectors
 from .mention_model import MentionModel
+from .ranker import SignalWeights
 from .retriever import FEW_NAMES, N_FEATURES, Retriever
-from .settings import ConceptVectorSettings
-from .signal_weights import SignalWeights
-from .signals import OF_NAMES
+from .settings import SIGNALS_WITH_NAMES, ConceptVectorSettings
 from .training_counts import TrainingCounts
 
 CONCEPT_VECTORS, DOCUMENT_ENCODER = "concept_vectors", "document_encoder"
@@ -115,7 +114,7 @@ def _open_vectors(
         retriever.document_encoder = DocumentEncoder(encoder, vectors.segment_length)
         longer = _with_length(encoder, retriever.document_encoder.length)
         retriever.concept_vectors = cached_concept_vectors(retriever.concepts, longer, vectors.concept_text)
-    if encoder and OF_NAMES & set(signals):
+    if encoder and SIGNALS_WITH_NAMES & set(signals):
         retriever.name_vectors = open_index(kb, encoder, index)
         _open_ngrams(retriever)
 
@@ -194,7 +193,7 @@ def load_retriever(
             if CONCEPT_VECTORS not in artifacts:
                 raise SapbertError(Errors.E306.format(path=folder, reason="it was saved without concept vectors"))
             retriever.concept_vectors = ConceptVectors(artifacts[CONCEPT_VECTORS], retriever.concepts)
-        if OF_NAMES & set(signals):
+        if SIGNALS_WITH_NAMES & set(signals):
             retriever.name_vectors = open_index(kb, encoder, index, artifacts)
             _open_ngrams(retriever, artifacts)
     _load_fitted(retriever, folder / FITTED_FILE)

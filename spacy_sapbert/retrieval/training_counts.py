@@ -46,15 +46,15 @@ class WordCounts(NamedTuple):
         index = WordIndex(text)
         words = index.words
         parts = {index.inside(*offsets).indices(len(words))[:2] for offsets in mentions if not index.are_cut(*offsets)}
-        found = [(start, end - 1) for start, end in sorted(parts) if start < end]
-        changes = Counter(first for first, _ in found)
-        changes.subtract(last + 1 for _, last in found)
-        marked = accumulate(changes[place] for place in range(len(words)))
+        spans = [(start, end - 1) for start, end in sorted(parts) if start < end]
+        changes = Counter(first for first, _ in spans)
+        changes.subtract(last + 1 for _, last in spans)
+        marked = accumulate(changes[number] for number in range(len(words)))
         return cls(
             Counter(word.text for word in words),
             Counter(word.text for word, n in zip(words, marked, strict=True) if n),
-            Counter(words[first].text for first, _ in found),
-            Counter(words[last].text for _, last in found),
+            Counter(words[first].text for first, _ in spans),
+            Counter(words[last].text for _, last in spans),
         )
 
     def add(self, other: WordCounts) -> None:
@@ -154,14 +154,10 @@ class TrainingCounts:
             names.update(document.names)
             words.add(document.words)
         share = (marked.total() + 1) / (texts.total() + 2)
-        kept = {text: n for text, n in texts.items() if n >= FEWEST or marked[text]}
-        summed = cls(concepts, kept, +marked, share, words)
+        often = {text: n for text, n in texts.items() if n >= FEWEST or marked[text]}
+        summed = cls(concepts, often, +marked, share, words)
         summed.names = names
         return summed
-
-    def documents_with(self, ids: Iterable[str], own: DocumentCounts = NOTHING) -> int:
-        """Return the number of other documents in which a concept with these ids is annotated."""
-        return sum(self.concepts.get(one, 0) - (one in own.concepts) for one in ids)
 
     def occurrences(self, text: str, own: DocumentCounts = NOTHING) -> int:
         """Return how often a text occurs in other documents."""
@@ -190,19 +186,8 @@ class TrainingCounts:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> TrainingCounts:
-        """Make counts from JSON data.
-
-        Raises:
-            ValueError, TypeError, KeyError, AttributeError: The data is not what `as_json` gives.
-        """
-        words = data.get("words", ())
-        maps = [data["concepts"], data["texts"], data["marked"], *words]
-        if not all(type(count) is int and count >= 0 for counts in maps for count in counts.values()):
-            raise ValueError("a count is no whole number")
-        if not 0 <= data["share"] <= 1:
-            raise ValueError(f"the share of mentions is {data['share']}")
-        concepts, texts, marked = maps[:3]
-        return cls(concepts, texts, marked, float(data["share"]), words)
+        """Make counts from the JSON data of `as_json`."""
+        return cls(data["concepts"], data["texts"], data["marked"], data["share"], data.get("words", ()))
 
     def as_json(self) -> dict[str, Any]:
         """Return the counts as JSON has them."""

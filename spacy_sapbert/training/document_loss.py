@@ -56,16 +56,16 @@ class DocumentLoss:
     def wrong(self, segments: np.ndarray, right: Sequence[int]) -> np.ndarray:
         """Return the positions of wrong concepts, int64: the nearest ones, and random ones."""
         n_concepts = len(self.vectors.concepts)
-        cosines, places = self.vectors.nearest(segments, self.settings.hard + len(right))
+        cosines, positions = self.vectors.nearest(segments, self.settings.hard + len(right))
         order = np.argsort(-cosines.ravel(), kind="stable")
-        ranked = list(dict.fromkeys(place for place in places.ravel()[order].tolist() if place >= 0))
+        ranked = list(dict.fromkeys(position for position in positions.ravel()[order].tolist() if position >= 0))
         taken = set(right)
-        hard = [place for place in ranked if place not in taken][: self.settings.hard]
+        hard = [position for position in ranked if position not in taken][: self.settings.hard]
         taken.update(hard)
         wanted = min(self.settings.random, n_concepts - len(taken))
         drawn: dict[int, None] = {}
         while len(drawn) < wanted:
-            place = int(self._random.integers(n_concepts))
-            if place not in taken:
-                drawn[place] = None
+            position = int(self._random.integers(n_concepts))
+            if position not in taken:
+                drawn[position] = None
         return np.array([*hard, *drawn], dtype=np.int64)

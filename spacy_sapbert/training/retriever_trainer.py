@@ -19,9 +19,8 @@ from ..files.hashing import hash64
 from ..kb.ids import some_ids
 from ..retrieval.mention_model import MentionModel, phrase_features
 from ..retrieval.phrases import phrases
-from ..retrieval.ranker import Candidates
+from ..retrieval.ranker import Candidates, SignalWeights
 from ..retrieval.retriever import Retriever
-from ..retrieval.signal_weights import SignalWeights
 from ..retrieval.training_counts import DocumentCounts, TrainingCounts, count_document
 from ..types import Document
 from .document_loss import DocumentLoss
@@ -41,12 +40,12 @@ class TrainingDocument(NamedTuple):
 
     Attributes:
         doc: The document.
-        places: The positions of its concepts.
+        positions: The positions of its concepts.
         weight: The weight of its loss.
     """
 
     doc: Doc
-    places: tuple[int, ...]
+    positions: tuple[int, ...]
     weight: float
 
 
@@ -56,12 +55,12 @@ class HeldOutDocument(NamedTuple):
     Attributes:
         doc: The document.
         counts: Its annotation counts.
-        places: The positions of its concepts.
+        positions: The positions of its concepts.
     """
 
     doc: Doc
     counts: DocumentCounts
-    places: tuple[int, ...]
+    positions: tuple[int, ...]
 
 
 class RetrieverTrainer:
@@ -121,15 +120,15 @@ class RetrieverTrainer:
         self.retriever.set_counts(counts, self._fit_mention_model(manual, counts))
 
     def _check_concepts(self, documents: Sequence[Document]) -> None:
-        if not any(map(self._places, documents)):
+        if not any(map(self._positions, documents)):
             ids = [one for document in documents for mention in document.mentions for one in mention.ids]
             some, known = some_ids(ids), some_ids(self.retriever.kb.concept_ids())
             raise TrainingDataError(Errors.E645.format(documents=len(documents), ids=len(ids), some=some, known=known))
 
     def _predictable(self, document: Document) -> Document:
         """Return a document with the mentions of concepts that can be predicted."""
-        places_of = self.retriever.concepts.places_of
-        kept = (mention for mention in document.mentions if any(places_of(one) for one in mention.ids))
+        positions_of = self.retriever.concepts.positions_of
+        kept = (mention for mention in document.mentions if any(positions_of(one) for one in mention.ids))
         return document._replace(mentions=tuple(kept))
 
     def _fit_mention_model(
@@ -154,13 +153,13 @@ class RetrieverTrainer:
         self._is_stale |= self.model is not None or "mentions" in self.retriever.signals
         documents = []
         for example in examples:
-            key, places = _key(example.reference), self._places(from_doc(example.reference))
+            key, positions = _key(example.reference), self._positions(from_doc(example.reference))
             if key in self._counts and self._is_held_out(key):
                 self._is_stale |= key not in self.held_out
-                self.held_out[key] = HeldOutDocument(example.predicted, self._counts[key], places)
-                places = ()
-            if self.model is not None and places:
-                documents.append(TrainingDocument(example.predicted, places, self._weight(example.reference)))
+                self.held_out[key] = HeldOutDocument(example.predicted, self._counts[key], positions)
+                positions = ()
+            if self.model is not None and positions:
+                documents.append(TrainingDocument(example.predicted, positions, self._weight(example.reference)))
         return documents
 
     def _is_held_out(self, key: int) -> bool:
@@ -172,10 +171,12 @@ class RetrieverTrainer:
             return self.settings.augmented_weight
         return float(reference.user_data.get(WEIGHT, 1.0))
 
-    def _places(self, document: Document) -> tuple[int, ...]:
+    def _positions(self, document: Document) -> tuple[int, ...]:
         """Return the positions of the annotated concepts, without duplicates."""
         ids = dict.fromkeys(one for mention in document.mentions for one in mention.ids)
-        return tuple(dict.fromkeys(place for one in ids for place in self.retriever.concepts.places_of(one)[:1]))
+        return tuple(
+            dict.fromkeys(position for one in ids for position in self.retriever.concepts.positions_of(one)[:1])
+        )
 
     # --- a step
 
@@ -190,7 +191,7 @@ class RetrieverTrainer:
         total, gradients = 0.0, []
         share = 1 / len(documents)
         for vectors, document in zip(segments, documents, strict=True):
-            loss, gradient = self._loss_of(np.asarray(vectors), document.places)
+            loss, gradient = self._loss_of(np.asarray(vectors), document.positions)
             total += share * document.weight * loss
             gradients.append((share * document.weight * gradient).astype(np.float32))
         return total, lambda: backprop(cast("list[Floats2d]", gradients))
@@ -219,8 +220,8 @@ class RetrieverTrainer:
         if not held_out:
             return
         found = [one for some in minibatch(held_out, size=BATCH) for one in self._candidates(some)]
-        right = [np.isin(candidates.places, one.places) for candidates, one in zip(found, held_out, strict=True)]
-        missed = sum(len(one.places) for one in held_out) - sum(int(one.sum()) for one in right)
+        right = [np.isin(candidates.positions, one.positions) for candidates, one in zip(found, held_out, strict=True)]
+        missed = sum(len(one.positions) for one in held_out) - sum(int(one.sum()) for one in right)
         features = [candidates.features for candidates in found]
         weights = SignalWeights.fit(self.retriever.ranker.n_features, features, right, missed)
         if weights is None:

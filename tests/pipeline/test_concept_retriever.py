@@ -14,7 +14,7 @@ from spacy_sapbert.documents.docbin import write_docbin
 from spacy_sapbert.documents.docs import to_doc
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.retrieval.signals.phrases import PhrasesSignal
+from spacy_sapbert.retrieval.phrase_signal import PhrasesSignal
 from spacy_sapbert.types import Document, DocumentConcept, Mention, Name, Record
 
 TEXT = "Mucoviscidosis and cold. The breast cancers were treated with aspirin: cold and aspirin"

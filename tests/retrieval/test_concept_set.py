@@ -10,15 +10,15 @@ def test_all_concepts(small_kb):
     assert concepts.ids == list(small_kb.concept_ids())
     assert concepts.names is None
     assert concepts.n_names == small_kb.n_names
-    assert [concepts.places_of(one) for one in concepts.ids] == [[place] for place in range(len(concepts))]
+    assert [concepts.positions_of(one) for one in concepts.ids] == [[position] for position in range(len(concepts))]
 
 
 def test_some_concepts_in_the_order_of_their_rows(small_kb):
     concepts = ConceptSet(small_kb, ["X2", "unknown", "D001943", "OMIM:114480"])
     assert concepts.ids == ["D001943", "D001241"]
     assert concepts.rows.tolist() == sorted(concepts.rows)
-    assert concepts.places_of("X1") == [1]
-    assert concepts.places_of("D003550") == concepts.places_of("unknown") == []
+    assert concepts.positions_of("X1") == [1]
+    assert concepts.positions_of("D003550") == concepts.positions_of("unknown") == []
 
 
 def test_types(small_kb):
@@ -35,9 +35,9 @@ def test_names_and_their_owners(small_kb):
     assert concepts.n_names == len(wanted)
     # each of two homonyms belongs to a concept outside the set as well
     rows = np.array([names.index(name) for name in ("Lithium", "Seizures", "cold", "Seizures")])
-    which, places = concepts.owners(rows)
-    of = {name: concepts.places_of(one)[0] for name, one in (("cold", "D003139"), ("Seizures", "HP:0001250"))}
-    assert list(zip(which, places, strict=True)) == [(1, of["Seizures"]), (2, of["cold"]), (3, of["Seizures"])]
+    which, positions = concepts.owners(rows)
+    of = {name: concepts.positions_of(one)[0] for name, one in (("cold", "D003139"), ("Seizures", "HP:0001250"))}
+    assert list(zip(which, positions, strict=True)) == [(1, of["Seizures"]), (2, of["cold"]), (3, of["Seizures"])]
 
 
 @pytest.mark.parametrize("ids", [None, ["D003139"]])

@@ -2,6 +2,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
@@ -15,6 +17,8 @@ from spacy_sapbert.retrieval.concept_vectors import (
     ConceptVectors,
     build_concept_vectors,
     cached_concept_vectors,
+    concept_text,
+    normal_name,
 )
 from spacy_sapbert.types import Name, Record
 
@@ -42,7 +46,7 @@ def test_packed_texts(packed, encoder, concepts):
         "D001943": "breast neoplasms; breast cancer; carcinoma of the breast",  # one is an inversion
     }
     for one, text in texts.items():
-        vector = packed.vectors[concepts.places_of(one)[0]]
+        vector = packed.vectors[concepts.positions_of(one)[0]]
         assert vector == pytest.approx(encoder.encode([text])[0], abs=1e-2)
 
 
@@ -53,7 +57,7 @@ def test_mean_of_the_names(concepts, encoder, tmp_path):
     # "Cancer, Breast" is "breast cancer", and counts once
     names = encoder.encode(["breast neoplasms", "breast cancer", "carcinoma of the breast"])
     mean = names.mean(axis=0) / np.linalg.norm(names.mean(axis=0))
-    assert vectors.vectors[concepts.places_of("D001943")[0]] == pytest.approx(mean, abs=1e-2)
+    assert vectors.vectors[concepts.positions_of("D001943")[0]] == pytest.approx(mean, abs=1e-2)
     assert np.linalg.norm(vectors.vectors, axis=1) == pytest.approx(np.ones(len(concepts)), abs=1e-5)
 
 
@@ -74,11 +78,11 @@ def test_vectors_stay_on_disk(packed):
 
 def test_nearest_and_similarities(packed, concepts):
     queries = np.asarray(packed.vectors[[2, 5]])
-    cosines, places = packed.nearest(queries, 4)
+    cosines, positions = packed.nearest(queries, 4)
     expected = np.argsort(-(queries @ packed.vectors.T), axis=1)[:, :4]
-    assert places.tolist() == expected.tolist()
-    assert places[:, 0].tolist() == [2, 5]
-    similarities = packed.similarities(queries, places[0])
+    assert positions.tolist() == expected.tolist()
+    assert positions[:, 0].tolist() == [2, 5]
+    similarities = packed.similarities(queries, positions[0])
     assert similarities.shape == (2, 4)
     assert similarities[0] == pytest.approx(cosines[0], abs=1e-5)
     assert packed.nearest(queries, 10_000)[1].shape == (2, len(concepts))
@@ -88,7 +92,7 @@ def test_some_of_the_concepts(packed, small_kb, tmp_path):
     some = ConceptSet(small_kb, ["D003550", "D009020", "D001943"])
     chosen = packed.of(some, tmp_path)
     for one in some.ids:
-        own, whole = chosen.vectors[some.places_of(one)[0]], packed.vectors[packed.concepts.places_of(one)[0]]
+        own, whole = chosen.vectors[some.positions_of(one)[0]], packed.vectors[packed.concepts.positions_of(one)[0]]
         assert np.array_equal(own, whole)
     none = packed.of(ConceptSet(small_kb, []), tmp_path / "none")
     assert none.nearest(np.asarray(packed.vectors[:2]), 3)[1].shape == (2, 0)
@@ -164,15 +168,15 @@ def test_many_concepts_get_an_index(many, tmp_path, monkeypatch):
     vectors = ConceptVectors(tmp_path, many)
     assert (tmp_path / INDEX_FILE).is_file()
     queries = np.asarray(vectors.vectors[:50])
-    cosines, places = vectors.nearest(queries, 10)
+    cosines, positions = vectors.nearest(queries, 10)
     exact = np.argsort(-(queries @ vectors.vectors.T), axis=1)[:, :10]
-    share = np.mean([len(set(found) & set(right)) / 10 for found, right in zip(places, exact, strict=True)])
+    share = np.mean([len(set(found) & set(right)) / 10 for found, right in zip(positions, exact, strict=True)])
     assert share > 0.8
-    assert places[:, 0].tolist() == list(range(50))
-    for query, found, scores in zip(queries, places, cosines, strict=True):
+    assert positions[:, 0].tolist() == list(range(50))
+    for query, found, scores in zip(queries, positions, cosines, strict=True):
         assert scores == pytest.approx(vectors.similarities(query[None], found)[0], abs=1e-5)
     vectors.save(tmp_path / "saved")
-    assert ConceptVectors(tmp_path / "saved", many).nearest(queries, 10)[1].tolist() == places.tolist()
+    assert ConceptVectors(tmp_path / "saved", many).nearest(queries, 10)[1].tolist() == positions.tolist()
     (tmp_path / "saved" / INDEX_FILE).write_bytes(b"x")
     with pytest.raises(SapbertError, match="E121"):
         ConceptVectors(tmp_path / "saved", many)
@@ -184,6 +188,46 @@ def test_an_index_that_finds_no_more(many, tmp_path, monkeypatch):
     )
     vectors = ConceptVectors(tmp_path, many)
     vectors._index = SimpleNamespace(search=lambda queries, n: (None, np.array([[7, 3] + [-1] * (n - 2)])))
-    cosines, places = vectors.nearest(np.eye(4, dtype=np.float32)[:1], 3)
-    assert places.tolist() == [[7, 3, -1]]
+    cosines, positions = vectors.nearest(np.eye(4, dtype=np.float32)[:1], 3)
+    assert positions.tolist() == [[7, 3, -1]]
     assert cosines.tolist() == [[1, 1, -np.inf]]
+
+
+# --- the texts of concepts
+
+part = st.text(st.characters(exclude_characters=",", codec="ascii"), min_size=1).filter(str.strip)
+
+
+@pytest.mark.parametrize(
+    ("name", "normal"),
+    [
+        ("Neoplasm, Breast", "breast neoplasm"),
+        ("Carcinoma, Ductal, Breast", "carcinoma ductal breast"),
+        ("N,N-Dimethyl", "n n dimethyl"),
+        ("Non-Small-Cell  Lung\tCancer", "non small cell lung cancer"),
+        ("1,2-Dithiol, Sodium", "sodium 1 2 dithiol"),
+        ("Fever, ", "fever"),
+        (" - ", ""),
+    ],
+)
+def test_normal_name(name, normal):
+    assert normal_name(name) == normal
+
+
+@given(part, part)
+def test_an_inversion_is_turned_round(head, rest):
+    assert normal_name(f"{head}, {rest}") == normal_name(f"{rest} {head}")
+
+
+@settings(max_examples=50)
+@given(st.text(max_size=20))
+def test_what_is_normal_stays(name):
+    normal = normal_name(name)
+    assert normal == normal_name(normal)
+    assert not set("-,") & set(normal)
+
+
+def test_names_come_once_and_then_the_definition():
+    names = ["Breast Neoplasms", "breast-neoplasms", "Neoplasms, Breast", "breast cancer", "-"]
+    assert concept_text(names, "Tumors, of the breast.") == "breast neoplasms; breast cancer; Tumors, of the breast."
+    assert concept_text(names[:3]) == concept_text(names[:1], "") == "breast neoplasms"

@@ -2,8 +2,8 @@ import pytest
 import spacy
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
+from spacy_sapbert.retrieval.ranker import SignalWeights
 from spacy_sapbert.retrieval.settings import ConceptVectorSettings, RetrieverSettings
-from spacy_sapbert.retrieval.signal_weights import SignalWeights
 from spacy_sapbert.retrieval.storage import open_retriever
 from spacy_sapbert.retrieval.training_counts import TrainingCounts
 from spacy_sapbert.types import Document, Mention
@@ -90,7 +90,7 @@ def test_mentions_of_training_documents_become_names(make):
     assert best.concept_id == "D009020"
     assert best.evidence[0].text == "poppy juice"
     retriever.add_training_mentions([])
-    assert retriever.kb.find_name("Poppy juice") == ()  # others take their place
+    assert retriever.kb.find_name("Poppy juice") == ()  # others take their position
 
 
 def test_the_document_encoder_is_separated_once(make):
@@ -105,8 +105,8 @@ def test_the_document_encoder_is_separated_once(make):
 
 def test_documents_can_be_encoded_by_something_else(make):
     retriever = make("document")
-    place = retriever.concepts.places_of("D003550")[0]
-    retriever.document_encoder = lambda docs: [retriever.concept_vectors.vectors[[place]] for _ in docs]
+    position = retriever.concepts.positions_of("D003550")[0]
+    retriever.document_encoder = lambda docs: [retriever.concept_vectors.vectors[[position]] for _ in docs]
     (best, *_), *_ = retriever.rank([NLP.make_doc("cold")], 3)
     assert best.concept_id == "D003550"
     assert best.score == pytest.approx(1, abs=1e-4)

@@ -10,9 +10,9 @@ from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.retrieval import storage
 from spacy_sapbert.retrieval.mention_model import FEATURES as MENTION_FEATURES
 from spacy_sapbert.retrieval.mention_model import MentionModel
+from spacy_sapbert.retrieval.phrase_signal import PhrasesSignal
+from spacy_sapbert.retrieval.ranker import SignalWeights
 from spacy_sapbert.retrieval.settings import ConceptVectorSettings
-from spacy_sapbert.retrieval.signal_weights import SignalWeights
-from spacy_sapbert.retrieval.signals.phrases import PhrasesSignal
 from spacy_sapbert.retrieval.storage import DOCUMENT_ENCODER, FITTED_FILE, open_retriever
 from spacy_sapbert.retrieval.training_counts import TrainingCounts
 from spacy_sapbert.store.artifact import ArtifactWriter
@@ -137,29 +137,10 @@ def test_nothing_can_be_named(small_kb, tmp_path):
         open_retriever(small_kb, None, ["prior"], labels=tmp_path / "labels.txt", types=["Chemical"])
 
 
-EMPTY = {"counts": None, "mention_model": None, "weights": None}
-COUNTS = {"concepts": {}, "texts": {}, "marked": {}, "share": 0.1}
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        [],
-        {"counts": 3},
-        {**EMPTY, "counts": {**COUNTS, "words": [1, 2]}},
-        {**EMPTY, "counts": {**COUNTS, "texts": {"cold": "often"}}},
-        {**EMPTY, "counts": {**COUNTS, "marked": ["cold"]}},
-        {**EMPTY, "counts": {**COUNTS, "share": 2}},
-        {**EMPTY, "mention_model": {"weights": [float("nan")] * len(MENTION_FEATURES), "bias": 0.0}},
-        {**EMPTY, "weights": {"signals": [["prior", 10**400]], "weights": [], "means": [], "bias": 0, "threshold": 0}},
-        {**EMPTY, "weights": {"signals": [], "weights": [], "means": [], "bias": 10**400, "threshold": 0}},
-        {**EMPTY, "mention_model": {"weights": [1.0], "bias": 0.0}},
-        {**EMPTY, "weights": {"signals": []}},
-    ],
-)
-def test_a_damaged_file(small_kb, tmp_path, damage):
+@pytest.mark.parametrize("content", ["{", '{"counts": 3}'])
+def test_a_damaged_file(small_kb, tmp_path, content):
     saved = save(open_retriever(small_kb, None, ["prior"]), tmp_path)
-    (tmp_path / FITTED_FILE).write_text(json.dumps(damage))
+    (tmp_path / FITTED_FILE).write_text(content)
     with pytest.raises(SapbertError, match=rf"E306.*{FITTED_FILE}"):
         load_retriever(saved, ["prior"])
 

@@ -23,8 +23,8 @@ class Vectors:
 
     def nearest(self, queries, n):
         cosines = queries @ self.vectors.T
-        places = np.argsort(-cosines, axis=1, kind="stable")[:, :n]
-        return np.take_along_axis(cosines, places, axis=1), places
+        positions = np.argsort(-cosines, axis=1, kind="stable")[:, :n]
+        return np.take_along_axis(cosines, positions, axis=1), positions
 
 
 def segments(seed=0, n=3):
@@ -62,7 +62,7 @@ def test_wrong_ones_are_the_nearest_and_some_at_random():
     vectors, right = segments(), [4, 9]
     drawn = make(hard=6, random=5).wrong(vectors, right).tolist()
     best = (vectors @ Vectors().vectors.T).max(axis=0)
-    assert drawn[:6] == [place for place in np.argsort(-best) if place not in right][:6]
+    assert drawn[:6] == [position for position in np.argsort(-best) if position not in right][:6]
     assert len(drawn) == len(set(drawn)) == 11
     assert not set(drawn) & set(right)
 

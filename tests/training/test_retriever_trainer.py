@@ -10,8 +10,8 @@ from thinc.api import Adam
 from spacy_sapbert.documents.docs import PROVENANCE, WEIGHT, to_doc
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import TrainingDataError
+from spacy_sapbert.retrieval.phrase_signal import PhrasesSignal
 from spacy_sapbert.retrieval.settings import ConceptVectorSettings
-from spacy_sapbert.retrieval.signals.phrases import PhrasesSignal
 from spacy_sapbert.retrieval.storage import open_retriever
 from spacy_sapbert.training.document_loss import DocumentLoss
 from spacy_sapbert.training.retriever_settings import ConceptRetrieval
@@ -130,8 +130,8 @@ class Vectors:
 
     def nearest(self, queries, n):
         cosines = queries @ self.vectors.T
-        places = np.argsort(-cosines, axis=1, kind="stable")[:, :n]
-        return np.take_along_axis(cosines, places, axis=1), places
+        positions = np.argsort(-cosines, axis=1, kind="stable")[:, :n]
+        return np.take_along_axis(cosines, positions, axis=1), positions
 
 
 def test_documents_count_as_much_as_they_say(monkeypatch):
@@ -145,7 +145,7 @@ def test_documents_count_as_much_as_they_say(monkeypatch):
     loss, backprop = trainer.begin_update(documents)
     backprop()
     of_one = DocumentLoss(vectors, settings)
-    alone = [of_one(segments, document.places) for segments, document in zip(read, documents, strict=True)]
+    alone = [of_one(segments, document.positions) for segments, document in zip(read, documents, strict=True)]
     assert loss == pytest.approx((0.5 * alone[0][0] + alone[1][0]) / 2)
     (gradients,) = given_back
     assert gradients[0] == pytest.approx(alone[0][1] * 0.25)
@@ -218,7 +218,7 @@ def test_labels_without_a_name_are_learned(make, examples):
         trainer = make(signals)
         trainer.retriever.labels = [*trainer.retriever.concepts.ids, "N1"]
         train(trainer, given, steps=1)
-        assert bool(trainer.retriever.concepts.places_of("N1")) == known  # no vector can be added
+        assert bool(trainer.retriever.concepts.positions_of("N1")) == known  # no vector can be added
         assert ("N1" in trainer.retriever.counts.concepts) == known
 
 
@@ -239,7 +239,7 @@ def test_names_from_the_document_alone_do_not_count_for_it(make):
     retriever = trainer.retriever
     (signal,) = retriever.ranker.signals
     (own,) = trainer._counts.values()
-    left_out = {retriever.kb.name(row).lower() for row in signal._left_out([own])[0]}
+    left_out = {retriever.kb.name(row).lower() for row in signal._own_names(own)}
     assert left_out == {"acute liver failure", "breast pox", "ovarian pox"}
 
 
@@ -310,7 +310,7 @@ def test_mentions_are_counted_once_however_often_it_begins(make, examples):
 def test_no_document_held_out_has_anything_right(make, examples):
     trainer = make(held_out=0.99)
     train(trainer, examples, steps=1)
-    trainer.held_out = {key: one._replace(places=()) for key, one in trainer.held_out.items()}
+    trainer.held_out = {key: one._replace(positions=()) for key, one in trainer.held_out.items()}
     with pytest.warns(UserWarning, match=r"W413.*0 are right"):
         trainer.refresh()
     assert trainer.retriever.weights is None

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from spacy_sapbert.kb.mentions import add_training_mentions
 from spacy_sapbert.retrieval.concept_set import ConceptSet
 from spacy_sapbert.retrieval.mention_model import FEATURES as MENTION_FEATURES
-from spacy_sapbert.retrieval.signals.near_names import LikelyNames, NearNames
-from spacy_sapbert.retrieval.signals.phrases import REFUTED, PhrasesSignal, _is_plain, _NameSpans, _without_overlaps
+from spacy_sapbert.retrieval.near_names import LikelyNames, NearNames
+from spacy_sapbert.retrieval.phrase_signal import REFUTED, PhrasesSignal, _is_plain, _NameSpans, _without_overlaps
 from spacy_sapbert.retrieval.training_counts import DocumentCounts, TrainingCounts, count_document
 from spacy_sapbert.types import Document, Mention
 
 NLP = spacy.blank("en")
-FEATURES = {name: place for place, name in enumerate(PhrasesSignal.features)}
+FEATURES = {name: position for position, name in enumerate(PhrasesSignal.features)}
 TABLE = {
     "chill": {"cold": 0.9, "Common Cold": 0.6},
     "cold": {"cold": 1.0, "Common Cold": 0.7},
@@ -31,8 +31,8 @@ def read(index, concepts, text, counts=None, own=None):
 
 
 def features(view, concepts, concept_id):
-    row = view.features(np.array(concepts.places_of(concept_id)))[0]
-    return {name: float(row[place]) for name, place in FEATURES.items()}
+    row = view.features(np.array(concepts.positions_of(concept_id)))[0]
+    return {name: float(row[position]) for name, position in FEATURES.items()}
 
 
 # --- views
@@ -43,13 +43,13 @@ def test_a_phrase_speaks_for_the_concepts_whose_name_is_most_like_it(table_index
     # the nearest name is of one concept; a further one, "fits", is of another
     assert features(view, concepts, "HP:0001250")["likeness"] == pytest.approx(0.95)
     assert features(view, concepts, "D012640")["likeness"] == pytest.approx(0.4)
-    assert [concepts.ids[place] for place in view.nearest(5)] == ["HP:0001250", "D012640"]
-    assert [concepts.ids[place] for place in view.nearest(1)] == ["HP:0001250"]
+    assert [concepts.ids[position] for position in view.nearest(5)] == ["HP:0001250", "D012640"]
+    assert [concepts.ids[position] for position in view.nearest(1)] == ["HP:0001250"]
 
 
 def test_a_homonym_speaks_for_both(table_index, concepts):
     view = read(table_index(TABLE), concepts, "cold")
-    assert {concepts.ids[place] for place in view.nearest(2)} == {"D003139", "D003080"}
+    assert {concepts.ids[position] for position in view.nearest(2)} == {"D003139", "D003080"}
     for one in ("D003139", "D003080"):
         assert features(view, concepts, one)["a name"] == 1
         assert features(view, concepts, one)["likeness"] == 1
@@ -91,8 +91,8 @@ def test_what_is_inside_a_longer_name(table_index, concepts):
 
 def test_what_is_not_seen_has_no_features(table_index, concepts):
     view = read(table_index(TABLE), concepts, "chill")
-    assert not view.features(np.array(concepts.places_of("D009369"))).any()
-    assert view.evidence(concepts.places_of("D009369")[0]) == []
+    assert not view.features(np.array(concepts.positions_of("D009369"))).any()
+    assert view.evidence(concepts.positions_of("D009369")[0]) == []
     assert view.features(np.zeros(0, np.int64)).shape == (0, len(FEATURES))
     empty = read(table_index(TABLE), concepts, "")
     assert len(empty.nearest(5)) == 0
@@ -100,10 +100,10 @@ def test_what_is_not_seen_has_no_features(table_index, concepts):
 
 def test_evidence(table_index, concepts):
     view = read(table_index(TABLE), concepts, "Chill and cold and chill. Winter, spasm")
-    place = {one: concepts.places_of(one)[0] for one in ("D003139", "D003080", "D012640")}
-    assert view.evidence(place["D003139"]) == [(10, 14), (0, 5), (19, 24)]  # the best first
-    assert view.evidence(place["D003080"]) == [(10, 14), (0, 5), (19, 24)]  # "winter" is not like enough
-    assert view.evidence(place["D012640"]) == [(34, 39)]  # for want of a better one
+    position = {one: concepts.positions_of(one)[0] for one in ("D003139", "D003080", "D012640")}
+    assert view.evidence(position["D003139"]) == [(10, 14), (0, 5), (19, 24)]  # the best first
+    assert view.evidence(position["D003080"]) == [(10, 14), (0, 5), (19, 24)]  # "winter" is not like enough
+    assert view.evidence(position["D012640"]) == [(34, 39)]  # for want of a better one
 
 
 def test_counts(table_index, concepts):
@@ -205,17 +205,17 @@ def test_names_that_come_from_the_document_alone_are_left_out(small_kb, table_in
 
     def names(text, own=None):
         view = read(index, concepts, text, counts, own)
-        return [concepts.ids[place] for place in view.nearest(5)]
+        return [concepts.ids[position] for position in view.nearest(5)]
 
     assert names("grippe") == names("Sniffles") == ["D003139"]
     assert names("Sniffles", own[0]) == ["D003139"]  # another document has it as well
     assert names("grippe", own[1]) == []
 
 
-places = st.lists(st.tuples(st.integers(0, 12), st.integers(1, 6)).map(lambda one: (one[0], one[0] + one[1])))
+positions = st.lists(st.tuples(st.integers(0, 12), st.integers(1, 6)).map(lambda one: (one[0], one[0] + one[1])))
 
 
-@given(places, places)
+@given(positions, positions)
 def test_what_longer_names_hide_and_what_overlaps(names, spans):
     name_spans = _NameSpans(names)
     for start, end in spans:

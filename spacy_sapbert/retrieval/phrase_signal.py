@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
 from functools import cached_property
 from itertools import accumulate
-from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 from spacy.lang.en.stop_words import STOP_WORDS
 from spacy.tokens import Doc
 
-from ...text.normalize import lower
-from ..mention_model import MentionModel, phrase_features
-from ..phrases import SEPARATORS, Characters, Phrase, phrases
-from ..training_counts import NOTHING, DocumentCounts, TrainingCounts
-from .near_names import LikelyNames, Near, NearNames
-from .signal import View
+from ..text.normalize import lower
+from .mention_model import MentionModel, phrase_features
+from .near_names import ConceptMatches, LikelyNames, Near, NearNames
+from .phrases import SEPARATORS, Characters, Phrase, phrases
+from .signals import Signal, View
+from .training_counts import NOTHING, DocumentCounts, TrainingCounts
 
 OCCURRENCE = 0.85  # above this cosine, a phrase counts as an occurrence of the name
 NAME = 0.95  # above this cosine, a phrase counts as a name, and shorter phrases inside it count less
@@ -38,7 +39,15 @@ def _is_plain(text: str) -> bool:
     return len(words) <= LONGEST_LIKELY and inner <= _INNER_WORDS and SEPARATORS.isdisjoint(text)
 
 
-class PhrasesSignal:
+class _Search(Enum):
+    """What the names of a phrase are searched among."""
+
+    ALL_NAMES = 0
+    NAMES_ALIKE = 1
+    EQUAL_NAMES = 2
+
+
+class PhrasesSignal(Signal):
     """The concepts with names that are similar to phrases of a document.
 
     A phrase supports the concepts of its nearest name. It supports the concepts of other near names half as much.
@@ -53,7 +62,7 @@ class PhrasesSignal:
     """
 
     name = "phrases"
-    features: tuple[str, ...] = (
+    features = (
         "likeness", "near", "nearer", "a name", "often", "in the beginning",
         "marked", "known", "a name but unknown", "often and marked", "words", "length", "inside another",
         "a mention", "a near mention", "near mentions",
@@ -67,69 +76,58 @@ class PhrasesSignal:
         self.counts = counts
         self.mention_model = mention_model
 
-    def read(self, docs: Sequence[Doc], own: Sequence[DocumentCounts] | None = None) -> list[View]:
-        left_out = self._left_out(own) if own else [frozenset()] * len(docs)
-        known = own or [NOTHING] * len(docs)
-        found = [phrases(doc) for doc in docs]
-        likely = [self._mentions(*one) for one in zip(docs, found, known, strict=True)]
-        near = self._near(found, likely, known)
-        return [
-            PhraseView(
-                [phrase for phrase, _ in of_doc],
-                self.near_names.matching_entries([pair for _, pair in of_doc], without),
-                self.counts,
-                counts,
-                mentions,
-            )
-            for of_doc, without, counts, mentions in zip(near, left_out, known, likely, strict=True)
-        ]
+    def read(self, docs: Sequence[Doc], own: Sequence[DocumentCounts] | None = None) -> Sequence[View]:
+        counts_of_docs = own or [NOTHING] * len(docs)
+        documents = [self._document(doc, counts) for doc, counts in zip(docs, counts_of_docs, strict=True)]
+        views = []
+        for document, near in zip(documents, self._near(documents), strict=True):
+            without = self._own_names(document.own) if own else frozenset[int]()
+            matches = self.near_names.concepts_with(list(near.values()), without)
+            views.append(PhraseView(document, near, matches, self.counts))
+        return views
 
-    def _mentions(self, doc: Doc, found: Sequence[Phrase], own: DocumentCounts) -> dict[str, float]:
-        """Return how likely each phrase is a mention, by its text. Without training, that is unknown."""
-        if self.mention_model is None or self.counts is None:
-            return {}
-        probabilities = self.mention_model.probabilities(phrase_features(doc.text, found, self.counts, own))
-        return dict(zip((one.text for one in found), probabilities.tolist(), strict=True))
+    def _document(self, doc: Doc, own: DocumentCounts) -> _Document:
+        found = phrases(doc)
+        probabilities: dict[str, float] = {}
+        if self.mention_model is not None and self.counts is not None:
+            features = phrase_features(doc.text, found, self.counts, own)
+            each = self.mention_model.probabilities(features).tolist()
+            probabilities = dict(zip((phrase.text for phrase in found), each, strict=True))
+        return _Document({phrase.text: phrase for phrase in found}, own, probabilities)
 
-    def _near(
-        self,
-        found: Sequence[Sequence[Phrase]],
-        likely: Sequence[Mapping[str, float]],
-        own: Sequence[DocumentCounts],
-    ) -> list[list[tuple[Phrase, Near]]]:
-        """Return for each document the phrases that have near names, with these."""
-        if isinstance(self.near_names, LikelyNames):
-            return self._near_likely(self.near_names, found, likely, own)
-        near = self.near_names(one.text for of_doc in found for one in of_doc)
-        return [[(one, near[one.text]) for one in of_doc] for of_doc in found]
+    def _near(self, documents: Sequence[_Document]) -> list[dict[str, Near]]:
+        """Return the near names of the phrases of each document, by their text. Phrases without any are left out."""
+        names = self.near_names
+        if isinstance(names, LikelyNames):
+            return self._near_likely(names, documents)
+        near = names(text for document in documents for text in document.phrases)
+        return [{text: near[text] for text in document.phrases} for document in documents]
 
-    def _near_likely(
-        self,
-        names: LikelyNames,
-        found: Sequence[Sequence[Phrase]],
-        likely: Sequence[Mapping[str, float]],
-        own: Sequence[DocumentCounts],
-    ) -> list[list[tuple[Phrase, Near]]]:
-        """Return the phrases with near names. Likely mentions are compared with all names, others with names alike."""
-        mentions = [{text for text, p in of_doc.items() if p > LIKELY} for of_doc in likely]
-        others = [[one for one in of_doc if one.text not in some] for of_doc, some in zip(found, mentions, strict=True)]
-        searched = [
-            {one.text for one in of_doc if _is_plain(one.text) and not self._is_refuted(one.text, counts)}
-            for of_doc, counts in zip(others, own, strict=True)
-        ]
+    def _near_likely(self, names: LikelyNames, documents: Sequence[_Document]) -> list[dict[str, Near]]:
+        searches = [{text: self._search(text, document) for text in document.phrases} for document in documents]
         # in the order of the text, since vectors differ in the last digits if texts are encoded in another order
-        pairs = zip(found, mentions, strict=True)
-        near_mentions = names(one.text for of_doc, some in pairs for one in of_doc if one.text in some)
-        near = names.find((one.text for of_doc in others for one in of_doc), frozenset().union(*searched))
+        every = [(text, search) for by_text in searches for text, search in by_text.items()]
+        near_mentions = names(text for text, search in every if search is _Search.ALL_NAMES)
+        near_others = names.find(
+            (text for text, search in every if search is not _Search.ALL_NAMES),
+            {text for text, search in every if search is _Search.NAMES_ALIKE},
+        )
+
+        def near_of(text: str, search: _Search) -> Near | None:
+            if search is _Search.ALL_NAMES:
+                return near_mentions[text]
+            near = near_others.get(text)  # another document may have searched among names alike
+            return None if near and search is _Search.EQUAL_NAMES and near.cosines[0] <= IS_NAME else near
+
         return [
-            [
-                (one, pair)
-                for one in of_doc
-                if (pair := near_mentions[one.text] if one.text in some else near.get(one.text))
-                and (one.text in some or one.text in of_names or pair[1][0] > IS_NAME)
-            ]
-            for of_doc, of_names, some in zip(found, searched, mentions, strict=True)
+            {text: near for text, search in by_text.items() if (near := near_of(text, search))} for by_text in searches
         ]
+
+    def _search(self, text: str, document: _Document) -> _Search:
+        if document.probabilities.get(text, 0.0) > LIKELY:
+            return _Search.ALL_NAMES
+        is_worthwhile = _is_plain(text) and not self._is_refuted(text, document.own)
+        return _Search.NAMES_ALIKE if is_worthwhile else _Search.EQUAL_NAMES
 
     def _is_refuted(self, text: str, own: DocumentCounts) -> bool:
         """Return whether a text occurs often in other training documents, but is never annotated there."""
@@ -137,11 +135,11 @@ class PhrasesSignal:
             return False
         return self.counts.occurrences(text, own) >= REFUTED
 
-    def _left_out(self, own: Sequence[DocumentCounts]) -> list[frozenset[int]]:
-        """Return for each document the rows of the names that the vocabulary has from this document only."""
-        names: Mapping[str, int] = self.counts.names if self.counts else {}
-        alone = ([name for name in one.names if names.get(name, 0) <= 1] for one in own)
-        return [frozenset(row for text in texts for row in self._annotated.get(text, ())) for texts in alone]
+    def _own_names(self, own: DocumentCounts) -> frozenset[int]:
+        """Return the rows of the names that the vocabulary has from this document only."""
+        documents: Mapping[str, int] = self.counts.names if self.counts else {}
+        only_here = (name for name in own.names if documents.get(name, 0) <= 1)
+        return frozenset(row for name in only_here for row in self._annotated.get(name, ()))
 
     @cached_property
     def _annotated(self) -> dict[str, list[int]]:
@@ -153,59 +151,66 @@ class PhrasesSignal:
         return rows
 
 
-class PhraseView:
+class _Document(NamedTuple):
+    """The phrases of a document.
+
+    Attributes:
+        phrases: The phrases by their text.
+        own: The counts of the document, if it belongs to the training data.
+        probabilities: How likely each phrase is a mention, by its text. Empty without training.
+    """
+
+    phrases: Mapping[str, Phrase]
+    own: DocumentCounts
+    probabilities: Mapping[str, float]
+
+
+class PhraseView(View):
     """The near names of the phrases of one document.
 
     Args:
-        found: The phrases of the document.
-        pairs: For each near name of each phrase: the index of the phrase (int64), the position of a concept (int64),
-            and the cosine (float32).
+        document: The phrases of the document.
+        near: The names near to phrases, by the text of the phrase.
+        matches: The concepts of these names.
         counts: How often texts are annotated in the training data.
-        own: The counts of this document, if it belongs to the training data.
-        mentions: How likely phrases are mentions, by their text. Phrases that are not known have 0.
     """
 
     def __init__(
-        self,
-        found: list[Phrase],
-        pairs: tuple[np.ndarray, np.ndarray, np.ndarray],
-        counts: TrainingCounts | None,
-        own: DocumentCounts,
-        mentions: Mapping[str, float] = MappingProxyType({}),
+        self, document: _Document, near: Mapping[str, Near], matches: ConceptMatches, counts: TrainingCounts | None
     ) -> None:
-        self._phrases = found
+        self._phrases = [document.phrases[text] for text in near]
         self._counts = counts
-        self._own = own
-        self._mentions = np.array([mentions.get(one.text, 0.0) for one in found])
-        phrase, place, cosine = pairs
-        highest = np.zeros(len(found), dtype=np.float32)
+        self._own = document.own
+        self._mentions = np.array([document.probabilities.get(text, 0.0) for text in near])
+        phrase, position, cosine = matches
+        highest = np.zeros(len(near), dtype=np.float32)
         np.maximum.at(highest, phrase, cosine)
         votes = cosine >= highest[phrase] - EQUAL
         # for each concept, the phrases with it as their nearest concept come first
-        order = np.lexsort((phrase, -cosine, ~votes, place))
-        _, firsts = np.unique((place * len(found) + phrase)[order], return_index=True)
+        order = np.lexsort((phrase, -cosine, ~votes, position))
+        _, firsts = np.unique((position * len(near) + phrase)[order], return_index=True)
         order = order[np.sort(firsts)]  # one entry per concept and phrase: that of the nearest name
         self._phrase, self._cosine, self._votes = phrase[order], cosine[order].astype(np.float64), votes[order]
-        self._places, self._starts = np.unique(place[order], return_index=True)
+        self._positions, self._starts = np.unique(position[order], return_index=True)
         self._occurs = self._votes & (self._cosine > OCCURRENCE)
         self._used = self._occurs.copy()
         self._used[self._starts] = True  # for want of an occurrence, the best phrase
-        names = (span for i in np.flatnonzero(highest > NAME) for span in found[i].spans)
+        names = (span for i in np.flatnonzero(highest > NAME) for span in self._phrases[i].spans)
         self._features = self._compute(_NameSpans(names))
 
     def nearest(self, n: int) -> np.ndarray:
-        return self._places[np.argsort(-self._features[:, 0], kind="stable")[:n]]
+        return self._positions[np.argsort(-self._features[:, 0], kind="stable")[:n]]
 
-    def features(self, places: np.ndarray) -> np.ndarray:
-        features = np.zeros((len(places), len(PhrasesSignal.features)), dtype=np.float32)
-        rows = np.searchsorted(self._places, places)
-        found = np.flatnonzero(np.isin(places, self._places))
-        features[found] = self._features[rows[found]]
+    def features(self, positions: np.ndarray) -> np.ndarray:
+        features = np.zeros((len(positions), len(PhrasesSignal.features)), dtype=np.float32)
+        rows = np.searchsorted(self._positions, positions)
+        supported = np.isin(positions, self._positions)
+        features[supported] = self._features[rows[supported]]
         return features
 
-    def evidence(self, place: int) -> list[Characters]:
-        row = int(np.searchsorted(self._places, place))
-        if row == len(self._places) or self._places[row] != place:
+    def evidence(self, position: int) -> list[Characters]:
+        row = int(np.searchsorted(self._positions, position))
+        if row == len(self._positions) or self._positions[row] != position:
             return []
         part = slice(*[*self._starts.tolist(), len(self._phrase)][row : row + 2])
         using = self._phrase[part][self._used[part]].tolist()
@@ -216,14 +221,14 @@ class PhraseView:
         starts, used, phrase = self._starts, self._used, self._phrase
         if not len(starts):
             return np.zeros((0, len(PhrasesSignal.features)))
-        spans = np.array([len(one.spans) for one in self._phrases])
+        spans = np.array([len(phrase.spans) for phrase in self._phrases])
         inside, early, marked, known = (np.zeros(len(spans)) for _ in range(4))
         for i in np.unique(phrase[used]).tolist():
-            one = self._phrases[i]
-            inside[i] = sum(map(names.contain_longer, one.spans))
-            early[i] = one.in_beginning
+            candidate = self._phrases[i]
+            inside[i] = sum(map(names.contain_longer, candidate.spans))
+            early[i] = candidate.in_beginning
             if self._counts is not None:
-                marked[i], known[i] = self._counts.known(one.text, self._own)
+                marked[i], known[i] = self._counts.known(candidate.text, self._own)
         share = np.add.reduceat(used * inside[phrase], starts) / np.add.reduceat(used * spans[phrase], starts)
         occurs, votes = self._occurs[starts], self._votes[starts]
         often = np.where(occurs, np.log1p(np.add.reduceat(used * spans[phrase], starts)), 0.0)
@@ -278,10 +283,10 @@ class _NameSpans:
 def _without_overlaps(spans: Iterable[Characters]) -> list[Characters]:
     """Return the spans that do not overlap an earlier span of the list."""
     apart: list[Characters] = []
-    by_place: list[Characters] = []
+    by_position: list[Characters] = []
     for start, end in spans:
-        place = bisect_left(by_place, (start, end))
-        if all(last <= start or end <= first for first, last in by_place[max(0, place - 1) : place + 1]):
-            by_place.insert(place, (start, end))
+        position = bisect_left(by_position, (start, end))
+        if all(last <= start or end <= first for first, last in by_position[max(0, position - 1) : position + 1]):
+            by_position.insert(position, (start, end))
             apart.append((start, end))
     return apart
