@@ -31,7 +31,6 @@ from spacy_sapbert.linking.rerank_features import FEATURES, CandidateFeatures, W
 from spacy_sapbert.linking.reranker import Reranker
 from spacy_sapbert.linking.storage import open_generator
 from spacy_sapbert.metrics.linking_accuracy import gold_concepts, lenient_at, strict_at
-from spacy_sapbert.training.reranker_settings import RerankerTraining
 from spacy_sapbert.training.reranker_trainer import (
     RankingData,
     cross_fitted,
@@ -40,6 +39,7 @@ from spacy_sapbert.training.reranker_trainer import (
     mention_queries,
     ranking_data,
 )
+from spacy_sapbert.training.settings import RerankerTraining
 from spacy_sapbert.types import Document
 
 PRIOR = 0.1

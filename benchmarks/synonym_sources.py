@@ -51,8 +51,8 @@ from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.text.normalize import lower
 from spacy_sapbert.training.pair_files import (
     Pair,
-    as_line,
     is_writable,
+    pair_line,
     read_pairs,
     read_shared_names,
     shared_names_path,
@@ -297,9 +297,9 @@ def write(chosen: Pool, original: Pool, args: argparse.Namespace) -> None:
     for name, ids in read_shared_names(shared_names_path(args.pairs)):
         owners[name].update(ids)
     with args.output.open("w", encoding="utf-8") as file:
-        file.writelines(as_line(*pair) for pair in chosen)
+        file.writelines(pair_line(*pair) for pair in chosen)
     with shared_names_path(args.output).open("w", encoding="utf-8") as file:
-        file.writelines(as_line(name, *sorted(ids)) for name, ids in owners.items() if len(ids) > 1)
+        file.writelines(pair_line(name, *sorted(ids)) for name, ids in owners.items() if len(ids) > 1)
 
 
 def parse() -> argparse.Namespace:

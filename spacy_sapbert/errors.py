@@ -227,34 +227,6 @@ class Errors:
         "[E165] There are no rules for the language {language!r}. Languages with rules: {known}. Choose one of them, or "
         "leave the setting out."
     )
-    E180 = (
-        "[E180] {path}, line {line}: the line does not have the form {wanted}. Correct the line, or draw the pairs "
-        "again."
-    )
-    E181 = (
-        "[E181] Only {found} concepts have {min_names} names or more, but {wanted} concepts were requested. Lower "
-        "the settings concepts or min_names."
-    )
-    E182 = (
-        "[E182] There are {found} pairs, and {wanted} are set aside for evaluation, so none is left for training. "
-        "Lower eval_pairs, draw more concepts, or draw more pairs of each concept."
-    )
-    E183 = (
-        "[E183] No pair was found, so nothing was written ({counts}). A pair needs a concept with two names. A pair "
-        "with a mention needs a concept of the vocabulary that has another name."
-    )
-    E184 = (
-        "[E184] Cannot sort the names that several concepts share ({reason}). Make room in the folder for temporary "
-        "files, or set SQLITE_TMPDIR to another folder."
-    )
-    E185 = (
-        "[E185] {path} has no column {missing}. A file of triples needs the columns {wanted}. Create such a file with "
-        "`spacy-sapbert mine`."
-    )
-    E186 = (
-        "[E186] {path}, line {line}: the line is not a triple ({reason}). Correct the line, or mine the negatives "
-        "again."
-    )
     E193 = "[E193] {given!r} is not a language. Give a BCP 47 tag such as en or es, or a code of three letters such as SPA."
     # corpora
     E206 = (
@@ -312,33 +284,10 @@ class Errors:
         "other process. For n_process=2 or several programs, run a Qdrant server and upload the vocabulary there. You "
         "can also set `index` to 'HNSW' or another faiss index."
     )
-    E330 = (
-        "[E330] There is no pair of two different names to train on. Pairs of one name with itself: {same}. Concepts "
-        "with a single name give no pairs, so use a vocabulary with synonyms."
-    )
-    E331 = (
-        "[E331] Cannot write the checkpoint {path} ({reason}). Make room on the disk. The previous checkpoint is kept."
-    )
-    E332 = "[E332] There is no checkpoint in {path}. Start without --resume."
-    E333 = "[E333] Cannot read the checkpoint {path} ({reason}). Restore a copy of it, or delete it and start again."
-    E334 = (
-        "[E334] The checkpoint {path} belongs to another run ({differences}). Use the settings of that run, or choose "
-        "another output folder."
-    )
-    E335 = "[E335] The setting {name} cannot be {value}. It can be: {wanted}."
     E336 = "[E336] {path} already contains a run. Continue the run with --resume, or choose another output folder."
     E337 = (
         "[E337] The {what} was {value} in step {step}, so training has stopped. The batch is saved in {path}. Lower "
         "the learning rate, train in fp32, or check the names in the batch."
-    )
-    E338 = "[E338] The evaluation has no measure {measure}. Its measures are: {measures}."
-    E339 = (
-        "[E339] The teacher's vectors have {theirs} dimensions, but the encoder's vectors have {ours}. Choose a "
-        "teacher with the same number of dimensions."
-    )
-    E340 = (
-        "[E340] None of the {mentions} mentions in {path} has a concept of the vocabulary, so nothing can be measured. "
-        "Check that the ids belong to the vocabulary."
     )
     E342 = (
         "[E342] The linker has no encoder to train, because it uses the sparse score alone. Set `encoder` to "
@@ -357,15 +306,14 @@ class Errors:
         "`l2_normalized = true` for the encoder. To train raw vectors, use `spacy train` (BioSyn)."
     )
     E346 = (
-        "[E346] The linker cannot be trained: no mention in {documents} documents has a concept of the vocabulary. The "
-        "mentions have {n} ids, such as: {some}. The vocabulary has ids such as: {known}. Check that the ids belong to "
-        "the vocabulary. They must be the `kb_id_` of entities, or of the spans of `spans_key`."
+        "[E346] None of the {n} ids annotated in {documents} training documents can be predicted. They are ids such as "
+        "{some}. The vocabulary has ids such as {known}. Check that the vocabulary and the labels fit the corpus, and "
+        "that the ids are the `kb_id_` of entities, or of the spans of `spans_key`."
     )
     E347 = (
         "[E347] The miner uses given triples, but the data are pairs. Create triples with `spacy-sapbert mine`, and "
         "read them with `spacy-sapbert.TripleFile.v1`. You can also choose another miner."
     )
-    E351 = "[E351] Training a reranker needs LightGBM. Install it with `pip install spacy-sapbert[train]`."
     E352 = (
         "[E352] There is too little to train a reranker: {found}. Give more annotated documents. Or train the linker "
         "without a reranker."
@@ -469,17 +417,9 @@ class Errors:
     E595 = "[E595] Cannot use {path} ({reason}). Check the path, and the permissions of its folder."
     # inputs that are damaged, or made to exhaust memory
     # concepts of documents
-    E642 = (
-        "[E642] There is nothing to predict: no concept of {path} has both a wanted label ({labels}) and a wanted type "
-        "({types}). Check the settings `labels` and `types`. Write ids as `spacy-sapbert kb search` shows them."
-    )
     E643 = (
         "[E643] The model reads doc.spans['{key}'], but no component has written it. Put a concept_matcher with "
         "spans_key: '{key}' before the model's component. In training, add the matcher to `annotating_components`."
-    )
-    E645 = (
-        "[E645] None of the {ids} ids annotated in {documents} training documents can be predicted. They are ids such "
-        "as {some}. The vocabulary has ids such as {known}. Check that `kb` and `labels` fit the corpus."
     )
     # files of newer versions
     # augmentation

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ChoiceError, OptionError
-from ..training.setting_checks import check_counts, check_rules
+from ..training.settings import check_counts, check_rules
 from .eutils import DATABASES, URL
 
 Files = str | list[str] | None
@@ -74,7 +74,7 @@ class AugmentationSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_counts(k=self.k, max_documents=self.max_documents)
+        check_counts("augment", k=self.k, max_documents=self.max_documents)
         check_rules(self, ("max_tokens", self.max_tokens >= 8, "8 or more"), ("weight", self.weight >= 0, "0 or more"))
         if self.eutils and self.eutils not in DATABASES:
             raise ChoiceError(given=self.eutils, what="database of the E-utilities", choices=DATABASES)

@@ -18,13 +18,13 @@ from ..errors import Errors, SapbertError
 from ..files.console import progress_callback, show_values, stderr_console, track
 from ..files.opening import open_text
 from ..files.output import open_output
-from ..training.triple_files import HEADINGS, Triple, as_line
+from ..training.pair_files import HEADINGS, Triple, triple_line
 from .configs import OptionalConfig, resolve
 
 if TYPE_CHECKING:
+    from ..training.checkpoints import PartialFile
     from ..training.hard_negatives import HardNegatives
     from ..training.pair_files import Pair
-    from ..training.partial_file import PartialFile
 
 _STEPS = 20
 
@@ -51,9 +51,9 @@ def mine(
     """
     from ..encoders.transformer import TransformerEncoder
     from ..kb.storage import load_knowledge_base
+    from ..training.checkpoints import PartialFile
     from ..training.hard_negatives import HardNegatives
     from ..training.pair_files import read_pairs, read_shared_names, shared_names_path
-    from ..training.partial_file import PartialFile
     from ..vectors.flat import cached_name_vectors
     from ..vectors.storage import open_index
 
@@ -134,11 +134,11 @@ def _write(partial: PartialFile, output: Path, shared: Path | None) -> None:
         if shared:
             write_shared = stack.enter_context(open_output(pair_files.shared_names_path(output)))
             for name, concept_ids in pair_files.read_shared_names(shared):
-                write_shared(pair_files.as_line(name, *concept_ids))
+                write_shared(pair_files.pair_line(name, *concept_ids))
         write(HEADINGS)
         for piece in partial.pieces():
             for fields in piece["triples"]:
-                write(as_line(Triple(*fields)))
+                write(triple_line(Triple(*fields)))
 
 
 def _hash(path: Path) -> str:

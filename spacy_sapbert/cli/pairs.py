@@ -91,15 +91,15 @@ def _write(
     Returns:
         The number of lines of each file, by the name in the result of the command.
     """
-    from ..training.pair_files import as_line
+    from ..training.pair_files import pair_line
 
     written = dict.fromkeys(paths, 0)
     with ExitStack() as stack:
         write = {part: stack.enter_context(open_output(path)) for part, path in paths.items()}
         for part, pair in track(drawn, stderr_console(), "pairs"):
-            write[part](as_line(*pair))
+            write[part](pair_line(*pair))
             written[part] += 1
         for name, concept_ids in track(shared, stderr_console(), "shared names"):
-            write["shared"](as_line(name, *concept_ids))
+            write["shared"](pair_line(name, *concept_ids))
             written["shared"] += 1
     return {"shared_names" if part == "shared" else f"{part}_pairs": number for part, number in written.items()}

@@ -15,7 +15,7 @@ from ..errors import BadRecordError, CannotWriteError, EmptyError, SettingError
 from ..files.opening import open_text
 from ..files.output import open_output
 from ..files.values import parse_json
-from ..training.setting_checks import check_counts
+from ..training.settings import check_counts
 from .running import find_linker
 
 CONSOLE = "spacy.ConsoleLogger.v3"
@@ -40,7 +40,7 @@ def candidate_log(
         k: The number of candidates per mention.
         other_logger: The other logger. None is spaCy's console logger.
     """
-    check_counts(k=k)
+    check_counts("CandidateLog", k=k)
     if mentions and path is None:
         wanted = "a file, since there are mentions"
         raise SettingError(setting="path", component="CandidateLog", value=None, wanted=wanted)

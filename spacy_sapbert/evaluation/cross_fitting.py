@@ -14,8 +14,8 @@ from spacy.language import Language
 from ..linking.prior import count_concepts
 from ..linking.rerank_features import CandidateFeatures, WordRarity
 from ..linking.reranker import Reranker
-from ..training.reranker_settings import RerankerTraining
 from ..training.reranker_trainer import FittedReranker, RankedDocument, fit_reranker, folds_of, gold_parts, ranking_data
+from ..training.settings import RerankerTraining
 from ..types import Document
 from .running import LinkedMention, find_linker, link_gold_mentions
 

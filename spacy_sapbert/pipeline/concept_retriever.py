@@ -22,7 +22,7 @@ from spacy.training import Example, validate_examples
 
 from ..retrieval.settings import SIGNALS, SIGNALS_WITH_ENCODER, ConceptVectorSettings, RetrieverSettings
 from ..store.artifact import ArtifactWriter
-from ..training.retriever_settings import ConceptRetrieval
+from ..training.settings import ConceptRetrieval
 from ..types import DocumentConcept
 from .attributes import register, set_concepts
 from .base import BatchedPipe
@@ -222,7 +222,7 @@ class ConceptRetriever(BatchedPipe):
             nlp: The pipeline.
 
         Raises:
-            SapbertError: E645 no document is annotated with a concept that can be predicted.
+            SapbertError: E346 no document is annotated with a concept that can be predicted.
         """
         if self.training is None:
             return

@@ -16,7 +16,7 @@ from ..errors import SettingError
 from ..kb.languages import language_tag
 from ..linking.settings import CandidateSettings, LinkerSettings, SelectionSettings, VectorSettings
 from ..store.artifact import ArtifactWriter
-from ..training.biosyn_settings import BioSyn
+from ..training.settings import BioSyn
 from ..types import NIL, LinkedPart
 from .attributes import register, set_kb_ents, set_links
 from .base import BatchedPipe

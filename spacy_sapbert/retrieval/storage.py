@@ -12,13 +12,13 @@ from ..encoders.lexical_model import NGRAMS_FOLDER
 from ..encoders.ngrams import TEXT_NORMALIZER
 from ..encoders.segments import DocumentEncoder
 from ..encoders.transformer import ENCODER_FOLDER, TransformerEncoder, open_encoder
-from ..errors import Errors, SapbertError
+from ..errors import DamagedError, EmptyError
 from ..files.output import replacing
 from ..files.values import parse_json
 from ..kb.ids import read_labels, write_labels
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.storage import kb_artifact, open_saved_knowledge_base
-from ..store.artifact import KB, ArtifactWriter
+from ..store.artifact import KB, ArtifactWriter, opening
 from ..vectors.ngram_index import cached_ngram_index, open_ngram_index
 from ..vectors.storage import FLAT, open_index, save_index
 from .concept_set import ConceptSet
@@ -55,6 +55,9 @@ def open_retriever(
         types: Only concepts of these types; empty for all.
         index: See `open_index`. With "Flat", every phrase is compared with all names.
         vectors: How vectors are made.
+
+    Raises:
+        EmptyError: None of the labels is a concept of the vocabulary.
     """
     ids = None if labels is None else read_labels(labels)
     retriever = Retriever(ConceptSet(kb, ids, types), signals, encoder=encoder, labels=ids, types=types)
@@ -78,6 +81,9 @@ def with_vocabulary(
         types: See `open_retriever`.
         index: See `open_retriever`.
         vectors: See `open_retriever`.
+
+    Raises:
+        EmptyError: None of the labels is a concept of the vocabulary.
     """
     other = Retriever(
         ConceptSet(kb, retriever.labels, types),
@@ -108,7 +114,9 @@ def _open_vectors(
     """
     kb, encoder, signals = retriever.kb, retriever.encoder, retriever.signals
     if not len(retriever.concepts):
-        raise SapbertError(Errors.E642.format(labels=labels, types=", ".join(types) or "any", path=kb.path))
+        what = f"concept of {kb.path} with a label of {labels} and a type of {', '.join(types) or 'any'}"
+        remedy = "Check the settings `labels` and `types`. Write ids as `spacy-sapbert kb search` shows them."
+        raise EmptyError(remedy, what=what, consequence="there is nothing to predict")
     retriever.exact_limit = _exact_limit(index)
     if encoder and "document" in signals:
         retriever.document_encoder = DocumentEncoder(encoder, vectors.segment_length)
@@ -176,7 +184,11 @@ def load_retriever(
     vectors: ConceptVectorSettings | None = None,
     device: str = "auto",
 ) -> Retriever:
-    """Open what `save_retriever` wrote; see `open_retriever`."""
+    """Open what `save_retriever` wrote; see `open_retriever`.
+
+    Raises:
+        DamagedError: A part is missing or damaged.
+    """
     vectors = vectors or ConceptVectorSettings()
     kb = open_saved_knowledge_base(artifacts)
     ids = read_labels(folder / LABELS_FILE) if (folder / LABELS_FILE).is_file() else None
@@ -191,7 +203,7 @@ def load_retriever(
             assert reader is not None
             retriever.document_encoder = DocumentEncoder(reader, vectors.segment_length)
             if CONCEPT_VECTORS not in artifacts:
-                raise SapbertError(Errors.E306.format(path=folder, reason="it was saved without concept vectors"))
+                raise DamagedError(path=folder, reason="it was saved without concept vectors")
             retriever.concept_vectors = ConceptVectors(artifacts[CONCEPT_VECTORS], retriever.concepts)
         if SIGNALS_WITH_NAMES & set(signals):
             retriever.name_vectors = open_index(kb, encoder, index, artifacts)
@@ -201,7 +213,7 @@ def load_retriever(
 
 
 def _load_fitted(retriever: Retriever, path: Path) -> None:
-    try:
+    with opening(path):
         fitted: dict[str, Any] = parse_json(path.read_text(encoding="utf-8"))
         counts, mention_model, weights = fitted["counts"], fitted.get("mention_model"), fitted["weights"]
         retriever.counts = TrainingCounts.from_json(counts) if counts else None
@@ -209,8 +221,6 @@ def _load_fitted(retriever: Retriever, path: Path) -> None:
         retriever.stored_weights = SignalWeights.from_json(weights) if weights else None
         if retriever.stored_weights:
             _check_weights(retriever.stored_weights)
-    except (OSError, ValueError, OverflowError, TypeError, KeyError, AttributeError) as error:
-        raise SapbertError(Errors.E306.format(path=path, reason=repr(error))) from error
 
 
 def _check_weights(weights: SignalWeights) -> None:

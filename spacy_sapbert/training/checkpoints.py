@@ -1,16 +1,18 @@
-"""Checkpoints of a training run on disk: weights, optimizer and position, so that an interrupted run can resume."""
+"""What an interrupted run resumes from: checkpoints of a training run, and the finished pieces of other long work."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import Errors, SapbertError
+from ..errors import CannotWriteError, DamagedError, MismatchError, SapbertError
 from ..files.output import temporary_folder
 from ..files.values import check_not_newer, parse_json
+from ..store.artifact import writing
 
 if TYPE_CHECKING:
     import torch
@@ -54,9 +56,6 @@ def save_checkpoint(
         position: The position of the run.
         module: The model.
         optimizer: The optimizer.
-
-    Raises:
-        SapbertError: E331 it cannot be written. The previous checkpoint still exists.
     """
     from safetensors.torch import save_file
 
@@ -74,7 +73,8 @@ def save_checkpoint(
             shutil.rmtree(target, ignore_errors=True)
             os.replace(new, target)
     except Exception as error:  # safetensors has its own error for a full disk
-        raise SapbertError(Errors.E331.format(path=target, reason=error)) from error
+        remedy = "Make room on the disk. The checkpoint before it is still there."
+        raise CannotWriteError(remedy, path=target, reason=error) from error
     for other in _checkpoints(folder):
         if other != target:
             shutil.rmtree(other)
@@ -83,18 +83,11 @@ def save_checkpoint(
 def load_checkpoint(
     folder: Path, run: dict[str, Any], module: torch.nn.Module, optimizer: torch.optim.Optimizer
 ) -> Position:
-    """Load the newest checkpoint of a folder into module and optimizer.
-
-    Raises:
-        SapbertError: E332 there is no checkpoint, E333 it is damaged, E334 it belongs to another run, E600 a newer
-            version wrote it.
-    """
+    """Load the newest checkpoint of a folder that has one into module and optimizer."""
     from safetensors.torch import load_file
 
-    found = _checkpoints(folder)
-    if not found:
-        raise SapbertError(Errors.E332.format(path=folder))
-    newest = found[-1]
+    newest = _checkpoints(folder)[-1]
+    remedy = "Restore a copy of it, or delete it and start again."
     try:
         state = parse_json((newest / STATE_FILE).read_text())
         check_not_newer(newest, state["format"], FORMAT)
@@ -102,15 +95,16 @@ def load_checkpoint(
         weights, moments = load_file(newest / WEIGHTS_FILE), load_file(newest / OPTIMIZER_FILE)
     except SapbertError:
         raise
-    except Exception as error:
-        raise SapbertError(Errors.E333.format(path=newest, reason=error)) from error
+    except Exception as error:  # safetensors has its own error
+        raise DamagedError(remedy, path=newest, reason=error) from error
     other = sorted(key for key in {*run, *saved_run} if run.get(key) != saved_run.get(key))
     if other:
         differences = "; ".join(f"{key}: {saved_run.get(key)} there, {run.get(key)} here" for key in other)
-        raise SapbertError(Errors.E334.format(path=newest, differences=differences))
+        reason = f"it belongs to another run ({differences})"
+        raise MismatchError("Use the settings of that run, or another output folder.", path=newest, reason=reason)
     missing = sorted(_trained(module).keys() - weights.keys())
     if missing:
-        raise SapbertError(Errors.E333.format(path=newest, reason=f"{missing[0]} is missing"))
+        raise DamagedError(remedy, path=newest, reason=f"{missing[0]} is missing")
     module.load_state_dict(weights, strict=False)  # frozen weights are not saved
     _unflatten(optimizer, moments)
     return position
@@ -151,3 +145,56 @@ def _unflatten(optimizer: torch.optim.Optimizer, moments: dict[str, torch.Tensor
         number, name = key.split(".", 1)
         state.setdefault(int(number), {})[name] = value
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
+
+
+# --- finished pieces
+
+
+class PartialFile:
+    """The finished pieces of a long run, beside its output: a description of the run, and one line of JSON per piece.
+
+    Args:
+        output: The final output. The partial file is next to it, under a hidden name.
+        run: The values that must be the same for a run to resume. The file of another run is overwritten.
+
+    Attributes:
+        done (int): The number of finished pieces.
+    """
+
+    def __init__(self, output: Path, run: dict[str, Any]) -> None:
+        self.path = output.with_name(f".{output.name}.partial")
+        self.done = 0
+        head = _as_line(run)
+        with writing(self.path):
+            if not (self.path.is_file() and self._can_resume(head)):
+                self.path.write_bytes(head)
+
+    def _can_resume(self, head: bytes) -> bool:
+        """Return whether the file belongs to this run. If so, count its pieces, and remove an incomplete last one."""
+        with self.path.open("r+b") as file:
+            if file.readline() != head:
+                return False
+            sizes = [len(line) for line in file if line.endswith(b"\n")]
+            file.truncate(len(head) + sum(sizes))
+        self.done = len(sizes)
+        return True
+
+    def add(self, piece: Any) -> None:
+        """Add a finished piece: data that JSON can hold."""
+        with writing(self.path), self.path.open("ab") as file:
+            file.write(_as_line(piece))
+        self.done += 1
+
+    def pieces(self) -> Iterator[Any]:
+        """Yield all pieces in the order in which they were added. Tuples have become lists."""
+        with self.path.open("rb") as file:
+            file.readline()
+            yield from map(json.loads, file)
+
+    def remove(self) -> None:
+        """Delete the file."""
+        self.path.unlink()
+
+
+def _as_line(content: Any) -> bytes:
+    return json.dumps(content, ensure_ascii=False, sort_keys=True).encode() + b"\n"

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..documents.reader import read_corpus
 from ..encoders.transformer import TransformerEncoder
-from ..errors import Errors, SapbertError
+from ..errors import EmptyError
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.normalize import TEXT_NORMALIZERS
 from ..types import has_type
@@ -31,9 +31,6 @@ class NearestName:
         format: The format of the corpus; None guesses it.
         types: Only mentions of these types; empty for all.
         fast: Encode in bfloat16 if the hardware supports it.
-
-    Raises:
-        SapbertError: E340 no mention can be used, or the errors of `read_corpus` and `KnowledgeBase`.
     """
 
     def __init__(
@@ -43,11 +40,15 @@ class NearestName:
         knowledge_base = KnowledgeBase(kb)
         self._names = list(knowledge_base.names())
         mentions = [mention for document in read_corpus(Path(corpus), format) for mention in document.mentions]
-        used = [one for one in mentions if len(one.ids) == 1 and (not types or has_type(one.label, types))]
-        gold = [(one.text, _names_of(knowledge_base, one.ids[0])) for one in used]
+        used = [
+            mention for mention in mentions if len(mention.ids) == 1 and (not types or has_type(mention.label, types))
+        ]
+        gold = [(mention.text, _names_of(knowledge_base, mention.ids[0])) for mention in used]
         self._gold = [(text, names) for text, names in gold if names]
         if not self._gold:
-            raise SapbertError(Errors.E340.format(mentions=len(mentions), path=corpus))
+            what = f"mention with a concept of the vocabulary among the {len(mentions)} of {corpus}"
+            remedy = "Check that the ids belong to the vocabulary."
+            raise EmptyError(remedy, what=what, consequence="nothing can be measured")
 
     def __call__(self, encoder: TransformerEncoder) -> dict[str, float]:
         """Return "acc@1" and "recall@20", in percent of the mentions."""

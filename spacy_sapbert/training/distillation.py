@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..encoders.transformer import TransformerEncoder
-from ..errors import Errors, SapbertError
+from ..errors import MismatchError
 from ..kb.knowledge_base import KnowledgeBase
 from ..vectors.flat import cached_name_vectors
 
@@ -34,15 +34,12 @@ class Teacher:
         self._kb = kb
 
     def __call__(self, names: list[str], vectors: "Tensor") -> "Tensor":
-        """Return the weight times the mean of 1 - cos over the names.
-
-        Raises:
-            SapbertError: E339 the vectors have another dimension.
-        """
+        """Return the weight times the mean of 1 - cos over the names."""
         import torch
 
         if self._encoder.dim != vectors.shape[1]:
-            raise SapbertError(Errors.E339.format(theirs=self._encoder.dim, ours=vectors.shape[1]))
+            reason = f"its vectors have {self._encoder.dim} dimensions, and those of the encoder {vectors.shape[1]}"
+            raise MismatchError("Choose another teacher.", path=f"The teacher {self._encoder.name}", reason=reason)
         wanted = torch.from_numpy(self._encode(names)).to(vectors.device)
         return self.weight * (1 - (vectors * wanted).sum(1)).mean()
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .retriever_settings import ConceptRetrieval
+from .settings import ConceptRetrieval
 
 if TYPE_CHECKING:
     from ..retrieval.concept_vectors import ConceptVectors

@@ -17,8 +17,7 @@ from ..files.hashing import hash64
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.normalize import TEXT_NORMALIZERS, lower
 from ..vectors.index import Index
-from .pair_files import Pair, SharedName
-from .triple_files import Triple
+from .pair_files import Pair, SharedName, Triple
 
 MINED_COUNTS = (
     "pairs",
@@ -50,9 +49,6 @@ class HardNegatives:
         vectors: The vectors of its names, of unit length.
         neighbors: Negatives per pair.
         shared: Names that several concepts share, in addition to those of the knowledge base.
-
-    Raises:
-        SapbertError: E345 the vectors are not of unit length.
     """
 
     def __init__(

@@ -7,7 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -23,10 +23,9 @@ from ..text.normalize import TEXT_NORMALIZERS
 from ..types import Document
 from ..vectors.flat import NameVectors, build_name_vectors
 from ..vectors.storage import exact_vectors
-from .biosyn_settings import BioSyn
 from .name_candidates import NameCandidates, TrainingMention
-from .reranker_settings import RerankerTraining
 from .reranker_trainer import check_lightgbm, check_not_names, train_reranker
+from .settings import BioSyn, RerankerTraining
 
 if TYPE_CHECKING:
     from thinc.api import Optimizer
@@ -60,9 +59,6 @@ class LinkerTrainer:
 
     Attributes:
         counts: The number of "mentions" trained on, those "without a right candidate", and those left out.
-
-    Raises:
-        SapbertError: E342 the linker has no encoder.
     """
 
     def __init__(self, linker: Linker, settings: BioSyn) -> None:
@@ -112,11 +108,6 @@ class LinkerTrainer:
         Args:
             annotated: How often each id is annotated.
             documents: The training documents.
-
-        Raises:
-            TrainingDataError: E346 none of the ids is in the vocabulary. E353 a reranker is to be trained, and the
-                mentions are names already.
-            SapbertError: E351 a reranker is to be trained, and LightGBM is not installed.
         """
         if not any(map(self.linker.kb.concept_rows, annotated)):
             some, known = some_ids(annotated), some_ids(self.linker.kb.concept_ids())
@@ -306,8 +297,9 @@ class LinkerTrainer:
         """Record the training in the encoder. Before the first step, nothing is recorded."""
         if self.steps:
             found = {"sparse_weight": self.sparse_weight, "temperature": self.temperature}
-            settings: dict[str, Any] = self.settings.described
-            self.encoder.record("BioSyn", steps=self.steps, **found, **dict(+self.counts), settings=settings)
+            self.encoder.record(
+                "BioSyn", steps=self.steps, **found, **dict(+self.counts), settings=self.settings.as_dict()
+            )
             if model := self.encoder.lexical_model:  # it must not keep the values from before the training
                 self.encoder.lexical_model = model._replace(
                     sparse_weight=self.sparse_weight, threshold=self.linker.stored_parameters.threshold

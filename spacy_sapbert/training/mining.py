@@ -65,9 +65,6 @@ def given_triplets() -> Miner:
     """Use the pairs of a batch with the negatives that were mined for them offline, and nothing else.
 
     A negative is left out if it is a synonym because the encoder reads both names the same.
-
-    Raises:
-        SapbertError: E347 the batch has no offline negatives (raised when it mines).
     """
 
     def mine(vectors: Tensor, batch: Batch) -> Mined:

@@ -11,7 +11,7 @@ import numpy as np
 from ..kb.filters import ALL, Filter
 from ..linking.candidates import CandidateGenerator, top
 from ..text.normalize import biosyn
-from .biosyn_settings import BioSyn
+from .settings import BioSyn
 
 
 class TrainingMention(NamedTuple):

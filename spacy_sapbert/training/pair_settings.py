@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..errors import ChoiceError, OptionError
 from .pairs import SELECTIONS, PairSelection
-from .setting_checks import check_counts, check_rules
+from .settings import check_counts, check_rules
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class PairSettings:
         if self.selection not in SELECTIONS:
             raise ChoiceError(given=self.selection, what="selection of pairs", choices=SELECTIONS)
         chosen = self.chosen()
-        check_counts(max_pairs=chosen.max_pairs, min_pairs=chosen.min_pairs, concepts=chosen.concepts)
-        check_counts(max_length=chosen.max_length)
+        check_counts("pairs", max_pairs=chosen.max_pairs, min_pairs=chosen.min_pairs, concepts=chosen.concepts)
+        check_counts("pairs", max_length=chosen.max_length)
         check_rules(
             chosen,
             ("min_names", chosen.min_names >= 2, "2 or more"),
@@ -87,4 +87,4 @@ class MiningSettings:
     index: str = "Flat"
 
     def __post_init__(self) -> None:
-        check_counts(neighbors=self.neighbors)
+        check_counts("mine", neighbors=self.neighbors)

@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import Errors, SapbertError
+from ..errors import EmptyError
 from ..files.hashing import hash64
-from .pair_files import Pair, find_shared_names, read_pairs, read_shared_names
-from .setting_checks import check_counts
-from .triple_files import Triple, read_triples
+from .pair_files import Pair, Triple, find_shared_names, read_pairs, read_shared_names, read_triples
+from .settings import check_counts
 
 
 class Batch(NamedTuple):
@@ -50,9 +49,6 @@ class PairTable:
     Args:
         pairs: The pairs. Our files group them by concept, which saves memory for the texts.
         owners: The ids of all concepts of a name, for names that several concepts share.
-
-    Raises:
-        SapbertError: E330 there is no pair of two different names.
     """
 
     def __init__(
@@ -75,7 +71,9 @@ class PairTable:
                 negative_pairs.append(len(concepts))
             concepts.append(_key(pair.concept_id))
         if not concepts:
-            raise SapbertError(Errors.E330.format(same=self.same_name))
+            what = f"pair of two different names (pairs of a name with itself: {self.same_name:,})"
+            remedy = "Concepts with a single name give no pairs, so use a vocabulary with synonyms."
+            raise EmptyError(remedy, what=what, consequence="there is nothing to train on")
         self._texts = bytes(names.texts)
         self._ends = np.asarray(names.ends, dtype=np.int64)
         self._rows = np.asarray(rows, dtype=np.int32).reshape(-1, 2)
@@ -99,11 +97,6 @@ class PairTable:
     def n_names(self) -> int:
         """The number of names. A name counts once per concept."""
         return len(self._ends) - 1
-
-    @property
-    def n_shared(self) -> int:
-        """The number of names that are known to belong to several concepts."""
-        return len(self._owners)
 
     @property
     def fingerprint(self) -> str:
@@ -198,7 +191,8 @@ def read_pair_file(path: str, *, shared: str | None = "auto") -> PairTable:
             None only uses the ids of the pairs, as the published code does.
 
     Raises:
-        SapbertError: E180 a line is broken, E12x a file cannot be read, E330 there is no pair.
+        BadRecordError: A line is broken.
+        EmptyError: There is no pair of two different names.
     """
     return PairTable(read_pairs(Path(path)), _read_owners(path, shared))
 
@@ -212,10 +206,11 @@ def read_triple_file(path: str, *, negatives: int | None = None, shared: str | N
         shared: As for `read_pair_file`. "auto" takes the file next to the triples, if there is one.
 
     Raises:
-        SapbertError: E185 a column is missing, E186 a line is broken, E180 a line of the shared names is broken, E12x a
-            file cannot be read, E330 there is no pair, E335 the number of negatives is not above 0.
+        MissingColumnError: A column is missing.
+        BadRecordError: A line is broken.
+        EmptyError: There is no pair of two different names.
     """
-    check_counts(negatives=negatives)
+    check_counts("TripleFile", negatives=negatives)
     return PairTable(_by_pair(read_triples(Path(path)), negatives), _read_owners(path, shared))
 
 

@@ -11,7 +11,7 @@ from operator import itemgetter
 from random import Random
 from typing import NamedTuple, TypeVar
 
-from ..errors import Errors, SapbertError
+from ..errors import CannotWriteError, EmptyError, SettingError
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.normalize import lower
 from ..types import Document, Mention, has_type
@@ -112,9 +112,6 @@ def synonym_pairs(
 
     Yields:
         "train", "eval" or "plot", and the pair. Training pairs come first.
-
-    Raises:
-        SapbertError: E181 too few concepts have enough names, E182 no pair is left for training, E183 there is no pair.
     """
     concepts = _with_enough_names(synonyms(kb, counts, selection.max_length), selection.min_names, counts)
     if selection.concepts is not None:
@@ -125,7 +122,8 @@ def synonym_pairs(
     for pair in set_aside(_counted(pairs, counts), selection.eval_pairs, rng, aside):
         yield "train", pair
     if counts["pairs"] == len(aside):
-        raise SapbertError(Errors.E182.format(found=len(aside), wanted=selection.eval_pairs))
+        wanted = f"below {len(aside)}, the number of pairs, so that some are left for training"
+        raise SettingError(setting="eval_pairs", component="pairs", value=selection.eval_pairs, wanted=wanted)
     yield from (("eval", pair) for pair in aside)
     yield from (("plot", pair) for pair in rng.sample(aside, selection.plot_pairs))
 
@@ -218,17 +216,14 @@ def _with_enough_names(concepts: Iterable[Synonyms], min_names: int, counts: Cou
 
 
 def _draw_concepts(concepts: Iterable[Synonyms], selection: PairSelection, rng: Random) -> list[Synonyms]:
-    """Draw the number of concepts that `selection` wants.
-
-    Raises:
-        SapbertError: E181 there are too few.
-    """
+    """Draw the number of concepts that `selection` wants."""
     wanted = selection.concepts or 0
     drawn: list[Synonyms] = []
     for _ in set_aside(concepts, wanted, rng, drawn):
         pass
     if len(drawn) < wanted:
-        raise SapbertError(Errors.E181.format(found=len(drawn), min_names=selection.min_names, wanted=wanted))
+        at_most = f"at most {len(drawn)}, the number of concepts with {selection.min_names} names or more"
+        raise SettingError(setting="concepts", component="pairs", value=wanted, wanted=at_most)
     return drawn
 
 
@@ -291,9 +286,6 @@ def mention_pairs(
 
     Yields:
         "train" and the pair, with the mention first.
-
-    Raises:
-        SapbertError: E183 there is no pair.
     """
     pairs = (pair for mention in mentions for pair in _pairs_of_mention(kb, mention, counts, max_pairs, seed))
     yield from (("train", pair) for pair in _counted(pairs, counts))
@@ -324,9 +316,6 @@ def shared_names(kb: KnowledgeBase, mentions: Iterable[GoldMention] = ()) -> Ite
 
     Yields:
         The names in order, each with its concepts ordered by id.
-
-    Raises:
-        SapbertError: E184 there is no space for the database.
     """
     connection = sqlite3.connect("", isolation_level=None)  # "" is a temporary database on disk
     try:
@@ -343,20 +332,18 @@ def shared_names(kb: KnowledgeBase, mentions: Iterable[GoldMention] = ()) -> Ite
             if len(concept_ids) > 1:
                 yield SharedName(name, concept_ids)
     except sqlite3.OperationalError as error:
-        raise SapbertError(Errors.E184.format(reason=error)) from error
+        remedy = "Make room in the folder for temporary files, or set SQLITE_TMPDIR to another folder."
+        raise CannotWriteError(remedy, path="the sorted names", reason=error) from error
     finally:
         connection.close()
 
 
 def _counted(pairs: Iterable[Pair], counts: Counter[str]) -> Iterator[Pair]:
-    """Count the pairs.
-
-    Raises:
-        SapbertError: E183 there was none.
-    """
+    """Count the pairs, and raise an error if there was none."""
     for pair in pairs:
         counts["pairs"] += 1
         yield pair
     if not counts["pairs"]:
         counted = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items() if count)
-        raise SapbertError(Errors.E183.format(counts=counted or "nothing read"))
+        remedy = "A pair needs a concept with two names, or a mention and another name of its concept."
+        raise EmptyError(remedy, what=f"pair ({counted or 'nothing read'})", consequence="nothing was written")

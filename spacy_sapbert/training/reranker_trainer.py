@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import Errors, SapbertError, TrainingDataError, Warnings
+from ..errors import Errors, MissingExtraError, TrainingDataError, Warnings
 from ..files.output import ScratchFolder
 from ..kb.knowledge_base import KnowledgeBase
 from ..linking.linker import Linker, MentionQuery
@@ -22,7 +22,7 @@ from ..metrics.linking_accuracy import gold_concepts
 from ..text.abbreviations import expand, find_definitions, find_occurrences
 from ..text.composites import composite_splits
 from ..types import Document, LinkedPart, Mention
-from .reranker_settings import RerankerTraining
+from .settings import RerankerTraining
 
 MARGINS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 FEWEST_DECISIONS = 50  # texts with right and wrong candidates
@@ -109,7 +109,7 @@ def train_reranker(
         add_mentions: Whether the mentions of the documents will be names of the vocabulary.
 
     Returns:
-        The reranker, or None; see `fit_reranker`, also for errors.
+        The reranker, or None; see `fit_reranker`.
     """
     folds = folds_of([document.doc_id for document in documents], settings)
     fitted = cross_fitted(linker, documents, folds, add_mentions=add_mentions)
@@ -122,11 +122,7 @@ def train_reranker(
 
 
 def folds_of(doc_ids: Sequence[str], settings: RerankerTraining) -> np.ndarray:
-    """Draw the fold of each document: int64, shape (documents,). Documents with the same id share a fold.
-
-    Raises:
-        TrainingDataError: E352 there are fewer documents than folds.
-    """
+    """Draw the fold of each document: int64, shape (documents,). Documents with the same id share a fold."""
     unique = {doc_id: place for place, doc_id in enumerate(dict.fromkeys(doc_ids))}
     if len(unique) < settings.folds:
         found = f"{len(unique)} documents for {settings.folds} folds"
@@ -136,11 +132,7 @@ def folds_of(doc_ids: Sequence[str], settings: RerankerTraining) -> np.ndarray:
 
 
 def check_not_names(documents: Sequence[Document], kb: KnowledgeBase) -> None:
-    """Check that the mentions were not added to the vocabulary as names before: they would only meet themselves.
-
-    Raises:
-        TrainingDataError: E353 nearly all mentions are names that annotators gave to their concept.
-    """
+    """Check that the mentions were not added to the vocabulary as names before: they would only meet themselves."""
     if not kb.meta.get("mentions"):
         return
     pairs = [(id, mention.text) for one in documents for mention in one.mentions for id in mention.ids]
@@ -261,10 +253,6 @@ def fit_reranker(
 
     Returns:
         The reranker. It is None with the warning W415 if no margin gives more right texts than the scores alone.
-
-    Raises:
-        SapbertError: E351 LightGBM is not installed.
-        TrainingDataError: E352 there is too little to learn from.
     """
     joined = RankingData(*map(np.concatenate, zip(*data, strict=True)))
     of_text = folds[joined.documents]
@@ -320,13 +308,9 @@ def _fit_trees(data: RankingData, settings: RerankerTraining) -> Trees:
 
 
 def check_lightgbm() -> Any:
-    """Return the module LightGBM.
-
-    Raises:
-        SapbertError: E351 it is not installed.
-    """
+    """Return the module LightGBM."""
     try:
         import lightgbm
     except ImportError as error:
-        raise SapbertError(Errors.E351) from error
+        raise MissingExtraError(what="Training a reranker", package="lightgbm", extra="train") from error
     return lightgbm

@@ -24,7 +24,7 @@ from ..retrieval.retriever import Retriever
 from ..retrieval.training_counts import DocumentCounts, TrainingCounts, count_document
 from ..types import Document
 from .document_loss import DocumentLoss
-from .retriever_settings import ConceptRetrieval
+from .settings import ConceptRetrieval
 
 if TYPE_CHECKING:
     from spacy.training import Example
@@ -105,9 +105,6 @@ class RetrieverTrainer:
 
         Args:
             references: The training documents, annotated.
-
-        Raises:
-            TrainingDataError: E645 no document is annotated with a concept that can be predicted.
         """
         documents = [(reference, from_doc(reference)) for reference in references]
         manual = [(doc, document) for doc, document in documents if not is_augmented(doc)]
@@ -123,7 +120,7 @@ class RetrieverTrainer:
         if not any(map(self._positions, documents)):
             ids = [one for document in documents for mention in document.mentions for one in mention.ids]
             some, known = some_ids(ids), some_ids(self.retriever.kb.concept_ids())
-            raise TrainingDataError(Errors.E645.format(documents=len(documents), ids=len(ids), some=some, known=known))
+            raise TrainingDataError(Errors.E346.format(documents=len(documents), n=len(ids), some=some, known=known))
 
     def _predictable(self, document: Document) -> Document:
         """Return a document with the mentions of concepts that can be predicted."""

@@ -10,6 +10,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -17,20 +18,19 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ..encoders.transformer import TransformerEncoder, has_bfloat16
-from ..errors import Errors, SapbertError
+from ..errors import ChoiceError, Errors, SapbertError
 from ..files.hashing import hash64
 from ..text.normalize import TEXT_NORMALIZERS
 from .batching import Batcher
 from .checkpoints import Position, has_checkpoint, load_checkpoint, save_checkpoint
 from .distillation import Teacher
-from .logs import MakeLog, RunLog
+from .logs import Clock, IdleSteps, MakeLog, RunLog
 from .losses import Loss
 from .mining import Mined, Miner
 from .optimizing import MakeOptimizer, Schedule
 from .pair_table import Batch, PairTable
 from .processes import Processes
-from .setting_checks import check_counts
-from .timing import Clock, IdleSteps
+from .settings import check_counts, check_rules
 
 if TYPE_CHECKING:
     import torch
@@ -41,6 +41,7 @@ LAST_FOLDER = "model-last"
 FAILED_FILE = "failed_batch.json"
 # settings with file names, which differ between machines, and parts of a config that affect the training
 _FILES = ("name", "path", "shared", "encoder", "kb", "corpus")
+_ADDITIONS = ("adapter", "projection", "projection_dim", "projection_alone")
 _PARTS = ("batcher", "miner", "loss", "teacher", "optimizer", "schedule")
 PRECISIONS = ("auto", "fp32", "bf16", "fp16")
 
@@ -48,10 +49,11 @@ PRECISIONS = ("auto", "fp32", "bf16", "fp16")
 Evaluation = Callable[[TransformerEncoder], Mapping[str, float]]
 
 
+@dataclass(eq=False, repr=False)
 class SelfAlignment:
     """Trains an encoder on pairs of synonyms.
 
-    Args:
+    Attributes:
         encoder: The initial model. It is trained in place.
         pairs: The training pairs.
         batcher: Groups pairs into batches, such as "spacy-sapbert.ShuffledBatches.v1".
@@ -77,77 +79,81 @@ class SelfAlignment:
         max_grad_norm: Gradients are scaled down to this norm.
         checkpoint_every: Steps between checkpoints.
         evaluate_every: Steps between evaluations.
-
-    Raises:
-        SapbertError: E335 a setting cannot have its value, E345 the encoder's vectors are not l2_normalized, E316 the
-            encoder already has a projection.
+        total_steps (int): The number of all steps of the run.
+        processes (Processes): This process, and the others that train with it.
     """
 
-    def __init__(
-        self,
-        encoder: TransformerEncoder,
-        pairs: PairTable,
-        batcher: Batcher,
-        miner: Miner,
-        loss: Loss,
-        optimizer: MakeOptimizer,
-        schedule: Schedule,
-        logger: MakeLog,
-        evaluation: Evaluation | None = None,
-        teacher: Teacher | None = None,
-        *,
-        measure: str = "acc@1",
-        seed: int = 0,
-        max_epochs: int = 1,
-        max_steps: int | None = None,
-        accumulate: int = 1,
-        precision: str = "auto",
-        adapter: float | None = None,
-        projection: str | None = None,
-        projection_dim: int | None = None,
-        projection_alone: bool = False,
-        dropout: bool = True,
-        max_grad_norm: float | None = None,
-        checkpoint_every: int = 500,
-        evaluate_every: int = 500,
-    ) -> None:
-        self.encoder = encoder
-        self.pairs = pairs
-        self.batcher = batcher
-        self.miner = miner
-        self.loss = loss
-        self.schedule = schedule
-        self.logger = logger
-        self.evaluation = evaluation
-        self.teacher = teacher
-        self.measure = measure
-        self.seed = seed
-        self.accumulate = accumulate
-        self.additions: dict[str, Any] = {
-            "adapter": adapter,
-            "projection": projection,
-            "projection_dim": projection_dim,
-            "projection_alone": projection_alone,
-        }
-        self.dropout = dropout
-        self.max_grad_norm = max_grad_norm
-        self.checkpoint_every = checkpoint_every
-        self.evaluate_every = evaluate_every
-        check_counts(max_epochs=max_epochs, max_steps=max_steps, accumulate=accumulate)
-        check_counts(checkpoint_every=checkpoint_every, evaluate_every=evaluate_every, projection_dim=projection_dim)
-        if max_grad_norm is not None and max_grad_norm <= 0:  # a negative norm would reverse the gradients
-            raise SapbertError(Errors.E335.format(name="max_grad_norm", value=max_grad_norm, wanted="above 0"))
+    encoder: TransformerEncoder
+    pairs: PairTable
+    batcher: Batcher
+    miner: Miner
+    loss: Loss
+    optimizer: MakeOptimizer
+    schedule: Schedule
+    logger: MakeLog
+    evaluation: Evaluation | None = None
+    teacher: Teacher | None = None
+    _: KW_ONLY
+    measure: str = "acc@1"
+    seed: int = 0
+    max_epochs: int = 1
+    max_steps: int | None = None
+    accumulate: int = 1
+    precision: str = "auto"
+    adapter: float | None = None
+    projection: str | None = None
+    projection_dim: int | None = None
+    projection_alone: bool = False
+    dropout: bool = True
+    max_grad_norm: float | None = None
+    checkpoint_every: int = 500
+    evaluate_every: int = 500
+
+    def __post_init__(self) -> None:
+        encoder = self.encoder
+        names = ("max_epochs", "max_steps", "accumulate", "checkpoint_every", "evaluate_every", "projection_dim")
+        check_counts("SelfAlignment", **{name: getattr(self, name) for name in names})
+        is_possible = self.precision in PRECISIONS and (self.precision != "fp16" or encoder.device != "cpu")
+        has_projection_alone = self.projection is not None and self.adapter is None
+        check_rules(
+            self,
+            # a negative norm would reverse the gradients
+            ("max_grad_norm", self.max_grad_norm is None or self.max_grad_norm > 0, "above 0"),
+            ("precision", is_possible, f"one of {', '.join(PRECISIONS)}, and on a CPU not fp16"),
+            (
+                "projection_alone",
+                has_projection_alone or not self.projection_alone,
+                "false unless there is a projection and no adapter",
+            ),
+        )
         if not encoder.l2_normalized:  # losses and miner use cosines, but the encoder would be used with inner products
             raise SapbertError(Errors.E345.format(name=encoder.name))
         self.processes = Processes(encoder.device)  # first, since it chooses the GPU
-        self.precision = _precision(precision, encoder.device)
+        if self.precision == "auto":
+            self.precision = "bf16" if has_bfloat16(encoder.device) else "fp32"
         self._base = encoder.fingerprint  # before its weights change
-        _add_layers(encoder, seed, **self.additions)
-        self.optimizer = optimizer(encoder.model)
+        self._add_layers()
+        self._optimizer = self.optimizer(encoder.model)
         self._epoch: tuple[int, list[np.ndarray]] = (-1, [])
         self._n_batches = len(self._batches_of(0))
-        self._steps_an_epoch = math.ceil(self._n_batches / accumulate)
-        self.total_steps = min(self._steps_an_epoch * max_epochs, max_steps or self._steps_an_epoch * max_epochs)
+        self._steps_an_epoch = math.ceil(self._n_batches / self.accumulate)
+        steps = self._steps_an_epoch * self.max_epochs
+        self.total_steps = min(steps, self.max_steps or steps)
+
+    def _add_layers(self) -> None:
+        """Add an adapter or a projection to the encoder, and freeze the weights that are not trained."""
+        import torch
+
+        from ..encoders.adapter import add_adapter
+        from ..encoders.projection import add_projection
+
+        torch.manual_seed(self.seed)  # the initial weights are random
+        if self.adapter is not None:
+            add_adapter(self.encoder, self.adapter)
+        if self.projection is not None:
+            if self.projection_alone:
+                self.encoder.model.requires_grad_(False)
+            add_projection(self.encoder, self.projection, self.projection_dim)
 
     # --- the run
 
@@ -173,8 +179,8 @@ class SelfAlignment:
             `processes`.
 
         Raises:
-            SapbertError: E336 the folder holds another run and `resume` is False, E337 the loss is not a number, E331
-                to E334 errors of checkpoints.
+            SapbertError: E336 the folder has another run and `resume` is not set, E337 the loss is not a number, or the
+                checkpoint cannot be written, is damaged, or is that of another run.
         """
         self._settings = _without_files(settings or {})
         position = self._begin(output, resume)
@@ -219,7 +225,7 @@ class SelfAlignment:
         found = has_checkpoint(output)
         if found and not resume:
             raise SapbertError(Errors.E336.format(path=output))
-        position = load_checkpoint(output, run, self.encoder.model, self.optimizer) if found else Position()
+        position = load_checkpoint(output, run, self.encoder.model, self._optimizer) if found else Position()
         if position.scaler:
             self._scaler.load_state_dict(position.scaler)
         if self.processes.is_first:
@@ -251,9 +257,8 @@ class SelfAlignment:
             totals["nothing_hard"] += not len(mined.triplets)
         if totals["nothing_hard"] < len(chosen) or self.teacher:
             norm = self._update()
-            if (
-                not math.isfinite(norm) and self.precision != "fp16"
-            ):  # in float16, the scaler lowers the scale and continues
+            # in float16, the scaler lowers the scale and continues
+            if not math.isfinite(norm) and self.precision != "fp16":
                 self._fail(output, step, map(self.pairs.batch, chosen), "norm of the gradients", norm)
         speed = totals["pairs"] / (time.monotonic() - started)
         return {**totals, "learn_rate": rate, "epoch": epoch, "pairs_per_s": speed}
@@ -290,9 +295,9 @@ class SelfAlignment:
 
     def _set_rate(self, factor: float) -> float:
         """Set the learning rate, and return that of the first group of weights."""
-        for group in self.optimizer.param_groups:
+        for group in self._optimizer.param_groups:
             group["lr"] = group.setdefault("initial_lr", group["lr"]) * factor
-        return float(self.optimizer.param_groups[0]["lr"])
+        return float(self._optimizer.param_groups[0]["lr"])
 
     def _update(self) -> float:
         """Update the weights, and return the norm of the gradients. If it is not finite, the weights do not change."""
@@ -300,13 +305,13 @@ class SelfAlignment:
 
         module = self.encoder.model
         self.processes.sum_gradients(module)
-        self._scaler.unscale_(self.optimizer)
+        self._scaler.unscale_(self._optimizer)
         most = math.inf if self.max_grad_norm is None else self.max_grad_norm
         norm = float(torch.nn.utils.clip_grad_norm_(module.parameters(), most))
         if math.isfinite(norm) or self.precision == "fp16":
-            self._scaler.step(self.optimizer)
+            self._scaler.step(self._optimizer)
             self._scaler.update()
-        self.optimizer.zero_grad(set_to_none=True)
+        self._optimizer.zero_grad(set_to_none=True)
         return norm
 
     # --- evaluation and checkpoints
@@ -319,7 +324,7 @@ class SelfAlignment:
         measures = self.evaluation(self.encoder)
         self.encoder.model.train(self.dropout)
         if self.measure not in measures:
-            raise SapbertError(Errors.E338.format(measure=self.measure, measures=", ".join(measures)))
+            raise ChoiceError(given=self.measure, what="measure of the evaluation", choices=measures)
         log.evaluated({"step": position.step, **measures})
         value = measures[self.measure]
         if position.best is not None and value <= position.best:
@@ -329,7 +334,7 @@ class SelfAlignment:
 
     def _checkpoint(self, output: Path, position: Position) -> None:
         if self.processes.is_first:
-            save_checkpoint(output, self._run_description, position, self.encoder.model, self.optimizer)
+            save_checkpoint(output, self._run_description, position, self.encoder.model, self._optimizer)
 
     def _save(self, folder: Path, step: int) -> None:
         """Write the encoder, with this run added to its recorded history."""
@@ -339,11 +344,7 @@ class SelfAlignment:
         self.encoder.trained = before
 
     def _fail(self, output: Path, step: int, batches: Iterable[Batch], what: str, value: float) -> NoReturn:
-        """Write the failed batch to a file, and stop the run.
-
-        Raises:
-            SapbertError: E337 a value is not finite.
-        """
+        """Write the failed batch to a file, and stop the run."""
         path = output / FAILED_FILE
         names = [[batch.names[left], batch.names[right]] for batch in batches for left, right in batch.pairs]
         if self.processes.is_first:
@@ -366,7 +367,7 @@ class SelfAlignment:
         """The values that must be the same for a run to resume from its checkpoint."""
         return {
             "encoder": self._base[:16],
-            **self.additions,
+            **{name: getattr(self, name) for name in _ADDITIONS},
             "pairs": self.pairs.fingerprint[:16],
             "seed": self.seed,
             "steps": self.total_steps,
@@ -394,47 +395,6 @@ def _same_form(forms: list[str]) -> np.ndarray:
     alike: np.ndarray = places[:, None] == places
     np.fill_diagonal(alike, False)
     return alike
-
-
-def _add_layers(
-    encoder: TransformerEncoder,
-    seed: int,
-    adapter: float | None,
-    projection: str | None,
-    projection_dim: int | None,
-    projection_alone: bool,
-) -> None:
-    """Add an adapter or a projection to an encoder, and freeze the weights that are not trained.
-
-    Raises:
-        SapbertError: E335 the settings are incompatible, E316 there is a projection already.
-    """
-    import torch
-
-    from ..encoders.adapter import add_adapter
-    from ..encoders.projection import add_projection
-
-    if projection_alone and (projection is None or adapter is not None):
-        wanted = "false unless there is a projection and no adapter"
-        raise SapbertError(Errors.E335.format(name="projection_alone", value=projection_alone, wanted=wanted))
-    torch.manual_seed(seed)  # the initial weights are random
-    if adapter is not None:
-        add_adapter(encoder, adapter)
-    if projection is not None:
-        if projection_alone:
-            encoder.model.requires_grad_(False)
-        add_projection(encoder, projection, projection_dim)
-
-
-def _precision(precision: str, device: str) -> str:
-    """Return the precision, with "auto" resolved.
-
-    Raises:
-        SapbertError: E335 the precision does not exist, or is float16 on a CPU.
-    """
-    if precision not in PRECISIONS or (precision == "fp16" and device == "cpu"):
-        raise SapbertError(Errors.E335.format(name="precision", value=precision, wanted=", ".join(PRECISIONS)))
-    return ("bf16" if has_bfloat16(device) else "fp32") if precision == "auto" else precision
 
 
 def _without_files(settings: Mapping[str, Any]) -> dict[str, Any]:

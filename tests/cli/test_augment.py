@@ -217,7 +217,7 @@ def test_metamaplite_elsewhere(run, place, tmp_path):
         ({"exclude": "empty"}, "[E124]"),
         ({"mix_with": "dev.pubtator"}, "[E121]"),
         ({"k": 1, "labels": "one"}, "[E611]"),
-        ({"k": 0}, "[E335]"),
+        ({"k": 0}, "[E406]"),
         ({"train": None, "labels": None}, "[E533]"),
         ({"unknown": 1}, "[E541]"),
     ],

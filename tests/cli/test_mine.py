@@ -6,7 +6,7 @@ import pytest
 
 from spacy_sapbert.training import hard_negatives
 from spacy_sapbert.training.hard_negatives import MINED_COUNTS, HardNegatives
-from spacy_sapbert.training.triple_files import read_triples
+from spacy_sapbert.training.pair_files import read_triples
 
 PAIRS = "D001943||breast neoplasms||breast cancer\nD012640||seizures||fits\nD003550||cystic fibrosis||cf\n"
 

@@ -103,7 +103,7 @@ def test_what_is_not_a_log(tmp_path, text, reason):
 
 
 def test_settings_and_places_that_cannot_be(nlp, tmp_path):
-    with pytest.raises(SapbertError, match=r"E335.*k cannot be 0"):
+    with pytest.raises(SapbertError, match=r"E406.*k of .* is 0"):
         candidate_log("log.jsonl", k=0)
     with pytest.raises(SapbertError, match=r"path of CandidateLog is None"):
         candidate_log(mentions=["a"])

@@ -230,7 +230,7 @@ def test_settings_that_cannot_be(make, setting, value):
 def test_nothing_can_be_named(make, tmp_path):
     path = tmp_path / "labels.txt"
     path.write_text("D001943\n")
-    with pytest.raises(SapbertError, match=r"E642.*labels\.txt.*Chemical"):
+    with pytest.raises(SapbertError, match=r"E105.*labels\.txt.*Chemical"):
         make(labels=str(path), types=["Chemical"])(TEXT)
 
 
@@ -405,7 +405,7 @@ def test_another_vocabulary_without_any_label(make, tmp_path):
     nlp = make(labels=str(tmp_path / "labels.txt"))
     before = content(nlp(TEXT))
     build_knowledge_base([Record("X1", (Name("cold", "preferred", "V"),))], tmp_path / "v.kb")
-    with pytest.raises(SapbertError, match="E642"):
+    with pytest.raises(SapbertError, match="E105"):
         retriever_of(nlp).set_kb(str(tmp_path / "v.kb"))
     assert content(nlp(TEXT)) == before
 

@@ -146,7 +146,7 @@ def test_training_data_without_any_concept_is_told(make, ids):
     nlp = make()
     reference = nlp.make_doc("mammary malignancy")
     reference.ents = [reference.char_span(0, 18, label="Disease", kb_id=ids)]
-    with pytest.raises(TrainingDataError, match=r"E346.*in 1 documents.*ids such as: D009369, D001943, D010051\."):
+    with pytest.raises(TrainingDataError, match=r"E346.*in 1 training.*such as D009369, D001943, D010051\."):
         nlp.initialize(lambda: [Example(nlp.make_doc("mammary malignancy"), reference)])
 
 

@@ -133,7 +133,7 @@ def test_without_an_encoder(small_kb, tmp_path):
 
 def test_nothing_can_be_named(small_kb, tmp_path):
     (tmp_path / "labels.txt").write_text("D001943\n")
-    with pytest.raises(SapbertError, match=r"E642.*labels\.txt.*Chemical"):
+    with pytest.raises(SapbertError, match=r"E105.*labels\.txt.*Chemical"):
         open_retriever(small_kb, None, ["prior"], labels=tmp_path / "labels.txt", types=["Chemical"])
 
 
@@ -141,7 +141,7 @@ def test_nothing_can_be_named(small_kb, tmp_path):
 def test_a_damaged_file(small_kb, tmp_path, content):
     saved = save(open_retriever(small_kb, None, ["prior"]), tmp_path)
     (tmp_path / FITTED_FILE).write_text(content)
-    with pytest.raises(SapbertError, match=rf"E306.*{FITTED_FILE}"):
+    with pytest.raises(SapbertError, match=rf"E121.*{FITTED_FILE}"):
         load_retriever(saved, ["prior"])
 
 
@@ -155,5 +155,5 @@ def test_weights_of_other_features(small_kb, tmp_path):
     retriever = open_retriever(small_kb, None, ["prior"])
     retriever.stored_weights = SignalWeights((("prior", 9),), (1.0,) * 9, (0.5,) * 9, -1.0, 0.4)
     saved = save(retriever, tmp_path)
-    with pytest.raises(SapbertError, match=r"E306.*another version.*train it again"):
+    with pytest.raises(SapbertError, match=r"E121.*another version.*train it again"):
         load_retriever(saved, ["prior"])

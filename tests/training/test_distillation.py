@@ -45,7 +45,7 @@ def test_a_teacher_whose_vectors_are_raw_teaches_their_directions(other, make_en
 
 
 def test_a_teacher_of_another_length_is_told(other):
-    with pytest.raises(SapbertError, match=r"E339.*32.*16"):
+    with pytest.raises(SapbertError, match=r"E305.*32.*16"):
         Teacher(other)(NAMES, torch.ones(3, 16))
 
 

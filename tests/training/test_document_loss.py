@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sapbert.training.document_loss import DocumentLoss
-from spacy_sapbert.training.retriever_settings import ConceptRetrieval
+from spacy_sapbert.training.settings import ConceptRetrieval
 
 N, DIM = 30, 8
 

@@ -76,17 +76,17 @@ def test_a_run_with_a_projection_goes_on(make_run, tmp_path):
         make_run(**settings).train(tmp_path / "parts", resume=True, max_minutes=0)
     whole, parts = (load_file(tmp_path / name / "model-last" / "2_Dense" / WEIGHTS) for name in ("whole", "parts"))
     torch.testing.assert_close(parts, whole, rtol=0, atol=0)
-    with pytest.raises(SapbertError, match=r"E334.*projection_dim"):
+    with pytest.raises(SapbertError, match=r"E305.*projection_dim"):
         make_run(**settings, projection_dim=8).train(tmp_path / "parts", resume=True)
 
 
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"projection_alone": True}, "E335.*projection_alone cannot be True"),
-        ({"projection": "tanh", "projection_alone": True, "adapter": 2}, "E335.*no adapter"),
-        ({"projection": "tanh", "projection_dim": 0}, "E335.*projection_dim cannot be 0"),
-        ({"projection": "softmax"}, "E335.*projection cannot be softmax"),
+        ({"projection_alone": True}, "E406.*projection_alone of .* is True"),
+        ({"projection": "tanh", "projection_alone": True, "adapter": 2}, "E406.*no adapter"),
+        ({"projection": "tanh", "projection_dim": 0}, "E406.*projection_dim of .* is 0"),
+        ({"projection": "softmax"}, "E406.*projection of .* is softmax"),
     ],
 )
 def test_settings_of_a_projection_that_make_no_sense(make_run, settings, told):

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.training.logs import json_lines, progress_bar, read_log
+from spacy_sapbert.training.logs import Clock, json_lines, progress_bar, read_log
 
 
 def values(step):
@@ -106,13 +106,12 @@ def test_a_terminal_shows_a_bar(tmp_path, capsys, monkeypatch):
     log.step(values(4))
     log.close()
     err = capsys.readouterr().err
-    assert "loss 0.2500" in err
-    assert "4/10" in err
-    assert "step 4:" not in err
+    assert "step 4: loss 0.2500" in err
+    assert "4 of 10 steps" in err
 
 
 def test_a_progress_bar_needs_a_number_above_0():
-    with pytest.raises(SapbertError, match=r"E335.*every.*0"):
+    with pytest.raises(SapbertError, match=r"E406.*every.*0"):
         progress_bar(every=0)
 
 
@@ -122,3 +121,32 @@ def test_a_full_disk_is_told(tmp_path):
     with pytest.raises(SapbertError, match=r"E507.*log.jsonl \(No space left on device\)"):
         log.step(values(1))
     log.close()
+
+
+# --- the time
+
+
+@pytest.fixture
+def now(monkeypatch):
+    """Seconds that can be set."""
+    seconds = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: seconds[0])
+    return seconds
+
+
+def test_the_time_left_goes_by_the_steps_after_the_first(now):
+    clock = Clock(0.0, None)
+    now[0] = 600.0  # the first step takes ten minutes, all others one
+    assert clock.timed_values(1, 10, {})["minutes_left"] == 90.0
+    now[0] = 660.0
+    assert clock.timed_values(2, 10, {"loss": 1.0}) == {"step": 2, "loss": 1.0, "minutes": 11.0, "minutes_left": 8.0}
+
+
+def test_no_more_time_is_left_than_there_is(now):
+    clock = Clock(30.0, 5.0)
+    now[0] = 60.0
+    assert clock.timed_values(1, 100, {}) == {"step": 1, "minutes": 31.0, "minutes_left": 4.0}
+    assert not clock.is_over
+    now[0] = 300.0
+    assert clock.is_over
+    assert clock.minutes == 35.0

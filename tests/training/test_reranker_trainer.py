@@ -8,7 +8,6 @@ from spacy_sapbert.kb.mentions import add_training_mentions
 from spacy_sapbert.linking.linker import Linker
 from spacy_sapbert.linking.rerank_features import N_FEATURES, CandidateFeatures, WordRarity
 from spacy_sapbert.linking.storage import open_generator
-from spacy_sapbert.training.reranker_settings import RerankerTraining
 from spacy_sapbert.training.reranker_trainer import (
     RankingData,
     check_not_names,
@@ -19,6 +18,7 @@ from spacy_sapbert.training.reranker_trainer import (
     ranking_data,
     train_reranker,
 )
+from spacy_sapbert.training.settings import RerankerTraining
 from spacy_sapbert.types import Document, Mention
 
 SETTINGS = RerankerTraining(trees=10, leaves=4, depth=2, least_in_leaf=5, folds=3)
@@ -139,5 +139,5 @@ def test_mentions_are_looked_up_with_long_forms_and_splits():
 
 @pytest.mark.parametrize("setting", [{"folds": 1}, {"trees": 0}, {"depth": 11}, {"leaves": 1}, {"learning_rate": 0.0}])
 def test_settings_are_checked(setting):
-    with pytest.raises(SapbertError, match="E335"):
+    with pytest.raises(SapbertError, match="E406"):
         RerankerTraining(**setting)

@@ -14,8 +14,8 @@ from spacy_sapbert.retrieval.phrase_signal import PhrasesSignal
 from spacy_sapbert.retrieval.settings import ConceptVectorSettings
 from spacy_sapbert.retrieval.storage import open_retriever
 from spacy_sapbert.training.document_loss import DocumentLoss
-from spacy_sapbert.training.retriever_settings import ConceptRetrieval
 from spacy_sapbert.training.retriever_trainer import RetrieverTrainer, TrainingDocument
+from spacy_sapbert.training.settings import ConceptRetrieval
 from spacy_sapbert.types import Document, Mention
 
 NLP = spacy.blank("en")
@@ -293,7 +293,7 @@ def test_augmented_documents_are_weighted_and_never_held_out(make, retrieval_doc
 @pytest.mark.parametrize("ids", [(), ("D999999",)])
 def test_no_concept_that_can_be_named(make, ids):
     given = [Document("1", "cold fits", (Mention(0, 4, "cold", "X", ids),))]
-    shown = rf"E645.*{len(ids)} ids annotated in 1 training.*such as {', '.join(ids) or 'none'}\..*such as D009369"
+    shown = rf"E346.*{len(ids)} ids annotated in 1 training.*such as {', '.join(ids) or 'none'}\..*such as D009369"
     with pytest.raises(TrainingDataError, match=shown):
         train(make(), examples_of(given), steps=0)
 
