@@ -16,9 +16,9 @@ from pathlib import Path
 from common import new_parser
 
 from spacy_sapbert.augmentation.annotations import Annotation
+from spacy_sapbert.augmentation.document_choice import primary_ids
 from spacy_sapbert.augmentation.filters import FalseAbbreviations, InvertedNames, Overlaps, Verbs
 from spacy_sapbert.augmentation.matching import MatcherAnnotator
-from spacy_sapbert.augmentation.rare_concepts import primary_ids
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.kb.ids import read_labels
 from spacy_sapbert.kb.storage import load_knowledge_base

@@ -24,8 +24,7 @@ import typer
 from spacy.language import Language
 from spacy.training.initialize import convert_vectors
 
-from spacy_sapbert.augmentation.documents import read_folder
-from spacy_sapbert.augmentation.exclusion import EvaluationSets
+from spacy_sapbert.augmentation.documents import EvaluationSets, read_folder
 from spacy_sapbert.documents.docbin import read_docbin
 from spacy_sapbert.documents.docs import from_doc
 from spacy_sapbert.documents.report import Report

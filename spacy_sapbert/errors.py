@@ -431,21 +431,9 @@ class Errors:
         "[E605] {url} does not respond correctly ({reason}). With a cache, earlier answers are kept, and the same "
         "command continues from there. A key in the environment variable {variable} allows more requests per second."
     )
-    E607 = (
-        "[E607] The folder {path} lacks {missing}. Give the folder public_mm_lite with MetaMapLite's jar in `target` "
-        "and with the unpacked data of a UMLS release."
-    )
     E608 = (
         "[E608] Cannot run MetaMapLite ({reason}). Install Java 8 or later, and check that MetaMapLite runs on its "
         "own. You can also run it elsewhere on the files of --texts and give its output with the setting annotations."
-    )
-    E609 = (
-        "[E609] Cannot prepare the documents for the search ({reason}). Make room for temporary files, or set the "
-        "environment variable TMPDIR to another folder. Python's sqlite3 must include FTS5, as it usually does."
-    )
-    E610 = (
-        "[E610] The tokenizer of {name} does not give the offsets of its wordpieces. Use an encoder with a fast "
-        "tokenizer."
     )
     E611 = (
         "[E611] There is no rare concept: none of {n} concepts has fewer than {k} training documents. Raise --k, or "

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..documents.docs import PROVENANCE, WEIGHT, to_doc
 from ..kb.knowledge_base import KnowledgeBase
 from ..types import Document, Mention
-from .annotations import Annotation, Annotator
+from .annotations import Annotation, Annotator, IdMapping
 from .document_choice import Choice
 from .documents import SourceDocument, Tokenize, cut
-from .id_mapping import IdMapping
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -75,9 +75,6 @@ class Eutils:
             values: The parameters of the request.
             is_whole: Returns the fault of an answer, or None if it is valid. An invalid answer is requested again, and
                 never cached.
-
-        Raises:
-            SapbertError: E605 there is no valid answer. E507 the answer cannot be cached.
         """
         question = urlencode(sorted(values.items()))
         kept = self._kept(tool, question)

@@ -51,9 +51,6 @@ def read_mmi(source: Source) -> Iterator[RankedAnnotation]:
 
     Yields:
         Annotations in the order of the file, which is by score. Broken lines are reported.
-
-    Raises:
-        SapbertError: E12x the file cannot be read. E201 a line is broken and `strict` is set.
     """
     for number, line in source.lines():
         if not line.strip():
@@ -133,9 +130,6 @@ def read_json(source: Source) -> Iterator[RankedAnnotation]:
 
     Yields:
         Annotations in the order of the file.
-
-    Raises:
-        SapbertError: As `read_mmi`.
     """
     text = "\n".join(line for _, line in source.lines())
     try:
@@ -167,9 +161,6 @@ def read_brat(source: Source) -> Iterator[RankedAnnotation]:
 
     Yields:
         Annotations in the order of the file.
-
-    Raises:
-        SapbertError: As `read_mmi`.
     """
     spans: dict[str, tuple[int, int]] = {}
     scores: dict[str, float] = {}

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..documents.report import Report
-from ..errors import Errors, SapbertError
+from ..errors import DamagedError, Errors, SapbertError
 from ..files.output import ScratchFolder, replacing
 from ..files.source import Source
 from .annotations import Annotation
@@ -29,9 +29,6 @@ def write_texts(texts: Sequence[str], folder: Path) -> int:
 
     Returns:
         The number of files.
-
-    Raises:
-        SapbertError: E507 the files cannot be written.
     """
     different = {file_stem(text): text for text in texts}
     for stem, text in different.items():
@@ -75,9 +72,6 @@ class MetaMapLite:
         installed: The folder of the installation, `public_mm_lite`, with the jar and the data.
         work: The folder for texts and output. A text with output in this folder is not annotated again.
         report: Collects broken records.
-
-    Raises:
-        SapbertError: E607 the folder lacks the jar or the data. E608 there is no Java.
     """
 
     name = "metamaplite"
@@ -88,11 +82,7 @@ class MetaMapLite:
         self._output = MetaMapLiteOutput(work, report)
 
     def annotate(self, texts: Sequence[str]) -> list[list[Annotation] | None]:
-        """Return the annotations of each text, by position.
-
-        Raises:
-            SapbertError: E608 MetaMapLite fails.
-        """
+        """Return the annotations of each text, by position."""
         waiting = [text for text in texts if self._output.path(text) is None]
         if waiting:
             self._run(waiting)
@@ -137,7 +127,8 @@ def _command(installed: Path) -> list[str]:
         if not there
     ]
     if missing:
-        raise SapbertError(Errors.E607.format(path=installed, missing=", ".join(missing)))
+        remedy = "Give the folder public_mm_lite with MetaMapLite's jar and with the unpacked data of a UMLS release."
+        raise DamagedError(remedy, path=installed, reason=f"there is no {', no '.join(missing)}")
     return [
         java,
         "-Dfile.encoding=UTF-8",  # the default depends on the locale

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from ..errors import Errors, SapbertError
+from ..errors import CannotWriteError
 from ..files.hashing import hash64
-from .documents import SourceDocument, fold
-from .exclusion import EvaluationSets, pmid_of
+from .documents import EvaluationSets, SourceDocument, fold, pmid_of
 
 _WORD = re.compile(r"[^\W_]+")
 _SCHEMA = """
@@ -64,9 +63,6 @@ class FolderSearch:
         counts: The counts `documents`, `duplicates`, `excluded_by_pmid` and `excluded_by_title`. Duplicates have the
             PMID or the words of an earlier document. Excluded documents overlap with evaluation sets. All of these are
             left out.
-
-    Raises:
-        SapbertError: E609 the file cannot be created.
     """
 
     def __init__(self, database: Path, documents: Iterable[SourceDocument], exclude: EvaluationSets) -> None:
@@ -76,7 +72,8 @@ class FolderSearch:
             self._connection.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {_SCHEMA}")
             self._fill(documents, exclude)
         except sqlite3.Error as error:
-            raise SapbertError(Errors.E609.format(reason=error)) from error
+            remedy = "Make room for temporary files, or set TMPDIR to another folder. Python's sqlite3 needs FTS5."
+            raise CannotWriteError(remedy, path=database, reason=error) from error
 
     @property
     def counts(self) -> Counter[str]:

@@ -17,11 +17,10 @@ from .configs import resolve
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..augmentation.annotations import Annotator
+    from ..augmentation.annotations import Annotator, IdMapping
     from ..augmentation.augment import AnnotationFilter, RuleAnnotation, Segment
     from ..augmentation.document_choice import Choice
-    from ..augmentation.exclusion import EvaluationSets
-    from ..augmentation.id_mapping import IdMapping
+    from ..augmentation.documents import EvaluationSets
     from ..augmentation.search import DocumentSearch
     from ..augmentation.settings import AugmentationSettings
     from ..documents.report import Report
@@ -49,7 +48,7 @@ def augment(
     To use a key for the E-utilities, set the environment variable NCBI_API_KEY.
     """
     _, settings = resolve(ctx, config, "augment")
-    from ..augmentation.exclusion import EvaluationSets
+    from ..augmentation.documents import EvaluationSets
     from ..augmentation.settings import paths
     from ..documents.report import Report
     from ..kb.storage import load_knowledge_base
@@ -92,7 +91,7 @@ class _Concepts:
     """The concepts to search for, and those with annotations to keep."""
 
     def __init__(self, kb: KnowledgeBase, settings: AugmentationSettings) -> None:
-        from ..augmentation.rare_concepts import primary_ids, rare_concepts, training_documents
+        from ..augmentation.document_choice import primary_ids, rare_concepts, training_documents
         from ..augmentation.settings import paths
         from ..kb.ids import read_labels
 
@@ -213,7 +212,7 @@ def _annotation(
 
 
 def _id_mapping(kb: KnowledgeBase, settings: AugmentationSettings) -> IdMapping:
-    from ..augmentation.id_mapping import IdMapping
+    from ..augmentation.annotations import IdMapping
     from ..augmentation.settings import paths
     from ..kb.mapping import read_mappings
     from ..kb.storage import load_knowledge_base

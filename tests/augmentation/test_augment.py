@@ -3,7 +3,7 @@ from collections import defaultdict
 import pytest
 import spacy
 
-from spacy_sapbert.augmentation.annotations import Annotation
+from spacy_sapbert.augmentation.annotations import Annotation, IdMapping
 from spacy_sapbert.augmentation.augment import (
     RuleAnnotation,
     Segment,
@@ -16,7 +16,6 @@ from spacy_sapbert.augmentation.augment import (
 from spacy_sapbert.augmentation.document_choice import Choice
 from spacy_sapbert.augmentation.documents import SourceDocument, spacy_tokens
 from spacy_sapbert.augmentation.filters import Overlaps
-from spacy_sapbert.augmentation.id_mapping import IdMapping
 from spacy_sapbert.documents.docs import from_doc
 from spacy_sapbert.types import Mention
 

@@ -6,16 +6,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.augmentation.documents import (
+    PMID,
+    TITLE,
+    EvaluationSets,
     SourceDocument,
     cut,
     first_sentence,
     fold,
+    pmid_of,
     read_folder,
     spacy_tokens,
     wordpieces,
 )
 from spacy_sapbert.documents.report import Report
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.types import Document
 
 
 def test_files_of_a_folder_are_read_by_alphabet(tmp_path):
@@ -109,3 +114,43 @@ def test_wordpieces_of_an_encoder():
     pieces = wordpieces("starter")(text)
     assert len(pieces) > len(TOKENIZE(text))
     assert "".join(text[start:end] for start, end in pieces) == text.replace(" ", "")
+
+
+# --- documents of evaluation sets
+
+
+SETS = EvaluationSets(
+    [
+        Document("PMID:00123", "A novel mutation in the BRCA1 gene. We report a family with three cases."),
+        Document("x1", "Case report. The patient had been treated for years with lithium."),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        (SourceDocument("a", "Another text.", pmid="123"), PMID),
+        (SourceDocument("123", "Another text."), PMID),
+        (SourceDocument("a", "A NOVEL mutation in the  BRCA1 gene!", "A NOVEL mutation in the  BRCA1 gene!"), TITLE),
+        (SourceDocument("a", "A novel mutation in the ( BRCA1 ) gene .\nWe report"), TITLE),
+        # an abstract without the title that the set has
+        (SourceDocument("a", "We report a family with three cases . More follows ."), TITLE),
+        (SourceDocument("a", "Case report. Something else.", "Case report."), TITLE),
+        (SourceDocument("a", "A novel mutation in the BRCA1 generally. We report"), None),
+        (SourceDocument("a", "The patient. Had been treated.", "The patient."), None),
+        (SourceDocument("a", "Text.", pmid="1234"), None),
+    ],
+)
+def test_overlap_by_number_and_by_title(document, reason):
+    assert SETS.overlap(document) == reason
+
+
+def test_nothing_overlaps_with_nothing():
+    assert EvaluationSets().overlap(SourceDocument("", "")) is None
+    assert SETS.overlap(SourceDocument("", "...")) is None
+
+
+@pytest.mark.parametrize(("doc_id", "pmid"), [("PMID: 012", "12"), ("12", "12"), ("PMC12", ""), ("12-3", "")])
+def test_numbers_in_pubmed(doc_id, pmid):
+    assert pmid_of(doc_id) == pmid

@@ -1,6 +1,10 @@
 import pytest
 
+from spacy_sapbert.augmentation.annotations import Annotation, IdMapping
 from spacy_sapbert.augmentation.matching import MatcherAnnotator
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.kb.mapping import Equivalents
+from spacy_sapbert.types import Name, Record
 
 
 @pytest.fixture(scope="module")
@@ -28,3 +32,54 @@ def test_names_of_the_vocabulary(annotator, text, expected):
 
 def test_each_text_has_its_own(annotator):
     assert [len(found) for found in annotator.annotate(["nothing", "aspirin, lithium", "morphine"])] == [0, 2, 1]
+
+
+# --- ids of the vocabulary
+
+
+def build(path, *records):
+    made = (
+        Record(concept_id, (Name(name, "preferred", "s"),), alternative_ids=ids, xrefs=xrefs)
+        for concept_id, name, ids, xrefs in records
+    )
+    return build_knowledge_base(list(made), path)
+
+
+@pytest.fixture(scope="module")
+def kbs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("mapping")
+    target = build(
+        folder / "target.kb",
+        ("D000001", "Big Disease", ("OMIM:1",), ("C0000001",)),
+        ("D000002", "Small-Disease", (), ("C0000001",)),
+        ("D000003", "Flu", (), ()),
+    )
+    umls = build(folder / "umls.kb", ("C0000002", "Influenza", ("D000003",), ("OMIM:1",)), ("C0000003", "x", (), ()))
+    return target, umls
+
+
+@pytest.mark.parametrize(
+    ("concept_id", "text", "found"),
+    [
+        ("D000001", "", "D000001"),
+        ("OMIM:1", "", "D000001"),
+        ("C0000001", "of neither", "D000001"),  # the first by id
+        ("C0000001", "a SMALL disease, by name", "D000002"),
+        ("C0000001", "small diseases", "D000001"),
+        ("C0000002", "", "D000001"),
+        ("C0000002", "the flu", "D000003"),
+        ("C0000003", "", None),
+        ("DOID:7", "", "D000003"),
+        ("C0000009", "", None),
+    ],
+)
+def test_targets(kbs, concept_id, text, found):
+    mapping = IdMapping(kbs[0], Equivalents([("DOID:7", "D000003"), ("DOID:8", "DOID:9")]), kbs[1])
+    mapped = mapping.map(text, Annotation(0, 1, (concept_id,)))
+    assert mapped == (found and Annotation(0, 1, (found,)))
+
+
+def test_a_composite_is_mapped_as_a_whole(kbs):
+    mapping = IdMapping(kbs[0])
+    assert mapping.map("", Annotation(0, 1, ("OMIM:1", "D000001", "D000003"))).ids == ("D000001", "D000003")
+    assert mapping.map("", Annotation(0, 1, ("OMIM:1", "C0000009"))) is None

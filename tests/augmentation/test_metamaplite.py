@@ -64,7 +64,7 @@ def test_a_failure_is_told_and_leaves_nothing(installed, tmp_path):
 
 
 def test_what_is_missing_is_told(installed, tmp_path, monkeypatch):
-    with pytest.raises(SapbertError, match=r"\[E607\].*standalone\.jar, data/ivf.*, data/models"):
+    with pytest.raises(SapbertError, match=r"\[E121\].*standalone\.jar, no data/ivf.*, no data/models"):
         MetaMapLite(tmp_path / "bin", tmp_path, Report())
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SapbertError, match=r"\[E608\].*no program java"):

@@ -1,7 +1,6 @@
 import pytest
 
-from spacy_sapbert.augmentation.documents import SourceDocument
-from spacy_sapbert.augmentation.exclusion import EvaluationSets
+from spacy_sapbert.augmentation.documents import EvaluationSets, SourceDocument
 from spacy_sapbert.augmentation.search import FolderSearch, Hit
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.types import Document
@@ -50,5 +49,5 @@ def test_overlaps_and_duplicates_are_left_out_and_counted(tmp_path):
 
 
 def test_a_file_that_cannot_be_made_is_told(tmp_path):
-    with pytest.raises(SapbertError, match=r"\[E609\].*unable to open"):
+    with pytest.raises(SapbertError, match=r"\[E507\].*unable to open"):
         FolderSearch(tmp_path / "none" / "words.db", [], EvaluationSets())
