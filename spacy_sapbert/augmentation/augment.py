@@ -77,22 +77,25 @@ class RuleAnnotation:
         self.without_answer = 0
         self._annotator = annotator
         self._steps: dict[str, AnnotationFilter] = {
-            "found": lambda _, found: list(found),
-            "mapped": lambda text, found: list(filter(None, (mapping.map(text, one) for one in found))),
+            "found": lambda _, annotations: list(annotations),
+            "mapped": lambda text, annotations: list(filter(None, (mapping.map(text, each) for each in annotations))),
             **{f"after_{name}": step for name, step in filters.items()},
         }
         if labels is not None:
-            wanted = frozenset(labels)
-            self._steps["of_labels"] = lambda _, found: list(filter(None, (_keep_ids(one, wanted) for one in found)))
+            relevant = frozenset(labels)
+            self._steps["of_labels"] = lambda _, annotations: list(
+                filter(None, (_with_labels(annotation, relevant) for annotation in annotations))
+            )
         self.left = dict.fromkeys(self._steps, 0)
 
     def __call__(self, segments: Iterable[Segment]) -> Iterator[Segment]:
         """Yield each segment with its annotations."""
         stream = iter(segments)
         while batch := list(islice(stream, SEGMENTS_AT_ONCE)):
-            for segment, found in zip(batch, self._annotator.annotate([one.text for one in batch]), strict=True):
-                self.without_answer += found is None
-                yield segment._replace(annotations=tuple(self._filtered(segment.text, found or [])))
+            answers = self._annotator.annotate([segment.text for segment in batch])
+            for segment, answer in zip(batch, answers, strict=True):
+                self.without_answer += answer is None
+                yield segment._replace(annotations=tuple(self._filtered(segment.text, answer or [])))
 
     def _filtered(self, text: str, annotations: list[Annotation]) -> list[Annotation]:
         for name, step in self._steps.items():
@@ -101,8 +104,8 @@ class RuleAnnotation:
         return annotations
 
 
-def _keep_ids(annotation: Annotation, wanted: frozenset[str]) -> Annotation | None:
-    ids = tuple(concept_id for concept_id in annotation.ids if concept_id in wanted)
+def _with_labels(annotation: Annotation, labels: frozenset[str]) -> Annotation | None:
+    ids = tuple(concept_id for concept_id in annotation.ids if concept_id in labels)
     return annotation._replace(ids=ids) if ids else None
 
 

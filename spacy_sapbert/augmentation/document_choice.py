@@ -112,9 +112,9 @@ def training_documents(documents: Iterable[Document], kb: KnowledgeBase) -> Coun
 
 def primary_ids(ids: Iterable[str], kb: KnowledgeBase) -> tuple[list[str], int]:
     """Return the primary ids of the concepts, and the number of ids that the knowledge base lacks."""
-    found = {concept_id: kb.find_id(concept_id) for concept_id in ids}
-    primaries = dict.fromkeys(primary for some in found.values() for primary in some)
-    return list(primaries), sum(not some for some in found.values())
+    by_id = {concept_id: kb.find_id(concept_id) for concept_id in ids}
+    primaries = dict.fromkeys(primary for concepts in by_id.values() for primary in concepts)
+    return list(primaries), sum(not concepts for concepts in by_id.values())
 
 
 def rare_concepts(
@@ -132,6 +132,6 @@ def rare_concepts(
     Returns:
         The concepts with the fewest training documents first, then by id.
     """
-    wanted = labels if labels is not None else (counts or kb.concept_ids())
-    ids = sorted(concept_id for concept_id in wanted if k is None or counts[concept_id] < k)
+    relevant = labels if labels is not None else (counts or kb.concept_ids())
+    ids = sorted(concept_id for concept_id in relevant if k is None or counts[concept_id] < k)
     return [(concept_id, kb.names_of(concept_id)[0].text) for concept_id in sorted(ids, key=counts.__getitem__)]

@@ -145,7 +145,7 @@ def check_not_names(documents: Sequence[Document], kb: KnowledgeBase) -> None:
 def cross_fitted(
     linker: Linker, documents: Sequence[Document], folds: np.ndarray, *, add_mentions: bool
 ) -> Iterator[tuple[Sequence[int], list[RankedDocument], KnowledgeBase]]:
-    """Link the gold mentions of each fold with what the other folds tell: annotation counts, and names if wanted.
+    """Link the gold mentions of each fold with the data of the other folds: annotation counts, and names if wanted.
 
     Args:
         linker: The linker. It does not change.

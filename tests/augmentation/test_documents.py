@@ -50,7 +50,7 @@ def test_broken_records_are_counted_and_the_rest_goes_on(tmp_path, line):
     assert [problem.line for problem in report.problems] == [1]
 
 
-def test_what_is_no_document_is_told(tmp_path):
+def test_what_is_not_a_document_is_reported(tmp_path):
     with pytest.raises(SapbertError, match=r"\[E504\]"):
         list(read_folder([tmp_path], Report()))
     (tmp_path / "text.pdf").write_text("x")

@@ -179,7 +179,7 @@ def test_what_was_answered_before_is_not_asked_again_after_an_error(ncbi, tmp_pa
     assert again.counts == {"answers_kept": 1, "requests": 1}
 
 
-def test_what_stays_is_told(ncbi):
+def test_what_stays_is_reported(ncbi):
     ncbi.faults.append((400, ""))
     eutils, time = make(ncbi)
     with pytest.raises(SapbertError, match="HTTP status 400"):

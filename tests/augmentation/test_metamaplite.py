@@ -57,13 +57,13 @@ def test_texts_are_annotated_once(installed, tmp_path):
     assert sorted(path.suffix for path in (tmp_path / "work").iterdir()) == [".mmi", ".mmi"]
 
 
-def test_a_failure_is_told_and_leaves_nothing(installed, tmp_path):
+def test_a_failure_is_reported_and_leaves_nothing(installed, tmp_path):
     with pytest.raises(SapbertError, match=r"\[E608\].*ended with 3: out of memory"):
         MetaMapLite(installed, tmp_path / "work", Report()).annotate(["gout", "fail"])
     assert not (tmp_path / "work").exists()
 
 
-def test_what_is_missing_is_told(installed, tmp_path, monkeypatch):
+def test_what_is_missing_is_reported(installed, tmp_path, monkeypatch):
     with pytest.raises(SapbertError, match=r"\[E121\].*standalone\.jar, no data/ivf.*, no data/models"):
         MetaMapLite(tmp_path / "bin", tmp_path, Report())
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -48,6 +48,6 @@ def test_overlaps_and_duplicates_are_left_out_and_counted(tmp_path):
     search.close()
 
 
-def test_a_file_that_cannot_be_made_is_told(tmp_path):
+def test_a_file_that_cannot_be_made_is_reported(tmp_path):
     with pytest.raises(SapbertError, match=r"\[E507\].*unable to open"):
         FolderSearch(tmp_path / "none" / "words.db", [], EvaluationSets())

@@ -143,7 +143,7 @@ def test_the_threshold_lies_half_way():
     assert best_threshold(np.array([0.2, 0.8]), np.array([True, True]), 0) == pytest.approx(0.1)
 
 
-def test_fitted_weights_tell_right_from_wrong():
+def test_fitted_weights_separate_right_from_wrong():
     random = np.random.default_rng(0)
     right = [random.random(20) < 0.3 for _ in range(4)]
     features = [
@@ -158,7 +158,7 @@ def test_fitted_weights_tell_right_from_wrong():
 
 
 @pytest.mark.parametrize("right", [True, False])
-def test_nothing_to_tell_apart(right):
+def test_nothing_to_separate(right):
     assert SignalWeights.fit({"prior": 1}, [np.zeros((3, 1), np.float32)], [np.full(3, right)], 0) is None
 
 

@@ -163,7 +163,7 @@ def cut(path):
 
 @pytest.mark.parametrize("file", ["state.json", "weights.safetensors", "optimizer.safetensors"])
 @pytest.mark.parametrize("damage", [cut, os.remove, lambda path: path.write_text("{}")], ids=["cut", "gone", "empty"])
-def test_a_damaged_checkpoint_is_told(tmp_path, file, damage):
+def test_a_damaged_checkpoint_is_reported(tmp_path, file, damage):
     save(tmp_path, 3)
     damage(tmp_path / "checkpoint-3" / file)
     module, optimizer = trained(1)
@@ -181,14 +181,14 @@ def test_a_damaged_checkpoint_is_told(tmp_path, file, damage):
         ({**RUN, "new": 5}, "new: None there, 5 here"),
     ],
 )
-def test_a_checkpoint_of_another_run_is_told_by_what_differs(tmp_path, run, told):
+def test_a_checkpoint_of_another_run_is_reported_by_what_differs(tmp_path, run, told):
     save(tmp_path, 3)
     with pytest.raises(SapbertError, match="E305") as error:
         load_checkpoint(tmp_path, run, *trained(0))
     assert told in str(error.value)
 
 
-def test_a_checkpoint_of_a_newer_version_is_told(tmp_path):
+def test_a_checkpoint_of_a_newer_version_is_reported(tmp_path):
     save(tmp_path, 3)
     path = tmp_path / "checkpoint-3" / "state.json"
     path.write_text(path.read_text().replace('"format": 1', '"format": 2'))
@@ -233,6 +233,6 @@ def test_what_another_run_left_is_thrown_away(tmp_path, left):
     assert PartialFile(tmp_path / "out.tsv", PIECES).done == 1
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path):
+def test_a_folder_that_is_not_there_is_reported(tmp_path):
     with pytest.raises(SapbertError, match=r"E507.*nowhere"):
         PartialFile(tmp_path / "nowhere" / "out.tsv", PIECES)

@@ -95,7 +95,7 @@ def test_names_that_differ_in_case_only_are_one_for_the_encoder(measure, gold):
     assert measure(("trauma", "Disease", gold))["acc@1"] == 100
 
 
-def test_nothing_to_measure_is_told(measure):
+def test_nothing_to_measure_is_reported(measure):
     with pytest.raises(SapbertError, match=r"E105.*among the 2 of"):
         measure(("trauma", "Disease", "D77"), ("shock", "Disease", "D1|D2"))
 

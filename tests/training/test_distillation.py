@@ -44,7 +44,7 @@ def test_a_teacher_whose_vectors_are_raw_teaches_their_directions(other, make_en
     assert Teacher(raw)(NAMES, vectors).item() == pytest.approx(Teacher(other)(NAMES, vectors).item(), rel=1e-5)
 
 
-def test_a_teacher_of_another_length_is_told(other):
+def test_a_teacher_of_another_length_is_reported(other):
     with pytest.raises(SapbertError, match=r"E305.*32.*16"):
         Teacher(other)(NAMES, torch.ones(3, 16))
 

@@ -89,6 +89,6 @@ def test_a_run_with_a_projection_goes_on(make_run, tmp_path):
         ({"projection": "softmax"}, "E406.*projection of .* is softmax"),
     ],
 )
-def test_settings_of_a_projection_that_make_no_sense(make_run, settings, told):
+def test_settings_of_a_projection_that_are_impossible(make_run, settings, told):
     with pytest.raises(SapbertError, match=told):
         make_run(**settings)

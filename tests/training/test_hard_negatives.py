@@ -110,7 +110,7 @@ def test_what_only_the_concept_of_the_pair_excludes(kb):
 
 
 @pytest.mark.parametrize("pair", [Pair("C1", "shivers", "common cold"), Pair("C1", "common cold", "Common  COLD")])
-def test_a_mention_that_is_no_name_of_the_vocabulary(kb, pair):
+def test_a_mention_that_is_not_a_name_of_the_vocabulary(kb, pair):
     assert negatives(mine(kb, pair, neighbors=1)[0]) == ["flu"]
 
 

@@ -115,7 +115,7 @@ def test_a_progress_bar_needs_a_number_above_0():
         progress_bar(every=0)
 
 
-def test_a_full_disk_is_told(tmp_path):
+def test_a_full_disk_is_reported(tmp_path):
     (tmp_path / "log.jsonl").symlink_to("/dev/full")
     log = json_lines()(tmp_path, 0, 10)
     with pytest.raises(SapbertError, match=r"E507.*log.jsonl \(No space left on device\)"):

@@ -121,7 +121,7 @@ def test_a_given_negative_that_is_a_synonym_after_all_is_left_out():
     assert given_triplets()(at(0, 1, 2, 3, 4), batch).triplets.tolist() == [[0, 1, 4]]
 
 
-def test_pairs_without_given_negatives_are_told():
+def test_pairs_without_given_negatives_are_reported():
     with pytest.raises(SapbertError, match=r"E347.*spacy-sapbert mine.*TripleFile"):
         given_triplets()(at(0, 1), batch_of_pairs(2, [(0, 1)]))
 
@@ -134,7 +134,7 @@ def test_the_second_names_of_other_pairs_are_negatives():
     assert mined.positives.nonzero().tolist() == [[0, 1], [2, 3], [4, 3]]
 
 
-def test_known_synonyms_are_no_negatives_of_a_pair():
+def test_known_synonyms_are_not_negatives_of_a_pair():
     """Two pairs of one concept, the second of them the other way round, and a shared name (5)."""
     concept = [(0, 2), (0, 3), (1, 2), (1, 3), (0, 5)]
     mined = in_batch_negatives()(at(0, 1, 2, 3, 4, 5), batch_of_pairs(6, [(0, 1), (2, 3), (4, 5)], others=concept))

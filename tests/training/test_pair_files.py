@@ -37,7 +37,7 @@ def test_pairs_of_others_are_read(tmp_path, packed):
 
 
 @pytest.mark.parametrize("line", ["C1", "C1||a", "C1||a||b||c", "||a||b", "C1|| ||b", "C1||a||", "C1|a|b"])
-def test_a_broken_pair_is_told_with_its_line(tmp_path, line):
+def test_a_broken_pair_is_reported_with_its_line(tmp_path, line):
     path = tmp_path / "pairs.txt"
     path.write_text(f"C0||a||b\n\n{line}\nC2||a||b\n")
     pairs = read_pairs(path)
@@ -47,7 +47,7 @@ def test_a_broken_pair_is_told_with_its_line(tmp_path, line):
 
 
 @pytest.mark.parametrize("line", ["cold", "cold||C1", "cold||C1||", "||C1||C2", "cold||C1|| ||C2"])
-def test_a_broken_shared_name_is_told_with_its_line(tmp_path, line):
+def test_a_broken_shared_name_is_reported_with_its_line(tmp_path, line):
     path = tmp_path / "pairs.shared.txt"
     path.write_text(f"flu||C1||C2||C3\n{line}\n")
     names = read_shared_names(path)
@@ -109,7 +109,7 @@ def test_triples_of_others_are_read(tmp_path, packed):
     assert list(read_triples(path)) == [Triple("C1", "cold", "chill", "hot", None, ())]
 
 
-def test_a_column_that_is_missing_is_told(tmp_path):
+def test_a_column_that_is_missing_is_reported(tmp_path):
     path = tmp_path / "triples.tsv"
     for head in ("", "concept_id\tanchor\tpositive", "C1||a||b", "CUI\tSTR_A\tSTR_P\tnegative"):
         path.write_text(f"{head}\nC1\ta\tb\tc\n")
@@ -127,7 +127,7 @@ def test_a_column_that_is_missing_is_told(tmp_path):
         ("C1\ta\tb\tc\tnear", "near"),
     ],
 )
-def test_a_broken_triple_is_told_with_its_line(tmp_path, line, reason):
+def test_a_broken_triple_is_reported_with_its_line(tmp_path, line, reason):
     path = tmp_path / "triples.tsv"
     path.write_text(f"{HEAD}\tsimilarity\nC0\ta\tb\tc\t0.5\n\n{line}\n")
     triples = read_triples(path)

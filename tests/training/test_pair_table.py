@@ -40,7 +40,7 @@ def test_a_batch_holds_its_pairs():
     assert synonyms(batch) == {("a", "b"), ("e", "f")}
 
 
-def test_two_pairs_of_one_concept_are_no_negatives():
+def test_two_pairs_of_one_concept_are_not_negatives():
     batch = whole(table("C1|a|b", "C1|c|d", "C2|e|f"))
     assert synonyms(batch) == {("a", "b"), ("a", "c"), ("a", "d"), ("b", "c"), ("b", "d"), ("c", "d"), ("e", "f")}
 
@@ -59,7 +59,7 @@ def test_a_name_is_there_once_where_a_file_is_not_grouped():
     assert synonyms(batch) == {("a", "b"), ("a", "e"), ("b", "e"), ("c", "d")}
 
 
-def test_a_name_of_two_concepts_is_no_negative_of_either():
+def test_a_name_of_two_concepts_is_not_a_negative_of_either():
     owners = {"cold": ["C1", "C2"]}
     batch = whole(table("C1|cold|common cold", "C2|low|lowness", "C3|x|y", owners=owners))
     assert synonyms(batch) == {
@@ -82,7 +82,7 @@ def test_without_shared_names_the_ids_of_the_pairs_count_alone():
     assert not batch.synonyms[places[0], places[1]]
 
 
-def test_the_same_name_of_two_concepts_is_no_negative_of_itself():
+def test_the_same_name_of_two_concepts_is_not_a_negative_of_itself():
     batch = whole(table("C1|cold|common cold", "C2|cold|low", owners={"cold": ["C1", "C2"]}))
     assert ("cold", "cold") in synonyms(batch)
     assert ("common cold", "low") not in synonyms(batch)
@@ -126,7 +126,7 @@ def test_names_may_hold_any_letters():
     assert synonyms(batch) == {("Sjögren", "β-thalassämie"), ("病", "🦠")}
 
 
-def test_fingerprints_tell_tables_apart():
+def test_tables_have_different_fingerprints():
     tables = [
         table("C1|a|b", "C2|c|d"),
         table("C2|c|d", "C1|a|b"),
@@ -156,7 +156,7 @@ def test_a_file_is_read_with_its_shared_names(tmp_path, packed):
     assert ("cold", "low") not in synonyms(whole(read_pair_file(str(path), shared=None)))
 
 
-def test_a_broken_row_is_told_with_its_file_and_line(tmp_path):
+def test_a_broken_row_is_reported_with_its_file_and_line(tmp_path):
     path = tmp_path / "pairs.txt"
     path.write_text("C1||a||b\n\nC2||a\n")
     with pytest.raises(SapbertError, match=r"E127.*pairs.txt, line 3"):
@@ -167,7 +167,7 @@ def test_a_broken_row_is_told_with_its_file_and_line(tmp_path):
         read_pair_file(str(path))
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path):
+def test_a_file_that_is_not_there_is_reported(tmp_path):
     with pytest.raises(SapbertError, match="E120"):
         read_pair_file(str(tmp_path / "pairs.txt"))
     (tmp_path / "pairs.txt").write_text("C1||a||b\n")
@@ -176,7 +176,7 @@ def test_a_file_that_is_not_there_is_told(tmp_path):
 
 
 @pytest.mark.parametrize(("lines", "same"), [("C1||a||a\nC2||b||b\n", 2), ("\n", 0)])
-def test_names_without_synonyms_are_no_pairs(tmp_path, lines, same):
+def test_names_without_synonyms_are_not_pairs(tmp_path, lines, same):
     path = tmp_path / "pairs.txt"
     path.write_text(lines)
     with pytest.raises(SapbertError, match=rf"E105.*with itself: {same}\)"):
@@ -242,7 +242,7 @@ def test_names_that_are_known_to_be_shared_are_so_as_negatives():
     assert synonyms(batch) == {("a", "b"), ("c", "d"), ("c", "x"), ("d", "x")}
 
 
-def test_the_fingerprint_tells_negatives():
+def test_the_fingerprint_depends_on_negatives():
     tables = [
         [Pair("C1", "a", "b")],
         [with_negatives("C1", "a", "b", x="C2")],
@@ -268,7 +268,7 @@ def triples_of(triples):
     return [fields[1:] for fields in triples]
 
 
-def test_a_broken_file_of_triples_is_told(tmp_path):
+def test_a_broken_file_of_triples_is_reported(tmp_path):
     path = tmp_path / "triples.tsv"
     path.write_text(HEADINGS + "C1\ta\tb\tx\t0.5\tC2\nC1\ta\tb\n")
     with pytest.raises(SapbertError, match=r"E127.*triples.tsv, line 3"):

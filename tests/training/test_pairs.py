@@ -76,7 +76,7 @@ def test_the_first_numbers_are_all_pairs_of_the_first_names():
 
 
 @given(st.integers(min_value=0, max_value=10**40))
-def test_the_number_of_a_combination_can_be_told_from_it(number):
+def test_the_number_of_a_combination_identifies_it(number):
     a, b = nth_combination(number)
     assert 0 <= a < b
     assert b * (b - 1) // 2 + a == number
@@ -253,13 +253,13 @@ def test_a_selection_of_concepts_with_pairs_set_aside(kb_of):
     assert {pair.concept_id for pair in drawn(kb, selection, seed=1)[0]["train"]} != set(per_concept)
 
 
-def test_too_few_concepts_are_told_with_their_number(kb_of):
+def test_too_few_concepts_are_reported_with_their_number(kb_of):
     kb = kb_of(("C1", "a", "b", "c"), ("C2", "a", "b", "c"), ("C3", "a", "b"))
     with pytest.raises(SapbertError, match=r"E406.*concepts of pairs is 5.*at most 2.*3 names or more"):
         drawn(kb, PairSelection(min_names=3, concepts=5))
 
 
-def test_too_few_pairs_to_set_aside_are_told_with_their_number(kb_of):
+def test_too_few_pairs_to_set_aside_are_reported_with_their_number(kb_of):
     kb = kb_of(("C1", "a", "b", "c"))
     assert len(drawn(kb, PairSelection(eval_pairs=2))[0]["train"]) == 1
     for wanted in (3, 4):
@@ -306,7 +306,7 @@ def test_mentions_count_as_names(kb_of):
     assert list(shared_names(kb, mentions)) == [SharedName("bug", ("C1", "C2")), SharedName("flu", ("C1", "C2"))]
 
 
-def test_a_full_disk_is_told(kb_of, monkeypatch):
+def test_a_full_disk_is_reported(kb_of, monkeypatch):
     kb = kb_of(*((f"C{number}", *(f"{number} {other}" for other in range(50))) for number in range(100)))
     connect = sqlite3.connect
 

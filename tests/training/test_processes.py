@@ -152,7 +152,7 @@ def test_only_the_first_process_writes_and_evaluates(make_run, in_processes, tmp
     assert [path.name for path in tmp_path.glob("evaluated-*")] == ["evaluated-0"]
 
 
-def test_a_loss_that_is_no_number_stops_all(make_run, in_processes, tmp_path):
+def test_a_loss_that_is_not_a_number_stops_all(make_run, in_processes, tmp_path):
     def work():
         with pytest.raises(SapbertError, match="E337"):
             make_run(**SETTINGS, loss=lambda *given: multi_similarity()(*given) * float("nan")).train(

@@ -105,7 +105,7 @@ def test_dropout_can_be_turned_off(make_run, read_curve, tmp_path):
         ("max_grad_norm", -0.5), ("max_grad_norm", 0),
     ],
 )  # fmt: skip
-def test_settings_that_make_no_sense(make_run, setting, value):
+def test_settings_that_are_impossible(make_run, setting, value):
     """float16 is none for a CPU."""
     with pytest.raises(SapbertError, match=rf"E406.*{setting.removeprefix('batch_')}.*{value}"):
         make_run(**{setting: value})
@@ -225,7 +225,7 @@ def test_a_used_folder_is_not_begun_anew(make_run, read_curve, tmp_path):
         ({"max_steps": 3}, "steps: 2 there, 3 here"),
     ],
 )
-def test_a_checkpoint_of_another_run_is_told(make_run, tmp_path, settings, told):
+def test_a_checkpoint_of_another_run_is_reported(make_run, tmp_path, settings, told):
     settings_before = {"max_steps": 2}
     make_run(**settings_before).train(tmp_path)
     with pytest.raises(SapbertError, match="E305") as error:
@@ -233,7 +233,7 @@ def test_a_checkpoint_of_another_run_is_told(make_run, tmp_path, settings, told)
     assert told in str(error.value)
 
 
-def test_a_checkpoint_of_another_encoder_is_told(make_run, make_encoder, tmp_path):
+def test_a_checkpoint_of_another_encoder_is_reported(make_run, make_encoder, tmp_path):
     make_run().train(tmp_path)
     with pytest.raises(SapbertError, match=r"E305.*\(encoder: \w{1,16} there, \w{1,16} here\)"):
         make_run(encoder=make_encoder(seed=1, pooling="mean")).train(tmp_path, resume=True)
@@ -293,7 +293,7 @@ def test_a_run_that_learns_does_not_warn(make_run, tmp_path):
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_a_loss_that_is_no_number_stops_the_run(make_run, read_curve, tmp_path, value):
+def test_a_loss_that_is_not_a_number_stops_the_run(make_run, read_curve, tmp_path, value):
     loss, calls = multi_similarity(), itertools.count(1)
 
     def failing(vectors, mined):
@@ -312,7 +312,7 @@ def test_a_loss_that_is_no_number_stops_the_run(make_run, read_curve, tmp_path, 
     make_run(checkpoint_every=2).train(tmp_path, resume=True)
 
 
-def test_gradients_that_are_no_numbers_stop_the_run(make_run, tmp_path):
+def test_gradients_that_are_not_numbers_stop_the_run(make_run, tmp_path):
     """Else the next checkpoint would hold weights that are none."""
 
     def failing(vectors, mined):
@@ -444,14 +444,14 @@ def test_a_checkpoint_of_other_settings_is_refused(make_run, tmp_path):
         make_run().train(tmp_path, resume=True, settings={"loss": {"alpha": 2.0}})
 
 
-def test_the_encoder_tells_how_it_was_trained(make_run, tmp_path):
+def test_the_encoder_records_how_it_was_trained(make_run, tmp_path):
     make_run().train(tmp_path, settings={"seed": 3, "pairs": {"path": "secret.txt", "shared": "auto"}})
     (step,) = TransformerEncoder(str(tmp_path / "model-last")).trained["history"]
     noted = {"seed": 3, "pairs": {"shared": "auto"}}
     assert step == {"step": "self-alignment", "steps": 5, "pairs": step["pairs"], "settings": noted}
 
 
-def test_a_measure_that_is_not_there_is_told(make_run, tmp_path):
+def test_a_measure_that_is_not_there_is_reported(make_run, tmp_path):
     with pytest.raises(SapbertError, match=r"E125.*acc@5.*acc@1, recall@20"):
         make_run(evaluation=lambda encoder: {"acc@1": 1.0, "recall@20": 2.0}, measure="acc@5").train(tmp_path)
 
@@ -463,7 +463,7 @@ def test_evaluations_change_no_curve(make_run, read_curve, tmp_path):
     assert losses[0] == losses[1]
 
 
-def test_names_that_the_encoder_reads_alike_are_no_negatives(make_run, make_encoder, tmp_path):
+def test_names_that_the_encoder_reads_alike_are_not_negatives(make_run, make_encoder, tmp_path):
     """What stands for two concepts in two spellings has one vector, which cannot be drawn apart from itself."""
     found = []
 
