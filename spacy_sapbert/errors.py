@@ -223,10 +223,6 @@ class Errors:
         "[E164] {path} is an SSSOM mapping without names, so it is not a vocabulary. Give it with --mapping, together "
         "with the vocabularies that it maps."
     )
-    E165 = (
-        "[E165] There are no rules for the language {language!r}. Languages with rules: {known}. Choose one of them, or "
-        "leave the setting out."
-    )
     E193 = "[E193] {given!r} is not a language. Give a BCP 47 tag such as en or es, or a code of three letters such as SPA."
     # corpora
     E206 = (
@@ -258,10 +254,6 @@ class Errors:
     E302 = (
         "[E302] Cannot load the encoder folder {path} ({reason}). The folder needs config.json, the weights and the "
         "tokenizer files, as `save_pretrained` writes them."
-    )
-    E306 = (
-        "[E306] The folder {path} is incomplete or damaged ({reason}). If it is in the cache, delete it. Otherwise, "
-        "assemble the pipeline again."
     )
     E310 = (
         "[E310] Cannot fit the vocabulary of this encoder to names, because its tokenizer is {kind}, not WordPiece. "
@@ -332,10 +324,6 @@ class Errors:
     E403 = (
         "[E403] The saved component contains a file '{name}', whose path leads out of the component's folder. Do not "
         "trust this component."
-    )
-    E411 = (
-        "[E411] {path}, line {line}: {reason}. Each line must contain a misspelled word and its correction: "
-        "`wrong||right`. Correct the line."
     )
     # command line and evaluation
     E501 = (

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import Errors, SapbertError
+from ..errors import MismatchError
 from ..files.output import replacing
 from ..files.values import parse_json, read_array
 from ..kb.knowledge_base import KnowledgeBase
-from ..store.artifact import Artifact, fingerprint_of
+from ..store.artifact import Artifact, fingerprint_of, opening
 from ..store.cache import cache_dir, drop_oldest, make_once
 from ..text.common_words import common_words
 from ..text.composites import composite_splits
@@ -124,7 +124,6 @@ class NameMatcher:
         self.rules = rules
         self.hashes = np.asarray(hashes)  # a memory map is slow to index
         self.rows = np.asarray(rows)
-        self._folder: Path | None = None  # where they were read from
         self._names: dict[int, _Name] = {}  # names that were found, since most of them occur again
 
     def __repr__(self) -> str:
@@ -227,9 +226,6 @@ class NameMatcher:
         """Return the matcher of a knowledge base and a language.
 
         Its keys come from the cache folder, or are made there.
-
-        Raises:
-            SapbertError: E118 the cache cannot be written, E306 a file in the cache is damaged.
         """
         folder = matcher_cache(kb, rules)
 
@@ -240,7 +236,8 @@ class NameMatcher:
 
         make_once(folder, (folder / MANIFEST_FILE).is_file, build)
         if _read_manifest(folder) != _manifest(kb, rules):
-            raise SapbertError(Errors.E306.format(path=folder, reason="it belongs to another vocabulary"))
+            reason = "its keys are those of another vocabulary or language"
+            raise MismatchError("Delete the folder; it will be made again.", path=folder, reason=reason)
         return cls.load(kb, folder)
 
     def _complete(self, folder: Path) -> None:
@@ -274,35 +271,14 @@ class NameMatcher:
 
     @classmethod
     def load(cls, kb: KnowledgeBase, folder: Path) -> NameMatcher:
-        """Open what `save` wrote, memory-mapped.
-
-        Raises:
-            SapbertError: E165 this version has no rules of its language, E306 a file is missing or damaged.
-        """
+        """Open what `save` wrote, memory-mapped."""
         # folders of earlier versions have no manifest; their keys are English
         rules = rules_of(_read_manifest(folder)["language"]) if (folder / MANIFEST_FILE).is_file() else ENGLISH
-        try:
-            arrays = [read_array(folder / name) for name in (HASHES_FILE, ROWS_FILE)]
-        except (OSError, ValueError) as error:
-            raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
-        hashes, rows = arrays
-        if hashes.dtype != np.uint64 or rows.dtype != np.int32 or hashes.shape != rows.shape:
-            raise SapbertError(Errors.E306.format(path=folder, reason="the keys of the names do not fit their rows"))
-        if hashes.ndim != 1 or len(hashes) > kb.n_names:
-            raise SapbertError(Errors.E306.format(path=folder, reason="it has more keys than there are names"))
-        matcher = cls(kb, hashes, rows, rules)
-        matcher._folder = folder
-        return matcher
-
-    def _check_table(self) -> None:
-        """Check the keys and the rows, before the first use reads all of them anyway.
-
-        Raises:
-            SapbertError: E306 the keys are not sorted, or there is a row that the knowledge base does not have.
-        """
-        in_order = bool((self.hashes[1:] >= self.hashes[:-1]).all())
-        if not in_order or self.rows.min(initial=0) < 0 or self.rows.max(initial=-1) >= self.kb.n_names:
-            raise SapbertError(Errors.E306.format(path=self._folder, reason="the keys of the names are damaged"))
+        with opening(folder):
+            hashes, rows = (read_array(folder / name) for name in (HASHES_FILE, ROWS_FILE))
+            if hashes.shape != rows.shape:
+                raise ValueError("the keys of the names do not fit their rows")
+        return cls(kb, hashes, rows, rules)
 
     def _windows(self, found: WordColumns) -> list[_Window]:
         """Return the windows with the key of a name, by position. Of those with one start, the longest is first."""
@@ -331,7 +307,6 @@ class NameMatcher:
     @cached_property
     def _bitmap(self) -> tuple[int, np.ndarray]:
         """How far to shift a key, and which of the shifted keys occur, one bit each: 8 to 16 bits per name."""
-        self._check_table()
         n_bits = max(FEWEST_BITS, len(self.hashes).bit_length() + 3)
         shift, size = 64 - n_bits, 1 << min(n_bits, BITS_PER_BLOCK)
         bits = np.zeros(1 << n_bits - 3, dtype=np.uint8)
@@ -409,11 +384,9 @@ def _manifest(kb: KnowledgeBase, rules: LanguageRules) -> dict[str, Any]:
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
-    try:
+    with opening(folder):
         manifest: dict[str, Any] = parse_json((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
         return {"store": manifest["store"], "keys": manifest["keys"], "language": manifest["language"]}
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise SapbertError(Errors.E306.format(path=folder, reason=repr(error))) from error
 
 
 def _bounded_windows(breaks: np.ndarray, solid: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:

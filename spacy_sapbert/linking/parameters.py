@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import Errors, SapbertError
 from ..files.values import parse_json
+from ..store.artifact import opening
 
 PARAMETERS_FILE = "parameters.json"
 
@@ -66,49 +64,13 @@ class LinkerParameters(NamedTuple):
 
     @classmethod
     def load(cls, folder: Path) -> LinkerParameters:
-        """Read what `save` wrote. Without a file, return the default values.
-
-        Raises:
-            SapbertError: E306 the file is damaged.
-        """
+        """Read what `save` wrote. Without a file, return the default values."""
         path = folder / PARAMETERS_FILE
         if not path.is_file():
             return cls()
-        try:
-            return cls(**parse_json(path.read_text(encoding="utf-8")))._checked()
-        except (ValueError, OverflowError, TypeError, AttributeError) as error:
-            raise SapbertError(Errors.E306.format(path=path, reason=error)) from error
-
-    def _checked(self) -> LinkerParameters:
-        """Return a copy with values of the right types.
-
-        Raises:
-            ValueError, TypeError: A value is not allowed.
-        """
-        points = self.probabilities
-        if points is not None:
-            points = tuple((float(score), float(probability)) for score, probability in points)
-            _check_points(points)
-        share = None if self.sparse_share is None else float(self.sparse_share)
-        if (points is None) != (share is None):
-            raise ValueError("only one of probabilities and sparse_share is set")
-        counts = None if self.annotated is None else {str(id): int(n) for id, n in self.annotated.items()}
-        weights = float(self.sparse_weight), float(self.prior_weight)
-        fitted = LinkerParameters(
-            weights[0], float(self.threshold), points, share, counts, weights[1], bool(self.reranked)
-        )
-        if not all(0 <= weight < math.inf for weight in weights):
-            raise ValueError(f"sparse_weight is {weights[0]} and prior_weight is {weights[1]}, both must be 0 or more")
-        if min((counts or {}).values(), default=1) < 1:
-            raise ValueError("a count in annotated is below 1")
-        if not (0 <= fitted.threshold <= 1 and (share is None or 0 <= share <= 1)):
-            raise ValueError("threshold or sparse_share is not between 0 and 1")
-        return fitted
-
-
-def _check_points(points: tuple[tuple[float, float], ...]) -> None:
-    scores = [-math.inf, *(score for score, _ in points), math.inf]
-    values = [0.0, *(value for _, value in points), 1.0]
-    rising = all(low < high for low, high in pairwise(scores)) and all(low <= high for low, high in pairwise(values))
-    if not points or not rising:
-        raise ValueError("probabilities do not have rising scores and non-falling values from 0 to 1")
+        with opening(path):
+            fitted = cls(**parse_json(path.read_text(encoding="utf-8")))
+            points = fitted.probabilities and tuple(
+                (float(score), float(value)) for score, value in fitted.probabilities
+            )
+            return fitted._replace(probabilities=points)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import Errors, SapbertError
+from ..store.artifact import opening
 from ..types import LinkedPart
 from .rerank_features import N_FEATURES, CandidateFeatures, DocumentEvidence, WordRarity, shortlist
 from .rerank_reasons import explain
@@ -82,33 +82,27 @@ class Reranker(NamedTuple):
 
     @classmethod
     def load(cls, folder: Path) -> Reranker | None:
-        """Read what `save` wrote. Without a file, return None.
-
-        Raises:
-            SapbertError: E306 the file is damaged, or made by a version with other features.
-        """
+        """Read what `save` wrote. Without a file, return None."""
         from safetensors import SafetensorError
         from safetensors.numpy import load_file
 
         path = folder / RERANKER_FILE
         if not path.is_file():
             return None
-        try:
-            arrays = load_file(path)
+        with opening(path):
+            try:
+                arrays = load_file(path)
+            except SafetensorError as error:
+                raise ValueError(error) from error
             (margin,), rarity = arrays.pop("margin").tolist(), _read_rarity(arrays.pop("words"), arrays.pop("rarity"))
             trees = Trees(**arrays)
-            trees.check(N_FEATURES)
-            if not 0 <= margin < np.inf:
-                raise ValueError(f"margin is {margin}")
-        except (SafetensorError, KeyError, TypeError, ValueError) as error:
-            raise SapbertError(Errors.E306.format(path=path, reason=error)) from error
-        return cls(trees, margin, rarity)
+            if trees.features.max(initial=0) >= N_FEATURES:
+                raise ValueError("a version with other features made it")
+            return cls(trees, margin, rarity)
 
 
 def _read_rarity(words: np.ndarray, rarity: np.ndarray) -> WordRarity:
     *values, other = rarity.tolist()
-    if not np.isfinite(rarity).all():
-        raise ValueError("the rarity of a word is no number")
     return WordRarity(dict(zip(words.tobytes().decode().split("\n") if values else (), values, strict=True)), other)
 
 

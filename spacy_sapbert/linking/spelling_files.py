@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..errors import Errors, SapbertError
+from ..errors import BadRecordError
 from ..files.opening import open_text
 from ..files.values import parse_int
+from ..store.artifact import opening
 from ..text.spelling import CorrectionList, Corrector, KnownWords, is_word
 
 CORRECTIONS_FILE = "corrections.txt"
 WORDS_FILE = "words.tsv"
 _SEPARATOR = "||"
+_REMEDY = "Each line must contain a misspelled word and its correction: `brest||breast`."
 
 
 def read_corrections(path: Path) -> CorrectionList:
     """Read a list with lines `wrong||right`, the format of BioSyn's list for NCBI Disease.
 
     The wrong side is one word. Empty lines are skipped.
-
-    Raises:
-        SapbertError: E120 the file does not exist, E411 a line is invalid.
     """
     pairs: dict[str, str] = {}
     with open_text(path) as lines:
@@ -30,7 +29,7 @@ def read_corrections(path: Path) -> CorrectionList:
             wrong, right = _pair(line, path, number)
             if pairs.setdefault(wrong, right) != right:
                 reason = f"'{wrong}' is already corrected to '{pairs[wrong]}'"
-                raise SapbertError(Errors.E411.format(path=path, line=number, reason=reason))
+                raise BadRecordError(_REMEDY, path=path, line=number, reason=reason)
     return CorrectionList(pairs)
 
 
@@ -44,7 +43,7 @@ def _pair(line: str, path: Path, number: int) -> tuple[str, str]:
     elif not right:
         reason = f"there is no correction of '{wrong}'"
     if reason:
-        raise SapbertError(Errors.E411.format(path=path, line=number, reason=reason))
+        raise BadRecordError(_REMEDY, path=path, line=number, reason=reason)
     return wrong.lower(), right
 
 
@@ -59,19 +58,10 @@ def save_corrector(corrector: Corrector, folder: Path) -> None:
 
 
 def load_corrector(folder: Path) -> CorrectionList | KnownWords:
-    """Read a corrector that `save_corrector` wrote.
-
-    Raises:
-        SapbertError: E306 a file is missing or damaged.
-    """
+    """Read a corrector that `save_corrector` wrote."""
     if (folder / CORRECTIONS_FILE).is_file():
         return read_corrections(folder / CORRECTIONS_FILE)
     path = folder / WORDS_FILE
-    try:
+    with opening(path):
         rows = (line.split("\t") for line in path.read_text(encoding="utf-8").splitlines())
-        counts = {word: parse_int(count) for word, count in rows}
-        if "" in counts:
-            raise ValueError("a line has no word")
-        return KnownWords(counts)
-    except (OSError, ValueError) as error:
-        raise SapbertError(Errors.E306.format(path=path, reason=error)) from error
+        return KnownWords({word: parse_int(count) for word, count in rows})

@@ -1,4 +1,4 @@
-"""`Trees`: predict with gradient-boosted trees that LightGBM has trained, and tell what each feature adds."""
+"""`Trees`: predict with gradient-boosted trees that LightGBM has trained, and explain what each feature adds."""
 
 from __future__ import annotations
 
@@ -65,49 +65,28 @@ class Trees(NamedTuple):
         values = np.take_along_axis(rows, self.features[trees, nodes], axis=1)
         return 2 * nodes + 1 + (values > self.thresholds[trees, nodes])
 
-    def check(self, n_features: int) -> None:
-        """Check what was read from a file.
-
-        Raises:
-            ValueError: The arrays do not fit together, or a value is not allowed.
-        """
-        if self.features.dtype.kind != "i" or not self.values.dtype.kind == self.thresholds.dtype.kind == "f":
-            raise ValueError("an array of the trees has the wrong type")
-        trees, nodes = self.values.shape
-        inner = (trees, nodes // 2)
-        if (nodes + 1) & nodes or self.features.shape != inner or self.thresholds.shape != inner:
-            raise ValueError("the arrays of the trees do not fit together")
-        if self.features.min(initial=0) < 0 or self.features.max(initial=0) >= n_features:
-            raise ValueError(f"a tree reads a feature that is none of the {n_features}")
-        if not np.isfinite(self.values).all() or np.isnan(self.thresholds).any():
-            raise ValueError("a value of a tree is no number")
-
     @classmethod
     def from_lightgbm(cls, dumped: Mapping[str, Any]) -> Trees:
-        """Convert the result of `lightgbm.Booster.dump_model`. The features must be numbers without gaps.
-
-        Raises:
-            ValueError: A node decides in another way than by a threshold.
-        """
+        """Convert the result of `lightgbm.Booster.dump_model`. The features must be numbers without gaps."""
         roots = [tree["tree_structure"] for tree in dumped["tree_info"]]
         depth = max(map(_depth, roots), default=0)
         shape = len(roots), 2**depth - 1
         trees = cls(np.zeros(shape, np.int32), np.full(shape, np.inf), np.zeros((len(roots), 2 ** (depth + 1) - 1)))
-        for number, root in enumerate(roots):
-            trees._fill(number, 0, root)
+        for tree, root in enumerate(roots):
+            trees._fill(tree, 0, root)
         return trees
 
-    def _fill(self, tree: int, place: int, node: Mapping[str, Any]) -> None:
+    def _fill(self, tree: int, number: int, node: Mapping[str, Any]) -> None:
         is_leaf = "leaf_value" in node
         if not is_leaf and node["decision_type"] != "<=":
             raise ValueError(f"a node decides by {node['decision_type']!r}")
-        self.values[tree, place] = node["leaf_value"] if is_leaf else node["internal_value"]
-        if place >= self.features.shape[1]:
+        self.values[tree, number] = node["leaf_value"] if is_leaf else node["internal_value"]
+        if number >= self.features.shape[1]:
             return
         if not is_leaf:
-            self.features[tree, place], self.thresholds[tree, place] = node["split_feature"], node["threshold"]
-        for number, child in enumerate(("left_child", "right_child"), start=1):
-            self._fill(tree, 2 * place + number, node if is_leaf else node[child])
+            self.features[tree, number], self.thresholds[tree, number] = node["split_feature"], node["threshold"]
+        for offset, child in enumerate(("left_child", "right_child"), start=1):
+            self._fill(tree, 2 * number + offset, node if is_leaf else node[child])
 
 
 def _depth(node: Mapping[str, Any]) -> int:

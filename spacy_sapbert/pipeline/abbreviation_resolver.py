@@ -27,7 +27,7 @@ class AbbreviationResolver(Component):
         language: The language of the rules: "de", "en", "es" or "fr". None takes that of the pipeline.
 
     Raises:
-        SapbertError: E165 the language has no rules, E406 the precision is outside 0 to 1, or a known form is empty.
+        SapbertError: E125 the language has no rules, E406 the precision is outside 0 to 1, or a known form is empty.
     """
 
     fixed = ("known", "language")

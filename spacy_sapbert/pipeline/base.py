@@ -56,7 +56,7 @@ class FolderPipe(Component):
         """Open what `to_disk` wrote. It takes precedence over any path in the config.
 
         Raises:
-            SapbertError: E306 a file is missing or damaged, E401 no component was saved there, E402 it was saved in
+            SapbertError: E121 a file is missing or damaged, E401 no component was saved there, E402 it was saved in
                 another format version, E403 a file name leads out of the folder of the pipeline, E412 or E413 an
                 external file has moved or changed.
         """

@@ -28,7 +28,7 @@ class CompositeSplitter(Component):
         language: The language of the rules: "de", "en", "es" or "fr". None takes that of the pipeline.
 
     Raises:
-        SapbertError: E165 the language has no rules, E406 `max_splits` is less than 1.
+        SapbertError: E125 the language has no rules, E406 `max_splits` is less than 1.
     """
 
     fixed = ("language",)

@@ -62,7 +62,7 @@ class ConceptMatcher(FolderPipe):
         scorer: Compares predicted entities with annotated ones.
 
     Raises:
-        SapbertError: E165 the language has no rules, E406 `min_length` is less than 1, or `modifiers` has another
+        SapbertError: E125 the language has no rules, E406 `min_length` is less than 1, or `modifiers` has another
             value.
     """
 

@@ -49,7 +49,7 @@ class RepeatedMentions(Component):
         language: The language of the rules: "de", "en", "es" or "fr". None takes that of the pipeline.
 
     Raises:
-        SapbertError: E165 the language has no rules, E406 `min_found` is less than 1, or `min_share` is outside 0 to 1.
+        SapbertError: E125 the language has no rules, E406 `min_found` is less than 1, or `min_share` is outside 0 to 1.
     """
 
     fixed = ("language",)

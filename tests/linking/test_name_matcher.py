@@ -301,18 +301,6 @@ def test_saved_and_loaded(small_matcher, small_kb, tmp_path):
     )
 
 
-@pytest.mark.parametrize("name", [HASHES_FILE, ROWS_FILE])
-@pytest.mark.parametrize("kept", [None, 0, 100, -1])
-def test_missing_and_cut_off_files(small_matcher, small_kb, tmp_path, name, kept):
-    small_matcher.save(tmp_path)
-    content = (tmp_path / name).read_bytes()
-    (tmp_path / name).unlink()
-    if kept is not None:
-        (tmp_path / name).write_bytes(content[:kept])
-    with pytest.raises(SapbertError, match="E306"):
-        NameMatcher.load(small_kb, tmp_path)
-
-
 # --- in the cache
 
 
@@ -345,7 +333,7 @@ def test_damaged_cache(small_kb, own_cache, damage):
     NameMatcher.cached(small_kb)
     path = matcher_cache(small_kb) / damage
     path.write_bytes(path.read_bytes()[:-3])
-    with pytest.raises(SapbertError, match=r"E306.*delete it"):
+    with pytest.raises(SapbertError, match=r"E121.*delete it"):
         NameMatcher.cached(small_kb)
 
 
@@ -353,7 +341,7 @@ def test_cache_of_another_vocabulary(small_kb, own_cache, tmp_path):
     other = matcher_of(tmp_path, "breast cancer").kb
     NameMatcher.cached(other)
     matcher_cache(other).rename(matcher_cache(small_kb))
-    with pytest.raises(SapbertError, match=r"E306.*another vocabulary"):
+    with pytest.raises(SapbertError, match=r"E305.*another vocabulary"):
         NameMatcher.cached(small_kb)
 
 
@@ -362,13 +350,6 @@ def test_cache_that_cannot_be_written(small_kb, tmp_path, monkeypatch):
     monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path / "file"))
     with pytest.raises(SapbertError, match=r"E507.*Not a directory.*SPACY_SAPBERT_CACHE"):
         NameMatcher.cached(small_kb)
-
-
-def test_keys_and_rows_of_two_vocabularies(small_matcher, small_kb, tmp_path):
-    small_matcher.save(tmp_path)
-    np.save(tmp_path / ROWS_FILE, small_matcher.rows[:-1])
-    with pytest.raises(SapbertError, match=r"E306.*do not fit"):
-        NameMatcher.load(small_kb, tmp_path)
 
 
 # --- keys

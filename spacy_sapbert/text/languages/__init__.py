@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 
-from ...errors import Errors, SapbertError
+from ...errors import ChoiceError
 from . import en
 from .rules import LanguageRules
 
@@ -27,11 +27,8 @@ def rules_of(code: str) -> LanguageRules:
 
     Args:
         code: The code of the language, one of `LANGUAGES`.
-
-    Raises:
-        SapbertError: E165 the language has no rules.
     """
     if code not in LANGUAGES:
-        raise SapbertError(Errors.E165.format(language=code, known=", ".join(LANGUAGES)))
+        raise ChoiceError(given=code, what="language with rules", choices=LANGUAGES)
     rules: LanguageRules = import_module(f".{code}", __package__).RULES
     return rules
