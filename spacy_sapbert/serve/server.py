@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -144,6 +143,8 @@ def _worker_app(settings: Settings) -> ASGIApp:
         site.load()
     except Exception as error:
         LOGGER.error(str(error), exc_info=not isinstance(error, SapbertError))
-        sys.exit(STARTUP_FAILURE)  # else it would be started again and again
+        # With this status, it is not started again. While it ended in good order, the supervisor would wait for its
+        # answer for a minute.
+        os._exit(STARTUP_FAILURE)
     LOGGER.info(f"Worker process {os.getpid()} is ready.")
     return settings.app(site)
