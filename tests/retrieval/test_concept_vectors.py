@@ -117,14 +117,6 @@ def test_something_is_missing_or_damaged(packed, concepts, tmp_path, name, damag
         ConceptVectors(tmp_path, concepts)
 
 
-@pytest.mark.parametrize("manifest", ["[]", "{}", '{"concepts": "x"}'])
-def test_a_manifest_that_says_something_else(packed, concepts, tmp_path, manifest):
-    packed.save(tmp_path)
-    (tmp_path / MANIFEST_FILE).write_text(manifest)
-    with pytest.raises(SapbertError, match=r"E121|E305"):
-        ConceptVectors(tmp_path, concepts)
-
-
 def test_the_cache_is_used(concepts, encoder, monkeypatch):
     first = cached_concept_vectors(concepts, encoder, "packed")
     monkeypatch.setattr(concept_vectors, "build_concept_vectors", None)

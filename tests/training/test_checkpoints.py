@@ -162,7 +162,7 @@ def cut(path):
 
 
 @pytest.mark.parametrize("file", ["state.json", "weights.safetensors", "optimizer.safetensors"])
-@pytest.mark.parametrize("damage", [cut, os.remove, lambda path: path.write_text("{}")], ids=["cut", "gone", "empty"])
+@pytest.mark.parametrize("damage", [cut, os.remove], ids=["cut", "gone"])
 def test_a_damaged_checkpoint_is_reported(tmp_path, file, damage):
     save(tmp_path, 3)
     damage(tmp_path / "checkpoint-3" / file)

@@ -86,7 +86,7 @@ def test_a_run_with_a_projection_goes_on(make_run, tmp_path):
         ({"projection_alone": True}, "E406.*projection_alone of .* is True"),
         ({"projection": "tanh", "projection_alone": True, "adapter": 2}, "E406.*no adapter"),
         ({"projection": "tanh", "projection_dim": 0}, "E406.*projection_dim of .* is 0"),
-        ({"projection": "softmax"}, "E406.*projection of .* is softmax"),
+        ({"projection": "softmax"}, "E125.*softmax.*tanh"),
     ],
 )
 def test_settings_of_a_projection_that_are_impossible(make_run, settings, told):
