@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
+from ..text.abbreviations import likely_long_forms
 from ..text.formulas import formula_name
 from ..text.languages import ENGLISH, LanguageRules
 from ..text.normalize import biosyn
-from ..text.undefined_forms import likely_long_forms
 from ..text.words import is_acronym
 from ..types import Candidate, LinkedPart
 

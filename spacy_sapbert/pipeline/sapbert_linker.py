@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
     from ..kb.knowledge_base import KnowledgeBase
     from ..linking.candidates import CandidateGenerator
-    from ..linking.linker import Linker, MentionQuery
-    from ..linking.mention_candidates import MentionCandidates
+    from ..linking.linker import Linker, MentionCandidates, MentionQuery
     from ..training.linker_trainer import CandidateScores, LinkerTrainer
     from ..training.name_candidates import TrainingMention
 
@@ -171,7 +170,7 @@ class SapbertLinker(BatchedPipe):
     @property
     def candidate_generator(self) -> "MentionCandidates":
         """Finds candidates for a list of texts and a number, as in scispaCy's linker."""
-        from ..linking.mention_candidates import MentionCandidates
+        from ..linking.linker import MentionCandidates
 
         return MentionCandidates(self.linker)
 

@@ -1,4 +1,5 @@
-"""Find abbreviations in a text: their definitions, their occurrences, and mentions with long forms filled in.
+"""Find abbreviations in a text: their definitions, their occurrences, mentions with long forms
+filled in, and likely long forms of those without a definition.
 
 All functions work on characters, so results do not depend on a tokenizer.
 """
@@ -15,9 +16,9 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple
 
-from .joint_forms import find_joint_forms
 from .languages import ENGLISH, LanguageRules
-from .long_forms import find_long_form
+from .long_forms import find_joint_forms, find_long_form
+from .words import word_keys
 
 # Limits of Sohn et al. (2008).
 MAX_LETTERS = 10
@@ -28,6 +29,10 @@ MAX_SHORT_CHARS = 30
 MAX_CHARS = 250
 # Up to this number, searching each short form in the text is faster than looking up each word of the text.
 FEW = 100
+# For a short form without a definition: of the strategies of Ab3P, those with at least this estimated precision, and of
+# the texts that start with the same letter, so many. This bounds the work on a document with very many of them.
+MIN_PRECISION = 0.9
+MOST_TEXTS = 64
 
 _CLOSING = {"(": ")", "[": "]"}
 _SEPARATOR = re.compile(r"[,;]\s+")
@@ -168,11 +173,11 @@ def _find_brackets(text: str, rules: LanguageRules) -> list[_Bracket]:
     return sorted(brackets)
 
 
-def _find_all(text: str, wanted: str) -> Iterator[int]:
-    pos = text.find(wanted)
+def _find_all(text: str, form: str) -> Iterator[int]:
+    pos = text.find(form)
     while pos >= 0:
         yield pos
-        pos = text.find(wanted, pos + 1)
+        pos = text.find(form, pos + 1)
 
 
 def _split(text: str, start: int, end: int, edges: str) -> list[_Piece]:
@@ -349,26 +354,26 @@ def _find_words(text: str, words: Collection[str]) -> Iterator[tuple[Offsets, st
 def _find_strings(text: str, strings: Collection[str]) -> Iterator[tuple[int, str]]:
     """Yield the positions of the strings. If there are many, each word of the text is looked up instead."""
     if len(strings) <= FEW:
-        for wanted in strings:
-            for start in _find_all(text, wanted):
-                yield start, wanted
+        for form in strings:
+            for start in _find_all(text, form):
+                yield start, form
     else:
         by_word = _by_first_word(tuple(strings))
         for match in _WORD_OR_SIGN.finditer(text):
-            for wanted in by_word.get(match.group(), ()):
-                if text.startswith(wanted, match.start()):
-                    yield match.start(), wanted
+            for form in by_word.get(match.group(), ()):
+                if text.startswith(form, match.start()):
+                    yield match.start(), form
 
 
 @lru_cache(maxsize=4)  # many texts share one list of known short forms
 def _by_first_word(strings: tuple[str, ...]) -> dict[str, list[str]]:
     """Group the strings by the word or sign of a text at which they can start."""
     by_word: dict[str, list[str]] = {}
-    for wanted in strings:
-        word = _WORD_OR_SIGN.findall(wanted)[0]
+    for form in strings:
+        word = _WORD_OR_SIGN.findall(form)[0]
         # a single word may have a plural "s" in the text
-        for start in (word, f"{wanted}s") if word == wanted else (word,):
-            by_word.setdefault(start, []).append(wanted)
+        for start in (word, f"{form}s") if word == form else (word,):
+            by_word.setdefault(start, []).append(form)
     return by_word
 
 
@@ -492,3 +497,46 @@ def _apply_edits(text: str, start: int, end: int, edits: Iterable[Edit]) -> str:
             pieces += [text[start:edit_start], new]
             start = edit_end
     return "".join([*pieces, text[start:end]])
+
+
+def likely_long_forms(
+    short_forms: Iterable[str], texts: Iterable[str], rules: LanguageRules = ENGLISH
+) -> dict[str, str]:
+    """Return for each short form the text that fits it best: "acute liver failure" for "ALF".
+
+    A text fits if it would be the long form in a definition, and begins with the same letter. Among several, the one
+    with the most precise strategy is taken. If there are several of these with other words, none is taken.
+
+    Args:
+        short_forms: Short forms without a definition.
+        texts: Possible long forms, in the order of the document.
+        rules: The rules of the language.
+
+    Returns:
+        The long forms, by short form. Short forms without a fitting text are left out.
+    """
+    starting: dict[str, list[str]] = {}
+    for text in dict.fromkeys(texts):
+        if len(text) > MAX_CHARS:
+            continue
+        texts_of_letter = starting.setdefault(_first_letter(text), [])
+        if len(texts_of_letter) < MOST_TEXTS:
+            texts_of_letter.append(text)
+    long_forms = {}
+    for short in dict.fromkeys(short_forms):
+        precisions = {text: _fit(short, text, rules) for text in starting.get(_first_letter(short), ())}
+        highest = max(precisions.values(), default=0.0)
+        best = [text for text, precision in precisions.items() if precision == highest > 0]
+        if len(set(map(word_keys, best))) == 1:
+            long_forms[short] = best[0]
+    return long_forms
+
+
+def _fit(short: str, text: str, rules: LanguageRules) -> float:
+    """Return the estimated precision of a whole text as the long form, or 0 if it does not fit."""
+    match = find_long_form(short, text, MIN_PRECISION, rules)
+    return match.precision if match and match.start == 0 else 0.0
+
+
+def _first_letter(text: str) -> str:
+    return next(filter(str.isalnum, text.casefold()), "")

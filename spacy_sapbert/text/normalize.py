@@ -1,12 +1,11 @@
-"""Text normalizers: normal forms in which different spellings of a name are equal."""
+"""Text normalizers: normal forms in which different spellings of a name are equal. Greek letters are spelled out."""
 
 from __future__ import annotations
 
 import re
 import string
+import unicodedata
 from collections.abc import Callable
-
-from .greek import spell_out_greek
 
 _PUNCTUATION = re.compile(rf"[\s{re.escape(string.punctuation)}]+")
 
@@ -21,6 +20,36 @@ _AMERICAN = {
 _CONTEXTS = {"oedem": "(?<!i)oedem", "oesoph": r"\boesoph", "oestr": r"\boestr", "leuco": "leuco(?!vorin)"}
 """Parts that are British only in some contexts: not in angioedema, gastroesophageal, leucovorin."""
 _BRITISH = re.compile("|".join(_CONTEXTS.get(part, part) for part in _AMERICAN))
+
+MAX_GREEK_RUN = 3  # Greek letters in a row; a longer run is a Greek word
+
+_GREEK_NAMES = (
+    "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi",
+    "omicron", "pi", "rho", "sigma", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega",
+)  # fmt: skip
+"""Names in the order of the code points from α. The first sigma is final sigma."""
+_GREEK_BLOCKS = (
+    range(0x00B5, 0x00B6),  # µ, the micro sign
+    range(0x0370, 0x0400),  # Greek
+    range(0x1D5D, 0x1D6B),  # superscript and subscript letters
+    range(0x1F00, 0x2000),  # Greek with accents
+    range(0x2126, 0x2127),  # Ω, the ohm sign
+    range(0x1D6A8, 0x1D7CC),  # mathematical letters, bold and italic
+)
+
+
+def _greek_letters() -> dict[str, str]:
+    """Map each character that is a variant of a Greek letter to its name."""
+    names = {chr(ord("α") + offset): name for offset, name in enumerate(_GREEK_NAMES)}
+    names |= {letter.upper(): name.capitalize() for letter, name in names.items()}
+    variants = {chr(code): unicodedata.normalize("NFKD", chr(code))[0] for block in _GREEK_BLOCKS for code in block}
+    # these have no decomposition: the increment sign stands for Δ, and the phonetic letter for α
+    variants |= {"∆": "Δ", "ɑ": "α"}
+    return names | {variant: names[letter] for variant, letter in variants.items() if letter in names}
+
+
+_GREEK_LETTERS = _greek_letters()
+_GREEK_RUN = re.compile(rf"(?:[{''.join(_GREEK_LETTERS)}][\u0300-\u036f]*)+")
 
 
 def unchanged(text: str) -> str:
@@ -44,7 +73,21 @@ def unpunctuated(text: str) -> str:
 
 def american(text: str) -> str:
     """Return `lower` in American spelling, as MeSH has it: oedema becomes edema, leucocyte becomes leukocyte."""
-    return _BRITISH.sub(lambda found: _AMERICAN[found[0]], lower(text))
+    return _BRITISH.sub(lambda part: _AMERICAN[part[0]], lower(text))
+
+
+def spell_out_greek(text: str) -> str:
+    """Replace Greek letters by their names: "TNFα" becomes "TNFalpha", "αβ T cells" becomes "alpha-beta T cells".
+
+    Accents, final sigma, the micro sign and mathematical letters count as the plain letter. A capital letter gets a
+    capitalized name. Greek words stay as they are.
+    """
+    return text if text.isascii() else _GREEK_RUN.sub(_spell_out_run, text)
+
+
+def _spell_out_run(run: re.Match[str]) -> str:
+    names = [_GREEK_LETTERS[letter] for letter in run[0] if letter in _GREEK_LETTERS]
+    return "-".join(names) if len(names) <= MAX_GREEK_RUN else run[0]
 
 
 _FORMS: dict[str, Callable[[str], str]] = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
-from .greek import spell_out_greek
 from .languages import ENGLISH, LanguageRules
+from .normalize import spell_out_greek
 from .words import is_acronym, written_and_keys
 
 LONGEST = 12  # tokens of a name that is looked for; it bounds the work at each token

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..files.hashing import hash64
-from .greek import spell_out_greek
 from .languages import ENGLISH, LanguageRules
+from .normalize import spell_out_greek
 
 MAX_ACRONYM = 5  # characters
 MAX_GAP = 4  # characters between two words of a name

@@ -14,7 +14,7 @@ import transformers
 from spacy_sapbert.encoders import folder as encoder_folder
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.text.greek import spell_out_greek
+from spacy_sapbert.text.normalize import spell_out_greek
 
 NAMES = [
     "Breast  Cancer",

@@ -8,7 +8,7 @@ import pytest
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.kb.filters import Filter
 from spacy_sapbert.linking.candidates import CandidateGenerator
-from spacy_sapbert.linking.linker import Linker, MentionQuery
+from spacy_sapbert.linking.linker import Linker, MentionCandidate, MentionCandidates, MentionQuery
 from spacy_sapbert.linking.parameters import SPARSE_WEIGHT, THRESHOLD, LinkerParameters
 from spacy_sapbert.linking.settings import CandidateSettings, LinkerSettings
 from spacy_sapbert.linking.storage import open_generator
@@ -303,3 +303,38 @@ def test_it_needs_no_spacy(small_kb):
 def test_repr(small_kb):
     linker = Linker(open_generator(small_kb, None, sparse=True))
     assert repr(linker) == f"Linker({small_kb!r}, threshold 0.85, λ 0.2, μ 0)"
+
+
+# --- candidates as scispaCy gives them
+
+
+@pytest.fixture(scope="module")
+def sparse_generator(small_kb) -> CandidateGenerator:
+    return open_generator(small_kb, None, sparse=True)
+
+
+def test_candidates_are_those_of_the_sparse_generator(sparse_generator, small_kb):
+    find = MentionCandidates(Linker(sparse_generator))
+    assert find.kb is small_kb
+    texts = ["aspirin", "cold", "aspirin", "zzz"]
+    found = [
+        [(concept.concept_id, *concept.aliases, *concept.similarities) for concept in row] for row in find(texts, 3)
+    ]
+    assert found == [
+        [(concept.concept_id, concept.name, concept.score) for concept in row] for row in sparse_generator(texts, 3)
+    ]
+    assert find(["aspirin"], k=1)[0][0] == ("D001241", ["Aspirin"], [1.0])
+    assert find([], 3) == []
+
+
+def test_types_and_sources_of_the_linker_filter(sparse_generator):
+    linker = Linker(sparse_generator, LinkerSettings(types=["Phenomenon"]))
+    (candidates,) = MentionCandidates(linker)(["cold"], 5)
+    (expected,) = sparse_generator(["cold"], 5, Filter(("Phenomenon",), ()))
+    assert [candidate.concept_id for candidate in candidates] == [candidate.concept_id for candidate in expected]
+    assert {candidate.concept_id for candidate in candidates} == {"D003080"}
+
+
+def test_the_fields_are_scispacys():
+    theirs = pytest.importorskip("scispacy.candidate_generation").MentionCandidate
+    assert MentionCandidate._fields == theirs._fields

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.text import long_forms
-from spacy_sapbert.text.long_forms import PRECISIONS, STRATEGIES, find_long_form, short_form_class
+from spacy_sapbert.text.long_forms import PRECISIONS, STRATEGIES, find_joint_forms, find_long_form, short_form_class
 
 
 def long_form(short: str, words: str, min_precision: float = 0.0) -> "tuple[str, str] | None":
@@ -190,3 +190,68 @@ def test_work_is_bounded_on_text_that_is_no_language():
         return counted
 
     assert 0 < steps(4000) == steps(500)
+
+
+# --- forms that are defined together
+
+
+def joint_pairs(shorts, words):
+    return [(form.short, form.long) for form in find_joint_forms(shorts, words, 0.9)]
+
+
+@pytest.mark.parametrize(
+    ("shorts", "words", "expected"),
+    [
+        (
+            "DMD/BMD",
+            "boys with Duchenne and Becker muscular dystrophy",
+            [("DMD", "Duchenne muscular dystrophy"), ("BMD", "Becker muscular dystrophy")],
+        ),
+        (
+            "ARF and CRF",
+            "acute or chronic renal failure",
+            [("ARF", "acute renal failure"), ("CRF", "chronic renal failure")],
+        ),
+        (
+            "ALD / AMN",
+            "seen in adrenoleukodystrophy/adrenomyeloneuropathy",
+            [("ALD", "adrenoleukodystrophy"), ("AMN", "adrenomyeloneuropathy")],
+        ),
+        (
+            "LRF, RRF, and BRF",
+            "left, right, and bilateral renal failure",
+            [("LRF", "left renal failure"), ("RRF", "right renal failure"), ("BRF", "bilateral renal failure")],
+        ),
+        ("DMD", "Duchenne and Becker muscular dystrophy", []),
+        ("DMD/BMD/XYZ", "Duchenne and Becker muscular dystrophy", []),
+        ("BMD/DMD", "Duchenne and Becker muscular dystrophy", []),
+        ("GC/ECD", "gas chromatography employing an electron capture detector", []),
+        ("A and B", "alpha and beta", []),
+        ("for DMD and BMD", "Duchenne and Becker muscular dystrophy", []),
+    ],
+)
+def test_long_forms_in_the_order_of_the_short_forms(shorts, words, expected):
+    assert joint_pairs(shorts, words) == expected
+
+
+def test_places_are_those_of_forms_in_one_piece():
+    first, second = find_joint_forms("DMD/BMD", "with Duchenne or Becker muscular dystrophy", 0.9)
+    assert (first.start, first.long_start) == (0, None)
+    assert (second.start, second.long_start) == (4, 17)
+
+
+def test_least_precision():
+    words = "acute and chronic renal failure"
+    assert find_joint_forms("ARF/CRF", words, 0.9)
+    assert find_joint_forms("ARF/CRF", words, 0.99999) == []
+
+
+WORDS = st.sampled_from(["acute", "chronic", "renal", "failure", "and", "or", "/", "left,", "liver", "disease"])
+JOINT_SHORTS = st.lists(st.sampled_from(["ARF", "CRF", "LD", "RD", "/", " and ", ", "]), max_size=6).map("".join)
+
+
+@given(JOINT_SHORTS, st.lists(WORDS, max_size=8).map(" ".join))
+def test_forms_stand_where_they_say(shorts, words):
+    for form in find_joint_forms(shorts, words, 0.9):
+        assert shorts[form.start :].startswith(form.short)
+        assert form.long_start is None or words[form.long_start :].startswith(form.long)

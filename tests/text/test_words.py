@@ -2,10 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sapbert.text.greek import spell_out_greek
 from spacy_sapbert.text.languages import ENGLISH
 from spacy_sapbert.text.languages.en import singular
-from spacy_sapbert.text.normalize import american
+from spacy_sapbert.text.normalize import american, spell_out_greek
 from spacy_sapbert.text.words import Word, is_acronym, word_keys, words
 
 
