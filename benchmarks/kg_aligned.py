@@ -57,14 +57,14 @@ def prepare(args: argparse.Namespace) -> None:
     """Draw the pairs, build a knowledge base of their concepts, and mine the negatives. Existing files are kept."""
     folder = args.output
     if not (folder / "train.txt").is_file():
-        run("pairs", args.kb, "--selection", "kg-aligned", "-o", str(folder))
+        run("pairs", args.kb, "--pairs.selection", "kg-aligned", "-o", str(folder))
     if not (folder / "drawn.kb").is_file():
         drawn = {pair.concept_id for pair in read_pairs(folder / "train.txt")}
         records = stream_records(KnowledgeBase(args.kb))
         build_knowledge_base((record for record in records if record.concept_id in drawn), folder / "drawn.kb")
     if not (folder / "triples.tsv").is_file():
-        names = ["--kb", str(folder / "drawn.kb"), "--encoder", args.encoder, "--pooling", args.pooling]
-        wanted = ["--neighbors", str(MOST_NEGATIVES), "-o", str(folder / "triples.tsv")]
+        names = ["--kb", str(folder / "drawn.kb"), "--encoder", args.encoder, "--mine.pooling", args.pooling]
+        wanted = ["--mine.neighbors", str(MOST_NEGATIVES), "-o", str(folder / "triples.tsv")]
         run("mine", str(folder / "train.txt"), *names, *wanted)
 
 

@@ -283,7 +283,7 @@ def train(names: Names, folder: Path, steps: int, given: Sequence[str]) -> dict[
     kb = build(folder / "train.kb", *translated)
     pairs, output = folder / "pairs.txt", folder / f"trained-{steps}"
     if not (output / "model-last").is_dir():
-        run("pairs", str(kb.path), "-o", str(pairs), "--max-pairs", "10")
+        run("pairs", str(kb.path), "-o", str(pairs), "--pairs.max_pairs", "10")
         started = time.monotonic()
         overrides = [f"--{setting}" for setting in given]
         paths = ["--paths.pairs", str(pairs), "--paths.encoder", "starter", "--paths.teacher", "starter"]

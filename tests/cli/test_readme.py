@@ -428,7 +428,7 @@ def test_the_commands_on_separation_run(tmp_path, monkeypatch, command, make_enc
     shutil.copytree(make_encoder(pooling="mean"), "base")
     shutil.copytree(make_encoder(seed=1), "run/model-last")
     section = (ROOT / "docs" / "pretraining.md").read_text(encoding="utf8").split("## How far apart\n")[1]
-    smaller = "kg-aligned --min-names 4 --concepts 12 --eval-pairs 10 --plot-pairs 3"
+    smaller = "kg-aligned --pairs.min_names 4 --pairs.concepts 12 --pairs.eval_pairs 10 --pairs.plot_pairs 3"
     commands = section.split("\n## ")[0].replace("kg-aligned -o", f"{smaller} -o")
     run_commands(commands, ["spacy-sapbert pairs names.kb", "spacy-sapbert evaluate separation"], command)
     drawn = {f"{name}.{ending}" for name in ("separation", "heat_map", "clusters") for ending in ("svg", "png")}
