@@ -516,7 +516,7 @@ for name in names.split():
     sys.modules[name] = None  # what is not there cannot be imported
 
 from pathlib import Path
-from spacy_sapbert.encoders import adapter, compression, embedding, info
+from spacy_sapbert.encoders import adapter, compression, info
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 
 folder, pairs, output = sys.argv[1:]
