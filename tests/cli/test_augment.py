@@ -208,7 +208,7 @@ def test_metamaplite_elsewhere(run, place, tmp_path):
         ({"eutils": "medline"}, "Choose one of: pubmed, pmc"),
         ({"eutils": "pubmed", "documents": "abstracts"}, "[E533]"),
         ({"metamaplite": "a", "annotations": "b"}, "[E533]"),
-        ({"metamaplite": "abstracts"}, "[E60"),
+        ({"metamaplite": "abstracts"}, "MetaMapLite"),
         ({"documents": "nowhere"}, "[E504]"),
         ({"annotations": "abstracts"}, "[E604]"),
         ({"eutils": "pubmed", "eutils_url": "http://127.0.0.1:1"}, "[E605]"),

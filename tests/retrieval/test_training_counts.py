@@ -30,7 +30,6 @@ def test_documents_are_added_up():
     assert summed.texts == {"cold": 3, "fits": 2, "lone": 1}  # "rare" comes once and is not marked
     assert summed.marked == {"cold": 1, "lone": 1}
     assert summed.share == (2 + 1) / (7 + 2)
-    assert summed.documents_with(["A", "B", "C"]) == 3
 
 
 def test_log_odds():
