@@ -217,7 +217,7 @@ def fails(done):
         ("pretrain.schedule", "null", "E541.*schedule.*None is not"),
         ("pretrain.accumulate", "0", "E406.*accumulate of .* is 0"),
         ("pretrain.precision", "fp16", "E406.*precision of .* is fp16.*bf16"),
-        ("pretrain.encoder.device", "tpu9000", "E541.*tpu9000"),
+        ("pretrain.encoder.device", "tpu9000", "E406.*tpu9000"),
         ("other.thing", "3", "E541.*other -> thing"),
         ("paths.pairs", "nowhere.txt", "E120.*nowhere.txt"),
         ("paths.encoder", "no where", "E301.*no where"),
