@@ -11,16 +11,14 @@ from .rules import (
     LanguageRules,
     WordRules,
     folding,
-    joint,
-    joint_short_forms,
     letters_without_accents,
+    numerals,
     sentence_end,
     spelled,
     word_set,
     words_with_marks,
 )
 
-_JOINING = ("und", "oder", "sowie", "bzw.", "und/oder")
 _LONG_CONNECTORS = frozenset(("aber nicht", "als auch", "und nicht"))
 _LETTERS = letters_without_accents(kept="ß")
 _fold = folding({**_LETTERS, ord("ä"): "ae", ord("ö"): "oe", ord("ü"): "ue", ord("ß"): "ss"})
@@ -124,9 +122,7 @@ _ABBREVIATIONS = AbbreviationRules(
         opening="„»",
         closing="“«",
     ),
-    joining=_JOINING,
-    joint_short_forms=joint_short_forms(_JOINING),
-    joint=joint(_JOINING),
+    joining=("und", "oder", "sowie", "bzw.", "und/oder"),
     letters=_LETTERS,
     quotes="„«»",
 )
@@ -202,8 +198,7 @@ _COMPOSITES = CompositeRules(
         magen augen lungen rachen befund signal kanal essig honig gewebe protokoll ende hallux knöchel
         """
     ),
-    numerals=re.compile(r"\d+[A-Za-z]?|[IVX]+[A-Za-z]?|[A-Zb-z]|[A-Z](?:[\w-]*-)?[^\W\d]*\d\w*"),
-    bound_nouns=frozenset(),
+    numerals=numerals("A-Zb-z"),
 )
 
 RULES = LanguageRules("de", _WORDS, _ABBREVIATIONS, _COMPOSITES)

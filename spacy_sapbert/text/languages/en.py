@@ -10,14 +10,12 @@ from .rules import (
     CompositeRules,
     LanguageRules,
     WordRules,
-    joint,
-    joint_short_forms,
+    numerals,
     sentence_end,
     spelled,
     word_set,
 )
 
-_JOINING = ("and", "or", "and/or")
 _LONG_CONNECTORS = frozenset(("as well as", "but not", "but also", "and also", "and not"))
 
 
@@ -89,9 +87,7 @@ _ABBREVIATIONS = AbbreviationRules(
         }
     ),
     sentence_end=sentence_end(["vs"]),
-    joining=_JOINING,
-    joint_short_forms=joint_short_forms(_JOINING),
-    joint=joint(_JOINING),
+    joining=("and", "or", "and/or"),
     letters={},
 )
 
@@ -109,7 +105,6 @@ _COMPOSITES = CompositeRules(
     ),
     # "nephro" in "nephrotoxicity", after "hepato-"
     combining_form=re.compile("[a-z]{2,7}?o(?=[a-z]{4})", re.IGNORECASE),
-    head=None,
     determiners=word_set("a an the this these those his her its their"),
     prepositions=word_set(
         """
@@ -139,7 +134,7 @@ _COMPOSITES = CompositeRules(
     ),
     adjectives=re.compile("..+(?:al|ic|ar|[ao]ry|ous|ive|ian|ile|[ai]ble)"),
     nouns_like_adjectives=word_set("ovary artery memory capillary withdrawal colic"),
-    numerals=re.compile(r"\d+[A-Za-z]?|[IVX]+[A-Za-z]?|[A-Zb-z]|[A-Z](?:[\w-]*-)?[^\W\d]*\d\w*"),
+    numerals=numerals("A-Zb-z"),
     # the "tube" in "ovarian and fallopian tube cancers" belongs to the last conjunct only
     bound_nouns=word_set("tube tubes system systems cord duct ducts marrow"),
 )

@@ -11,16 +11,14 @@ from .rules import (
     LanguageRules,
     WordRules,
     folding,
-    joint,
-    joint_short_forms,
     letters_without_accents,
+    numerals,
     sentence_end,
     spelled,
     word_set,
     words_with_marks,
 )
 
-_JOINING = ("y", "e", "o", "u", "y/o")
 _LONG_CONNECTORS = frozenset(("así como", "pero no", "y no"))
 # "año" and "ano" differ
 _LETTERS = letters_without_accents(kept="ñ")
@@ -94,9 +92,7 @@ _ABBREVIATIONS = AbbreviationRules(
         }
     ),
     sentence_end=sentence_end(["vs", "Dr", "Dra", "ej", "aprox"], capitals="ÁÉÍÓÚÑ", opening="«“¿¡", closing="»”"),
-    joining=_JOINING,
-    joint_short_forms=joint_short_forms(_JOINING),
-    joint=joint(_JOINING),
+    joining=("y", "e", "o", "u", "y/o"),
     letters=_LETTERS,
     quotes="«»„",
     head_first=True,
@@ -119,7 +115,6 @@ _COMPOSITES = CompositeRules(
         re.IGNORECASE,
     ),
     combining_form=re.compile(f"{LETTER}{{2,7}}?[oó](?={LETTER}{{4}})", re.IGNORECASE),
-    head=None,
     determiners=word_set("el la los las un una unos unas este esta estos estas su sus lo"),
     prepositions=word_set(
         """
@@ -168,8 +163,7 @@ _COMPOSITES = CompositeRules(
         laboratorio cicatriz páncreas costilla glucosa celulosa lactosa
         """
     ),
-    numerals=re.compile(r"\d+[A-Za-z]?|[IVX]+[A-Za-z]?|[A-Z]|[A-Z](?:[\w-]*-)?[^\W\d]*\d\w*"),
-    bound_nouns=frozenset(),
+    numerals=numerals(),
     head_first=True,
 )
 

@@ -12,9 +12,8 @@ from .rules import (
     WordRules,
     elided_words,
     folding,
-    joint,
-    joint_short_forms,
     letters_without_accents,
+    numerals,
     sentence_end,
     spelled,
     word_set,
@@ -22,7 +21,6 @@ from .rules import (
 )
 
 _ELIDED = ("[ldnsjmtc]", "qu")
-_JOINING = ("et", "ou", "et/ou")
 _LONG_CONNECTORS = frozenset(("ainsi que", "mais pas", "et non", "mais aussi"))
 _LETTERS = letters_without_accents()
 _fold = folding({**_LETTERS, ord("œ"): "oe", ord("æ"): "ae"})
@@ -103,9 +101,7 @@ _ABBREVIATIONS = AbbreviationRules(
         }
     ),
     sentence_end=sentence_end(["vs", "cf", "Dr", "ex", "env"], capitals="ÀÂÇÉÈÊËÎÏÔŒÙÛ", opening="«“", closing="»”"),
-    joining=_JOINING,
-    joint_short_forms=joint_short_forms(_JOINING),
-    joint=joint(_JOINING),
+    joining=("et", "ou", "et/ou"),
     letters=_LETTERS,
     quotes="«»",
     head_first=True,
@@ -124,7 +120,6 @@ _COMPOSITES = CompositeRules(
         re.IGNORECASE,
     ),
     combining_form=re.compile(f"{LETTER}{{2,7}}?o(?={LETTER}{{4}})", re.IGNORECASE),
-    head=None,
     determiners=word_set("le la les un une ce cette ces son sa ses leur leurs l' l’"),
     prepositions=word_set(
         """
@@ -167,8 +162,7 @@ _COMPOSITES = CompositeRules(
         ovaire ovaires mémoire mémoires hôpital capillaire clinique médecin colique coliques
         """
     ),
-    numerals=re.compile(r"\d+[A-Za-z]?|[IVX]+[A-Za-z]?|[A-Z]|[A-Z](?:[\w-]*-)?[^\W\d]*\d\w*"),
-    bound_nouns=frozenset(),
+    numerals=numerals(),
     head_first=True,
     elided=elided_words(*_ELIDED),
 )

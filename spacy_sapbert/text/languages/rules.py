@@ -6,10 +6,12 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 LETTER = r"[^\W\d_]"
 _MARK = "\u0300-\u036f"
 _BLANKS = " \t\n\xa0"
+SHORT_FORM = r"[A-Z][A-Za-z0-9-]*[A-Z0-9]s?"
 
 
 def word_set(words: str) -> frozenset[str]:
@@ -54,8 +56,6 @@ class AbbreviationRules:
         spelled: The beginnings of words for which a digit or a Greek letter may stand.
         sentence_end: Where a sentence ends.
         joining: The words between the last two of several short forms.
-        joint_short_forms: Several short forms that are joined.
-        joint: What joins words or short forms.
         letters: Letters that equal a letter without accent, for `str.translate`.
         quotes: Quotation marks besides those of English.
         head_first: Whether the most general word of a term is its first.
@@ -66,11 +66,21 @@ class AbbreviationRules:
     spelled: Mapping[str, re.Pattern[str]]
     sentence_end: re.Pattern[str]
     joining: tuple[str, ...]
-    joint_short_forms: re.Pattern[str]
-    joint: re.Pattern[str]
     letters: Mapping[int, str]
     quotes: str = ""
     head_first: bool = False
+
+    @cached_property
+    def joint_short_forms(self) -> re.Pattern[str]:
+        """Several short forms that slashes, commas or words join."""
+        words = "|".join(self.joining)
+        joint = rf"(?:\s*/\s*|\s*,\s*(?:(?:{words})\s+)?|\s+(?:{words})\s+)"
+        return re.compile(rf"{SHORT_FORM}(?:{joint}{SHORT_FORM})+")
+
+    @cached_property
+    def joint(self) -> re.Pattern[str]:
+        """What joins words or short forms: a slash, a comma or a word."""
+        return re.compile(rf"/|,|\b(?:{'|'.join(self.joining)})\b")
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +123,6 @@ class CompositeRules:
     classifier: re.Pattern[str]
     prefix: re.Pattern[str]
     combining_form: re.Pattern[str]
-    head: re.Pattern[str] | None
     determiners: frozenset[str]
     prepositions: frozenset[str]
     qualifiers: frozenset[str]
@@ -123,7 +132,8 @@ class CompositeRules:
     nouns_like_adjectives: frozenset[str]
     numerals: re.Pattern[str]
     qualifier_endings: tuple[str, ...]
-    bound_nouns: frozenset[str]
+    bound_nouns: frozenset[str] = frozenset()
+    head: re.Pattern[str] | None = None
     head_first: bool = False
     elided: re.Pattern[str] | None = None
 
@@ -192,24 +202,18 @@ def sentence_end(
     return re.compile(rf"{end}(?=[\"'(\[{opening}]*(?:[A-Z0-9{capitals}]|$))|\n\s*\n")
 
 
+def numerals(letters: str = "A-Z") -> re.Pattern[str]:
+    """Return the pattern of a number, or of a letter that numbers.
+
+    Args:
+        letters: The range of these letters.
+    """
+    return re.compile(rf"\d+[A-Za-z]?|[IVX]+[A-Za-z]?|[{letters}]|[A-Z](?:[\w-]*-)?[^\W\d]*\d\w*")
+
+
 def spelled(beginnings: Mapping[str, str]) -> dict[str, re.Pattern[str]]:
     """Return the patterns of words that begin as given, by the character that stands for them."""
     return {char: re.compile(rf"(?<![^\W_])(?:{words})") for char, words in beginnings.items()}
-
-
-SHORT_FORM = r"[A-Z][A-Za-z0-9-]*[A-Z0-9]s?"
-
-
-def joint_short_forms(joining: Iterable[str]) -> re.Pattern[str]:
-    """Return the pattern of several short forms that slashes, commas or words join."""
-    words = "|".join(joining)
-    joint = rf"(?:\s*/\s*|\s*,\s*(?:(?:{words})\s+)?|\s+(?:{words})\s+)"
-    return re.compile(rf"{SHORT_FORM}(?:{joint}{SHORT_FORM})+")
-
-
-def joint(joining: Iterable[str]) -> re.Pattern[str]:
-    """Return the pattern of what joins words: a slash, a comma or a word."""
-    return re.compile(rf"/|,|\b(?:{'|'.join(joining)})\b")
 
 
 def connector_ends(joining: Iterable[str]) -> tuple[str, ...]:
