@@ -53,10 +53,10 @@ class _Scored(NamedTuple):
     dense: np.ndarray | None
     sparse: np.ndarray | None
 
-    def at(self, places: np.ndarray) -> _Scored:
-        """Return the pairs at some places."""
-        dense, sparse = (None if scores is None else scores[places] for scores in (self.dense, self.sparse))
-        return _Scored(self.which[places], self.rows[places], self.scores[places], dense, sparse)
+    def at(self, pairs: np.ndarray) -> _Scored:
+        """Return some of the pairs."""
+        dense, sparse = (None if scores is None else scores[pairs] for scores in (self.dense, self.sparse))
+        return _Scored(self.which[pairs], self.rows[pairs], self.scores[pairs], dense, sparse)
 
 
 class CandidateGenerator:
@@ -69,7 +69,7 @@ class CandidateGenerator:
     of the text's vector times the length of the longest vector of a name. For unit vectors, the dense score is a cosine
     and M is 1.
 
-    Names without a positive score are no candidates if vectors have unit length. Other inner products have no
+    Names without a positive score are not candidates if vectors have unit length. Other inner products have no
     meaningful zero, so all names are candidates.
 
     The names nearest by either score are scored exactly. The searches may miss names, so further candidates can differ
@@ -139,11 +139,11 @@ class CandidateGenerator:
         known: dict[str, list[Candidate]] = {}
         missing = []
         for text in dict.fromkeys(texts):
-            found = self._cache.get((text, *settings))
-            if found is None:
+            cached = self._cache.get((text, *settings))
+            if cached is None:
                 missing.append(text)
             else:
-                known[text] = found
+                known[text] = cached
         for text, candidates in self._find(missing, k, filter):
             known[text] = self._cache[(text, *settings)] = candidates
         drop_oldest(self._cache, self.cache_size)
@@ -200,25 +200,25 @@ class CandidateGenerator:
         if self.ngrams:
             sparse = self.ngrams.similarities(texts, rows)
         scores = self._combine(dense, sparse, highest[:, None])
-        kept = [self._enough(of_text, k, mask) for of_text in scores]
-        which = np.repeat(np.arange(len(texts)), list(map(len, kept)))
-        places = np.concatenate([*kept, np.zeros(0, dtype=np.int64)]).astype(np.int64)
+        selected = [self._enough(row, k, mask) for row in scores]
+        which = np.repeat(np.arange(len(texts)), list(map(len, selected)))
+        columns = np.concatenate([*selected, np.zeros(0, dtype=np.int64)]).astype(np.int64)
         return _Scored(
             which,
-            places if rows is None else rows[places],
-            scores[which, places],
-            None if dense is None else dense[which, places],
-            None if sparse is None else sparse[which, places],
+            columns if rows is None else rows[columns],
+            scores[which, columns],
+            None if dense is None else dense[which, columns],
+            None if sparse is None else sparse[which, columns],
         )
 
     def _enough(self, scores: np.ndarray, k: int, mask: FilterMask | None) -> np.ndarray:
-        """Return the places of the best names: as many as it takes to have k concepts."""
+        """Return the columns of the best names: as many as it takes to have k concepts."""
         n = NEAREST_PER_CANDIDATE * k
         while True:
-            places = top(scores, n)
-            _, entries = self._entries(places if mask is None else mask.rows[places], mask)
+            columns = top(scores, n)
+            _, entries = self._entries(columns if mask is None else mask.rows[columns], mask)
             if n >= len(scores) or len(np.unique(self.kb.name_concepts.concepts[entries])) >= k:
-                return places
+                return columns
             n *= 4
 
     def _score_nearest(self, texts: Sequence[str], k: int, mask: FilterMask | None) -> _Scored:
@@ -308,21 +308,21 @@ class CandidateGenerator:
     def _best_concepts(self, scored: _Scored, n_texts: int, k: int, mask: FilterMask | None) -> list[list[Candidate]]:
         """Return the k best concepts of each text. Each has the score of its best name."""
         if self.vectors is None or self.vectors.encoder.l2_normalized:
-            scored = scored.at(scored.scores > 0)  # names without any similarity are no candidates
+            scored = scored.at(scored.scores > 0)  # names without any similarity are not candidates
         name_concepts = self.kb.name_concepts
-        places, entries = self._entries(scored.rows, mask)
-        order = np.lexsort((name_concepts.ranks[entries], -scored.scores[places], scored.which[places]))
-        places, concepts = places[order], name_concepts.concepts[entries[order]]
-        which = scored.which[places]
+        positions, entries = self._entries(scored.rows, mask)
+        order = np.lexsort((name_concepts.ranks[entries], -scored.scores[positions], scored.which[positions]))
+        positions, concepts = positions[order], name_concepts.concepts[entries[order]]
+        which = scored.which[positions]
         _, firsts, groups = np.unique(which * len(self.kb) + concepts, return_index=True, return_inverse=True)
-        supports = _supports(scored.scores[places], firsts, groups)
+        supports = _supports(scored.scores[positions], firsts, groups)
         in_order = np.argsort(firsts)
         firsts, supports = firsts[in_order], supports[in_order]
         which = which[firsts]
-        kept = np.arange(len(firsts)) - np.searchsorted(which, which) < k
-        firsts, supports = firsts[kept], supports[kept]
-        candidates = self._candidates(scored.at(places[firsts]), concepts[firsts].tolist(), supports)
-        ends = np.searchsorted(scored.which[places[firsts]], np.arange(n_texts + 1)).tolist()
+        selected = np.arange(len(firsts)) - np.searchsorted(which, which) < k
+        firsts, supports = firsts[selected], supports[selected]
+        candidates = self._candidates(scored.at(positions[firsts]), concepts[firsts].tolist(), supports)
+        ends = np.searchsorted(scored.which[positions[firsts]], np.arange(n_texts + 1)).tolist()
         return [candidates[start:end] for start, end in pairwise(ends)]
 
     def _entries(self, rows: np.ndarray, mask: FilterMask | None) -> Pairs:

@@ -22,27 +22,28 @@ def corrected(parts: Parts, text: str, decision: Decision, kb: KnowledgeBase) ->
         decision: What holds for it.
         kb: The vocabulary.
     """
-    one = decision.correction
-    if one is not None and decision.is_no_mention:
-        return (LinkedPart(text, None, (), reasons=(f"no mention, {_said(one)}",)),)
-    ids = [found for wanted in decision.concept_ids or () for found in kb.find_id(wanted)[:1]]
-    if one is not None and ids:
+    correction = decision.correction
+    if correction is not None and decision.is_no_mention:
+        return (LinkedPart(text, None, (), reasons=(f"no mention, {_said(correction)}",)),)
+    ids = [concept_id for id in decision.concept_ids or () for concept_id in kb.find_id(id)[:1]]
+    if correction is not None and ids:
         names = kb.summaries_of(ids)
         chosen = (Candidate(concept_id, CERTAIN, names[concept_id].preferred) for concept_id in dict.fromkeys(ids))
-        return tuple(LinkedPart(text, None, (candidate,), reasons=(_said(one),)) for candidate in chosen)
-    rejected = {found for wanted in decision.rejected for found in kb.find_id(wanted)}
+        return tuple(LinkedPart(text, None, (candidate,), reasons=(_said(correction),)) for candidate in chosen)
+    rejected = {concept_id for id in decision.rejected for concept_id in kb.find_id(id)}
     return tuple(_without(part, rejected) for part in parts) if rejected else parts
 
 
-def _said(one: Correction) -> str:
-    by = f" by {one.author}" if one.author else ""
-    remark = f": {one.comment}" if one.comment else ""
-    return f"corrected{by} on {one.date[:10]}{remark}"
+def _said(correction: Correction) -> str:
+    by = f" by {correction.author}" if correction.author else ""
+    remark = f": {correction.comment}" if correction.comment else ""
+    return f"corrected{by} on {correction.date[:10]}{remark}"
 
 
 def _without(part: LinkedPart, rejected: set[str]) -> LinkedPart:
-    kept = tuple(one for one in part.candidates if one.concept_id not in rejected)
-    if len(kept) == len(part.candidates):
+    removed = [candidate for candidate in part.candidates if candidate.concept_id in rejected]
+    if not removed:
         return part
-    removed = [f"{one.concept_id} ({one.name}) was rejected" for one in part.candidates if one.concept_id in rejected]
-    return part._replace(candidates=kept, tie=None, reasons=(*removed, *part.reasons))
+    candidates = tuple(candidate for candidate in part.candidates if candidate.concept_id not in rejected)
+    reasons = (f"{candidate.concept_id} ({candidate.name}) was rejected" for candidate in removed)
+    return part._replace(candidates=candidates, tie=None, reasons=(*reasons, *part.reasons))

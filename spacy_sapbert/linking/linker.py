@@ -135,13 +135,13 @@ class Linker:
     def kb_ents(self, parts: Parts) -> list[tuple[str, float]]:
         """Return the concept ids and scores of a mention, best first, in scispaCy's format."""
         most = self.settings.max_entities_per_mention
-        kept = [pair for part in parts for pair in enumerate(islice(self._linked(part), most))]
+        candidates = [pair for part in parts for pair in enumerate(islice(self._linked(part), most))]
         if len(parts) > 1 and not any(part.reasons for part in parts):
-            kept.sort(key=lambda pair: -pair[1].score)
+            candidates.sort(key=lambda pair: -pair[1].score)
         elif len(parts) > 1:  # what was chosen comes before what was overruled
-            kept.sort(key=lambda pair: (pair[0], -pair[1].score))
+            candidates.sort(key=lambda pair: (pair[0], -pair[1].score))
         best: dict[str, float] = {}
-        for _, candidate in kept:
+        for _, candidate in candidates:
             best.setdefault(candidate.concept_id, candidate.score)
         return list(best.items())
 
@@ -173,9 +173,9 @@ class Linker:
             return True
         return self._is_defined(candidate.concept_id)
 
-    def _look_up(self, wanted: Iterable[tuple[Filter, str]]) -> dict[Filter, dict[str, list[Candidate]]]:
+    def _look_up(self, queries: Iterable[tuple[Filter, str]]) -> dict[Filter, dict[str, list[Candidate]]]:
         texts: dict[Filter, dict[str, None]] = {}
-        for filter, text in wanted:
+        for filter, text in queries:
             texts.setdefault(filter, {})[text] = None
         weigh = self.prior or list
         return {
@@ -209,9 +209,9 @@ class Linker:
         if not part.candidates and part.reasons:
             return "; ".join(part.reasons)
         if not part.candidates:
-            wanted = self.filter_of(label)._asdict().items()
-            asked = " and ".join(f"{what} {', '.join(values)}" for what, values in wanted if values)
-            return "no name is similar" + (f" among {asked}" if asked else "")
+            limits = self.filter_of(label)._asdict().items()
+            shown = " and ".join(f"{what} {', '.join(values)}" for what, values in limits if values)
+            return "no name is similar" + (f" among {shown}" if shown else "")
         score, threshold = part.candidates[0].score, self.threshold
         if score <= threshold:
             shown, limit = _distinct(score, threshold)
@@ -293,13 +293,13 @@ def _alternative(candidate: Candidate | None, probability: Callable[[float], flo
     return Alternative(candidate.concept_id, candidate.score, candidate.name, probability(candidate.score))
 
 
-def _distinct(one: float, other: float) -> tuple[str, str]:
+def _distinct(first: float, second: float) -> tuple[str, str]:
     """Return two numbers with at least two digits after the point, and with more if they would look equal."""
     for digits in range(_FEWEST_DIGITS, _MOST_DIGITS + 1):
-        shown = [f"{number:.{digits}f}" for number in (one, other)]
+        shown = [f"{number:.{digits}f}" for number in (first, second)]
         if shown[0] != shown[1]:
             return _trimmed(shown[0]), _trimmed(shown[1])
-    return f"{one:.{_FEWEST_DIGITS}f}", f"{other:.{_FEWEST_DIGITS}f}"
+    return f"{first:.{_FEWEST_DIGITS}f}", f"{second:.{_FEWEST_DIGITS}f}"
 
 
 def _trimmed(number: str) -> str:

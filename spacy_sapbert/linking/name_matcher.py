@@ -80,7 +80,7 @@ class _Name(NamedTuple):
         text: The name as the vocabulary writes it.
         lower: The name in lower case.
         keys: The keys of its words, see `Word`.
-        kept: The same without function words.
+        content_keys: The same without function words.
         ordered: The same, sorted.
         joined: Whether a function word relates two words, see `_is_joined`.
         acronym: Whether it is matched with its case.
@@ -89,7 +89,7 @@ class _Name(NamedTuple):
     text: str
     lower: str
     keys: list[str]
-    kept: list[str]
+    content_keys: list[str]
     ordered: list[str]
     joined: bool
     acronym: bool
@@ -97,9 +97,10 @@ class _Name(NamedTuple):
     @classmethod
     def of(cls, text: str, rules: LanguageRules) -> _Name:
         written, keys = written_and_keys(text, rules)
-        kept = list(filter(None, keys))
-        joined = len(kept) < len(keys) and _is_joined(written, keys, rules)
-        return cls(text, text.lower(), keys, kept, sorted(kept), joined, _may_be_acronym(text) and is_acronym(text))
+        content_keys = list(filter(None, keys))
+        joined = len(content_keys) < len(keys) and _is_joined(written, keys, rules)
+        acronym = _may_be_acronym(text) and is_acronym(text)
+        return cls(text, text.lower(), keys, content_keys, sorted(content_keys), joined, acronym)
 
 
 MATCHER = "matcher"
@@ -147,17 +148,17 @@ class NameMatcher:
 
     def find(self, text: str) -> list[NameMatch]:
         """Return all matches that are not inside a longer one, by position. They may overlap."""
-        found = word_columns(text, self.rules)
-        pending = self._windows(found)
-        reach = [0] * len(found.keys)  # for each word, the end of the match that contains it, in words
+        columns = word_columns(text, self.rules)
+        pending = self._windows(columns)
+        reach = [0] * len(columns.keys)  # for each word, the end of the match that contains it, in words
         matches: list[NameMatch] = []
         while pending:
             outer, inner = _outermost(pending)
             names = self._read({row for window in outer for row in window.rows})
             for start, end, rows in outer:
-                row = _verify(text, found, start, end, [(row, names[row]) for row in rows])
+                row = _verify(text, columns, start, end, [(row, names[row]) for row in rows])
                 if row is not None:
-                    matches.append(NameMatch(found.starts[start], found.ends[end - 1], row))
+                    matches.append(NameMatch(columns.starts[start], columns.ends[end - 1], row))
                     reach[start:end] = [max(end, other) for other in reach[start:end]]
             # most names inside a longer one are never read
             pending = [window for window in inner if reach[window.start] < window.end]
@@ -180,15 +181,15 @@ class NameMatcher:
         Returns:
             One match per composite, with the row of its first single mention.
         """
-        found = []
+        composites = []
         for match in matches:
             for start, end in _extensions(text, match, _Connectors.of(self.rules)):
                 keys = word_columns(text[start:end], self.rules).keys
                 rows = self.composite_rows(text[start:end]) if keys[0] and keys[-1] else []
                 if rows:
-                    found.append(NameMatch(start, end, rows[0]))
+                    composites.append(NameMatch(start, end, rows[0]))
                     break
-        return found
+        return composites
 
     def composite_rows(self, text: str) -> list[int]:
         """Find the most plausible composite split into names, if not all parts are written out.
@@ -213,13 +214,13 @@ class NameMatcher:
 
     def match(self, text: str) -> int | None:
         """Return the row of the name that equals a whole text, or None."""
-        found = word_columns(text, self.rules)
-        if not found.keys or not found.keys[0] or not found.keys[-1]:
+        columns = word_columns(text, self.rules)
+        if not columns.keys or not columns.keys[0] or not columns.keys[-1]:
             return None
-        written = text[found.starts[0] : found.ends[-1]]
-        rows = [*self._rows(acronym_hash(written)), *self._rows(sum(found.hashes) % 2**64)]
+        written = text[columns.starts[0] : columns.ends[-1]]
+        rows = [*self._rows(acronym_hash(written)), *self._rows(sum(columns.hashes) % 2**64)]
         names = self._read(set(rows))
-        return _verify(text, found, 0, len(found.keys), [(row, names[row]) for row in rows])
+        return _verify(text, columns, 0, len(columns.keys), [(row, names[row]) for row in rows])
 
     @classmethod
     def cached(cls, kb: KnowledgeBase, rules: LanguageRules = ENGLISH) -> NameMatcher:
@@ -280,11 +281,11 @@ class NameMatcher:
                 raise ValueError("the keys of the names do not fit their rows")
         return cls(kb, hashes, rows, rules)
 
-    def _windows(self, found: WordColumns) -> list[_Window]:
+    def _windows(self, columns: WordColumns) -> list[_Window]:
         """Return the windows with the key of a name, by position. Of those with one start, the longest is first."""
-        sums = np.cumsum(np.array([0, *found.hashes], dtype=np.uint64), dtype=np.uint64)
-        breaks = np.cumsum(found.broken)
-        solid = np.array([*map(bool, found.keys)], dtype=bool)
+        sums = np.cumsum(np.array([0, *columns.hashes], dtype=np.uint64), dtype=np.uint64)
+        breaks = np.cumsum(columns.broken)
+        solid = np.array([*map(bool, columns.keys)], dtype=bool)
         windows: list[_Window] = []
         for first in range(0, len(solid), WORDS_PER_BLOCK):
             starts, ends = _bounded_windows(breaks, solid, first)
@@ -293,13 +294,13 @@ class NameMatcher:
             names = self._look_up(keys[known])
             places = zip(starts[known].tolist(), ends[known].tolist(), names, strict=True)
             windows += [_Window(start, end, rows) for start, end, rows in places if rows]
-        return sorted(self._with_acronyms(found, windows), key=lambda window: (window.start, -window.end))
+        return sorted(self._with_acronyms(columns, windows), key=lambda window: (window.start, -window.end))
 
-    def _with_acronyms(self, found: WordColumns, windows: list[_Window]) -> list[_Window]:
+    def _with_acronyms(self, columns: WordColumns, windows: list[_Window]) -> list[_Window]:
         """Add the acronyms, whose rows come before those of the same word as a bag of words."""
-        places = [i for i, key in enumerate(found.acronyms) if key and found.keys[i]]
-        keys = np.array([found.acronyms[i] for i in places], dtype=np.uint64)
-        acronyms = {i: rows for i, rows in zip(places, self._look_up(keys), strict=True) if rows}
+        positions = [i for i, key in enumerate(columns.acronyms) if key and columns.keys[i]]
+        keys = np.array([columns.acronyms[i] for i in positions], dtype=np.uint64)
+        acronyms = {i: rows for i, rows in zip(positions, self._look_up(keys), strict=True) if rows}
         longer = [window for window in windows if window.start + 1 < window.end or window.start not in acronyms]
         single = {window.start: window.rows for window in windows if window.start + 1 == window.end}
         return longer + [_Window(i, i + 1, rows + single.get(i, [])) for i, rows in acronyms.items()]
@@ -321,8 +322,8 @@ class NameMatcher:
     def _may_know(self, keys: np.ndarray) -> np.ndarray:
         """Return whether keys may be those of names, bool, shape (keys,). It is certain that the others are not."""
         shift, bits = self._bitmap
-        places = keys >> np.uint64(shift)
-        return (bits[places >> np.uint64(3)] >> (places & np.uint64(7)).astype(np.uint8) & 1).astype(bool)
+        prefixes = keys >> np.uint64(shift)
+        return (bits[prefixes >> np.uint64(3)] >> (prefixes & np.uint64(7)).astype(np.uint8) & 1).astype(bool)
 
     def _look_up(self, keys: np.ndarray) -> list[list[int]]:
         """Return the rows of the names with each key."""
@@ -333,8 +334,8 @@ class NameMatcher:
 
     def _rows(self, key: int) -> list[int]:
         shift, bits = self._bitmap
-        place = key >> shift
-        if not key or not int(bits[place >> 3]) >> (place & 7) & 1:
+        prefix = key >> shift
+        if not key or not int(bits[prefix >> 3]) >> (prefix & 7) & 1:
             return []
         return self._look_up(np.array([key], dtype=np.uint64))[0]
 
@@ -394,7 +395,7 @@ def _bounded_windows(breaks: np.ndarray, solid: np.ndarray, first: int) -> tuple
 
     Args:
         breaks: The number of breaks up to each word, int, shape (words,).
-        solid: Which words are no function words, bool, shape (words,).
+        solid: Which words are not function words, bool, shape (words,).
         first: The first word of the `WORDS_PER_BLOCK` words at which the windows start.
 
     Returns:
@@ -404,8 +405,8 @@ def _bounded_windows(breaks: np.ndarray, solid: np.ndarray, first: int) -> tuple
     lasts = starts[:, None] + np.arange(MAX_WORDS)
     inside = lasts < len(solid)
     lasts = np.where(inside, lasts, 0)
-    of_start, of_length = np.nonzero(inside & solid[lasts] & (breaks[lasts] == breaks[starts][:, None]))
-    return starts[of_start], starts[of_start] + of_length + 1
+    start_rows, lengths = np.nonzero(inside & solid[lasts] & (breaks[lasts] == breaks[starts][:, None]))
+    return starts[start_rows], starts[start_rows] + lengths + 1
 
 
 def _chunks(names: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
@@ -446,35 +447,39 @@ def _extensions(text: str, match: NameMatch, connectors: _Connectors) -> Iterato
         yield from ((match.start, end) for end in ends)
 
 
-def _verify(text: str, found: WordColumns, start: int, end: int, candidates: Sequence[tuple[int, _Name]]) -> int | None:
+def _verify(
+    text: str, columns: WordColumns, start: int, end: int, candidates: Sequence[tuple[int, _Name]]
+) -> int | None:
     """Return the row of the name that a window equals, or None.
 
-    A word of general English is no plural or other form of a name: "into" is not Intoe. Two bags of words may share a
-    hash, and not all words may change places. Reordered words must not be separated by a comma. Words joined by "to",
-    "with" and similar words only match a name with such a word: "lip with cleft …" is not cleft lip.
+    A word of general English is not another form of a name, such as a plural: "into" is not Intoe. Two bags of words
+    may share a hash, and not all words may change places. Reordered words must not be separated by a comma. Words
+    joined by "to", "with" and similar words only match a name with such a word: "lip with cleft …" is not cleft lip.
     If a word is a single letter or digit, the words must be the same in the same order: "hepatitis in a …"
     and "B hepatitis" are not names.
     """
-    written = text[found.starts[start] : found.ends[end - 1]]
+    written = text[columns.starts[start] : columns.ends[end - 1]]
     lower = written.lower()
-    keys = found.keys[start:end]
+    keys = columns.keys[start:end]
     same = None
     for row, name in candidates:
-        if (name.text == written) if name.acronym else _same_name(found, start, end, keys, name):
+        if (name.text == written) if name.acronym else _same_name(columns, start, end, keys, name):
             # prefer the name as written; otherwise the rows are ordered by tie rank
             if name.lower == lower:
                 return row
             same = row if same is None else same
-    return None if lower in common_words(found.rules.code) else same
+    return None if lower in common_words(columns.rules.code) else same
 
 
-def _same_name(found: WordColumns, start: int, end: int, keys: list[str], name: _Name) -> bool:
+def _same_name(columns: WordColumns, start: int, end: int, keys: list[str], name: _Name) -> bool:
     if keys == name.keys or any(len(key) == 1 for key in keys):
         return keys == name.keys
-    if not name.joined and _is_joined(found.written[start:end], keys, found.rules):
+    if not name.joined and _is_joined(columns.written[start:end], keys, columns.rules):
         return False
-    kept = list(filter(None, keys))
-    return kept == name.kept or (not any(found.commas[start + 1 : end]) and sorted(kept) == name.ordered)
+    content_keys = list(filter(None, keys))
+    if content_keys == name.content_keys:
+        return True
+    return not any(columns.commas[start + 1 : end]) and sorted(content_keys) == name.ordered
 
 
 def _is_joined(written: list[str], keys: list[str], rules: LanguageRules) -> bool:

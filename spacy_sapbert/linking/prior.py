@@ -49,8 +49,8 @@ class ConceptPrior:
         """Return the candidates with new scores and their `prior`, best first. Equal scores keep their order."""
         priors = self._priors({candidate.concept_id for candidate in candidates})
         groups = [list(tied) for _, tied in groupby(candidates, key=lambda candidate: candidate.score)]
-        contested = [tied for tied in groups if len(tied) > 1 and any(priors[one.concept_id] for one in tied)]
-        pairs = [(one.concept_id, one.name) for tied in contested for one in tied]
+        contested = (tied for tied in groups if len(tied) > 1 and any(priors[tie.concept_id] for tie in tied))
+        pairs = [(candidate.concept_id, candidate.name) for tied in contested for candidate in tied]
         annotated = dict(zip(pairs, self._kb.annotations_of(pairs), strict=True)) if pairs else {}
         scored = [candidate for tied in groups for candidate in self._scored(tied, priors, annotated)]
         return sorted(scored, key=lambda candidate: -candidate.score)
@@ -66,7 +66,7 @@ class ConceptPrior:
         missing = sorted(concept_ids.difference(priors))
         if missing:
             for concept_id, ids in self._kb.ids_of(missing).items():
-                n = sum(self._counts.get(one, 0) for one in ids)
+                n = sum(self._counts.get(id, 0) for id in ids)
                 priors[concept_id] = min(1.0, math.log1p(n) / self._highest)
             if len(cache) > CACHED_PRIORS:
                 self._cache = cache = {}  # a new object, since another thread may read the old one

@@ -98,7 +98,7 @@ def shortlist(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
     if not candidates:
         return candidates
     least = candidates[0].score - GAP
-    return list(takewhile(lambda one: one.score >= least, candidates[:DEPTH]))
+    return list(takewhile(lambda candidate: candidate.score >= least, candidates[:DEPTH]))
 
 
 class WordRarity(NamedTuple):
@@ -124,8 +124,8 @@ class WordRarity(NamedTuple):
         for name in names:
             counts.update(list(words_in(name)))  # in their order: that of a set depends on the process
             n += 1
-        kept = counts.most_common(_FREQUENT_WORDS)
-        return cls({word: math.log((n + 1) / (count + 1)) for word, count in kept}, math.log((n + 1) / 2))
+        frequent = counts.most_common(_FREQUENT_WORDS)
+        return cls({word: math.log((n + 1) / (count + 1)) for word, count in frequent}, math.log((n + 1) / 2))
 
 
 class CandidateFeatures:
@@ -154,7 +154,7 @@ class CandidateFeatures:
             A float64 array of shape (candidates, `N_FEATURES`). The shortlist of the first part comes first.
         """
         lists = [shortlist(part.candidates) for part in parts]
-        flat = [one for candidates in lists for one in candidates]
+        flat = [candidate for candidates in lists for candidate in candidates]
         if not flat:
             return np.zeros((0, N_FEATURES))
         sizes = np.array(list(map(len, lists)))
@@ -172,7 +172,7 @@ class CandidateFeatures:
     def _similarity(flat: Sequence[Candidate], sizes: np.ndarray) -> Iterator[np.ndarray]:
         starts = np.cumsum(sizes) - sizes
         for field in ("score", "dense", "sparse", "support"):
-            values = np.array([getattr(one, field) or 0.0 for one in flat], dtype=np.float64)
+            values = np.array([getattr(candidate, field) or 0.0 for candidate in flat], dtype=np.float64)
             yield values
             yield _leads(values, starts, sizes)
         yield np.arange(len(flat)) - np.repeat(starts, sizes)
@@ -180,24 +180,24 @@ class CandidateFeatures:
 
     def _words(self, parts: Sequence[LinkedPart], lists: Sequence[Sequence[Candidate]]) -> Iterator[tuple[float, ...]]:
         for part, candidates in zip(parts, lists, strict=True):
-            for one in candidates:
-                yield self._compare(part.text, one.name)
+            for candidate in candidates:
+                yield self._compare(part.text, candidate.name)
 
     def _vocabulary(
         self, flat: Sequence[Candidate], lists: Sequence[Sequence[Candidate]]
     ) -> Iterator[tuple[float, ...]]:
-        facts = self._facts_of({one.concept_id for one in flat})
+        facts = self._facts_of({candidate.concept_id for candidate in flat})
         for candidates in lists:
-            owners = Counter(one.name for one in candidates)
-            for one in candidates:
-                fact = facts[one.concept_id]
-                yield fact.preferred == one.name, fact.names, fact.supplementary, owners[one.name]
+            owners = Counter(candidate.name for candidate in candidates)
+            for candidate in candidates:
+                fact = facts[candidate.concept_id]
+                yield fact.preferred == candidate.name, fact.names, fact.supplementary, owners[candidate.name]
 
     def _annotations(self, flat: Sequence[Candidate]) -> Iterator[np.ndarray]:
-        facts = self._facts_of({one.concept_id for one in flat})
-        yield np.array([one.prior or 0.0 for one in flat])
-        yield np.array([facts[one.concept_id].annotations for one in flat])
-        pairs = [(one.concept_id, one.name) for one in flat]
+        facts = self._facts_of({candidate.concept_id for candidate in flat})
+        yield np.array([candidate.prior or 0.0 for candidate in flat])
+        yield np.array([facts[candidate.concept_id].annotations for candidate in flat])
+        pairs = [(candidate.concept_id, candidate.name) for candidate in flat]
         yield np.log1p(self.kb.annotations_of(pairs)) if self._has_annotations else np.zeros(len(flat))
 
     def _document(
@@ -205,11 +205,12 @@ class CandidateFeatures:
     ) -> Iterator[tuple[float, ...]]:
         for part, candidates in zip(parts, lists, strict=True):
             read, is_long = _read(part.text), part.long_form is not None
-            for one in candidates:
-                texts = document.linked.get(one.concept_id, {})
-                added = sorted(set(_read(one.name).words).difference(read.words))
-                found = sum(self.rarity.of(word for word in added if word in document.words))
-                yield len(texts) - (read.form in texts), found / max(sum(self.rarity.of(added)), _LEAST_RARITY), is_long
+            for candidate in candidates:
+                texts = document.linked.get(candidate.concept_id, {})
+                added = sorted(set(_read(candidate.name).words).difference(read.words))
+                elsewhere = sum(self.rarity.of(word for word in added if word in document.words))
+                share = elsewhere / max(sum(self.rarity.of(added)), _LEAST_RARITY)
+                yield len(texts) - (read.form in texts), share, is_long
 
     def _facts_of(self, concept_ids: set[str]) -> Mapping[str, _Fact]:
         """Return what the vocabulary says of concepts. It is read once for all that are not known yet."""
@@ -217,9 +218,9 @@ class CandidateFeatures:
         facts = {concept_id: known[concept_id] for concept_id in concept_ids if concept_id in known}
         missing = sorted(concept_ids.difference(facts))
         if missing:
-            for id, one in self.kb.summaries_of(missing).items():
-                counts = math.log1p(one.names), math.log1p(one.annotations)
-                facts[id] = _Fact(one.preferred, counts[0], is_supplementary(id), counts[1])
+            for id, summary in self.kb.summaries_of(missing).items():
+                counts = math.log1p(summary.names), math.log1p(summary.annotations)
+                facts[id] = _Fact(summary.preferred, counts[0], is_supplementary(id), counts[1])
             if len(self._facts) > _CACHED_CONCEPTS:
                 self._facts = {}  # a new object, since another thread may read the old one
             self._facts.update(facts)
@@ -243,29 +244,29 @@ def _leads(values: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndar
 
 def compare(text: str, name: str, rarity: WordRarity) -> tuple[float, ...]:
     """Return the features of the group "words" for a text and a name."""
-    one, other = _read(text), _read(name)
-    words, of_name = set(one.words), set(other.words)
-    shared = len(words & of_name)
-    only_in_text, only_in_name = words - of_name, of_name - words
+    mention, known = _read(text), _read(name)
+    words, name_words = set(mention.words), set(known.words)
+    shared = len(words & name_words)
+    only_in_text, only_in_name = words - name_words, name_words - words
     in_text, in_name = rarity.of(sorted(only_in_text)), rarity.of(sorted(only_in_name))
-    in_both = sum(rarity.of(sorted(words & of_name)))
-    longest = max(len(one.form), len(other.form), 1)
+    in_both = sum(rarity.of(sorted(words & name_words)))
+    longest = max(len(mention.form), len(known.form), 1)
     return (
-        one.form == other.form,
-        words == of_name,
+        mention.form == known.form,
+        words == name_words,
         shared / max(len(words), 1),
-        shared / max(len(of_name), 1),
+        shared / max(len(name_words), 1),
         len(only_in_text),
         len(only_in_name),
-        one.words[-1:] == other.words[-1:],
-        len(one.numbers - other.numbers),
-        len(other.numbers - one.numbers),
+        mention.words[-1:] == known.words[-1:],
+        len(mention.numbers - known.numbers),
+        len(known.numbers - mention.numbers),
         _n_similar(only_in_text, only_in_name, at_end=True),
         _n_similar(only_in_text, only_in_name, at_end=False),
-        (len(other.form) - len(one.form)) / longest,
-        _n_common(one.form, other.form) / longest,
+        (len(known.form) - len(mention.form)) / longest,
+        _n_common(mention.form, known.form) / longest,
         text == name,
-        len(one.words),
+        len(mention.words),
         is_acronym(text),
         sum(in_text),
         sum(in_name),
@@ -287,10 +288,10 @@ def _share_beginning(word: str, other: str) -> bool:
     return _n_common(word, other) >= max(_LEAST_COMMON, min(len(word), len(other)) / 2)
 
 
-def _n_common(one: str, other: str) -> int:
+def _n_common(first: str, second: str) -> int:
     """Return the number of first characters that two texts share."""
-    different = (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
-    return next(different, min(len(one), len(other)))
+    different = (position for position, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
+    return next(different, min(len(first), len(second)))
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)

@@ -1,4 +1,4 @@
-"""Say in words why a reranker put one candidate before another."""
+"""Explain why a reranker put a candidate before another."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from ..types import Candidate, LinkedPart
 from .rerank_features import FEATURES, DocumentEvidence, same_form, words_in
 
-_PLACES = {name: place for place, name in enumerate(name for names in FEATURES.values() for name in names)}
+_COLUMNS = {name: number for number, name in enumerate(name for names in FEATURES.values() for name in names)}
 _GROUPS = np.repeat(np.arange(len(FEATURES)), list(map(len, FEATURES.values())))
 LEAST_SHARE = 0.1  # of what speaks for the first candidate: a group with less is not mentioned
 MOST_WORDS = 3
@@ -35,11 +35,11 @@ class _Case(NamedTuple):
 
     def more(self, feature: str) -> bool:
         """Return whether the chosen candidate has more of a feature."""
-        chosen, other = self.features[:, _PLACES[feature]]
+        chosen, other = self.features[:, _COLUMNS[feature]]
         return bool(chosen > other)
 
     def less(self, feature: str) -> bool:
-        chosen, other = self.features[:, _PLACES[feature]]
+        chosen, other = self.features[:, _COLUMNS[feature]]
         return bool(chosen < other)
 
 
@@ -72,9 +72,9 @@ def explain(
     shares = speaking / max(speaking.sum(), np.finfo(float).tiny)
     groups = list(FEATURES)
     said = [
-        f"{groups[place]} {shares[place]:.0%}: {', '.join(_SAY[groups[place]](case)) or 'several small differences'}"
-        for place in np.argsort(-shares, kind="stable").tolist()
-        if shares[place] >= LEAST_SHARE
+        f"{groups[number]} {shares[number]:.0%}: {', '.join(_SAY[groups[number]](case)) or 'several small differences'}"
+        for number in np.argsort(-shares, kind="stable").tolist()
+        if shares[number] >= LEAST_SHARE
     ]
     return (f"instead of {before.concept_id} ({before.name}), which is more similar ({before.score:.3f})", *said)
 
@@ -122,8 +122,8 @@ def _document(case: _Case) -> Iterator[str]:
     if others := [text for form, text in texts.items() if form != same_form(case.part.text)]:
         yield f"{_quoted(others)} is linked to it" if len(others) == 1 else f"{_quoted(others)} are linked to it"
     added = words_in(case.best.name).keys() - words_in(case.part.text).keys()
-    if case.more("words_elsewhere") and (found := sorted(words[word] for word in added if word in words)):
-        yield f"the document has {_quoted(found)}"
+    if case.more("words_elsewhere") and (elsewhere := sorted(words[word] for word in added if word in words)):
+        yield f"the document has {_quoted(elsewhere)}"
 
 
 _SAY: dict[str, Callable[[_Case], Iterator[str]]] = {

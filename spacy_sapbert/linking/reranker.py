@@ -53,15 +53,15 @@ class Reranker(NamedTuple):
         chosen = choose(self.trees.predict(rows), sizes, self.margin)
         firsts = (np.cumsum(sizes) - sizes).tolist()
         reranked = {
-            part: self._promoted(part, place, rows[[first + place, first]], document) if place else part
-            for part, first, place in zip(unique, firsts, chosen, strict=True)
+            part: self._promoted(part, position, rows[[first + position, first]], document) if position else part
+            for part, first, position in zip(unique, firsts, chosen, strict=True)
         }
         return [reranked[part] for part in parts]
 
-    def _promoted(self, part: LinkedPart, place: int, pair: np.ndarray, document: DocumentEvidence) -> LinkedPart:
-        best, before = part.candidates[place], part.candidates[0]
+    def _promoted(self, part: LinkedPart, position: int, pair: np.ndarray, document: DocumentEvidence) -> LinkedPart:
+        best, before = part.candidates[position], part.candidates[0]
         added = self.trees.contributions(pair)
-        others = (*part.candidates[:place], *part.candidates[place + 1 :])
+        others = (*part.candidates[:position], *part.candidates[position + 1 :])
         reasons = explain(part, best, before, added[0] - added[1], pair, document)
         return part._replace(candidates=(best, *others), tie=None, reasons=reasons)
 
@@ -107,7 +107,7 @@ def _read_rarity(words: np.ndarray, rarity: np.ndarray) -> WordRarity:
 
 
 def choose(ratings: np.ndarray, sizes: Sequence[int], margin: float) -> list[int]:
-    """Return the place of the chosen candidate of each text: 0 for the most similar one.
+    """Return the position of the chosen candidate of each text: 0 for the most similar one.
 
     Args:
         ratings (float64, shape (candidates,)): The ratings of the candidates of all texts.
@@ -116,8 +116,8 @@ def choose(ratings: np.ndarray, sizes: Sequence[int], margin: float) -> list[int
     """
     chosen, first = [], 0
     for size in sizes:
-        of_text = ratings[first : first + size]
-        best = int(of_text.argmax()) if size else 0
-        chosen.append(best if size and of_text[best] - of_text[0] > margin else 0)
+        ratings_of_text = ratings[first : first + size]
+        best = int(ratings_of_text.argmax()) if size else 0
+        chosen.append(best if size and ratings_of_text[best] - ratings_of_text[0] > margin else 0)
         first += size
     return chosen

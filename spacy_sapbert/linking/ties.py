@@ -52,7 +52,7 @@ def rank(evidence: Sequence[TieEvidence], rules: Sequence[str] = RULES) -> list[
         evidence: The evidence for each concept.
         rules: Fields of `TieEvidence`, ordered by precedence. The id decides last.
     """
-    return sorted(evidence, key=lambda one: (*(-getattr(one, rule) for rule in rules), one.concept_id))
+    return sorted(evidence, key=lambda entry: (*(-getattr(entry, rule) for rule in rules), entry.concept_id))
 
 
 def explain(ranked: Sequence[TieEvidence], rules: Sequence[str] = RULES) -> str:
@@ -132,7 +132,7 @@ class TieBreaker:
         """Read what the vocabulary says of all candidates in ties at once."""
         if not candidates:
             return _Known({}, {})
-        pairs = list(dict.fromkeys((one.concept_id, one.name) for one in candidates))
+        pairs = list(dict.fromkeys((candidate.concept_id, candidate.name) for candidate in candidates))
         concepts = self._kb.summaries_of([concept_id for concept_id, _ in pairs])
         return _Known(concepts, dict(zip(pairs, self._kb.annotations_of(pairs), strict=True)))
 
@@ -141,7 +141,7 @@ class TieBreaker:
         tied = {candidate.concept_id: candidate for candidate in _tied(part)}
         evidence = [_evidence(candidate, types, linked, known) for candidate in tied.values()]
         ranked = rank(evidence, self._rules)
-        candidates = (*(tied[one.concept_id] for one in ranked), *part.candidates[len(tied) :])
+        candidates = (*(tied[entry.concept_id] for entry in ranked), *part.candidates[len(tied) :])
         return part._replace(candidates=candidates, tie=explain(ranked, self._rules))
 
     def _types(self, label: str) -> frozenset[str]:
@@ -173,7 +173,7 @@ def _with_prior_explained(part: LinkedPart) -> LinkedPart:
     if not part.candidates or part.candidates[0].prior is None:
         return part
     first, *others = part.candidates
-    rivals = [one.concept_id for one in others if _is_as_similar(one, first)]
+    rivals = [candidate.concept_id for candidate in others if _is_as_similar(candidate, first)]
     if not rivals:
         return part
     return part._replace(
@@ -181,12 +181,12 @@ def _with_prior_explained(part: LinkedPart) -> LinkedPart:
     )
 
 
-def _is_as_similar(one: Candidate, other: Candidate) -> bool:
+def _is_as_similar(first: Candidate, second: Candidate) -> bool:
     """Return whether two names are equally similar to the text.
 
     The last digits are ignored, since they depend on the hardware, even for equal names.
     """
-    pairs = ((one.dense, other.dense), (one.sparse, other.sparse))
+    pairs = ((first.dense, second.dense), (first.sparse, second.sparse))
     return all(a == b or (a is not None and b is not None and abs(a - b) < 10**-SCORE_DIGITS) for a, b in pairs)
 
 

@@ -64,20 +64,20 @@ def with_likely_long_forms(
         rules: The rules of the language.
     """
     by_label: dict[str, list[MentionVariants]] = {}
-    for one, label in mentions:
-        by_label.setdefault(label, []).append(one)
-    found = {label: _likely_long_forms(of_label, rules) for label, of_label in by_label.items()}
+    for mention, label in mentions:
+        by_label.setdefault(label, []).append(mention)
+    long_forms = {label: _likely_long_forms(alike, rules) for label, alike in by_label.items()}
     return [
-        one._replace(likely_long_form=found[label].get(one.text)) if _is_undefined(one) else one
-        for one, label in mentions
+        mention._replace(likely_long_form=long_forms[label].get(mention.text)) if _is_undefined(mention) else mention
+        for mention, label in mentions
     ]
 
 
 def _likely_long_forms(mentions: Sequence[MentionVariants], rules: LanguageRules) -> dict[str, str]:
-    short_forms = [one.text for one in mentions if _is_undefined(one)]
+    short_forms = [mention.text for mention in mentions if _is_undefined(mention)]
     if not short_forms:
         return {}
-    return likely_long_forms(short_forms, (one.text for one in mentions if not is_acronym(one.text)), rules)
+    return likely_long_forms(short_forms, (mention.text for mention in mentions if not is_acronym(mention.text)), rules)
 
 
 def _is_undefined(mention: MentionVariants) -> bool:
@@ -156,7 +156,7 @@ class VariantSelector(NamedTuple):
 def _is_name(text: str, candidates: Sequence[Candidate]) -> bool:
     """Return whether a text is a name of one of its candidates."""
     form = biosyn(text)
-    return any(biosyn(one.name) == form for one in candidates)
+    return any(biosyn(candidate.name) == form for candidate in candidates)
 
 
 def _score(part: LinkedPart) -> float:

@@ -61,12 +61,12 @@ def _may_join(text: str, rules: CompositeRules) -> bool:
 
 @lru_cache(maxsize=1 << 12)  # documents repeat their mentions
 def _composite_splits(text: str, rules: CompositeRules) -> tuple[tuple[str, ...], ...]:
-    found: dict[tuple[str, ...], None] = {}
+    splits: dict[tuple[str, ...], None] = {}
     for cut in _plausible(_cuts(_fill_hyphens(_conjuncts(_tokens(text, rules), rules), rules), rules)):
         parts = tuple(dict.fromkeys(_parts(cut)))
         if len(parts) > 1:
-            found.setdefault(parts)
-    return tuple(found)
+            splits.setdefault(parts)
+    return tuple(splits)
 
 
 def _plausible(cuts: Iterable[Cut]) -> list[Cut]:
@@ -134,7 +134,7 @@ def _separates(left: str, right: str) -> bool:
 
 
 def _is_connector(token: str, rules: CompositeRules) -> bool:
-    # a capital is no connector: "hepatitis A y E"
+    # a capital is not a connector: "hepatitis A y E"
     return (token if len(token) == 1 else token.lower()) in rules.connectors
 
 

@@ -133,8 +133,8 @@ def _same_word(first: str, second: str) -> bool:
 def _is_pair(cut: Cut) -> bool:
     """Return whether the differing words form a pair: "I" and "II", "left" and "right", "systolic" and "diastolic"."""
     first, last = cut.opening[-1], cut.closing[-1]
-    of_first = word_class(first, cut.rules)
-    if of_first == word_class(last, cut.rules) and of_first in ("numeral", "position", "preposition"):
+    first_class = word_class(first, cut.rules)
+    if first_class == word_class(last, cut.rules) and first_class in ("numeral", "position", "preposition"):
         return True
     return first != last and first[-_PAIRED_ENDING:] == last[-_PAIRED_ENDING:]
 

@@ -114,7 +114,7 @@ _AMINO_ACID = re.compile(rf"(?:[DL]-)?(?P<code>{_alternatives(_AMINO_ACIDS)})")
 
 
 def formula_name(text: str) -> str | None:
-    """Return the name of what a formula stands for, or None if the text is no formula that is known here.
+    """Return the name of what a formula stands for, or None if the text is not a formula that is known here.
 
     Case counts: "Co" is cobalt, "CO" carbon monoxide. Charge, oxidation state and mass number are left out.
     Deuterium and tritium are other concepts than hydrogen, so "3H" has no name.
@@ -127,30 +127,30 @@ def formula_name(text: str) -> str | None:
 
 
 def _element(formula: str) -> str | None:
-    if found := _SYMBOL.fullmatch(formula):
-        return _ELEMENTS[found["element"]]
-    found = _ISOTOPE.fullmatch(formula)
-    if found and found["mass"] in _ISOTOPES.get(found["element"], "").split(","):
-        return _ELEMENTS[found["element"]]
+    if match := _SYMBOL.fullmatch(formula):
+        return _ELEMENTS[match["element"]]
+    match = _ISOTOPE.fullmatch(formula)
+    if match and match["mass"] in _ISOTOPES.get(match["element"], "").split(","):
+        return _ELEMENTS[match["element"]]
     return None
 
 
 def _ion(formula: str) -> str | None:
-    found = _ION.fullmatch(formula)
-    if not found:
+    match = _ION.fullmatch(formula)
+    if not match:
         return None
-    anion = found["anion"] or found["halide"]
-    return _ANIONS[anion] if anion else _cation(found["cation"])
+    anion = match["anion"] or match["halide"]
+    return _ANIONS[anion] if anion else _cation(match["cation"])
 
 
 def _salt(formula: str) -> str | None:
-    found = _SALT.fullmatch(formula)
-    return f"{_cation(found['metal'])} {_ANIONS[found['anion'] or found['group']]}" if found else None
+    match = _SALT.fullmatch(formula)
+    return f"{_cation(match['metal'])} {_ANIONS[match['anion'] or match['group']]}" if match else None
 
 
 def _amino_acid(formula: str) -> str | None:
-    found = _AMINO_ACID.fullmatch(formula)
-    return _AMINO_ACIDS[found["code"]] if found else None
+    match = _AMINO_ACID.fullmatch(formula)
+    return _AMINO_ACIDS[match["code"]] if match else None
 
 
 def _cation(symbol: str) -> str:

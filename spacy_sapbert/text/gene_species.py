@@ -130,7 +130,7 @@ def species_of_genes(
     """
     if not genes:
         return []
-    named = sorted(one for one in species if one.species in organisms and not _is_tool(text, one))
+    named = sorted(mention for mention in species if mention.species in organisms and not _is_tool(text, mention))
     in_text = _Text(text, named, sentence_starts, prefixes, home)
     return [in_text.species_of(gene) for gene in genes]
 
@@ -161,8 +161,8 @@ class _Text:
         written = self._text[gene.start : gene.end]
         if prefixed := self._by_prefix_of(written, gene.name):
             return GeneSpecies(prefixed, written)
-        place = bisect_left(self._starts, gene.start)
-        left = self._named[place - 1] if place else None
+        following = bisect_left(self._starts, gene.start)
+        left = self._named[following - 1] if following else None
         if left and 0 <= gene.start - left.end <= 1:
             return self._named_by(left)
         if self._has_both and (spelled := self._by_spelling(written)):
@@ -170,7 +170,7 @@ class _Text:
         sentence = bisect_right(self._sentences, gene.start)
         if left and sentence and left.start >= self._sentences[sentence - 1]:
             return self._named_by(left)
-        right = self._named[place] if place < len(self._named) else None
+        right = self._named[following] if following < len(self._named) else None
         if right and (sentence == len(self._sentences) or right.start < self._sentences[sentence]):
             return self._named_by(right)
         return self._named_by(self._first[self._most]) if self._most else None

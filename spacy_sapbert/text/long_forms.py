@@ -321,11 +321,11 @@ def _drop_dominated(states: Sequence[_State]) -> Collection[_State]:
     """
     if len(states) < 2:
         return states
-    kept: dict[tuple[int, bool, int], _State] = {}
+    rightmost: dict[tuple[int, bool, int], _State] = {}
     for state in sorted(states):
         pos, word, begun, adjacent = state
-        kept[word, begun, -1 if adjacent else pos] = state
-    return kept.values()
+        rightmost[word, begun, -1 if adjacent else pos] = state
+    return rightmost.values()
 
 
 def _step(state: _State, spot: _Spot, strategy: Strategy, stops: Sequence[bool]) -> _State | None:

@@ -56,25 +56,25 @@ class TokenNames:
         Returns:
             First token, position after the last token, and name of each place.
         """
-        wanted = {name for name in names if 0 < len(name) <= LONGEST and name[0] and len("".join(name)) > 1}
+        searched = {name for name in names if 0 < len(name) <= LONGEST and name[0] and len("".join(name)) > 1}
         by_first: dict[str, set[int]] = defaultdict(set)
-        for name in wanted:
+        for name in searched:
             by_first[name[0]].add(len(name))
-        lengths = {key: sorted(of_key, reverse=True) for key, of_key in by_first.items()}
+        lengths = {key: sorted(name_lengths, reverse=True) for key, name_lengths in by_first.items()}
         free = [True] * len(self._tokens)
         for start, end in taken:
             free[start:end] = [False] * (end - start)
-        found = []
+        repeats = []
         start = 0
         while start < len(free):
             ends = (start + length for length in lengths.get(self._keys[start], ()))
             inside = (end for end in ends if end <= len(free))
-            fitting = (end for end in inside if self.name(start, end) in wanted and all(free[start:end]))
+            fitting = (end for end in inside if self.name(start, end) in searched and all(free[start:end]))
             end = next(fitting, start)
             if self._is_whole(start, end):
-                found.append((start, end, self.name(start, end)))
+                repeats.append((start, end, self.name(start, end)))
             start = max(end, start + 1)
-        return found
+        return repeats
 
     def _is_whole(self, start: int, end: int) -> bool:
         """Return whether a place has tokens, and is neither a part of a word nor of a longer name."""

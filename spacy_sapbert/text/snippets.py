@@ -40,24 +40,24 @@ def part_offsets(mention: str, part: str) -> list[tuple[int, int]]:
     """
     columns = word_columns(mention)
     folded = [word.casefold() for word in columns.written]
-    wanted = [word.casefold() for word in word_columns(part).written]
-    last = _match(folded, wanted)
+    part_words = [word.casefold() for word in word_columns(part).written]
+    last = _match(folded, part_words)
     if not last:
         return []
     # The words nearest to the last one: "cancer of the breast and cancer of the ovary" has a word twice.
-    backwards = _match(folded[last[-1] :: -1], wanted[::-1])
-    found = [last[-1] - row for row in reversed(backwards)]
-    gaps = [(before, row) for before, row in pairwise(found) if row != before + 1]
-    starts = [found[0], *(row for _, row in gaps)]
-    ends = [*(before for before, _ in gaps), found[-1]]
+    backwards = _match(folded[last[-1] :: -1], part_words[::-1])
+    rows = [last[-1] - row for row in reversed(backwards)]
+    gaps = [(before, row) for before, row in pairwise(rows) if row != before + 1]
+    starts = [rows[0], *(row for _, row in gaps)]
+    ends = [*(before for before, _ in gaps), rows[-1]]
     return [(columns.starts[first], columns.ends[final]) for first, final in zip(starts, ends, strict=True)]
 
 
-def _match(texts: Sequence[str], wanted: Sequence[str]) -> list[int]:
+def _match(texts: Sequence[str], searched: Sequence[str]) -> list[int]:
     """Return the first row of each wanted text after the row of the one before; empty if one is missing."""
     rows: list[int] = []
     remaining = enumerate(texts)
-    for text in wanted:
+    for text in searched:
         row = next((row for row, other in remaining if other == text), None)
         if row is None:
             return []

@@ -38,7 +38,7 @@ class CorrectionList:
         self.pairs = dict(pairs)
 
     def __call__(self, text: str) -> str:
-        return _WORD.sub(lambda found: self._correct_word(found[0]), text)
+        return _WORD.sub(lambda word: self._correct_word(word[0]), text)
 
     def _correct_word(self, word: str) -> str:
         correction = None if is_acronym(word) else self.pairs.get(word.lower())
@@ -81,7 +81,7 @@ class KnownWords:
             len(words) > 1 and not any(map(self._is_known_content_word, words))
         ):
             return text
-        return _WORD.sub(lambda found: self._correct_word(found[0]), text)
+        return _WORD.sub(lambda word: self._correct_word(word[0]), text)
 
     def knows(self, word: str) -> bool:
         """Return whether a name contains this word, in any case, number and British or American spelling."""
@@ -93,16 +93,16 @@ class KnownWords:
         known = self._lists.get(word[0])
         if known is None:
             return None
-        found: list[tuple[int, int, str]] = []
+        corrections: list[tuple[int, int, str]] = []
         for other, count in known.like(word, limit):
             distance = edit_distance(word, other, limit)
             if distance <= limit and not are_opposites(word, other):
-                found.append((distance, -count, other))
-        found.sort()
-        if not found:
+                corrections.append((distance, -count, other))
+        corrections.sort()
+        if not corrections:
             return None
-        distance, count, best = found[0]
-        rivals = (-n for other_distance, n, other in found if other_distance == distance and _key(other) != _key(best))
+        distance, count, best = corrections[0]
+        rivals = (-n for tied, n, other in corrections if tied == distance and _key(other) != _key(best))
         return best if -count >= CLEARLY * max(rivals, default=0) else None
 
     def _correct_word(self, word: str) -> str:
@@ -138,11 +138,11 @@ class _WordList(NamedTuple):
         """Yield words and counts. The result contains all words within the edit distance, and others."""
         start = np.searchsorted(self.lengths, len(word) - limit, side="left")
         end = np.searchsorted(self.lengths, len(word) + limit, side="right")
-        here, wanted = self.letters[start:end], _letters([word])
+        here, searched = self.letters[start:end], _letters([word])
         # one edit changes at most two counts, each by one
-        differences = (np.maximum(here, wanted) - np.minimum(here, wanted)).sum(axis=1, dtype=np.uint16)
-        for place in start + np.flatnonzero(differences <= 2 * limit):
-            yield self.words[place], int(self.counts[place])
+        differences = (np.maximum(here, searched) - np.minimum(here, searched)).sum(axis=1, dtype=np.uint16)
+        for row in start + np.flatnonzero(differences <= 2 * limit):
+            yield self.words[row], int(self.counts[row])
 
 
 def _letters(words: list[str]) -> np.ndarray:
@@ -185,5 +185,5 @@ def _key(word: str) -> str:
 
 def are_opposites(a: str, b: str) -> bool:
     """Return whether two words differ in a prefix that turns the meaning around: hypertension, hypotension."""
-    pairs = ((one, other) for pair in _OPPOSITES for one, other in (pair, pair[::-1]))
-    return any(a.startswith(one) and b.startswith(other) for one, other in pairs)
+    pairs = ((first, second) for pair in _OPPOSITES for first, second in (pair, pair[::-1]))
+    return any(a.startswith(first) and b.startswith(second) for first, second in pairs)

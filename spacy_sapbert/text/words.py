@@ -91,8 +91,8 @@ def written_and_keys(text: str, rules: LanguageRules = ENGLISH) -> tuple[list[st
 
 def words(text: str, rules: LanguageRules = ENGLISH) -> list[Word]:
     """Split a text into words."""
-    found = word_columns(text, rules)
-    columns = found.starts, found.ends, found.keys, found.broken, found.commas
+    word_lists = word_columns(text, rules)
+    columns = word_lists.starts, word_lists.ends, word_lists.keys, word_lists.broken, word_lists.commas
     return list(map(Word._make, zip(*columns, strict=True)))
 
 
@@ -104,7 +104,7 @@ def word_hashes(texts: Iterable[str], rules: LanguageRules = ENGLISH) -> tuple[n
         the shape (words,).
     """
     joined = list(texts)
-    pieces = rules.words.pattern.split("\n".join(joined))  # a line break is no part of a word
+    pieces = rules.words.pattern.split("\n".join(joined))  # a line break is not a part of a word
     starts = np.fromiter(accumulate(map(len, pieces)), dtype=np.int64, count=len(pieces))[:-1:2]
     ends = np.cumsum(np.fromiter(map(len, joined), dtype=np.int64, count=len(joined)) + 1)
     hashes = np.fromiter((_hashed(rules, word)[1] for word in pieces[1::2]), dtype=np.uint64, count=len(starts))
