@@ -148,9 +148,10 @@ def test_all_scores_of_all_names(with_both, small_kb):
     expected = generator.vectors.encode(TEXTS) @ np.array(generator.vectors.vectors[np.arange(len(names))]).T
     np.testing.assert_allclose(dense, expected, atol=1e-5)
     for candidates, of_text in zip(generator(TEXTS, 9), texts, strict=True):
-        for one in candidates:
-            row = names.index(one.name)
-            assert (one.dense, one.sparse) == pytest.approx((dense[of_text, row], sparse[of_text, row]), abs=1e-5)
+        for candidate in candidates:
+            row = names.index(candidate.name)
+            expected = dense[of_text, row], sparse[of_text, row]
+            assert (candidate.dense, candidate.sparse) == pytest.approx(expected, abs=1e-5)
     unused = CandidateGenerator(small_kb, generator.ngrams, None).similarities(TEXTS)[0]
     assert unused.shape == dense.shape
     assert not unused.any()
@@ -163,7 +164,7 @@ def test_names_that_pass(sparse_only, small_kb):
     assert sorted(names) == ["Seizure", "Seizures", "epileptic seizure"]
 
 
-def test_opposite_vectors_are_no_candidates(tmp_path):
+def test_opposite_vectors_are_not_candidates(tmp_path):
     kb = build_knowledge_base([record("A", "a"), record("B", "b"), record("C", "c")], tmp_path / "a.kb")
     encoder = FixedEncoder({"a": [1, 0], "b": [0, 1], "c": [-1, 0], "q": [1, 0]})
     generator = CandidateGenerator(kb, None, name_vectors(kb, encoder, tmp_path))
@@ -357,19 +358,19 @@ def check(generator, text, k, filter=ALL):
     highest = generator.vectors.highest(generator.vectors.encode([text]))[0] if generator.vectors else 1
     weight = generator.sparse_weight if generator.vectors and generator.ngrams else 0
     passing = kb.matching_entries(filter.types, filter.sources)
-    names, places = list(kb.names()), []
-    for one in candidates:
-        row, (concept,) = names.index(one.name), kb.concept_rows(one.concept_id)
-        of_both = np.flatnonzero((kb.name_concepts.names == row) & (kb.name_concepts.concepts == concept))
-        assert len(of_both) == passing[of_both].sum() == 1
+    names, order = list(kb.names()), []
+    for candidate in candidates:
+        row, (concept,) = names.index(candidate.name), kb.concept_rows(candidate.concept_id)
+        entry = np.flatnonzero((kb.name_concepts.names == row) & (kb.name_concepts.concepts == concept))
+        assert len(entry) == passing[entry].sum() == 1
         exact = (dense[row] + weight * sparse[row]) / (highest + weight) if generator.vectors else sparse[row]
-        assert one.score == last_digit(exact)
-        assert one.score == round(one.score, SCORE_DIGITS)
-        assert one.dense == (pytest.approx(dense[row], abs=1e-5) if generator.vectors else None)
-        assert one.sparse == (pytest.approx(sparse[row], abs=1e-5) if generator.ngrams else None)
-        assert one.score > 0 or not generator.vectors.encoder.l2_normalized
-        places.append((-one.score, kb.name_concepts.ranks[of_both[0]]))
-    assert places == sorted(places)
+        assert candidate.score == last_digit(exact)
+        assert candidate.score == round(candidate.score, SCORE_DIGITS)
+        assert candidate.dense == (pytest.approx(dense[row], abs=1e-5) if generator.vectors else None)
+        assert candidate.sparse == (pytest.approx(sparse[row], abs=1e-5) if generator.ngrams else None)
+        assert candidate.score > 0 or not generator.vectors.encoder.l2_normalized
+        order.append((-candidate.score, kb.name_concepts.ranks[entry[0]]))
+    assert order == sorted(order)
     return candidates
 
 
@@ -403,9 +404,10 @@ def test_what_is_promised_of_candidates(seed, n_names, k, weight, used, l2_norma
             candidates = check(nearest, text, k, filter)
             if used != "sparse" and n_names <= 4 * k and (complete or not l2_normalized or used == "dense"):
                 # the nearest names by the dense score are all names
-                assert [one.score for one in candidates] == [last_digit(one.score) for one in expected]
-            for one, best in zip(candidates, expected, strict=False):
-                assert one.score <= best.score + 1e-4
+                scores = [last_digit(candidate.score) for candidate in expected]
+                assert [candidate.score for candidate in candidates] == scores
+            for candidate, best in zip(candidates, expected, strict=False):
+                assert candidate.score <= best.score + 1e-4
 
 
 @pytest.fixture(scope="module")
@@ -490,8 +492,9 @@ def test_all_names_that_equal_a_text_are_candidates(equal_names, filter, text):
     n = EQUAL if filter == ALL else EQUAL // 2
     for k in (1, 5, n):
         expected = exact([text], k, filter)[0]
-        assert {one.score for one in expected} == {1.0}
-        assert [one.concept_id for one in check(nearest, text, k, filter)] == [one.concept_id for one in expected]
+        assert {candidate.score for candidate in expected} == {1.0}
+        candidates = check(nearest, text, k, filter)
+        assert [candidate.concept_id for candidate in candidates] == [best.concept_id for best in expected]
 
 
 def test_a_text_whose_equal_names_do_not_pass_is_searched(equal_names):
@@ -575,10 +578,10 @@ def test_known_candidates_are_of_the_same_question(with_both):
     generator.sparse_weight = 3.0
     assert generator(["colds"], 2)[0][0].score != first[0].score
     generator.sparse_weight = 0.2
-    generator.vectors, kept = None, generator.vectors
+    generator.vectors, removed = None, generator.vectors
     generator.complete = True
     assert generator(["colds"], 2)[0][0].dense is None  # what is known for the other setting is not used
-    generator.vectors, generator.complete = kept, False
+    generator.vectors, generator.complete = removed, False
     generator(["colds"], 2)[0].clear()
     assert generator(["colds"], 2)[0] == first
 
@@ -649,7 +652,7 @@ def test_what_decides_between_owners_of_a_name(tied_kb):
         kb = tied_kb(*order)
         for k in range(1, len(ids) + 1):
             found = CandidateGenerator(kb, ngram_index(kb), None)(["x"], k)[0]
-            assert [one.concept_id for one in found if one.score == 1] == expected[:k]
+            assert [candidate.concept_id for candidate in found if candidate.score == 1] == expected[:k]
 
 
 def test_annotations_of_the_name_go_before_all_else(tied_kb):
@@ -666,7 +669,7 @@ def test_a_main_descriptor_goes_before_a_supplementary_record(tmp_path, suppleme
     assert found[0].concept_id == "D000001"
 
 
-def test_a_concept_of_the_metathesaurus_is_no_supplementary_record(tmp_path):
+def test_a_concept_of_the_metathesaurus_is_not_a_supplementary_record(tmp_path):
     kb = build_knowledge_base([record("D000001", "other", "x"), record("C0012634", "own", "x", "y")], tmp_path / "a.kb")
     (found,) = CandidateGenerator(kb, ngram_index(kb), None)(["x"], 1)
     assert found[0].concept_id == "C0012634"

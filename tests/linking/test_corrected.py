@@ -10,10 +10,10 @@ PARTS = (LinkedPart("cold", None, (COLD, FITS)),)
 
 
 def decision(action, *ids, rejected=()):
-    one = Correction(
+    correction = Correction(
         action, "occurrence", "k", 0, 4, "cold", ids, author="me", date="2026-01-02T00:00:00Z", comment="?"
     )
-    return Decision(one, frozenset(rejected))
+    return Decision(correction, frozenset(rejected))
 
 
 def test_nothing_was_decided(small_kb):

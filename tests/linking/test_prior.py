@@ -68,16 +68,17 @@ def test_what_is_annotated_with_the_very_name_is_not_overtaken_by_another_owner(
 )
 def test_properties(kb, scores, counts, weight):
     given = sorted(candidates(*scores), key=lambda candidate: -candidate.score)
-    found = ConceptPrior(counts, weight, kb)(given)
-    assert sorted(one.concept_id for one in found) == sorted(NAMES)
-    assert all(0 <= one.score <= 1 and 0 <= one.prior <= 1 for one in found)
-    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+    reordered = ConceptPrior(counts, weight, kb)(given)
+    assert sorted(candidate.concept_id for candidate in reordered) == sorted(NAMES)
+    assert all(0 <= candidate.score <= 1 and 0 <= candidate.prior <= 1 for candidate in reordered)
+    scores = [candidate.score for candidate in reordered]
+    assert scores == sorted(scores, reverse=True)
 
 
 def test_without_weight_nothing_changes(kb):
     given = candidates(0.91234, 0.5, 0.2)
-    found = ConceptPrior({"A:3": 5}, 0.0, kb)(given)
-    assert [one[:2] for one in found] == [one[:2] for one in given]
+    reordered = ConceptPrior({"A:3": 5}, 0.0, kb)(given)
+    assert [candidate[:2] for candidate in reordered] == [candidate[:2] for candidate in given]
 
 
 def test_of_what_it_was_made(kb):

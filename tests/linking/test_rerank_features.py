@@ -57,10 +57,10 @@ def words(text, name):
 
 
 def test_the_words_of_text_and_name():
-    found = words("Severe breast cancers", "cancer of the breast, familial")
-    assert (found["share_of_text"], found["share_of_name"]) == (2 / 3, 2 / 3)
-    assert (found["only_in_text"], found["only_in_name"]) == (1, 1)
-    assert (found["equal"], found["same_words"], found["same_head"]) == (False, False, False)
+    features = words("Severe breast cancers", "cancer of the breast, familial")
+    assert (features["share_of_text"], features["share_of_name"]) == (2 / 3, 2 / 3)
+    assert (features["only_in_text"], features["only_in_name"]) == (1, 1)
+    assert (features["equal"], features["same_words"], features["same_head"]) == (False, False, False)
 
 
 @pytest.mark.parametrize(
@@ -77,36 +77,36 @@ def test_some_texts_have_the_same_words(text, name, same):
 
 
 def test_numbers_and_single_letters():
-    found = words("hepatitis B type 2", "Hepatitis C, type II")
-    assert (found["numbers_only_in_text"], found["numbers_only_in_name"]) == (1, 1)
+    features = words("hepatitis B type 2", "Hepatitis C, type II")
+    assert (features["numbers_only_in_text"], features["numbers_only_in_name"]) == (1, 1)
     assert words("a rash", "rash")["numbers_only_in_text"] == 0
 
 
 def test_words_with_another_beginning_or_end():
-    found = words("hypotension", "hypertension")
-    assert (found["other_beginnings"], found["other_endings"]) == (1, 0)
-    found = words("diabetic", "diabetes")
-    assert (found["other_beginnings"], found["other_endings"]) == (0, 1)
-    found = words("cold", "fever")
-    assert (found["other_beginnings"], found["other_endings"]) == (0, 0)
+    features = words("hypotension", "hypertension")
+    assert (features["other_beginnings"], features["other_endings"]) == (1, 0)
+    features = words("diabetic", "diabetes")
+    assert (features["other_beginnings"], features["other_endings"]) == (0, 1)
+    features = words("cold", "fever")
+    assert (features["other_beginnings"], features["other_endings"]) == (0, 0)
 
 
 def test_rare_words_count_more():
     # of four names, three have "cancer", two "skin" and one "breast"
     cancer, skin, breast, other = (np.log(5 / n) for n in (4, 3, 2, 2))
     assert RARITY.of(["cancer", "skin", "breast", "rash"]) == pytest.approx([cancer, skin, breast, other])
-    found = words("breast cancer", "skin cancer rash")
-    assert found["rarity_only_in_text"] == pytest.approx(breast)
-    assert found["rarity_only_in_name"] == pytest.approx(skin + other)
-    assert (found["rarest_only_in_text"], found["rarest_only_in_name"]) == pytest.approx((breast, other))
-    assert found["rare_share_of_text"] == pytest.approx(cancer / (cancer + breast))
-    assert found["rare_share_of_name"] == pytest.approx(cancer / (cancer + skin + other))
+    features = words("breast cancer", "skin cancer rash")
+    assert features["rarity_only_in_text"] == pytest.approx(breast)
+    assert features["rarity_only_in_name"] == pytest.approx(skin + other)
+    assert (features["rarest_only_in_text"], features["rarest_only_in_name"]) == pytest.approx((breast, other))
+    assert features["rare_share_of_text"] == pytest.approx(cancer / (cancer + breast))
+    assert features["rare_share_of_name"] == pytest.approx(cancer / (cancer + skin + other))
 
 
 def test_letters():
-    found = words("ASA", "ASAP")
-    assert (found["longer"], found["same_beginning"], found["same_case"]) == (1 / 4, 3 / 4, False)
-    assert found["acronym"]
+    features = words("ASA", "ASAP")
+    assert (features["longer"], features["same_beginning"], features["same_case"]) == (1 / 4, 3 / 4, False)
+    assert features["acronym"]
     assert words("ASA", "ASA")["same_case"]
     assert words("", "")["longer"] == 0
 

@@ -268,7 +268,7 @@ def test_a_label_for_each_mention(kb):
         decide(kb, part("x", "AB"), labels=["a", "b"])
 
 
-def test_what_the_prior_has_decided_is_told(kb):
+def test_what_the_prior_has_decided_is_reported(kb):
     def weighed(*given):
         return LinkedPart("text", None, tuple(Candidate(*one[:2], "text", *one[2:]) for one in given))
 

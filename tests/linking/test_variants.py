@@ -87,7 +87,7 @@ def test_a_correction_of_a_short_form_does_not_hide_the_long_form():
     assert part.text == "acute liver failure"
 
 
-def test_a_defined_short_form_is_no_formula():
+def test_a_defined_short_form_is_not_a_formula():
     assert select({"As": 0.5, "arsenic": 1.0, "spondylitis": 0.45}, MentionVariants("As", "spondylitis")) == [
         "spondylitis"
     ]

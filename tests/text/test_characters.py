@@ -30,16 +30,16 @@ def test_half_a_surrogate_pair_is_a_character():
 def test_ngrams_are_those_of_each_text(texts, size):
     codes, starts = code_points(texts)
     keys, inside = ngrams(codes, starts, size, CODE_POINTS)
-    found = [tuple(key // CODE_POINTS**place % CODE_POINTS for place in reversed(range(size))) for key in keys.tolist()]
+    found = [tuple(key // CODE_POINTS**power % CODE_POINTS for power in reversed(range(size))) for key in keys.tolist()]
     expected = [tuple(map(ord, text[i : i + size])) for text in texts for i in range(len(text) - size + 1)]
-    assert [one for one, is_inside in zip(found, inside, strict=True) if is_inside] == expected
+    assert [ngram for ngram, is_inside in zip(found, inside, strict=True) if is_inside] == expected
 
 
 def test_the_largest_ngram_fits():
     codes, starts = code_points([chr(0x10FFFF) * MAX_SIZE])
     keys, inside = ngrams(codes, starts, MAX_SIZE, CODE_POINTS)
     assert inside.tolist() == [True, *[False] * (MAX_SIZE - 1)]
-    assert int(keys[0]) == sum(0x10FFFF * CODE_POINTS**place for place in range(MAX_SIZE))
+    assert int(keys[0]) == sum(0x10FFFF * CODE_POINTS**power for power in range(MAX_SIZE))
 
 
 def test_other_numbers_and_another_base():

@@ -19,10 +19,10 @@ def spans(text, words):
 
 
 def occurrences(text, word):
-    place = text.find(word)
-    while place >= 0:
-        yield place
-        place = text.find(word, place + 1)
+    position = text.find(word)
+    while position >= 0:
+        yield position
+        position = text.find(word, position + 1)
 
 
 def found(text, gene, name="", **settings):

@@ -33,12 +33,12 @@ SOME = [
 TEXTS = st.lists(st.sampled_from(SOME) | WORDS, max_size=12).map(" ".join)
 
 
-def same(code, one, other):
-    return word_keys(one, rules_of(code)) == word_keys(other, rules_of(code))
+def same(code, first, second):
+    return word_keys(first, rules_of(code)) == word_keys(second, rules_of(code))
 
 
 def defined(code, text):
-    return [(one.short, one.long) for one in find_definitions(text, rules=rules_of(code))]
+    return [(definition.short, definition.long) for definition in find_definitions(text, rules=rules_of(code))]
 
 
 # --- the rules as objects
@@ -58,14 +58,14 @@ def test_a_language_without_rules(code):
 
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_words_that_change_the_meaning_distinguish_names(code):
-    kept = {
+    negations = {
         "de": "und oder nicht ohne kein keine",
         "en": "and or not no without",
         "es": "y e o u no sin ni",
         "fr": "et ou non sans pas ni",
     }
     words = rules_of(code).words
-    assert words.function_words.isdisjoint(kept[code].split())
+    assert words.function_words.isdisjoint(negations[code].split())
     assert words.open_words <= words.function_words
 
 
@@ -73,7 +73,7 @@ def test_words_that_change_the_meaning_distinguish_names(code):
 
 
 @pytest.mark.parametrize(
-    ("code", "one", "other"),
+    ("code", "first", "second"),
     [
         ("es", "lesiones", "lesión"),
         ("es", "raíces", "raíz"),
@@ -103,12 +103,12 @@ def test_words_that_change_the_meaning_distinguish_names(code):
         ("fr", "cancer de l'ovaire", "cancer ovaire"),
     ],
 )
-def test_forms_of_one_word(code, one, other):
-    assert same(code, one, other)
+def test_forms_of_one_word(code, first, second):
+    assert same(code, first, second)
 
 
 @pytest.mark.parametrize(
-    ("code", "one", "other"),
+    ("code", "first", "second"),
     [
         ("es", "ano", "año"),
         ("es", "enfermedad de Graves", "enfermedad grave"),
@@ -126,8 +126,8 @@ def test_forms_of_one_word(code, one, other):
         ("fr", "foie", "fois"),
     ],
 )
-def test_different_words(code, one, other):
-    assert not same(code, one, other)
+def test_different_words(code, first, second):
+    assert not same(code, first, second)
 
 
 def test_elided_words_are_words_of_their_own():
@@ -198,9 +198,9 @@ def test_joined_short_forms():
 def test_a_repeated_head_appears_once():
     text = "virus de la inmunodeficiencia humana (VIH): el virus VIH"
     occurrences = find_occurrences(text, find_definitions(text, rules=rules_of("es")))
-    place = text.rindex("virus")
-    assert expand(text, place, len(text), occurrences, rules_of("es")) == "virus de la inmunodeficiencia humana"
-    assert expand(text, place, len(text), occurrences) == "virus virus de la inmunodeficiencia humana"
+    start = text.rindex("virus")
+    assert expand(text, start, len(text), occurrences, rules_of("es")) == "virus de la inmunodeficiencia humana"
+    assert expand(text, start, len(text), occurrences) == "virus virus de la inmunodeficiencia humana"
 
 
 # --- composite mentions
@@ -262,7 +262,7 @@ def test_splits_and_definitions_of_any_text(code, text):
     for split in composite_splits(text, rules=rules):
         assert len(split) > 1
         assert all(split)
-    for one in find_definitions(text, rules=rules):
-        assert text[one.short_start : one.short_end] == one.short
-        if one.long_start is not None:
-            assert text[one.long_start : one.long_end] == one.long
+    for definition in find_definitions(text, rules=rules):
+        assert text[definition.short_start : definition.short_end] == definition.short
+        if definition.long_start is not None:
+            assert text[definition.long_start : definition.long_end] == definition.long

@@ -47,10 +47,10 @@ def test_table_names_known_strategies_with_probabilities():
     ],
 )
 def test_strategies(short, words, expected, strategy):
-    found = long_form(short, words)
-    assert found is not None
-    assert found[0] == expected
-    assert strategy is None or found[1] == strategy
+    match = long_form(short, words)
+    assert match is not None
+    assert match[0] == expected
+    assert strategy is None or match[1] == strategy
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_words_further_left_do_not_matter(short, words, further):
         assert farther == match._replace(start=match.start + len(further))
 
 
-def test_work_is_bounded_on_text_that_is_no_language():
+def test_work_is_bounded_on_text_that_is_not_language():
     def steps(length: int) -> int:
         counted = 0
 

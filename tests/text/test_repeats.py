@@ -89,11 +89,11 @@ def test_what_is_never_a_name():
     words = ["x"] * (LONGEST + 1)
     names = TokenNames([*words, "p", "-", ",", *words, "p", "-", ","], [True] * (2 * LONGEST + 8))
     n = len(words)
-    wanted = [names.name(0, n), ("p",), ("-",), (",",), ("-", ","), ("p", "-"), ()]
-    assert names.find(wanted, [(0, n + 3)]) == []
+    searched = [names.name(0, n), ("p",), ("-",), (",",), ("-", ","), ("p", "-"), ()]
+    assert names.find(searched, [(0, n + 3)]) == []
 
 
-def test_an_empty_token_is_no_name():
+def test_an_empty_token_is_not_a_name():
     assert TokenNames(["", ""], [False, False]).find([("",), ("", "")], []) == []
 
 
@@ -106,17 +106,17 @@ def test_places_are_free_and_do_not_overlap(tokens, data):
     names = TokenNames(tokens, data.draw(st.lists(st.booleans(), min_size=len(tokens), max_size=len(tokens))))
     cuts = sorted(data.draw(st.sets(st.integers(0, len(tokens)), max_size=8)))
     taken = [*pairwise(cuts)][::2]
-    wanted = {names.name(*place) for place in taken}
-    found = names.find(wanted, taken)
-    assert {name for *_, name in found} <= wanted
-    places = sorted([*taken, *(place[:2] for place in found)])
+    searched = {names.name(*span) for span in taken}
+    found = names.find(searched, taken)
+    assert {name for *_, name in found} <= searched
+    places = sorted([*taken, *(span[:2] for span in found)])
     assert all(first[1] <= second[0] for first, second in pairwise(places))
 
 
 def work(n):
     """Count the calls of Python functions for a text in which each token may begin a name of every length."""
     names = TokenNames(["aa"] * n, [True] * n)
-    wanted = [("aa",) * length + ("end",) for length in range(1, LONGEST)]
+    searched = [("aa",) * length + ("end",) for length in range(1, LONGEST)]
     calls = 0
 
     def count(frame, event, argument):
@@ -125,7 +125,7 @@ def work(n):
 
     sys.setprofile(count)
     try:
-        assert names.find(wanted, []) == []
+        assert names.find(searched, []) == []
     finally:
         sys.setprofile(None)
     return calls

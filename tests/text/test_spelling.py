@@ -30,14 +30,14 @@ known_words = st.sampled_from(["breast", "carcinoma", "hemorrhage", "dystonia", 
 def misspelt(draw):
     """A known word with one edit."""
     word = draw(known_words)
-    place, letter = draw(st.integers(1, len(word) - 1)), draw(st.sampled_from(string.ascii_lowercase))
+    position, letter = draw(st.integers(1, len(word) - 1)), draw(st.sampled_from(string.ascii_lowercase))
     rest = {
-        "insert": letter + word[place:],
-        "delete": word[place + 1 :],
-        "replace": letter + word[place + 1 :],
-        "swap": word[place : place + 2][::-1] + word[place + 2 :],
+        "insert": letter + word[position:],
+        "delete": word[position + 1 :],
+        "replace": letter + word[position + 1 :],
+        "swap": word[position : position + 2][::-1] + word[position + 2 :],
     }
-    return word[:place] + draw(st.sampled_from(sorted(rest.values())))
+    return word[:position] + draw(st.sampled_from(sorted(rest.values())))
 
 
 texts = st.lists(words | misspelt() | known_words | st.sampled_from(["of", "ALS", "B12", "Sjögren"])).map(" ".join)
@@ -98,7 +98,7 @@ def test_the_nearer_one_then_the_clearly_more_frequent():
     assert KnownWords.of_names([*frequent[:9], "carcinomx"]).nearest("carcinomd") is None
 
 
-def test_numbers_of_one_word_are_no_rivals():
+def test_numbers_of_one_word_are_not_rivals():
     assert KnownWords.of_names(["neoplasm", "neoplasms", "neoplasms 2"]).nearest("neoplams") == "neoplasms"
 
 

@@ -99,11 +99,11 @@ def test_plurals(plural, single):
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [("aids", "aid"), ("als", "al"), ("virus", "viru"), ("mass", "mas"), ("pelvis", "pelvi"), ("cd4s", "cd4")],
 )
-def test_words_that_are_no_plurals(one, other):
-    assert singular(one) != singular(other)
+def test_words_that_are_not_plurals(first, second):
+    assert singular(first) != singular(second)
 
 
 def test_british_spelling_is_folded():
@@ -147,6 +147,6 @@ def test_greek_letters_are_their_names(letters, names):
     assert words(letters)[-1].end == len(letters)  # places are those of the text as it stands
 
 
-def test_a_word_with_a_greek_letter_is_no_acronym():
+def test_a_word_with_a_greek_letter_is_not_an_acronym():
     assert not any(map(is_acronym, ("TNFα", "Aβ", "ΔF", "TCRαβ")))
     assert is_acronym("TNF")
