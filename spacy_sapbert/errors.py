@@ -201,11 +201,6 @@ class Errors:
         "[E112] Cannot download {address} ({reason}). Check the network, and the environment variable HTTPS_PROXY if you "
         "need a proxy. Or save the file as {file} from {home}, and give its folder with --mirror."
     )
-    E120 = "[E120] Cannot read {path} ({reason}). Check the path and the permissions of the file."
-    E121 = (
-        "[E121] {path} is damaged or incomplete, so its gzip data cannot be unpacked ({reason}). Download the file "
-        "again."
-    )
     E124 = (
         "[E124] Cannot guess the format of {path} from its name or its beginning. Give one of the formats: {formats}."
     )
@@ -334,7 +329,6 @@ class Errors:
         "[E502] Cannot load the pipeline {name} ({reason}). Install the packages of its components, or save it again "
         "with the versions that are installed here."
     )
-    E507 = "[E507] Cannot write {path} ({reason}). Choose another place, or make room on the disk."
     E508 = (
         "[E508] None of the {n} records could be linked. The reasons are listed above. Check that --format, "
         "--column and --encoding fit the input."
@@ -355,9 +349,7 @@ class Errors:
         "[E521] The {part} part of the corpus has {n} links, {right} of them right. Calibration needs both right and "
         "wrong links. Use a larger corpus, or change --held-out or --seed."
     )
-    E533 = "[E533] These options cannot be combined: {reason}."
     E541 = "[E541] Cannot use the config {path}. Correct this: {reason}"
-    E542 = "[E542] The module {module} is not installed. Install it: pip install 'spacy-sapbert[{extra}]'."
     E543 = (
         "[E543] None of the {pairs} pairs has a negative, so nothing was written. The concepts of {unknown} pairs are "
         "not in the vocabulary. Use --kb to give the vocabulary of the pairs. It needs names of other concepts."

@@ -136,7 +136,7 @@ def test_where_there_are_no_sources_it_is_the_installed_package_that_is_tested()
 def test_every_public_name_is_there():
     for name in spacy_sapbert.__all__:
         assert getattr(spacy_sapbert, name) is not None
-    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+    with pytest.raises(AttributeError, match="Nothing"):
         _ = spacy_sapbert.Nothing
 
 
@@ -175,3 +175,13 @@ def test_every_message_is_used_and_every_code_used_is_there():
     from spacy_sapbert.errors import Errors
 
     assert used == {code for code in vars(Errors) if not code.startswith("_")}
+
+
+def test_every_family_of_messages_is_used_and_has_a_code_of_its_own():
+    from spacy_sapbert.errors import Errors, FamilyError
+
+    source = "".join(path.read_text() for path in PACKAGE.rglob("*.py"))
+    families = FamilyError.__subclasses__()
+    assert len({family.code for family in families}) == len(families)
+    assert {family.code for family in families}.isdisjoint(vars(Errors))
+    assert [family for family in families if f" {family.__name__}(" not in source] == []
