@@ -110,7 +110,7 @@ class Linker:
         candidates = self._look_up(
             (filter, text) for query, filter in queries for text in query.variants.texts(formulas=formulas)
         )
-        select = VariantSelector(**self.settings.selection.of_variants).select
+        select = VariantSelector(**self.settings.selection.variant_settings).select
         selected = iter([select(query.variants, candidates[filter].__getitem__) for query, filter in queries])
         breaker = TieBreaker(self.kb, self.above_threshold, self.settings.label_types)
         return [

@@ -233,7 +233,7 @@ class NameMatcher:
         def build() -> None:
             logger.info("Computing the keys of %d names of %s into %s", kb.n_names, kb.path, folder)
             folder.mkdir(exist_ok=True)
-            cls.build(kb, rules)._complete(folder)
+            cls.build(kb, rules).save(folder)
 
         make_once(folder, (folder / MANIFEST_FILE).is_file, build)
         if _read_manifest(folder) != _manifest(kb, rules):
@@ -241,21 +241,13 @@ class NameMatcher:
             raise MismatchError("Delete the folder; it will be made again.", path=folder, reason=reason)
         return cls.load(kb, folder)
 
-    def _complete(self, folder: Path) -> None:
-        """Write all files of a cache folder. The manifest, which marks it as complete, comes last."""
+    def save(self, folder: Path) -> None:
+        """Write the keys, the rows, and which language they belong to. The manifest marks a folder as complete."""
         for name, array in ((HASHES_FILE, self.hashes), (ROWS_FILE, self.rows)):
             with replacing(folder / name) as temporary, temporary.open("wb") as file:
                 np.save(file, array, allow_pickle=False)
         with replacing(folder / MANIFEST_FILE) as temporary:
             temporary.write_text(json.dumps(_manifest(self.kb, self.rules), sort_keys=True), encoding="utf-8")
-
-    def save(self, folder: Path) -> None:
-        """Write the keys, the rows, and which language they belong to into a folder."""
-        np.save(folder / HASHES_FILE, self.hashes, allow_pickle=False)
-        np.save(folder / ROWS_FILE, self.rows, allow_pickle=False)
-        (folder / MANIFEST_FILE).write_text(
-            json.dumps(_manifest(self.kb, self.rules), sort_keys=True), encoding="utf-8"
-        )
 
     def artifact(self) -> Artifact:
         """Return the keys of the names as an artifact of a component."""

@@ -70,7 +70,7 @@ class SelectionSettings(SettingsBlock):
     rerank: bool = True
 
     @property
-    def of_variants(self) -> dict[str, Any]:
+    def variant_settings(self) -> dict[str, Any]:
         """The settings of the `VariantSelector`."""
         return {name: value for name, value in self.as_dict().items() if name != "rerank"}
 

@@ -45,16 +45,16 @@ class Strategy(NamedTuple):
     """Where the characters of a short form may match, and which words between them may be skipped.
 
     Attributes:
-        place: "first": the first character of a word. "initial": the first character, or one after a hyphen or similar.
-            "begun": anywhere in a word in which an initial also matches. "any": anywhere. The first character of the
-            short form always matches an initial.
+        match_at: "first": the first character of a word. "initial": the first character, or one after a hyphen or
+            similar. "begun": anywhere in a word in which an initial also matches. "any": anywhere. The first character
+            of the short form always matches an initial.
         content: Of the words skipped in a row, at most this number may be other than stop words.
         stops: At most `content` + `stops` words in a row may be skipped.
         adjacent: Two adjacent characters of the short form are adjacent in a word.
         plural: The short form is capitals and a plural "s", and the long form ends in "s".
     """
 
-    place: str
+    match_at: str
     content: int = 0
     stops: int = 0
     adjacent: bool = False
@@ -260,10 +260,10 @@ def _find_start(letters: str, words: _Words, strategy: Strategy, rows: dict[tupl
         strategy: The strategy to use.
         rows: Cache of the spots that other strategies needed.
     """
-    if strategy.place == "first":
+    if strategy.match_at == "first":
         starts = words.starts[-len(letters) :]
         return starts[0] if "".join([words.text[start] for start in starts]) == letters else None
-    only_initials = strategy.place == "initial"
+    only_initials = strategy.match_at == "initial"
     key = only_initials, strategy.plural
     if key not in rows:
         rows[key] = _find_row(letters[:-1] if strategy.plural else letters, words, only_initials)
@@ -336,7 +336,7 @@ def _step(state: _State, spot: _Spot, strategy: Strategy, stops: Sequence[bool])
         return None
     if spot_word == word:
         return spot_pos, word, begun or initial, adjacent or spot_pos + 1 == pos
-    if strategy.place == "begun" and not begun:
+    if strategy.match_at == "begun" and not begun:
         return None
     skipped = stops[spot_word + 1 : word]
     if len(skipped) > strategy.content + strategy.stops or len(skipped) - sum(skipped) > strategy.content:

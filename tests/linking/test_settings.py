@@ -18,7 +18,7 @@ def test_what_is_given_is_read():
     values = {"sparse": False, "text_normalizer": "lower", "sparse_weight": 0.3, "prior_weight": 0, "batch_size": 2}
     assert CandidateSettings.read("mine", "candidates", values).as_dict() == values
     margins = {"short_form_margin": 1, "split_margin": -0.1, "spelling_margin": 0.5}
-    assert SelectionSettings.read("mine", "selection", margins).of_variants == {**margins, "formulas": True}
+    assert SelectionSettings.read("mine", "selection", margins).variant_settings == {**margins, "formulas": True}
     for pooling in (None, "cls", "mean"):
         assert VectorSettings.read("mine", "vectors", {"pooling": pooling}).pooling == pooling
 
