@@ -235,8 +235,8 @@ def test_names_that_share_a_hash_are_told_apart(tmp_path):
     ],
 )
 def test_composites(small_matcher, text, composites):
-    found = small_matcher.find_composites(text, small_matcher.find(text))
-    assert [text[match.start : match.end] for match in found] == composites
+    matches = small_matcher.find_composites(text, small_matcher.find(text))
+    assert [text[match.start : match.end] for match in matches] == composites
 
 
 def test_a_composite_has_the_row_of_its_first_part(small_matcher, small_kb):

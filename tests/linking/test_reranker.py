@@ -41,22 +41,22 @@ def test_a_margin_protects_the_first_candidate():
 
 def test_the_chosen_candidate_comes_first_with_its_own_score(features):
     text = "A cancer of the breast."
-    (found,) = prefers("words_elsewhere", 0.5).rerank([PART], text, features)
-    assert found.candidates == (BREAST, CANCER)
-    assert found.tie is None
-    overruled, document = found.reasons
+    (part,) = prefers("words_elsewhere", 0.5).rerank([PART], text, features)
+    assert part.candidates == (BREAST, CANCER)
+    assert part.tie is None
+    overruled, document = part.reasons
     assert overruled == "instead of D009369 (cancer), which is more similar (0.900)"
     assert document == "document 100%: the document has “breast”"
 
 
 def test_other_mentions_speak_for_a_concept(features):
     other = LinkedPart("carcinoma of the breast", None, (BREAST,))
-    found, _ = prefers("elsewhere", 0).rerank([PART, other], "", features)
-    assert found.reasons[1] == "document 100%: “carcinoma of the breast” is linked to it"
+    part, _ = prefers("elsewhere", 0).rerank([PART, other], "", features)
+    assert part.reasons[1] == "document 100%: “carcinoma of the breast” is linked to it"
 
 
 @pytest.mark.parametrize(
-    ("feature", "above", "said"),
+    ("feature", "above", "reason"),
     [
         ("support", 1.5, "similarity 100%: more of its names are similar"),
         ("share_of_text", 0.5, "words 100%: more words of the mention are in its name, the last word is the same"),
@@ -64,10 +64,10 @@ def test_other_mentions_speak_for_a_concept(features):
         ("prior", 0.1, "annotations 100%: annotators mean it more often"),
     ],
 )
-def test_each_group_is_said_in_words(features, feature, above, said):
+def test_each_group_is_said_in_words(features, feature, above, reason):
     worse, better = Candidate("D003139", 0.9, "cold"), Candidate("D001943", 0.8, "breast cancer", None, None, 0.5, 2.0)
-    (found,) = prefers(feature, above).rerank([LinkedPart("cancer", None, (worse, better))], "", features)
-    assert found.reasons[1] == said
+    (part,) = prefers(feature, above).rerank([LinkedPart("cancer", None, (worse, better))], "", features)
+    assert part.reasons[1] == reason
 
 
 @pytest.mark.slow
@@ -78,8 +78,8 @@ def test_the_time_is_linear(features):
         words = [f"w{number}" for number in range(n)]
         parts = [PART._replace(text=f"cancer {word}") for word in words]
         started = time.process_time()
-        found = reranker.rerank(parts, f"breast {' '.join(words)}", features)
-        assert all(part.reasons for part in found)
+        reranked = reranker.rerank(parts, f"breast {' '.join(words)}", features)
+        assert all(part.reasons for part in reranked)
         return time.process_time() - started
 
     seconds(100)
@@ -111,11 +111,11 @@ def test_a_linker_reranks_if_its_settings_say_so(small_kb):
     linker.settings.threshold = 0.1
     with linker.reranking(prefers("words_elsewhere", 0.5)):
         parts = link(linker)
-        (found,) = linker.links(parts)
-        assert (found.concept_id, found.name) == ("D001943", "breast cancer")
-        assert found.score < 1
-        assert found.reasons
-        assert found.runner_up.concept_id == "D009369"
+        (chosen,) = linker.links(parts)
+        assert (chosen.concept_id, chosen.name) == ("D001943", "breast cancer")
+        assert chosen.score < 1
+        assert chosen.reasons
+        assert chosen.runner_up.concept_id == "D009369"
         assert [concept_id for concept_id, _ in linker.kb_ents(parts)][:2] == ["D001943", "D009369"]
         linker.settings.selection.rerank = False
         assert linker.links(link(linker))[0].concept_id == "D009369"
@@ -128,12 +128,12 @@ def test_a_chosen_candidate_below_the_threshold_is_not_linked(small_kb):
     linker.settings.threshold = 0.99
     with linker.reranking(prefers("words_elsewhere", 0.5)):
         parts = link(linker)
-        (found,) = linker.links(parts)
+        (rejected,) = linker.links(parts)
         assert linker.kb_ents(parts) == []
-    assert (found.concept_id, found.tie) == (None, None)
-    assert found.reasons[0].startswith("instead of D009369")  # why it was chosen before it was rejected
-    assert found.rejected.concept_id == "D001943"
-    assert found.reason.startswith("the score of the chosen candidate 0.")
+    assert (rejected.concept_id, rejected.tie) == (None, None)
+    assert rejected.reasons[0].startswith("instead of D009369")  # why it was chosen before it was rejected
+    assert rejected.rejected.concept_id == "D001943"
+    assert rejected.reason.startswith("the score of the chosen candidate 0.")
     assert linker.links(link(linker))[0].concept_id == "D009369"
 
 

@@ -246,15 +246,15 @@ def test_the_order_of_the_candidates_does_not_count(kb, ids):
 
 @given(st.lists(st.sampled_from(["xABC", "xAB", "yAD", "zAB", "aA", "bB", "cC"]), max_size=6), st.randoms())
 def test_the_order_of_the_mentions_does_not_count(kb, drawn, random):
-    places = random.sample(range(len(drawn)), len(drawn))
-    straight = decide(kb, *(part(one[0], one[1:]) for one in drawn))
-    mixed = decide(kb, *(part(drawn[i][0], drawn[i][1:]) for i in places))
-    assert mixed == [straight[i] for i in places]
+    order = random.sample(range(len(drawn)), len(drawn))
+    straight = decide(kb, *(part(letters[0], letters[1:]) for letters in drawn))
+    mixed = decide(kb, *(part(drawn[i][0], drawn[i][1:]) for i in order))
+    assert mixed == [straight[i] for i in order]
 
 
 @given(st.lists(st.sampled_from(["xABC", "yAD", "zAB", "bB", "cC"]), max_size=6))
 def test_deciding_again_changes_nothing(kb, drawn):
-    once = decide(kb, *(part(one[0], one[1:]) for one in drawn))
+    once = decide(kb, *(part(letters[0], letters[1:]) for letters in drawn))
     assert TieBreaker(kb, above(0.5)).break_ties(once, [""] * len(once)) == once
 
 
@@ -270,12 +270,12 @@ def test_a_label_for_each_mention(kb):
 
 def test_what_the_prior_has_decided_is_reported(kb):
     def weighed(*given):
-        return LinkedPart("text", None, tuple(Candidate(*one[:2], "text", *one[2:]) for one in given))
+        return LinkedPart("text", None, tuple(Candidate(*values[:2], "text", *values[2:]) for values in given))
 
     a, b = ("A:1", 0.9, 0.8, 0.5, 0.7), ("A:2", 0.8, 0.8, 0.5, 0.0)
-    ((found,),) = decide(kb, weighed(a, b))
-    assert found.tie == "its name is as similar as that of A:2; chosen because annotated more often"
+    ((decided,),) = decide(kb, weighed(a, b))
+    assert decided.tie == "its name is as similar as that of A:2; chosen because annotated more often"
     less_like = ("A:2", 0.8, 0.7, 0.5, 0.0)
-    without_prior = [(*one[:4], None) for one in (a, b)]
+    without_prior = [(*values[:4], None) for values in (a, b)]
     for part in (weighed(a, less_like), weighed(*without_prior), weighed(a), weighed()):
         assert decide(kb, part) == [(part,)]

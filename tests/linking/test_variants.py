@@ -49,8 +49,8 @@ def test_the_vocabulary_must_have_the_name_of_a_formula():
 
 
 def likely(*mentions):
-    found = with_likely_long_forms([(MentionVariants(*variants), label) for label, *variants in mentions])
-    return [one.likely_long_form for one in found]
+    with_long_forms = with_likely_long_forms([(MentionVariants(*variants), label) for label, *variants in mentions])
+    return [variants.likely_long_form for variants in with_long_forms]
 
 
 def test_the_likely_long_form_of_an_undefined_short_form():
@@ -63,7 +63,7 @@ def test_the_likely_long_form_of_an_undefined_short_form():
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("names", "expected"),
     [
         ({"ALF": ("ALP", 0.5), "acute liver failure": ("Liver Failure", 0.9)}, "acute liver failure"),
         ({"ALF": ("Alf", 0.7), "acute liver failure": ("Liver Failure", 0.9)}, "ALF"),  # a name of the vocabulary
@@ -71,9 +71,9 @@ def test_the_likely_long_form_of_an_undefined_short_form():
         ({"acute liver failure": ("Liver Failure", 0.3)}, "acute liver failure"),
     ],
 )
-def test_a_likely_long_form_does_not_replace_a_name(found, expected):
+def test_a_likely_long_form_does_not_replace_a_name(names, expected):
     variants = MentionVariants("ALF", likely_long_form="acute liver failure")
-    candidates = {text: [Candidate("D1", score, name)] for text, (name, score) in found.items()}
+    candidates = {text: [Candidate("D1", score, name)] for text, (name, score) in names.items()}
     (part,) = VariantSelector(0.1, 0.0).select(variants, lambda text: candidates.get(text, []))
     assert part.text == expected
     assert part.long_form == (None if expected == "ALF" else expected)
@@ -173,14 +173,14 @@ def test_parts_of_one_concept_are_one():
 
 
 def test_a_name_that_is_known_already_is_taken_where_it_scores_higher():
-    found = {
+    candidates_of = {
         "deaths": [Candidate("D050197", 0.87, "ATHS")],
         "Death": [Candidate("D003643", 1.0, "Death")],
     }
     selector = VariantSelector(short_form_margin=0.1, split_margin=0.0)
-    (part,) = selector.select(MentionVariants("deaths", name="Death"), found.__getitem__)
+    (part,) = selector.select(MentionVariants("deaths", name="Death"), candidates_of.__getitem__)
     assert (part.text, part.long_form, part.candidates[0].concept_id) == ("deaths", None, "D003643")
-    (part,) = selector.select(MentionVariants("Death", name="deaths"), found.__getitem__)
+    (part,) = selector.select(MentionVariants("Death", name="deaths"), candidates_of.__getitem__)
     assert part.candidates[0].concept_id == "D003643"
 
 
@@ -198,10 +198,10 @@ def test_the_correction_must_be_better(wrong, right, expected):
 
 def test_margin_of_corrections_is_exclusive():
     variants = MentionVariants("wrong", corrections={"wrong": "right"})
-    found = {"wrong": [Candidate("A", 0.5, "a")], "right": [Candidate("B", 0.75, "b")]}
+    candidates_of = {"wrong": [Candidate("A", 0.5, "a")], "right": [Candidate("B", 0.75, "b")]}
     for margin, expected in ((0.25, "wrong"), (0.125, "right"), (-0.25, "right")):
-        (part,) = VariantSelector(0.1, 0.0, margin).select(variants, found.__getitem__)
-        assert part == LinkedPart(expected, None, tuple(found[expected]))
+        (part,) = VariantSelector(0.1, 0.0, margin).select(variants, candidates_of.__getitem__)
+        assert part == LinkedPart(expected, None, tuple(candidates_of[expected]))
 
 
 def test_every_variant_can_be_corrected():
@@ -220,7 +220,7 @@ def test_a_corrected_long_form_says_what_it_comes_from():
 
 
 def test_a_part_without_candidates_is_not_dropped():
-    found = {"a and b": [], "a": [Candidate("D000001", 0.9, "a")], "b": []}
+    candidates_of = {"a and b": [], "a": [Candidate("D000001", 0.9, "a")], "b": []}
     variants = MentionVariants("a and b", composite_splits=[("a", "b")])
-    parts = VariantSelector(short_form_margin=0.1, split_margin=-0.1).select(variants, found.__getitem__)
+    parts = VariantSelector(short_form_margin=0.1, split_margin=-0.1).select(variants, candidates_of.__getitem__)
     assert [part.text for part in parts] == ["a", "b"]

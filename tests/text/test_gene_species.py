@@ -25,13 +25,13 @@ def occurrences(text, word):
         position = text.find(word, position + 1)
 
 
-def found(text, gene, name="", **settings):
+def species_of(text, gene, name="", **settings):
     """Return the species of the first occurrence of a gene, with a sentence after each full stop."""
     species = [SpeciesMention(start, start + len(word), NAMES[word]) for start, word in spans(text, NAMES)]
-    starts = [0, *(place + 2 for place in occurrences(text, ". "))]
+    starts = [0, *(position + 2 for position in occurrences(text, ". "))]
     start = text.index(gene)
-    (one,) = species_of_genes(text, [GeneMention(start, start + len(gene), name)], species, starts, **settings)
-    return one
+    mention = GeneMention(start, start + len(gene), name)
+    return species_of_genes(text, [mention], species, starts, **settings)[0]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def found(text, gene, name="", **settings):
     ],
 )
 def test_rules(text, gene, expected):
-    assert found(text, gene) == (expected and GeneSpecies(*expected))
+    assert species_of(text, gene) == (expected and GeneSpecies(*expected))
 
 
 @pytest.mark.parametrize(
@@ -63,21 +63,21 @@ def test_rules(text, gene, expected):
     ],
 )
 def test_a_species_that_is_a_tool_has_no_effect(text):
-    assert found(text, "Leptin" if "Leptin" in text else "leptin") is None
+    assert species_of(text, "Leptin" if "Leptin" in text else "leptin") is None
 
 
 def test_a_prefix_decides_unless_it_belongs_to_the_name():
     text = "In patients, mTert and mTOR were measured."
-    assert found(text, "mTert", "TERT") == (MOUSE, "mTert")
-    assert found(text, "mTOR", "MTOR") == (HUMAN, "patients")
-    assert found(text, "mTert", "TERT", prefixes={"m": RAT}) == (RAT, "mTert")
+    assert species_of(text, "mTert", "TERT") == (MOUSE, "mTert")
+    assert species_of(text, "mTOR", "MTOR") == (HUMAN, "patients")
+    assert species_of(text, "mTert", "TERT", prefixes={"m": RAT}) == (RAT, "mTert")
 
 
 def test_other_organisms_and_another_home():
     text = "We asked patients about hepatitis C virus. Core was found."
     organisms = [HEPATITIS, HUMAN]
-    assert found(text, "Core", organisms=organisms) == (HUMAN, "patients")
-    assert found(text, "Core", organisms=organisms, home=HEPATITIS) == (HEPATITIS, "hepatitis C virus")
+    assert species_of(text, "Core", organisms=organisms) == (HUMAN, "patients")
+    assert species_of(text, "Core", organisms=organisms, home=HEPATITIS) == (HEPATITIS, "hepatitis C virus")
 
 
 def test_each_gene_gets_its_own_species():

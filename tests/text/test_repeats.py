@@ -107,10 +107,10 @@ def test_places_are_free_and_do_not_overlap(tokens, data):
     cuts = sorted(data.draw(st.sets(st.integers(0, len(tokens)), max_size=8)))
     taken = [*pairwise(cuts)][::2]
     searched = {names.name(*span) for span in taken}
-    found = names.find(searched, taken)
-    assert {name for *_, name in found} <= searched
-    places = sorted([*taken, *(span[:2] for span in found)])
-    assert all(first[1] <= second[0] for first, second in pairwise(places))
+    repeats = names.find(searched, taken)
+    assert {name for *_, name in repeats} <= searched
+    spans = sorted([*taken, *(span[:2] for span in repeats)])
+    assert all(first[1] <= second[0] for first, second in pairwise(spans))
 
 
 def work(n):
