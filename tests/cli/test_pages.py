@@ -337,10 +337,21 @@ def test_the_settings_that_a_page_names_are_those_of_the_configs():
     assert f"`margin = {pretrain['miner']['margin']}`" in page
 
 
+def pages_of(section):
+    """YIELDS (str): the pages of a section of the navigation, and of the sections in it."""
+    for entry in section:
+        if isinstance(entry, str):
+            yield entry
+        else:
+            for pages in entry.values():
+                yield from pages_of(pages)
+
+
 def test_every_page_is_on_the_site_and_every_section_in_the_readme():
     config = (ROOT / "mkdocs.yml").read_text(encoding="utf8")
     navigation = yaml.safe_load(config.split("\nnav:\n")[1].split("\n\n")[0])
     sections = {name: pages for section in navigation for name, pages in section.items()}
+    sections = {name: list(pages_of(pages)) for name, pages in sections.items()}
     on_site = [page for pages in sections.values() for page in pages]
     assert len(set(on_site)) == len(on_site)
     assert {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")} <= set(on_site)
@@ -351,7 +362,7 @@ def test_every_page_is_on_the_site_and_every_section_in_the_readme():
 
 
 def test_every_link_leads_somewhere():
-    pages = sorted((ROOT / "docs").glob("*.md"))
+    pages = [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "results").glob("*.md"))]
     for page in [*sorted(ROOT.glob("*.md")), *pages]:
         text = page.read_text(encoding="utf8")
         for path, anchor in re.findall(r"\]\((?!http)([^)#\s]*)(?:#([^)\s]+))?\)", text):

@@ -253,7 +253,7 @@ def test_the_commands_on_pretraining_run(training_place, command):
     for line in lines:
         finished = command(*shlex.split(line)[1:])
         assert finished.status == 0, finished.err
-    assert {"model-last", "log.jsonl", "curve.svg", "config.cfg"} <= {path.name for path in Path("run").iterdir()}
+    assert {"model-last", "log.jsonl", "config.cfg"} <= {path.name for path in Path("run").iterdir()}
     assert np.load("vectors.npy").shape[0] == 2
     config = Path("pretrain.cfg").read_text().replace("evaluation = null\n", "")
     (evaluation,) = [text for language, text in page if language == "ini"]

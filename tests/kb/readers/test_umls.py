@@ -352,7 +352,7 @@ SHUFFLED = [preferred(f"C900000{n}", f"name {n}") + atom(f"C900000{n}", f"other 
 
 
 def test_rows_that_are_not_sorted(read, tmp_path):
-    with pytest.raises(SapbertError, match=r"E145.*MRCONSO.RRF, line 3: C9000001 comes after C9000003.*`--sort`"):
+    with pytest.raises(SapbertError, match=r"E145.*MRCONSO.RRF, line 3: C9000001 comes after C9000003.*`sort: true`"):
         read("".join(SHUFFLED))
     with pytest.raises(SapbertError, match=r"E145.*MRSTY.RRF, line 2"):
         read("".join(sorted(SHUFFLED)), types=typed("C9000002", "T047") + typed("C9000001", "T047"))
