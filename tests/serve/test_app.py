@@ -67,7 +67,7 @@ def test_json_is_that_of_link(ask, linking):
     )
     status, headers, body = ask("POST", "/link", sent)
     assert (status, headers["Content-Type"]) == (200, "application/json")
-    document = json_document(sent, "", "", ReadOptions(InputFormat.jsonl))
+    document = json_document(sent, "", ReadOptions(InputFormat.jsonl))
     (item,) = linking([document])
     assert json.loads(body) == json.loads(json.dumps(record_of(item, linking.kb)))
     assert [entity["kb_id"] for entity in json.loads(body)["entities"]][-1] == "D001943|D010051"
@@ -185,7 +185,7 @@ def test_a_batch_gives_a_record_or_a_reason_for_each_text(ask, linking):
         for value, answer in zip(part, answers, strict=True):
             if "error" in answer:
                 continue
-            document = value_document(value, "", "", ReadOptions(InputFormat.jsonl))
+            document = value_document(value, "", ReadOptions(InputFormat.jsonl))
             (item,) = linking([document])
             assert answer == json.loads(json.dumps(record_of(item, linking.kb)))
     assert [answer.get("id") for answer in answers] == ["b", "7", None]
