@@ -338,8 +338,8 @@ class Errors:
         "its files in one format, give --format."
     )
     E514 = (
-        "[E514] {a} and {b} are not about the same documents, gold mentions and concepts: {n_a} are only in the first, "
-        "{n_b} only in the second, such as {example}. Evaluate both pipelines on the same corpus with the same options."
+        "[E514] {a} and {b} differ in their documents, gold mentions or concepts. {n_a} are only in the first, {n_b} only "
+        "in the second, such as {example}. Evaluate both pipelines on the same corpus with the same options."
     )
     E520 = (
         "[E520] No threshold reaches precision {wanted} on the documents that are used for fitting. A threshold needs "

@@ -104,7 +104,6 @@ def test_documents(file, format):
         ["link", "PIPELINE", "FILE"],
         ["discover", "PIPELINE", "FILE", "--output", "OUT"],
         ["review", "PIPELINE", "FILE"],
-        ["kb", "build", "FILE", "--format", "biosyn", "--output", "OUT"],
         ["convert", "FILE", "-o", "OUT"],
     ],
     ids=lambda command: command[0],

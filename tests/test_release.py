@@ -69,7 +69,7 @@ def imported():
 def test_what_is_imported_is_required():
     found = project()
     texts = [*found["dependencies"], *(text for extra in found["optional-dependencies"].values() for text in extra)]
-    required = {re.match(r"[\w-]+", text)[0].lower() for text in texts}
+    required = {re.match(r"[\w-]+", text)[0].lower().replace("_", "-") for text in texts}
     used = set(imported()) - set(sys.stdlib_module_names) - WITH_OTHERS - {"spacy_sapbert"}
     assert {"torch", "numpy", "faiss"} <= used
     missing = {name for name in used if NAMES.get(name, name.replace("_", "-")) not in required}

@@ -10,7 +10,15 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = Path(spacy_sapbert.__file__).parent
 TEXT = (ROOT / "THIRD_PARTY.md").read_text(encoding="utf-8")
 # what was written for this package
-OWN = ("py.typed", "serve/*", "outputs/*.css", "kb/catalog.yaml", "configs/*.cfg", "text/common_words/README.md")
+OWN = (
+    "py.typed",
+    "*.pyi",
+    "serve/*",
+    "outputs/*.css",
+    "kb/catalog.yaml",
+    "configs/*.cfg",
+    "text/common_words/README.md",
+)
 
 
 def listed():
