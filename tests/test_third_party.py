@@ -15,6 +15,7 @@ OWN = (
     "*.pyi",
     "serve/*",
     "outputs/*.css",
+    "outputs/*.html",
     "kb/catalog.yaml",
     "configs/*.cfg",
     "text/common_words/README.md",
