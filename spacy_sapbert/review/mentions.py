@@ -39,7 +39,7 @@ def review_mentions(record: Record) -> Iterator[ReviewMention]:
     """Yield the mentions of a linked document, in order of their places.
 
     Args:
-        record: The record, see `io.records.record_of`.
+        record: The record, see `outputs.records.record_of`.
     """
     key = document_key(record["text"])
     for entity in record["entities"]:
