@@ -9,6 +9,7 @@ record the outputs of the parent commit first, into a file outside of the reposi
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import os
@@ -19,26 +20,34 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from fnmatch import fnmatch
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import srsly
 import tomllib
 import typer
-from golden_commands import COMMANDS, HELP, INPUTS, read
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("SPACY_SAPBERT_DATA") or ROOT.parent / "shared" / "data").resolve()
 MANIFEST = ROOT / "tests" / "golden.json"
+LISTED = srsly.read_yaml(ROOT / "tests" / "golden.yaml")
+RECIPES: dict[str, dict[str, Any]] = LISTED["recipes"]
+COMMANDS: dict[str, str] = {
+    **LISTED["commands"],
+    **{f"made/{name}.yaml": " ".join(["recipe", name, *recipe["sources"]]) for name, recipe in RECIPES.items()},
+    **{f"kb/{name}.kb": f"kb build made/{name}.yaml --output {{out}}" for name in RECIPES},
+}
+HELP = "help.txt"
 PACKAGES = ("torch", "numpy", "spacy", "transformers", "tokenizers", "faiss-cpu", "lightgbm", "scikit-learn", "typer")
 FAILED = "failed"
 WEIGHTS = ("*.safetensors", "parameters.json")
 """The files of a trained pipeline or encoder that are compared."""
 
-WITHOUT_EDITABLE = "import sys\nsys.meta_path = [one for one in sys.meta_path if '__editable__' not in str(one)]\n"
+WITHOUT_EDITABLE = "import sys\nsys.meta_path = [item for item in sys.meta_path if '__editable__' not in str(item)]\n"
 """Takes away what an editable installation adds: without it, missing modules would come from other sources."""
 
 # One thread and the same instructions, so that sums have one order.
@@ -52,7 +61,6 @@ ENVIRONMENT = {
     "TOKENIZERS_PARALLELISM": "false",
     "HF_HUB_OFFLINE": "1",
     "NO_COLOR": "1",
-    "PYTHONPATH": str(ROOT),
     "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0"),
     "CUDA_VISIBLE_DEVICES": "",
 }
@@ -95,8 +103,8 @@ class Run:
         if program in INPUTS:
             path.write_text(INPUTS[program](self.folder, *arguments), encoding="utf-8")
         else:
-            places = {"PYTHONPATH": f"{self.folder / 'site'}:{ROOT}", "SPACY_SAPBERT_CACHE": str(self.folder / "cache")}
-            environment = {**os.environ, **ENVIRONMENT, **places}
+            paths = {"PYTHONPATH": f"{self.folder / 'site'}:{ROOT}", "SPACY_SAPBERT_CACHE": str(self.folder / "cache")}
+            environment = {**os.environ, **ENVIRONMENT, **paths}
             command = [sys.executable, *python_arguments(words)]
             done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True)
             if done.returncode:
@@ -121,6 +129,43 @@ class Run:
             yield name, sha256(path.read_bytes())
 
 
+# --- inputs that a function makes
+
+
+def read(path: Path) -> str:
+    """Return the text of a file, which can be gzipped."""
+    content = path.read_bytes()
+    return (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8")
+
+
+def first(folder: Path, n: str, name: str) -> str:
+    """Return the first documents of a corpus in PubTator's format."""
+    return "\n\n".join(re.split(r"\n{2,}", read(folder / name).strip("\n"))[: int(n)]) + "\n"
+
+
+def head(folder: Path, n: str, name: str) -> str:
+    """Return the first lines of a file."""
+    return "".join(read(folder / name).splitlines(keepends=True)[: int(n)])
+
+
+def with_ids(folder: Path, name: str) -> str:
+    """Return the lines of MEDIC whose concepts the corpora have: few enough to be encoded many times."""
+    ids = {label for labels in sorted((folder / "data/labels").glob("*.txt")) for label in read(labels).split()}
+    lines = read(folder / name).splitlines(keepends=True)
+    return "".join(line for line in lines if not ids.isdisjoint(line.partition("||")[0].split("|")))
+
+
+def recipe(folder: Path, name: str, *sources: str) -> str:
+    """Return a recipe, as JSON, which YAML contains. The sources are made before."""
+    return json.dumps(RECIPES[name])
+
+
+INPUTS: dict[str, Callable[..., str]] = {"first": first, "head": head, "with-ids": with_ids, "recipe": recipe}
+
+
+# --- the place where the commands run
+
+
 def install(site: Path) -> None:
     """Let Python find these sources and their entry points, whatever is installed, and nothing of other sources."""
     project = tomllib.loads(read(ROOT / "pyproject.toml"))["project"]
@@ -138,6 +183,9 @@ def python_arguments(words: list[str]) -> list[str]:
     if words[0].startswith("scripts/"):
         return [str(ROOT / words[0]), *words[1:]]
     return ["-m", *words] if words[0] == "spacy" else ["-m", "spacy_sapbert", *words]
+
+
+# --- what is compared
 
 
 def sha256(content: bytes) -> str:
@@ -170,9 +218,12 @@ def machine() -> dict[str, str]:
 
 def selected(patterns: str) -> list[str]:
     """Return the outputs that some pattern chooses, or the folder of that name."""
-    compared = [name for name in COMMANDS if not name.startswith("made/")]
     given = patterns.split() or ["*"]
-    return [name for name in compared if any(fnmatch(name, one) or name.startswith(f"{one}/") for one in given)]
+    return [
+        name
+        for name in COMMANDS
+        if not name.startswith("made/") and any(fnmatch(name, part) or name.startswith(f"{part}/") for part in given)
+    ]
 
 
 def make_all(names: list[str], run: Run) -> dict[str, str]:
