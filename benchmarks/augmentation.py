@@ -15,10 +15,9 @@ from pathlib import Path
 
 from common import new_parser
 
-from spacy_sapbert.augmentation.annotations import Annotation
-from spacy_sapbert.augmentation.document_choice import primary_ids
+from spacy_sapbert.augmentation.annotations import Annotation, MatcherAnnotator
 from spacy_sapbert.augmentation.filters import FalseAbbreviations, InvertedNames, Overlaps, Verbs
-from spacy_sapbert.augmentation.matching import MatcherAnnotator
+from spacy_sapbert.augmentation.search import primary_ids
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.kb.ids import read_labels
 from spacy_sapbert.kb.storage import load_knowledge_base

@@ -23,7 +23,7 @@ from spacy_sapbert.documents.docbin import read_docbin
 from spacy_sapbert.encoders.segments import DocumentEncoder
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
-from spacy_sapbert.retrieval.concept_vectors import CELLS
+from spacy_sapbert.retrieval.concepts import CELLS
 from spacy_sapbert.vectors.faiss_index import build_index, index_kind, read_index
 from spacy_sapbert.vectors.flat import cached_name_vectors
 

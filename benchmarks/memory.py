@@ -31,7 +31,7 @@ from spacy.language import Language
 
 from spacy_sapbert.documents.formats import input_format
 from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
-from spacy_sapbert.evaluation.figures import check_ending, curve_style, in_style, legend_above, new_figure, save_figure
+from spacy_sapbert.evaluation.plots import check_ending, curve_style, in_style, legend_above, new_figure, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

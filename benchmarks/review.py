@@ -32,12 +32,10 @@ from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.kb.mentions import TRAINING_SOURCE, add_training_mentions
 from spacy_sapbert.metrics.bootstrap import f1_of_all, resample_f1
 from spacy_sapbert.outputs.records import record_of
-from spacy_sapbert.review.correction import Correction, document_key
+from spacy_sapbert.review.corrections import Added, Correction, Decisions, document_key
 from spacy_sapbert.review.corrections_file import CorrectionsFile
-from spacy_sapbert.review.decisions import Added, Decisions
 from spacy_sapbert.review.export import reviewed_documents
-from spacy_sapbert.review.mentions import ReviewMention, review_mentions
-from spacy_sapbert.review.queue import ORDERS, ReviewQueue, decision_of
+from spacy_sapbert.review.queue import ORDERS, ReviewMention, ReviewQueue, decision_of, review_mentions
 from spacy_sapbert.runs.pipelines import LinkingPipeline
 from spacy_sapbert.text.words import is_acronym
 from spacy_sapbert.types import Document, Mention

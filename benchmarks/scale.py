@@ -61,7 +61,7 @@ import numpy as np
 from common import new_parser
 from peers import ONE_THREAD
 
-from spacy_sapbert.evaluation.figures import check_ending, curve_style, in_style, legend_above, new_figure, save_figure
+from spacy_sapbert.evaluation.plots import check_ending, curve_style, in_style, legend_above, new_figure, save_figure
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary

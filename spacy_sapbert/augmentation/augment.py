@@ -12,8 +12,8 @@ from ..documents.docs import PROVENANCE, WEIGHT, to_doc
 from ..kb.knowledge_base import KnowledgeBase
 from ..types import Document, Mention
 from .annotations import Annotation, Annotator, IdMapping
-from .document_choice import Choice
 from .documents import SourceDocument, Tokenize, cut
+from .search import Choice
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -1,19 +1,247 @@
-"""Annotate texts with MetaMapLite: run a local installation, or read existing output."""
+"""Annotate texts with MetaMapLite: run a local installation, or read its output (MMI, JSON, BRAT)."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from ..documents.report import Report
 from ..errors import DamagedError, Errors, SapbertError
 from ..files.output import ScratchFolder, replacing
-from ..files.source import Source
+from ..files.source import BrokenRecord, Source
+from ..files.values import check_writable, parse_float, parse_int, parse_json
+from ..kb.ids import canonical_id
 from .annotations import Annotation
-from .metamap import READERS, read_output
+from .documents import fold
+
+
+class RankedAnnotation(NamedTuple):
+    """A concept that MetaMapLite suggests for a span.
+
+    Attributes:
+        start: The start in UTF-16 code units, as in Java.
+        length: The length in UTF-16 code units, as in Java.
+        score: The score, higher is better; 0 if the format has none.
+        preferred: The concept's preferred name in UMLS.
+        name: The matched name, empty if the format lacks it.
+    """
+
+    start: int
+    length: int
+    concept_id: str
+    score: float = 0.0
+    preferred: str = ""
+    name: str = ""
+
+
+# id|MMI|score|preferred name|CUI|[types]|triggers|location|positions|tree codes| ; older versions have no location.
+# Names and triggers can contain "|", so the CUI is searched from the start and the positions from the end.
+_MMI_CUI = re.compile(r"C\d{7}")
+_MMI_TYPES = re.compile(r"\[[^]]*\]")
+_MMI_POSITIONS = re.compile(r"\[?\d+/\d[\d/,;\[\]]*")
+_TRIGGER = re.compile(r'"(?P<name>[^"]*)"-[^"-]*-\d+-"[^"]*"-[^",]*-[01](?:,|$|\|)')
+_PIECE = re.compile(r"(?<!\d)(\d+)/(\d+)")
+_BRAT_SPAN = re.compile(r"(T\d+)\t\S+ (\d+) (\d+)(?:;\d+ (\d+))*\t.*")
+_BRAT_CONCEPT = re.compile(r"N\d+\tReference (T\d+) (\w+):(\S*)\t(.*)")
+
+
+def read_mmi(source: Source) -> Iterator[RankedAnnotation]:
+    """Read the fielded MMI format. A line is a concept with all its positions.
+
+    A mention in several pieces is read as one span from the first piece to the last.
+
+    Yields:
+        Annotations in the order of the file, which is by score. Broken lines are reported.
+    """
+    for number, line in source.lines():
+        if not line.strip():
+            continue
+        try:
+            found = _mmi(line.strip().split("|"))
+            score = _number(found.score)
+            places = [_whole(place) for place in found.positions.split(";") if _PIECE.search(place)]
+        except BrokenRecord as reason:
+            source.broken(number, reason)
+            continue
+        names = [trigger["name"] for trigger in _TRIGGER.finditer(found.triggers)]
+        if len(names) != len(places):
+            names = [""] * len(places)
+        for (start, length), name in zip(places, names, strict=True):
+            yield RankedAnnotation(start, length, canonical_id(found.cui), score, found.preferred, name)
+
+
+class _Mmi(NamedTuple):
+    """The cells of a line of the fielded MMI format. The triggers may include the location after them."""
+
+    score: str
+    preferred: str
+    cui: str
+    triggers: str
+    positions: str
+
+
+def _mmi(cells: list[str]) -> _Mmi:
+    """Split the cells of a line into fields.
+
+    Args:
+        cells: The cells between the bars.
+
+    Raises:
+        BrokenRecord: The line is not in the MMI format.
+    """
+    last = _place_of_positions(cells)
+    for cui in range(4, last - 2):
+        if _MMI_CUI.fullmatch(cells[cui]) and _MMI_TYPES.fullmatch(cells[cui + 1]) and cells[1] == "MMI":
+            triggers = "|".join(cells[cui + 2 : last])
+            return _Mmi(cells[2], "|".join(cells[3:cui]), cells[cui], triggers, cells[last])
+    raise BrokenRecord("the line is not in MetaMapLite's MMI format")
+
+
+def _place_of_positions(cells: list[str]) -> int:
+    """Return the cell before the tree codes, which a last bar may follow; 0 if there is none."""
+    for last in (len(cells) - 2, len(cells) - 3):
+        tree_codes, *rest = cells[last + 1 :] if last > 0 else ["/"]
+        if "/" not in tree_codes and not any(rest) and _MMI_POSITIONS.fullmatch(cells[last]):
+            return last
+    return 0
+
+
+def _number(raw: str) -> float:
+    try:
+        return parse_float(raw.replace(",", "."))  # Java's numbers depend on its locale
+    except ValueError:
+        raise BrokenRecord(f"{raw!r} is not a score") from None
+
+
+def _integer(raw: str) -> int:
+    try:
+        return parse_int(raw)
+    except ValueError:
+        raise BrokenRecord("an offset is not a whole number with at most 18 digits") from None
+
+
+def _whole(place: str) -> tuple[int, int]:
+    pieces = [(_integer(start), _integer(length)) for start, length in _PIECE.findall(place)]
+    first, last = min(start for start, _ in pieces), max(start + length for start, length in pieces)
+    return first, last - first
+
+
+def read_json(source: Source) -> Iterator[RankedAnnotation]:
+    """Read the JSON format: a list of spans with their concepts. Broken entries are reported as line 1.
+
+    Yields:
+        Annotations in the order of the file.
+    """
+    text = "\n".join(line for _, line in source.lines())
+    try:
+        entities = parse_json(text)
+        check_writable(entities)
+        if not isinstance(entities, list):
+            raise ValueError("it is not a list")
+    except ValueError as error:
+        source.broken(1, f"this is not JSON from MetaMapLite ({error})")
+        return
+    for number, entity in enumerate(entities, start=1):
+        try:
+            yield from [_evidence(item) for item in entity["evlist"]]
+        except (KeyError, TypeError, ValueError) as error:
+            source.broken(1, f"entity {number} is not in MetaMapLite's form ({type(error).__name__}: {error})")
+
+
+def _evidence(item: dict[str, Any]) -> RankedAnnotation:
+    info = item["conceptinfo"]
+    start, length, score = item["start"], item["length"], item.get("score", 0)
+    texts = [info["cui"], info.get("preferredname", ""), info.get("conceptstring", "")]
+    if not (type(start) is type(length) is int and all(isinstance(text, str) for text in texts)):
+        raise TypeError("a value has the wrong type")
+    return RankedAnnotation(start, length, canonical_id(texts[0]), parse_float(str(score)), *texts[1:])
+
+
+def read_brat(source: Source) -> Iterator[RankedAnnotation]:
+    """Read BRAT's standoff format, which has no ranks for several concepts of a span.
+
+    Yields:
+        Annotations in the order of the file.
+    """
+    spans: dict[str, tuple[int, int]] = {}
+    scores: dict[str, float] = {}
+    found: list[tuple[str, str, str]] = []
+    for number, line in source.lines():
+        span, concept = _BRAT_SPAN.fullmatch(line), _BRAT_CONCEPT.fullmatch(line)
+        try:
+            if span:
+                start = _integer(span[2])
+                spans[span[1]] = start, _integer(span[4] or span[3]) - start
+            elif concept and concept[1] not in spans:
+                raise BrokenRecord(f"there is no {concept[1]} before this line")
+            elif concept and concept[2] == "ConceptId":
+                found.append((concept[1], concept[3], concept[4]))
+            elif concept and concept[2] == "Score":
+                scores[concept[1]] = _number(concept[3])
+            elif line.strip() and not concept:
+                raise BrokenRecord("the line is neither a span nor a reference of BRAT's standoff format")
+        except BrokenRecord as reason:
+            source.broken(number, reason)
+    for key, cui, preferred in found:
+        yield RankedAnnotation(*spans[key], canonical_id(cui), scores.get(key, 0.0), preferred)
+
+
+READERS: dict[str, Callable[[Source], Iterator[RankedAnnotation]]] = {
+    ".mmi": read_mmi,
+    ".json": read_json,
+    ".ann": read_brat,
+    ".brat": read_brat,
+}
+
+
+def read_output(path: Path, text: str, source: Source | None = None) -> list[Annotation]:
+    """Read MetaMapLite's output for a text.
+
+    Args:
+        path: The output file. Its suffix shows the format: `.mmi`, `.json`, `.ann` or `.brat`.
+        text: The text.
+        source: Reports broken records, such as spans outside the text.
+
+    Returns:
+        The highest-ranked concept of each span.
+    """
+    source = source or Source(path)
+    found, units = [], _characters(text)
+    for ranked in READERS[path.suffix](source):
+        if ranked.length > 0 and ranked.start >= 0 and ranked.start + ranked.length < len(units):
+            found.append(ranked)
+        else:
+            source.broken(1, f"{ranked.start}/{ranked.length} is outside the text of {len(text)} characters")
+    return [
+        Annotation(units[top.start], units[top.start + top.length], (top.concept_id,), top.name)
+        for top in _top_ranked(found, text, units)
+    ]
+
+
+def _top_ranked(found: Iterable[RankedAnnotation], text: str, units: list[int]) -> list[RankedAnnotation]:
+    """Return the concept with the highest score for each span; among equal ones, the one with this preferred name."""
+    best: dict[tuple[int, int], tuple[tuple[float, bool], RankedAnnotation]] = {}
+    for ranked in found:
+        words = text[units[ranked.start] : units[ranked.start + ranked.length]]
+        key = -ranked.score, fold(ranked.preferred) != fold(words)
+        place = ranked[:2]
+        if place not in best or key < best[place][0]:
+            best[place] = key, ranked
+    return [ranked for _, (_, ranked) in sorted(best.items())]
+
+
+def _characters(text: str) -> list[int]:
+    """Return the character of each UTF-16 code unit, and the end."""
+    if text.isascii() or max(text) <= "\uffff":
+        return list(range(len(text) + 1))
+    units = [index for index, letter in enumerate(text) for _ in range(1 + (letter > "\uffff"))]
+    return [*units, len(text)]
+
 
 MAIN_CLASS = "gov.nih.nlm.nls.ner.MetaMapLite"
 _SHOWN_LINES = 5

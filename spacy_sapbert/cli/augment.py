@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
     from ..augmentation.annotations import Annotator, IdMapping
     from ..augmentation.augment import AnnotationFilter, RuleAnnotation, Segment
-    from ..augmentation.document_choice import Choice
     from ..augmentation.documents import EvaluationSets
-    from ..augmentation.search import DocumentSearch
+    from ..augmentation.search import Choice, DocumentSearch
     from ..augmentation.settings import AugmentationSettings
     from ..documents.report import Report
     from ..kb.knowledge_base import KnowledgeBase
@@ -91,7 +90,7 @@ class _Concepts:
     """The concepts to search for, and those with annotations to keep."""
 
     def __init__(self, kb: KnowledgeBase, settings: AugmentationSettings) -> None:
-        from ..augmentation.document_choice import primary_ids, rare_concepts, training_documents
+        from ..augmentation.search import primary_ids, rare_concepts, training_documents
         from ..augmentation.settings import paths
         from ..kb.ids import read_labels
 
@@ -132,8 +131,8 @@ def _find(
 ) -> list[Segment]:
     """Return the segments of the documents that were found, and count them."""
     from ..augmentation.augment import segments_of
-    from ..augmentation.document_choice import choose
     from ..augmentation.documents import spacy_tokens, wordpieces
+    from ..augmentation.search import choose
 
     tokenize = wordpieces(settings.tokenizer) if settings.tokenizer else spacy_tokens()
     limit = settings.max_tokens - 2 * bool(settings.tokenizer)  # [CLS] and [SEP] are wordpieces, too
@@ -179,7 +178,7 @@ def _document_counts(choice: Choice, search: DocumentSearch, report: Report) -> 
 
 @contextmanager
 def _annotator(kb: KnowledgeBase, settings: AugmentationSettings, report: Report) -> Iterator[Annotator]:
-    from ..augmentation.matching import MatcherAnnotator
+    from ..augmentation.annotations import MatcherAnnotator
     from ..augmentation.metamaplite import MetaMapLite, MetaMapLiteOutput
 
     with ExitStack() as stack:

@@ -77,8 +77,7 @@ def calibrate(
     with the fitted values.
     """
     from ..evaluation import calibration
-    from ..evaluation.figures import prepare_folder, save_both
-    from ..evaluation.plots import draw_reliability
+    from ..evaluation.plots import draw_reliability, prepare_folder, save_both
     from ..runs.pipelines import load_pipeline
 
     refuse_input(output, [corpus, ids])

@@ -140,7 +140,7 @@ def _with_types(
 
 def _with_known_ids(documents: Iterator[Document], kb: Path, report: Report) -> Iterator[Document]:
     """Yield the documents, and count the mentions with ids of which the vocabulary has none."""
-    from ..evaluation.corpus import has_known_id, with_known_ids
+    from ..evaluation.running import has_known_id, with_known_ids
     from ..kb.knowledge_base import KnowledgeBase
 
     vocabulary = KnowledgeBase(kb)

@@ -101,8 +101,7 @@ def training(
 ) -> None:
     """Show the training of a linker: the measures of each epoch, and candidates of chosen mentions."""
     from ..evaluation.candidate_log import best, by_epoch, read_candidate_log
-    from ..evaluation.figures import check_ending, save_figure
-    from ..evaluation.plots import draw_linking_scores
+    from ..evaluation.plots import check_ending, draw_linking_scores, save_figure
 
     if plot:
         check_ending(plot)

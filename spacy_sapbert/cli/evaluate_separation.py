@@ -86,7 +86,7 @@ def _pictures(
 ) -> Callable[[Mapping[str, TransformerEncoder], Mapping[str, Separation]], None]:
     """Return a function that draws all pictures. Errors are raised now, before the encoders run."""
     from ..evaluation import plots
-    from ..evaluation.figures import prepare_folder, save_both
+    from ..evaluation.plots import prepare_folder, save_both
     from ..evaluation.separation import cosines_of_pairs, read_name_pairs
 
     prepare_folder(folder)

@@ -28,7 +28,7 @@ from ..serve.settings import LOCAL_HOSTS, address_of, is_local, listen
 from .inputs import Columns, Encoding, Format, Gold, Strict, open_inputs
 
 if TYPE_CHECKING:
-    from ..review.mentions import Record
+    from ..review.queue import Record
     from ..runs.pipelines import LinkingPipeline
     from ..types import Document
 
@@ -106,8 +106,7 @@ def page(
     except ModuleNotFoundError as error:
         raise MissingExtraError(what="`review page`", package=error.name, extra="web") from error
     from ..review.corrections_file import CorrectionsFile
-    from ..review.mentions import read_links
-    from ..review.queue import ORDERS
+    from ..review.queue import ORDERS, read_links
     from ..runs.pipelines import LinkingPipeline
     from ..serve.review_session import ReviewSession
 

@@ -19,9 +19,8 @@ from ..metrics.counts import f1_score, mean, percent
 from ..metrics.linking_accuracy import gold_concepts, lenient_at, strict_at
 from ..training.reranker_trainer import FittedReranker, check_lightgbm, check_not_names
 from ..types import Document
-from .corpus import GoldMentions, warn_of_unknown_ids, with_known_ids
 from .cross_fitting import Documents, Follow, Reranked, link_by_others, no_progress, rerank_by_others
-from .running import LinkedMention, find_linker, link_gold_mentions
+from .running import GoldMentions, LinkedMention, find_linker, link_gold_mentions, warn_of_unknown_ids, with_known_ids
 
 if TYPE_CHECKING:
     from ..linking.linker import Linker

@@ -16,11 +16,21 @@ from spacy.language import Language
 from ..documents.document_gold import documents_by_concept, gold_of, is_named, primary_id
 from ..errors import EmptyError, MismatchError
 from ..kb.knowledge_base import KnowledgeBase
-from ..metrics.counts import SetCounts, compare_sets, macro, mean, micro, percent, precision_recall_f1
-from ..metrics.document_ranking import FEW_PLACES, PLACES, RankingScore, score_ranking
+from ..metrics.counts import (
+    FEW_PLACES,
+    PLACES,
+    RankingScore,
+    SetCounts,
+    compare_sets,
+    macro,
+    mean,
+    micro,
+    percent,
+    precision_recall_f1,
+    score_ranking,
+)
 from ..types import Document, DocumentConcept, Mention, types_of
-from .corpus import predictions_file
-from .running import find_retriever, run_pipeline
+from .running import find_retriever, predictions_file, run_pipeline
 
 MAP_DEPTH = 100
 RARE_BELOW = 10  # training documents

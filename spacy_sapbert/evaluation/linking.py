@@ -28,8 +28,7 @@ from ..metrics.linking_accuracy import (
 )
 from ..text.normalize import biosyn
 from ..types import Document
-from .corpus import GoldMentions, predictions_file, with_known_ids
-from .running import LinkedMention, find_linker, link_gold_mentions
+from .running import GoldMentions, LinkedMention, find_linker, link_gold_mentions, predictions_file, with_known_ids
 
 
 def evaluate_linking(

@@ -44,8 +44,7 @@ from ..text.abbreviations import MAX_LETTERS
 from ..text.normalize import biosyn
 from ..text.words import word_keys
 from ..types import NIL, Concept, LinkedPart
-from .corpus import predictions_file
-from .running import LinkedMention, find_linker
+from .running import LinkedMention, find_linker, predictions_file
 
 COLUMNS = (
     *("doc_id", "start", "end", "mention", "long_form", "gold", "gold_names", "predicted", "matched_names", "scores"),

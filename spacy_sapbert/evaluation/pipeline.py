@@ -25,8 +25,7 @@ from ..pipeline.factories import RETRIEVER
 from ..pipeline.gold_mentions import GOLD_SPANS
 from ..pipeline.mentions import mentions_of
 from ..types import Document, Mention
-from .corpus import no_mentions, predictions_file, with_known_ids
-from .running import find_linker, run_pipeline
+from .running import find_linker, no_mentions, predictions_file, run_pipeline, with_known_ids
 
 MEASURES = ("ner", "span_id", "document_id")
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ..kb.knowledge_base import KnowledgeBase
-from ..review.correction import Correction
-from ..review.decisions import Decision
+from ..review.corrections import Correction, Decision
 from ..types import Candidate, LinkedPart
 
 Parts = tuple[LinkedPart, ...]

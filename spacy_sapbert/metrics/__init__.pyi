@@ -1,6 +1,14 @@
 from .calibration import brier_score, calibration_error, reliability, threshold_curve
-from .counts import SetCounts, compare_sets, macro, micro, precision_recall_f1
-from .document_ranking import RankingScore, average_precision, score_ranking
+from .counts import (
+    RankingScore,
+    SetCounts,
+    average_precision,
+    compare_sets,
+    macro,
+    micro,
+    precision_recall_f1,
+    score_ranking,
+)
 from .linking_accuracy import MentionScore, accuracies, gold_concepts, lenient_at, strict_at
 
 __all__ = [

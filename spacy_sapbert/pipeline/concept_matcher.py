@@ -23,7 +23,7 @@ from .factories import INSIDE
 if TYPE_CHECKING:
     from ..kb.knowledge_base import KnowledgeBase
     from ..linking.name_matcher import NameMatcher
-    from ..review.decisions import Decisions
+    from ..review.corrections import Decisions
 
 CACHED_LABELS = 1 << 14
 
@@ -115,7 +115,7 @@ class ConceptMatcher(FolderPipe):
 
     def _corrected(self, doc: Doc, spans: List[Span]) -> Tuple[List[Span], List[Span]]:
         """Return the spans without texts that are no mentions, and the mentions that were added."""
-        from ..review.correction import document_key
+        from ..review.corrections import document_key
 
         text = doc.text
         decisions, key = self._corrections_setting.decisions(self.kb), document_key(text)

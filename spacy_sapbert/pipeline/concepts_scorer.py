@@ -29,8 +29,7 @@ def score_concepts(examples: "Iterable[Example]", *, retriever: Any, **_: Any) -
     """
     from ..documents.docs import from_doc
     from ..documents.document_gold import gold_of, primary_id
-    from ..metrics.counts import f1_score
-    from ..metrics.document_ranking import PLACES, score_ranking
+    from ..metrics.counts import PLACES, f1_score, score_ranking
 
     primary = lru_cache(maxsize=100_000)(lambda concept_id: primary_id(concept_id, retriever.kb))
     pairs = list(examples)

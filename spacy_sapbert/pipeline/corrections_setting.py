@@ -9,8 +9,8 @@ from ..store.artifact import Artifact, ArtifactWriter
 
 if TYPE_CHECKING:
     from ..kb.knowledge_base import KnowledgeBase
+    from ..review.corrections import Decisions
     from ..review.corrections_file import CorrectionsFile
-    from ..review.decisions import Decisions
 
 CORRECTIONS = "corrections"
 """The role of the corrections among the artifacts of a component."""

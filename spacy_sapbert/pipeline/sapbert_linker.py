@@ -187,7 +187,7 @@ class SapbertLinker(BatchedPipe):
     def _corrected(self, doc: Doc, linked: List[Parts]) -> List[Parts]:
         """Return the parts of the mentions of a document as the corrections decide."""
         from ..linking.corrected import corrected
-        from ..review.correction import document_key
+        from ..review.corrections import document_key
 
         kb = self.linker.kb
         decisions, key = self._corrections_setting.decisions(kb), document_key(doc.text)

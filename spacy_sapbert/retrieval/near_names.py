@@ -10,7 +10,7 @@ import numpy as np
 from ..store.cache import drop_oldest
 from ..vectors.index import Index
 from ..vectors.ngram_index import NgramIndex
-from .concept_set import ConceptSet
+from .concepts import ConceptSet
 
 CACHE_SIZE = 200_000  # texts
 TEXTS_PER_BATCH = 512

@@ -14,11 +14,10 @@ from spacy.lang.en.stop_words import STOP_WORDS
 from spacy.tokens import Doc
 
 from ..text.normalize import lower
-from .mention_model import MentionModel, phrase_features
 from .near_names import ConceptMatches, LikelyNames, Near, NearNames
 from .phrases import SEPARATORS, Characters, Phrase, phrases
 from .signals import Signal, View
-from .training_counts import NOTHING, DocumentCounts, TrainingCounts
+from .training_counts import NOTHING, DocumentCounts, MentionModel, TrainingCounts, phrase_features
 
 OCCURRENCE = 0.85  # above this cosine, a phrase counts as an occurrence of the name
 NAME = 0.95  # above this cosine, a phrase counts as a name, and shorter phrases inside it count less

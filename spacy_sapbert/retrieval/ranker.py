@@ -9,7 +9,7 @@ import numpy as np
 from spacy.tokens import Doc
 
 from ..types import SCORE_DIGITS
-from .concept_set import ConceptSet
+from .concepts import ConceptSet
 from .phrases import Characters
 from .signals import Signal, View
 from .training_counts import DocumentCounts

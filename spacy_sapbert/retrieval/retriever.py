@@ -25,16 +25,14 @@ from ..vectors.ngram_index import NgramIndex
 from ..vectors.postings_build import build_ngram_index
 from ..vectors.storage import VECTORS_FOLDER
 from ..vectors.stored import COMPRESSION
-from .concept_set import ConceptSet
-from .concept_vectors import ConceptVectors
-from .mention_model import MentionModel
+from .concepts import ConceptSet, ConceptVectors
 from .near_names import LikelyNames, NearNames
 from .phrase_signal import PhrasesSignal
 from .phrases import Characters
 from .ranker import ConceptRanker, RankedConcept, SignalWeights
 from .settings import RetrieverSettings
 from .signals import DocumentSignal, MentionsSignal, PriorSignal, SentencesSignal, Signal
-from .training_counts import TrainingCounts
+from .training_counts import MentionModel, TrainingCounts
 
 N_FEATURES = {
     one.name: len(one.features) for one in (DocumentSignal, SentencesSignal, PhrasesSignal, MentionsSignal, PriorSignal)

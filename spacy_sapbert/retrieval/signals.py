@@ -14,8 +14,7 @@ import numpy as np
 from spacy.tokens import Doc
 
 from ..encoders.segments import sentences
-from .concept_set import ConceptSet
-from .concept_vectors import ConceptVectors
+from .concepts import ConceptSet, ConceptVectors
 from .near_names import ConceptMatches, NearNames
 from .phrases import Characters, end_of_beginning
 from .training_counts import NOTHING, DocumentCounts, TrainingCounts

@@ -21,13 +21,11 @@ from ..kb.storage import kb_artifact, open_saved_knowledge_base
 from ..store.artifact import KB, ArtifactWriter, opening
 from ..vectors.ngram_index import cached_ngram_index, open_ngram_index
 from ..vectors.storage import FLAT, open_index, save_index
-from .concept_set import ConceptSet
-from .concept_vectors import ConceptVectors, cached_concept_vectors
-from .mention_model import MentionModel
+from .concepts import ConceptSet, ConceptVectors, cached_concept_vectors
 from .ranker import SignalWeights
 from .retriever import FEW_NAMES, N_FEATURES, Retriever
 from .settings import SIGNALS_WITH_NAMES, ConceptVectorSettings
-from .training_counts import TrainingCounts
+from .training_counts import MentionModel, TrainingCounts
 
 CONCEPT_VECTORS, DOCUMENT_ENCODER = "concept_vectors", "document_encoder"
 """The roles of concept vectors and of a trained document encoder among the artifacts of a component."""

@@ -15,8 +15,7 @@ from typing import Any
 from ..errors import CannotReadError, CannotWriteError, DamagedError, NewerVersionError, SapbertError
 from ..files.output import is_special
 from ..types import Document
-from .correction import Correction, ProposedLink, document_key
-from .decisions import Decisions
+from .corrections import Correction, Decisions, ProposedLink, document_key
 
 FORMAT = 1
 APPLICATION_ID = 0x73617043  # in the header of the file, so that no other database is taken for corrections

@@ -9,9 +9,18 @@ from typing import Any
 from ..text.snippets import snippet
 from ..text.words import is_acronym
 from ..types import Document, Mention
-from .correction import ADD, EVERYWHERE, NO_MENTION, OCCURRENCE, Correction, ProposedLink, document_key, text_key
+from .corrections import (
+    ADD,
+    EVERYWHERE,
+    NO_MENTION,
+    OCCURRENCE,
+    Correction,
+    Decisions,
+    ProposedLink,
+    document_key,
+    text_key,
+)
 from .corrections_file import CorrectionsFile
-from .decisions import Decisions
 from .queue import decision_of
 
 DEFAULT_LABEL = "CONCEPT"

@@ -12,9 +12,8 @@ import numpy as np
 
 from ..metrics.calibration import wilson_interval
 from ..metrics.counts import percent, ratio
-from .correction import ProposedLink, document_key, text_key
+from .corrections import Decision, Decisions, ProposedLink, document_key, text_key
 from .corrections_file import CorrectionsFile
-from .decisions import Decision, Decisions
 from .queue import decision_of
 
 BANDS = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)

@@ -32,10 +32,9 @@ from ..files.values import parse_json
 from ..outputs.records import LinkedDocument, record_of
 from ..runs.pipelines import LinkingPipeline
 from ..types import Document
-from .api_page import API_POLICY, render_api
+from .api import API_POLICY, BrokenText, Health, Problem, Record, render_api
+from .api import Document as DocumentModel
 from .linking_queue import CLIENT_LEFT, LinkingQueue, Refused
-from .models import BrokenText, Health, Problem, Record
-from .models import Document as DocumentModel
 from .observing import Metrics, Observer
 from .page import POLICY, Page
 from .safety import CSP, StrictHeaders, TokenCheck

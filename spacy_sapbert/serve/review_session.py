@@ -10,11 +10,9 @@ from typing import Any
 from ..errors import MismatchError, NotFoundError
 from ..kb.search import search_names
 from ..outputs.labels import LabelColors, display_label, display_type
-from ..review.correction import ACCEPT, ADD, CORPUS, REJECT, REPLACE, Correction, ProposedLink
+from ..review.corrections import ACCEPT, ADD, CORPUS, REJECT, REPLACE, Correction, Decision, ProposedLink
 from ..review.corrections_file import CorrectionsFile
-from ..review.decisions import Decision
-from ..review.mentions import Record, ReviewMention, review_mentions
-from ..review.queue import COVERED, Group, ReviewQueue, by_expected_errors
+from ..review.queue import COVERED, Group, Record, ReviewMention, ReviewQueue, by_expected_errors, review_mentions
 from ..runs.pipelines import LinkingPipeline
 from ..text.snippets import snippet
 from .concepts import concept_card, references

@@ -10,7 +10,7 @@ import numpy as np
 from .settings import ConceptRetrieval
 
 if TYPE_CHECKING:
-    from ..retrieval.concept_vectors import ConceptVectors
+    from ..retrieval.concepts import ConceptVectors
 
 
 class DocumentLoss:

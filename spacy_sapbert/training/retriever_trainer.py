@@ -17,11 +17,10 @@ from ..encoders.thinc_layer import DocumentModel, document_model
 from ..errors import Errors, TrainingDataError, Warnings
 from ..files.hashing import hash64
 from ..kb.ids import some_ids
-from ..retrieval.mention_model import MentionModel, phrase_features
 from ..retrieval.phrases import phrases
 from ..retrieval.ranker import Candidates, SignalWeights
 from ..retrieval.retriever import Retriever
-from ..retrieval.training_counts import DocumentCounts, TrainingCounts, count_document
+from ..retrieval.training_counts import DocumentCounts, MentionModel, TrainingCounts, count_document, phrase_features
 from ..types import Document
 from .document_loss import DocumentLoss
 from .settings import ConceptRetrieval

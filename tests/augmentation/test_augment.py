@@ -13,9 +13,9 @@ from spacy_sapbert.augmentation.augment import (
     shuffled,
     without_irrelevant,
 )
-from spacy_sapbert.augmentation.document_choice import Choice
 from spacy_sapbert.augmentation.documents import SourceDocument, spacy_tokens
 from spacy_sapbert.augmentation.filters import Overlaps
+from spacy_sapbert.augmentation.search import Choice
 from spacy_sapbert.documents.docs import from_doc
 from spacy_sapbert.types import Mention
 

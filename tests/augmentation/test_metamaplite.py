@@ -1,12 +1,212 @@
+import json
 import os
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from spacy_sapbert.augmentation.annotations import Annotation
-from spacy_sapbert.augmentation.metamaplite import MetaMapLite, MetaMapLiteOutput, file_stem, write_texts
+from spacy_sapbert.augmentation.metamaplite import (
+    MetaMapLite,
+    MetaMapLiteOutput,
+    RankedAnnotation,
+    file_stem,
+    read_brat,
+    read_json,
+    read_mmi,
+    read_output,
+    write_texts,
+)
 from spacy_sapbert.documents.report import Report
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.files.source import Source
+
+TEXT = 'Gout, or "gouty" arthritis | gout.'
+MMI = """\
+a/1.txt|MMI|5.99|Gout|C0018099|[dsyn]|"Gout"-text-0-"Gout"-NN-0,"GOUT"-text-0-"gout"-NN-1|text|0/4;29/4|C05.550.354;C16|
+a/1.txt|MMI|3,68|Gouty arthritis | acute|C0003868|[dsyn, fndg]|"x | y"-text-0-"gouty" arthritis"-NN-0|text|9/17||
+a/1.txt|MMI|0.46|Arthritis|C0003864|[dsyn]|"Arthritis"-text-0-"arthritis"-NN-0|17/9|C05
+a/1.txt|MMI|0.46|Mild gout|C9000001|[fndg]|"Gout"-text-0-"Gout"-NN-0|text|0/4||
+a/1.txt|MMI|0.40|In pieces|C9000002|[fndg]|"Gout arthritis"-text-0-"Gout arthritis"-NN-0|text|0/4,17/9||
+"""
+JSON = [
+    {
+        "matchedtext": "Gout",
+        "start": 0,
+        "length": 4,
+        "evlist": [
+            {"score": 0, "start": 0, "length": 4, "conceptinfo": {"cui": "C9000001", "preferredname": "Mild gout"}},
+            {
+                "score": 0,
+                "start": 0,
+                "length": 4,
+                "conceptinfo": {"cui": "C0018099", "preferredname": "gout", "conceptstring": "GOUT"},
+            },
+        ],
+    }
+]
+BRAT = """\
+T1\tMMLite 0 4\tGout
+N1\tReference T1 Score:2.5\t2.5
+N2\tReference T1 SemanticType:C0018099:dsyn\tdsyn
+N3\tReference T1 ConceptId:C9000001\tMild gout
+N4\tReference T1 ConceptId:C0018099\tGout
+T2\tMMLite 17 26\tarthritis
+N5\tReference T2 ConceptId:C0003864\tArthritis
+"""
+
+
+def written(tmp_path, name, content):
+    path = tmp_path / name
+    path.write_text(content, encoding="utf8")
+    return path
+
+
+def test_the_highest_ranked_concept_of_each_span_in_mmi(tmp_path):
+    report = Report()
+    path = written(tmp_path, "1.mmi", MMI)
+    assert read_output(path, TEXT, Source(path, report)) == [
+        Annotation(0, 4, ("C0018099",), "Gout"),
+        Annotation(0, 26, ("C9000002",), "Gout arthritis"),
+        Annotation(9, 26, ("C0003868",)),
+        Annotation(17, 26, ("C0003864",), "Arthritis"),
+        Annotation(29, 33, ("C0018099",), "GOUT"),
+    ]
+    assert report.broken == 0
+
+
+def test_where_the_scores_are_alike_the_preferred_name_decides(tmp_path):
+    gout = Annotation(0, 4, ("C0018099",), "GOUT")
+    assert read_output(written(tmp_path, "1.json", json.dumps(JSON)), TEXT) == [gout]
+    path = written(tmp_path, "1.ann", BRAT)
+    assert read_output(path, TEXT) == [gout._replace(name=""), Annotation(17, 26, ("C0003864",))]
+
+
+def test_java_counts_some_characters_twice(tmp_path):
+    path = written(tmp_path, "1.ann", "T1\tMMLite 3 7\tgout\nN1\tReference T1 ConceptId:C0018099\tGout\n")
+    assert read_output(path, "\U0001d6fc gout") == [Annotation(2, 6, ("C0018099",))]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("1.mmi", "1.txt|MMI|high|Gout|C0018099|[dsyn]|x|text|0/4||\n"),
+        ("1.mmi", "1.txt|AA|x|y\n"),
+        ("1.mmi", "1.txt|MMI|1.00|Gout|C0018099|[dsyn]|x|text|0/400||\n"),
+        ("1.json", "[{"),
+        ("1.json", "{}"),
+        ("1.json", '[{"evlist": [{"start": "0"}]}]'),
+        ("1.json", '[{"evlist": [{"start": -1, "length": 4, "conceptinfo": {"cui": "C0018099"}}]}]'),
+        ("1.ann", "N1\tReference T1 ConceptId:C0018099\tGout\n"),
+        ("1.ann", "T1 MMLite 0 4 Gout\n"),
+    ],
+)
+def test_what_is_broken_is_counted(tmp_path, name, content):
+    path, report = written(tmp_path, name, content), Report()
+    assert read_output(path, TEXT, Source(path, report)) == []
+    assert report.broken == 1
+    with pytest.raises(SapbertError, match=r"\[E127\]"):
+        read_output(path, TEXT, Source(path, Report(), strict=True))
+
+
+names = st.text('abc é|-,"', min_size=1).map(str.strip).filter(bool)
+plain = st.text("abc é-,'", min_size=1).map(str.strip).filter(bool)
+found = st.lists(
+    st.builds(
+        RankedAnnotation,
+        st.integers(0, 10**6),
+        st.integers(1, 99),
+        st.integers(0, 9999999).map("C{:07}".format),
+        st.integers(0, 1000).map(lambda score: score / 100),
+        plain,
+        plain,
+    ),
+    max_size=5,
+)
+
+
+def source(tmp_path_factory, content):
+    path = tmp_path_factory.mktemp("output") / "1"
+    path.write_text(content, encoding="utf8")
+    return Source(path, Report())
+
+
+@given(found, names)
+def test_mmi_comes_back(tmp_path_factory, found, text):
+    lines = (
+        f'1.txt|MMI|{one.score:.2f}|{one.preferred}|{one.concept_id}|[dsyn]|"{one.name}"-text-0-"x"-NN-0|text|'
+        f"{one.start}/{one.length}|C05;C06|\n"
+        for one in found
+    )
+    read = source(tmp_path_factory, "".join(lines))
+    assert list(read_mmi(read)) == found
+    assert read.report.broken == 0
+    # whatever the triggers hold, the places are found
+    line = f'1|MMI|1.00|n|C0000001|[dsyn]|"{text}"-text-0-"{text}"-NN-0|text|7/3||\n'
+    assert [one[:3] for one in read_mmi(source(tmp_path_factory, line))] == [(7, 3, "C0000001")]
+
+
+@given(found)
+def test_json_comes_back(tmp_path_factory, found):
+    entities = [
+        {
+            "evlist": [
+                {
+                    "start": one.start,
+                    "length": one.length,
+                    "score": one.score,
+                    "conceptinfo": {
+                        "cui": one.concept_id,
+                        "preferredname": one.preferred,
+                        "conceptstring": one.name,
+                    },
+                }
+            ]
+        }
+        for one in found
+    ]
+    assert list(read_json(source(tmp_path_factory, json.dumps(entities)))) == found
+
+
+@given(found)
+def test_brat_comes_back(tmp_path_factory, found):
+    lines = (
+        f"T{n}\tMMLite {one.start} {one.start + one.length}\tx\n"
+        f"N{n}\tReference T{n} ConceptId:{one.concept_id}\t{one.preferred}\n"
+        f"N{n}\tReference T{n} Score:{one.score}\t{one.score}\n"
+        for n, one in enumerate(found)
+    )
+    assert list(read_brat(source(tmp_path_factory, "".join(lines)))) == [one._replace(name="") for one in found]
+
+
+@given(st.text('|MI/;,"[]C0123456789\n\t{}TN :', max_size=60))
+def test_no_content_breaks_a_reader(tmp_path_factory, content):
+    read = source(tmp_path_factory, content)
+    for reader in (read_mmi, read_json, read_brat):
+        list(reader(read))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "rest"),
+    [
+        ("1.mmi", MMI.replace("0/4;29/4", "1" * 5000 + "/4"), 4),
+        ("1.mmi", MMI.replace("|5.99|", "|nan|"), 4),
+        ("1.mmi", MMI.replace("|5.99|", "|٣|"), 4),
+        ("1.brat", BRAT.replace("T1\tMMLite 0 4", "T9\tMMLite 0 " + "4" * 5000) + BRAT, 4),
+        ("1.json", json.dumps([{"evlist": [{**JSON[0]["evlist"][0], "score": 10**400}]}, *JSON]), 2),
+        ("1.json", "[" * 100_000, 0),
+        ("1.json", '[{"start": ' + "1" * 5000 + "}]", 0),
+    ],
+)
+def test_numbers_that_cannot_be_held_are_counted(tmp_path, name, content, rest):
+    report = Report()
+    source = Source(written(tmp_path, name, content), report)
+    readers = {".mmi": read_mmi, ".brat": read_brat, ".json": read_json}
+    found = list(readers[source.path.suffix](source))
+    assert report.broken >= 1
+    assert len(found) == rest
+
 
 # Finds gout where a text begins with it, in each file of the list that it is given.
 JAVA = f"""#!{sys.executable}

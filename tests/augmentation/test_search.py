@@ -1,9 +1,12 @@
+from collections import Counter
+
 import pytest
 
 from spacy_sapbert.augmentation.documents import EvaluationSets, SourceDocument
-from spacy_sapbert.augmentation.search import FolderSearch, Hit
+from spacy_sapbert.augmentation.search import FolderSearch, Hit, choose, primary_ids, rare_concepts, training_documents
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.types import Document
+from spacy_sapbert.kb.ids import read_labels
+from spacy_sapbert.types import Document, Mention
 
 TEXTS = [
     "Cystic fibrosis is inherited.",
@@ -51,3 +54,85 @@ def test_overlaps_and_duplicates_are_left_out_and_counted(tmp_path):
 def test_a_file_that_cannot_be_made_is_reported(tmp_path):
     with pytest.raises(SapbertError, match=r"\[E507\].*unable to open"):
         FolderSearch(tmp_path / "none" / "words.db", [], EvaluationSets())
+
+
+class Shelf:
+    """A search whose answers are given; documents named "lost" have no text."""
+
+    def __init__(self, answers):
+        self.answers = answers
+        self.counts = Counter()
+        self.fetched = []
+
+    def find(self, name, limit):
+        return [Hit(key.strip("?"), "?" not in key) for key in self.answers.get(name, ())][:limit]
+
+    def fetch(self, keys):
+        self.fetched += keys
+        return {key: SourceDocument(key, f"Text {key}.", pmid=key) for key in keys if key != "lost"}
+
+
+def taken(search, exclude=(), **settings):
+    concepts = [(name.upper(), name) for name in search.answers]
+    choice = choose(concepts, search, EvaluationSets(exclude), **settings)
+    found = {
+        name.upper(): [key for key in choice.documents if name.upper() in choice.concepts[key]]
+        for name in search.answers
+    }
+    return found, choice
+
+
+def test_documents_used_least_go_first():
+    answers = {"a": ["1", "2"], "b": ["1", "2", "3", "4"], "c": ["1", "3", "5?"]}
+    found, choice = taken(Shelf(answers), limit=2)
+    assert found == {"A": ["1", "2"], "B": ["3", "4"], "C": ["1", "3"]}
+    assert choice.counts["passed_over"] == 2
+    found, choice = taken(Shelf(answers), limit=2, diverse=False)
+    assert found == {"A": ["1", "2"], "B": ["1", "2"], "C": ["1", "3"]}
+    assert choice.counts["passed_over"] == 0
+
+
+def test_a_document_without_all_words_goes_last_though_it_was_never_used():
+    found, _ = taken(Shelf({"a": ["1"], "b": ["1", "2?"]}), limit=1)
+    assert found == {"A": ["1"], "B": ["1"]}
+
+
+def test_what_cannot_be_had_makes_room_for_the_next():
+    search = Shelf({"a": ["lost", "7", "1", "2", "3"], "b": ["7"], "c": []})
+    found, choice = taken(search, [Document("7", "")], limit=2)
+    assert found == {"A": ["1", "2"], "B": [], "C": []}
+    assert choice.counts == {"searched": 3, "found_nothing": 2, "passed_over": 1, "excluded_by_pmid": 1}
+    assert search.fetched == ["lost", "7", "1", "2"]
+
+
+# --- the concepts to search for
+
+
+def document(*ids):
+    return Document("1", "text", tuple(Mention(0, 4, "text", "Disease", (one,)) for one in ids))
+
+
+def test_training_documents_are_counted_by_primary_id(small_kb):
+    counts = training_documents([document("OMIM:219700", "D003550"), document("D003550", "unknown")], small_kb)
+    assert counts == {"D003550": 2}
+
+
+def test_the_scarcest_come_first_unseen_ones_included(small_kb):
+    counts = Counter({"D003550": 2, "D009369": 10, "D001943": 1})
+    labels = ["D009369", "D003550", "D001943", "D010051"]
+    found = rare_concepts(counts, labels, small_kb, 10)
+    assert found == [
+        ("D010051", "Ovarian Neoplasms"),
+        ("D001943", "Breast Neoplasms"),
+        ("D003550", "Cystic Fibrosis"),
+    ]
+    assert [one for one, _ in rare_concepts(counts, None, small_kb, 2)] == ["D001943"]
+    assert len(rare_concepts(counts, labels, small_kb, None)) == 4
+    assert len(rare_concepts(Counter(), None, small_kb, None)) == len(small_kb)
+
+
+def test_labels_are_read(tmp_path, small_kb):
+    path = tmp_path / "labels.txt"
+    path.write_text("MESH:D003550\n\nOMIM:219700\nC9\n")
+    assert read_labels(path) == ["D003550", "OMIM:219700", "C9"]
+    assert primary_ids(read_labels(path), small_kb) == (["D003550"], 1)

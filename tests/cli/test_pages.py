@@ -19,7 +19,7 @@ import yaml
 import spacy_sapbert
 from spacy_sapbert.documents.docbin import read_docbin
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
-from spacy_sapbert.review.correction import Correction, document_key
+from spacy_sapbert.review.corrections import Correction, document_key
 from spacy_sapbert.review.corrections_file import CorrectionsFile
 
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ import pytest
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
-from spacy_sapbert.review.correction import Correction, ProposedLink, document_key
+from spacy_sapbert.review.corrections import Correction, ProposedLink, document_key
 from spacy_sapbert.review.corrections_file import CorrectionsFile
 
 TEXT = "Cystic fibrosis and aspirin."

@@ -1,8 +1,7 @@
 import pytest
 
 from spacy_sapbert.linking.corrected import corrected
-from spacy_sapbert.review.correction import Correction
-from spacy_sapbert.review.decisions import NOTHING, Decision
+from spacy_sapbert.review.corrections import NOTHING, Correction, Decision
 from spacy_sapbert.types import Candidate, LinkedPart
 
 COLD, FITS = Candidate("D003139", 0.9, "cold"), Candidate("D012640", 0.4, "fits")

@@ -5,7 +5,7 @@ import pytest
 import spacy
 
 from spacy_sapbert.errors import DamagedError
-from spacy_sapbert.review.correction import Correction, document_key
+from spacy_sapbert.review.corrections import Correction, document_key
 from spacy_sapbert.review.corrections_file import CorrectionsFile
 
 TEXT = "Mucoviscidosis, cold and a flu"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
-from spacy_sapbert.retrieval.concept_set import ConceptSet
+from spacy_sapbert.retrieval.concepts import ConceptSet
 from spacy_sapbert.vectors.ngram_index import NgramIndex, cached_ngram_index
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
-from spacy_sapbert.retrieval.concept_set import ConceptSet
+from spacy_sapbert.retrieval.concepts import ConceptSet
 from spacy_sapbert.retrieval.near_names import LikelyNames, NearNames
 from spacy_sapbert.vectors.faiss_index import open_faiss
 from spacy_sapbert.vectors.flat import cached_name_vectors

@@ -55,7 +55,7 @@ def signals(concepts):
 
 @pytest.fixture
 def concepts(small_kb):
-    from spacy_sapbert.retrieval.concept_set import ConceptSet
+    from spacy_sapbert.retrieval.concepts import ConceptSet
 
     return ConceptSet(small_kb)
 

@@ -6,8 +6,7 @@ import spacy
 from spacy.tokens import Span
 
 from spacy_sapbert.pipeline.attributes import register
-from spacy_sapbert.retrieval.concept_set import ConceptSet
-from spacy_sapbert.retrieval.concept_vectors import ConceptVectors, build_concept_vectors
+from spacy_sapbert.retrieval.concepts import ConceptSet, ConceptVectors, build_concept_vectors
 from spacy_sapbert.retrieval.near_names import NearNames
 from spacy_sapbert.retrieval.signals import LINK_WEIGHT, DocumentSignal, MentionsSignal, PriorSignal, SentencesSignal
 from spacy_sapbert.retrieval.training_counts import DocumentCounts, TrainingCounts

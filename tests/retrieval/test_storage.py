@@ -8,13 +8,12 @@ from spacy_sapbert.encoders.ngrams import TEXT_NORMALIZER
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.retrieval import storage
-from spacy_sapbert.retrieval.mention_model import FEATURES as MENTION_FEATURES
-from spacy_sapbert.retrieval.mention_model import MentionModel
 from spacy_sapbert.retrieval.phrase_signal import PhrasesSignal
 from spacy_sapbert.retrieval.ranker import SignalWeights
 from spacy_sapbert.retrieval.settings import ConceptVectorSettings
 from spacy_sapbert.retrieval.storage import DOCUMENT_ENCODER, FITTED_FILE, open_retriever
-from spacy_sapbert.retrieval.training_counts import TrainingCounts
+from spacy_sapbert.retrieval.training_counts import FEATURES as MENTION_FEATURES
+from spacy_sapbert.retrieval.training_counts import MentionModel, TrainingCounts
 from spacy_sapbert.store.artifact import ArtifactWriter
 from spacy_sapbert.types import Document, Mention
 from spacy_sapbert.vectors.ngram_index import cached_ngram_index

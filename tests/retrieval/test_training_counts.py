@@ -1,13 +1,24 @@
 import json
 import math
+import warnings
 from collections import Counter
 
+import numpy as np
 import pytest
 import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sapbert.retrieval.training_counts import DocumentCounts, TrainingCounts, WordCounts, count_document
+from spacy_sapbert.retrieval.phrases import Phrase, phrases
+from spacy_sapbert.retrieval.training_counts import (
+    FEATURES,
+    DocumentCounts,
+    MentionModel,
+    TrainingCounts,
+    WordCounts,
+    count_document,
+    phrase_features,
+)
 from spacy_sapbert.types import Document, Mention
 
 WORDS = ["cold", "fits", "cancer", "the", "of"]
@@ -107,3 +118,126 @@ def test_known_texts():
     assert summed.known("fits") == (0.0, False)  # once and not annotated
     assert summed.known("cold", counts("", "cold cold", "cold")) == (pytest.approx(0.0), False)
     assert summed.known("other") == (0.0, False)
+
+
+NLP = spacy.blank("en")
+
+
+def counted(text, *mentions):
+    found = [Mention(text.index(one), text.index(one) + len(one), one, "Disease", ("D1",)) for one in mentions]
+    return count_document(NLP.make_doc(text), Document("1", text, tuple(found)))
+
+
+def features_of(text, counts, **own):
+    found = phrases(NLP.make_doc(text))
+    rows = phrase_features(text, found, counts, **own)
+    assert rows.shape == (len(found), len(FEATURES))
+    return {one.text: dict(zip(FEATURES, row.tolist(), strict=True)) for one, row in zip(found, rows, strict=True)}
+
+
+def log_odds(share):
+    return math.log(share / (1 - share))
+
+
+TRAINING = [
+    counted("Eye anomalies of mice. Mice ran", "Eye anomalies"),
+    counted("Mice had skin lesions and nails", "skin lesions"),
+]
+
+
+def test_features_by_hand():
+    counts = TrainingCounts.of(TRAINING)
+    seen = features_of("Severe skin anomalies (rare)", counts)["skin anomalies"]
+    inside, last = (4 + 1) / (12 + 2), (2 + 1) / (12 + 2)  # four of twelve words are in a mention, two are its last
+    assert seen["highest"] == seen["lowest"] == seen["last inside"]
+    assert seen["highest"] == pytest.approx(log_odds((1 + 3 * inside) / (1 + 3)) - log_odds(inside))
+    assert seen["last"] == pytest.approx(log_odds((1 + 3 * last) / (1 + 3)) - log_odds(last))
+    assert (seen["words"], seen["has a new word"], seen["last seen"]) == (2, 0, pytest.approx(math.log(2)))
+    assert (seen["before"], seen["after a sign"], seen["before a sign"]) == (0, 0, 1)  # "severe" is a new word
+    assert (seen["known"], seen["often"]) == (0, pytest.approx(math.log(2)))
+    assert features_of("Severe skin", counts)["severe skin"]["has a new word"] == 1
+
+
+def test_neighbors():
+    seen = features_of("The anomalies of mice", TrainingCounts.of(TRAINING))["anomalies"]
+    assert (seen["after a stop word"], seen["before a stop word"]) == (1, 1)
+    mice = features_of("anomalies mice", TrainingCounts.of(TRAINING))
+    assert mice["mice"]["before"] == mice["anomalies"]["highest"]
+    assert mice["anomalies"]["after"] == mice["mice"]["highest"] < 0
+
+
+def test_signs_at_the_ends_of_phrases():
+    seen = features_of("Loss of Na+ in mice, vitamin D. mice", TrainingCounts.of(TRAINING))
+    assert {text: seen[text]["words"] for text in ("na+", "loss of na+", "mice")} == {
+        "na+": 1,
+        "loss of na+": 3,
+        "mice": 1,
+    }
+    assert seen["na+"]["after a stop word"] == seen["na+"]["before a stop word"] == 1
+    signs = phrase_features("x", [Phrase("++", [(0, 1)], in_beginning=True)], TrainingCounts.of(TRAINING))
+    assert np.isfinite(signs).all()
+
+
+def test_the_work_grows_with_the_text():
+    """Each phrase has few words, also where its ends are no ends of words."""
+    words = [features_of(" ".join(f"ion{i}x+" for i in range(n)), TrainingCounts.of([])) for n in (20, 40)]
+    assert max(one["words"] for of_text in words for one in of_text.values()) <= 6
+
+
+def test_probabilities_stay_finite():
+    model = MentionModel((1e6,) * len(FEATURES), 0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model.probabilities(np.full((1, len(FEATURES)), -1.0))[0] < 1e-12
+
+
+def test_parts_of_composites_have_their_own_words():
+    seen = features_of("Breast and ovarian cancer", TrainingCounts.of(TRAINING))
+    assert (seen["breast cancer"]["words"], seen["breast and ovarian cancer"]["words"]) == (2, 4)
+
+
+def test_a_document_leaves_out_its_own_counts():
+    counts, own = TrainingCounts.of(TRAINING), TRAINING[0]
+    others = TrainingCounts.of(TRAINING[1:])
+    text = "Eye anomalies of mice. Mice ran"
+    without, other = features_of(text, counts, own=own), features_of(text, others)
+    assert without["eye anomalies"]["known"] == 0
+    assert without["anomalies"]["has a new word"] == 1
+    assert without["mice"]["last seen"] == other["mice"]["last seen"]
+    assert without["anomalies"]["highest"] == other["anomalies"]["highest"] == 0
+
+
+def test_what_is_like_a_mention_is_more_likely():
+    texts = {
+        "Eye anomalies were seen. Nobody knew it": ["Eye anomalies"],
+        "Lung anomalies were rare. Authors wrote this": ["Lung anomalies"],
+        "Authors knew skin lesions. Results follow": ["skin lesions"],
+        "Results of heart lesions were new": ["heart lesions"],
+    }
+    own = {text: counted(text, *mentions) for text, mentions in texts.items()}
+    counts = TrainingCounts.of(own.values())
+    rows, right = [], []
+    for text, of_text in own.items():
+        found = phrases(NLP.make_doc(text))
+        rows.append(phrase_features(text, found, counts, of_text))
+        right += [of_text.marked[one.text] > 0 for one in found]
+    model = MentionModel.fit(np.concatenate(rows), np.array(right))
+    text = "Authors saw heart anomalies"
+    found = phrases(NLP.make_doc(text))
+    likely = dict(
+        zip((one.text for one in found), model.probabilities(phrase_features(text, found, counts)), strict=True)
+    )
+    assert max(likely, key=likely.__getitem__) == "heart anomalies"
+    assert MentionModel.from_json(model._asdict()) == model
+    with pytest.raises(ValueError, match="another version"):
+        MentionModel.from_json({"weights": [1.0], "bias": 0})
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_nothing_to_learn(right):
+    assert MentionModel.fit(np.zeros((3, len(FEATURES))), np.full(3, right)) is None
+
+
+def test_empty_documents():
+    assert phrase_features("", [], TrainingCounts.of([])).shape == (0, len(FEATURES))
+    assert Counter() == TrainingCounts.of([]).words.seen

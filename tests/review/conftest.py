@@ -2,9 +2,9 @@
 
 import pytest
 
-from spacy_sapbert.review.correction import ProposedLink, document_key
+from spacy_sapbert.review.corrections import ProposedLink, document_key
 from spacy_sapbert.review.corrections_file import CorrectionsFile
-from spacy_sapbert.review.mentions import ReviewMention
+from spacy_sapbert.review.queue import ReviewMention
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from spacy_sapbert.errors import CannotReadError, CannotWriteError, DamagedError, NewerVersionError, SettingError
 from spacy_sapbert.review import corrections_file
-from spacy_sapbert.review.correction import Correction, ProposedLink, document_key
+from spacy_sapbert.review.corrections import Correction, ProposedLink, document_key
 from spacy_sapbert.review.corrections_file import CorrectionsFile
 
 TEXT = "cold and flu"
@@ -76,7 +76,7 @@ def test_a_killed_window_leaves_what_was_complete(file):
     script = (
         "import os, sys\n"
         "from spacy_sapbert.review.corrections_file import CorrectionsFile\n"
-        "from spacy_sapbert.review.correction import Correction\n"
+        "from spacy_sapbert.review.corrections import Correction\n"
         f"file = CorrectionsFile({str(file.path)!r})\n"
         f"file.add([Correction('no_mention', 'occurrence', {KEY!r}, 0, 4, 'cold')])\n"
         "with file._writing() as db:\n"

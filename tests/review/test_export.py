@@ -3,7 +3,7 @@ from collections import Counter
 import pytest
 
 from spacy_sapbert.documents.reader import read_corpus
-from spacy_sapbert.review.correction import Correction
+from spacy_sapbert.review.corrections import Correction
 from spacy_sapbert.review.export import name_rows, reviewed_documents
 
 TEXT = "cold \U0001f600 flu, gout fits lump"

@@ -1,7 +1,7 @@
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from spacy_sapbert.review.correction import Correction
+from spacy_sapbert.review.corrections import Correction
 from spacy_sapbert.review.report import _kappa, review_report
 
 

@@ -18,7 +18,7 @@ from spacy_sapbert.documents.input_documents import ReadOptions
 from spacy_sapbert.documents.text_files import json_document, value_document
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.outputs.records import record_of
-from spacy_sapbert.serve.models import Record
+from spacy_sapbert.serve.api import Record
 from spacy_sapbert.serve.settings import Limits
 
 from .conftest import SMALL

@@ -16,8 +16,7 @@ from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.storage import starter_knowledge_base
 from spacy_sapbert.linking.name_matcher import NameMatcher
-from spacy_sapbert.retrieval.concept_set import ConceptSet
-from spacy_sapbert.retrieval.concept_vectors import cached_concept_vectors
+from spacy_sapbert.retrieval.concepts import ConceptSet, cached_concept_vectors
 from spacy_sapbert.store.cache import cache_dir, file_states, make_once, shared
 from spacy_sapbert.vectors.flat import cached_name_vectors, cached_table, text_hashes
 from spacy_sapbert.vectors.ngram_index import cached_ngram_index

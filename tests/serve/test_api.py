@@ -2,7 +2,7 @@
 
 import re
 
-from spacy_sapbert.serve.api_page import render_api
+from spacy_sapbert.serve.api import render_api
 
 EVIL = "<script>alert('1')</script>\"'>"
 

@@ -3,7 +3,7 @@ import warnings
 import pytest
 
 from spacy_sapbert.errors import EmptyError, SapbertError
-from spacy_sapbert.evaluation.corpus import GoldMentions, predictions_file, warn_of_unknown_ids, with_known_ids
+from spacy_sapbert.evaluation.running import GoldMentions, predictions_file, warn_of_unknown_ids, with_known_ids
 from spacy_sapbert.types import Document, Mention
 
 

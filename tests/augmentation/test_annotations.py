@@ -1,7 +1,6 @@
 import pytest
 
-from spacy_sapbert.augmentation.annotations import Annotation, IdMapping
-from spacy_sapbert.augmentation.matching import MatcherAnnotator
+from spacy_sapbert.augmentation.annotations import Annotation, IdMapping, MatcherAnnotator
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.mapping import Equivalents
 from spacy_sapbert.types import Name, Record
