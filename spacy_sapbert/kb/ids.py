@@ -1,19 +1,23 @@
-"""Canonical form of concept ids, the same in vocabularies, corpora and predictions.
+"""Canonical form of concept ids, the same in vocabularies, corpora and predictions. The table of their prefixes.
 
 MeSH ids and UMLS CUIs have no prefix (`D009369`, `C565588`, `C0012634`). All other ids are CURIEs (`OMIM:145250`). All
 editions of SNOMED CT share the prefix `SNOMEDCT`, because their numbers do not overlap.
+
+The table `prefixes.json` holds data of Bioregistry (CC0 1.0). `scripts/prefixes.py` makes it.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from ..errors import BadRecordError, EmptyError
 from ..files.opening import open_text
-from .prefixes import prefixes
 
 NO_ID = frozenset({"", "-", "-1"})
 """What corpora write for a mention without a concept."""
@@ -25,6 +29,7 @@ They match MeSH supplementary records, and OMIM ids, which are the primary ids o
 match a UMLS CUI, which has seven digits.
 """
 
+_ENDS, _OTHER_PARTS = "/#_=:", "/#?&=_"  # of web addresses
 _BARE = frozenset({"MESH", "UMLS"})
 _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _SINGLE_ID = re.compile(r"[^\s|+,;]+")
@@ -67,20 +72,59 @@ def _read_prefixes(parts: list[str]) -> tuple[str, int]:
         written, after = part.strip(), parts[number + 1].lstrip()
         if not _PREFIX.fullmatch(written) or after.startswith("//"):
             return prefix, number
-        found = canonical_prefix(written)
-        if found in _BARE and not prefix:
+        canonical = canonical_prefix(written)
+        if canonical in _BARE and not prefix:
             continue
-        if prefix and (found != prefix or written.lower() not in prefixes().spelled):
+        if prefix and (canonical != prefix or written.lower() not in prefixes().spelled):
             return prefix, number
         if not after and not any(map(str.strip, parts[number + 1 :])):  # no id follows
             return prefix, number
-        prefix = found
+        prefix = canonical
     return prefix, len(parts) - 1
 
 
 def canonical_prefix(written: str) -> str:
     """Return the canonical form of a prefix: "HP" for "hpo", "SNOMEDCT" for "SCTID"; else in upper case."""
     return prefixes().spelled.get(written.lower()) or written.upper()
+
+
+class Prefixes(NamedTuple):
+    """The table of prefixes.
+
+    Attributes:
+        spelled: The canonical prefix by each of its spellings in lower case.
+        addresses: The canonical prefix by the beginning of a web address, without the scheme and `www.`.
+        pages: The address of a concept's page by canonical prefix. `$1` stands for the id without the prefix.
+        longest: The length of the longest address.
+    """
+
+    spelled: dict[str, str]
+    addresses: dict[str, str]
+    pages: dict[str, str]
+    longest: int
+
+    def find_curie(self, address: str) -> str | None:
+        """Return the CURIE of a web address without the scheme; None if the table does not have it.
+
+        The end of the address must look like an id: with a digit, and without the signs of another part.
+        """
+        for start in range(min(len(address), self.longest), 0, -1):
+            if address[start - 1] in _ENDS and (prefix := self.addresses.get(address[:start])):
+                local = address[start:]
+                is_local = any(map(str.isdigit, local)) and not any(sign in local for sign in _OTHER_PARTS)
+                return f"{prefix}:{local}" if is_local else None
+        return None
+
+
+@cache
+def prefixes() -> Prefixes:
+    """Return the table. The first call reads it, in a few milliseconds."""
+    table = json.loads(Path(__file__).with_name("prefixes.json").read_bytes())["prefixes"]
+    spelled = {prefix.lower(): prefix for prefix in table}
+    spelled |= {text: prefix for prefix, about in table.items() for text in about["synonyms"]}
+    addresses = {address: prefix for prefix, about in table.items() for address in about["addresses"]}
+    pages = {prefix: about["page"] for prefix, about in table.items() if about["page"]}
+    return Prefixes(spelled, addresses, pages, max(map(len, addresses)))
 
 
 def split_ids(raw: str, default_prefix: str | None = None) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ..files.tables import table_lines as write_table
 from ..text.words import word_keys
 from .knowledge_base import KnowledgeBase
-from .readers.discovered import COLUMNS
+from .readers.known_tables import DISCOVERED_COLUMNS
 from .search import NameIndex
 
 PER_DOUBLING = 0.02
@@ -165,7 +165,7 @@ def table_lines(names: Iterable[NewName], kb: KnowledgeBase) -> Iterator[str]:
     Returns:
         Tab-separated lines with their line ends. The first line is the header.
     """
-    return write_table(chain([COLUMNS], (_cells(new, kb) for new in names)), quoted=False)
+    return write_table(chain([DISCOVERED_COLUMNS], (_cells(new, kb) for new in names)), quoted=False)
 
 
 def _cells(new: NewName, kb: KnowledgeBase) -> Iterator[str]:

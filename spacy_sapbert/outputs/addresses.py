@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
-from ..kb.prefixes import prefixes
+from ..kb.ids import prefixes
 
 # A MeSH id has 6 or 9 digits and a UMLS CUI has 7, so they are never confused.
 _BARE = {"MESH": re.compile(r"[CD]\d{6}(?:\d{3})?"), "UMLS": re.compile(r"C\d{7}")}

@@ -4,7 +4,7 @@ import pytest
 import spacy
 
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
-from spacy_sapbert.kb.readers.discovered import COLUMNS
+from spacy_sapbert.kb.readers.known_tables import DISCOVERED_COLUMNS
 
 CORPUS = (
     "1|t|Severe cystic fibrosis\n1|a|Severe cystic fibrosis, aspirin.\n"
@@ -49,8 +49,8 @@ def pipeline(make_pipeline):
 
 def rows(path):
     header, *lines = path.read_text(encoding="utf8").splitlines()
-    assert tuple(header.split("\t")) == COLUMNS
-    return [dict(zip(COLUMNS, line.split("\t"), strict=True)) for line in lines]
+    assert tuple(header.split("\t")) == DISCOVERED_COLUMNS
+    return [dict(zip(DISCOVERED_COLUMNS, line.split("\t"), strict=True)) for line in lines]
 
 
 def test_what_is_found_and_kept_is_a_name_of_the_next_vocabulary(command, pipeline, corpus, tmp_path, small_kb):

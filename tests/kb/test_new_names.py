@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sapbert.kb.new_names import Discovery, LinkedOccurrence, rank, table_lines
-from spacy_sapbert.kb.readers.discovered import COLUMNS
+from spacy_sapbert.kb.readers.known_tables import DISCOVERED_COLUMNS
 from spacy_sapbert.text.words import word_keys
 
 # of concepts of the small vocabulary; the last two texts are names of their concepts
@@ -104,8 +104,8 @@ def test_every_sighting_counts_once_and_their_order_for_nothing(small_kb, docume
 def test_a_line_has_all_columns_whatever_the_texts_hold(small_kb):
     odd = seen("mammary\tcancer", example="a\nb\x85c", written="mamary\ncancer")
     header, line = table_lines(discover(small_kb, [[odd]]).ranked(), small_kb)
-    assert tuple(header.rstrip("\n").split("\t")) == COLUMNS
-    row = dict(zip(COLUMNS, line.rstrip("\n").split("\t"), strict=True))
+    assert tuple(header.rstrip("\n").split("\t")) == DISCOVERED_COLUMNS
+    row = dict(zip(DISCOVERED_COLUMNS, line.rstrip("\n").split("\t"), strict=True))
     assert row["keep"] == ""
     assert row["name"] == "mammary cancer"
     assert (row["preferred_name"], row["similarity"]) == ("Breast Neoplasms", "0.9000")

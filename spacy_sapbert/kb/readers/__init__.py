@@ -1,31 +1,42 @@
-"""Read vocabulary files (UMLS, MeSH, OBO, MedDRA, tables and more) into `Record`s, with one reader per format."""
+"""Read vocabulary files (UMLS, MeSH, OBO, MedDRA, tables and more) into `Record`s, with one reader per format.
+
+The format is guessed from the name, from the files in a folder or archive, or from the beginning.
+"""
 
 from __future__ import annotations
 
 import inspect
+import os
+import re
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from ...errors import ChoiceError, Errors, OptionError, SapbertError
-from ...files.opening import check_encoding, reading, without_gz
+from ...files.opening import check_encoding, open_text, reading, without_gz
 from ...types import Record
 from ..languages import language_tag
-from .babelon import read_babelon
 from .context import ReaderContext, ReadReport
-from .ctd import read_ctd
 from .dictionaries import read_biosyn, read_huner, read_medic
-from .discovered import read_discovered
-from .icd10cm import read_icd10cm
-from .json_list import read_json
-from .loinc import read_loinc
+from .icd10cm import ROOT, read_icd10cm
+from .json_files import read_json, read_scispacy
+from .known_tables import (
+    is_babelon,
+    is_discovered,
+    is_loinc,
+    loinc_table,
+    read_babelon,
+    read_ctd,
+    read_discovered,
+    read_loinc,
+)
 from .meddra import read_meddra
 from .obo import read_obo
 from .obograph import read_obograph
+from .packed import readable
 from .rdf import read_rdf
-from .scispacy import read_scispacy
-from .sniff import sniff
-from .snomed import read_snomed
+from .snomed import is_snomed, read_snomed
 from .table import read_table
 from .umls import read_rxnorm, read_umls
 
@@ -34,27 +45,24 @@ __all__ = ["READERS", "ReadReport", "Reader", "ReaderContext", "guess_format", "
 Reader = Callable[..., Iterator[Record]]
 """A function that takes a `ReaderContext` and, by keyword, the options of its format, and yields records."""
 
-READERS: dict[str, Reader] = {
-    "babelon": read_babelon,
-    "biosyn": read_biosyn,
-    "ctd": read_ctd,
-    "discovered": read_discovered,
-    "huner": read_huner,
-    "icd10cm": read_icd10cm,
-    "json": read_json,
-    "loinc": read_loinc,
-    "meddra": read_meddra,
-    "medic": read_medic,
-    "obo": read_obo,
-    "obograph": read_obograph,
-    "rdf": read_rdf,
-    "rxnorm": read_rxnorm,
-    "scispacy": read_scispacy,
-    "snomed": read_snomed,
-    "table": read_table,
-    "umls": read_umls,
-}
+_READERS = (
+    *(read_babelon, read_biosyn, read_ctd, read_discovered, read_huner, read_icd10cm, read_json, read_loinc),
+    *(read_meddra, read_medic, read_obo, read_obograph, read_rdf, read_rxnorm, read_scispacy, read_snomed),
+    *(read_table, read_umls),
+)
+READERS: dict[str, Reader] = {reader.__name__.removeprefix("read_"): reader for reader in _READERS}
 """The readers by format."""
+
+_UMLS = ("MRCONSO.RRF*", "META/MRCONSO.RRF*", "*/META/MRCONSO.RRF*", "*.nlm", "*/*.nlm")
+_RXNORM = ("RXNCONSO.RRF*", "rrf/RXNCONSO.RRF*", "*/rrf/RXNCONSO.RRF*")
+# at most in a folder of releases, since a deeper search could read the whole disk
+_SNOMED = tuple("*/" * depth + "*sct2_Concept_*" for depth in range(5))
+# The first element that is neither a declaration nor a comment.
+_ROOT_ELEMENT = re.compile(r"<(?P<name>[A-Za-z_][\w.:-]*)")
+_SSSOM = {"subject_id", "predicate_id", "object_id"}
+_BY_SUFFIX = {".obo": "obo", ".jsonl": "scispacy", ".asc": "meddra", ".rrf": "umls", ".nlm": "umls"}
+_BY_SUFFIX |= dict.fromkeys((".owl", ".rdf", ".ttl", ".nt", ".nq", ".trig"), "rdf")
+_NOT_RDF = {".owx": "OWL/XML", ".ofn": "OWL functional syntax", ".omn": "Manchester syntax"}
 
 
 def read_vocabulary(
@@ -118,6 +126,13 @@ def read_vocabulary(
     return _count_records(READERS[format](context, **options), report)
 
 
+def _count_records(records: Iterator[Record], report: ReadReport) -> Iterator[Record]:
+    for record in records:
+        report.records += 1
+        report.names += len(record.names)
+        yield record
+
+
 def guess_format(path: Path) -> str:
     """Guess the format of a vocabulary from its name, from the files in it, or from its beginning.
 
@@ -126,7 +141,7 @@ def guess_format(path: Path) -> str:
         DamagedError: It is a broken zip file.
         SapbertError: E124 the format is not clear; E163 it is OWL, but not RDF; E164 it holds mappings.
     """
-    format = sniff(path)
+    format = _sniff(path)
     if not format:
         with reading(path):
             path.stat()
@@ -134,8 +149,68 @@ def guess_format(path: Path) -> str:
     return format
 
 
-def _count_records(records: Iterator[Record], report: ReadReport) -> Iterator[Record]:
-    for record in records:
-        report.records += 1
-        report.names += len(record.names)
-        yield record
+def _sniff(path: Path) -> str | None:
+    """Return the format of a file or folder, else None. For some formats, the file need not exist."""
+    name, suffix = path.name.lower(), without_gz(path).suffix.lower()
+    if os.path.isdir(path):
+        return _folder_format(path)
+    if name.startswith(("ctd_diseases.", "ctd_chemicals.")):
+        return "ctd"
+    if name.startswith("rxnconso.rrf"):
+        return "rxnorm"
+    if suffix in _NOT_RDF:
+        raise SapbertError(Errors.E163.format(path=path, syntax=_NOT_RDF[suffix]))
+    if suffix in _BY_SUFFIX:
+        return _BY_SUFFIX[suffix]
+    if suffix == ".zip":
+        return _zip_format(path)
+    head = ""
+    if suffix in (".csv", ".json", ".tab", ".tsv", ".xml") and os.path.exists(path):
+        # every byte is a character in Latin-1, so this works before the encoding is known
+        with open_text(path, encoding="latin-1") as file:
+            head = file.read(1 << 16).removeprefix("\u00ef\u00bb\u00bf")
+    if suffix == ".csv":
+        return "loinc" if is_loinc(head.partition("\n")[0]) else "table"
+    if suffix == ".json":
+        return {"{": "obograph", "[": "json"}.get(head.lstrip()[:1])
+    if suffix in (".tab", ".tsv"):
+        return _tsv_format(path, head)
+    return _xml_format(head)
+
+
+def _folder_format(path: Path) -> str | None:
+    if any(file.name.lower() == "pt.asc" for file in path.iterdir()):
+        return "meddra"
+    for format, patterns in {"umls": _UMLS, "rxnorm": _RXNORM}.items():
+        if any(True for pattern in patterns for _ in path.glob(pattern)):
+            return format
+    if is_snomed(str(file) for pattern in _SNOMED for file in path.glob(pattern)):
+        return "snomed"
+    return "loinc" if loinc_table(path) else None
+
+
+def _zip_format(path: Path) -> str | None:
+    with readable(path), zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+    if is_snomed(iter(names)):
+        return "snomed"
+    return "rxnorm" if _has(names, "RXNCONSO.RRF") else "umls" if _has(names, "MRCONSO.RRF", ".NLM") else None
+
+
+def _has(names: Sequence[str], *ends: str) -> bool:
+    return any(name.upper().endswith(ends) for name in names)
+
+
+def _xml_format(head: str) -> str | None:
+    root = _ROOT_ELEMENT.search(head)
+    name = root["name"] if root else ""
+    return "icd10cm" if name == ROOT else "rdf" if name.rpartition(":")[2] == "RDF" else None
+
+
+def _tsv_format(path: Path, head: str) -> str:
+    columns = next((line.split("\t") for line in head.split("\n") if not line.startswith("#")), [])
+    if ".sssom." in path.name.lower() or _SSSOM.issubset(columns):
+        raise SapbertError(Errors.E164.format(path=path))
+    if is_babelon(columns):
+        return "babelon"
+    return "discovered" if is_discovered(columns) else "table"

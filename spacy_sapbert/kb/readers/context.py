@@ -25,6 +25,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff]")
 # would match without it.
 _ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]*|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
 
+Needed = Iterable[str | tuple[str, ...]]
+"""Columns that must be there, or several names of one."""
 
 DECODED = "texts with HTML entities decoded"
 """The key under which `ReadReport.notes` counts decoded texts."""
@@ -98,6 +100,13 @@ class ReaderContext(Source):
         """Yield number and text of each line that is not empty."""
         return ((number, line) for number, line in self.lines() if line.strip())
 
+    def table(self, delimiter: str, *, quoted: bool, needed: Needed = ()) -> Iterator[tuple[int, dict[str, str]]]:
+        """Read a table of which the first row that is not a comment names the columns, see `named_cells`."""
+        with self.open(newline="") as lines:
+            rows = self.cells(lines, delimiter, quoted=quoted)
+            header = next((cells for _, cells in rows if not cells[0].startswith("#")), [])
+            yield from self.named_cells(rows, header, needed)
+
     def cells(
         self, lines: Iterable[str], delimiter: str, *, quoted: bool, n_before: int = 0
     ) -> Iterator[tuple[int, list[str]]]:
@@ -130,7 +139,10 @@ class ReaderContext(Source):
                 yield line, cells
 
     def named_cells(
-        self, rows: Iterable[tuple[int, list[str]]], columns: Sequence[str], needed: Iterable[str] = ()
+        self,
+        rows: Iterable[tuple[int, list[str]]],
+        columns: Sequence[str],
+        needed: Needed = (),
     ) -> Iterator[tuple[int, dict[str, str]]]:
         """Count the rows and map cells to columns. A row with too many or too few cells is reported.
 
@@ -139,7 +151,7 @@ class ReaderContext(Source):
         Args:
             rows: The line at which a row starts, and its cells.
             columns: The names of the cells.
-            needed: The columns that must be there.
+            needed: The columns that must be there. Of several names of a column, one is enough.
 
         Yields:
             The line at which a row starts, and its cells by column.
@@ -152,11 +164,12 @@ class ReaderContext(Source):
             else:
                 self.drop_broken(line, f"{len(cells)} cells instead of {len(columns)}")
 
-    def need_columns(self, columns: Sequence[str], needed: Iterable[str]) -> None:
+    def need_columns(self, columns: Sequence[str], needed: Needed) -> None:
         """Raise a `MissingColumnError` if a needed column is not there."""
         for column in needed:
-            if column not in columns:
-                raise MissingColumnError(path=self.file, column=column, columns=columns)
+            names = (column,) if isinstance(column, str) else column
+            if not set(names).intersection(columns):
+                raise MissingColumnError(path=self.file, column=" or ".join(names), columns=columns)
 
     def drop_broken(self, line: int, reason: str) -> None:
         """Report a row that cannot be read at all."""
@@ -193,12 +206,9 @@ class ReaderContext(Source):
                 cleaned[name] = None
         return tuple(cleaned)
 
-    def ids(self, raw: Iterable[str]) -> tuple[str, ...]:
-        """Return the ids in canonical form, each once."""
-        return self.canonical_ids(raw, self.id_prefix)
-
-    def canonical_ids(self, raw: Iterable[str], prefix: str | None) -> tuple[str, ...]:
-        """Return the ids in canonical form, each once, with this prefix for bare numbers."""
+    def ids(self, raw: Iterable[str], *, foreign: bool = False) -> tuple[str, ...]:
+        """Return the ids in canonical form, each once. `id_prefix` does not apply to ids in other vocabularies."""
+        prefix = None if foreign else self.id_prefix
         canonical = (canonical_id(self.clean(text), prefix) for text in raw)
         return tuple(dict.fromkeys(concept_id for concept_id in canonical if concept_id not in NO_ID))
 
@@ -240,11 +250,10 @@ class ReaderContext(Source):
         alternatives = tuple(other for other in self.ids(alternative_ids) if other not in ids)
         types = tuple(dict.fromkeys(filter(None, map(self.clean, types)))) or self.types
         definition = self.clean(definition or "") or None
-        others = self.canonical_ids(xrefs, None)
         related = [
-            (target, predicate) for xref, predicate in xref_predicates for target in self.canonical_ids([xref], None)
+            (target, predicate) for xref, predicate in xref_predicates for target in self.ids([xref], foreign=True)
         ]
-        others = tuple(dict.fromkeys((*others, *(target for target, _ in related))))
+        others = tuple(dict.fromkeys((*self.ids(xrefs, foreign=True), *(target for target, _ in related))))
         predicates = tuple(dict.fromkeys(related))
         yield Record(ids[0], cleaned, alternatives, types, definition, self.ids(parents), others, predicates)
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ...files.values import parse_json
 from ...types import Record
 from .context import ReaderContext
-from .json_text import field, fields, other_content, parse
+from .json_files import field, fields, other_content, parse
 from .ontology import OBSOLETE_CLASS, Obsolete, curie, has_prefix, replaced_ids, skos_match, without_release
 
 _SCOPE = re.compile(r"has(Exact|Narrow|Broad|Related)Synonym$")

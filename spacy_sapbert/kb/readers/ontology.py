@@ -7,8 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from ..ids import canonical_prefix
-from ..prefixes import prefixes
+from ..ids import canonical_prefix, prefixes
 
 # --- ids
 
@@ -41,13 +40,18 @@ def curie(text: str) -> str:
     if not iri:
         return text
     rest = iri["rest"]
-    if known := prefixes().of_address(rest):
+    if known := prefixes().find_curie(rest):
         return known
     if match := _RESOLVER.fullmatch(rest):
         return match["local"] if ":" in match["local"] else f"{match['prefix']}:{match['local']}"
     if match := _OBO.fullmatch(rest):
         return f"{match['prefix']}:{match['local']}"
     return text
+
+
+def add_prefix(concept_id: str, prefix: str) -> str:
+    """Return an id with this prefix, unless it has one already or the prefix is empty."""
+    return f"{prefix}:{concept_id}" if prefix and ":" not in concept_id else concept_id
 
 
 def without_release(xref: str) -> str:

@@ -22,7 +22,7 @@ from ...files.opening import without_gz
 from ...files.xml import malformed_xml
 from ...types import Record
 from .context import ReaderContext
-from .json_text import OTHER_FORMAT
+from .json_files import OTHER_FORMAT
 from .ontology import OBSOLETE_CLASS, Obsolete, curie, has_prefix, replaced_ids, without_release
 
 if TYPE_CHECKING:

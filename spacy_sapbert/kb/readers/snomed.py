@@ -8,12 +8,11 @@ read with the International Edition. Its row with the latest effective time coun
 from __future__ import annotations
 
 import codecs
-import hashlib
 import re
 import sqlite3
 import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -24,8 +23,8 @@ from ...files.opening import check_encoding
 from ...types import Record
 from .context import ReaderContext
 from .ontology import Obsolete, replaced_ids
-from .umls.packed import RrfPart, readable
-from .umls.tables import temporary_database
+from .packed import PackedFile, readable
+from .rrf import temporary_database
 
 # Extensions name themselves before the view: sct2_Description_SpanishExtensionSnapshot-es_INT_20240331.txt
 _FILE = re.compile(
@@ -83,7 +82,7 @@ class _File(NamedTuple):
     table: str
     view: str
     release: str
-    part: RrfPart
+    part: PackedFile
 
 
 class _Description(NamedTuple):
@@ -128,11 +127,13 @@ def read_snomed(
     context.report.bytes_total += sum(file.part.size for file in files)
     with closing(temporary_database()) as database:
         _create_tables(database)
-        manifests = [_load(context, database, file) for file in files]
+        manifests: list[dict[str, Any]] = []
+        for file in files:
+            _load(context, database, file, manifests)
         releases = sorted({file.release for file in files})
         context.report.origins[context.path] = {"release": releases[-1], "files": manifests}
         refsets = _refsets(context, database, language_refset)
-        yield from _records(context, database, _DescriptionReader(database, languages, refsets))
+        yield from _records(context, database, languages, refsets)
 
 
 def is_snomed(names: Iterator[str]) -> bool:
@@ -164,10 +165,10 @@ def _release_files(path: Path) -> list[_File]:
 def _find_files(path: Path) -> Iterator[_File]:
     if path.is_dir():
         paths = [file for file in path.rglob("*_*") if file.is_file()]
-        parts = [RrfPart(file, (), file.stat().st_size) for file in paths]
+        parts = [PackedFile(file, (), file.stat().st_size) for file in paths]
     elif path.suffix.lower() == ".zip" or zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
-            parts = [RrfPart(path, (info.filename,), info.file_size) for info in archive.infolist()]
+            parts = [PackedFile(path, (info.filename,), info.file_size) for info in archive.infolist()]
     else:
         path.stat()  # raises an error if there is no such file
         parts = []
@@ -187,41 +188,34 @@ def _create_tables(database: sqlite3.Connection) -> None:
     database.execute("BEGIN")
 
 
-def _load(context: ReaderContext, database: sqlite3.Connection, file: _File) -> dict[str, Any]:
-    """Copy the rows of a file into the database. Return its name, size and checksum."""
-    table, digest = _TABLES[file.table], hashlib.sha256()
-
-    def watch(block: bytes) -> None:
-        digest.update(block)
-        context.report.bytes_read += len(block)
-
+def _load(context: ReaderContext, database: sqlite3.Connection, file: _File, manifests: list[dict[str, Any]]) -> None:
+    """Copy the rows of a file into the database. The manifests get its name, size and checksum."""
+    table = _TABLES[file.table]
     columns = ("id", "time", "active", *table.columns)
     updates = ", ".join(f"{column} = excluded.{column}" for column in columns[1:])
     marks = ", ".join("?" * len(columns))
     insert = (
         f"INSERT INTO {table.name} VALUES ({marks}) ON CONFLICT (id) DO UPDATE SET {updates} WHERE excluded.time > time"
     )
-    database.executemany(insert, _rows(replace(context, path=file.part.place), file, table, watch))
-    name = "/".join([file.part.path.name, *file.part.members])
-    return {"file": name, "bytes": file.part.size, "sha256": digest.hexdigest()}
+    database.executemany(insert, _rows(replace(context, path=file.part.place), file, table, manifests))
 
 
 def _rows(
-    context: ReaderContext, file: _File, table: _Table, watch: Callable[[bytes], object]
+    context: ReaderContext, file: _File, table: _Table, manifests: list[dict[str, Any]]
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the needed cells of each row. Broken rows are reported."""
-    with file.part.open(watch) as lines:
+    with file.part.open(context.report, manifests) as lines:
         header = next(lines, b"").removeprefix(codecs.BOM_UTF8).decode("latin-1").rstrip("\r\n").split("\t")
         filtered = (table.only[0],) if table.only else ()
         context.need_columns(header, ("id", "effectiveTime", "active", *table.columns, *filtered))
-        places = [header.index(column) for column in table.columns]
+        positions = [header.index(column) for column in table.columns]
         for number, line in enumerate(lines, start=2):
             try:
                 cells = _cells(line, context.encoding, len(header))
                 row = dict(zip(header, cells, strict=True))
                 if table.only and _number(row[table.only[0]], table.only[0]) not in table.only[1]:
                     continue
-                values = [cells[at] if header[at] in _TEXTS else _number(cells[at], header[at]) for at in places]
+                values = [cells[at] if header[at] in _TEXTS else _number(cells[at], header[at]) for at in positions]
                 # members of reference sets have UUIDs
                 row_id = row["id"] if file.table.startswith("cRefset") else _number(row["id"], "id")
             except ValueError as error:
@@ -260,54 +254,49 @@ def _refsets(context: ReaderContext, database: sqlite3.Connection, refset: str |
     return [int(refset)]
 
 
-class _DescriptionReader:
-    """Finds the descriptions of a concept."""
+def _descriptions(
+    database: sqlite3.Connection, languages: Sequence[str], refsets: Sequence[int], dropped: Counter[str], concept: int
+) -> list[_Description]:
+    """Return the active descriptions of a concept in the chosen languages, the preferred ones first."""
+    query = "SELECT id, active, languageCode, typeId, term FROM descriptions WHERE conceptId = ?"
+    descriptions = []
+    for number, active, language, type_id, text in database.execute(query, (concept,)):
+        code = language.lower().partition("-")[0]
+        order = languages.index(code) if code in languages else None if languages else int(code != "en")
+        if not active:
+            dropped["inactive"] += type_id != _DEFINITION
+        elif order is None:
+            dropped["language"] += type_id != _DEFINITION
+        else:
+            acceptability = _acceptability(database, refsets, number)
+            descriptions.append(_Description(order, type_id, acceptability, number, text))
+    return sorted(descriptions)
 
-    def __init__(self, database: sqlite3.Connection, languages: Sequence[str], refsets: Sequence[int]) -> None:
-        for table, column in _KEYS.items():
-            database.execute(f"CREATE INDEX {table}_by_key ON {table} ({column})")
-        self._database = database
-        self._languages = {language.lower().partition("-")[0]: order for order, language in enumerate(languages)}
-        self._refsets = {refset: order for order, refset in enumerate(refsets)}
-        self.dropped: Counter[str] = Counter()
 
-    def of(self, concept: int) -> list[_Description]:
-        """Return the active descriptions in the wanted languages, the preferred ones first."""
-        query = "SELECT id, active, languageCode, typeId, term FROM descriptions WHERE conceptId = ?"
-        descriptions = []
-        for number, active, language, type_id, text in self._database.execute(query, (concept,)):
-            code = language.lower().partition("-")[0]
-            order = self._languages.get(code, None if self._languages else int(code != "en"))
-            if not active:
-                self.dropped["inactive"] += type_id != _DEFINITION
-            elif order is None:
-                self.dropped["language"] += type_id != _DEFINITION
-            else:
-                descriptions.append(_Description(order, type_id, self._acceptability(number), number, text))
-        return sorted(descriptions)
-
-    def _acceptability(self, description: int) -> int:
-        """Return a lower number for a preferred description: by reference set, then any set, then no set."""
-        query = (
-            "SELECT refsetId FROM acceptabilities WHERE referencedComponentId = ? AND acceptabilityId = ? AND active"
-        )
-        preferred = [row[0] for row in self._database.execute(query, (description, _PREFERRED))]
-        last = len(self._refsets)
-        return min((self._refsets.get(refset, last) for refset in preferred), default=last + 1)
+def _acceptability(database: sqlite3.Connection, refsets: Sequence[int], description: int) -> int:
+    """Return a lower number for a preferred description: by reference set, then any set, then no set."""
+    query = "SELECT refsetId FROM acceptabilities WHERE referencedComponentId = ? AND acceptabilityId = ? AND active"
+    preferred = [row[0] for row in database.execute(query, (description, _PREFERRED))]
+    last = len(refsets)
+    return min((refsets.index(refset) if refset in refsets else last for refset in preferred), default=last + 1)
 
 
 def _records(
-    context: ReaderContext, database: sqlite3.Connection, descriptions: _DescriptionReader
+    context: ReaderContext, database: sqlite3.Connection, languages: Sequence[str], refsets: Sequence[int]
 ) -> Iterator[Record]:
+    for table, column in _KEYS.items():
+        database.execute(f"CREATE INDEX {table}_by_key ON {table} ({column})")
     prefix = context.id_prefix
     replaced = _replaced(context, database)
+    dropped: Counter[str] = Counter()
+    languages = [language.lower().partition("-")[0] for language in languages]
     for concept, active in database.execute("SELECT id, active FROM concepts ORDER BY id"):
         context.report.rows_read += 1
         if not active:
             context.drop("inactive")
             continue
         texts: dict[int, list[str]] = {_FSN: [], _SYNONYM: [], _DEFINITION: []}
-        for description in descriptions.of(concept):
+        for description in _descriptions(database, languages, refsets, dropped, concept):
             texts[description.type].append(description.text)
         full = next(iter(texts[_FSN]), "")
         tag = _SEMANTIC_TAG.search(full)
@@ -321,7 +310,7 @@ def _records(
             definition=next(iter(texts[_DEFINITION]), None),
             parents=[f"{prefix}:{parent}" for (parent,) in database.execute(query, (concept,))],
         )
-    context.report.names_dropped += descriptions.dropped
+    context.report.names_dropped += dropped
 
 
 def _names(synonyms: Sequence[str], full: str) -> list[tuple[str, str]]:

@@ -9,11 +9,10 @@ from itertools import chain, islice
 
 from ...errors import CannotReadError, ChoiceError, MissingColumnError, OptionError
 from ...files.opening import without_gz
-from ...files.tables import unescaped
 from ...types import Record
 from ..languages import known_tag
 from .context import ReaderContext
-from .ontology import curie, without_release
+from .ontology import add_prefix, curie, without_release
 
 FIELDS = ("id", "name", "synonyms", "alternative_ids", "types", "definition", "parents", "xrefs", "source", "language")
 _PREFIXED = ("alternative_ids", "parents", "xrefs")
@@ -31,7 +30,6 @@ def read_table(
     context: ReaderContext,
     *,
     columns: Mapping[str, str | Sequence[str]] | None = None,
-    header: Sequence[str] | None = None,
     where: Mapping[str, str] | None = None,
     separator: str = "|",
     delimiter: str | None = None,
@@ -45,13 +43,11 @@ def read_table(
     Args:
         context: The file and the settings.
         columns: Maps a field of `FIELDS` to the column or columns that hold it. A field that is missing here is read
-            from the column of the same name, if there is one. A cell of `id`, `name`, `source` or
-            `language` holds one value. The
-            first column of `id` holds the primary id, and the first column of `name` the preferred name. A cell of
-            `synonyms`, `alternative_ids`, `types`, `parents` or `xrefs` may hold several values. Columns may be numbers
-            instead, counted from 1. Then the file has no header. A field of ids may have a prefix for ids without
-            one, as in `xrefs:NCBIGene`.
-        header: The columns, for a file that does not name them in its first row.
+            from the column of the same name, if there is one. A cell of `id`, `name`, `source` or `language` holds one
+            value. The first column of `id` holds the primary id, and the first column of `name` the preferred name. A
+            cell of `synonyms`, `alternative_ids`, `types`, `parents` or `xrefs` may hold several values. Columns may be
+            numbers instead, counted from 1. Then the file has no header. A field of ids may have a prefix for ids
+            without one, as in `xrefs:NCBIGene`.
         where: Columns and the value that they must have. Other rows are counted and skipped.
         separator: Joins the values of a cell. If empty, each cell is one value.
         delimiter: The character between cells. Default: as the file extension says. A tab may be written `\\t`.
@@ -71,23 +67,19 @@ def read_table(
         n_skipped = sum(1 for _ in islice(lines, skip))
         quoted = delimiter == "," if quoted is None else quoted
         rows = context.cells(lines, delimiter, quoted=quoted, n_before=n_skipped)
-        names, rows = _read_header(rows, header, [*chain(*chosen.values()), *where])
-        fields = _fields(context, chosen, names)
-        for line, row in context.named_cells(rows, names, where):
+        header, rows = _read_header(rows, [*chain(*chosen.values()), *where])
+        fields = _fields(context, chosen, header)
+        for line, row in context.named_cells(rows, header, where):
             if all(row[column] == cell for column, cell in where.items()):
                 yield from _record(context, line, row, fields, separator)
             else:
                 context.drop("not selected")
 
 
-def _read_header(
-    rows: Iterator[_Row], header: Sequence[str] | None, wanted: Sequence[str]
-) -> tuple[list[str], Iterator[_Row]]:
-    """Return the columns, and the rows below them."""
-    if header:
-        return list(header), rows
+def _read_header(rows: Iterator[_Row], used: Sequence[str]) -> tuple[list[str], Iterator[_Row]]:
+    """Return the columns, and the rows below them. If all used columns are numbers, the file has no header."""
     line, cells = next(rows, (0, []))
-    if wanted and all(column.isascii() and column.isdecimal() for column in wanted):
+    if used and all(column.isascii() and column.isdecimal() for column in used):
         return [str(number) for number in range(1, len(cells) + 1)], chain([(line, cells)], rows)
     if cells and all(cell.startswith("?") for cell in cells):
         return [cell[1:] for cell in cells], ((line, list(map(_parse_term, cells))) for line, cells in rows)
@@ -105,26 +97,22 @@ def _parse_term(cell: str) -> str:
 def _record(
     context: ReaderContext, line: int, row: Mapping[str, str], fields: Mapping[str, Sequence[str]], separator: str
 ) -> Iterator[Record]:
-    def cells(field: str) -> list[str]:
-        return [unescaped(row[column]) for column in fields.get(field, ())]
-
-    def split(cell: str) -> list[str]:
-        return cell.split(separator) if separator else [cell]
+    cells = {field: [row[column] for column in columns] for field, columns in fields.items()}
 
     def values(field: str) -> list[str]:
-        return [value.strip() for cell in cells(field) for value in split(cell) if value.strip()]
+        split = [part for cell in cells.get(field, ()) for part in (cell.split(separator) if separator else [cell])]
+        return [value.strip() for value in split if value.strip()]
 
-    def ids(field: str) -> Iterator[str]:
-        for key in fields:
-            name, _, prefix = key.partition(":")
-            if name == field:
-                yield from (_prefixed(curie(value), prefix) for value in values(key))
+    def ids(name: str) -> Iterator[str]:
+        for field in fields:
+            if field.startswith(name):
+                yield from (add_prefix(curie(value), field.partition(":")[2]) for value in values(field))
 
-    texts = [cell for cell in cells("name") if cell.strip()] + values("synonyms")
+    texts = [cell for cell in cells["name"] if cell.strip()] + values("synonyms")
     has_preferred = "synonyms" in fields or len(fields["name"]) > 1
     names = [(text, "exact" if index or not has_preferred else "preferred") for index, text in enumerate(texts)]
-    concept_id, *alternatives = map(curie, cells("id"))
-    source, language = ("".join(cells(field)).strip() for field in ("source", "language"))
+    concept_id, *alternatives = map(curie, cells["id"])
+    source, language = ("".join(cells.get(field, ())).strip() for field in ("source", "language"))
     if source or language:
         own = known_tag(language) or context.language
         context = replace(context, source=source or context.source, language=own)
@@ -134,14 +122,10 @@ def _record(
         names,
         alternative_ids=[*alternatives, *ids("alternative_ids")],
         types=values("types"),
-        definition=" ".join(cells("definition")),
+        definition=" ".join(cells.get("definition", ())),
         parents=ids("parents"),
         xrefs=map(without_release, ids("xrefs")),
     )
-
-
-def _prefixed(concept_id: str, prefix: str) -> str:
-    return f"{prefix}:{concept_id}" if prefix and ":" not in concept_id else concept_id
 
 
 def _fields(context: ReaderContext, columns: Mapping[str, list[str]], header: Sequence[str]) -> dict[str, list[str]]:

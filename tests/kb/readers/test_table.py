@@ -51,11 +51,6 @@ def test_without_a_separator_cells_are_whole(tmp_path):
     assert records[0].names[1].text == "b|c"
 
 
-def test_files_without_a_header(tmp_path):
-    records, _ = read(tmp_path / "t.tsv", "#1 acid\tX:1\nacid\tX:1\n", header=["name", "id"])
-    assert [record.names[0].text for record in records] == ["#1 acid", "acid"]
-
-
 def test_columns_by_number(tmp_path):
     text = "id\tname\tspecies\nfever\tX:1\tman\n#2 acid\tX:1\tmouse\n"
     columns = {"id": "2", "name": "1"}

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import lzma
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple, cast
 
-from ....errors import CannotReadError, DamagedError
-from ....files.bounds import bounded, check_ratio
+from ...errors import CannotReadError, DamagedError
+from ...files.bounds import bounded, check_ratio
+from .context import ReadReport
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _BUFFER = 1 << 20
@@ -30,8 +32,8 @@ _DAMAGE = (
 )
 
 
-class RrfPart(NamedTuple):
-    """A file of a release, or one part of a file.
+class PackedFile(NamedTuple):
+    """A file of a release, on the disk or in an archive.
 
     Attributes:
         path: The file on disk.
@@ -45,18 +47,19 @@ class RrfPart(NamedTuple):
 
     @property
     def place(self) -> Path:
-        """The path of the part, with names in zip archives appended."""
+        """The path, with names in zip archives appended."""
         return self.path.joinpath(*self.members)
 
     @contextmanager
-    def open(self, watch: Callable[[bytes], object]) -> Iterator[IO[bytes]]:
-        """Open the part and unpack it. Its first bytes show whether it is gzipped.
+    def open(self, report: ReadReport, manifests: list[dict[str, Any]] | None = None) -> Iterator[IO[bytes]]:
+        """Open the file and unpack it. Its first bytes show whether it is gzipped.
 
         Args:
-            watch: Called with each block of packed bytes.
+            report: Its `bytes_read` counts the packed bytes.
+            manifests: Takes the name, size and checksum of the file when it was read to its end.
 
         Yields:
-            The open part. Errors while it is read are translated as well.
+            The open file. Errors while it is read are translated as well.
         """
         with readable(self.place), ExitStack() as opened:
             packed: IO[bytes] = opened.enter_context(self.path.open("rb"))
@@ -68,13 +71,16 @@ class RrfPart(NamedTuple):
                 size = info.file_size
                 check_ratio(self.place, size, share)
                 packed = opened.enter_context(archive.open(member))
-            counted = _WatchedReader(packed, watch)
-            watched: Any = io.BufferedReader(counted, _BUFFER)
-            if watched.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC):
-                unpacked = cast(BinaryIO, gzip.GzipFile(fileobj=watched))
+            counted = _CountingReader(packed, report)
+            buffered: Any = io.BufferedReader(counted, _BUFFER)
+            if buffered.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC):
+                unpacked = cast(BinaryIO, gzip.GzipFile(fileobj=buffered))
                 yield bounded(self.place, unpacked, lambda: counted.n_bytes * share // max(size, 1))
             else:
-                yield bounded(self.place, watched)
+                yield bounded(self.place, buffered)
+        if manifests is not None:
+            name = "/".join([self.path.name, *self.members])
+            manifests.append({"file": name, "bytes": self.size, "sha256": counted.digest.hexdigest()})
 
 
 @contextmanager
@@ -97,12 +103,13 @@ def inner_zip(file: IO[bytes], size: int) -> zipfile.ZipFile:
     return zipfile.ZipFile(_InnerZipReader(file, size))
 
 
-class _WatchedReader(io.RawIOBase):
-    """A reader that passes each block it reads to a callback."""
+class _CountingReader(io.RawIOBase):
+    """A reader that counts and hashes what it reads."""
 
-    def __init__(self, packed: IO[bytes], watch: Callable[[bytes], object]) -> None:
-        self._packed, self._watch = packed, watch
+    def __init__(self, packed: IO[bytes], report: ReadReport) -> None:
+        self._packed, self._report = packed, report
         self.n_bytes = 0
+        self.digest = hashlib.sha256()
 
     def readable(self) -> bool:
         return True
@@ -110,8 +117,9 @@ class _WatchedReader(io.RawIOBase):
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         block = self._packed.read(len(buffer))
         buffer[: len(block)] = block
-        self._watch(block)
+        self.digest.update(block)
         self.n_bytes += len(block)
+        self._report.bytes_read += len(block)
         return len(block)
 
 
