@@ -24,10 +24,11 @@ import typer
 from spacy.language import Language
 from spacy.training.initialize import convert_vectors
 
-from spacy_sapbert.augmentation.documents import EvaluationSets, read_folder
+from spacy_sapbert.augmentation.documents import EvaluationSets
 from spacy_sapbert.documents.docbin import read_docbin
 from spacy_sapbert.documents.docs import from_doc
-from spacy_sapbert.documents.report import Report
+from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_all
+from spacy_sapbert.files.console import stderr_console
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.storage import load_knowledge_base
 from spacy_sapbert.types import Document
@@ -46,7 +47,8 @@ def corpus_of(paths: Iterable[Path]) -> Iterator[Document]:
 
 def other_texts(folder: Path | None, evaluation: EvaluationSets) -> Iterator[str]:
     if folder is not None and folder.is_dir():
-        yield from (document.text for document in read_folder([folder], Report()) if not evaluation.overlap(document))
+        documents = read_all([(folder, ReadOptions())], Problems(stderr_console()))
+        yield from (document.text for document in documents if not evaluation.overlap(document))
 
 
 def lines_of_texts(nlp: Language, texts: Iterable[str]) -> Iterator[str]:

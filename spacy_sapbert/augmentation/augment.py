@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..documents.docs import PROVENANCE, WEIGHT, to_doc
 from ..kb.knowledge_base import KnowledgeBase
 from ..types import Document, Mention
 from .annotations import Annotation, Annotator, IdMapping
-from .documents import SourceDocument, Tokenize, cut
+from .documents import Tokenize, cut
 from .search import Choice
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class Segment(NamedTuple):
         concepts: The concepts that the document was chosen for.
     """
 
-    document: SourceDocument
+    document: Document
     concepts: tuple[str, ...]
     number: int
     text: str
@@ -111,20 +112,20 @@ def _with_labels(annotation: Annotation, labels: frozenset[str]) -> Annotation |
 
 def without_irrelevant(segments: Sequence[Segment]) -> list[Segment]:
     """Leave out documents without an annotation of any concept that they were chosen for."""
-    found: dict[SourceDocument, set[str]] = {}
+    ids: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for segment in segments:
-        found.setdefault(segment.document, set()).update(segment.ids)
-    return [segment for segment in segments if not found[segment.document].isdisjoint(segment.concepts)]
+        ids[_key(segment)] |= segment.ids
+    return [segment for segment in segments if not ids[_key(segment)].isdisjoint(segment.concepts)]
+
+
+def _key(segment: Segment) -> tuple[str, str]:
+    return segment.document.doc_id, segment.document.text
 
 
 class TrainingDocs:
     """Creates training documents. `doc.user_data` has their weight and provenance.
 
-    Args:
-        nlp: A pipeline for tokenization.
-        kb: The knowledge base. The first type of a concept is the label of its mentions.
-        weight: The weight of each document.
-        made_by: The annotation, as the provenance records it.
+    The first type of a concept is the label of its mentions.
     """
 
     def __init__(self, nlp: Language, kb: KnowledgeBase, weight: float, made_by: RuleAnnotation) -> None:
@@ -138,16 +139,16 @@ class TrainingDocs:
         """Return a Doc with the annotations as entities and as the span group "gold", with ids of the vocabulary."""
         document = segment.document
         mentions = tuple(
-            Mention(one.start, one.end, segment.text[one.start : one.end], self._label(one.ids[0]), one.ids)
-            for one in segment.annotations
+            Mention(start, end, segment.text[start:end], self._label(ids[0]), ids)
+            for start, end, ids, _ in segment.annotations
         )
         annotated = Document(f"{document.doc_id}:{segment.number}", segment.text, mentions)
         doc = to_doc(self._nlp, annotated, split_tokens=True)
         doc.user_data[WEIGHT] = self._weight
         doc.user_data[PROVENANCE] = {
             "document": document.doc_id,
-            "pmid": document.pmid,
-            "source": document.source,
+            "pmid": str(document.meta.get("pmid", "")),
+            "source": Path(document.position.partition(", line ")[0]).name,
             "segment": segment.number,
             "concepts": list(segment.concepts),
             "annotator": self._made_by.name,
@@ -163,14 +164,7 @@ class TrainingDocs:
 
 
 def shuffled(segments: Iterable[Segment], make: TrainingDocs, manual: Iterable[Doc], seed: int) -> Iterator[Doc]:
-    """Mix automatically and manually annotated documents. The same seed gives the same order.
-
-    Args:
-        segments: The segments with rule-based annotations.
-        make: Creates their documents.
-        manual: Manually annotated documents. They get the weight 1, if they have none.
-        seed: The seed of the order.
-    """
+    """Mix automatically and manually annotated documents. The latter get the weight 1, if they have none."""
     items: list[Segment | Doc] = [*segments, *manual]
     random.Random(seed).shuffle(items)
     for item in items:

@@ -14,11 +14,13 @@ from ..errors import CannotWriteError
 from ..files.hashing import hash64
 from ..kb.knowledge_base import KnowledgeBase
 from ..types import Document
-from .documents import EvaluationSets, SourceDocument, fold, pmid_of
+from .documents import EvaluationSets, fold, pmid_of
 
+POOL = 4
+"""The search requests this many times more documents than are taken, so that there is a choice."""
 _WORD = re.compile(r"[^\W_]+")
 _SCHEMA = """
-CREATE TABLE documents (row INTEGER PRIMARY KEY, id TEXT, text TEXT, title TEXT, pmid TEXT, source TEXT);
+CREATE TABLE documents (row INTEGER PRIMARY KEY, id TEXT, text TEXT, title TEXT, pmid TEXT, position TEXT);
 CREATE VIRTUAL TABLE words USING fts5 (text, content = '', tokenize = 'porter unicode61');
 """
 
@@ -42,13 +44,12 @@ class DocumentSearch(Protocol):
         counts: The counts of the search, such as requests or duplicates.
     """
 
-    @property
-    def counts(self) -> Counter[str]: ...
+    counts: Counter[str]
 
     def find(self, name: str, limit: int) -> list[Hit]:
         """Return at most `limit` documents about a name."""
 
-    def fetch(self, keys: Sequence[str]) -> dict[str, SourceDocument]:
+    def fetch(self, keys: Sequence[str]) -> dict[str, Document]:
         """Return the documents with these keys. Documents without a text are left out."""
 
 
@@ -68,8 +69,8 @@ class FolderSearch:
             left out.
     """
 
-    def __init__(self, database: Path, documents: Iterable[SourceDocument], exclude: EvaluationSets) -> None:
-        self._counts: Counter[str] = Counter()
+    def __init__(self, database: Path, documents: Iterable[Document], exclude: EvaluationSets) -> None:
+        self.counts: Counter[str] = Counter()
         try:
             self._connection = sqlite3.connect(database)
             self._connection.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {_SCHEMA}")
@@ -78,62 +79,55 @@ class FolderSearch:
             remedy = "Make room for temporary files, or set TMPDIR to another folder. Python's sqlite3 needs FTS5."
             raise CannotWriteError(remedy, path=database, reason=error) from error
 
-    @property
-    def counts(self) -> Counter[str]:
-        return self._counts
-
-    def _fill(self, documents: Iterable[SourceDocument], exclude: EvaluationSets) -> None:
-        seen: set[str | int] = set()
+    def _fill(self, documents: Iterable[Document], exclude: EvaluationSets) -> None:
+        seen: set[str | int | None] = set()
         for document in documents:
-            self._counts["documents"] += 1
+            self.counts["documents"] += 1
             if overlap := exclude.overlap(document):
-                self._counts[f"excluded_by_{overlap}"] += 1
-            elif _is_new(document, seen):
+                self.counts[f"excluded_by_{overlap}"] += 1
+                continue
+            pmid = str(document.meta.get("pmid") or "")
+            keys = {hash64(fold(document.text)), pmid_of(pmid) or pmid or None}
+            if seen.isdisjoint(keys - {None}):
                 self._add(document)
             else:
-                self._counts["duplicates"] += 1
+                self.counts["duplicates"] += 1
+            seen |= keys
         self._connection.commit()
 
-    def _add(self, document: SourceDocument) -> None:
-        row = self._connection.execute(
-            "INSERT INTO documents (id, text, title, pmid, source) VALUES (?, ?, ?, ?, ?)", document
-        ).lastrowid
+    def _add(self, document: Document) -> None:
+        values = (document.doc_id, document.text, document.title, document.meta.get("pmid", ""), document.position)
+        insert = "INSERT INTO documents (id, text, title, pmid, position) VALUES (?, ?, ?, ?, ?)"
+        row = self._connection.execute(insert, values).lastrowid
         self._connection.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (row, document.text))
 
     def find(self, name: str, limit: int) -> list[Hit]:
         words = list(dict.fromkeys(_WORD.findall(name)))
         if not words:
             return []
-        every = self._ranked(words, "AND", limit)
-        some = self._ranked(words, "OR", limit) if len(every) < limit else []
-        found = {**dict.fromkeys(every, True), **{row: False for row in some if row not in set(every)}}
-        return [Hit(str(row), whole) for row, whole in found.items()][:limit]
+        with_all = self._ranked(words, "AND", limit)
+        with_some = self._ranked(words, "OR", limit) if len(with_all) < limit else []
+        hits = {**dict.fromkeys(with_some, False), **dict.fromkeys(with_all, True)}
+        return [Hit(str(row), hits[row]) for row in dict.fromkeys([*with_all, *with_some])][:limit]
 
     def _ranked(self, words: Sequence[str], operator: str, limit: int) -> list[int]:
         query = f" {operator} ".join(f'"{word}"' for word in words)
         sql = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY bm25(words), rowid LIMIT ?"
         return [row for (row,) in self._connection.execute(sql, (query, limit))]
 
-    def fetch(self, keys: Sequence[str]) -> dict[str, SourceDocument]:
-        sql = "SELECT id, text, title, pmid, source FROM documents WHERE row = ?"
-        return {key: SourceDocument(*self._connection.execute(sql, (int(key),)).fetchone()) for key in keys}
+    def fetch(self, keys: Sequence[str]) -> dict[str, Document]:
+        sql = "SELECT id, text, title, pmid, position FROM documents WHERE row = ?"
+        documents = {}
+        for key in keys:
+            doc_id, text, title, pmid, position = self._connection.execute(sql, (int(key),)).fetchone()
+            documents[key] = Document(doc_id, text, title=title, meta={"pmid": pmid}, position=position)
+        return documents
 
     def close(self) -> None:
         self._connection.close()
 
 
-def _is_new(document: SourceDocument, seen: set[str | int]) -> bool:
-    """Return whether neither the PMID nor the words were seen before, and remember both."""
-    keys: set[str | int] = {hash64(fold(document.text))}
-    if document.pmid:
-        keys.add(pmid_of(document.pmid) or document.pmid)
-    is_new = seen.isdisjoint(keys)
-    seen.update(keys)
-    return is_new
-
-
-POOL = 4
-"""The search requests this many times more documents than are taken, so that there is a choice."""
+# --- the documents of a concept
 
 
 @dataclass
@@ -148,7 +142,7 @@ class Choice:
             with fewer concepts.
     """
 
-    documents: dict[str, SourceDocument] = field(default_factory=dict)
+    documents: dict[str, Document] = field(default_factory=dict)
     concepts: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -176,20 +170,15 @@ def choose(
     for concept_id, name in concepts:
         choice.counts["searched"] += 1
         hits = search.find(name, limit * POOL if diverse else limit)
-        taken = _take(_in_order(hits, choice if diverse else None), limit, search, exclude, choice, excluded)
+        n_concepts = {hit.key: len(choice.concepts.get(hit.key, ())) if diverse else 0 for hit in hits}
+        ordered = sorted(hits, key=lambda hit: (not hit.whole, n_concepts[hit.key]))
+        taken = _take([hit.key for hit in ordered], limit, search, exclude, choice.documents, excluded)
         choice.counts["found_nothing"] += not taken
-        left = [hit for hit in hits[:limit] if hit.key not in excluded and hit.key not in taken]
-        choice.counts["passed_over"] += len(left)
+        choice.counts["passed_over"] += sum(hit.key not in excluded and hit.key not in taken for hit in hits[:limit])
         for key in taken:
             choice.concepts[key].append(concept_id)
-    for reason in excluded.values():
-        choice.counts[f"excluded_by_{reason}"] += 1
+    choice.counts.update(f"excluded_by_{reason}" for reason in excluded.values())
     return choice
-
-
-def _in_order(hits: Sequence[Hit], used: Choice | None) -> list[str]:
-    occurrences = {hit.key: len(used.concepts.get(hit.key, ())) if used else 0 for hit in hits}
-    return [hit.key for hit in sorted(hits, key=lambda hit: (not hit.whole, occurrences[hit.key]))]
 
 
 def _take(
@@ -197,25 +186,20 @@ def _take(
     limit: int,
     search: DocumentSearch,
     exclude: EvaluationSets,
-    choice: Choice,
+    documents: dict[str, Document],
     excluded: dict[str, str],
 ) -> list[str]:
-    """Return the first keys of documents that have a text and are in no evaluation set."""
+    """Return the first keys of documents that have a text and are in no evaluation set. Both dicts grow."""
     taken: list[str] = []
     waiting = [key for key in keys if key not in excluded]
     while waiting and len(taken) < limit:
-        some, waiting = waiting[: limit - len(taken)], waiting[limit - len(taken) :]
-        known = choice.documents
-        fetched = search.fetch([key for key in some if key not in known])
-        for key in some:
-            document = known.get(key) or fetched.get(key)
-            if document is None:
-                continue
+        batch, waiting = waiting[: limit - len(taken)], waiting[limit - len(taken) :]
+        for key, document in search.fetch([key for key in batch if key not in documents]).items():
             if overlap := exclude.overlap(document):
                 excluded[key] = overlap
-                continue
-            known[key] = document
-            taken.append(key)
+            else:
+                documents[key] = document
+        taken += [key for key in batch if key in documents]
     return taken
 
 

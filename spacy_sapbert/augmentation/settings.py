@@ -23,7 +23,7 @@ class AugmentationSettings:
         labels: A file with the concept ids to search and to keep, one per line.
         k: Concepts with fewer training documents are rare.
         all_concepts: Search for all concepts, not only for rare ones.
-        documents: Documents to search: .txt or .jsonl files, or folders.
+        documents: Documents to search: files or folders of any format that `link` reads.
         eutils: Search "pubmed" or "pmc" over the network, instead of `documents`.
         eutils_url: The address of the E-utilities.
         cache: A folder for answers of the network. With it, an interrupted run can continue.

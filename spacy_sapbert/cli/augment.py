@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -9,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..documents.input_documents import Problems, read_all, sound
 from ..errors import Errors, OptionError, SapbertError
 from ..files.console import show_values, stderr_console, track
 from ..files.output import ScratchFolder, refuse_input
 from .configs import resolve
+from .inputs import open_inputs
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,11 +25,9 @@ if TYPE_CHECKING:
     from ..augmentation.documents import EvaluationSets
     from ..augmentation.search import Choice, DocumentSearch
     from ..augmentation.settings import AugmentationSettings
-    from ..documents.report import Report
     from ..kb.knowledge_base import KnowledgeBase
     from ..types import Document
 
-_SHOWN_PROBLEMS = 10
 _Counts = dict[str, dict[str, int]]
 
 
@@ -49,26 +50,25 @@ def augment(
     _, settings = resolve(ctx, config, "augment")
     from ..augmentation.documents import EvaluationSets
     from ..augmentation.settings import paths
-    from ..documents.report import Report
     from ..kb.storage import load_knowledge_base
 
     known = [path for files in (settings.exclude, settings.train, settings.mix_with) for path in paths(files)]
     _check_output(output, texts, [*known, *paths(settings.documents)])
-    console, kb, report = stderr_console(), load_knowledge_base(settings.kb), Report()
+    console, kb = stderr_console(), load_knowledge_base(settings.kb)
+    problems = Problems(console)
     concepts = _Concepts(kb, settings)
     counts: _Counts = {}
-    segments = _find(concepts, settings, EvaluationSets(_read(known)), report, counts, console)
+    segments = _find(concepts, settings, EvaluationSets(_read(known)), problems, counts)
     if texts:
         from ..augmentation.metamaplite import write_texts
 
         counts["segments"]["files"] = write_texts([segment.text for segment in segments], texts)
         show_values(counts)
         return
-    with _annotator(kb, settings, report) as annotator:
+    with _annotator(kb, settings, problems) as annotator:
         rules = _annotation(annotator, kb, settings, concepts.labels)
         annotated = list(rules(track(segments, console, "segments", total=len(segments))))
     relevant = _relevant(annotated, rules, settings, counts)
-    _show_problems(report, console)
     if not relevant:
         raise SapbertError(Errors.E604.format(counts=counts))
     assert output is not None
@@ -125,9 +125,8 @@ def _find(
     wanted: _Concepts,
     settings: AugmentationSettings,
     excluded: EvaluationSets,
-    report: Report,
+    problems: Problems,
     counts: _Counts,
-    console: Console,
 ) -> list[Segment]:
     """Return the segments of the documents that were found, and count them."""
     from ..augmentation.augment import segments_of
@@ -136,48 +135,45 @@ def _find(
 
     tokenize = wordpieces(settings.tokenizer) if settings.tokenizer else spacy_tokens()
     limit = settings.max_tokens - 2 * bool(settings.tokenizer)  # [CLS] and [SEP] are wordpieces, too
-    with _search(settings, excluded, report, console) as search:
-        concepts = track(wanted.concepts, console, "concepts", total=len(wanted.concepts))
+    with _search(settings, excluded, problems) as search:
+        concepts = track(wanted.concepts, problems.console, "concepts", total=len(wanted.concepts))
         choice = choose(concepts, search, excluded, limit=settings.max_documents, diverse=settings.diversity_filter)
         counts["concepts"] = wanted.counts(choice)
-        counts["documents"] = _document_counts(choice, search, report)
+        counts["documents"] = _document_counts(choice, search, problems)
     segments = list(segments_of(choice, tokenize, limit))
     counts["segments"] = {"cut": len(segments)}
     return segments
 
 
 @contextmanager
-def _search(
-    settings: AugmentationSettings, excluded: EvaluationSets, report: Report, console: Console
-) -> Iterator[DocumentSearch]:
-    from ..augmentation.documents import read_folder
-    from ..augmentation.eutils import Eutils, EutilsSearch
+def _search(settings: AugmentationSettings, excluded: EvaluationSets, problems: Problems) -> Iterator[DocumentSearch]:
+    from ..augmentation.eutils import EutilsSearch
     from ..augmentation.search import FolderSearch
     from ..augmentation.settings import paths
 
     if settings.eutils:
-        cache = Path(settings.cache) if settings.cache else None
-        yield EutilsSearch(Eutils(settings.eutils_url, cache), settings.eutils)
+        yield EutilsSearch(settings.eutils, settings.eutils_url, Path(settings.cache) if settings.cache else None)
         return
+    inputs = open_inputs(paths(settings.documents))
     with ScratchFolder() as folder:
-        documents = track(read_folder(paths(settings.documents), report), console)
+        documents = sound(track(read_all(inputs, problems), problems.console), problems, sys.maxsize)
         with closing(FolderSearch(folder / "documents.db", documents, excluded)) as search:
             yield search
 
 
-def _document_counts(choice: Choice, search: DocumentSearch, report: Report) -> dict[str, int]:
+def _document_counts(choice: Choice, search: DocumentSearch, problems: Problems) -> dict[str, int]:
     counts = search.counts + choice.counts
     names = ("excluded_by_pmid", "excluded_by_title", "passed_over")
     return {
         **{name: counts[name] for name in sorted(search.counts) if name not in names},
         **{name: counts[name] for name in names},
-        "broken_records": report.broken,
+        "broken_records": problems.broken,
         "taken": len(choice.documents),
     }
 
 
 @contextmanager
-def _annotator(kb: KnowledgeBase, settings: AugmentationSettings, report: Report) -> Iterator[Annotator]:
+def _annotator(kb: KnowledgeBase, settings: AugmentationSettings, problems: Problems) -> Iterator[Annotator]:
     from ..augmentation.annotations import MatcherAnnotator
     from ..augmentation.metamaplite import MetaMapLite, MetaMapLiteOutput
 
@@ -185,9 +181,9 @@ def _annotator(kb: KnowledgeBase, settings: AugmentationSettings, report: Report
         if settings.metamaplite:
             cache = settings.cache
             work = Path(cache, "metamaplite") if cache else stack.enter_context(ScratchFolder())
-            yield MetaMapLite(Path(settings.metamaplite), work, report)
+            yield MetaMapLite(Path(settings.metamaplite), work, problems)
         elif settings.annotations:
-            yield MetaMapLiteOutput(Path(settings.annotations), report)
+            yield MetaMapLiteOutput(Path(settings.annotations), problems)
         else:
             yield MatcherAnnotator(kb)
 
@@ -235,13 +231,6 @@ def _relevant(
         counts["segments"]["without_the_concept"] = n_before - len(segments)
         counts["annotations"]["relevant"] = sum(len(segment.annotations) for segment in segments)
     return segments
-
-
-def _show_problems(report: Report, console: Console) -> None:
-    for problem in report.problems[:_SHOWN_PROBLEMS]:
-        console.print(f"{problem}. This record was left out.")
-    if report.broken > _SHOWN_PROBLEMS:
-        console.print(f"… and {report.broken - _SHOWN_PROBLEMS:,} more")
 
 
 def _write(

@@ -13,14 +13,14 @@ from spacy_sapbert.augmentation.augment import (
     shuffled,
     without_irrelevant,
 )
-from spacy_sapbert.augmentation.documents import SourceDocument, spacy_tokens
+from spacy_sapbert.augmentation.documents import spacy_tokens
 from spacy_sapbert.augmentation.filters import Overlaps
 from spacy_sapbert.augmentation.search import Choice
 from spacy_sapbert.documents.docs import from_doc
-from spacy_sapbert.types import Mention
+from spacy_sapbert.types import Document, Mention
 
-ONE = SourceDocument("one", "Breast cancer hurts. Aspirin helps.", pmid="11", source="a.jsonl")
-TWO = SourceDocument("two", "Aspirin.")
+ONE = Document("one", "Breast cancer hurts. Aspirin helps.", meta={"pmid": 11}, position="notes/a.jsonl, line 1")
+TWO = Document("two", "Aspirin.")
 
 
 class Given:
@@ -53,7 +53,7 @@ def annotation(small_kb):
 @pytest.fixture
 def segments():
     concepts = defaultdict(list, {"1": ["D001943"], "2": ["D009020"], "4": ["D001943"]})
-    documents = {"1": ONE, "2": TWO, "3": TWO, "4": SourceDocument("four", "Unknown.")}
+    documents = {"1": ONE, "2": TWO, "3": TWO, "4": Document("four", "Unknown.")}
     return list(segments_of(Choice(documents, concepts), spacy_tokens(), 4))
 
 

@@ -1,6 +1,3 @@
-import gzip
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,57 +6,14 @@ from spacy_sapbert.augmentation.documents import (
     PMID,
     TITLE,
     EvaluationSets,
-    SourceDocument,
     cut,
     first_sentence,
     fold,
     pmid_of,
-    read_folder,
     spacy_tokens,
     wordpieces,
 )
-from spacy_sapbert.documents.report import Report
-from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.types import Document
-
-
-def test_files_of_a_folder_are_read_by_alphabet(tmp_path):
-    (tmp_path / "b").mkdir()
-    (tmp_path / "b" / "7.txt").write_text("Some text.\n")
-    (tmp_path / "notes.md").write_text("not read")
-    records = [{"id": 1, "pmid": "12", "title": "A title.", "text": "Text."}, {"text": "No id."}]
-    with gzip.open(tmp_path / "a.jsonl.gz", "wt") as handle:
-        handle.write("".join(json.dumps(record) + "\n" for record in records))
-    report = Report()
-    assert list(read_folder([tmp_path], report)) == [
-        SourceDocument("1", "A title. Text.", "A title.", "12", "a.jsonl.gz"),
-        SourceDocument("a.jsonl.gz:2", "No id.", source="a.jsonl.gz"),
-        SourceDocument("7", "Some text.", source="7.txt"),
-    ]
-    assert report.broken == 0
-
-
-@pytest.mark.parametrize(
-    "line", ["{", "[]", '{"id": "1"}', '{"text": ["a"]}', '{"text": "a", "pmid": true}', '{"text": "\\ud800"}']
-)
-def test_broken_records_are_counted_and_the_rest_goes_on(tmp_path, line):
-    path = tmp_path / "some.jsonl"
-    path.write_text(f'{line}\n{{"text": "right"}}\n')
-    report = Report()
-    assert [document.text for document in read_folder([path], report)] == ["right"]
-    assert [problem.line for problem in report.problems] == [1]
-
-
-def test_what_is_not_a_document_is_reported(tmp_path):
-    with pytest.raises(SapbertError, match=r"\[E504\]"):
-        list(read_folder([tmp_path], Report()))
-    (tmp_path / "text.pdf").write_text("x")
-    with pytest.raises(SapbertError, match=r"\[E124\]"):
-        list(read_folder([tmp_path / "text.pdf"], Report()))
-    (tmp_path / "empty.txt").write_text(" \n")
-    report = Report()
-    assert list(read_folder([tmp_path], report)) == []
-    assert report.broken == 1
 
 
 def test_copies_of_a_text_fold_alike():
@@ -128,27 +82,24 @@ SETS = EvaluationSets(
 
 
 @pytest.mark.parametrize(
-    ("document", "reason"),
+    ("doc_id", "text", "others", "reason"),
     [
-        (SourceDocument("a", "Another text.", pmid="123"), PMID),
-        (SourceDocument("123", "Another text."), PMID),
-        (SourceDocument("a", "A NOVEL mutation in the  BRCA1 gene!", "A NOVEL mutation in the  BRCA1 gene!"), TITLE),
-        (SourceDocument("a", "A novel mutation in the ( BRCA1 ) gene .\nWe report"), TITLE),
+        ("a", "Another text.", {"meta": {"pmid": 123}}, PMID),
+        ("123", "Another text.", {}, PMID),
+        ("a", "A NOVEL mutation in the  BRCA1 gene!", {"title": "A NOVEL mutation in the  BRCA1 gene!"}, TITLE),
+        ("a", "A novel mutation in the ( BRCA1 ) gene .\nWe report", {}, TITLE),
         # an abstract without the title that the set has
-        (SourceDocument("a", "We report a family with three cases . More follows ."), TITLE),
-        (SourceDocument("a", "Case report. Something else.", "Case report."), TITLE),
-        (SourceDocument("a", "A novel mutation in the BRCA1 generally. We report"), None),
-        (SourceDocument("a", "The patient. Had been treated.", "The patient."), None),
-        (SourceDocument("a", "Text.", pmid="1234"), None),
+        ("a", "We report a family with three cases . More follows .", {}, TITLE),
+        ("a", "Case report. Something else.", {"title": "Case report."}, TITLE),
+        ("a", "A novel mutation in the BRCA1 generally. We report", {}, None),
+        ("a", "The patient. Had been treated.", {"title": "The patient."}, None),
+        ("a", "Text.", {"meta": {"pmid": "1234"}}, None),
+        ("", "...", {}, None),
     ],
 )
-def test_overlap_by_number_and_by_title(document, reason):
-    assert SETS.overlap(document) == reason
-
-
-def test_nothing_overlaps_with_nothing():
-    assert EvaluationSets().overlap(SourceDocument("", "")) is None
-    assert SETS.overlap(SourceDocument("", "...")) is None
+def test_overlap_by_number_and_by_title(doc_id, text, others, reason):
+    assert SETS.overlap(Document(doc_id, text, **others)) == reason
+    assert EvaluationSets().overlap(Document(doc_id, text, **others)) is None
 
 
 @pytest.mark.parametrize(("doc_id", "pmid"), [("PMID: 012", "12"), ("12", "12"), ("PMC12", ""), ("12-3", "")])

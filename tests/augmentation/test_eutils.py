@@ -6,8 +6,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from spacy_sapbert.augmentation.documents import SourceDocument
-from spacy_sapbert.augmentation.eutils import TRIES, Eutils, EutilsSearch
+from spacy_sapbert.augmentation.eutils import TRIES, EutilsSearch
 from spacy_sapbert.errors import SapbertError
 
 ABSTRACT = """<?xml version="1.0"?>
@@ -89,28 +88,30 @@ class Time:
         self.now += seconds
 
 
-def make(ncbi, cache=None):
+def make(ncbi, cache=None, database="pubmed"):
     time = Time()
-    return Eutils(ncbi.url, cache, clock=time.clock, sleep=time.sleep), time
+    return EutilsSearch(database, ncbi.url, cache, clock=time.clock, sleep=time.sleep), time
 
 
 def test_abstracts_of_pubmed(ncbi):
-    search = EutilsSearch(make(ncbi)[0], "pubmed")
+    search, _ = make(ncbi)
     hits = search.find("Gout [acute], AND/OR (1)", 2)
     assert [(hit.key, hit.whole) for hit in hits] == [("1", True), ("2", True)]
     path, values = ncbi.asked[0]
     assert (path, values["term"]) == ("/eutils/esearch.fcgi", "(gout acute , and/or 1) AND hasabstract")
     assert (values["retmax"], values["sort"], values["tool"]) == ("2", "relevance", "spacy-sapbert")
     # the second has no abstract
-    title = "Gout in mice."
-    assert search.fetch(["3", "2"]) == {"3": SourceDocument("3", f"{title} AIM: To learn. More.", title, "3", "pubmed")}
+    (document,) = search.fetch(["3", "2"]).values()
+    assert (document.doc_id, document.text) == ("3", "Gout in mice. AIM: To learn. More.")
+    assert (document.title, document.position) == ("Gout in mice.", "pubmed")
     assert search.find("[]", 2) == []
 
 
 def test_texts_of_pmc(ncbi):
-    search = EutilsSearch(make(ncbi)[0], "pmc")
-    text = "Gout. Short. Long: one. End."
-    assert search.fetch(["7"]) == {"7": SourceDocument("PMC7", text, "Gout.", "11", "pmc")}
+    search, _ = make(ncbi, database="pmc")
+    document = search.fetch(["7"])["7"]
+    assert (document.doc_id, document.title, document.meta["pmid"]) == ("PMC7", "Gout.", "11")
+    assert document.text == "Gout. Short.\nResults\nLong:\none\n.\nEnd."
     search.find("gout", 1)
     assert ncbi.asked[-1][1]["term"] == "(gout) AND open access[filter]"
 
@@ -119,9 +120,9 @@ def test_texts_of_pmc(ncbi):
 def test_so_many_requests_a_second(ncbi, monkeypatch, key, pause):
     if key:
         monkeypatch.setenv("NCBI_API_KEY", key)
-    eutils, time = make(ncbi)
+    search, time = make(ncbi)
     for name in "abcd":
-        EutilsSearch(eutils, "pubmed").find(name, 1)
+        search.find(name, 1)
     assert time.slept == [pause] * 3
     assert {values.get("api_key") for _, values in ncbi.asked} == {key}
 
@@ -130,7 +131,7 @@ def test_answers_are_kept_without_the_key(ncbi, monkeypatch, tmp_path):
     monkeypatch.setenv("NCBI_API_KEY", "secret")
 
     def run():
-        search = EutilsSearch(make(ncbi, tmp_path / "kept")[0], "pubmed")
+        search, _ = make(ncbi, tmp_path / "kept")
         return search.fetch([hit.key for hit in search.find("gout", 3)]), search.counts
 
     first, counts = run()
@@ -162,39 +163,37 @@ def test_answers_are_kept_without_the_key(ncbi, monkeypatch, tmp_path):
 )
 def test_what_passes_is_tried_again(ncbi, tmp_path, fault):
     ncbi.faults += [fault, fault]
-    eutils, time = make(ncbi, tmp_path)
-    assert len(EutilsSearch(eutils, "pubmed").find("gout", 3)) == 3
+    search, time = make(ncbi, tmp_path)
+    assert len(search.find("gout", 3)) == 3
     assert time.slept == [2, 4]
-    assert eutils.counts == {"requests": 3, "tries_again": 2}
+    assert search.counts == {"requests": 3, "tries_again": 2}
 
 
 def test_what_was_answered_before_is_not_asked_again_after_an_error(ncbi, tmp_path):
-    search = EutilsSearch(make(ncbi, tmp_path)[0], "pubmed")
+    search = make(ncbi, tmp_path)[0]
     hits = search.find("gout", 3)
     ncbi.faults += [(500, "")] * TRIES
     with pytest.raises(SapbertError, match=r"\[E605\] http://127.* \(HTTP status 500\)"):
         search.fetch([hit.key for hit in hits])
-    again = EutilsSearch(make(ncbi, tmp_path)[0], "pubmed")
+    again = make(ncbi, tmp_path)[0]
     assert set(again.fetch([hit.key for hit in again.find("gout", 3)])) == {"1", "3"}
     assert again.counts == {"answers_kept": 1, "requests": 1}
 
 
 def test_what_stays_is_reported(ncbi):
     ncbi.faults.append((400, ""))
-    eutils, time = make(ncbi)
+    search, time = make(ncbi)
     with pytest.raises(SapbertError, match="HTTP status 400"):
-        EutilsSearch(eutils, "pubmed").find("gout", 3)
+        search.find("gout", 3)
     assert time.slept == []
-    ncbi.faults += [(200, "<a>")] * TRIES
-    with pytest.raises(SapbertError, match="not well-formed XML"):
-        EutilsSearch(eutils, "pubmed").fetch(["1"])
-    ncbi.faults += [(200, '<?xml version="1.0" encoding="GBK"?><a/>')] * TRIES
-    with pytest.raises(SapbertError, match="not well-formed XML: multi-byte"):
-        EutilsSearch(eutils, "pubmed").fetch(["1"])
+    for answer, reason in (("<PubmedArticleSet>", "XML"), ("<a/>", "not a PubMed file")):
+        ncbi.faults += [(200, answer)] * TRIES
+        with pytest.raises(SapbertError, match=reason):
+            search.fetch(["1"])
     ncbi.faults += [(200, "[" * 100_000)] * TRIES
     with pytest.raises(SapbertError, match="not the result of a search"):
-        EutilsSearch(eutils, "pubmed").find("gout", 3)
+        search.find("gout", 3)
     time = Time()
-    nobody = Eutils("http://127.0.0.1:1", clock=time.clock, sleep=time.sleep)
+    nobody = EutilsSearch("pubmed", "http://127.0.0.1:1", clock=time.clock, sleep=time.sleep)
     with pytest.raises(SapbertError, match=r"\[E605\].*refused"):
-        EutilsSearch(nobody, "pubmed").find("gout", 1)
+        nobody.find("gout", 1)

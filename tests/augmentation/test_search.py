@@ -2,10 +2,9 @@ from collections import Counter
 
 import pytest
 
-from spacy_sapbert.augmentation.documents import EvaluationSets, SourceDocument
+from spacy_sapbert.augmentation.documents import EvaluationSets
 from spacy_sapbert.augmentation.search import FolderSearch, Hit, choose, primary_ids, rare_concepts, training_documents
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.ids import read_labels
 from spacy_sapbert.types import Document, Mention
 
 TEXTS = [
@@ -18,7 +17,7 @@ TEXTS = [
 
 @pytest.fixture
 def search(tmp_path):
-    documents = [SourceDocument(f"d{number}", text) for number, text in enumerate(TEXTS)]
+    documents = [Document(f"d{number}", text) for number, text in enumerate(TEXTS)]
     found = FolderSearch(tmp_path / "words.db", documents, EvaluationSets())
     yield found
     found.close()
@@ -38,11 +37,11 @@ def test_any_name_can_be_searched_for(search, name):
 
 def test_overlaps_and_duplicates_are_left_out_and_counted(tmp_path):
     documents = [
-        SourceDocument("1", "Kept text.", pmid="11"),
-        SourceDocument("2", "Other words.", pmid="PMID:011"),
-        SourceDocument("3", "KEPT text"),
-        SourceDocument("4", "In the set by number.", pmid="99"),
-        SourceDocument("5", "A title in the set. And more.", "A title in the set."),
+        Document("1", "Kept text.", meta={"pmid": "11"}),
+        Document("2", "Other words.", meta={"pmid": "PMID:011"}),
+        Document("3", "KEPT text"),
+        Document("4", "In the set by number.", meta={"pmid": 99}),
+        Document("5", "A title in the set. And more.", title="A title in the set."),
     ]
     exclude = EvaluationSets([Document("99", "A title in the set. Text.")])
     search = FolderSearch(tmp_path / "words.db", documents, exclude)
@@ -69,7 +68,7 @@ class Shelf:
 
     def fetch(self, keys):
         self.fetched += keys
-        return {key: SourceDocument(key, f"Text {key}.", pmid=key) for key in keys if key != "lost"}
+        return {key: Document(key, f"Text {key}.", meta={"pmid": key}) for key in keys if key != "lost"}
 
 
 def taken(search, exclude=(), **settings):
@@ -131,8 +130,5 @@ def test_the_scarcest_come_first_unseen_ones_included(small_kb):
     assert len(rare_concepts(Counter(), None, small_kb, None)) == len(small_kb)
 
 
-def test_labels_are_read(tmp_path, small_kb):
-    path = tmp_path / "labels.txt"
-    path.write_text("MESH:D003550\n\nOMIM:219700\nC9\n")
-    assert read_labels(path) == ["D003550", "OMIM:219700", "C9"]
-    assert primary_ids(read_labels(path), small_kb) == (["D003550"], 1)
+def test_primary_ids_of_labels(small_kb):
+    assert primary_ids(["D003550", "OMIM:219700", "C9"], small_kb) == (["D003550"], 1)
