@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from ..kb.hierarchy import ancestors
+from ..kb.filters import ancestors
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.abbreviations import find_definitions, find_occurrences
 from ..text.words import is_acronym, word_keys, words

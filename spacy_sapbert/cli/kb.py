@@ -35,7 +35,7 @@ KnowledgeBaseName = Annotated[str, typer.Argument(help="A knowledge base file, o
 @kb.command("info")
 def info(knowledge_base: KnowledgeBaseName) -> None:
     """Show the contents of a knowledge base, and how it was built."""
-    from ..kb.info import describe
+    from ..kb.check import describe
 
     result = describe(_open(knowledge_base))
     for line in kb_tables.origin_lines(result):

@@ -18,8 +18,8 @@ from .inputs import open_inputs
 
 if TYPE_CHECKING:
     from ..evaluation.names_in_text import NameCounts
+    from ..kb.check import SuspiciousName
     from ..kb.knowledge_base import KnowledgeBase
-    from ..kb.suspicious_names import SuspiciousName
 
 SHOWN = 20
 
@@ -41,9 +41,8 @@ def check(
     The most suspicious names come first. With --texts, those that occur most often come first, so that they show where
     a list of stop names helps most. The exit status is 1 if you must build the knowledge base again.
     """
-    from ..kb.check import check_knowledge_base
+    from ..kb.check import check_knowledge_base, suspicious_names
     from ..kb.storage import load_knowledge_base
-    from ..kb.suspicious_names import suspicious_names
 
     console = stderr_console()
     sources = open_inputs(texts or [])

@@ -36,7 +36,7 @@ from spacy.language import Language
 from ..files.opening import without_gz
 from ..files.output import open_output
 from ..files.tables import table_lines
-from ..kb.hierarchy import ancestors
+from ..kb.filters import ancestors
 from ..kb.knowledge_base import KnowledgeBase
 from ..metrics.counts import percent
 from ..metrics.linking_accuracy import RECALL_CUTOFF, MentionScore, gold_concepts, lenient_at

@@ -1,4 +1,4 @@
-"""Check a knowledge base file for damage, and its content for oddities.
+"""Describe a knowledge base, check it for damage and odd content, and find names that may mean something else in text.
 
 The checks run inside SQLite or read row by row. Only the `is_a` relations are held in memory, as integer arrays.
 """
@@ -6,15 +6,59 @@ The checks run inside SQLite or read row by row. Only the `is_a` relations are h
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import closing
-from typing import Any
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .build import TOTALS, compute_arrays, fingerprint
+from ..text.common_words import common_nouns, common_words
+from ..text.words import is_acronym, word_keys
+from .build import fingerprint
 from .database import open_database, reading
 from .knowledge_base import KnowledgeBase
+from .stop_names import StopNameRules, stop_names
+
+# --- counts
+
+_BINS = "CASE WHEN n <= 2 THEN n WHEN n <= 5 THEN 3 WHEN n <= 10 THEN 6 WHEN n <= 20 THEN 11 ELSE 21 END"
+_BIN_LABELS = {1: "1", 2: "2", 3: "3-5", 6: "6-10", 11: "11-20", 21: ">20"}
+_COUNTS = {
+    "names_of_several_concepts": "SELECT name FROM synonyms GROUP BY name HAVING min(concept) < max(concept)",
+    "concepts_with_definition": "SELECT 1 FROM concepts WHERE definition IS NOT NULL",
+    "concepts_with_parents": "SELECT DISTINCT concept FROM parents",
+    "concepts_with_types": "SELECT DISTINCT concept FROM types",
+    "concepts_with_xrefs": "SELECT DISTINCT concept FROM xrefs",
+    "alternative_ids": "SELECT 1 FROM ids i JOIN concepts c ON c.row = i.concept WHERE i.id != c.id",
+}
+
+
+def describe(kb: KnowledgeBase) -> dict[str, Any]:
+    """Count what a knowledge base contains.
+
+    Returns:
+        The `meta` of the file, and these keys. "types" counts concepts by type. "names_by_source" counts name–concept
+        pairs by source, and "names_by_language" by language, with the key "" for an unknown language.
+        "names_per_concept" counts the concepts that have 1, 2, 3-5, … names. "stop_names_by_reason" counts the names
+        that are not found in text. The other keys count names of several concepts, alternative ids, and concepts with a
+        definition, parents, types or cross-references.
+    """
+    sizes = "SELECT count(DISTINCT name) AS n FROM synonyms GROUP BY concept"
+    concepts = dict(kb.query(f"SELECT {_BINS}, count(*) FROM ({sizes}) GROUP BY 1"))
+    return {
+        **kb.meta,
+        "types": kb.type_counts(),
+        "names_by_source": kb.source_counts(),
+        "names_by_language": kb.language_counts(),
+        "stop_names_by_reason": kb.stop_name_counts(),
+        "names_per_concept": {label: concepts.get(first, 0) for first, label in _BIN_LABELS.items()},
+        **{key: int(kb.query(f"SELECT count(*) FROM ({sql})")[0][0]) for key, sql in _COUNTS.items()},
+    }
+
+
+# --- damage and odd content
 
 MAX_EXAMPLES = 10
 MAX_NAME_LENGTH = 500
@@ -22,13 +66,7 @@ MAX_NAME_LENGTH = 500
 Finding = dict[str, Any]
 """The result of one check: a "count" and the first "examples". Some checks add more keys."""
 
-_TOTALS = " UNION ALL ".join(f"SELECT '{of}' AS of, * FROM ({sql})" for of, sql in TOTALS.items())
-
 # Each query returns one row per finding.
-_WRONG_TOTALS = (
-    f"SELECT of || ': ' || value FROM (SELECT * FROM ({_TOTALS}) EXCEPT SELECT * FROM totals) "
-    f"UNION SELECT of || ': ' || value FROM (SELECT * FROM totals EXCEPT SELECT * FROM ({_TOTALS}))"
-)
 _REMARKS = {
     "concepts_without_types": "SELECT id FROM concepts WHERE row NOT IN (SELECT concept FROM types) ORDER BY row",
     "unknown_parents": "SELECT DISTINCT parent FROM parents WHERE parent NOT IN (SELECT id FROM ids) ORDER BY parent",
@@ -41,8 +79,8 @@ def check_knowledge_base(kb: KnowledgeBase) -> dict[str, Any]:
 
     Each result maps the name of a check to its `Finding`. Checks that found nothing are left out.
 
-    Problems mean that the file must be built again: "file_damage", "wrong_fingerprint" (the content is not what was
-    built), "wrong_counts", "wrong_totals", "wrong_arrays". If there is file damage, no other check runs.
+    Problems mean that the file must be built again: "file_damage", or "wrong_fingerprint" (the content is not what was
+    built). Then nothing else is checked.
 
     Remarks are about the content:
 
@@ -58,12 +96,12 @@ def check_knowledge_base(kb: KnowledgeBase) -> dict[str, Any]:
         A dictionary with the keys "kb" (the path), "problems" and "remarks".
     """
     with reading(kb.path), closing(open_database(kb.path)) as db:
-        problems = {"file_damage": _file_damage(db)}
-        remarks = {}
+        problems = {"file_damage": _finding(_damage(db))}
         if not problems["file_damage"]["count"]:
-            problems |= _problems(kb, db)
-        if not _nonempty(problems):  # the remarks are about a sound file
-            remarks = _remarks(kb, db)
+            content = fingerprint(db)
+            different = [] if content == kb.fingerprint else [{"meta": kb.fingerprint, "content": content}]
+            problems["wrong_fingerprint"] = _finding(different)
+        remarks = {} if _nonempty(problems) else _remarks(kb, db)
     return {"kb": str(kb.path), "problems": _nonempty(problems), "remarks": _nonempty(remarks)}
 
 
@@ -72,7 +110,7 @@ def _nonempty(findings: dict[str, Finding]) -> dict[str, Finding]:
 
 
 def _finding(examples: Iterable[Any]) -> Finding:
-    """Count the examples and keep the first `MAX_EXAMPLES`."""
+    """Count the examples, and return the first `MAX_EXAMPLES`."""
     finding: Finding = {"count": 0, "examples": []}
     for example in examples:
         finding["count"] += 1
@@ -81,46 +119,16 @@ def _finding(examples: Iterable[Any]) -> Finding:
     return finding
 
 
-def _rows(db: sqlite3.Connection, sql: str) -> Finding:
-    return _finding(value for (value,) in db.execute(sql))
-
-
-# --- problems
-
-
-def _file_damage(db: sqlite3.Connection) -> Finding:
+def _damage(db: sqlite3.Connection) -> list[str]:
     try:
-        messages = [message for (message,) in db.execute("PRAGMA integrity_check")]
+        return [message for (message,) in db.execute("PRAGMA integrity_check") if message != "ok"]
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        messages = [str(error)]
-    return _finding(message for message in messages if message != "ok")
-
-
-def _problems(kb: KnowledgeBase, db: sqlite3.Connection) -> dict[str, Finding]:
-    content = fingerprint(db)
-    findings = {
-        "wrong_fingerprint": [] if content == kb.fingerprint else [{"meta": kb.fingerprint, "content": content}]
-    }
-    counts = {table: db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("concepts", "names")}
-    findings["wrong_counts"] = [
-        {"table": table, "meta": kb.meta[table], "rows": n} for table, n in counts.items() if kb.meta[table] != n
-    ]
-    result = {check: _finding(examples) for check, examples in findings.items()} | {
-        "wrong_totals": _rows(db, _WRONG_TOTALS)
-    }
-    if not _nonempty(result):  # else the arrays cannot be computed
-        stored = dict(db.execute("SELECT name, data FROM arrays"))
-        arrays = compute_arrays(db, counts["concepts"])
-        result["wrong_arrays"] = _finding(name for name, data in arrays.items() if stored.get(name) != data)
-    return result
-
-
-# --- remarks
+        return [str(error)]
 
 
 def _remarks(kb: KnowledgeBase, db: sqlite3.Connection) -> dict[str, Finding]:
     findings = {"names_of_several_concepts": _shared_names(db), "odd_names": _odd_names(db)}
-    findings |= {check: _rows(db, sql) for check, sql in _REMARKS.items()}
+    findings |= {check: _finding(value for (value,) in db.execute(sql)) for check, sql in _REMARKS.items()}
     shared_ids = findings["ids_of_several_concepts"]
     shared_ids["examples"] = [{"id": shared, "concepts": list(kb.find_id(shared))} for shared in shared_ids["examples"]]
     return {**findings, "cycles": _cycles(kb, db)}
@@ -133,18 +141,14 @@ def _shared_names(db: sqlite3.Connection) -> Finding:
         "GROUP BY name HAVING min(concept) < max(concept)"
     )
     worst = "SELECT s.name, n.text, s.n FROM shared s JOIN names n ON n.row = s.name ORDER BY s.n DESC, n.text LIMIT ?"
-    concepts_of_name = "SELECT DISTINCT c.id FROM synonyms s JOIN concepts c ON c.row = s.concept WHERE s.name = ?"
-    examples = [
-        {
-            "name": text,
-            "concepts": n,
-            "ids": [
-                concept_id
-                for (concept_id,) in db.execute(f"{concepts_of_name} ORDER BY c.id LIMIT ?", (name, MAX_EXAMPLES))
-            ],
-        }
-        for name, text, n in db.execute(worst, (MAX_EXAMPLES,))
-    ]
+    concepts_of_name = (
+        "SELECT DISTINCT c.id FROM synonyms s JOIN concepts c ON c.row = s.concept WHERE s.name = ? "
+        "ORDER BY c.id LIMIT ?"
+    )
+    examples = []
+    for row, text, n in db.execute(worst, (MAX_EXAMPLES,)):
+        ids = [concept_id for (concept_id,) in db.execute(concepts_of_name, (row, MAX_EXAMPLES))]
+        examples.append({"name": text, "concepts": n, "ids": ids})
     within = (
         "SELECT source, count(*) FROM (SELECT s.source FROM shared JOIN synonyms s ON s.name = shared.name "
         "GROUP BY s.source, s.name HAVING min(s.concept) < max(s.concept)) GROUP BY source ORDER BY source"
@@ -212,3 +216,91 @@ def _walk(parent_of: np.ndarray, start: int) -> list[int]:
         position[path[-1]] = len(path) - 1
         path.append(int(parent_of[path[-1]]))
     return path[position[path[-1]] :]
+
+
+# --- suspicious names
+
+MANY = 3  # concepts of one name
+SHOWN_IDS = 5
+KINDS = (
+    "a default stop name that you keep",
+    "also a name in another vocabulary",
+    "a frequent English noun",
+    "a name of many concepts",
+    "nearly a word of general English",
+)
+"""Why a name is suspicious, the worst reason first."""
+
+_NAMES = """
+SELECT n.row, n.text, c.id FROM names n JOIN synonyms s ON s.name = n.row JOIN concepts c ON c.row = s.concept
+WHERE n.row NOT IN (SELECT name FROM stop_names) GROUP BY n.row, c.row ORDER BY n.row, c.id
+"""
+
+
+class SuspiciousName(NamedTuple):
+    """A name that may mean something else in text. Sorted, the most suspicious names come first.
+
+    Attributes:
+        severity: The position of its kind in `KINDS`.
+        rank: The order among names of the same kind.
+        name: The name.
+        row: Its row in the knowledge base.
+        ids: The primary ids of its concepts.
+        why: The reason.
+    """
+
+    severity: int
+    rank: int
+    name: str
+    row: int
+    ids: tuple[str, ...]
+    why: str
+
+    @property
+    def kind(self) -> str:
+        """The kind of the reason."""
+        return KINDS[self.severity]
+
+    def as_json(self) -> dict[str, Any]:
+        return {"name": self.name, "ids": list(self.ids[:SHOWN_IDS]), "why": self.why}
+
+
+def suspicious_names(kb: KnowledgeBase, others: Iterable[KnowledgeBase] = ()) -> Iterator[SuspiciousName]:
+    """Find the names, other than stop names, that may mean something else in text.
+
+    A name has one reason, the first of `KINDS` that holds. "Also a name in another vocabulary" holds for short names in
+    capitals only.
+
+    Args:
+        kb: The vocabulary.
+        others: Vocabularies of which short forms may be names, such as gene symbols.
+
+    Yields:
+        The names, by row.
+    """
+    folded = {word_keys(word): word for word in sorted(common_words())}
+    elsewhere = {name: other.path.name for other in others for name in other.names() if is_acronym(name)}
+    with reading(kb.path), closing(open_database(kb.path)) as db:
+        would_stop = dict(stop_names(db, StopNameRules()))
+        for (row, name), rows in groupby(db.execute(_NAMES), key=itemgetter(0, 1)):
+            ids = tuple(concept_id for _, _, concept_id in rows)
+            doubt = _doubt(name, len(ids), would_stop.get(row), elsewhere.get(name), folded)
+            if doubt:
+                severity, rank, why = doubt
+                yield SuspiciousName(severity, rank, name, row, ids, why)
+
+
+def _doubt(
+    name: str, n_concepts: int, rule: str | None, elsewhere: str | None, folded: dict[tuple[str, ...], str]
+) -> tuple[int, int, str] | None:
+    """Return severity, rank and reason of a name, or None."""
+    if rule:
+        return 0, 0, rule
+    if elsewhere:
+        return 1, len(name), f"also a name in {elsewhere}"
+    if (rank := common_nouns().get(name.lower())) is not None and not is_acronym(name):
+        return 2, rank, "a frequent English noun"
+    if n_concepts >= MANY:
+        return 3, -n_concepts, f"a name of {n_concepts} concepts"
+    word = folded.get(word_keys(name)) if " " not in name and not is_acronym(name) else None
+    return (4, 0, f'differs from "{word}" only in its ending') if word else None

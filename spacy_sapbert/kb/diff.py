@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 from ..errors import CannotReadError
+from .database import file_uri
 from .knowledge_base import KnowledgeBase
 
 # same_name: the rows of a name that is in both files.
@@ -214,7 +215,7 @@ def compare(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[KnowledgeBaseDif
             connection.execute("PRAGMA journal_mode = OFF")
             connection.execute("PRAGMA trusted_schema = OFF")
             for side, kb in (("old", old), ("new", new)):
-                connection.execute(f"ATTACH ? AS {side}", (kb.uri,))
+                connection.execute(f"ATTACH ? AS {side}", (file_uri(kb.path),))
             connection.executescript(_PREPARE)
             for kind, sql in _CHANGES.items():
                 connection.execute(f"CREATE TABLE main.{kind} AS {sql}")

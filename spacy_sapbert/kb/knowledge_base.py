@@ -18,12 +18,13 @@ import numpy as np
 from ..errors import MismatchError, NotFoundError
 from ..files.values import check_not_newer
 from ..types import Concept, Name
-from .database import FORMAT, IDS, NAME_CONCEPTS, TIE_RANKS, file_uri, open_database, reading
+from .database import FORMAT, IDS, NAME_CONCEPTS, TIE_RANKS, open_database, reading
 from .semantic_types import SemanticTypeTree, semantic_type_tree
 
 VALUES_PER_QUERY = 500  # every SQLite allows at least 999
 MOST_LABELS = 100_000  # that are kept in memory
 SHOWN = 3  # entries in the `repr` of a mapping
+_TYPES = "SELECT c.id, t.type FROM concepts c JOIN types t ON t.concept = c.row WHERE c.id IN ({}) ORDER BY t.type"
 _TOTALS = "SELECT value, count FROM totals WHERE of = ? ORDER BY value"
 
 
@@ -139,11 +140,6 @@ class KnowledgeBase:
         return int(self.meta["names"])
 
     @property
-    def uri(self) -> str:
-        """The URI with which SQLite opens the file read-only."""
-        return file_uri(self.path)
-
-    @property
     def fingerprint(self) -> str:
         """A hash of the whole content. Files with the same content have the same hash."""
         return str(self.meta["fingerprint"])
@@ -169,8 +165,10 @@ class KnowledgeBase:
         Raises:
             IndexError: There is no such row.
         """
-        found = dict(self._in_chunks("SELECT row, text FROM names WHERE row IN ({})", rows))
-        return [_at(found, row) for row in rows]
+        texts = dict(self._in_chunks("SELECT row, text FROM names WHERE row IN ({})", rows))
+        if missing := set(rows).difference(texts):
+            raise IndexError(min(missing))
+        return [texts[row] for row in rows]
 
     def names_of(self, concept_id: str) -> list[Name]:
         """Return all names of a concept, the preferred name first."""
@@ -184,14 +182,12 @@ class KnowledgeBase:
 
     def names_of_concepts(self, rows: Sequence[int]) -> list[tuple[str, ...]]:
         """Return the texts of the names of the concepts in these rows, by row of the name, in the order of the rows."""
-        found: dict[int, dict[str, None]] = {}
         sql = (
             "SELECT s.concept, n.text FROM synonyms s JOIN names n ON n.row = s.name WHERE s.concept IN ({}) "
             "ORDER BY s.concept, s.name"
         )
-        for row, text in self._in_chunks(sql, rows):
-            found.setdefault(row, {})[text] = None
-        return [tuple(found.get(row, ())) for row in rows]
+        names = self._grouped(sql, rows)
+        return [tuple(dict.fromkeys(names[row])) for row in rows]
 
     def name_rows(self, concept_id: str) -> list[int]:
         """Return the rows of all names of the concept with this primary id."""
@@ -216,7 +212,7 @@ class KnowledgeBase:
 
     def stop_name_counts(self) -> dict[str, int]:
         """Return the number of stop names by reason."""
-        return self._pairs("SELECT reason, count(*) FROM stop_names GROUP BY reason ORDER BY 2 DESC, 1")
+        return dict(self._rows("SELECT reason, count(*) FROM stop_names GROUP BY reason ORDER BY 2 DESC, 1"))
 
     @cached_property
     def name_concepts(self) -> NameConceptMap:
@@ -267,7 +263,9 @@ class KnowledgeBase:
 
     def concept_id(self, row: int) -> str:
         """Return the primary id of the concept in this row."""
-        return _at(dict(self._rows("SELECT row, id FROM concepts WHERE row = ?", row)), row)
+        for (concept_id,) in self._rows("SELECT id FROM concepts WHERE row = ?", row):
+            return str(concept_id)
+        raise IndexError(row)
 
     def concept_ids_at(self, rows: Sequence[int]) -> list[str]:
         """Return the primary ids of the concepts in these rows, in their order. They are read at the first use.
@@ -287,21 +285,15 @@ class KnowledgeBase:
 
     def ids(self, concept_id: str) -> tuple[str, ...]:
         """Return the primary id and the alternative ids of the concept with this primary id."""
-        return self._values(
-            "SELECT i.id FROM concepts c JOIN ids i ON i.concept = c.row WHERE c.id = ? ORDER BY i.id != c.id, i.id",
-            concept_id,
-        )
+        return self.ids_of([concept_id])[concept_id]
 
     def ids_of(self, concept_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return what `ids` returns for each of these primary ids. All are read at once."""
-        found: dict[str, tuple[str, ...]] = dict.fromkeys(concept_ids, ())
         sql = (
             "SELECT c.id, i.id FROM concepts c JOIN ids i ON i.concept = c.row WHERE c.id IN ({}) "
             "ORDER BY i.id != c.id, i.id"
         )
-        for concept_id, other in self._in_chunks(sql, concept_ids):
-            found[concept_id] = (*found[concept_id], other)
-        return found
+        return self._grouped(sql, concept_ids)
 
     def find_id(self, concept_id: str) -> tuple[str, ...]:
         """Return the primary ids of the concepts with this primary or alternative id."""
@@ -355,15 +347,14 @@ class KnowledgeBase:
 
     def summaries_of(self, concept_ids: Sequence[str]) -> dict[str, ConceptSummary]:
         """Return what distinguishes the concepts with these primary ids. All are read at once."""
-        sql = "SELECT c.id, c.row, n.text FROM concepts c JOIN names n ON n.row = c.preferred WHERE c.id IN ({})"
-        found = list(self._in_chunks(sql, concept_ids))
-        rows = [row for _, row, _ in found]
-        counting = "SELECT concept, sum(annotations), count(DISTINCT name) FROM synonyms WHERE concept IN ({}) "
-        counts = {row: of_row for row, *of_row in self._in_chunks(counting + "GROUP BY concept", rows)}
-        types = self.types_at(rows)
+        sql = (
+            "SELECT c.id, n.text, sum(s.annotations), count(DISTINCT s.name) FROM concepts c JOIN names n "
+            "ON n.row = c.preferred JOIN synonyms s ON s.concept = c.row WHERE c.id IN ({}) GROUP BY c.row"
+        )
+        types = self._grouped(_TYPES, concept_ids)
         return {
-            concept_id: ConceptSummary(preferred, of_concept, *counts[row])
-            for (concept_id, row, preferred), of_concept in zip(found, types, strict=True)
+            concept_id: ConceptSummary(preferred, types[concept_id], *counts)
+            for concept_id, preferred, *counts in self._in_chunks(sql, concept_ids)
         }
 
     def labels_of(self, concept_ids: Sequence[str], language: str = "") -> dict[str, ConceptLabel]:
@@ -386,33 +377,18 @@ class KnowledgeBase:
         return known | read
 
     def _read_labels(self, concept_ids: Sequence[str], language: str) -> dict[str, ConceptLabel]:
-        found = self._preferred_labels(concept_ids)
-        if not language:
-            return found
-        in_language: dict[str, str] = {}
-        sql = (
-            "SELECT c.id, s.language, n.text FROM concepts c JOIN synonyms s ON s.concept = c.row "
-            "JOIN names n ON n.row = s.name WHERE c.id IN ({}) AND s.scope IN ('preferred', 'exact') "
-            "ORDER BY s.name != c.preferred, s.scope = 'exact', s.name"
-        )
-        for concept_id, of_name, text in self._in_chunks(sql, concept_ids):
-            if of_name == language:
-                in_language.setdefault(concept_id, text)
-        return {
-            concept_id: label._replace(preferred=in_language.get(concept_id, label.preferred))
-            for concept_id, label in found.items()
-        }
-
-    def _preferred_labels(self, concept_ids: Sequence[str]) -> dict[str, ConceptLabel]:
-        sql = (
-            "SELECT c.id, n.text, t.type FROM concepts c JOIN names n ON n.row = c.preferred "
-            "LEFT JOIN types t ON t.concept = c.row WHERE c.id IN ({}) ORDER BY t.type"
-        )
-        found: dict[str, ConceptLabel] = {}
-        for concept_id, preferred, type in self._in_chunks(sql, concept_ids):
-            types = found[concept_id].types if concept_id in found else ()
-            found[concept_id] = ConceptLabel(preferred, types if type is None else (*types, type))
-        return found
+        sql = "SELECT c.id, n.text FROM concepts c JOIN names n ON n.row = c.preferred WHERE c.id IN ({})"
+        preferred = dict(self._in_chunks(sql, concept_ids))
+        if language:
+            sql = (
+                "SELECT c.id, n.text FROM concepts c JOIN synonyms s ON s.concept = c.row JOIN names n "
+                "ON n.row = s.name WHERE c.id IN ({}) AND s.scope IN ('preferred', 'exact') AND s.language = ? "
+                "ORDER BY s.name != c.preferred, s.scope = 'exact', s.name"
+            )
+            named = self._grouped(sql, list(preferred), language)
+            preferred |= {concept_id: names[0] for concept_id, names in named.items() if names}
+        types = self._grouped(_TYPES, list(preferred))
+        return {concept_id: ConceptLabel(name, types[concept_id]) for concept_id, name in preferred.items()}
 
     def get(self, concept_id: str) -> Concept | None:
         """Return the concept with this primary id, or None."""
@@ -431,17 +407,12 @@ class KnowledgeBase:
 
     def types_at(self, rows: Sequence[int]) -> list[tuple[str, ...]]:
         """Return the semantic types of the concepts in these rows, sorted, in the order of the rows."""
-        found: dict[int, tuple[str, ...]] = {}
-        for row, type in self._in_chunks("SELECT concept, type FROM types WHERE concept IN ({}) ORDER BY type", rows):
-            found[row] = (*found.get(row, ()), type)
-        return [found.get(row, ()) for row in rows]
+        types = self._grouped("SELECT concept, type FROM types WHERE concept IN ({}) ORDER BY type", rows)
+        return [types[row] for row in rows]
 
     def xrefs(self, concept_id: str) -> tuple[str, ...]:
         """Return the cross-references of the concept with this primary id: its ids in other vocabularies."""
-        return self._values(
-            "SELECT DISTINCT x.xref FROM concepts c JOIN xrefs x ON x.concept = c.row WHERE c.id = ? ORDER BY x.xref",
-            concept_id,
-        )
+        return tuple(dict.fromkeys(xref for xref, _ in self.xrefs_of([concept_id])[concept_id]))
 
     def find_xref(self, xref: str) -> tuple[str, ...]:
         """Return the primary ids of the concepts that have this cross-reference."""
@@ -450,32 +421,29 @@ class KnowledgeBase:
             xref,
         )
 
-    def xrefs_of(self, concept_ids: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+    def xrefs_of(self, concept_ids: Sequence[str]) -> dict[str, tuple[tuple[str, str], ...]]:
         """Return the cross-references of the concepts with these primary ids, sorted. All are read at once.
 
         Returns:
             Pairs of an id and a predicate for each concept. The predicate is empty if the source gives none.
         """
-        found: dict[str, list[tuple[str, str]]] = {concept_id: [] for concept_id in concept_ids}
         sql = (
             "SELECT c.id, x.xref, x.predicate FROM concepts c JOIN xrefs x ON x.concept = c.row WHERE c.id IN ({}) "
             "ORDER BY x.xref, x.predicate"
         )
-        for concept_id, *xref in self._in_chunks(sql, concept_ids):
-            found[concept_id].append((xref[0], xref[1]))
-        return found
+        return self._grouped(sql, concept_ids)
 
     def type_counts(self) -> dict[str, int]:
         """Return the number of concepts of each type."""
-        return self._pairs(_TOTALS, "types")
+        return dict(self._rows(_TOTALS, "types"))
 
     def source_counts(self) -> dict[str, int]:
         """Return the number of name–concept pairs from each source."""
-        return self._pairs(_TOTALS, "sources")
+        return dict(self._rows(_TOTALS, "sources"))
 
     def language_counts(self) -> dict[str, int]:
         """Return the number of name–concept pairs in each language. The key "" counts those of unknown language."""
-        return self._pairs(_TOTALS, "languages")
+        return dict(self._rows(_TOTALS, "languages"))
 
     # --- scispaCy's view
 
@@ -513,17 +481,23 @@ class KnowledgeBase:
         """Return the only column of a query, which has whole numbers: int64, shape (n,)."""
         return np.fromiter((value for (value,) in self._rows(sql, *values)), dtype=np.int64)
 
-    def _pairs(self, sql: str, *values: Any) -> dict[str, int]:
-        """Return the two columns of a query, in their order."""
-        return dict(self._rows(sql, *values))
-
-    def _in_chunks(self, sql: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a query with a list of values, in which `{}` stands for the list."""
+    def _in_chunks(self, sql: str, values: Sequence[Any], *others: Any) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query with a list of values, in which `{}` stands for the list. Others come after it."""
         unique = list(dict.fromkeys(values))
         for first in range(0, len(unique), VALUES_PER_QUERY):
             chunk = unique[first : first + VALUES_PER_QUERY]
             filled = chunk + [None] * (VALUES_PER_QUERY - len(chunk) if first else 0)  # so that SQLite knows the query
-            yield from self._rows(sql.format(_placeholders(filled)), *filled)
+            yield from self._rows(sql.format(_placeholders(filled)), *filled, *others)
+
+    def _grouped(self, sql: str, keys: Sequence[Any], *others: Any) -> dict[Any, tuple[Any, ...]]:
+        """Return the rows of a query for each of its keys, in their order.
+
+        The first column of the query is the key. The rest of a row is a value, or a tuple of several. See `_in_chunks`.
+        """
+        groups: dict[Any, list[Any]] = {key: [] for key in keys}
+        for key, *value in self._in_chunks(sql, keys, *others):
+            groups[key].append(value[0] if len(value) == 1 else tuple(value))
+        return {key: tuple(values) for key, values in groups.items()}
 
     def _array(self, name: str, dtype: Any) -> np.ndarray:
         """Return an array of the file, read-only, shape (n,)."""
@@ -560,12 +534,6 @@ class _LazyMapping(Mapping[str, Any]):
     def __repr__(self) -> str:
         some = [f"{key!r}: {self[key]!r}" for key in islice(self, SHOWN)]
         return "{" + ", ".join(some) + (f", … {len(self) - SHOWN:,} more" if len(self) > SHOWN else "") + "}"
-
-
-def _at(texts: Mapping[int, str], row: int) -> str:
-    if row not in texts:
-        raise IndexError(row)
-    return texts[row]
 
 
 def _placeholders(values: Sequence[Any]) -> str:

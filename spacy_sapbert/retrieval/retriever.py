@@ -14,7 +14,7 @@ from ..encoders.ngrams import TEXT_NORMALIZER, NgramEncoder
 from ..encoders.segments import DocumentEncoder
 from ..encoders.transformer import TransformerEncoder
 from ..files.output import ScratchFolder
-from ..kb.hierarchy import below
+from ..kb.filters import below
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.mentions import TRAINING_SOURCE, add_training_mentions
 from ..kb.storage import KB_FILE

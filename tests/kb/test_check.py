@@ -13,9 +13,16 @@ from hypothesis import strategies as st
 
 from spacy_sapbert.errors import DamagedError
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.kb.check import MAX_EXAMPLES, check_knowledge_base, find_cycles
-from spacy_sapbert.kb.database import IDS, NAME_CONCEPTS, TIE_RANKS
+from spacy_sapbert.kb.check import (
+    KINDS,
+    MAX_EXAMPLES,
+    check_knowledge_base,
+    describe,
+    find_cycles,
+    suspicious_names,
+)
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
+from spacy_sapbert.kb.stop_names import COMMON, StopNameRules
 from spacy_sapbert.types import Name, Record
 
 
@@ -79,35 +86,6 @@ def test_a_sound_knowledge_base(small_kb):
 def test_changed_content_has_another_fingerprint(damaged, small_kb, statement):
     (example,) = damaged(statement)["wrong_fingerprint"]["examples"]
     assert example["meta"] == small_kb.fingerprint != example["content"]
-
-
-@pytest.mark.parametrize(
-    ("statement", "check", "finding"),
-    [
-        ("UPDATE totals SET count = 7 WHERE value = 'Drug'", "wrong_totals", {"count": 1, "examples": ["types: Drug"]}),
-        ("DELETE FROM arrays WHERE name = 'names'", "wrong_arrays", {"count": 1, "examples": ["names"]}),
-        (
-            "UPDATE meta SET value = '16' WHERE key = 'concepts'",
-            "wrong_counts",
-            {"count": 1, "examples": [{"table": "concepts", "meta": 16, "rows": 15}]},
-        ),
-    ],
-)
-def test_what_is_derived_from_the_content(damaged, statement, check, finding):
-    assert damaged(statement) == {check: finding}
-
-
-@pytest.mark.parametrize("name", [*NAME_CONCEPTS, TIE_RANKS, IDS])
-@pytest.mark.parametrize("change", ["data = zeroblob(length(data) - 1) || x'07'", "data = substr(data, 2)"])
-def test_each_wrong_array_is_found(damaged, name, change):
-    (stored,) = damaged(f"UPDATE arrays SET {change} WHERE name = '{name}'").items()
-    assert stored == ("wrong_arrays", {"count": 1, "examples": [name]})
-
-
-def test_arrays_in_the_wrong_order(damaged):
-    """Each has the length of another one."""
-    swap = "UPDATE arrays SET data = (SELECT data FROM arrays WHERE name = 'annotations') WHERE name = 'ranks'"
-    assert damaged(swap)["wrong_arrays"]["examples"] == ["ranks"]
 
 
 def test_a_damaged_page_is_all_that_is_reported(small_kb, tmp_path):
@@ -226,6 +204,76 @@ def test_cycles_are_those_that_reachability_tells(pairs):
         assert way[0] == way[-1]
         assert len(set(way)) == len(way) - 1
         assert set(pairwise(way)) <= set(pairs)
+
+
+# --- suspicious names
+
+
+def test_reasons_for_suspicion(tmp_path):
+    genes = build_knowledge_base([record("HGNC:1", "ALS|face")], tmp_path / "genes.kb")
+    records = [
+        record("A:1", "Chronic|Acute|ALS|Common name of three"),
+        record("A:2", "Face|Intoe|Common name of three|XYZ"),
+        record("A:3", "Stomach ache|Common name of three"),
+    ]
+    rules = StopNameRules(kept=frozenset({"chronic"}))
+    kb = build_knowledge_base(records, tmp_path / "a.kb", stop_names=rules)
+    names = sorted(suspicious_names(kb, [genes]))
+    assert [(name.name, name.ids, name.kind) for name in names] == [
+        ("Chronic", ("A:1",), KINDS[0]),
+        ("ALS", ("A:1",), KINDS[1]),
+        ("Face", ("A:2",), KINDS[2]),
+        ("Common name of three", ("A:1", "A:2", "A:3"), KINDS[3]),
+        ("Intoe", ("A:2",), KINDS[4]),
+    ]
+    assert [name.why for name in names] == [
+        COMMON,
+        "also a name in genes.kb",
+        "a frequent English noun",
+        "a name of 3 concepts",
+        'differs from "into" only in its ending',
+    ]
+    assert names[0].as_json() == {"name": "Chronic", "ids": ["A:1"], "why": COMMON}
+
+
+def test_frequent_nouns_come_first(tmp_path):
+    kb = build_knowledge_base([record("A:1", "headache|heart|cancer")], tmp_path / "a.kb")
+    assert [name.name for name in sorted(suspicious_names(kb))] == ["heart", "cancer", "headache"]
+
+
+# --- counts
+
+
+def test_what_the_small_knowledge_base_holds(small_kb):
+    result = describe(small_kb)
+    assert {key: result[key] for key in small_kb.meta} == small_kb.meta
+    assert result["types"] == small_kb.type_counts()
+    assert result["names_by_source"] == small_kb.source_counts()
+    assert result["names_per_concept"] == {"1": 0, "2": 10, "3-5": 5, "6-10": 0, "11-20": 0, ">20": 0}
+    assert {key: result[key] for key in result if key.startswith("concepts_with")} == {
+        "concepts_with_definition": 2,
+        "concepts_with_parents": 4,
+        "concepts_with_types": 15,
+        "concepts_with_xrefs": 0,
+    }
+    assert (result["names_of_several_concepts"], result["alternative_ids"]) == (2, 4)
+    assert json.loads(json.dumps(result)) == result
+
+
+def test_names_per_concept(tmp_path):
+    sizes = [1, 2, 2, 3, 5, 6, 10, 11, 20, 21, 100]
+    records = [Record(f"D{i}", tuple(Name(f"{i} {j}", "exact", "t") for j in range(n))) for i, n in enumerate(sizes)]
+    # the same name from another source is not another name
+    records.append(Record("D0", (Name("0 0", "exact", "u"),)))
+    kb = build_knowledge_base(records, tmp_path / "a.kb")
+    assert describe(kb)["names_per_concept"] == {"1": 1, "2": 2, "3-5": 2, "6-10": 2, "11-20": 2, ">20": 2}
+
+
+def test_names_by_language(tmp_path):
+    names = (Name("a", "exact", "t"), Name("b", "exact", "t", "es"), Name("b", "exact", "u", "es"))
+    kb = build_knowledge_base([Record("D1", names), Record("D2", (Name("b", "exact", "t", "en"),))], tmp_path / "a.kb")
+    assert describe(kb)["names_by_language"] == {"": 1, "en": 1, "es": 1}
+    assert describe(kb)["names_by_source"] == {"t": 3, "u": 1}
 
 
 # --- real vocabularies

@@ -1,7 +1,7 @@
 import pytest
 
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.kb.hierarchy import ancestors, below
+from spacy_sapbert.kb.filters import ancestors, below
 from spacy_sapbert.types import Name, Record
 
 # disease > cancer (also X1) > breast cancer > familial; one circle of two, one concept above itself
@@ -20,8 +20,8 @@ PARENTS = {
 @pytest.fixture(scope="module")
 def kb(tmp_path_factory):
     records = [
-        Record(one, (Name(f"name of {one}", "exact", "s"),), alternative_ids=("X1",) * (one == "D2"), parents=parents)
-        for one, parents in PARENTS.items()
+        Record(id, (Name(f"name of {id}", "exact", "s"),), alternative_ids=("X1",) * (id == "D2"), parents=parents)
+        for id, parents in PARENTS.items()
     ]
     return build_knowledge_base(records, tmp_path_factory.mktemp("kb") / "test.kb")
 
