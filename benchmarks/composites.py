@@ -22,7 +22,7 @@ from typing import Any
 from common import new_parser
 
 from spacy_sapbert.documents.reader import read_corpus
-from spacy_sapbert.evaluation.composites import Split, decide_by, evaluate_composites
+from spacy_sapbert.evaluation.components import Split, decide_by, evaluate_composites
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.text.composites import composite_splits

@@ -57,7 +57,7 @@ class IdMapping:
     its concept with the id.
 
     Args:
-        kb: The knowledge base with the wanted primary ids.
+        kb: The knowledge base with the primary ids.
         equivalents: Ids that stand for the same concept.
         between: The second knowledge base, such as one of UMLS: its ids are CUIs, and it also has ids of other
             vocabularies.
@@ -94,20 +94,17 @@ class IdMapping:
         return fold(self._kb.names_of(concept_id)[0].text)
 
     def _find_targets(self, concept_id: str) -> tuple[str, ...]:
-        """Return matching primary ids of the knowledge base, sorted.
-
-        An id of the knowledge base itself takes precedence over all other matches.
-        """
+        """Return matching primary ids of the knowledge base, sorted."""
         if own := self._kb.find_id(concept_id):
             return tuple(sorted(own))
-        found = {*self._kb.find_xref(concept_id)}
+        targets = {*self._kb.find_xref(concept_id)}
         if concept_id in self._equivalents:
-            found |= self._classes[self._equivalents.find(concept_id)]
-        for row in self._between.find_id(concept_id) if self._between else ():
-            assert self._between
-            for other in (*self._between.ids(row), *self._between.xrefs(row)):
-                found.update(self._kb.find_id(other))
-        return tuple(sorted(found))
+            targets |= self._classes[self._equivalents.find(concept_id)]
+        if between := self._between:
+            for row in between.find_id(concept_id):
+                for other in (*between.ids(row), *between.xrefs(row)):
+                    targets.update(self._kb.find_id(other))
+        return tuple(sorted(targets))
 
 
 _SPANS = "names"
@@ -118,9 +115,6 @@ class MatcherAnnotator:
 
     If several concepts share a name, the one annotated most often with this name wins. Then the concept with this
     preferred name wins, and then a main descriptor. If several are still equal, the span gets an annotation for each.
-
-    Args:
-        kb: The knowledge base.
     """
 
     name = "concept_matcher"
@@ -149,18 +143,18 @@ class MatcherAnnotator:
             names = [self._kb.name(row) for row in self._matcher.composite_rows(span.text)]
             ids = tuple(dict.fromkeys(self._concepts_of(part)[0] for part in names))
             return [Annotation(span.start_char, span.end_char, ids, "|".join(names))] if ids else []
-        return [Annotation(span.start_char, span.end_char, (one,), name) for one in self._concepts_of(name)]
+        return [Annotation(span.start_char, span.end_char, (id,), name) for id in self._concepts_of(name)]
 
     def _find_concepts(self, name: str) -> list[str]:
         """Return the primary ids of the concepts with the best tie rank, by id."""
         # an acronym must match with its case; other names match as in the matcher
-        found = list(self._kb.find_name(name)) if is_acronym(name) else self._names.owners(name)
-        preferred = {concept_id: self._kb.names_of(concept_id)[0].text for concept_id in found}
-        preferring = {one for one in found if preferred[one] == name}
-        preferring = preferring or {one for one in found if word_keys(preferred[one]) == word_keys(name)}
+        ids = list(self._kb.find_name(name)) if is_acronym(name) else self._names.owners(name)
+        preferred = {id: self._kb.names_of(id)[0].text for id in ids}
+        preferring = {id for id in ids if preferred[id] == name}
+        preferring = preferring or {id for id in ids if word_keys(preferred[id]) == word_keys(name)}
         evidence = [
-            TieEvidence(one, self._kb.annotations(one, name), one in preferring, main=not is_supplementary(one))
-            for one in found
+            TieEvidence(id, self._kb.annotations(id, name), id in preferring, main=not is_supplementary(id))
+            for id in ids
         ]
         best = rank(evidence)[0]._replace(concept_id="")
-        return sorted(one.concept_id for one in evidence if one._replace(concept_id="") == best)
+        return sorted(tie.concept_id for tie in evidence if tie._replace(concept_id="") == best)

@@ -27,12 +27,9 @@ class FalseAbbreviations:
 
     def __call__(self, text: str, annotations: Sequence[Annotation]) -> list[Annotation]:
         false = [annotation for annotation in annotations if self._is_false(text, annotation)]
-        defined = (
-            {(occurrence.start, occurrence.end) for occurrence in find_occurrences(text, find_definitions(text))}
-            if false
-            else set()
-        )
-        return [one for one in annotations if one not in false or one[:2] in defined]
+        occurrences = find_occurrences(text, find_definitions(text)) if false else ()
+        defined = {(occurrence.start, occurrence.end) for occurrence in occurrences}
+        return [annotation for annotation in annotations if annotation not in false or annotation[:2] in defined]
 
     def _is_false(self, text: str, annotation: Annotation) -> bool:
         word = text[annotation.start : annotation.end]
@@ -59,7 +56,7 @@ class Verbs:
     """Removes names that are verbs in the text: "leads to", "fits the criteria"."""
 
     def __call__(self, text: str, annotations: Sequence[Annotation]) -> list[Annotation]:
-        verbs = {found.span() for found in _VERB.finditer(text) if not found[0].isupper()}
+        verbs = {verb.span() for verb in _VERB.finditer(text) if not verb[0].isupper()}
         return [annotation for annotation in annotations if annotation[:2] not in verbs]
 
 
@@ -75,7 +72,11 @@ class InvertedNames:
         self._orders = lru_cache(maxsize=1 << 16)(self._find_orders)
 
     def __call__(self, text: str, annotations: Sequence[Annotation]) -> list[Annotation]:
-        return [one for one in annotations if not self._is_inverted(text[one.start : one.end], one.ids)]
+        return [
+            annotation
+            for annotation in annotations
+            if not self._is_inverted(text[annotation.start : annotation.end], annotation.ids)
+        ]
 
     def _is_inverted(self, mention: str, ids: Sequence[str]) -> bool:
         if "," not in mention or len(ids) != 1:
@@ -100,22 +101,19 @@ class Overlaps:
     """
 
     def __init__(self, kb: KnowledgeBase) -> None:
-        self._ancestors = lru_cache(maxsize=1 << 16)(lambda one: ancestors(one, kb) - {one})
+        self._ancestors = lru_cache(maxsize=1 << 16)(lambda concept_id: ancestors(concept_id, kb) - {concept_id})
 
     def __call__(self, text: str, annotations: Sequence[Annotation]) -> list[Annotation]:
-        kept: list[Annotation] = []
+        apart: list[Annotation] = []
         taken: set[int] = set()
-        for annotation in sorted(annotations, key=lambda one: self._order(one, annotations)):
-            place = range(annotation.start, annotation.end)
-            if taken.isdisjoint(place):
-                kept.append(annotation)
-                taken.update(place)
-        return sorted(kept)
+        for annotation in sorted(annotations, key=lambda annotation: self._order(annotation, annotations)):
+            offsets = range(annotation.start, annotation.end)
+            if taken.isdisjoint(offsets):
+                apart.append(annotation)
+                taken.update(offsets)
+        return sorted(apart)
 
     def _order(self, annotation: Annotation, annotations: Sequence[Annotation]) -> tuple[Any, ...]:
         rivals = [other for other in annotations if other[:2] == annotation[:2] and other.ids != annotation.ids]
-        n_below = sum(self._is_below(other, annotation) for other in rivals)
+        n_below = sum(any(not self._ancestors(id).isdisjoint(annotation.ids) for id in other.ids) for other in rivals)
         return annotation.start - annotation.end, annotation.start, n_below, annotation.ids
-
-    def _is_below(self, one: Annotation, other: Annotation) -> bool:
-        return any(not self._ancestors(concept_id).isdisjoint(other.ids) for concept_id in one.ids)

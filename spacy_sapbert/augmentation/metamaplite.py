@@ -6,7 +6,8 @@ import hashlib
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,64 +52,41 @@ _BRAT_CONCEPT = re.compile(r"N\d+\tReference (T\d+) (\w+):(\S*)\t(.*)")
 
 
 def read_mmi(source: Source) -> Iterator[RankedAnnotation]:
-    """Read the fielded MMI format. A line is a concept with all its positions.
+    """Read the fielded MMI format, which is sorted by score. A line is a concept with all its positions.
 
     A mention in several pieces is read as one span from the first piece to the last.
-
-    Yields:
-        Annotations in the order of the file, which is by score. Broken lines are reported.
     """
     for number, line in source.lines():
-        if not line.strip():
-            continue
-        try:
-            found = _mmi(line.strip().split("|"))
-            score = _number(found.score)
-            places = [_whole(place) for place in found.positions.split(";") if _PIECE.search(place)]
-        except BrokenRecord as reason:
-            source.broken(number, reason)
-            continue
-        names = [trigger["name"] for trigger in _TRIGGER.finditer(found.triggers)]
-        if len(names) != len(places):
-            names = [""] * len(places)
-        for (start, length), name in zip(places, names, strict=True):
-            yield RankedAnnotation(start, length, canonical_id(found.cui), score, found.preferred, name)
+        if line.strip():
+            try:
+                annotations = _mmi(line.strip().split("|"))
+            except BrokenRecord as reason:
+                source.broken(number, reason)
+            else:
+                yield from annotations
 
 
-class _Mmi(NamedTuple):
-    """The cells of a line of the fielded MMI format. The triggers may include the location after them."""
-
-    score: str
-    preferred: str
-    cui: str
-    triggers: str
-    positions: str
-
-
-def _mmi(cells: list[str]) -> _Mmi:
-    """Split the cells of a line into fields.
-
-    Args:
-        cells: The cells between the bars.
-
-    Raises:
-        BrokenRecord: The line is not in the MMI format.
-    """
-    last = _place_of_positions(cells)
+def _mmi(cells: list[str]) -> list[RankedAnnotation]:
+    """Read the cells of a line in the MMI format."""
+    last = next(filter(partial(_has_positions, cells), (len(cells) - 2, len(cells) - 3)), 0)
     for cui in range(4, last - 2):
         if _MMI_CUI.fullmatch(cells[cui]) and _MMI_TYPES.fullmatch(cells[cui + 1]) and cells[1] == "MMI":
-            triggers = "|".join(cells[cui + 2 : last])
-            return _Mmi(cells[2], "|".join(cells[3:cui]), cells[cui], triggers, cells[last])
+            score, preferred, concept_id = _number(cells[2]), "|".join(cells[3:cui]), canonical_id(cells[cui])
+            spans = [_whole(span) for span in cells[last].split(";") if _PIECE.search(span)]
+            names = [trigger["name"] for trigger in _TRIGGER.finditer("|".join(cells[cui + 2 : last]))]
+            if len(names) != len(spans):
+                names = [""] * len(spans)
+            return [
+                RankedAnnotation(start, length, concept_id, score, preferred, name)
+                for (start, length), name in zip(spans, names, strict=True)
+            ]
     raise BrokenRecord("the line is not in MetaMapLite's MMI format")
 
 
-def _place_of_positions(cells: list[str]) -> int:
-    """Return the cell before the tree codes, which a last bar may follow; 0 if there is none."""
-    for last in (len(cells) - 2, len(cells) - 3):
-        tree_codes, *rest = cells[last + 1 :] if last > 0 else ["/"]
-        if "/" not in tree_codes and not any(rest) and _MMI_POSITIONS.fullmatch(cells[last]):
-            return last
-    return 0
+def _has_positions(cells: list[str], last: int) -> bool:
+    """Return whether a cell has positions, and only the tree codes and a last bar follow."""
+    tree_codes, *rest = cells[last + 1 :] if last > 0 else ["/"]
+    return "/" not in tree_codes and not any(rest) and bool(_MMI_POSITIONS.fullmatch(cells[last]))
 
 
 def _number(raw: str) -> float:
@@ -125,18 +103,14 @@ def _integer(raw: str) -> int:
         raise BrokenRecord("an offset is not a whole number with at most 18 digits") from None
 
 
-def _whole(place: str) -> tuple[int, int]:
-    pieces = [(_integer(start), _integer(length)) for start, length in _PIECE.findall(place)]
+def _whole(span: str) -> tuple[int, int]:
+    pieces = [(_integer(start), _integer(length)) for start, length in _PIECE.findall(span)]
     first, last = min(start for start, _ in pieces), max(start + length for start, length in pieces)
     return first, last - first
 
 
 def read_json(source: Source) -> Iterator[RankedAnnotation]:
-    """Read the JSON format: a list of spans with their concepts. Broken entries are reported as line 1.
-
-    Yields:
-        Annotations in the order of the file.
-    """
+    """Read the JSON format: a list of spans with their concepts. Broken entries are reported as line 1."""
     text = "\n".join(line for _, line in source.lines())
     try:
         entities = parse_json(text)
@@ -163,14 +137,10 @@ def _evidence(item: dict[str, Any]) -> RankedAnnotation:
 
 
 def read_brat(source: Source) -> Iterator[RankedAnnotation]:
-    """Read BRAT's standoff format, which has no ranks for several concepts of a span.
-
-    Yields:
-        Annotations in the order of the file.
-    """
+    """Read BRAT's standoff format, which has no ranks for several concepts of a span."""
     spans: dict[str, tuple[int, int]] = {}
     scores: dict[str, float] = {}
-    found: list[tuple[str, str, str]] = []
+    concepts: list[tuple[str, str, str]] = []
     for number, line in source.lines():
         span, concept = _BRAT_SPAN.fullmatch(line), _BRAT_CONCEPT.fullmatch(line)
         try:
@@ -180,14 +150,14 @@ def read_brat(source: Source) -> Iterator[RankedAnnotation]:
             elif concept and concept[1] not in spans:
                 raise BrokenRecord(f"there is no {concept[1]} before this line")
             elif concept and concept[2] == "ConceptId":
-                found.append((concept[1], concept[3], concept[4]))
+                concepts.append((concept[1], concept[3], concept[4]))
             elif concept and concept[2] == "Score":
                 scores[concept[1]] = _number(concept[3])
             elif line.strip() and not concept:
                 raise BrokenRecord("the line is neither a span nor a reference of BRAT's standoff format")
         except BrokenRecord as reason:
             source.broken(number, reason)
-    for key, cui, preferred in found:
+    for key, cui, preferred in concepts:
         yield RankedAnnotation(*spans[key], canonical_id(cui), scores.get(key, 0.0), preferred)
 
 
@@ -199,40 +169,31 @@ READERS: dict[str, Callable[[Source], Iterator[RankedAnnotation]]] = {
 }
 
 
-def read_output(path: Path, text: str, source: Source | None = None) -> list[Annotation]:
-    """Read MetaMapLite's output for a text.
+def read_output(path: Path, text: str, report: Report | None = None) -> list[Annotation]:
+    """Read MetaMapLite's output for a text: the highest-ranked concept of each span.
+
+    Among equal ones, it is the one with this preferred name. Broken records and spans outside the text are reported.
 
     Args:
         path: The output file. Its suffix shows the format: `.mmi`, `.json`, `.ann` or `.brat`.
         text: The text.
-        source: Reports broken records, such as spans outside the text.
-
-    Returns:
-        The highest-ranked concept of each span.
+        report: Collects broken records.
     """
-    source = source or Source(path)
-    found, units = [], _characters(text)
-    for ranked in READERS[path.suffix](source):
-        if ranked.length > 0 and ranked.start >= 0 and ranked.start + ranked.length < len(units):
-            found.append(ranked)
-        else:
-            source.broken(1, f"{ranked.start}/{ranked.length} is outside the text of {len(text)} characters")
-    return [
-        Annotation(units[top.start], units[top.start + top.length], (top.concept_id,), top.name)
-        for top in _top_ranked(found, text, units)
-    ]
-
-
-def _top_ranked(found: Iterable[RankedAnnotation], text: str, units: list[int]) -> list[RankedAnnotation]:
-    """Return the concept with the highest score for each span; among equal ones, the one with this preferred name."""
+    source, units = Source(path, report or Report()), _characters(text)
     best: dict[tuple[int, int], tuple[tuple[float, bool], RankedAnnotation]] = {}
-    for ranked in found:
-        words = text[units[ranked.start] : units[ranked.start + ranked.length]]
-        key = -ranked.score, fold(ranked.preferred) != fold(words)
-        place = ranked[:2]
-        if place not in best or key < best[place][0]:
-            best[place] = key, ranked
-    return [ranked for _, (_, ranked) in sorted(best.items())]
+    for ranked in READERS[path.suffix](source):
+        span, end = ranked[:2], ranked.start + ranked.length
+        if ranked.length <= 0 or ranked.start < 0 or end >= len(units):
+            source.broken(1, f"{ranked.start}/{ranked.length} is outside the text of {len(text)} characters")
+            continue
+        words = text[units[ranked.start] : units[end]]
+        rank = -ranked.score, fold(ranked.preferred) != fold(words)
+        if span not in best or rank < best[span][0]:
+            best[span] = rank, ranked
+    return [
+        Annotation(units[start], units[start + length], (top.concept_id,), top.name)
+        for (start, length), (_, top) in sorted(best.items())
+    ]
 
 
 def _characters(text: str) -> list[int]:
@@ -253,11 +214,7 @@ def file_stem(text: str) -> str:
 
 
 def write_texts(texts: Sequence[str], folder: Path) -> int:
-    """Write each distinct text to a `.txt` file of a folder.
-
-    Returns:
-        The number of files.
-    """
+    """Write each distinct text to a `.txt` file of a folder, and return the number of files."""
     different = {file_stem(text): text for text in texts}
     for stem, text in different.items():
         path = folder / f"{stem}.txt"
@@ -267,12 +224,7 @@ def write_texts(texts: Sequence[str], folder: Path) -> int:
 
 
 class MetaMapLiteOutput:
-    """Reads MetaMapLite's output for the texts of `write_texts`.
-
-    Args:
-        folder: The folder with one file per text, in any of the formats.
-        report: Collects broken records.
-    """
+    """Reads MetaMapLite's output for the texts of `write_texts`: a folder with a file per text, in any format."""
 
     name = "metamaplite"
 
@@ -282,14 +234,11 @@ class MetaMapLiteOutput:
 
     def annotate(self, texts: Sequence[str]) -> list[list[Annotation] | None]:
         """Return the annotations of each text, by position; None for a text without a file."""
-        return [
-            read_output(path, text, Source(path, self._report)) if (path := self.path(text)) else None for text in texts
-        ]
+        return [read_output(path, text, self._report) if (path := self.path(text)) else None for text in texts]
 
     def path(self, text: str) -> Path | None:
         """Return the output file for a text, if there is one."""
-        stem = file_stem(text)
-        paths = (self.folder / f"{stem}{suffix}" for suffix in READERS)
+        paths = (self.folder / f"{file_stem(text)}{suffix}" for suffix in READERS)
         return next((path for path in paths if path.is_file()), None)
 
 
@@ -298,7 +247,7 @@ class MetaMapLite:
 
     Args:
         installed: The folder of the installation, `public_mm_lite`, with the jar and the data.
-        work: The folder for texts and output. A text with output in this folder is not annotated again.
+        work: The folder for the output. A text with output in this folder is not annotated again.
         report: Collects broken records.
     """
 
@@ -330,10 +279,10 @@ class MetaMapLite:
                 reason = f"it ended with {done.returncode}: {' '.join(output)}"
                 raise SapbertError(Errors.E608.format(reason=reason))
             for file in files:
-                found = file.with_suffix(".mmi")
-                if found.is_file():  # moved at the end, so that no partial file looks complete
-                    with replacing(folder / found.name, parents=True) as path:
-                        shutil.move(found, path)
+                output_file = file.with_suffix(".mmi")
+                if output_file.is_file():  # moved at the end, so that no partial file looks complete
+                    with replacing(folder / output_file.name, parents=True) as path:
+                        shutil.move(output_file, path)
 
 
 def _command(installed: Path) -> list[str]:
@@ -345,16 +294,12 @@ def _command(installed: Path) -> list[str]:
     jars = sorted(installed.glob("target/metamaplite-*-standalone.jar")) or sorted(installed.glob("metamaplite-*.jar"))
     indexes = sorted(path.parent for path in installed.glob("data/ivf/**/indices"))
     models, terms = installed / "data" / "models", installed / "data" / "specialterms.txt"
-    missing = [
-        what
-        for what, there in (
-            ("target/metamaplite-…-standalone.jar", jars),
-            ("data/ivf/…/indices", indexes),
-            ("data/models", models.is_dir()),
-        )
-        if not there
-    ]
-    if missing:
+    needed = {
+        "target/metamaplite-…-standalone.jar": jars,
+        "data/ivf/…/indices": indexes,
+        "data/models": models.is_dir(),
+    }
+    if missing := [what for what, files in needed.items() if not files]:
         remedy = "Give the folder public_mm_lite with MetaMapLite's jar and with the unpacked data of a UMLS release."
         raise DamagedError(remedy, path=installed, reason=f"there is no {', no '.join(missing)}")
     return [

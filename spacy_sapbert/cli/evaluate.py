@@ -123,7 +123,7 @@ def abbreviations(
 ) -> None:
     """Measure how well definitions of abbreviations are found, and list the causes of errors."""
     from ..documents.med1250 import read_med1250
-    from ..evaluation.abbreviations import evaluate_abbreviations
+    from ..evaluation.components import evaluate_abbreviations
 
     with results_to(output, [corpus]) as show:
         result = evaluate_abbreviations(track(read_med1250(corpus), stderr_console()))
@@ -151,7 +151,7 @@ def composites(
 
     The corpus must annotate the parts of composite mentions, as BC5CDR does.
     """
-    from ..evaluation.composites import decide_by, evaluate_composites
+    from ..evaluation.components import decide_by, evaluate_composites
 
     with results_to(output, [corpus]) as show:
         documents = track(read_corpus(corpus, format), stderr_console())

@@ -17,7 +17,7 @@ from . import kb_tables
 from .inputs import open_inputs
 
 if TYPE_CHECKING:
-    from ..evaluation.names_in_text import NameCounts
+    from ..evaluation.components import NameCounts
     from ..kb.check import SuspiciousName
     from ..kb.knowledge_base import KnowledgeBase
 
@@ -61,14 +61,14 @@ def check(
 
 
 def _count(kb: KnowledgeBase, sources: list[tuple[Path, ReadOptions]]) -> NameCounts:
-    from ..evaluation.names_in_text import count_names
+    from ..evaluation.components import NameCounts
     from ..linking.name_matcher import NameMatcher
 
     console = stderr_console()
     problems = Problems(console)
     documents = read_all(sources, problems)
     texts = (document.text for document in track(documents, console, share=problems.share))
-    counts = count_names(kb, NameMatcher.cached(kb), texts)
+    counts = NameCounts(kb, NameMatcher.cached(kb), texts)
     problems.show_passages()
     return counts
 
@@ -90,7 +90,7 @@ def _report(found: Iterable[SuspiciousName], counts: NameCounts | None, number: 
     return {
         "suspicious": dict(by_severity),
         "documents": counts.n_documents,
-        "suspicious_names": [{**name.as_json(), **counts.of(name.row)} for name in names],
+        "suspicious_names": [{**name.as_json(), **counts.counts_of(name.row)} for name in names],
         "most_frequent_names": counts.most_frequent(number),
     }
 

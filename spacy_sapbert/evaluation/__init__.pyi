@@ -1,7 +1,6 @@
-from .abbreviations import evaluate_abbreviations
 from .calibration import calibrate
 from .compare import compare_predictions
-from .composites import evaluate_composites
+from .components import evaluate_abbreviations, evaluate_composites
 from .concepts import evaluate_concepts
 from .linking import evaluate_linking
 from .pipeline import evaluate_pipeline

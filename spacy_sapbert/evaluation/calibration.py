@@ -193,11 +193,7 @@ def split_documents(documents: Documents, held_out: float, seed: int) -> tuple[D
 
 
 def judge(mentions: Iterable[LinkedMention], linker: Linker) -> Judged:
-    """Compare linked mentions with their gold ids.
-
-    Returns:
-        The judged links, in the order of mentions and parts.
-    """
+    """Compare linked mentions with their gold ids. The links are in the order of mentions and parts."""
     kb = linker.kb
     links: list[tuple[float, bool]] = []
     found: list[float] = []
@@ -299,16 +295,11 @@ def _best_weight(tried: Tried, present: float | None) -> float:
 
 
 def fit_probabilities(judged: Judged, method: str) -> Points:
-    """Fit a function from the score of a link to the probability that the link is right.
+    """Fit a function from the score of a link to the probability that the link is right, as pairs of rising numbers.
 
-    Args:
-        judged: The judged links.
-        method: "isotonic" fits the non-decreasing function with the least squared error (Zadrozny and Elkan 2002). It
-            needs a thousand links or more. "platt" fits 1 / (1 + exp(-a·score - b)) with a ≥ 0. It uses Platt's
-            targets, which lie slightly inside 0 and 1 (Platt 1999).
-
-    Returns:
-        Pairs of a score and a probability, both rising, for `LinkerParameters`.
+    "isotonic" fits the non-decreasing function with the least squared error (Zadrozny and Elkan 2002). It needs a
+    thousand links or more. "platt" fits 1 / (1 + exp(-a·score - b)) with a ≥ 0. It uses Platt's targets, which lie
+    slightly inside 0 and 1 (Platt 1999).
     """
     fit = {"isotonic": _isotonic, "platt": _platt}[method]
     scores, probabilities = fit(judged.scores, judged.right)
@@ -339,12 +330,7 @@ def _platt(scores: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def fit_threshold(judged: Judged, precision: float | None) -> float:
-    """Return the lowest threshold that reaches a precision, or the threshold with the best F1.
-
-    Args:
-        judged: The judged links.
-        precision: The wanted precision, between 0 and 1. None chooses the best F1.
-    """
+    """Return the lowest threshold that reaches a precision, from 0 to 1. Without one, it is that of the best F1."""
     curve = threshold_curve(judged.scores, judged.right, judged.found)
     if precision is None:
         return float(curve.thresholds[curve.f1.argmax()])

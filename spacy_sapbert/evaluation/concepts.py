@@ -116,10 +116,8 @@ def _with_names(labels: Sequence[str], kb: KnowledgeBase, counts: Counter[str]) 
 
 
 class _Scorer:
-    """Collects the scores of documents, by group of gold concepts.
-
-    Args:
-        in_train: The number of training documents of each concept. None if this is unknown.
+    """Collects the scores of documents, by group of gold concepts. `in_train` counts the training documents of
+    concepts.
     """
 
     def __init__(self, retriever: Any, in_train: Mapping[str, int] | None, k: int) -> None:
@@ -136,11 +134,8 @@ class _Scorer:
             self._scores["rare"] = []
 
     def __call__(self, gold: Mapping[str, Sequence[Mention]], concepts: Sequence[DocumentConcept]) -> RankingScore:
-        """Return the score of a ranking over all gold concepts of the document.
-
-        Args:
-            gold: The mentions of each gold concept, by primary id. There must be at least one.
-            concepts: The predicted concepts, best first, without a threshold.
+        """Return the score of a ranking without a threshold, best first, over all gold concepts of the document, with
+        their mentions.
         """
         ranked = [concept.concept_id for concept in concepts]
         groups: dict[tuple[str, ...], list[str]] = {("all",): list(gold), **self._groups(gold)}

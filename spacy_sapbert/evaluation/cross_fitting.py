@@ -31,16 +31,10 @@ def no_progress(documents: Documents, what: str) -> Iterable[Document]:
 def link_by_others(
     nlp: Language, documents: Documents, weight: float, follow: Follow = no_progress
 ) -> Iterator[LinkedMention]:
-    """Link the mentions of each document with the concept counts of all other documents.
+    """Yield the linked mentions of documents, in their order, each linked with the concept counts of all other
+    documents.
 
-    Args:
-        nlp: The pipeline.
-        documents: Documents with gold ids. Documents with the same id count as one.
-        weight: The prior weight μ.
-        follow: See `calibrate`.
-
-    Yields:
-        The linked mentions, in the order of the documents.
+    Documents with the same id count as one. `weight` is the prior weight μ. For `follow`, see `calibrate`.
     """
     linker, counts = find_linker(nlp).linker, count_concepts(documents)
     own: dict[str, Counter[str]] = {}
@@ -53,11 +47,8 @@ def link_by_others(
 
 
 class Reranked(NamedTuple):
-    """A fitted reranker, and linked mentions.
-
-    Attributes:
-        fitted: The reranker.
-        mentions: The mentions of the training documents. Each was reranked by a reranker of other documents.
+    """A fitted reranker, and the mentions of the training documents. Each was reranked by a reranker of other
+    documents.
     """
 
     fitted: FittedReranker
@@ -69,13 +60,8 @@ def rerank_by_others(
 ) -> Reranked:
     """Train a reranker on documents, by folds. The linker does not change.
 
-    Args:
-        nlp: The pipeline.
-        documents: Documents with gold ids. Documents with the same id count as one.
-        prior_weight: The weight μ of annotation counts, which leave out the documents of a fold. None keeps the counts
-            of the linker.
-        seed: The seed of the folds.
-        follow: See `calibrate`.
+    Documents with the same id count as one. With a prior weight μ, the annotation counts leave out the documents of a
+    fold. Without one, they are those of the linker.
     """
     kb, settings = find_linker(nlp).linker.kb, RerankerTraining(seed=seed)
     folds = folds_of([document.doc_id for document in documents], settings)

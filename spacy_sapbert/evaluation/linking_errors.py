@@ -85,10 +85,6 @@ class LinkingError(NamedTuple):
 class ErrorReport:
     """Classifies wrong mentions, writes them to a file and counts them. Call it with every mention of a corpus.
 
-    Args:
-        kb: The knowledge base of the linker.
-        write: A function that writes the description of an error.
-
     Attributes:
         examples: The first two errors of each class, with different mentions.
         has_relations: Whether the vocabulary has `is_a` relations.
@@ -142,14 +138,10 @@ class ErrorReport:
 
 @contextmanager
 def error_report(nlp: Language, path: Path) -> Iterator[ErrorReport]:
-    """Report the errors of a pipeline's linker in a file. The file appears when the block ends without an error.
+    """Yield a report of the errors of a pipeline's linker, to pass to `evaluate_linking` as `each`.
 
-    Args:
-        nlp: The pipeline.
-        path: The file to write: a table if the name ends in `.tsv`, or else JSON lines. It is gzipped if `.gz` follows.
-
-    Yields:
-        A report to pass to `evaluate_linking` as `each`.
+    The file appears when the block ends without an error. It is a table if its name ends in `.tsv`, or else JSON lines.
+    It is gzipped if `.gz` follows.
     """
     kb = find_linker(nlp).kb
     if without_gz(path).suffix.lower() != ".tsv":
@@ -202,10 +194,8 @@ class _Concepts:
         self._ancestors = lru_cache(maxsize=10_000)(lambda concept_id: ancestors(concept_id, kb, self._get))
 
     def judge(self, linked: LinkedMention) -> LinkingError:
-        """Describe the error of a mention.
-
-        Args:
-            linked: A mention that is wrong by the lenient measure. The knowledge base must have its gold ids.
+        """Describe the error of a mention that is wrong by the lenient measure. The knowledge base must have its gold
+        ids.
         """
         gold = gold_concepts(linked.mention.ids, self._kb.find_id)
         ids = [[self._ids(candidate.concept_id) for candidate in part.candidates] for part in linked.parts]

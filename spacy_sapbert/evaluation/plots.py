@@ -77,12 +77,8 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def curve_style(number: int) -> dict[str, Any]:
-    """Return color, line style, width, marker and order of a curve, as keywords of matplotlib's `plot`.
-
-    Nothing is clipped at the edge of the panel.
-
-    Args:
-        number: The place of the curve among those of its panel, from 0.
+    """Return the keywords of matplotlib's `plot` for a curve, from its number in the panel. Nothing is clipped at the
+    edge.
     """
     return {
         "color": COLORS[number % len(COLORS)],
@@ -166,12 +162,9 @@ LINKING_SCORES = {"link_acc": "accuracy", "link_strict": "strict accuracy", "lin
 
 @in_style()
 def draw_histograms(separations: Mapping[str, Separation]) -> Figure:
-    """Draw the distributions of cosines of synonyms and of names of different concepts.
+    """Draw the distributions of cosines of synonyms and of names of different concepts, by the label of the encoder.
 
     A dashed line shows the threshold of equal error rates, with its value and this rate.
-
-    Args:
-        separations: The separations, by the label of the encoder.
     """
     figure = new_figure(7, 1 + 2.6 * len(separations))
     panels = figure.subplots(len(separations), 1, sharex=True, squeeze=False)[:, 0]
@@ -213,9 +206,7 @@ def check_heat_map(pairs: NamePairs, path: Path) -> None:
 def draw_heat_maps(pairs: NamePairs, cosines: Mapping[str, np.ndarray]) -> Figure:
     """Draw the cosines of all left names with all right names of a few pairs. Synonyms are on the diagonal.
 
-    Args:
-        pairs: The pairs to draw.
-        cosines: Cosines by the label of the encoder, float32, shape (n, n); one row per left name.
+    The cosines are by the label of the encoder, float32, shape (n, n), with a row for each left name.
     """
     n, places = len(cosines), range(len(pairs.left))
     side = 1.5 + 0.3 * len(pairs.left)
@@ -246,15 +237,11 @@ def names_of_largest_concepts(pairs: NamePairs, n: int) -> dict[str, list[str]]:
 
 @in_style()
 def draw_clusters(names: Mapping[str, Sequence[str]], vectors: Mapping[str, np.ndarray]) -> Figure:
-    """Draw the names of some concepts in two dimensions, with one color and marker per concept.
+    """Draw the names of two or more concepts in two dimensions, with one color and marker per concept.
 
     t-SNE (van der Maaten and Hinton 2008) draws similar names close together, as in figure 1 of SapBERT (Liu et al.
     2021). The distances between clusters mean little. The legend has the first name and the number of names of each
-    concept.
-
-    Args:
-        names: The names of two or more concepts, by id.
-        vectors: Vectors by the label of the encoder, float32, one row per name.
+    concept. The vectors, one for each name, are by the label of the encoder.
     """
     figure = new_figure(3 + 5 * len(vectors), max(5, 1 + 0.25 * len(names)))
     panels = figure.subplots(1, len(vectors), squeeze=False)[0]
@@ -296,13 +283,10 @@ def _short(name: str) -> str:
 
 @in_style()
 def draw_reliability(result: Mapping[str, Any]) -> Figure:
-    """Draw how many links of each probability are right. A calibrated probability lies on the diagonal.
+    """Draw how many links of each probability are right, from a report of `calibrate`.
 
-    A bar at each point is its 95 % interval, see `wilson_interval`. A vertical line marks the threshold. The panel
-    below shows the number of links in each bin.
-
-    Args:
-        result: A report from `evaluation.calibrate`, with the links before and after calibration.
+    A calibrated probability lies on the diagonal. A bar at each point is its 95 % interval, see `wilson_interval`. A
+    vertical line marks the threshold. The panel below shows the number of links in each bin.
     """
     figure = new_figure(6, 7.5)
     panel, below = figure.subplots(2, 1, sharex=True, height_ratios=(4, 1))
@@ -343,11 +327,7 @@ def _intervals(panel: Axes, x: np.ndarray, right: np.ndarray, n: np.ndarray, sty
 
 @in_style()
 def draw_linking_scores(lines: Sequence[Mapping[str, Any]]) -> Figure:
-    """Draw the training of a linker: accuracy and candidate recall at each evaluation, by epoch.
-
-    Args:
-        lines: The lines of a log, see `read_candidate_log`.
-    """
+    """Draw accuracy and candidate recall at each evaluation of a training, by epoch, from `read_candidate_log`."""
     figure = new_figure(7, 4)
     panel = figure.subplots()
     steps = [line["step"] for line in lines]

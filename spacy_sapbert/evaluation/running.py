@@ -109,11 +109,7 @@ def _without_ids(nlp: Language, document: Document) -> Doc:
 
 
 def link_gold_mentions(nlp: Language, documents: Iterable[Document]) -> Iterator[LinkedMention]:
-    """Link the mentions of annotated documents, with all candidates and without a threshold.
-
-    Yields:
-        Every mention of every document, in their order.
-    """
+    """Link every mention of annotated documents, in their order, with all candidates and without a threshold."""
     linker = find_linker(nlp)
     preparing = [component for name, component in nlp.pipeline if nlp.get_pipe_meta(name).factory in PREPARING]
     with on_spans([*preparing, linker], GOLD_SPANS):
@@ -137,11 +133,7 @@ def _linked_mentions(
 
 
 class GoldMentions:
-    """Chooses the mentions of a corpus that are measured.
-
-    Args:
-        type: The label of these mentions, or one of its types. None is any label.
-        with_ids: Whether mentions without a concept id are left out.
+    """Chooses the mentions of a corpus that are measured: those with a type, or of any type.
 
     Attributes:
         labels: How many mentions with a concept id have each label, whether or not they are chosen.
@@ -179,12 +171,8 @@ def no_mentions(types: Sequence[str] | None, labels: Counter[str]) -> EmptyError
 def with_known_ids(documents: Iterable[Document], kb: KnowledgeBase) -> Iterator[Document]:
     """Yield the documents of a corpus, if any of its concept ids is in the vocabulary.
 
-    No document is yielded before the first id that the vocabulary has. So the error comes before any other work. A
-    corpus without ids passes.
-
-    Args:
-        documents: The corpus. Documents before that id are kept in memory.
-        kb: The vocabulary.
+    No document is yielded before the first id that the vocabulary has. So the error comes before any other work.
+    Documents before it are kept in memory. A corpus without ids passes.
     """
     stream = iter(documents)
     waiting: list[Document] = []
@@ -221,10 +209,9 @@ def has_known_id(mention: Mention, kb: KnowledgeBase) -> bool:
 
 @contextmanager
 def predictions_file(path: Path | None) -> Iterator[Callable[[Mapping[str, Any]], object]]:
-    """Open a file of predictions, which appears when the block ends without an error.
+    """Open a file of predictions, and yield a function that writes a line of JSON; without a path, it does nothing.
 
-    Yields:
-        A function that writes a prediction as a line of JSON. Without a path, it does nothing.
+    The file appears when the block ends without an error.
     """
     if path is None:
         yield lambda prediction: None

@@ -35,9 +35,6 @@ class NamePairs(NamedTuple):
     """The pairs of a file, and the names with the same meaning.
 
     Attributes:
-        left: The left names of n pairs.
-        right: The right names of n pairs.
-        concept_ids: The concept of each pair.
         synonyms: For each left name, the positions of the right names that share a concept with it, its own pair
             included.
         same_name: The number of pairs of a name with itself, which are left out.

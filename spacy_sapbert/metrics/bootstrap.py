@@ -36,41 +36,20 @@ def resample_means(gains: np.ndarray, sizes: np.ndarray, *, resamples: int = RES
 def resample_f1(a: np.ndarray, b: np.ndarray, *, resamples: int = RESAMPLES, seed: int = SEED) -> np.ndarray:
     """Resample documents, and return the difference of the F1 of two systems on each draw.
 
-    Args:
-        a: The counts hits, predicted and gold of the first system, shape (documents, measures, 3).
-        b: The counts hits, predicted and gold of the second system, shape (documents, measures, 3).
-        resamples: The number of draws.
-        seed: The seed of the draws.
-
-    Returns:
-        The differences in points, float64, shape (resamples, measures).
+    Each system has the counts hits, predicted and gold of each document, shape (documents, measures, 3). The
+    differences in points are float64, shape (resamples, measures).
     """
     return np.concatenate([_f1(draws, b) - _f1(draws, a) for draws in _draws(len(a), resamples, seed)])
 
 
 def f1_of_all(counts: np.ndarray) -> np.ndarray:
-    """Return the F1 of all documents together.
-
-    Args:
-        counts: The counts hits, predicted and gold of each document, shape (documents, measures, 3).
-
-    Returns:
-        F1 in points, float64, shape (measures,).
-    """
+    """Return the F1 of all documents together in points, float64, shape (measures,), see `resample_f1`."""
     whole: np.ndarray = _f1(np.ones((1, len(counts))), counts)[0]
     return whole
 
 
 def _f1(draws: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the F1 of each draw in points; 0 if a draw has no prediction and no gold.
-
-    Args:
-        draws: How often each document is drawn, shape (resamples, documents).
-        counts: As for `f1_of_all`.
-
-    Returns:
-        float64, shape (resamples, measures).
-    """
+    """Return the F1 of each draw in points, shape (resamples, measures); 0 if a draw has no prediction and no gold."""
     hits, predicted, gold = np.moveaxis(np.tensordot(draws, counts, axes=1), -1, 0)
     return 200 * hits / np.maximum(predicted + gold, 1)
 
@@ -83,17 +62,10 @@ def _draws(n: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
 
 
 def describe_difference(a: float, b: float, resampled: np.ndarray) -> dict[str, float]:
-    """Describe a difference by its interval and p-value.
+    """Return the percentages `a` and `b`, their `difference` b - a in points, `low`, `high` and `p`.
 
-    Args:
-        a: The measure of the first system, in percent.
-        b: The measure of the second system, in percent.
-        resampled: The difference in points on each draw, float64, shape (resamples,).
-
-    Returns:
-        `a`, `b`, their `difference` b - a, `low`, `high` and `p`. `low` and `high` are the ends of the 95 % interval
-        (percentiles of the resampled differences). `p` is two-sided: twice the share of resampled differences on the
-        other side of 0, or on it.
+    `low` and `high` are the ends of the 95 % interval: percentiles of the resampled differences, float64, shape
+    (resamples,). `p` is two-sided: twice the share of resampled differences on the other side of 0, or on it.
     """
     low, high = np.percentile(resampled, [2.5, 97.5])
     # the observed difference counts as one more draw, so p is never 0

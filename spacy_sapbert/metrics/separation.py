@@ -36,10 +36,8 @@ class Separation(NamedTuple):
 def measure_separation(left: np.ndarray, right: np.ndarray, synonyms: Sequence[np.ndarray]) -> Separation:
     """Measure the cosines of names, block by block. Memory grows with the number of pairs only.
 
-    Args:
-        left: The vectors of the left names, of any length, float32, shape (n, dim).
-        right: The vectors of the right names, of any length, float32, shape (n, dim).
-        synonyms: For each left name, the positions of the right names that are not negatives.
+    The vectors of the left and right names have any length, float32, shape (n, dim). `synonyms` has, for each left
+    name, the positions of the right names that are not negatives.
     """
     left, right = to_unit_length(left), to_unit_length(right)
     positives = np.sort(np.clip(np.einsum("ij,ij->i", left, right), -1, 1))

@@ -79,11 +79,7 @@ class ConceptSet:
         return self.kb.n_names if self.names is None else len(self.names.rows)
 
     def owners(self, names: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the concepts of names, one pair per name and concept.
-
-        Returns:
-            Indices into `names`, and positions of concepts.
-        """
+        """Return the concepts of names, one pair per name and concept: indices into `names`, and positions."""
         which, owners = self.kb.name_concepts.of(names)
         positions = self._positions[self.kb.name_concepts.concepts[owners]]
         return which[positions >= 0], positions[positions >= 0]
@@ -102,12 +98,7 @@ SEPARATOR = "; "
 
 
 class ConceptVectors:
-    """The vectors of the concepts of a set, by position.
-
-    Args:
-        folder: The folder that `build_concept_vectors` wrote.
-        concepts: The concepts of the vectors.
-    """
+    """The vectors of the concepts of a set, by position, in a folder that `build_concept_vectors` wrote."""
 
     def __init__(self, folder: Path, concepts: ConceptSet) -> None:
         self.folder = folder
@@ -124,15 +115,11 @@ class ConceptVectors:
             self._index = read_index(folder / INDEX_FILE)
 
     def nearest(self, queries: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Find the nearest concepts. With many concepts, the index may miss some.
-
-        Args:
-            queries: Vectors, float32, shape (q, dim).
-            n: The number of concepts.
+        """Find the n nearest concepts of vectors, float32, shape (q, dim). With many concepts, the index may miss some.
 
         Returns:
-            Cosines and positions, float32 and int64, shape (len(queries), n), best first. A position of -1 means that
-            no more concepts were found.
+            Cosines and positions, float32 and int64, shape (q, n), best first. -1 means that no more concepts were
+                found.
         """
         import faiss
 
@@ -189,13 +176,7 @@ class ConceptVectors:
 
 
 def cached_concept_vectors(concepts: ConceptSet, encoder: TransformerEncoder, kind: str) -> ConceptVectors:
-    """Return the vectors of concepts by an encoder. They come from the cache folder, or are made there.
-
-    Args:
-        concepts: The concepts.
-        encoder: The encoder.
-        kind: See `build_concept_vectors`.
-    """
+    """Return the vectors of concepts by an encoder. They come from the cache folder, or are made there."""
     names = concepts.kb.fingerprint[:16]
     folder = cache_dir() / "concepts" / f"{names}-{_hash(concepts)[:16]}-{encoder.fingerprint[:16]}-{kind}"
     is_made = (folder / MANIFEST_FILE).is_file

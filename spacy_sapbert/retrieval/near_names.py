@@ -48,13 +48,7 @@ class ConceptMatches(NamedTuple):
 
 
 class NearNames:
-    """Finds the names that are nearest to texts, among the names of a set of concepts.
-
-    Args:
-        vectors: The vectors of all names of the knowledge base.
-        concepts: The concepts with these names.
-        n: The number of names for each text.
-    """
+    """Finds the n names that are nearest to texts, among the names of a set of concepts, by the names' vectors."""
 
     def __init__(self, vectors: Index, concepts: ConceptSet, n: int = 10) -> None:
         self.vectors = vectors
@@ -88,12 +82,7 @@ class NearNames:
         return Near(rows, cosines)
 
     def concepts_with(self, near: Sequence[Near], without: Collection[int] = ()) -> ConceptMatches:
-        """Return the concepts of near names.
-
-        Args:
-            near: The nearest names of each text.
-            without: The rows of names to leave out.
-        """
+        """Return the concepts of the nearest names of each text, without some rows of names."""
         if not near:
             return ConceptMatches(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
         rows = np.concatenate([names.rows for names in near])
@@ -107,16 +96,10 @@ class NearNames:
 
 
 class LikelyNames(NearNames):
-    """Finds near names of those texts that look like a name, without a search over all vectors.
+    """Finds near names of those texts that look like a name, without a search over all vectors, which must be local.
 
     A text that is a name has a stored vector. Any other text is compared with names by its n-grams first. Only if one
     of them is alike, the text is encoded. Cosines are exact. Names without common n-grams are not found.
-
-    Args:
-        vectors: The vectors of all names of the knowledge base. They must be on this machine.
-        concepts: The concepts with these names.
-        ngrams: The n-grams of all names of the knowledge base.
-        n: The number of names for each text.
     """
 
     def __init__(self, vectors: Index, concepts: ConceptSet, ngrams: NgramIndex, n: int = 10) -> None:
@@ -129,12 +112,7 @@ class LikelyNames(NearNames):
         self._alike.clear()
 
     def find(self, texts: Iterable[str], likely: Collection[str]) -> dict[str, Near]:
-        """Return near names, as a call does, for texts that have any.
-
-        Args:
-            texts: The texts.
-            likely: Those that are searched for. Of any other text, only names that equal it are found.
-        """
+        """Return near names, as a call does, for texts that have any; of an unlikely text, only equal names."""
         near, missing = _known(texts, self._alike)
         if missing:
             is_likely = np.array([text in likely for text in missing])

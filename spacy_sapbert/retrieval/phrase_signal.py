@@ -53,11 +53,6 @@ class PhrasesSignal(Signal):
 
     In a large vocabulary (`LikelyNames`), a phrase is not searched for if it is long, if stop words or punctuation
     separate it, or if annotators never mark it. It still supports the concepts of a name that equals it.
-
-    Args:
-        near_names: The search for the nearest names.
-        counts: How often texts are annotated in the training data.
-        mention_model: Estimates how likely a phrase is a mention; None without training.
     """
 
     name = "phrases"
@@ -151,13 +146,7 @@ class PhrasesSignal(Signal):
 
 
 class _Document(NamedTuple):
-    """The phrases of a document.
-
-    Attributes:
-        phrases: The phrases by their text.
-        own: The counts of the document, if it belongs to the training data.
-        probabilities: How likely each phrase is a mention, by its text. Empty without training.
-    """
+    """The phrases of a document by their text, its own counts, and how likely each phrase is a mention."""
 
     phrases: Mapping[str, Phrase]
     own: DocumentCounts
@@ -165,14 +154,7 @@ class _Document(NamedTuple):
 
 
 class PhraseView(View):
-    """The near names of the phrases of one document.
-
-    Args:
-        document: The phrases of the document.
-        near: The names near to phrases, by the text of the phrase.
-        matches: The concepts of these names.
-        counts: How often texts are annotated in the training data.
-    """
+    """The names near to the phrases of one document, and their concepts."""
 
     def __init__(
         self, document: _Document, near: Mapping[str, Near], matches: ConceptMatches, counts: TrainingCounts | None

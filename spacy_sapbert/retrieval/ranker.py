@@ -49,12 +49,8 @@ class Candidates(NamedTuple):
 
 
 class ConceptRanker:
-    """Ranks the concepts of a set for documents.
-
-    Args:
-        concepts: The concepts that can be predicted.
-        signals: The signals. Without weights, the first one ranks alone.
-        weights: The weights of the signals. They can be changed at any time.
+    """Ranks the concepts of a set for documents. Without weights, which can change at any time, the first signal ranks
+    alone.
     """
 
     def __init__(self, concepts: ConceptSet, signals: Sequence[Signal], weights: SignalWeights | None = None) -> None:
@@ -89,14 +85,7 @@ class ConceptRanker:
         signals: Sequence[Signal] | None = None,
         n: int = CANDIDATES,
     ) -> list[Candidates]:
-        """Collect the candidates and features of all signals.
-
-        Args:
-            docs: The documents.
-            own: See `Signal.read`.
-            signals: The signals; None for all.
-            n: The most concepts from each signal.
-        """
+        """Collect at most n candidates of each signal, with the features of all. For `own`, see `Signal.read`."""
         views_of_signals = [signal.read(docs, own) for signal in (self.signals if signals is None else signals)]
         return [_combine_views(list(views), n) for views in zip(*views_of_signals, strict=True)]
 
@@ -158,10 +147,10 @@ class SignalWeights(NamedTuple):
             signals: The number of features of each signal.
             features: For each document, the features of its candidates, float32, shape (candidates, features).
             right: For each document, which candidates are right, bool, shape (candidates,).
-            missed: The number of annotated concepts that are not among the candidates of their document.
+            missed: The number of annotated concepts that are not candidates.
 
         Returns:
-            The weights. None if no candidate is right, or all are: then nothing can be fitted.
+            None if no candidate is right, or all are: then nothing can be fitted.
         """
         from sklearn.linear_model import LogisticRegression
         from sklearn.preprocessing import StandardScaler
@@ -205,14 +194,9 @@ class SignalWeights(NamedTuple):
 
 
 def best_threshold(scores: np.ndarray, right: np.ndarray, missed: int) -> float:
-    """Return the threshold with the best F1 over all candidates together.
+    """Return the threshold with the best F1 over all candidates together. `missed` counts right concepts without one.
 
     It lies halfway between the lowest score above it and the next score.
-
-    Args:
-        scores: The scores of the candidates.
-        right: Which candidates are right.
-        missed: The number of right concepts that are not candidates.
     """
     order = np.argsort(-scores, kind="stable")
     ranked, hits = scores[order], np.cumsum(right[order])

@@ -116,15 +116,10 @@ class Retriever:
         return list(map(self._most_specific, found)) if self.settings.most_specific else found
 
     def rank(self, docs: Sequence[Doc], k: int, filter: Collection[str] | None = None) -> list[list[DocumentConcept]]:
-        """Rank the concepts of documents, with any score. Ancestors of other concepts are included.
+        """Return the k best concepts of documents, best first, with any score. Ancestors of other concepts are
+        included.
 
-        Args:
-            docs: The documents.
-            k: The most concepts per document.
-            filter: The ids that can be predicted; None for all.
-
-        Returns:
-            The concepts of each document, best first.
+        `filter` has the ids that can be predicted; None for all.
         """
         retriever = self if filter is None else self._restricted_to(frozenset(filter))
         return retriever._describe(docs, retriever.ranker.rank(docs, k))

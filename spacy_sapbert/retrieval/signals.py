@@ -60,15 +60,10 @@ class Signal(ABC):
 
     @abstractmethod
     def read(self, docs: Sequence[Doc], own: Sequence[DocumentCounts] | None = None) -> Sequence[View]:
-        """Apply the signal to documents.
+        """Apply the signal to documents, and return a view of each.
 
-        Args:
-            docs: The documents.
-            own: The counts of these documents, if they belong to the training data. They are subtracted, so that only
-                the other documents count.
-
-        Returns:
-            One view per document.
+        `own` has the counts of the documents that belong to the training data. They are subtracted, so that only the
+        other documents count.
         """
 
 
@@ -76,12 +71,7 @@ class Signal(ABC):
 
 
 class DocumentSignal(Signal):
-    """The cosine of a concept and the nearest segment of the document (Shao et al. 2024). The vectors are frozen.
-
-    Args:
-        encode: The function that encodes documents.
-        vectors: The vectors of the concepts.
-    """
+    """The cosine of a concept and the nearest segment of the document (Shao et al. 2024). The vectors are frozen."""
 
     name = "document"
     features = ("similarity", "below the best")
@@ -95,12 +85,7 @@ class DocumentSignal(Signal):
 
 
 class DocumentView(View):
-    """The similarities of concepts and the segments of one document.
-
-    Args:
-        segments: The unit vectors of the segments, float32, shape (n, dim).
-        vectors: The vectors of the concepts.
-    """
+    """The similarities of concepts and the segments of one document, unit vectors, float32, shape (n, dim)."""
 
     def __init__(self, segments: np.ndarray, vectors: ConceptVectors) -> None:
         self._segments = segments
@@ -128,9 +113,7 @@ class DocumentView(View):
 class SentencesSignal(Signal):
     """The highest cosine of a sentence and a name of a concept.
 
-    Args:
-        near_names: The search for the nearest names. It should find many names for each sentence, since most of them
-            belong to similar concepts.
+    Many names should be found for each sentence, since most of them belong to similar concepts.
     """
 
     name = "sentences"
@@ -175,12 +158,7 @@ class SentenceView(View):
 
 
 class MentionsSignal(Signal):
-    """The concepts that earlier components have linked the mentions of a document to.
-
-    Args:
-        concepts: The concepts that can be predicted.
-        spans_key: The mentions are `doc.spans[spans_key]`; None for `doc.ents`.
-    """
+    """The concepts that earlier components have linked the mentions to: `doc.spans[spans_key]`, or else `doc.ents`."""
 
     name = "mentions"
     features = ("linked", "candidate", "often", "in the beginning")
@@ -235,12 +213,7 @@ class MentionView(View):
 
 
 class PriorSignal(Signal):
-    """The number of training documents in which a concept is annotated. The text of a document has no effect.
-
-    Args:
-        concepts: The concepts that can be predicted.
-        counts: The counts of the training data.
-    """
+    """The number of training documents in which a concept is annotated. The text of a document has no effect."""
 
     name = "prior"
     features = ("annotated", "never annotated")

@@ -73,12 +73,7 @@ def with_vocabulary(
 ) -> Retriever:
     """Return a retriever for another vocabulary. It keeps the encoders, the labels and what was fitted.
 
-    Args:
-        retriever: The retriever, which does not change.
-        kb: The other vocabulary.
-        types: See `open_retriever`.
-        index: See `open_retriever`.
-        vectors: See `open_retriever`.
+    The arguments are those of `open_retriever`. The given retriever does not change.
 
     Raises:
         EmptyError: None of the labels is a concept of the vocabulary.
@@ -101,15 +96,7 @@ def with_vocabulary(
 def _open_vectors(
     retriever: Retriever, types: Sequence[str], index: str, vectors: ConceptVectorSettings, labels: Path | str | None
 ) -> None:
-    """Open the vectors that the signals need. They come from the cache folder, or are made there.
-
-    Args:
-        retriever: A retriever with concepts and an encoder.
-        types: See `open_retriever`.
-        index: See `open_retriever`.
-        vectors: See `open_retriever`.
-        labels: Where the labels come from, for a message.
-    """
+    """Open the vectors that the signals need. They come from the cache folder, or are made there."""
     kb, encoder, signals = retriever.kb, retriever.encoder, retriever.signals
     if not len(retriever.concepts):
         what = f"concept of {kb.path} with a label of {labels} and a type of {', '.join(types) or 'any'}"
@@ -126,14 +113,7 @@ def _open_vectors(
 
 
 def save_retriever(retriever: Retriever, folder: Path, artifacts: ArtifactWriter, index: str = FLAT) -> None:
-    """Write all that a retriever needs, except its settings. Knowledge base, encoders and vectors are artifacts.
-
-    Args:
-        retriever: The retriever.
-        folder: The folder to write.
-        artifacts: The artifacts of the component.
-        index: The kind of index of the names, see `open_index`.
-    """
+    """Write all that a retriever needs, except its settings. Knowledge base, encoders and vectors are artifacts."""
     folder.mkdir(parents=True, exist_ok=True)
     artifacts.add(KB, kb_artifact(retriever.kb))
     if retriever.labels is not None:

@@ -39,12 +39,7 @@ class WordCounts(NamedTuple):
 
     @classmethod
     def of(cls, text: str, mentions: Iterable[tuple[int, int]]) -> WordCounts:
-        """Count the words of a document.
-
-        Args:
-            text: The document.
-            mentions: The character offsets of its mentions. Those that cut a word do not count.
-        """
+        """Count the words of a document. Mentions that cut a word do not count."""
         index = WordIndex(text)
         words = index.words
         parts = {index.inside(*offsets).indices(len(words))[:2] for offsets in mentions if not index.are_cut(*offsets)}
@@ -166,10 +161,8 @@ class TrainingCounts:
         return max(0, self.texts.get(text, 0) - own.texts[text])
 
     def log_odds(self, text: str, own: DocumentCounts = NOTHING) -> float:
-        """Return how much more often than average the occurrences of a text are annotated, in other documents.
-
-        Returns:
-            The difference of log odds; 0 for an unknown text.
+        """Return the log odds that a text is annotated in other documents, minus those of the average; 0 for an unknown
+        text.
         """
         marked = max(0, self.marked.get(text, 0) - own.marked[text])
         share = (marked + ADDED * self.share) / (self.occurrences(text, own) + ADDED)
@@ -226,15 +219,7 @@ class MentionModel(NamedTuple):
 
     @classmethod
     def fit(cls, features: np.ndarray, is_mention: np.ndarray) -> MentionModel | None:
-        """Fit the weights.
-
-        Args:
-            features (float64, shape (phrases, features)): The features of phrases, see `phrase_features`.
-            is_mention (bool, shape (phrases,)): Whether annotators mark them.
-
-        Returns:
-            The model. None if all phrases are mentions, or none is.
-        """
+        """Fit the weights to `phrase_features` of phrases; None if all phrases are mentions, or none is."""
         from sklearn.linear_model import LogisticRegression
         from sklearn.preprocessing import StandardScaler
 
@@ -252,11 +237,7 @@ class MentionModel(NamedTuple):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> MentionModel:
-        """Make a model from the JSON data of `_asdict`.
-
-        Raises:
-            ValueError: The weights are those of other features.
-        """
+        """Make a model from the JSON data of `_asdict`."""
         if len(data["weights"]) != len(FEATURES):
             raise ValueError("it is of another version of spacy-sapbert; train it again")
         return cls(tuple(data["weights"]), data["bias"])
@@ -267,11 +248,7 @@ def phrase_features(
 ) -> np.ndarray:
     """Return the features of the phrases of a document: float64, shape (phrases, features).
 
-    Args:
-        text: The text of the document.
-        phrases: Its phrases.
-        counts: The counts of the training documents.
-        own: Those of this document, if it is one of them. They do not count.
+    If it is one of the training documents, its own counts do not count.
     """
     reader = _PhraseReader(text, counts, own)
     rows = list(map(reader.features, phrases))

@@ -134,13 +134,7 @@ NOTHING = Decision(None, frozenset())
 
 
 class Added(NamedTuple):
-    """A mention that was missed.
-
-    Attributes:
-        start: The first character of the mention.
-        end: The position after its last character.
-        label: Its label; empty if nobody gave one.
-    """
+    """A mention that was missed. The label is empty if nobody gave one."""
 
     start: int
     end: int
@@ -185,15 +179,7 @@ class Decisions:
         return len({id(correction) for corrections in self._by_place.values() for correction in corrections})
 
     def of(self, document: str, start: int, end: int, text: str, label: str = "") -> Decision:
-        """Return what holds for a mention.
-
-        Args:
-            document: The key of its document.
-            start: Its first character.
-            end: The position after its last character.
-            text: Its text.
-            label: Its label.
-        """
+        """Return what holds for a mention of the document with this key."""
         rejected: frozenset[str] = frozenset()
         for corrections in self.corrections_of(document, start, end, text, label):
             decision = _latest(corrections)
@@ -216,10 +202,6 @@ class Decisions:
         """Return the mentions of a document that were missed: those added to it, and other places with an added text.
 
         The scope of the correction says in which documents its text is a mention.
-
-        Args:
-            document: The key of the document.
-            text: Its text.
         """
         here = (
             Added(one.start, one.end, one.label)

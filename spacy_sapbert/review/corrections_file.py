@@ -96,11 +96,7 @@ class CorrectionsFile:
             return [int(db.execute(insert, row).lastrowid or 0) for row in rows]
 
     def undo(self, number: int) -> bool:
-        """Undo a correction.
-
-        Returns:
-            Whether there was one with this number that was not undone before.
-        """
+        """Undo a correction. Returns whether there was one with this number that was not undone before."""
         if abs(number) > _LARGEST:
             return False
         with self._writing() as db:
@@ -108,11 +104,7 @@ class CorrectionsFile:
             return db.execute(update, (_now(), number)).rowcount == 1
 
     def add_documents(self, documents: Iterable[tuple[str, str]], corpus: str) -> list[str]:
-        """Write the documents of a corpus: pairs of an id and a text. Known documents stay.
-
-        Returns:
-            The keys of the documents.
-        """
+        """Write the documents of a corpus, pairs of an id and a text, and return their keys. Known documents stay."""
         rows = [(document_key(text), doc_id, text) for doc_id, text in documents]
         keys = [key for key, _, _ in rows]
         with self._writing() as db:
@@ -121,11 +113,8 @@ class CorrectionsFile:
         return keys
 
     def set_links(self, documents: Iterable[str], links: Iterable[ProposedLink]) -> None:
-        """Write what a pipeline made of the mentions of documents, instead of what is known of these documents.
-
-        Args:
-            documents: The keys of the documents.
-            links: Their mentions.
+        """Write what a pipeline made of the mentions of documents, instead of what is known of these documents, by
+        their keys.
         """
         insert = f"INSERT OR REPLACE INTO links ({_LINK_COLUMNS}) VALUES ({_marks(ProposedLink)})"
         with self._writing() as db:

@@ -39,12 +39,9 @@ _HEADINGS = ("keep", "name", "id", "matched_name", "similarity", "occurrences")
 def reviewed_documents(file: CorrectionsFile, counts: Counter[str], *, complete: bool = False) -> Iterator[Document]:
     """Yield the documents with corrections as a corpus. Its mentions are those that were decided.
 
-    A mention whose concepts were only rejected is one without a concept.
-
-    Args:
-        file: The corrections.
-        counts: Takes the counts of documents, mentions and undecided mentions.
-        complete: Leave out documents with an undecided mention, which an NER would learn to overlook.
+    A mention whose concepts were only rejected is one without a concept. `complete` leaves out documents with an
+    undecided mention, which an NER would learn to overlook. `counts` takes the numbers of documents, mentions and
+    undecided mentions.
     """
     decisions = file.decisions()
     links: dict[str, dict[tuple[int, int], ProposedLink]] = {}
@@ -111,11 +108,8 @@ def name_rows(file: CorrectionsFile, counts: Counter[str]) -> Iterator[tuple[str
     """Yield the rows of a table of names, which `kb build` reads with the sources of the vocabulary.
 
     A text becomes a name if one concept was decided for it, and the same everywhere. Short forms become names only if a
-    correction holds everywhere, since they mean different things in different documents.
-
-    Args:
-        file: The corrections.
-        counts: Takes the counts of names, and of texts that are left out.
+    correction holds everywhere, since they mean different things in different documents. `counts` takes the numbers of
+    names, and of texts that are left out.
     """
     decisions = file.decisions()
     by_text: dict[str, list[Correction]] = {}

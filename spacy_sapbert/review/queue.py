@@ -48,11 +48,7 @@ class ReviewMention(NamedTuple):
 
 
 def review_mentions(record: Record) -> Iterator[ReviewMention]:
-    """Yield the mentions of a linked document, in order of their places.
-
-    Args:
-        record: The record, see `outputs.records.record_of`.
-    """
+    """Yield the mentions of a record (see `outputs.records.record_of`), in the order of the text."""
     key = document_key(record["text"])
     for entity in record["entities"]:
         links = entity["links"]
@@ -137,12 +133,8 @@ ORDERS: Mapping[str, Callable[[Group], float]] = {
 
 
 class Progress(NamedTuple):
-    """How far a review is.
-
-    Attributes:
-        decided: The number of mentions that corrections decide.
-        mentions: The number of all mentions.
-        texts: The number of different texts that are still open.
+    """How far a review is: the mentions that corrections decide, all mentions, and the different texts that are still
+    open.
     """
 
     decided: int
@@ -153,17 +145,14 @@ class Progress(NamedTuple):
 class ReviewQueue:
     """The mentions in the order in which a person should look at them.
 
-    Mentions with the same text, label and concepts are one group, since one correction can decide them all. Texts
-    that were decided otherwise elsewhere come first: two decisions about one text deserve a look.
+    Mentions with the same text, label and concepts are one group, since one correction can decide them all. Texts that
+    were decided otherwise elsewhere come first: two decisions about one text deserve a look. An added mention replaces
+    those that it overlaps.
 
     Args:
         mentions: The mentions, in the order of the documents.
-        order: Where a group stands; the least value comes first.
-        texts: The texts of the documents, by key. An added mention takes the place of those that it overlaps.
-
-    Attributes:
-        mentions: The mentions, by number.
-        decisions: What the corrections decide.
+        order: The rank of a group; the least value comes first.
+        texts: The texts of the documents, by key.
     """
 
     def __init__(
@@ -195,12 +184,7 @@ class ReviewQueue:
         self._disagreeing: list[int] = []
 
     def update(self, corrections: Mapping[int, Correction], corpora: Mapping[str, Collection[str]]) -> None:
-        """Take over the corrections as they are now.
-
-        Args:
-            corrections: All corrections that were not undone, by number.
-            corpora: The corpora of each document, see `Decisions`.
-        """
+        """Take over the corrections that were not undone, by number, and the corpora of each document."""
         changed = {
             text_key(one.text)
             for before, after in ((self._corrections, corrections), (corrections, self._corrections))
@@ -239,11 +223,7 @@ class ReviewQueue:
         return number in self._disagreeing
 
     def next(self, skip: Container[int] = ()) -> int | None:
-        """Return the number of the next open mention; None if there is none.
-
-        Args:
-            skip: The numbers of mentions to leave out.
-        """
+        """Return the number of the next open mention that is not in `skip`; None if there is none."""
         ordered = chain(self._disagreeing, self._order)
         return next((number for number in ordered if number not in self._decided and number not in skip), None)
 
@@ -285,12 +265,8 @@ class ReviewQueue:
 def decision_of(link: ProposedLink, decisions: Decisions, added: Iterable[Added] = ()) -> Decision | None:
     """Return what decisions say about a mention; None if they leave it open.
 
-    A mention is also decided if all its concepts were rejected. Without a link, the best candidate is one of them.
-
-    Args:
-        link: The mention.
-        decisions: The decisions.
-        added: The mentions that were added to its document. One that overlaps this mention takes its place.
+    A mention is also decided if all its concepts were rejected (without a link, the best candidate is one of them), or
+    if a mention that was added to its document overlaps it.
     """
     offsets = link.start, link.end
     if any(one.start < link.end and link.start < one.end and (one.start, one.end) != offsets for one in added):

@@ -147,11 +147,7 @@ Schema = Mapping[str, Any]
 
 
 def render_api(openapi: Schema) -> str:
-    """Return the page as HTML.
-
-    Args:
-        openapi: The OpenAPI description.
-    """
+    """Return the page of an OpenAPI description as HTML."""
     template = open_template(_FOLDER / "api.html", style=_STYLE, schema=_schema, type=_type, model=_model)
     return template.render(openapi=openapi)
 

@@ -164,7 +164,7 @@ async def _show_http_error(request: Request, error: HTTPException) -> Response:
 
 
 class Site:
-    """The answers of the server.
+    """The answers of the server. The pipeline links one request after the other in its own thread.
 
     Args:
         load: Loads the pipeline. Its `problems` report texts on which it fails.
@@ -174,8 +174,6 @@ class Site:
     Attributes:
         linking: The pipeline; None until it is loaded.
         failure: Why the pipeline could not be loaded, if so.
-        queue: The requests that are being linked.
-        metrics: The figures for Prometheus.
     """
 
     def __init__(self, load: Callable[[], LinkingPipeline], name: str, limits: Limits) -> None:
@@ -282,13 +280,7 @@ class Site:
     async def _linked(
         self, request: Request, values: Sequence[object], show: Callable[[LinkedDocument], Shown]
     ) -> list[Shown | Refused]:
-        """Link texts, and return what `show` makes of each, or why it was refused.
-
-        Args:
-            request: The request.
-            values: JSON values, each an object with a text.
-            show: Called with each linked document.
-        """
+        """Link texts, JSON objects, and return what `show` makes of each, or why it was refused."""
         name = f"request {request.state.request_id}"
         documents = [self._document(value, f"{name}, text {n}") for n, value in enumerate(values, start=1)]
         sound = [document for document in documents if isinstance(document, Document)]

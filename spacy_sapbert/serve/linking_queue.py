@@ -22,13 +22,7 @@ Result = TypeVar("Result")
 
 
 class Refused(Exception):
-    """A request, or a text of it, without an answer from the linker.
-
-    Args:
-        status: The HTTP status of the answer.
-        message: The message for the user.
-        doc_id: The id of the text, if it could be read.
-    """
+    """A request without an answer from the linker, or a text of it, with its id if it could be read."""
 
     def __init__(self, status: int, message: str, doc_id: str | None = None) -> None:
         super().__init__(message)
@@ -62,11 +56,8 @@ class LinkingQueue:
         threading.Thread(target=self._work, daemon=True).start()
 
     async def run(self, job: Callable[[threading.Event], Result], client_leaves: Awaitable[Any]) -> Result:
-        """Run a job, and return its result.
-
-        Args:
-            job: The job. Its argument is set when the job should stop.
-            client_leaves: Ends when the client leaves.
+        """Run a job, and return its result. Its argument is set when it should stop; `client_leaves` ends with its
+        client.
         """
         stop = threading.Event()
         left = asyncio.ensure_future(client_leaves)

@@ -80,16 +80,7 @@ class LoggedProblems(Problems):
 
 
 class Metrics:
-    """The figures that Prometheus collects.
-
-    Attributes:
-        requests: Counts requests by path and status.
-        seconds: How long requests take, by path.
-        texts: Counts linked texts.
-        mentions: Counts the mentions in them.
-        links: Counts the mentions that have a concept.
-        queue: The number of requests that wait or are linked.
-    """
+    """The figures that Prometheus collects."""
 
     def __init__(self) -> None:
         registry = CollectorRegistry()
@@ -141,12 +132,8 @@ def forget_dead_workers() -> None:
 class Observer:
     """Gives each request an id, logs it, and counts it.
 
-    Unknown paths and methods are not shown, because they could contain anything.
-
-    Args:
-        app: The application. It writes `texts` and `characters` into the state of the request.
-        metrics: Counts the requests.
-        paths: The paths of the server.
+    Unknown paths and methods are not shown, because they could contain anything. The application writes `texts` and
+    `characters` into the state of the request.
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics, paths: Collection[str]) -> None:

@@ -62,13 +62,7 @@ class Card(NamedTuple):
 
 
 class Page:
-    """Renders the page.
-
-    Args:
-        kb: The knowledge base of the linker.
-        name: The name of the pipeline.
-        max_chars: The maximum length of a text, in characters.
-    """
+    """Renders the page."""
 
     def __init__(self, kb: KnowledgeBase, name: str, max_chars: int) -> None:
         self.kb = kb
@@ -84,13 +78,7 @@ class Page:
         )
 
     def render(self, text: str, item: LinkedDocument | None = None, message: str | None = None) -> str:
-        """Return the page as HTML.
-
-        Args:
-            text: The text in the form.
-            item: The linked document to show below the form, if any.
-            message: An error message, if any.
-        """
+        """Return the page as HTML, with a text in the form and, if given, the linked document or an error message."""
         cards: list[Card] = []
         pieces: list[tuple[str, Card | None]] = []
         if item:

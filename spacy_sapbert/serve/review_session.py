@@ -111,9 +111,7 @@ class ReviewSession:
     def next(self, window: str, *, later: int | None = None) -> int | None:
         """Return the number of the mention that a window should show next; None if all are decided.
 
-        Args:
-            window: The id of the window. Other windows get other mentions, as long as there are any.
-            later: A mention that this window puts off until the others are decided.
+        Other windows get other mentions, as long as there are any. `later` is put off until the others are decided.
         """
         self.refresh()
         put_off = self._later.setdefault(window, set())
@@ -140,19 +138,9 @@ class ReviewSession:
         scope: str = CORPUS,
         comment: str = "",
     ) -> int:
-        """Write a decision about a mention.
+        """Write a decision about a mention, see `Correction`, and return its number.
 
         Accepting a mention without a link rejects its best candidate.
-
-        Args:
-            number: The mention.
-            action: "accept", "reject", "replace" or "no_mention".
-            concept_ids: The concepts that replace the linked ones.
-            scope: Where it holds.
-            comment: A remark.
-
-        Returns:
-            The number of the correction.
         """
         mention = self.queue.mentions[number]
         ids: tuple[str, ...] = ()
@@ -176,20 +164,7 @@ class ReviewSession:
         scope: str = CORPUS,
         comment: str = "",
     ) -> int:
-        """Write a mention that was missed.
-
-        Args:
-            document: The key of the document.
-            start: The first character.
-            end: The position after the last character.
-            concept_ids: The concepts that are meant, or none.
-            label: The label of the mention.
-            scope: Where it holds.
-            comment: A remark.
-
-        Returns:
-            The number of the correction.
-        """
+        """Write a mention that was missed, see `Correction`, and return the number of the correction."""
         whole = self._texts.get(document, "")
         text = whole[start:end] if 0 <= start < end <= len(whole) else ""
         ids = self._primary_ids(concept_ids)
@@ -227,12 +202,7 @@ class ReviewSession:
     # --- what is shown
 
     def view(self, number: int, window: str) -> dict[str, Any]:
-        """Return all that the page shows of a mention, as JSON values.
-
-        Args:
-            number: The mention.
-            window: The id of the window that shows it.
-        """
+        """Return all that a window shows of a mention, as JSON values."""
         self.refresh()
         self._windows[window] = number, time.monotonic()
         mention = self.queue.mentions[number]

@@ -27,13 +27,7 @@ _NO_TOKEN = (
 
 
 def page_policy(style: str, script: str = "", *, directives: str = "form-action 'none'") -> str:
-    """Return a Content-Security-Policy that allows a page its own style and script, and its empty icon.
-
-    Args:
-        style: The text of the `<style>` element.
-        script: The text of the `<script>` element, if there is one.
-        directives: Further directives.
-    """
+    """Return a Content-Security-Policy that allows a page its own style and script, and its empty icon."""
     scripts = f"script-src {_hash(script)}; " if script else ""
     return (
         f"default-src 'none'; style-src {_hash(style)}; {scripts}img-src data:; base-uri 'none'; "
@@ -46,11 +40,7 @@ def _hash(source: str) -> str:
 
 
 class StrictHeaders:
-    """Adds headers that let a browser only show an answer. A page can bring a policy of its own.
-
-    Args:
-        app: The application.
-    """
+    """Adds headers that let a browser only show an answer. A page can bring a policy of its own."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -67,14 +57,9 @@ class StrictHeaders:
 
 
 class TokenCheck:
-    """Refuses requests without the token.
+    """Refuses requests without the token, except to some open paths.
 
     Programs send it as a bearer token. Browsers ask for a user name and a password, and send it as the password.
-
-    Args:
-        app: The application.
-        token: The token.
-        open_paths: The paths that need no token.
     """
 
     def __init__(self, app: ASGIApp, token: str, open_paths: Collection[str]) -> None:
@@ -109,12 +94,7 @@ def _sent_token(header: str) -> bytes:
 
 
 class BodyLimit:
-    """Reads no more of a request than a number of bytes. For the application, a client that sends more has left.
-
-    Args:
-        app: The application.
-        max_bytes: The maximum size of a body.
-    """
+    """Reads no more of a request than a number of bytes. For the application, a client that sends more has left."""
 
     def __init__(self, app: ASGIApp, max_bytes: int) -> None:
         self.app = app

@@ -30,13 +30,9 @@ _THREADS = "OMP_NUM_THREADS"
 
 @dataclass(frozen=True)
 class Settings:
-    """What a server needs to know. A worker gets it from the first process.
+    """What a server needs to know, see `make_app`. A worker gets it from the first process.
 
-    Attributes:
-        pipeline: A folder or a package; None for the pipeline of `demo`.
-        name: The name of the pipeline that visitors see.
-        hosts: See `make_app`.
-        token: See `make_app`.
+    Without a pipeline, a folder or a package, it is that of `demo`. Visitors see its name.
     """
 
     pipeline: str | None
@@ -61,12 +57,9 @@ class Settings:
 
 
 def server_config(app: Any, max_connections: int, **options: Any) -> uvicorn.Config:
-    """Return the configuration of a server. A proxy must bound slow clients, see `docs/serving.md`.
+    """Return the configuration of a server, with further options of uvicorn.
 
-    Args:
-        app: The application, or a function that returns it.
-        max_connections: The maximum number of connections.
-        options: As for uvicorn.
+    A proxy must bound slow clients, see `docs/serving.md`.
     """
     return uvicorn.Config(
         app,
@@ -84,13 +77,7 @@ def server_config(app: Any, max_connections: int, **options: Any) -> uvicorn.Con
 
 
 def run_here(settings: Settings, listening: socket.socket, on_ready: Callable[[], object]) -> None:
-    """Run the server in this process until a signal ends it.
-
-    Args:
-        settings: The settings.
-        listening: The socket.
-        on_ready: Called when the pipeline is loaded.
-    """
+    """Run the server in this process until a signal ends it. `on_ready` is called when the pipeline is loaded."""
     site = settings.site()
 
     def started() -> None:
@@ -108,14 +95,9 @@ def run_here(settings: Settings, listening: socket.socket, on_ready: Callable[[]
 
 
 def run_workers(settings: Settings, listening: socket.socket, workers: int) -> None:
-    """Run several processes until a signal ends them. A process that dies is replaced.
+    """Run several processes on one socket until a signal ends them. A process that dies is replaced.
 
     Each process loads the pipeline. Memory-mapped files are in memory only once.
-
-    Args:
-        settings: The settings.
-        listening: The socket that they share.
-        workers: The number of processes.
     """
     os.environ.setdefault(_THREADS, str(max(1, (os.cpu_count() or 1) // workers)))
     with TemporaryDirectory() as folder:

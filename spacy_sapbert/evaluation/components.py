@@ -1,0 +1,289 @@
+"""Measure the rules that find abbreviations, split composites, and find names of the vocabulary in texts."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import dropwhile
+from typing import Any
+
+import numpy as np
+
+from ..documents.med1250 import AbbreviationRecord, Pair
+from ..kb.knowledge_base import KnowledgeBase
+from ..linking.name_matcher import NameMatcher
+from ..metrics.counts import SetCounts, compare_sets, micro, percent, ratio, total
+from ..text.abbreviations import find_definitions
+from ..text.composites import composite_splits
+from ..text.languages import ENGLISH
+from ..types import Mention
+
+Find = Callable[[str], Iterable[Pair]]
+
+
+def find_pairs(text: str) -> list[Pair]:
+    """Return the short and long forms that `find_definitions` finds."""
+    return [(definition.short, definition.long) for definition in find_definitions(text)]
+
+
+def evaluate_abbreviations(records: Iterable[AbbreviationRecord], find: Find = find_pairs) -> dict[str, Any]:
+    """Compare the abbreviation pairs found in each record with its gold pairs.
+
+    Pairs are unique in a record, with case and blanks folded. Pairs of synonyms count neither as right nor as wrong.
+
+    Two pairs are leniently the same if both conditions hold. Their short forms have the same letters and digits. Their
+    long forms are equal without punctuation and leading stop words, or have a Jaccard overlap of words of at least 0.5.
+    Each gold pair is found at most once.
+
+    Args:
+        records: Records from `read_med1250`.
+        find: A function that finds the pairs of a short and a long form in a text.
+
+    Returns:
+        The percentages `p`, `r` and `f1` (0 if the denominator is 0), and the number of gold `pairs`. `lenient` has the
+        same keys. `errors` lists errors by cause, with `pmid`, `short` and `long`. An error also has `found` if a gold
+        short form got another long form.
+    """
+    strict: list[SetCounts] = []
+    lenient: list[SetCounts] = []
+    errors: dict[str, list[dict[str, str]]] = {}
+    for record in records:
+        gold = fold_pairs(record.pairs)
+        found = fold_pairs(find(record.text)) - fold_pairs(record.synonyms)
+        strict.append(compare_sets(gold, found))
+        lenient.append(compare_leniently(gold, found, ENGLISH.abbreviations.stop_words))
+        for cause, error in _errors(record, gold, found):
+            errors.setdefault(cause, []).append(error)
+    scores, lenient_scores = ({**micro(counts), "pairs": total(counts).gold} for counts in (strict, lenient))
+    return {**scores, "lenient": lenient_scores, "errors": dict(sorted(errors.items()))}
+
+
+def _errors(record: AbbreviationRecord, gold: set[Pair], found: set[Pair]) -> Iterable[tuple[str, dict[str, str]]]:
+    """Yield the cause and the position of each error.
+
+    A wrong long form of a gold short form is one error, not two.
+    """
+    wrong = dict(sorted(found - gold))
+    for short, long in sorted(gold - found):
+        error = {"pmid": record.pmid, "short": short, "long": long}
+        if short in wrong:
+            yield "wrong long form", {**error, "found": wrong[short]}
+        else:
+            yield _why_missed(short, long, _fold(record.text)), error
+    missed = {short for short, _ in gold - found}
+    for short, long in sorted(found - gold):
+        if short not in missed:
+            yield "not defined there", {"pmid": record.pmid, "short": short, "long": long}
+
+
+def _why_missed(short: str, long: str, text: str) -> str:
+    if long not in text:
+        return "long form not in one piece"
+    if not _is_in_order(_letters(short), long):
+        return "letters missing or in another order"
+    gaps = [(bracket, blank) for bracket in "([" for blank in ("", " ")]  # folding leaves at most one blank
+    if not any(bracket + blank + short in text or short + blank + bracket in text for bracket, blank in gaps):
+        return "no bracket"
+    return "words between, or another form of the definition"
+
+
+def _is_in_order(short: str, long: str) -> bool:
+    rest = iter(long)
+    return all(letter in rest for letter in short)
+
+
+MIN_OVERLAP = 0.5
+
+
+def fold_pairs(pairs: Iterable[Pair]) -> set[Pair]:
+    """Return the pairs with case and blanks folded."""
+    return {(_fold(short), _fold(long)) for short, long in pairs}
+
+
+def _fold(text: str) -> str:
+    """Return a text with case and blanks folded."""
+    return " ".join(text.lower().split())
+
+
+def compare_leniently(gold: set[Pair], found: set[Pair], stop_words: Collection[str]) -> SetCounts:
+    """Count the pairs from `fold_pairs` that are equal, or leniently the same; see `evaluate_abbreviations`."""
+    exact, left = compare_sets(gold, found), sorted(found - gold)
+    n_similar = 0
+    for pair in sorted(gold - found):
+        similar = next((other for other in left if _is_similar(pair, other, stop_words)), None)
+        if similar is not None:  # each found pair counts once
+            left.remove(similar)
+            n_similar += 1
+    return exact._replace(hits=exact.hits + n_similar)
+
+
+def _is_similar(a: Pair, b: Pair, stop_words: Collection[str]) -> bool:
+    if _letters(a[0]) != _letters(b[0]):
+        return False
+    words_a, words_b = _words(a[1], stop_words), _words(b[1], stop_words)
+    shared, all_words = set(words_a) & set(words_b), set(words_a) | set(words_b)
+    return words_a == words_b or len(shared) >= MIN_OVERLAP * len(all_words)
+
+
+def _letters(short: str) -> str:
+    """Return the letters and digits of a short form."""
+    return "".join(filter(str.isalnum, short))
+
+
+def _words(long: str, stop_words: Collection[str]) -> Sequence[str]:
+    return list(dropwhile(stop_words.__contains__, re.findall(r"[^\W_]+", long)))
+
+
+Split = Callable[[str], Sequence[str]]
+"""Returns the parts of a mention's text, or no parts if it is not split."""
+
+SPANS_KEY = "composites"
+
+_CONNECTOR = re.compile(r"\b(?:and|or)\b|[,/]", re.IGNORECASE)
+
+
+def first_split(text: str) -> Sequence[str]:
+    """Return the parts of the most likely split, judged by the words alone."""
+    return next(iter(composite_splits(text)), ())
+
+
+def decide_by(kb: str, encoder: str = "starter") -> Split:
+    """Return a function that splits a text as a linker with a vocabulary decides, each text on its own."""
+    from spacy.tokens import Span
+
+    from ..pipeline.factories import LINKER
+    from ..pipeline.tokenizer import blank_pipeline
+
+    nlp = blank_pipeline("en")
+    splitter: Any = nlp.add_pipe("composite_splitter", config={"spans_key": SPANS_KEY})
+    linker: Any = nlp.add_pipe(LINKER, config={"kb": kb, "encoder": encoder, "spans_key": SPANS_KEY})
+    assert linker.linker  # opens it now, so that errors come before the corpus is read
+
+    def split(text: str) -> Sequence[str]:
+        doc = nlp.make_doc(text)
+        doc.spans[SPANS_KEY] = [Span(doc, 0, len(doc))]
+        ((parts,),) = linker.predict([splitter(doc)])
+        return [part.text for part in parts] if len(parts) > 1 else []
+
+    return split
+
+
+def evaluate_composites(
+    mentions: Iterable[Mention], split: Split = first_split, decide: Split | None = None
+) -> dict[str, Any]:
+    """Compare the parts of each mention with its gold parts. The number of gold ids is not used.
+
+    Parts are compared as a set, with case and blanks folded. A mention that is not split has no predicted parts.
+    Corpora also annotate parts of mentions without a coordination ("hemorrhagic cystitis"), so there are two groups.
+
+    Args:
+        mentions: The mentions of the types to measure.
+        split: Splits by the words alone.
+        decide: Makes the final decision, such as the result of `decide_by`.
+
+    Returns:
+        The groups `connector` and `no_connector`, `wrong_splits` and `errors`, and with `decide` also `decided`. Both
+        groups have mentions with gold parts, with or without "and", "or", a comma or a slash. A group has the count `n`
+        and the percentages `exact` (all parts right), `part_p`, `part_r` and `part_f1` (0 if the denominator is 0).
+        `decided` is the group `connector` after `decide`. `wrong_splits` counts `n` split mentions `of` those with a
+        connector, at most one id and no gold parts. They are split by `decide` if given, or else by `split`. `errors`
+        has the texts of wrong mentions in `connector` and `wrong_splits`, with gold and predicted parts.
+    """
+    connector, no_connector, decided, singles = _Group(), _Group(), _Group(), _Group()
+    for mention in mentions:
+        has_connector = _CONNECTOR.search(mention.text) is not None
+        if mention.parts:
+            (connector if has_connector else no_connector).add(mention, split(mention.text))
+        if has_connector and (mention.parts or len(mention.ids) <= 1):
+            (decided if mention.parts else singles).add(mention, (decide or split)(mention.text))
+    return {
+        "connector": score_parts(connector.counts),
+        "no_connector": score_parts(no_connector.counts),
+        "wrong_splits": {"n": len(singles.errors), "of": len(singles.counts)},
+        **({"decided": score_parts(decided.counts)} if decide else {}),
+        "errors": {"connector": connector.errors, "wrong_splits": singles.errors},
+    }
+
+
+class _Group:
+    """The counts of one group of mentions, and its wrong mentions."""
+
+    def __init__(self) -> None:
+        self.counts: list[SetCounts] = []
+        self.errors: list[dict[str, Any]] = []
+
+    def add(self, mention: Mention, predicted: Sequence[str]) -> None:
+        self.counts.append(compare_parts(mention.parts, predicted))
+        if not is_exact(self.counts[-1]):
+            self.errors.append({"text": mention.text, "gold": list(mention.parts), "predicted": list(predicted)})
+
+
+def compare_parts(gold: Iterable[str], predicted: Iterable[str]) -> SetCounts:
+    """Count the predicted parts that are gold parts, with case and blanks folded."""
+    folded_gold, folded = ({" ".join(part.casefold().split()) for part in parts} for parts in (gold, predicted))
+    return compare_sets(folded_gold, folded)
+
+
+def is_exact(counts: SetCounts) -> bool:
+    """Return whether the predicted parts are exactly the gold parts."""
+    return counts.hits == counts.predicted == counts.gold
+
+
+def score_parts(counts: Sequence[SetCounts]) -> dict[str, Any]:
+    """Return the count `n` of mentions, and the percentages `exact`, `part_p`, `part_r` and `part_f1`.
+
+    `exact` is the share of mentions with all parts right. A percentage is 0 if its denominator is 0.
+    """
+    return {
+        "n": len(counts),
+        "exact": percent(ratio(sum(map(is_exact, counts)), len(counts))),
+        **{f"part_{name}": value for name, value in micro(counts).items()},
+    }
+
+
+AROUND = 25  # characters of an example before and after the name
+
+
+class NameCounts:
+    """How often the names of a knowledge base occur in texts.
+
+    Attributes:
+        occurrences: How often each name occurs, by its row.
+        documents: In how many documents.
+        n_documents: The number of documents.
+    """
+
+    def __init__(self, kb: KnowledgeBase, matcher: NameMatcher, texts: Iterable[str]) -> None:
+        self.kb = kb
+        self.occurrences: Counter[int] = Counter()
+        self.documents: Counter[int] = Counter()
+        self.n_documents = 0
+        self._examples: dict[int, str] = {}
+        for text in texts:
+            matches = matcher.find(text)
+            self.n_documents += 1
+            self.occurrences.update(match.row for match in matches)
+            self.documents.update({match.row for match in matches})
+            for match in matches:
+                if match.row not in self._examples:
+                    self._examples[match.row] = _around(text, match.start, match.end)
+
+    def counts_of(self, row: int) -> dict[str, Any]:
+        """Return the counts of a name, and the text around its first occurrence."""
+        counts = {"occurrences": self.occurrences[row], "documents": self.documents[row]}
+        return {**counts, "example": self._examples[row]}
+
+    def most_frequent(self, n: int) -> list[dict[str, Any]]:
+        """Return the n names that occur most often, with their concepts and counts."""
+        rows = [row for row, _ in sorted(self.occurrences.items(), key=lambda item: (-item[1], item[0]))[:n]]
+        return [{"name": self.kb.name(row), "ids": self._ids(row), **self.counts_of(row)} for row in rows]
+
+    def _ids(self, row: int) -> list[str]:
+        _, entries = self.kb.name_concepts.of(np.array([row]))
+        return self.kb.concept_ids_at(sorted(set(self.kb.name_concepts.concepts[entries].tolist())))
+
+
+def _around(text: str, start: int, end: int) -> str:
+    before, after = text[max(0, start - AROUND) : start], text[end : end + AROUND]
+    return " ".join(f"{before}[{text[start:end]}]{after}".split())
