@@ -32,7 +32,7 @@ import spacy
 from common import new_parser
 from spacy.language import Language
 
-from spacy_sapbert.documents.document_gold import primary_id
+from spacy_sapbert.documents.docs import primary_id
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.ids import read_labels, split_ids

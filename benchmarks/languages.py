@@ -41,7 +41,7 @@ from common import new_parser
 
 from spacy_sapbert.encoders.ngrams import TEXT_NORMALIZER
 from spacy_sapbert.encoders.transformer import TransformerEncoder
-from spacy_sapbert.files.hashing import hash64
+from spacy_sapbert.files.values import hash64
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary

@@ -24,9 +24,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_sapbert.documents.annotated_types import annotated_labels, unsure_spans
 from spacy_sapbert.documents.docbin import read_docbin
-from spacy_sapbert.documents.docs import DOC_ID
+from spacy_sapbert.documents.docs import DOC_ID, annotated_labels, unsure_spans
 from spacy_sapbert.metrics.bootstrap import f1_of_all, resample_f1
 
 Place = tuple[int, int, str]

@@ -26,9 +26,8 @@ import numpy as np
 from common import new_parser
 from rich.console import Console
 
-from spacy_sapbert.documents.document_ids import DocumentIds
 from spacy_sapbert.documents.input_documents import Problems
-from spacy_sapbert.documents.reader import read_corpus
+from spacy_sapbert.documents.reader import DocumentIds, read_corpus
 from spacy_sapbert.kb.mentions import TRAINING_SOURCE, add_training_mentions
 from spacy_sapbert.metrics.bootstrap import f1_of_all, resample_f1
 from spacy_sapbert.outputs.records import record_of

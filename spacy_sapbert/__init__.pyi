@@ -10,7 +10,7 @@ from .kb.knowledge_base import KnowledgeBase
 from .kb.readers import read_vocabulary
 from .kb.storage import load_knowledge_base
 from .outputs.dataframes import to_dataframe
-from .outputs.displacy import to_displacy
+from .outputs.html import to_displacy
 from .pipeline.abbreviation_resolver import AbbreviationResolver
 from .pipeline.assertion_detector import AssertionDetector
 from .pipeline.composite_splitter import CompositeSplitter

@@ -22,7 +22,7 @@ from spacy.tokens import Doc, Span
 
 from spacy_sapbert.documents import bioc as bioc_reader
 from spacy_sapbert.documents.reader import FORMATS, read_corpus
-from spacy_sapbert.documents.report import Report
+from spacy_sapbert.documents.source import Report
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.readers import READERS, ReadReport, read_vocabulary
 from spacy_sapbert.pipeline.demo import demo_pipeline

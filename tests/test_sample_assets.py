@@ -4,10 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
-from spacy_sapbert.augmentation.documents import read_folder
+from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
 from spacy_sapbert.documents.reader import read_corpus
-from spacy_sapbert.documents.report import Report
+from spacy_sapbert.documents.source import Report
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.types import Document, Record
 
@@ -151,10 +152,10 @@ def test_drugbank_and_umls_are_read() -> None:
 
 
 def test_documents_are_read_and_are_none_of_the_corpora() -> None:
-    report = Report()
-    found = list(read_folder([SAMPLE / "documents"], report))
-    assert (len(found), report.broken) == (12, 0)
-    assert not {document.pmid for document in found} & {document.doc_id for document in documents(*NCBI, *CDR)}
+    problems = Problems(Console(quiet=True))
+    found = list(read_documents(SAMPLE / "documents", ReadOptions(), problems))
+    assert (len(found), problems.broken) == (12, 0)
+    assert not {document.meta["pmid"] for document in found} & {document.doc_id for document in documents(*NCBI, *CDR)}
     assert all(document.text.startswith(f"{document.title} ") for document in found)
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..documents.report import Report
+from ..documents.source import Report
 from ..errors import DamagedError, Errors, SapbertError
 from ..files.output import ScratchFolder, replacing
 from ..files.source import BrokenRecord, Source

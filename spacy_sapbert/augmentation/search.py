@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from ..errors import CannotWriteError
-from ..files.hashing import hash64
+from ..files.values import hash64
 from ..kb.knowledge_base import KnowledgeBase
 from ..types import Document
 from .documents import EvaluationSets, fold, pmid_of

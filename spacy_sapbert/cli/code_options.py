@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from ..files.hashing import sha256_of
+from ..files.opening import sha256_of
 
 if TYPE_CHECKING:
     from ..kb.code_systems import CodeSystems

@@ -12,9 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..documents.document_ids import DocumentIds
-from ..documents.reader import FORMATS, read_corpus
-from ..documents.report import Report
+from ..documents.reader import FORMATS, DocumentIds, read_corpus
+from ..documents.source import Report
 from ..errors import Errors, OptionError, SapbertError, Warnings
 from ..files.console import track
 from ..files.output import refuse_input
@@ -76,9 +75,8 @@ def convert(
 
     The command shows how much was read, and which records and mentions did not fit.
     """
-    from ..documents.annotated_types import set_annotated
     from ..documents.docbin import write_docbin
-    from ..documents.docs import to_doc
+    from ..documents.docs import set_annotated, to_doc
     from ..pipeline.tokenizer import blank_pipeline
 
     if output.suffix != ".spacy":

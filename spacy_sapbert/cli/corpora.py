@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from ..documents.document_ids import DocumentIds
-from ..documents.reader import FORMATS, read_corpus
-from ..documents.report import Report
+from ..documents.reader import FORMATS, DocumentIds, read_corpus
+from ..documents.source import Report
 from ..files.console import stderr_console
 from ..types import Document
 

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from ..errors import Errors, MismatchError, NotFoundError, OptionError, SapbertError
 from ..files.console import progress_callback, stderr_console, track
-from ..files.hashing import sha256_of
+from ..files.opening import sha256_of
 from ..files.output import refuse_input, temporary_folder
 from .inputs import split_pairs
 
@@ -262,7 +262,7 @@ def _curated(
 def _documents(corpus: File, strict: bool, builder: KnowledgeBaseBuilder) -> Iterator[Document]:
     """Yield the documents of a corpus, with the mentions of the chosen types. The others are counted."""
     from ..documents.reader import read_corpus
-    from ..documents.report import Report
+    from ..documents.source import Report
     from ..types import has_type
 
     types, report = corpus.settings.get("types"), Report()

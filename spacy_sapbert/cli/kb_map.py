@@ -13,7 +13,7 @@ import typer
 from ..files.console import stderr_console, track
 from ..files.opening import without_gz
 from ..files.output import open_output, refuse_input
-from ..files.tables import table_lines
+from ..files.values import table_lines
 from . import kb_tables
 from .code_options import CodeMapping, CodeOptions, Predicates
 from .inputs import DisplayLanguage

@@ -23,7 +23,7 @@ from ..errors import ChoiceError, EmptyError, MissingExtraError, OptionError
 from ..files.console import show, show_values, stderr_console, table_of_numbers, track
 from ..files.opening import without_gz
 from ..files.output import open_output, refuse_input
-from ..files.tables import table_lines
+from ..files.values import table_lines
 from ..serve.settings import LOCAL_HOSTS, address_of, is_local, listen
 from .inputs import Columns, Encoding, Format, Gold, Strict, open_inputs
 

@@ -1,6 +1,6 @@
 from .docs import from_doc, to_doc
 from .reader import read_corpus
-from .report import Report
+from .source import Report
 
 __all__ = [
     "Report",

@@ -16,14 +16,13 @@ from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element, SubElement
 from xml.sax.saxutils import escape, quoteattr
 
-from ..files.bounds import join_bounded
+from ..files.opening import read_whole
 from ..files.source import BrokenRecord
 from ..files.values import check_writable, parse_int, parse_json
 from ..files.xml import ElementParser
 from ..kb.ids import decode_id, split_ids
 from ..types import Document, Mention
-from .report import Report
-from .source import UNTYPED, DocumentSource, OtherFormatError
+from .source import UNTYPED, DocumentSource, OtherFormatError, Report
 
 Values = Mapping[str, Any]
 """A document, or a part of it, as BioC JSON has it."""
@@ -79,7 +78,7 @@ def _elements(source: DocumentSource) -> Iterator[tuple[int, Element]]:
     chunks = source.chunks()
     first = next(chunks)
     if first.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"["):
-        return _json_elements(source, join_bounded(source.path, chain([first], chunks)))
+        return _json_elements(source, b"".join(read_whole(source.path, chain([first], chunks))))
     parser = ElementParser(source.path, "BioC", ("collection", "document"))
     return parser.elements(chain([first], chunks))
 

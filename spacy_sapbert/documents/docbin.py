@@ -12,7 +12,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from ..errors import DamagedError
-from ..files.bounds import check_ratio
+from ..files.opening import check_ratio
 from ..files.output import replacing
 from ..types import Document
 from .docs import DOC_ID, WEIGHT, from_doc

@@ -1,11 +1,13 @@
-"""Convert annotated documents to spaCy `Doc`s and back, without loss."""
+"""Convert annotated documents to spaCy `Doc`s and back, without loss; their gold concepts and annotated types."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span
@@ -13,8 +15,11 @@ from spacy.util import filter_spans
 
 from ..errors import Errors, SapbertError
 from ..kb.ids import split_ids
-from ..types import NIL, Document, Mention
-from .report import Report
+from ..types import NIL, Document, Mention, has_type
+from .source import Report
+
+if TYPE_CHECKING:
+    from ..kb.knowledge_base import KnowledgeBase
 
 DOC_ID = "doc_id"
 GOLD_MENTIONS = "gold_mentions"
@@ -22,6 +27,10 @@ WEIGHT = "weight"
 """Key of `doc.user_data`: weight of a training document. The default is 1.0."""
 PROVENANCE = "provenance"
 """Key of `doc.user_data`, in documents that rules annotated: the origin of text and annotations, as JSON values."""
+ANNOTATED_TYPES = "annotated_types"
+"""Key of `doc.user_data`: the types that the document annotates throughout. Without it, it annotates all."""
+UNSURE = "unsure"
+"""Key of `doc.spans`: spans that may be mentions of their label, although they are not annotated."""
 
 
 def is_augmented(doc: Doc) -> bool:
@@ -151,3 +160,79 @@ def mention_of(span: Span) -> Mention:
     """Convert a span to a mention, with the ids of its `kb_id_`, without NIL."""
     ids = tuple(concept_id for concept_id in split_ids(span.kb_id_) if concept_id != NIL)
     return Mention(span.start_char, span.end_char, span.text, span.label_, ids)
+
+
+# --- annotated types, for training on corpora that annotate different types
+
+
+def annotated_labels(doc: Doc) -> Collection[str] | None:
+    """Return the types that the document annotates throughout; None for all."""
+    labels: Sequence[str] | None = doc.user_data.get(ANNOTATED_TYPES)
+    return labels
+
+
+def unsure_spans(doc: Doc) -> list[Span]:
+    """Return the spans that may be mentions of their label or not."""
+    return list(doc.spans.get(UNSURE, ()))
+
+
+def set_annotated(
+    doc: Doc, labels: Sequence[str] | None, unsure: Mapping[str, Collection[str]] = MappingProxyType({})
+) -> None:
+    """State which types the document annotates.
+
+    Args:
+        doc: A document with its annotated entities.
+        labels: The types that it annotates throughout. None means all.
+        unsure: For a type, lowercase words that the corpus annotates at some places only. Those outside of entities
+            become unsure spans.
+    """
+    if labels is not None:
+        doc.user_data[ANNOTATED_TYPES] = list(labels)
+    outside = [token for token in doc if not token.ent_type_]
+    doc.spans[UNSURE] = [
+        Span(doc, token.i, token.i + 1, label=label)
+        for label, words in unsure.items()
+        for token in outside
+        if token.lower_ in words
+    ]
+
+
+# --- the gold concepts of whole documents
+
+
+def primary_id(concept_id: str, kb: KnowledgeBase) -> str:
+    """Return the primary id for a primary or alternative id. An id outside the vocabulary is returned unchanged."""
+    return next(iter(kb.find_id(concept_id)), concept_id)
+
+
+def gold_of(document: Document, primary: Callable[[str], str], type: str | None = None) -> dict[str, list[Mention]]:
+    """Return the gold concepts of a document by primary id, each with its mentions.
+
+    A composite mention counts for each of its concepts.
+
+    Args:
+        document: The document.
+        primary: Returns the primary id for any id.
+        type: Use only mentions with this label.
+    """
+    gold: dict[str, list[Mention]] = defaultdict(list)
+    for mention in document.mentions:
+        if type is None or has_type(mention.label, [type]):
+            for concept_id in dict.fromkeys(primary(one) for one in mention.ids if one != NIL):
+                gold[concept_id].append(mention)
+    return dict(gold)
+
+
+def documents_by_concept(documents: Iterable[Document], primary: Callable[[str], str]) -> Counter[str]:
+    """Return the number of documents that contain each concept."""
+    return Counter(concept_id for document in documents for concept_id in gold_of(document, primary))
+
+
+def is_named(concept_id: str, mentions: Iterable[Mention], kb: KnowledgeBase) -> bool:
+    """Return whether a mention of the concept equals one of its names, ignoring case.
+
+    Names that come from annotated corpora do not count, because the vocabulary does not contain them.
+    """
+    names = {name.text.lower() for name in kb.names_of(concept_id) if name.scope != "mention"}
+    return any(mention.text.lower() in names for mention in mentions)

@@ -11,7 +11,7 @@ from pathlib import Path
 from ..errors import Errors, SapbertError
 from ..files.opening import STDIN, OpenedFile, open_file, without_gz
 from ..files.xml import root_tag
-from .archives import files_in, is_archive, translated
+from .folders import files_in, is_archive, translated
 
 __all__ = ["STDIN", "InputFormat", "OutputFormat"]
 

@@ -15,9 +15,8 @@ from rich.console import Console
 from ..errors import OptionError, SapbertError
 from ..files.opening import file_name, open_file, without_gz
 from ..types import Document
-from .archives import DamagedArchiveError, files_in, is_archive, translated
 from .bioc import read_bioc
-from .folders import files_of
+from .folders import DamagedArchiveError, files_in, files_of, is_archive, translated
 from .formats import (
     ANNOTATED,
     ARCHIVED,
@@ -30,11 +29,9 @@ from .formats import (
     suffix_format,
 )
 from .jats import read_jats
-from .passages import join_passages
 from .pubmed import read_pubmed, superseded
 from .pubtator import read_pubtator
-from .report import Problems
-from .source import DocumentSource, OtherFormatError, ReadOptions
+from .source import DocumentSource, OtherFormatError, Problems, ReadOptions, join_passages
 from .table_files import read_csv, read_parquet, read_tsv
 from .text_files import read_jsonl, read_lines, read_names, read_text
 

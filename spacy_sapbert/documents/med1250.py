@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..files.source import BrokenRecord
-from .report import Report
-from .source import DocumentSource
+from .source import DocumentSource, Report
 
 Pair = tuple[str, str]
 

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from ..errors import MissingColumnError
-from ..files.report import excerpt
-from ..files.source import BrokenRecord
+from ..files.source import BrokenRecord, excerpt
 from ..kb.ids import split_ids
 from ..types import Document, Mention
 from .source import UNTYPED, DocumentSource

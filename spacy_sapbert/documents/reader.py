@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from ..errors import ChoiceError
+from ..errors import ChoiceError, EmptyError, Errors, SapbertError, Warnings
 from ..files.opening import check_encoding, open_text
 from ..types import Document
 from .bioc import read_bioc
-from .document_ids import DocumentIds
 from .formats import PUBTATOR_TITLE, unknown_format
 from .input_documents import Reader, read_spacy
 from .mention_tables import GENERAL, SPECIFIC, is_header, read_askapatient, read_cometa, read_mention_table
-from .passages import join_passages as join
 from .pubtator import read_pubtator
-from .report import Report
-from .source import DocumentSource
+from .source import DocumentSource, Report
+from .source import join_passages as join
 from .tac import read_tac
 
 _HEAD_SIZE = 4096
@@ -39,6 +38,52 @@ _READERS: dict[str, Reader] = {
 _ENCODINGS = {"askapatient": "latin-1"}
 FORMATS = tuple(_READERS)
 _PASSAGES = frozenset({"pubtator", "ncbi", "bioc"})
+
+
+class DocumentIds:
+    """The document ids of a split. It records which of them were found.
+
+    Args:
+        path: A file with one id per line, plain or gzipped. Empty lines are skipped.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with open_text(path) as lines:
+            self._missing = dict.fromkeys(line.strip() for line in lines if line.strip())
+        if not self._missing:
+            raise EmptyError(
+                what=f"document id in {path}", consequence="no document is read", remedy="Write one id per line."
+            )
+        self._found: set[str] = set()
+        self._n_others = 0
+        self._first_other = ""
+
+    def takes(self, doc_id: str) -> bool:
+        """Return whether a document belongs to the split, and record that it was found."""
+        if doc_id in self._missing:
+            del self._missing[doc_id]
+            self._found.add(doc_id)
+        elif doc_id not in self._found:
+            self._first_other = self._first_other if self._n_others else doc_id
+            self._n_others += 1
+        return doc_id in self._found
+
+    def check(self) -> int:
+        """Warn about ids without a document. Call this after all documents were read.
+
+        Returns:
+            The number of these ids.
+        """
+        if self._missing:
+            n = len(self._missing)
+            if self._n_others and not self._found:
+                example = repr(self._first_other)
+                raise SapbertError(Errors.E214.format(n=n, path=self._path, others=self._n_others, example=example))
+            example = repr(next(iter(self._missing)))
+            total = n + len(self._found)
+            warnings.warn(Warnings.W203.format(n=n, path=self._path, total=total, example=example), stacklevel=2)
+        return len(self._missing)
 
 
 def read_corpus(

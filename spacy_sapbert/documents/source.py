@@ -1,22 +1,35 @@
-"""A file of documents: how it is read, and how its mentions are checked against its text."""
+"""A file of documents: how it is read, what is reported about it, and how mentions are checked against its text."""
 
 from __future__ import annotations
 
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
-from ..errors import DamagedError
-from ..files.report import excerpt
-from ..files.source import BrokenRecord, Source
-from ..types import Mention
+from ..errors import BadRecordError, DamagedError, Warnings
+from ..files.opening import OpenedFile
+from ..files.source import BrokenRecord, Problem, Source, counter, excerpt, keep_problem
+from ..files.source import Report as FileReport
+from ..types import Document, Mention, Passage, types_of
 from .formats import InputFormat
-from .report import Report
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 UNTYPED = "Mention"
 """The label of mentions without a type in their corpus."""
 
 NEAR = 20
 """If the text of a mention is not at its offsets, it is searched within this number of characters."""
+
+BETWEEN = "\n"
+"""The character between two passages in the text of their document."""
+
+_SHOWN_DUPLICATES = 10
 
 
 class OtherFormatError(DamagedError):
@@ -46,6 +59,147 @@ class ReadOptions(NamedTuple):
     encoding: str | None = None
     gold: bool = False
     join_passages: bool = True
+
+
+# --- what is reported
+
+
+@dataclass
+class Report(FileReport):
+    """Counts over all files that were read with this report.
+
+    The label of each field describes what it counts.
+
+    Attributes:
+        labels: Mentions of each type. A mention with several types counts for each of them.
+        broken (int): Broken records, which are left out.
+        problems (list[Problem]): The first 1,000 broken records. `broken` counts all of them.
+        mismatches: The first 1,000 mentions that differ from the text at their offsets. `mismatched` counts all of
+            them.
+        joined: Records that were joined to documents, since consecutive ids repeat.
+        documents_of_joined: The documents that they became.
+    """
+
+    documents: int = counter("documents")
+    duplicates: int = counter("… with the id of an earlier document")
+    unlisted: int = counter("documents outside the split, left out")
+    missing: int = counter("ids of the split without a document")
+    mentions: int = counter("mentions")
+    without_id: int = counter("… without a concept id")
+    unknown: int = counter("… with ids, of which the vocabulary has none")
+    discontinuous: int = counter("… in several pieces, read from the first to the last")
+    mismatched: int = counter("… that differ from the text at their offsets")
+    moved: int = counter("… … moved to the same text nearby")
+    alone: int = counter("… without context, because the example does not contain them exactly once")
+    repeated: int = counter("… that occur several times in their sentence, read at the first place")
+    unplaced: int = counter("reactions without a mention, left out")
+    relations: int = counter("relations, left out")
+    shifted: int = counter("passages with overlapping or widely separated offsets, moved")
+    filtered: int = counter("mentions of other types, left out")
+    misaligned: int = counter("mentions inside a token: in the gold list, but without a span")
+    overlapping: int = counter("spans that overlap a longer span: without an entity")
+    labels: Counter[str] = field(default_factory=Counter)
+    mismatches: list[Problem] = field(default_factory=list)
+    joined: int = 0
+    documents_of_joined: int = 0
+    _ids: set[int] = field(default_factory=set, repr=False)
+
+    def add(self, document: Document) -> None:
+        """Count a document and its mentions."""
+        self.documents += 1
+        self.mentions += len(document.mentions)
+        self.without_id += sum(not mention.ids for mention in document.mentions)
+        self.labels.update(name for mention in document.mentions for name in types_of(mention.label))
+        known = len(self._ids)
+        self._ids.add(hash(document.doc_id))  # 64 bits, which take less memory than the ids
+        self.duplicates += len(self._ids) == known
+
+    def add_mismatch(self, path: Path, line: int, reason: str, moved: bool) -> None:
+        """Count a mention with an annotated text that differs from the text at its offsets."""
+        self.mismatched += 1
+        self.moved += moved
+        keep_problem(self.mismatches, Problem(path, line, reason))
+
+    def warn_of_broken(self) -> None:
+        """Warn of broken records, if there are any."""
+        if self.broken:
+            first = self.problems[0]
+            message = Warnings.W201.format(path=first.path, n=self.broken, line=first.line, reason=first.reason)
+            warnings.warn(message, stacklevel=3)
+
+    def joined_message(self) -> str:
+        """Return how many records were joined to documents; empty if none were."""
+        if not self.joined:
+            return ""
+        counts = f"{self.joined:,} records are passages of {self.documents_of_joined:,} documents"
+        return f"{counts}, since consecutive ids repeat; `convert --no-join-passages` reads each record alone"
+
+
+class Problems(Report):
+    """Shows records that are left out, and ids that occur twice, as soon as they are read.
+
+    Args:
+        console: The console for the messages.
+        strict: Raise an error at the first broken record.
+
+    Attributes:
+        total_bytes: The bytes of all inputs; 0 if their number is not known.
+    """
+
+    def __init__(self, console: Console, *, strict: bool = False) -> None:
+        super().__init__(show=lambda problem: self._show(str(problem)))
+        self.console = console
+        self.strict = strict
+
+        self.total_bytes = 0
+        self._read_bytes: Callable[[], int] = lambda: 0
+
+    @contextmanager
+    def reading(self, file: OpenedFile) -> Iterator[None]:
+        """Count the bytes of a file while it is read."""
+        before = self._read_bytes()
+        self._read_bytes = lambda: before + file.position()
+        try:
+            yield
+        finally:
+            after = self._read_bytes()
+            self._read_bytes = lambda: after
+
+    def share(self) -> float:
+        """Return the share of the inputs that was read, from 0 to 1; 0 if it is not known."""
+        return min(1.0, self._read_bytes() / self.total_bytes) if self.total_bytes else 0.0
+
+    @property
+    def count(self) -> int:
+        """The number of records that are left out."""
+        return self.broken
+
+    def report(self, position: str, reason: object) -> None:
+        """Report a record that is left out, by its position."""
+        if self.strict:
+            raise BadRecordError(position=position, reason=reason)
+        self.broken += 1
+        self._show(f"{position}: {reason}")
+
+    def show_passages(self) -> None:
+        """Show how many records were joined to documents, if any. Call it once, after all documents are read."""
+        if self.joined:
+            self.console.print(self.joined_message())
+
+    def check_id(self, document: Document) -> None:
+        """Count a document, and show that an earlier one has its id. Only the first ones are shown."""
+        known = self.duplicates
+        self.add(document)
+        if known < self.duplicates <= _SHOWN_DUPLICATES:
+            rest = "; further ones are not shown" if self.duplicates == _SHOWN_DUPLICATES else ""
+            reason = f"an earlier document has the same id {document.doc_id!r}; both are linked{rest}"
+            self.console.print(f"{document.position}: {reason}")
+
+    def _show(self, message: str) -> None:
+        self.console.print(f"{message}; left out")
+
+
+# --- files and their mentions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,3 +260,58 @@ def locate(text: str, mention: Mention) -> tuple[int, int] | None:
     if surface and first >= 0 and first == window.rfind(surface):
         return low + first, low + first + len(surface)
     return (start, end) if inside else None
+
+
+# --- passages
+
+
+def join_passages(records: Iterable[Document], report: Report) -> Iterator[Document]:
+    """Join consecutive records with the same id to one document.
+
+    A record with the text of the first one begins the same document again, so it is not a passage.
+
+    Args:
+        records: The records in the order of the file.
+        report: Takes the number of joined records.
+    """
+    run: list[Document] = []
+    failure: Exception | None = None
+    try:
+        for record in records:
+            if run and (record.doc_id != run[0].doc_id or record.text == run[0].text):
+                yield _joined(run, report)
+                run = []
+            run.append(record)
+    except Exception as error:  # what was read before the error is kept
+        failure = error
+    if run:
+        yield _joined(run, report)
+    if failure:
+        raise failure
+
+
+def _joined(records: list[Document], report: Report) -> Document:
+    if len(records) == 1:
+        return records[0]
+    report.joined += len(records)
+    report.documents_of_joined += 1
+    passages: list[Passage] = []
+    mentions: list[Mention] = []
+    start = 0
+    for record in records:
+        passages.append(Passage(start, start + len(record.text), record.title))
+        mentions += (shifted(mention, start) for mention in record.mentions)
+        start += len(record.text) + len(BETWEEN)
+    text = BETWEEN.join(record.text for record in records)
+    return records[0]._replace(text=text, mentions=tuple(mentions), passages=tuple(passages))
+
+
+def shifted(mention: Mention, by: int) -> Mention:
+    """Return a mention of a passage with its offsets in the document.
+
+    Args:
+        mention: The mention, with offsets in its passage.
+        by: The start of the passage.
+    """
+    offsets = tuple((start + by, end + by) for start, end in mention.offsets)
+    return mention._replace(start=mention.start + by, end=mention.end + by, offsets=offsets)

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import BadRecordError, CannotReadError, DamagedError, MismatchError, MissingColumnError, MissingExtraError
 from ..files.opening import file_name
 from ..types import Document
-from .report import Problems
-from .source import DocumentSource, ReadOptions
+from .source import DocumentSource, Problems, ReadOptions
 from .text_files import ID, TEXT, TITLE, with_title
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from ..files.report import excerpt
-from ..files.source import BrokenRecord
+from ..files.source import BrokenRecord, excerpt
 from ..files.values import parse_int
 from ..files.xml import ElementParser
 from ..kb.ids import split_ids

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..files.report import excerpt
-from ..files.source import BrokenRecord
+from ..files.source import BrokenRecord, excerpt
 from ..files.values import check_writable, parse_json
 from ..types import Document, Mention
 from .source import UNTYPED, DocumentSource, ReadOptions

@@ -15,7 +15,7 @@ from thinc.api import HashEmbed, Maxout, Model, chain, concatenate, list2ragged,
 from thinc.types import Floats2d, Ints2d
 
 from ..errors import Errors, SapbertError
-from ..files.hashing import hash64
+from ..files.values import hash64
 
 Embed = Model[list[Doc], list[Floats2d]]
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import SettingError
-from ..files.hashing import hash64
-from ..files.values import parse_json, read_array
+from ..files.values import hash64, parse_json, read_array
 from ..store.artifact import opening
 from ..text.characters import CODE_POINTS, MAX_SIZE, code_points, ngrams
 from ..text.normalize import TEXT_NORMALIZERS

@@ -13,7 +13,7 @@ from typing import Any
 
 from spacy.language import Language
 
-from ..documents.document_gold import documents_by_concept, gold_of, is_named, primary_id
+from ..documents.docs import documents_by_concept, gold_of, is_named, primary_id
 from ..errors import EmptyError, MismatchError
 from ..kb.knowledge_base import KnowledgeBase
 from ..metrics.counts import (

@@ -35,7 +35,7 @@ from spacy.language import Language
 
 from ..files.opening import without_gz
 from ..files.output import open_output
-from ..files.tables import table_lines
+from ..files.values import table_lines
 from ..kb.filters import ancestors
 from ..kb.knowledge_base import KnowledgeBase
 from ..metrics.counts import percent

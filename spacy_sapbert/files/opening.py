@@ -1,26 +1,38 @@
-"""Read plain or gzipped files of any encoding, with bounds for their lines."""
+"""Open plain or gzipped files of any encoding, with bounds for what a file can make of the memory.
+
+A packed file of a few kilobytes can hold a line of gigabytes. Such files are made to exhaust memory. The bounds are far
+above those of real files: XML unpacks to about 30 times its size, and repetitive tables to about 200 times.
+"""
 
 from __future__ import annotations
 
 import codecs
 import gzip
+import hashlib
 import io
 import os
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TextIO, cast
+from typing import Any, BinaryIO, NamedTuple, TextIO, TypeVar, cast
 
-from ..errors import BadRecordError, CannotReadError, DamagedError, OptionError
-from .bounds import bounded
+from ..errors import BadRecordError, CannotReadError, DamagedError, LimitError, OptionError
 
 STDIN = Path("-")
 """The path that stands for standard input."""
+LINE_VARIABLE, RATIO_VARIABLE = "SPACY_SAPBERT_MAX_LINE", "SPACY_SAPBERT_MAX_RATIO"
+"""The environment variables that change the bounds."""
+LONGEST_LINE = 1 << 29
+"""The most bytes of a line, or of a text that is read as a whole: 512 MiB."""
+LARGEST_RATIO = 400
+"""How many times its own size a file may unpack to."""
+FREE = 1 << 26
+"""The unpacked bytes from which on the ratio counts: 64 MiB. Small files may unpack to any multiple."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
-_CHUNK = _BUFFER = 1 << 16
+_BUFFER, _BOUNDED_BUFFER = 1 << 16, 1 << 17
 _CONVERT = "Convert the file to UTF-8, or give its encoding."
 # codecs of Python that take text and bytes, but in which nobody writes text
 _NOT_OF_TEXT = ("idna", "punycode", "unicode-escape", "raw-unicode-escape")
@@ -32,68 +44,7 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
     codecs.BOM_UTF8: "utf-8-sig",
 }
-
-
-@contextmanager
-def open_text(
-    path: Path,
-    encoding: str = "utf-8",
-    newline: str | None = None,
-    *,
-    lines: bool = True,
-    errors: str = "strict",
-    opened: OpenedFile | None = None,
-) -> Iterator[TextIO]:
-    """Open a text file for reading. The first bytes, not the file name, show whether it is gzipped.
-
-    Args:
-        path: The file. `STDIN` is standard input, which is not unpacked.
-        encoding: The encoding. With "utf-8", a byte order mark at the start is skipped, or shows another encoding.
-        newline: As for `open`. The csv module needs "".
-        lines: Whether to bound the length of lines. Without it, the caller must not collect lines.
-        errors: How to decode what is not in that encoding, as for `open`.
-        opened: The file, if it is open already.
-
-    Yields:
-        The open file. Errors during reading are translated, too.
-    """
-    given = check_encoding(path, encoding)
-    with open_file(path, opened) as (stream, packed, _):
-        marks = _MARKS.items() if given == "utf-8" else ()
-        beginning = stream.peek(4) if marks else b""
-        text_encoding = next((name for mark, name in marks if beginning.startswith(mark)), encoding)
-        decoded_lines = lines and has_line_ends(text_encoding)
-        binary = bounded(path, stream, packed, lines=decoded_lines)
-        if not has_line_ends(text_encoding):  # only in UTF-8 can the length of lines be bounded
-            binary = bounded(path, cast(BinaryIO, _Recoded(binary, text_encoding)), lines=lines)
-            text_encoding = "utf-8"
-        with io.TextIOWrapper(binary, text_encoding, errors, newline) as handle:
-            try:
-                yield handle
-            except UnicodeEncodeError:
-                raise  # not from this file: the caller wrote something meanwhile
-            except UnicodeError as error:
-                line = "?" if path == STDIN else _undecodable_line(path, encoding)
-                raise undecodable(path, line, encoding, error) from error
-
-
-def undecodable(path: object, line: int | str, encoding: str, error: UnicodeError) -> BadRecordError:
-    """Return the error for a file that does not have its encoding."""
-    reason = f"this is not {encoding} ({getattr(error, 'reason', error)})"
-    return BadRecordError(path=path, line=line, reason=reason, remedy=_CONVERT)
-
-
-@contextmanager
-def open_unpacked(path: Path, *, lines: bool = False, opened: OpenedFile | None = None) -> Iterator[BinaryIO]:
-    """Open a file for reading bytes. The first bytes, not the file name, show whether it is gzipped.
-
-    Args:
-        path: The file. `STDIN` is standard input, which is not unpacked.
-        lines: Whether to bound the length of lines. Without it, the caller must not collect lines.
-        opened: The file, if it is open already.
-    """
-    with open_file(path, opened) as (stream, packed, _):
-        yield bounded(path, stream, packed, lines=lines)
+_Piece = TypeVar("_Piece", str, bytes)
 
 
 class OpenedFile(NamedTuple):
@@ -133,6 +84,89 @@ def open_file(path: Path, opened: OpenedFile | None = None) -> Iterator[OpenedFi
 
 
 @contextmanager
+def open_unpacked(path: Path, *, lines: bool = False, opened: OpenedFile | None = None) -> Iterator[BinaryIO]:
+    """Open a file for reading bytes. The first bytes, not the file name, show whether it is gzipped.
+
+    Args:
+        path: The file. `STDIN` is standard input, which is not unpacked.
+        lines: Whether to bound the length of lines. Without it, the caller must not collect lines.
+        opened: The file, if it is open already.
+    """
+    with open_file(path, opened) as (stream, packed, _):
+        yield bounded(path, stream, packed, lines=lines)
+
+
+@contextmanager
+def open_text(
+    path: Path,
+    encoding: str = "utf-8",
+    newline: str | None = None,
+    *,
+    lines: bool = True,
+    errors: str = "strict",
+    opened: OpenedFile | None = None,
+) -> Iterator[TextIO]:
+    """Open a text file for reading. The first bytes, not the file name, show whether it is gzipped.
+
+    Args:
+        path: The file. `STDIN` is standard input, which is not unpacked.
+        encoding: The encoding. With "utf-8", a byte order mark at the start is skipped, or shows another encoding.
+        newline: As for `open`. The csv module needs "".
+        lines: Whether to bound the length of lines. Without it, the caller must not collect lines.
+        errors: How to decode what is not in that encoding, as for `open`.
+        opened: The file, if it is open already.
+
+    Yields:
+        The open file. Errors during reading are translated, too.
+    """
+    given = check_encoding(path, encoding)
+    with open_file(path, opened) as (stream, packed, _):
+        text_encoding = _marked(stream) or encoding if given == "utf-8" else encoding
+        has_lines = _has_line_ends(text_encoding)
+        binary = bounded(path, stream, packed, lines=lines and has_lines)
+        if not has_lines:  # only in UTF-8 can the length of lines be bounded
+            binary = bounded(path, cast(BinaryIO, _Recoded(binary, text_encoding)), lines=lines)
+            text_encoding = "utf-8"
+        with io.TextIOWrapper(binary, text_encoding, errors, newline) as handle:
+            try:
+                yield handle
+            except UnicodeEncodeError:
+                raise  # not from this file: the caller wrote something meanwhile
+            except UnicodeError as error:
+                line = "?" if path == STDIN else _undecodable_line(path, encoding)
+                raise undecodable(path, line, encoding, error) from error
+
+
+def _marked(stream: Any) -> str | None:
+    """Return the encoding that a byte order mark shows, if there is one."""
+    beginning = stream.peek(4)
+    for mark, encoding in _MARKS.items():
+        if beginning.startswith(mark):
+            return encoding
+    return None
+
+
+def undecodable(path: object, line: int | str, encoding: str, error: UnicodeError) -> BadRecordError:
+    """Return the error for a file that does not have its encoding."""
+    reason = f"this is not {encoding} ({getattr(error, 'reason', error)})"
+    return BadRecordError(path=path, line=line, reason=reason, remedy=_CONVERT)
+
+
+def _undecodable_line(path: Path, encoding: str) -> int:
+    """Return the line that cannot be decoded. The decode error only knows the position in a buffer."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    line = 0
+    with open_unpacked(path, lines=True) as binary:
+        for raw in binary:
+            line += 1
+            try:
+                decoder.decode(raw)
+            except UnicodeError:
+                break
+    return line
+
+
+@contextmanager
 def reading(path: Path) -> Iterator[None]:
     """Translate the errors of a path that cannot be read or is not possible."""
     try:
@@ -143,9 +177,31 @@ def reading(path: Path) -> Iterator[None]:
         raise CannotReadError(path=path, reason=getattr(error, "strerror", error)) from error
 
 
+def sha256_of(path: Path, *, unpacked: bool = False) -> str:
+    """Return the SHA-256 of a file, as it is on the disk, or unpacked if it is gzipped."""
+    digest = hashlib.sha256()
+    with reading(path), open_unpacked(path) if unpacked else path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def file_manifest(path: Path) -> dict[str, str | int]:
+    """Return name, size and checksum of a file, for the metadata of what is made from it."""
+    return {"file": path.name, "bytes": path.stat().st_size, "sha256": sha256_of(path)}
+
+
 def file_name(path: Path) -> str:
     """Return the path of an input for messages. Bytes of it that are not UTF-8 are replaced."""
     return "standard input" if path == STDIN else os.fsencode(path).decode(errors="replace")
+
+
+def without_gz(path: Path) -> Path:
+    """Return the path without a final `.gz`, so that its suffix is that of the packed file."""
+    return path.with_suffix("") if path.suffix.lower() == ".gz" else path
+
+
+# --- encodings
 
 
 def check_encoding(path: Path, encoding: str, *, of_lines: bool = False) -> str:
@@ -168,13 +224,13 @@ def check_encoding(path: Path, encoding: str, *, of_lines: bool = False) -> str:
     if not name or name.replace("_", "-") in _NOT_OF_TEXT:
         remedy = "Give one that Python knows, such as utf-8 or latin-1."
         raise OptionError(option=option, reason="Python has no such encoding of text", remedy=remedy)
-    if of_lines and not has_line_ends(encoding):
+    if of_lines and not _has_line_ends(encoding):
         reason = "the format needs an encoding with one byte for a line end"
         raise OptionError(option=option, reason=reason, remedy=_CONVERT)
     return name
 
 
-def has_line_ends(encoding: str) -> bool:
+def _has_line_ends(encoding: str) -> bool:
     """Return whether the byte for a line end means a line end in an encoding of text, as it does not in UTF-16."""
     try:
         return b"\n".decode(encoding) == "\n"
@@ -186,7 +242,7 @@ class _Recoded(io.RawIOBase):
     """Reads text of any encoding as UTF-8."""
 
     def __init__(self, stream: BinaryIO, encoding: str) -> None:
-        texts = codecs.iterdecode(iter(lambda: stream.read(_CHUNK), b""), encoding)
+        texts = codecs.iterdecode(iter(lambda: stream.read(_BUFFER), b""), encoding)
         self._pieces = (text.encode() for text in texts)
         self._piece = b""
 
@@ -197,20 +253,98 @@ class _Recoded(io.RawIOBase):
         return piece[:size]
 
 
-def _undecodable_line(path: Path, encoding: str) -> int:
-    """Return the line that cannot be decoded. The decode error only knows the position in a buffer."""
-    decoder = codecs.getincrementaldecoder(encoding)()
-    line = 0
-    with open_unpacked(path, lines=True) as binary:
-        for raw in binary:
-            line += 1
-            try:
-                decoder.decode(raw)
-            except UnicodeError:
-                break
-    return line
+# --- bounds
 
 
-def without_gz(path: Path) -> Path:
-    """Return the path without a final `.gz`, so that its suffix is that of the packed file."""
-    return path.with_suffix("") if path.suffix.lower() == ".gz" else path
+def longest_line() -> int:
+    """Return the most bytes of a line or a whole text. The environment variable SPACY_SAPBERT_MAX_LINE changes it."""
+    return _bound(LINE_VARIABLE, LONGEST_LINE)
+
+
+def largest_ratio() -> int:
+    """Return how many times its size a file may unpack to. The variable SPACY_SAPBERT_MAX_RATIO changes it."""
+    return _bound(RATIO_VARIABLE, LARGEST_RATIO)
+
+
+def _bound(variable: str, default: int) -> int:
+    given = os.environ.get(variable, "").strip()
+    if not given:
+        return default
+    if not (given.isascii() and given.isdecimal() and len(given) <= 18 and int(given)):
+        reason = f"it is {given[:50]!r}, not a whole number from 1"
+        raise OptionError(option=f"The environment variable {variable}", reason=reason)
+    return int(given)
+
+
+def check_ratio(path: Path, unpacked: int, packed: int) -> None:
+    """Check that a file does not unpack to more than `largest_ratio` times its size, which is a `LimitError`."""
+    if unpacked > FREE and unpacked > largest_ratio() * packed:
+        reason = f"unpacks to more than {largest_ratio()} times its size, as files do that are made to exhaust memory"
+        raise LimitError(path=path, reason=reason, variable=RATIO_VARIABLE)
+
+
+def check_length(path: Path, length: int) -> None:
+    """Check that a text that is held in memory is not longer than `longest_line`, which is a `LimitError`."""
+    if length > longest_line():
+        reason = f"has a text of more than {longest_line():,} bytes that must be held in memory"
+        raise LimitError(path=path, reason=reason, variable=LINE_VARIABLE)
+
+
+def read_whole(path: Path, pieces: Iterable[_Piece]) -> list[_Piece]:
+    """Return the pieces of a text that is held in memory as a whole, up to the bound."""
+    held, length = [], 0
+    for piece in pieces:
+        length += len(piece)
+        check_length(path, length)
+        held.append(piece)
+    return held
+
+
+def bounded(path: Path, stream: BinaryIO, packed: Callable[[], int] | None = None, *, lines: bool = True) -> BinaryIO:
+    """Return a stream with the same bytes that raises a `LimitError` where a bound is passed.
+
+    Closing it does not close the given stream.
+
+    Args:
+        path: The file, for messages.
+        stream: The unpacked bytes.
+        packed: Returns the number of packed bytes that were read. None if the file is not packed.
+        lines: Whether the length of lines is bounded. Without it, the caller must not collect lines.
+    """
+    return cast(BinaryIO, io.BufferedReader(_BoundedReader(path, stream, packed, lines=lines), _BOUNDED_BUFFER))
+
+
+class _BoundedReader(io.RawIOBase):
+    """Reads a stream, and counts its lines and bytes."""
+
+    def __init__(self, path: Path, stream: BinaryIO, packed: Callable[[], int] | None, *, lines: bool) -> None:
+        self._path, self._packed = path, packed
+        self._stream: Any = stream  # BinaryIO lacks read1, but all that are given have it
+        self._longest = longest_line() if lines else 0
+        self._line, self._length, self._unpacked = 1, 0, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        # one step at a time: what comes before damaged data is read before the damage is reported
+        block = self._stream.read1(len(buffer))
+        n = len(block)
+        buffer[:n] = block
+        self._unpacked += n
+        if self._packed and self._unpacked > FREE:
+            check_ratio(self._path, self._unpacked, self._packed())
+        if self._longest:
+            self._count_line(block)
+        return n
+
+    def _count_line(self, block: bytes) -> None:
+        last = block.rfind(b"\n")
+        if last < 0:
+            self._length += len(block)
+        else:
+            self._line += block.count(b"\n")
+            self._length = len(block) - last - 1
+        if self._length > self._longest:
+            reason = f"has more than {self._longest:,} bytes in line {self._line}, so it may not be a file of lines"
+            raise LimitError(path=self._path, reason=reason, variable=LINE_VARIABLE)

@@ -1,22 +1,90 @@
-"""`Source`: a file that others wrote, how it is read, and where its broken records are reported."""
+"""`Source`: a file that others wrote and how it is read. `Report`: what is counted, and which records are broken."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import Any, BinaryIO, NamedTuple, TextIO
 
 from ..errors import BadRecordError
-from .bounds import read_whole
-from .opening import OpenedFile, file_name, open_text, open_unpacked, undecodable
-from .report import Report
+from .opening import OpenedFile, file_name, open_text, open_unpacked, read_whole, undecodable
 
+MAX_PROBLEMS = 1000
+"""The most examples that are kept. A file in the wrong format is broken in every line."""
+
+_LONGEST_QUOTE, _LONGEST_REASON = 80, 1000  # characters
 _CHUNK = 1 << 16
 _REMEDY = "if it has another encoding, give --encoding"
 _ESCAPED = re.compile("[\udc80-\udcff]")  # bytes that cannot be decoded, see the error handler "surrogateescape"
+
+
+class Problem(NamedTuple):
+    """A part of a file that was left out or repaired, and where it is.
+
+    Attributes:
+        unit: What `line` counts, if not lines.
+    """
+
+    path: Path
+    line: int
+    reason: str
+    unit: str = "line"
+
+    def __str__(self) -> str:
+        return f"{file_name(self.path)}, {self.unit} {self.line}: {self.reason}"
+
+
+def counter(label: str) -> Any:
+    """Return a field of a report that counts something.
+
+    Args:
+        label: What it counts, for people.
+    """
+    return field(default=0, metadata={"label": label})
+
+
+@dataclass
+class Report:
+    """Counts what is read from files, and keeps the first broken records as examples.
+
+    Readers of a kind have a report with more counters, see `counter`.
+
+    Attributes:
+        broken: Number of broken records, or of broken parts of records.
+        problems: The first 1,000 of them.
+        show: Called with each broken record, if set.
+    """
+
+    broken: int = 0
+    problems: list[Problem] = field(default_factory=list)
+    show: Callable[[Problem], object] | None = field(default=None, repr=False, compare=False)
+
+    def add_broken(self, path: Path, line: int, reason: str, unit: str = "line") -> None:
+        """Count a broken record and keep it as an example."""
+        self.broken += 1
+        problem = Problem(path, line, reason[:_LONGEST_REASON], unit)
+        keep_problem(self.problems, problem)
+        if self.show:
+            self.show(problem)
+
+    def rows(self) -> list[tuple[str, int]]:
+        """Return the counters with their labels, in the order of the fields, and the broken records last."""
+        counts = [(item.metadata["label"], getattr(self, item.name)) for item in fields(self) if item.metadata]
+        return [*counts, ("broken records, left out", self.broken)]
+
+
+def keep_problem(problems: list[Problem], problem: Problem) -> None:
+    """Add a problem to the examples, unless there are already `MAX_PROBLEMS`."""
+    if len(problems) < MAX_PROBLEMS:
+        problems.append(problem)
+
+
+def excerpt(text: str) -> str:
+    """Return a text as a message quotes it: the beginning of a long one."""
+    return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"
 
 
 class BrokenRecord(Exception):
@@ -93,7 +161,7 @@ class Source:
         """Return the whole text, with its line ends."""
         try:
             with open_text(self.path, self.encoding, "", lines=False, opened=self.opened) as handle:
-                return read_whole(self.path, handle)
+                return "".join(read_whole(self.path, iter(lambda: handle.read(1 << 20), "")))
         except BadRecordError as error:
             if self.lenient:
                 raise BrokenRecord(f"this is not {self.encoding}; {_REMEDY}") from error

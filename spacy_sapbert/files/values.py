@@ -1,11 +1,14 @@
-"""Parse and check values that others wrote: numbers, JSON and arrays."""
+"""Values in files: numbers, JSON, arrays, hashes, and the cells of tables that no spreadsheet runs as formulas."""
 
 from __future__ import annotations
 
+import csv
+import hashlib
+import io
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +20,20 @@ if TYPE_CHECKING:
 
 _MAX_DIGITS = 18  # fits into 64 bits
 _DIGITS = re.compile("[0-9]+")
+# characters at the start of a cell that let a spreadsheet run it, also in their full-width forms
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+# characters that some programs read as the end of a line or a column; one blank each, so that offsets stay
+ONE_LINE = dict.fromkeys(map(ord, "\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " ")
+_NO_NUL = {0: " "}  # which readers of tables refuse
+_LINE_END = "\r\n"
+
+
+def hash64(text: str) -> int:
+    """Return a 64-bit hash of a text, the same in every process. Collisions are practically impossible."""
+    return int.from_bytes(hashlib.blake2b(text.encode("utf8"), digest_size=8).digest(), "little")
+
+
+# --- values that others wrote
 
 
 def parse_int(text: str) -> int:
@@ -95,3 +112,52 @@ def check_writable(value: Any, *, allow_nan: bool = True) -> None:
         json.dumps(value, ensure_ascii=False, allow_nan=allow_nan).encode()
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
+
+
+# --- cells of tables
+
+
+def escaped(text: str) -> str:
+    """Return a cell that no spreadsheet runs as a formula.
+
+    An apostrophe is put before a text that starts with `=`, `+`, `-`, `@`, a tab or a line end, or with apostrophes and
+    one of these. Therefore `unescaped` always gives back the text.
+    """
+    risky = text.startswith(("'", *_FORMULA)) and text.lstrip("'").startswith(_FORMULA)
+    return f"'{text}" if risky else text
+
+
+def unescaped(cell: str) -> str:
+    """Return the text of a cell that `escaped` made."""
+    return cell[1:] if cell.startswith("'") and cell.lstrip("'").startswith(_FORMULA) else cell
+
+
+def table_lines(rows: Iterable[Iterable[Any]], delimiter: str = "\t", *, quoted: bool = True) -> Iterator[str]:
+    """Yield the lines of a table, with their ends.
+
+    In CSV, cells with line ends, commas or quotes are quoted. In TSV, each tab and line end in a cell becomes a blank.
+
+    Args:
+        rows: The cells of each row. None is an empty cell. Numbers stay numbers, also negative ones.
+        delimiter: A tab for TSV, a comma for CSV.
+        quoted: Whether cells with quotation marks are quoted. Without it, the delimiter must be a tab.
+    """
+    buffer = io.StringIO(newline="")
+    style: dict[str, Any] = {} if quoted else {"quoting": csv.QUOTE_NONE, "quotechar": None}
+    # the writer quotes cells with the characters of this line end
+    writer = csv.writer(buffer, delimiter=delimiter, lineterminator=_LINE_END, **style)
+    for row in rows:
+        writer.writerow([cell(value, one_line=delimiter == "\t") for value in row])
+        yield buffer.getvalue().removesuffix(_LINE_END) + "\n"
+        buffer.seek(0)
+        buffer.truncate()
+
+
+def cell(value: Any, *, one_line: bool = True) -> Any:
+    """Return the cell of a value for `table_lines`."""
+    if isinstance(value, bool):
+        return ("false", "true")[value]
+    if not isinstance(value, str):
+        return value
+    text = escaped(value)
+    return text if text.isprintable() else text.translate(ONE_LINE | _NO_NUL if one_line else _NO_NUL)

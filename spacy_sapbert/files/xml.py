@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from ..errors import BadRecordError, Errors, SapbertError
-from .bounds import check_length
+from .opening import check_length
 
 _BORDER = "\0"  # which XML cannot contain
 _CORRECT = "Correct the file, or download it again."

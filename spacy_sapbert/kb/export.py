@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from ..errors import ChoiceError
-from ..files.tables import table_lines
+from ..files.values import table_lines
 from ..types import Name, Record
 from .ids import split_ids
 from .knowledge_base import KnowledgeBase

@@ -14,7 +14,7 @@ from itertools import chain
 from math import log2
 from typing import NamedTuple
 
-from ..files.tables import table_lines as write_table
+from ..files.values import table_lines as write_table
 from ..text.words import word_keys
 from .knowledge_base import KnowledgeBase
 from .readers.known_tables import DISCOVERED_COLUMNS

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ..files.hashing import hash64
+from ..files.values import hash64
 from ..text.normalize import biosyn
 from .knowledge_base import KnowledgeBase
 

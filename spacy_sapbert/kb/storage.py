@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..errors import OptionError, SapbertError
-from ..files.hashing import sha256_of
+from ..files.opening import sha256_of
 from ..starter import VOCABULARY
 from ..store.artifact import KB, Artifact, saved_artifacts
 from ..store.cache import cache_dir, make_once, shared

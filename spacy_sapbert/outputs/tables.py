@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import MissingExtraError, OptionError
 from ..files.opening import without_gz
 from ..files.output import replacing
-from ..files.tables import table_lines
+from ..files.values import table_lines
 from ..kb.ids import encode_id
 from ..types import NIL, SCORE_DIGITS
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from ..documents.bioc import bioc_json, bioc_xml
 from ..documents.formats import OutputFormat
 from ..documents.pubtator import pubtator_record
 from ..files.output import open_output
-from .bioc import bioc_document
 from .html import html_pieces
-from .tables import PassageOffsets, Record, joined_ids, table_pieces, write_parquet
+from .tables import PassageOffsets, Record, joined_ids, table_pieces, table_rows, write_parquet
 
 # JSON allows these characters, but some programs read them as the end of a line
 _JSON_LINE = {ord(character): f"\\u{ord(character):04x}" for character in "\x85\u2028\u2029"}
+# the columns of the table that an annotation of BioC has as fields of its own
+_ELSEWHERE = frozenset({"doc_id", "start", "end", "offsets", "passage", "text", "label", "snippet", "concept_id"})
 
 Records = Iterable[Record]
+Values = dict[str, Any]
 
 
 def write_records(records: Records, format: OutputFormat, path: Path | None) -> None:
@@ -63,6 +67,65 @@ def _pubtator(record: Record) -> str:
     spans = zip(passages.starts, passages.ends, passages.titles, mentions, strict=True)
     text = record["text"]
     return "".join(pubtator_record(record["id"], title, text[start:end], rows) for start, end, title, rows in spans)
+
+
+# --- BioC
+
+
+def bioc_document(record: Record) -> Values:
+    """Return a document as BioC JSON has it. The title is a passage of its own, and so is each joined record."""
+    text = record["text"]
+    bounds = [bound for bound in _bounds(record) if bound[0] < bound[1] or bound[0] == 0]
+    passages = [_passage(text, *bound) for bound in bounds]
+    starts = [start for start, _, _ in bounds]
+    for number, entity in enumerate(record["entities"], start=1):
+        # a mention may begin in the title and end in the text
+        inside = max(0, bisect_right(starts, entity["start"]) - 1)
+        passages[inside]["annotations"].append(_annotation(number, record, entity))
+    return {"id": record["id"], "infons": {}, "passages": passages, "annotations": [], "relations": []}
+
+
+def _bounds(record: Record) -> list[tuple[int, int, str]]:
+    """Return start, end and type of the passages."""
+    title, places = record.get("title", ""), PassageOffsets(record)
+    first, *others = zip(places.starts, places.ends, strict=True)
+    begin = [(0, len(title), "title"), (len(title) + 1, first[1], "abstract")] if title else [(0, first[1], "text")]
+    return [*begin, *((start, end, "text") for start, end in others)]
+
+
+def _passage(text: str, start: int, end: int, type: str) -> Values:
+    infons = {"type": type}
+    rest: Values = {"sentences": [], "annotations": [], "relations": []}
+    return {"offset": start, "infons": infons, "text": text[start:end], **rest}
+
+
+def _annotation(number: int, record: Record, entity: Record) -> Values:
+    text = record["text"]
+    pieces = entity.get("offsets") or [[entity["start"], entity["end"]]]
+    return {
+        "id": str(number),
+        "infons": _infons(record, entity),
+        "text": " ".join(text[start:end] for start, end in pieces),
+        "locations": [{"offset": start, "length": end - start} for start, end in pieces],
+    }
+
+
+def _infons(record: Record, entity: Record) -> dict[str, str]:
+    """Return type, ids and the values of each link. The keys of the second part of a composite end in `.2`."""
+    rows = list(table_rows([{**record, "entities": [entity], "passages": ()}]))  # BioC counts in the document
+    infons = {"type": entity["label"], "identifier": joined_ids(entity)}
+    for number, row in enumerate(rows, start=1):
+        suffix = f".{number}" if number > 1 else ""
+        own = {
+            name: value
+            for name, value in row.items()
+            if name not in _ELSEWHERE and value is not None and value is not False
+        }
+        infons |= {f"{name}{suffix}": "true" if value is True else str(value) for name, value in own.items()}
+        pieces = row["offsets"] if row["split"] else None
+        if pieces:
+            infons[f"offsets{suffix}"] = pieces
+    return infons
 
 
 _WRITERS: dict[OutputFormat, Callable[[Records], Iterator[str]]] = {

@@ -27,8 +27,7 @@ def score_concepts(examples: "Iterable[Example]", *, retriever: Any, **_: Any) -
         "concepts_p", "concepts_r" and "concepts_f" at 10, and "concepts_r5", as in `evaluate concepts`, but from 0 to
         1. Empty if there are no such documents.
     """
-    from ..documents.docs import from_doc
-    from ..documents.document_gold import gold_of, primary_id
+    from ..documents.docs import from_doc, gold_of, primary_id
     from ..metrics.counts import PLACES, f1_score, score_ranking
 
     primary = lru_cache(maxsize=100_000)(lambda concept_id: primary_id(concept_id, retriever.kb))

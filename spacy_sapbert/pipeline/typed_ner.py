@@ -12,7 +12,7 @@ from spacy.training import Example, validate_examples, validate_get_examples
 from thinc.api import Model, set_dropout_rate
 from thinc.types import Floats2d
 
-from ..documents.annotated_types import annotated_labels, unsure_spans
+from ..documents.docs import annotated_labels, unsure_spans
 from ..errors import Errors, SapbertError, TrainingDataError
 from ..training.tagging.crf import N_TAGS, Floats, expectations
 from ..training.tagging.network import (

@@ -6,7 +6,7 @@ from spacy.scorer import PRFScore
 from spacy.tokens import Span
 from spacy.training import Example
 
-from ..documents.annotated_types import annotated_labels, unsure_spans
+from ..documents.docs import annotated_labels, unsure_spans
 
 
 def make_typed_ner_scorer() -> Callable[..., Dict[str, Any]]:

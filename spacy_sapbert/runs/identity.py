@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import spacy
 
 from .. import __version__
-from ..files.hashing import sha256_of
+from ..files.opening import sha256_of
 from ..store.artifact import ARTIFACTS_FOLDER
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from ..documents.formats import InputFormat
 from ..documents.input_documents import Problems, ReadOptions, files_to_read, pubmed_files, read_file
 from ..documents.pubmed import FilePmids, pmids_of, superseded
 from ..errors import CannotReadError, Errors, SapbertError
-from ..files.hashing import sha256_of
-from ..files.opening import file_name
+from ..files.opening import file_name, sha256_of
 from ..types import Document
 
 if TYPE_CHECKING:

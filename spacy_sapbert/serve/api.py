@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..outputs.templates import LOOK, open_template
+from ..outputs.pages import LOOK, open_template
 from .safety import page_policy
 
 

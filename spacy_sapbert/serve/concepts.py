@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..kb.knowledge_base import KnowledgeBase
-from ..outputs.addresses import concept_url
-from ..outputs.labels import display_type
+from ..outputs.pages import concept_url, display_type
 from ..types import Concept
 
 

@@ -14,9 +14,8 @@ from spacy.tokens import Span
 from spacy.util import filter_spans
 
 from ..kb.knowledge_base import KnowledgeBase
-from ..outputs.labels import LabelColors, display_label
+from ..outputs.pages import LOOK, LabelColors, display_label, open_template
 from ..outputs.records import LinkedDocument
-from ..outputs.templates import LOOK, open_template
 from ..pipeline.attributes import get_abbreviation_occurrences, get_composite_splits, get_kb_ents, get_links
 from ..text.abbreviations import AbbreviationOccurrence
 from ..types import Alternative, Link

@@ -16,8 +16,7 @@ from starlette.responses import HTMLResponse, JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..errors import SapbertError
-from ..outputs.labels import display_label
-from ..outputs.templates import LOOK, open_template
+from ..outputs.pages import LOOK, display_label, open_template
 from .review_session import ReviewSession
 from .safety import CSP, BodyLimit, StrictHeaders, page_policy
 from .settings import LOCAL_HOSTS

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import MismatchError, NotFoundError
 from ..kb.search import search_names
-from ..outputs.labels import LabelColors, display_label, display_type
+from ..outputs.pages import LabelColors, display_label, display_type
 from ..review.corrections import ACCEPT, ADD, CORPUS, REJECT, REPLACE, Correction, Decision, ProposedLink
 from ..review.corrections_file import CorrectionsFile
 from ..review.queue import COVERED, Group, Record, ReviewMention, ReviewQueue, by_expected_errors, review_mentions

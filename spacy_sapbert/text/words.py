@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..files.hashing import hash64
+from ..files.values import hash64
 from .languages import ENGLISH, LanguageRules
 from .normalize import spell_out_greek
 

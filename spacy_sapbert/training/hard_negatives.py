@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import Errors, SapbertError
-from ..files.hashing import hash64
+from ..files.values import hash64
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.normalize import TEXT_NORMALIZERS, lower
 from ..vectors.index import Index

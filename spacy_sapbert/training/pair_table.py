@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import EmptyError
-from ..files.hashing import hash64
+from ..files.values import hash64
 from .pair_files import Pair, Triple, find_shared_names, read_pairs, read_shared_names, read_triples
 from .settings import check_counts
 

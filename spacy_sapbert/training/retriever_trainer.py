@@ -15,7 +15,7 @@ from spacy.util import minibatch
 from ..documents.docs import WEIGHT, from_doc, is_augmented
 from ..encoders.thinc_layer import DocumentModel, document_model
 from ..errors import Errors, TrainingDataError, Warnings
-from ..files.hashing import hash64
+from ..files.values import hash64
 from ..kb.ids import some_ids
 from ..retrieval.phrases import phrases
 from ..retrieval.ranker import Candidates, SignalWeights

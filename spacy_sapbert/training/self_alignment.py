@@ -19,7 +19,7 @@ import numpy as np
 
 from ..encoders.transformer import TransformerEncoder, has_bfloat16
 from ..errors import ChoiceError, Errors, SapbertError
-from ..files.hashing import hash64
+from ..files.values import hash64
 from ..text.normalize import TEXT_NORMALIZERS
 from .batching import Batcher
 from .checkpoints import Position, has_checkpoint, load_checkpoint, save_checkpoint

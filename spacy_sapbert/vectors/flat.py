@@ -19,9 +19,8 @@ import numpy as np
 
 from ..encoders.transformer import TransformerEncoder
 from ..errors import MismatchError
-from ..files.hashing import hash64
 from ..files.output import replacing
-from ..files.values import parse_json, read_array
+from ..files.values import hash64, parse_json, read_array
 from ..kb.knowledge_base import KnowledgeBase
 from ..store.artifact import Artifact, fingerprint_of, opening, writing
 from ..store.cache import cache_dir, make_once

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..encoders.transformer import TransformerEncoder
 from ..errors import MismatchError
-from ..files.hashing import hash64
+from ..files.values import hash64
 from ..kb.knowledge_base import KnowledgeBase
 from .flat import cached_table, text_hashes
 from .index import Index

@@ -18,7 +18,7 @@ from spacy_sapbert.augmentation.metamaplite import (
     read_output,
     write_texts,
 )
-from spacy_sapbert.documents.report import Report
+from spacy_sapbert.documents.source import Report
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.files.source import Source
 

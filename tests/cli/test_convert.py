@@ -4,8 +4,8 @@ import typer
 from typer.testing import CliRunner
 
 from spacy_sapbert.cli.convert import convert
-from spacy_sapbert.documents.annotated_types import annotated_labels, unsure_spans
 from spacy_sapbert.documents.docbin import read_docbin
+from spacy_sapbert.documents.docs import annotated_labels, unsure_spans
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.errors import SapbertError
 

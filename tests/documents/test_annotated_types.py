@@ -1,7 +1,7 @@
 import spacy
 from spacy.tokens import DocBin, Span
 
-from spacy_sapbert.documents.annotated_types import annotated_labels, set_annotated, unsure_spans
+from spacy_sapbert.documents.docs import annotated_labels, set_annotated, unsure_spans
 
 
 def make_doc():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from spacy_sapbert.documents.bioc import _Annotation, _merge_composites
 from spacy_sapbert.documents.docs import from_doc, offsets_of, to_doc
 from spacy_sapbert.documents.reader import read_corpus
-from spacy_sapbert.documents.report import Report
+from spacy_sapbert.documents.source import Report
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.types import Document, Mention
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc, DocBin, Span
 
 from spacy_sapbert.documents.docs import from_doc, to_doc
-from spacy_sapbert.documents.report import Report
+from spacy_sapbert.documents.source import Report
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.types import Document, Mention
 

@@ -1,6 +1,6 @@
 import pytest
 
-from spacy_sapbert.documents.document_gold import documents_by_concept, gold_of, is_named, primary_id
+from spacy_sapbert.documents.docs import documents_by_concept, gold_of, is_named, primary_id
 from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.mentions import add_mentions

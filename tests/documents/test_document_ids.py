@@ -3,9 +3,8 @@ import warnings
 
 import pytest
 
-from spacy_sapbert.documents.document_ids import DocumentIds
-from spacy_sapbert.documents.reader import read_corpus
-from spacy_sapbert.documents.report import Report
+from spacy_sapbert.documents.reader import DocumentIds, read_corpus
+from spacy_sapbert.documents.source import Report
 from spacy_sapbert.errors import SapbertError
 
 

@@ -1,8 +1,7 @@
 import pytest
 
-from spacy_sapbert.documents.passages import join_passages
 from spacy_sapbert.documents.reader import read_corpus
-from spacy_sapbert.documents.report import Report
+from spacy_sapbert.documents.source import Report, join_passages
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.types import Document, Mention
 

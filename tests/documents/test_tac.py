@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sapbert.documents.reader import guess_format, read_corpus
-from spacy_sapbert.documents.report import Report
+from spacy_sapbert.documents.source import Report
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.types import Mention
 

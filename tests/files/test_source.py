@@ -11,10 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from spacy_sapbert.errors import BadRecordError, CannotReadError, SapbertError
-from spacy_sapbert.files.hashing import file_manifest, sha256_of
-from spacy_sapbert.files.opening import STDIN
-from spacy_sapbert.files.report import MAX_PROBLEMS, Problem, Report
-from spacy_sapbert.files.source import BrokenRecord, Source
+from spacy_sapbert.files.opening import STDIN, file_manifest, sha256_of
+from spacy_sapbert.files.source import MAX_PROBLEMS, BrokenRecord, Problem, Report, Source
 
 
 def source_of(tmp_path, content: bytes, **settings) -> Source:

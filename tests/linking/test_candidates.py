@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from spacy_sapbert.encoders.ngrams import NgramEncoder
 from spacy_sapbert.encoders.transformer import TransformerEncoder
-from spacy_sapbert.files.hashing import hash64
+from spacy_sapbert.files.values import hash64
 from spacy_sapbert.kb.build import build_knowledge_base, new_knowledge_base
 from spacy_sapbert.kb.filters import ALL, Filter
 from spacy_sapbert.kb.ids import is_supplementary

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.files.hashing import hash64
+from spacy_sapbert.files.values import hash64
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.stop_names import StopNameRules

@@ -10,8 +10,8 @@ from spacy.tokens import Span
 
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.ids import prefixes
-from spacy_sapbert.outputs.addresses import concept_url
 from spacy_sapbert.outputs.html import render_page
+from spacy_sapbert.outputs.pages import concept_url
 from spacy_sapbert.pipeline.attributes import set_assertion, set_links
 from spacy_sapbert.types import Alternative, Link, Name, Record
 

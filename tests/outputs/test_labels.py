@@ -2,7 +2,7 @@
 
 import pytest
 
-from spacy_sapbert.outputs.labels import N_COLORS, LabelColors, display_label, display_type
+from spacy_sapbert.outputs.pages import N_COLORS, LabelColors, display_label, display_type
 
 
 @pytest.mark.parametrize(

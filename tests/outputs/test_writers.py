@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from spacy_sapbert.documents.formats import OutputFormat
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.files.tables import escaped, unescaped
+from spacy_sapbert.files.values import escaped, unescaped
 from spacy_sapbert.kb.ids import NO_ID, canonical_id
 from spacy_sapbert.outputs import tables
 from spacy_sapbert.outputs.tables import COLUMNS, table_rows

@@ -8,7 +8,7 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 from thinc.api import fix_random_seed as fix_thinc_seed
 
-from spacy_sapbert.documents.annotated_types import set_annotated
+from spacy_sapbert.documents.docs import set_annotated
 from spacy_sapbert.errors import SapbertError, TrainingDataError
 from spacy_sapbert.training.tagging.network import transitions_of
 

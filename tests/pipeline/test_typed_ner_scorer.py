@@ -2,7 +2,7 @@ import pytest
 import spacy
 from spacy.training import Example
 
-from spacy_sapbert.documents.annotated_types import set_annotated
+from spacy_sapbert.documents.docs import set_annotated
 from spacy_sapbert.pipeline.typed_ner_scorer import score_annotated_types
 
 NLP = spacy.blank("en")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from spacy_sapbert.kb.ids import prefixes
-from spacy_sapbert.outputs.addresses import concept_url
+from spacy_sapbert.outputs.pages import concept_url
 from spacy_sapbert.outputs.records import record_of
 from spacy_sapbert.review.corrections_file import CorrectionsFile
 from spacy_sapbert.serve.review_app import MAX_BYTES, make_review_app

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.files.hashing import hash64
+from spacy_sapbert.files.values import hash64
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.text.normalize import TEXT_NORMALIZERS
 from spacy_sapbert.training.hard_negatives import MINED_COUNTS, HardNegatives

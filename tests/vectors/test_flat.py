@@ -10,7 +10,7 @@ import pytest
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.files.hashing import hash64
+from spacy_sapbert.files.values import hash64
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.types import Name, Record
 from spacy_sapbert.vectors import flat as name_vectors

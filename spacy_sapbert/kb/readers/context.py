@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import MissingColumnError
-from ...files.report import Report
-from ...files.source import Source
-from ...files.tables import unescaped
+from ...files.source import Report, Source
+from ...files.values import unescaped
 from ...types import Name, Record
 from ..ids import NO_ID, canonical_id
 
@@ -146,7 +145,7 @@ class ReaderContext(Source):
     ) -> Iterator[tuple[int, dict[str, str]]]:
         """Count the rows and map cells to columns. A row with too many or too few cells is reported.
 
-        The apostrophe that our own tables put before what a spreadsheet would run is removed, see `files.tables`.
+        The apostrophe that our own tables put before what a spreadsheet would run is removed, see `files.values`.
 
         Args:
             rows: The line at which a row starts, and its cells.

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TextIO
 
 from ...errors import MissingColumnError, NotFoundError
-from ...files.hashing import file_manifest
+from ...files.opening import file_manifest
 from ...types import Record
 from ..languages import known_tag
 from .context import ReaderContext, ReadReport

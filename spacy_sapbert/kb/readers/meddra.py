@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from ...files.hashing import file_manifest
+from ...files.opening import file_manifest
 from ...types import Record
 from .context import ReaderContext
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple, cast
 
 from ...errors import CannotReadError, DamagedError
-from ...files.bounds import bounded, check_ratio
+from ...files.opening import bounded, check_ratio
 from .context import ReadReport
 
 _GZIP_MAGIC = b"\x1f\x8b"

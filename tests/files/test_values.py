@@ -16,7 +16,7 @@ from spacy_sapbert.files.output import (
     replace_folder,
     replacing,
 )
-from spacy_sapbert.files.values import parse_float, parse_int, parse_json
+from spacy_sapbert.files.values import hash64, parse_float, parse_int, parse_json
 
 
 def read(path: Path, **kwargs) -> list[str]:
@@ -208,3 +208,14 @@ def test_a_folder_is_replaced_and_put_back_after_a_failure(tmp_path, monkeypatch
         replace_folder(tmp_path / "missing", tmp_path / "old")
     assert [file.name for file in tmp_path.iterdir()] == ["old"]
     assert [file.name for file in (tmp_path / "old").iterdir()] == ["new"]
+
+
+def test_the_hash_is_the_same_everywhere():
+    """The value was taken with another program: `printf breast | b2sum -l 64`, its bytes from last to first."""
+    assert hash64("breast") == 0xA2F74AD632408F23
+    assert 0 <= hash64("") < 2**64
+
+
+def test_texts_have_hashes_of_their_own():
+    texts = [f"{i}" for i in range(10_000)] + ["Σ", "σ", "a", "a ", "a\0"]
+    assert len({hash64(text) for text in texts}) == len(texts)

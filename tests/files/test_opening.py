@@ -14,16 +14,21 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from spacy_sapbert.augmentation.documents import read_folder
 from spacy_sapbert.documents.docbin import read_docbin
 from spacy_sapbert.documents.formats import STDIN, InputFormat
 from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
 from spacy_sapbert.documents.reader import read_corpus
-from spacy_sapbert.documents.report import Report
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.files import bounds
-from spacy_sapbert.files.bounds import LINE_VARIABLE, RATIO_VARIABLE, bounded, largest_ratio, longest_line
-from spacy_sapbert.files.opening import open_text, open_unpacked
+from spacy_sapbert.files import opening
+from spacy_sapbert.files.opening import (
+    LINE_VARIABLE,
+    RATIO_VARIABLE,
+    bounded,
+    largest_ratio,
+    longest_line,
+    open_text,
+    open_unpacked,
+)
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 
 LONG = 100_000
@@ -38,7 +43,7 @@ def short_lines(monkeypatch):
 @pytest.fixture
 def small_files(monkeypatch):
     """The ratio counts for small files as well."""
-    monkeypatch.setattr(bounds, "FREE", 1 << 16)
+    monkeypatch.setattr(opening, "FREE", 1 << 16)
     monkeypatch.setenv(RATIO_VARIABLE, "100")
 
 
@@ -186,7 +191,7 @@ def test_a_file_that_unpacks_too_far(tmp_path, small_files):
 
 def test_repetitive_tables_pass(tmp_path, monkeypatch):
     """Real files pass the default bounds: a table whose rows are alike unpacks to less than 200 times its size."""
-    monkeypatch.setattr(bounds, "FREE", 1 << 16)
+    monkeypatch.setattr(opening, "FREE", 1 << 16)
     rows = "".join(ATOM.replace("C9000001", f"C{i:07}") for i in range(20_000)).encode()
     packed = gzip.compress(rows)
     assert 5 < len(rows) / len(packed) < 200
@@ -240,12 +245,6 @@ def test_spacy_files(tmp_path, small_files):
     path.write_bytes(zlib.compress(b"\0" * 5_000_000))
     with pytest.raises(SapbertError, match=r"E586.*a\.spacy"):
         list(read_docbin(path))
-
-
-def test_texts_to_search(tmp_path, short_lines):
-    (tmp_path / "a.txt").write_text("a" * 5 * LONG)
-    with pytest.raises(SapbertError, match=r"E586"):
-        list(read_folder([tmp_path], Report()))
 
 
 # --- the stream
