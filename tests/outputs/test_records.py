@@ -163,4 +163,4 @@ def test_names_are_read_at_once(small_kb, monkeypatch):
         "Seizures",
         None,
     ]
-    assert len(queries) == 1
+    assert len(queries) == 2  # of names and of types
