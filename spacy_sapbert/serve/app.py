@@ -16,8 +16,6 @@ from urllib.parse import parse_qs
 
 from fastapi import FastAPI
 from prometheus_client import CONTENT_TYPE_LATEST
-from starlette.exceptions import HTTPException
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
@@ -34,10 +32,10 @@ from ..runs.pipelines import LinkingPipeline
 from ..types import Document
 from .api import API_POLICY, BrokenText, Health, Problem, Record, render_api
 from .api import Document as DocumentModel
-from .linking_queue import CLIENT_LEFT, LinkingQueue, Refused
+from .linking_queue import CLIENT_LEFT, LinkingQueue
 from .observing import Metrics, Observer
 from .page import POLICY, Page
-from .safety import CSP, StrictHeaders, TokenCheck
+from .safety import CSP, Refused, protect
 from .settings import LOCAL_HOSTS, Limits
 
 EXAMPLE = (
@@ -47,7 +45,6 @@ EXAMPLE = (
 )
 _TEXTS_AT_ONCE = 16  # of a batch. A batch that nobody waits for ends after so many
 _FORM_BYTES, _FORM_FRAME = 12, 1000  # of a form: for a character, such as %F0%9F%A7%AC, and for all else
-_OPEN_PATHS = ("/health", "/ready")
 _STARTING = "The pipeline is being loaded. Try again in a few seconds."
 _FAILED = "The pipeline failed on this text. The log of the server shows the reason."
 Shown = TypeVar("Shown")
@@ -64,10 +61,8 @@ def make_app(
 
     Args:
         site: The site. If its pipeline is not loaded yet, this begins when the server starts.
-        hosts: The host names that requests may use; `["*"]` allows any. A server for this machine only must refuse
-            other names. Otherwise, a page of another site could point its own name to this machine and read the answers
-            (DNS rebinding).
-        token: The token that requests need; None for none.
+        hosts: See `protect`.
+        token: See `protect`.
         on_started: Called when the pipeline is loaded, or when that failed (`site.failure`).
     """
     app = FastAPI(
@@ -77,47 +72,42 @@ def make_app(
         docs_url=None,
         redoc_url=None,
         lifespan=_lifespan(site, on_started),
-        exception_handlers={Refused: _show_refused, HTTPException: _show_http_error},
     )
     _add_routes(app, site)
     paths = [route.path for route in app.routes if isinstance(route, Route)]
-    # each one is put around those before
-    if token:
-        app.add_middleware(TokenCheck, token=token, open_paths=_OPEN_PATHS)
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
-    app.add_middleware(StrictHeaders)
+    protect(app, hosts, max_bytes=site.limits.max_bytes, token=token)
     app.add_middleware(Observer, metrics=site.metrics, paths=paths)
     return app
 
 
 def _add_routes(app: FastAPI, site: Site) -> None:
-    refused = {400: "The request is not valid.", 408: "The request did not arrive in time."}
-    refused |= {413: "The request is too long.", 500: "The pipeline failed."}
-    refused |= {503: "The queue is full, or the pipeline is being loaded.", 504: "Linking took too long."}
-    problems: dict[int | str, dict[str, Any]] = {
-        status: {"model": Problem, "description": text} for status, text in refused.items()
+    refusals = {
+        400: "The request is not valid.",
+        408: "The request did not arrive in time.",
+        413: "The request is too long.",
+        500: "The pipeline failed.",
+        503: "The queue is full, or the pipeline is being loaded.",
+        504: "Linking took too long.",
     }
-    app.add_api_route(
-        "/link",
-        site.link,
-        methods=["POST"],
-        summary="Link one text.",
-        responses={**problems, 200: {"model": Record}},
-        openapi_extra=_body_of(DocumentModel.model_json_schema()),
-    )
-    many = {"type": "array", "items": DocumentModel.model_json_schema(), "maxItems": site.limits.max_texts}
-    app.add_api_route(
-        "/batch",
-        site.link_batch,
-        methods=["POST"],
-        summary="Link a list of texts. The answer has an entry for each, in the same order.",
-        responses={**problems, 200: {"model": list[Record | BrokenText]}},
-        openapi_extra=_body_of(many),
-    )
-    ready: dict[int | str, dict[str, Any]] = {503: {"model": Health, "description": "The pipeline is being loaded."}}
+    problems: dict[int | str, dict[str, Any]] = {
+        status: {"model": Problem, "description": text} for status, text in refusals.items()
+    }
+    text = DocumentModel.model_json_schema()
+    texts = {"type": "array", "items": text, "maxItems": site.limits.max_texts}
+    of_list = "Link a list of texts. The answer has an entry for each, in the same order."
+    for path, answer, summary, model, body in (
+        ("/link", site.link, "Link one text.", Record, text),
+        ("/batch", site.link_batch, of_list, list[Record | BrokenText], texts),
+    ):
+        # the body is read by hand, so that a text is refused as `link` refuses it
+        content = {"requestBody": {"required": True, "content": {"application/json": {"schema": body}}}}
+        responses = {**problems, 200: {"model": model}}
+        options: dict[str, Any] = {"summary": summary, "responses": responses, "openapi_extra": content}
+        app.add_api_route(path, answer, methods=["POST"], **options)
+    not_ready: dict[int | str, dict[str, Any]] = {503: {"model": Health, "description": refusals[503]}}
     state: dict[str, Any] = {"methods": ["GET"], "response_model": Health}
     app.add_api_route("/health", site.show_health, summary="Show that the server is running.", **state)
-    app.add_api_route("/ready", site.show_ready, summary="Show whether it can link.", responses=ready, **state)
+    app.add_api_route("/ready", site.show_ready, summary="Show whether it can link.", responses=not_ready, **state)
     app.add_api_route("/metrics", site.show_metrics, summary="Show figures for Prometheus.", response_class=Response)
 
     def show_api(request: Request) -> Response:
@@ -131,11 +121,6 @@ def _add_routes(app: FastAPI, site: Site) -> None:
         ("/docs", show_api, "GET"),
     ):
         app.router.add_route(path, show, methods=[method], include_in_schema=False)
-
-
-def _body_of(schema: dict[str, Any]) -> dict[str, Any]:
-    """Describe the body of a request. It is read by hand, so that a text is refused as `link` refuses it."""
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
 def _lifespan(site: Site, on_started: Callable[[], object]) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
@@ -153,14 +138,6 @@ def _lifespan(site: Site, on_started: Callable[[], object]) -> Callable[[FastAPI
             loading.cancel()
 
     return lifespan
-
-
-async def _show_refused(request: Request, refused: Refused) -> Response:
-    return JSONResponse({"error": refused.message}, refused.status, refused.headers)
-
-
-async def _show_http_error(request: Request, error: HTTPException) -> Response:
-    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
 
 class Site:
@@ -205,7 +182,7 @@ class Site:
 
     async def link_form(self, request: Request) -> Response:
         _, page = self._loaded()
-        text, status, headers = "", 200, {}
+        text, status, headers = "", 200, dict[str, str]()
         try:
             body = await self._body(request)
             if len(body) > _FORM_BYTES * self.limits.max_chars + _FORM_FRAME:
@@ -215,7 +192,8 @@ class Site:
             if isinstance(html, Refused):
                 raise html
         except Refused as refused:
-            html, status, headers = page.render(text, message=refused.message), refused.status, refused.headers
+            html, status = page.render(text, message=refused.detail), refused.status_code
+            headers = dict(refused.headers or {})
         return HTMLResponse(html, status, {CSP: POLICY, **headers})
 
     async def link(self, request: Request) -> Response:
@@ -258,24 +236,13 @@ class Site:
         return self.linking, self._page
 
     async def _body(self, request: Request) -> bytes:
-        """Return the body of a request, or refuse one that is too long, incomplete or too slow."""
+        """Return the body of a request, or refuse one that is incomplete or too slow."""
         try:
-            return await asyncio.wait_for(self._read(request), self.limits.timeout)
+            return await asyncio.wait_for(request.body(), self.limits.timeout)
         except ClientDisconnect as error:
             raise Refused(CLIENT_LEFT, "The text did not arrive completely. Send it again.") from error
         except asyncio.TimeoutError as error:  # not TimeoutError, before Python 3.11
             raise Refused(408, f"The request took more than {self.limits.timeout:g} seconds to arrive.") from error
-
-    async def _read(self, request: Request) -> bytes:
-        length = int(request.headers.get("Content-Length", 0))
-        body = bytearray()
-        stream = request.stream()
-        while max(length, len(body)) <= self.limits.max_bytes:
-            chunk = await anext(stream, None)
-            if chunk is None:
-                return bytes(body)
-            body += chunk
-        raise Refused(413, f"The request is too long. The server accepts at most {self.limits.max_bytes:,} bytes.")
 
     async def _linked(
         self, request: Request, values: Sequence[object], show: Callable[[LinkedDocument], Shown]

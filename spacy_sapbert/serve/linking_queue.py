@@ -11,25 +11,15 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from .safety import Refused
+
 GRACE = 60.0
 """Seconds after its time limit in which a job must end. Otherwise its process ends."""
 _LONGEST = 1e6  # seconds; a timer cannot hold much more
 _STANDARD_ERROR = 2  # the file itself: a notebook replaces sys.stderr by an object without one
-_RETRY_AFTER = 2  # seconds
 CLIENT_LEFT = 499
 """The status of a request whose client left, as nginx logs it."""
 Result = TypeVar("Result")
-
-
-class Refused(Exception):
-    """A request without an answer from the linker, or a text of it, with its id if it could be read."""
-
-    def __init__(self, status: int, message: str, doc_id: str | None = None) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
-        self.answer = {"error": message} if doc_id is None else {"id": doc_id, "error": message}
-        self.headers = {"Retry-After": str(_RETRY_AFTER)} if status == 503 else {}
 
 
 class LinkingQueue:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,14 +10,12 @@ from typing import Annotated, Any, Literal, cast
 from fastapi import APIRouter, FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import HTMLResponse, JSONResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..errors import SapbertError
 from ..outputs.pages import LOOK, display_label, open_template
 from .review_session import ReviewSession
-from .safety import CSP, BodyLimit, StrictHeaders, page_policy
+from .safety import CSP, page_policy, protect
 from .settings import LOCAL_HOSTS
 
 _FOLDER = Path(__file__).parent
@@ -61,37 +58,14 @@ class Addition(BaseModel):
 def make_review_app(session: ReviewSession, *, hosts: Sequence[str] = LOCAL_HOSTS) -> FastAPI:
     """Create the server of a review. All its addresses begin with the secret of the corrections file.
 
-    Args:
-        session: The review.
-        hosts: The host names that requests may use; `["*"]` allows any.
+    For `hosts`, see `protect`.
     """
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     app.include_router(_Pages(session).router)
-    app.add_middleware(BodyLimit, max_bytes=MAX_BYTES)
-    app.add_middleware(_SecretCheck, secret=session.file.secret)
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
-    app.add_middleware(StrictHeaders)
+    protect(app, hosts, max_bytes=MAX_BYTES, secret=session.file.secret)
     app.add_exception_handler(SapbertError, _refuse)
     app.add_exception_handler(RequestValidationError, _refuse_malformed)
     return app
-
-
-class _SecretCheck:
-    """Knows no address that does not begin with the secret, before anything else of a request is read."""
-
-    def __init__(self, app: ASGIApp, secret: str) -> None:
-        self.app = app
-        self._secret = secret.encode()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan" or hmac.compare_digest(_first_part(scope["path"]), self._secret):
-            await self.app(scope, receive, send)
-        else:
-            await JSONResponse({"error": "Not Found"}, 404)(scope, receive, send)
-
-
-def _first_part(path: str) -> bytes:
-    return path.split("/")[1].encode("utf-8", "surrogatepass") if "/" in path else b""
 
 
 async def _refuse(request: Request, error: Exception) -> JSONResponse:

@@ -1,17 +1,23 @@
-"""Protect a server and the people who use it: strict headers, a check of the host name, and a token."""
+"""Protect a server and the people who use it: hosts, tokens, secret addresses, bounded requests and strict headers."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 from base64 import b64decode, b64encode
-from collections.abc import Collection
+from collections.abc import Sequence
 
+from fastapi import FastAPI
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 CSP = "Content-Security-Policy"
+OPEN_PATHS = ("/health", "/ready")
+"""The paths that need no token."""
 _HEADERS = {
     CSP: "default-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -24,6 +30,46 @@ _NO_TOKEN = (
     "This server needs a token. Send it as 'Authorization: Bearer TOKEN'. A browser takes it as the password, with any "
     "user name."
 )
+_RETRY_AFTER = 2  # seconds
+
+
+class Refused(HTTPException):
+    """A request without an answer, or a text of it, with its id if it could be read."""
+
+    def __init__(self, status: int, message: str, doc_id: str | None = None) -> None:
+        super().__init__(status, message, {"Retry-After": str(_RETRY_AFTER)} if status == 503 else None)
+        self.answer = {"error": message} if doc_id is None else {"id": doc_id, "error": message}
+
+
+def protect(
+    app: FastAPI, hosts: Sequence[str], *, max_bytes: int, token: str | None = None, secret: str | None = None
+) -> None:
+    """Let only those requests reach an application that may, and let browsers only show its answers.
+
+    Args:
+        app: The application. What it refuses is answered as JSON, with the key "error".
+        hosts: The host names that requests may use; `["*"]` allows any. A server for this machine only must refuse
+            other names. Otherwise, a page of another site could point its own name to this machine and read the answers
+            (DNS rebinding).
+        max_bytes: The most bytes of a request that are read.
+        token: The token that requests need, except to `OPEN_PATHS`. Programs send it as a bearer token. Browsers ask
+            for a user name and a password, and send it as the password.
+        secret: The first part of all addresses.
+    """
+    app.add_exception_handler(HTTPException, _show_error)
+    # each one is put around those before
+    app.add_middleware(_bounded, max_bytes=max_bytes)
+    if token:
+        app.add_middleware(_with_token, token=token.encode())
+    if secret:
+        app.add_middleware(_with_secret, secret=secret.encode())
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
+    app.add_middleware(_with_strict_headers)
+
+
+async def _show_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
 
 def page_policy(style: str, script: str = "", *, directives: str = "form-action 'none'") -> str:
@@ -39,13 +85,10 @@ def _hash(source: str) -> str:
     return f"'sha256-{b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
 
 
-class StrictHeaders:
-    """Adds headers that let a browser only show an answer. A page can bring a policy of its own."""
+def _with_strict_headers(app: ASGIApp) -> ASGIApp:
+    """Add headers that let a browser only show an answer. A page can bring a policy of its own."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def call(scope: Scope, receive: Receive, send: Send) -> None:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
@@ -53,32 +96,39 @@ class StrictHeaders:
                     headers.setdefault(name, value)
             await send(message)
 
-        await self.app(scope, receive, send_with_headers)
+        await app(scope, receive, send_with_headers)
+
+    return call
 
 
-class TokenCheck:
-    """Refuses requests without the token, except to some open paths.
+def _with_secret(app: ASGIApp, secret: bytes) -> ASGIApp:
+    """Know no address that does not begin with the secret, before anything else of a request is read."""
 
-    Programs send it as a bearer token. Browsers ask for a user name and a password, and send it as the password.
-    """
+    async def call(scope: Scope, receive: Receive, send: Send) -> None:
+        first = "" if scope["type"] == "lifespan" else scope["path"].removeprefix("/").partition("/")[0]
+        if scope["type"] == "lifespan" or hmac.compare_digest(first.encode("utf-8", "surrogatepass"), secret):
+            await app(scope, receive, send)
+        else:
+            await JSONResponse({"error": "Not Found"}, 404)(scope, receive, send)
 
-    def __init__(self, app: ASGIApp, token: str, open_paths: Collection[str]) -> None:
-        self.app = app
-        self._token = token.encode()
-        self._open_paths = frozenset(open_paths)
+    return call
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in self._open_paths or self._allows(scope):
-            await self.app(scope, receive, send)
+
+def _with_token(app: ASGIApp, token: bytes) -> ASGIApp:
+    """Refuse requests without the token."""
+
+    async def call(scope: Scope, receive: Receive, send: Send) -> None:
+        is_open = scope["type"] != "http" or scope["path"] in OPEN_PATHS
+        # in constant time, so that the time does not show how much of the token was right
+        if is_open or hmac.compare_digest(_sent_token(Headers(scope=scope).get("Authorization", "")), token):
+            await app(scope, receive, send)
             return
         answer = JSONResponse({"error": _NO_TOKEN}, 401)
         for challenge in _CHALLENGES:
             answer.headers.append("WWW-Authenticate", challenge)
         await answer(scope, receive, send)
 
-    def _allows(self, scope: Scope) -> bool:
-        # in constant time, so that the time does not show how much of the token was right
-        return hmac.compare_digest(_sent_token(Headers(scope=scope).get("Authorization", "")), self._token)
+    return call
 
 
 def _sent_token(header: str) -> bytes:
@@ -93,20 +143,21 @@ def _sent_token(header: str) -> bytes:
         return b""
 
 
-class BodyLimit:
-    """Reads no more of a request than a number of bytes. For the application, a client that sends more has left."""
+def _bounded(app: ASGIApp, max_bytes: int) -> ASGIApp:
+    """Read no more of a request than a number of bytes, and nothing of one that says that it has more."""
 
-    def __init__(self, app: ASGIApp, max_bytes: int) -> None:
-        self.app = app
-        self._max_bytes = max_bytes
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def call(scope: Scope, receive: Receive, send: Send) -> None:
+        length = int(Headers(scope=scope).get("Content-Length", 0)) if scope["type"] == "http" else 0
         received = 0
 
         async def receive_some() -> Message:
             nonlocal received
-            message = await receive()
+            message: Message = await receive() if length <= max_bytes else {}
             received += len(message.get("body", b""))
-            return message if received <= self._max_bytes else {"type": "http.disconnect"}
+            if max(length, received) > max_bytes:
+                raise Refused(413, f"The request is too long. The server accepts at most {max_bytes:,} bytes.")
+            return message
 
-        await self.app(scope, receive_some, send)
+        await app(scope, receive_some, send)
+
+    return call

@@ -34,7 +34,7 @@ def run(queue, job, client_leaves=None):
         try:
             return await queue.run(job, client_leaves or asyncio.Event().wait())
         except Refused as refused:
-            return refused.status
+            return refused.status_code
 
     return asyncio.run(result())
 

@@ -145,7 +145,7 @@ def test_malformed_bodies(ask, session, path, body):
 def test_a_long_body_is_refused_before_it_is_held_in_memory(ask, session):
     body = b'{"action": "accept", "scope": "corpus"' + b" " * MAX_BYTES + b"}"
     answer = ask("POST", ANY, content=body, headers={"Content-Type": "application/json"})
-    assert answer.status_code == 400
+    assert answer.status_code == 413
     assert session.file.state == (0, 0)
 
 
