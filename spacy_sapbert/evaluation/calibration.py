@@ -138,8 +138,11 @@ def calibrate(
     """
     component = find_linker(nlp)
     linker = component.linker
-    if rerank:
-        _check_reranking(linker)  # before minutes of work
+    if rerank:  # before minutes of work
+        if not linker.settings.selection.rerank:
+            remedy = "Set `selection.rerank` of the linker to true, or leave out --rerank."
+            raise OptionError(remedy, option="--rerank", reason="the linker would not use a reranker")
+        check_lightgbm()
     gold = GoldMentions(type)
     chosen = [document for document in with_known_ids(gold(documents), linker.kb) if document.mentions]
     gold.check()
@@ -173,18 +176,8 @@ def calibrate(
     }
 
 
-def _check_reranking(linker: Linker) -> None:
-    if not linker.settings.selection.rerank:
-        remedy = "Set `selection.rerank` of the linker to true, or leave out --rerank."
-        raise OptionError(remedy, option="--rerank", reason="the linker would not use a reranker")
-    check_lightgbm()
-
-
 def split_documents(documents: Documents, held_out: float, seed: int) -> tuple[Documents, Documents]:
-    """Return the documents to fit on and the held-out ones.
-
-    All documents with the same id are in the same part.
-    """
+    """Return the documents to fit on and the held-out ones. Documents with the same id are in the same part."""
     ids = list(dict.fromkeys(document.doc_id for document in documents))
     drawn = np.random.default_rng(seed).permutation(len(ids))[: round(held_out * len(ids))]
     held = {ids[number] for number in drawn}
@@ -196,7 +189,7 @@ def judge(mentions: Iterable[LinkedMention], linker: Linker) -> Judged:
     """Compare linked mentions with their gold ids. The links are in the order of mentions and parts."""
     kb = linker.kb
     links: list[tuple[float, bool]] = []
-    found: list[float] = []
+    best_scores: list[float] = []
     accurate: list[tuple[bool, bool]] = []
     for linked in mentions:
         gold = gold_concepts(linked.mention.ids, kb.find_id)
@@ -206,12 +199,12 @@ def judge(mentions: Iterable[LinkedMention], linker: Linker) -> Judged:
         links += [(score, any(ids & group for group in gold)) for score, ids in pairs]
         known = [any(map(kb.find_id, group)) for group in gold]
         for group in (group for group, is_known in zip(gold, known, strict=True) if is_known):
-            found.append(max((score for score, ids in pairs if ids & group), default=-math.inf))
+            best_scores.append(max((score for score, ids in pairs if ids & group), default=-math.inf))
         if linked.mention.ids and all(map(kb.find_id, linked.mention.ids)):
             accurate.append((lenient_at(1, gold, parts), strict_at(1, gold, parts)))
     scores, right = np.array(links, dtype=float).reshape(-1, 2).T
     lenient, strict = np.array(accurate, dtype=bool).reshape(-1, 2).T
-    return Judged(scores, right.astype(bool), np.array(found, dtype=float), lenient, strict)
+    return Judged(scores, right.astype(bool), np.array(best_scores, dtype=float), lenient, strict)
 
 
 def _check_kinds(judged: Judged, part: str) -> None:
@@ -276,22 +269,15 @@ def _try_priors(nlp: Language, documents: Documents, follow: Follow) -> Tried:
 
 
 def _described(fitted: FittedReranker) -> dict[str, Any]:
-    return {
-        "texts": fitted.texts,
-        "before": fitted.right_before,
-        "after": fitted.right_after if fitted.reranker else fitted.right_before,
-        "margin": fitted.reranker.margin if fitted.reranker else None,
-    }
+    after = fitted.right_after if fitted.reranker else fitted.right_before
+    margin = fitted.reranker.margin if fitted.reranker else None
+    return {"texts": fitted.texts, "before": fitted.right_before, "after": after, "margin": margin}
 
 
 def _best_weight(tried: Tried, present: float | None) -> float:
     """Return the weight with the best mean accuracy; among equal ones the present weight, then the smallest."""
-
-    def rank(weight: float) -> tuple[int, bool, float]:
-        judged = tried[weight]
-        return int(judged.lenient.sum() + judged.strict.sum()), weight == present, -weight
-
-    return max(tried, key=rank)
+    n_right = {weight: int(judged.lenient.sum() + judged.strict.sum()) for weight, judged in tried.items()}
+    return max(tried, key=lambda weight: (n_right[weight], weight == present, -weight))
 
 
 def fit_probabilities(judged: Judged, method: str) -> Points:

@@ -14,7 +14,7 @@ from ..files.opening import open_text
 from ..files.values import parse_json
 from ..metrics.bootstrap import RESAMPLES, SEED, describe_difference, f1_of_all, resample_f1, resample_means
 
-LINKING_MEASURES = tuple((kind, cutoff) for kind in ("lenient", "strict") for cutoff in ("acc@1", "acc@5"))
+CUTOFFS = ("acc@1", "acc@5")
 PIPELINE_MEASURES = ("ner", "span_id", "document_id")
 
 Line = Mapping[str, Any]
@@ -57,28 +57,22 @@ def compare_predictions(a: Path, b: Path, *, resamples: int = RESAMPLES, seed: i
         consequence = "the test, which draws documents, says nothing"
         raise EmptyError("Evaluate on a larger corpus.", what=f"second document in {a}", consequence=consequence)
     table_a, table_b = (np.array([figures for _, figures in rows], dtype=float) for rows in (rows_a, rows_b))
-    how = {"resamples": resamples, "seed": seed}
     if read is _pipeline:
-        resampled = resample_f1(table_a, table_b, **how)
+        resampled = resample_f1(table_a, table_b, resamples=resamples, seed=seed)
         values_a, values_b = f1_of_all(table_a), f1_of_all(table_b)
     else:
         gains = np.zeros((len(documents), table_a.shape[1]))
         numbers = [documents[key] for key in keys]
         np.add.at(gains, numbers, table_b - table_a)
-        resampled = resample_means(gains, np.bincount(numbers), **how)
+        resampled = resample_means(gains, np.bincount(numbers), resamples=resamples, seed=seed)
         values_a, values_b = 100 * table_a.mean(axis=0), 100 * table_b.mean(axis=0)
-    differences = [
-        describe_difference(float(first_value), float(other), drawn)
-        for first_value, other, drawn in zip(values_a, values_b, resampled.T, strict=True)
-    ]
-    if read is not _link:
-        averaged = ("map" if name == "ap" else name for name in _measures(first))
-        names = PIPELINE_MEASURES if read is _pipeline else averaged
-        return {"documents": len(documents), **dict(zip(names, differences, strict=True))}
-    result: dict[str, Any] = {"mentions": len(rows_a), "documents": len(documents), "lenient": {}, "strict": {}}
-    for (kind, cutoff), difference in zip(LINKING_MEASURES, differences, strict=True):
-        result[kind][cutoff] = difference
-    return result
+    differences = list(map(describe_difference, values_a.tolist(), values_b.tolist(), resampled.T))
+    if read is _link:
+        lenient, strict = (dict(zip(CUTOFFS, part, strict=True)) for part in (differences[:2], differences[2:]))
+        return {"mentions": len(rows_a), "documents": len(documents), "lenient": lenient, "strict": strict}
+    averaged = ("map" if name == "ap" else name for name in _measures(first))
+    names = PIPELINE_MEASURES if read is _pipeline else averaged
+    return {"documents": len(documents), **dict(zip(names, differences, strict=True))}
 
 
 def read_predictions(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -112,7 +106,8 @@ def _read(path: Path, read: Callable[[Line], Row]) -> list[Row]:
 
 def _link(line: Line) -> Row:
     mention = str(line["doc_id"]), int(line["start"]), int(line["end"]), str(line["label"])
-    return (*mention, tuple(map(str, line["gold"]))), [bool(line[kind][cutoff]) for kind, cutoff in LINKING_MEASURES]
+    figures = [bool(line[kind][cutoff]) for kind in ("lenient", "strict") for cutoff in CUTOFFS]
+    return (*mention, tuple(map(str, line["gold"]))), figures
 
 
 def _ranking(line: Line) -> Row:

@@ -105,9 +105,8 @@ def _with_names(labels: Sequence[str], kb: KnowledgeBase, counts: Counter[str]) 
     known = frozenset(label for label in labels if kb.find_id(label))
     if not known:
         remedy = "Give labels of this vocabulary, or a pipeline with the vocabulary of the labels."
-        raise MismatchError(
-            remedy, path=kb.path, reason=f"it has none of the {len(labels)} labels, such as {labels[0]}"
-        )
+        reason = f"it has none of the {len(labels)} labels, such as {labels[0]}"
+        raise MismatchError(remedy, path=kb.path, reason=reason)
     counts.update(labels=len(labels), labels_without_a_name=len(labels) - len(known))
     return known
 
@@ -124,14 +123,13 @@ class _Scorer:
         self._retriever = retriever
         self._in_train = in_train
         self._k = k
-        self._scores: dict[str, list[RankingScore]] = {"all": [], "non_canonical": []}
+        names = ("all", "non_canonical") if in_train is None else ("all", "non_canonical", "rare")
+        self._scores: dict[str, list[RankingScore]] = {name: [] for name in names}
         self._types: dict[str, list[RankingScore]] = defaultdict(list)
         self._sizes: Counter[tuple[str, ...]] = Counter()
         self._without_a_name = 0
         self._above: list[SetCounts] = []
         self.tops: list[SetCounts] = []
-        if in_train is not None:
-            self._scores["rare"] = []
 
     def __call__(self, gold: Mapping[str, Sequence[Mention]], concepts: Sequence[DocumentConcept]) -> RankingScore:
         """Return the score of a ranking without a threshold, best first, over all gold concepts of the document, with
@@ -163,7 +161,7 @@ class _Scorer:
         return groups
 
     def report(self) -> dict[str, Any]:
-        k = self._k
+        k, threshold = self._k, self._retriever.retriever.threshold
         best = [SetCounts(min(k, counts.gold), k, counts.gold) for counts in self.tops]
         return {
             "concepts": self._sizes["all",],
@@ -171,11 +169,7 @@ class _Scorer:
             **{name: self._group((name,), scores) for name, scores in self._scores.items()},
             "types": {label: self._group(("types", label), scores) for label, scores in sorted(self._types.items())},
             "micro": _at(k, micro(self.tops)),
-            "threshold": {
-                "value": self._retriever.retriever.threshold,
-                "macro": macro(self._above),
-                "micro": micro(self._above),
-            },
+            "threshold": {"value": threshold, "macro": macro(self._above), "micro": micro(self._above)},
             "best_possible": _at(k, macro(best)),
         }
 

@@ -119,27 +119,22 @@ class _Scorer:
 
 def _prediction(linked: LinkedMention, score: MentionScore) -> dict[str, Any]:
     """Return a line of the predictions file."""
-    mention = linked.mention
+    start, end, text, label, gold, *_ = linked.mention
+    parts: list[dict[str, Any]] = []
+    for part in linked.parts:
+        first = part.candidates[:RECALL_CUTOFF]
+        candidates = [{"id": id, "score": similarity, "name": name} for id, similarity, name, *_ in first]
+        parts.append({"text": part.text, "long_form": part.long_form, "candidates": candidates})
     return {
         "doc_id": linked.doc_id,
-        "start": mention.start,
-        "end": mention.end,
-        "text": mention.text,
-        "label": mention.label,
-        "gold": list(mention.ids),
+        "start": start,
+        "end": end,
+        "text": text,
+        "label": label,
+        "gold": list(gold),
         "covered": score.covered,
         "long_form": linked.long_form,
-        "parts": [
-            {
-                "text": part.text,
-                "long_form": part.long_form,
-                "candidates": [
-                    {"id": candidate.concept_id, "score": candidate.score, "name": candidate.name}
-                    for candidate in part.candidates[:RECALL_CUTOFF]
-                ],
-            }
-            for part in linked.parts
-        ],
+        "parts": parts,
         "lenient": {f"acc@{k}": score.lenient[k] for k in CUTOFFS},
         "strict": {f"acc@{k}": score.strict[k] for k in CUTOFFS},
         "slices": list(score.slices),

@@ -113,18 +113,16 @@ class ErrorReport:
 
         The share is None if there are no errors.
         """
-        total = self._counts.total()
+        total, counts = self._counts.total(), self._counts
         return {
-            name: {"n": self._counts[name], "share": percent(self._counts[name] / total if total else None)}
-            for name in CLASSES
+            name: {"n": counts[name], "share": percent(counts[name] / total if total else None)} for name in CLASSES
         }
 
     def _line(self, error: LinkingError, name: str, why: str) -> dict[str, Any]:
         mention = error.linked.mention
+        position = {"doc_id": error.linked.doc_id, "start": mention.start, "end": mention.end}
         return {
-            "doc_id": error.linked.doc_id,
-            "start": mention.start,
-            "end": mention.end,
+            **position,
             "mention": mention.text,
             "long_form": error.linked.long_form,
             "gold": [{"id": gold_id, "name": self._concepts.name(gold_id)} for gold_id in mention.ids],
@@ -163,9 +161,10 @@ def _text(error: LinkingError) -> str:
 
 def _first(part: LinkedPart) -> dict[str, Any]:
     """Return the first candidate of a part, with None if no name is similar."""
-    top = part.candidates[0] if part.candidates else None
-    values = (top.concept_id, top.name, top.score) if top else (None, None, None)
-    return {"text": part.text, **dict(zip(("id", "name", "score"), values, strict=True))}
+    if not part.candidates:
+        return {"text": part.text, "id": None, "name": None, "score": None}
+    top = part.candidates[0]
+    return {"text": part.text, "id": top.concept_id, "name": top.name, "score": top.score}
 
 
 def _cells(line: Mapping[str, Any]) -> Iterator[object]:
@@ -217,8 +216,8 @@ class _Concepts:
 
     def _all(self, groups: Iterable[Iterable[str]]) -> tuple[Concept, ...]:
         ids = (concept_id for group in groups for concept_id in sorted(group))
-        primary = dict.fromkeys(found for concept_id in ids for found in self._kb.find_id(concept_id))
-        return tuple(concept for concept_id in primary if (concept := self._get(concept_id)))
+        primary_ids = dict.fromkeys(primary for concept_id in ids for primary in self._kb.find_id(concept_id))
+        return tuple(concept for concept_id in primary_ids if (concept := self._get(concept_id)))
 
     def _relation(self, predicted: Concept | None, gold: Collection[Concept]) -> str | None:
         if predicted is None:

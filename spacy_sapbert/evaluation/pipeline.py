@@ -113,9 +113,8 @@ def _with_label(mentions: Sequence[Mention], labels: Sequence[str] | None) -> tu
 def _found(document: Document, doc: Doc, spans_key: str | None, labels: Mapping[str, str]) -> Document:
     """Return the document with the found mentions, with the labels of the corpus."""
     mentions = map(mention_of, mentions_of(doc, spans_key))
-    return document._replace(
-        mentions=tuple(mention._replace(label=labels.get(mention.label, mention.label)) for mention in mentions)
-    )
+    renamed = (mention._replace(label=labels.get(mention.label, mention.label)) for mention in mentions)
+    return document._replace(mentions=tuple(renamed))
 
 
 class _Tally:
@@ -139,11 +138,11 @@ class _Tally:
 
     def add_labels(self, gold: Document, found: Document) -> None:
         """Count the labels of all found mentions, and those of the gold mentions at the same characters."""
-        at: defaultdict[tuple[int, int], set[str]] = defaultdict(set)
+        gold_labels: defaultdict[tuple[int, int], set[str]] = defaultdict(set)
         for start, end, label in places(gold.mentions):
-            at[start, end].add(label)
+            gold_labels[start, end].add(label)
         for start, end, label in places(found.mentions):
-            self._same_places[label].update(at.get((start, end), ()))
+            self._same_places[label].update(gold_labels.get((start, end), ()))
         self.found.update(mention.label for mention in found.mentions)
 
     def __call__(self, gold: Document, found: Document) -> Counts:
@@ -151,10 +150,8 @@ class _Tally:
         counts = self._compare(gold, found)
         _add(self.counts, counts)
         for label in {mention.label for mention in (*gold.mentions, *found.mentions)}:
-            gold_part, found_part = (
-                document._replace(mentions=_with_label(document.mentions, (label,))) for document in (gold, found)
-            )
-            _add(self._types[label], self._compare(gold_part, found_part))
+            of_label = (doc._replace(mentions=_with_label(doc.mentions, (label,))) for doc in (gold, found))
+            _add(self._types[label], self._compare(*of_label))
         self.documents += 1
         self._without_a_name += sum(not self._kb.find_id(concept_id) for concept_id in self._compare.concepts(gold))
         return counts
@@ -169,9 +166,9 @@ class _Tally:
             **{measure: _figures(counts) for measure, counts in self.counts.items()},
         }
         for measure in MEASURES:
-            counts_of_types = {label: counts[measure] for label, counts in sorted(self._types.items())}
+            by_label = {label: _figures(counts[measure]) for label, counts in sorted(self._types.items())}
             result[measure]["types"] = {
-                label: _figures(counts) for label, counts in counts_of_types.items() if counts.gold or counts.predicted
+                label: figures for label, figures in by_label.items() if figures["gold"] or figures["found"]
             }
         for figures in self._without_a_match(result, types) if others else ():
             figures.update(p=None, r=None, f1=None)
@@ -195,27 +192,14 @@ def _add(totals: defaultdict[str, SetCounts], counts: Counts) -> None:
 
 def _figures(counts: SetCounts) -> dict[str, Any]:
     percentages = micro([counts])
-    if not counts.predicted:
-        percentages["p"] = None
-    if not counts.gold:
-        percentages["r"] = None
-    if not counts.predicted and not counts.gold:
-        percentages["f1"] = None
+    cases = {"p": counts.predicted, "r": counts.gold, "f1": counts.predicted or counts.gold}
+    percentages.update({name: None for name, n in cases.items() if not n})
     return {"gold": counts.gold, "found": counts.predicted, "right": counts.hits, **percentages}
 
 
 def _prediction(gold: Document, found: Document, counts: Counts) -> dict[str, Any]:
     """Return a line of the predictions file."""
-    return {
-        "doc_id": gold.doc_id,
-        "gold": _rows(gold.mentions),
-        "found": _rows(found.mentions),
-        **{name: {"gold": n.gold, "found": n.predicted, "right": n.hits} for name, n in counts.items()},
-    }
-
-
-def _rows(mentions: Iterable[Mention]) -> list[dict[str, Any]]:
-    return [
-        {"start": start, "end": end, "text": text, "label": label, "ids": list(ids)}
-        for start, end, text, label, ids, *_ in mentions
-    ]
+    names = ("start", "end", "text", "label", "ids")
+    rows = ([dict(zip(names, mention[:5], strict=True)) for mention in document.mentions] for document in (gold, found))
+    figures = {name: {"gold": n.gold, "found": n.predicted, "right": n.hits} for name, n in counts.items()}
+    return {"doc_id": gold.doc_id, **dict(zip(("gold", "found"), rows, strict=True)), **figures}

@@ -58,10 +58,7 @@ STYLE: dict[str, Any] = {
 
 @contextmanager
 def in_style() -> Iterator[None]:
-    """Draw with matplotlib's defaults and `STYLE`, whatever the user's own settings are.
-
-    The context also serves as a decorator of functions that draw.
-    """
+    """Draw with matplotlib's defaults and `STYLE`, whatever the user's own settings are. Also a decorator."""
     check_matplotlib()
     from matplotlib import style
 
@@ -299,9 +296,9 @@ def draw_reliability(result: Mapping[str, Any]) -> Figure:
         # the score of the threshold differs from its probability once these are fitted
         at, score = f"{links['threshold_probability']:.3f}", f"{result['threshold'][when]:.3f}"
         name = f"threshold {when}: {at}" + ("" if at == score else f" (score {score})")
-        for one, label in ((panel, name), (below, None)):
-            looks = {key: style[key] for key in ("color", "linestyle")}
-            one.axvline(links["threshold_probability"], linewidth=1.2, label=label, **looks)
+        line = {"color": style["color"], "linestyle": style["linestyle"], "linewidth": 1.2}
+        panel.axvline(links["threshold_probability"], label=name, **line)
+        below.axvline(links["threshold_probability"], **line)
         below.vlines(x, 0, n, color=style["color"], linewidth=style["linewidth"], zorder=style["zorder"])
         below.plot(x, n, **{**style, "linestyle": ""})
     ticks = [0, 0.2, 0.4, 0.6, 0.8, 1]

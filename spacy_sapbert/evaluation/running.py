@@ -135,6 +135,10 @@ def _linked_mentions(
 class GoldMentions:
     """Chooses the mentions of a corpus that are measured: those with a type, or of any type.
 
+    Args:
+        type: The label of these mentions, or one of its types. None is any label.
+        with_ids: Whether mentions without a concept id are left out.
+
     Attributes:
         labels: How many mentions with a concept id have each label, whether or not they are chosen.
     """
@@ -148,11 +152,12 @@ class GoldMentions:
         """Yield all documents with the chosen mentions alone."""
         for document in documents:
             self.labels.update(name for mention in document.mentions if mention.ids for name in types_of(mention.label))
-            yield document._replace(mentions=tuple(filter(self._is_chosen, document.mentions)))
-
-    def _is_chosen(self, mention: Mention) -> bool:
-        right_label = self._type is None or has_type(mention.label, [self._type])
-        return right_label and (bool(mention.ids) or not self._with_ids)
+            chosen = (
+                mention
+                for mention in document.mentions
+                if (self._type is None or has_type(mention.label, [self._type])) and (mention.ids or not self._with_ids)
+            )
+            yield document._replace(mentions=tuple(chosen))
 
     def check(self) -> None:
         """Check, after the last document, that a mention with a concept id was chosen."""
@@ -162,10 +167,11 @@ class GoldMentions:
 
 def no_mentions(types: Sequence[str] | None, labels: Counter[str]) -> EmptyError:
     """Return the error that a corpus has no mention with a concept id and one of these types."""
-    wanted = "mention with a concept id" if types is None else f"mention of type {', '.join(types)} with a concept id"
-    found = ", ".join(sorted(+labels)) or "none"
-    remedy = f"The types of the mentions with a concept id are: {found}. Check the file, its format and the type."
-    return EmptyError(remedy, what=f"{wanted} in the corpus", consequence="nothing can be measured")
+    of_types = "" if types is None else f" of type {', '.join(types)}"
+    what = f"mention{of_types} with a concept id in the corpus"
+    remedy = f"The types of the mentions with a concept id are: {', '.join(sorted(+labels)) or 'none'}."
+    remedy += " Check the file, its format and the type."
+    return EmptyError(remedy, what=what, consequence="nothing can be measured")
 
 
 def with_known_ids(documents: Iterable[Document], kb: KnowledgeBase) -> Iterator[Document]:
