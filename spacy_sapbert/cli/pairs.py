@@ -18,7 +18,7 @@ from .configs import OptionalConfig, resolve
 
 if TYPE_CHECKING:
     from ..training.pair_files import Pair, SharedName
-    from ..training.pairs import PairSelection
+    from ..training.settings import PairSelection
 
 
 def pairs(

@@ -1,5 +1,4 @@
-from .lexical_model import LexicalModel
-from .ngrams import NgramEncoder
+from .ngrams import LexicalModel, NgramEncoder
 from .transformer import TransformerEncoder, open_encoder
 
 __all__ = [

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import Errors, SapbertError
-from .lexical_model import LexicalModel
-from .ngrams import NgramEncoder
+from .ngrams import LexicalModel, NgramEncoder
 from .safe_pickle import MOST_SHOWN, Array, Matrix, Transformer, read_vectorizer
 from .transformer import TransformerEncoder
 

@@ -19,9 +19,16 @@ from ..files.output import replace_folder, replaced_folder, temporary_folder
 from ..files.values import check_not_newer, parse_json
 from ..store.artifact import saved_artifacts
 from ..text.normalize import TEXT_NORMALIZERS
-from .adapter import has_adapter, load_adapter, save_adapter
-from .lexical_model import NGRAMS_FOLDER, LexicalModel
-from .projection import get_projection, load_projection, save_projection, set_projection
+from .additions import (
+    get_projection,
+    has_adapter,
+    load_adapter,
+    load_projection,
+    save_adapter,
+    save_projection,
+    set_projection,
+)
+from .ngrams import NGRAMS_FOLDER, LexicalModel
 
 STARTER = "starter"
 """The name of the encoder in the package."""

@@ -11,10 +11,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ..files.output import replacing
-from .adapter import has_adapter
+from .additions import PROJECTION, activation_of, get_projection, has_adapter
 from .compression import LAYER
 from .folder import local_folder
-from .projection import PROJECTION, activation_of, get_projection
 from .transformer import TransformerEncoder
 
 

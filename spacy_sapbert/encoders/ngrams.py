@@ -1,15 +1,16 @@
-"""Sparse vectors of names: tf-idf of character n-grams (Sung et al. 2020, section 3.1)."""
+"""Sparse vectors of names: tf-idf of character n-grams (Sung et al. 2020, section 3.1), with weight and threshold."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,8 @@ from ..text.normalize import TEXT_NORMALIZERS
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+NGRAMS_FOLDER = "ngrams"
+LEXICAL_FILE = "lexical_model.json"
 SETTINGS_FILE = "ngrams.json"
 IDF_FILE = "idf.npy"
 TEXT_NORMALIZER = "biosyn+greek"
@@ -59,21 +62,20 @@ class NgramEncoder:
     ) -> NgramEncoder:
         """Count the names with each n-gram. Names with the same normal form count once."""
         _check_range(ngram_range)
-        sizes = range(ngram_range[0], ngram_range[1] + 1)
-        counts = {size: _Counts() for size in sizes}
+        counts: dict[int, Counter[int]] = {size: Counter() for size in range(ngram_range[0], ngram_range[1] + 1)}
         seen: set[int] = set()  # hashes, since millions of names would not fit in memory as strings
-        for forms in _chunks(_forms(names, text_normalizer), NAMES_PER_CHUNK):
-            new = [form for form, key in zip(forms, map(hash64, forms), strict=True) if form and key not in seen]
-            new = list(dict.fromkeys(new))
-            seen.update(map(hash64, new))
-            for size in sizes:
-                counts[size].add(*_ngrams_of_texts(new, size))
-        found = {size: counts[size].result() for size in sizes}
-        texts = [_text(int(key), size) for size in sizes for key in found[size][0]]
-        numbers = np.concatenate([found[size][1] for size in sizes])
-        order = sorted(range(len(texts)), key=texts.__getitem__)
-        idf = np.log((1 + len(seen)) / (1 + numbers[order])) + 1
-        return cls([texts[i] for i in order], idf, ngram_range, text_normalizer)
+        forms = _forms(names, text_normalizer)
+        while chunk := list(islice(forms, NAMES_PER_CHUNK)):
+            hashes = {form: hash64(form) for form in chunk if form}
+            new = [form for form, key in hashes.items() if key not in seen]
+            seen.update(hashes.values())
+            for size, found in counts.items():
+                keys, numbers = _count_texts(new, size)
+                found.update(dict(zip(keys.tolist(), numbers.tolist(), strict=True)))
+        texts = {_text(key, size): number for size, found in counts.items() for key, number in found.items()}
+        known = sorted(texts)
+        idf = np.log((1 + len(seen)) / (1 + np.array([texts[ngram] for ngram in known]))) + 1
+        return cls(known, idf, ngram_range, text_normalizer)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -178,29 +180,6 @@ class NgramEncoder:
             return cls(settings["ngrams"], idf, (shortest, longest), settings["text_normalizer"])
 
 
-class _Counts:
-    """Counts in how many texts each n-gram of one size occurs."""
-
-    def __init__(self) -> None:
-        self._keys = np.zeros(0, dtype=np.int64)
-        self._counts = np.zeros(0, dtype=np.int64)
-
-    def add(self, texts: np.ndarray, keys: np.ndarray) -> None:
-        """Count n-grams. `texts` and `keys` are parallel and sorted by text."""
-        order = np.lexsort((keys, texts))
-        texts, keys = texts[order], keys[order]
-        first = np.ones(len(keys), dtype=bool)
-        first[1:] = (texts[1:] != texts[:-1]) | (keys[1:] != keys[:-1])
-        new, counts = np.unique(keys[first], return_counts=True)
-        both, places = np.unique(np.concatenate([self._keys, new]), return_inverse=True)
-        self._counts = np.bincount(places, np.concatenate([self._counts, counts])).astype(np.int64)
-        self._keys = both
-
-    def result(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sorted n-grams and their counts."""
-        return self._keys, self._counts
-
-
 def _check_range(ngram_range: tuple[int, int]) -> None:
     if not 1 <= ngram_range[0] <= ngram_range[1] <= MAX_SIZE:
         raise SettingError(
@@ -213,10 +192,16 @@ def _forms(texts: Iterable[str], text_normalizer: str) -> Iterator[str]:
     return (_SPACES.sub(" ", normalize(text)) for text in texts)
 
 
-def _ngrams_of_texts(forms: Sequence[str], size: int) -> tuple[np.ndarray, np.ndarray]:
+def _count_texts(forms: Sequence[str], size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the n-grams of one size as sorted numbers, and how many texts have each."""
     codes, starts = code_points(forms)
     keys, inside = ngrams(codes, starts, size, CODE_POINTS)
-    return np.repeat(np.arange(len(forms)), np.diff(starts))[inside], keys[inside]
+    texts, keys = np.repeat(np.arange(len(forms)), np.diff(starts))[inside], keys[inside]
+    order = np.lexsort((keys, texts))
+    texts, keys = texts[order], keys[order]
+    first = np.ones(len(keys), dtype=bool)
+    first[1:] = (texts[1:] != texts[:-1]) | (keys[1:] != keys[:-1])
+    return np.unique(keys[first], return_counts=True)
 
 
 def _text(key: int, size: int) -> str:
@@ -224,6 +209,30 @@ def _text(key: int, size: int) -> str:
     return "".join(chr(key // CODE_POINTS**place % CODE_POINTS) for place in range(size - 1, -1, -1))
 
 
-def _chunks(items: Iterator[str], size: int) -> Iterator[list[str]]:
-    while chunk := list(islice(items, size)):
-        yield chunk
+class LexicalModel(NamedTuple):
+    """The part of a BioSyn model other than its encoder. It is saved in the folder of the encoder.
+
+    Attributes:
+        ngrams: The n-grams of the names in training. They stay the same with any vocabulary.
+        sparse_weight: λ, 0 or more.
+        threshold: A link needs a higher score, from 0 to 1.
+    """
+
+    ngrams: NgramEncoder
+    sparse_weight: float
+    threshold: float
+
+    def save(self, folder: Path) -> None:
+        """Write the lexical model into the folder of an encoder."""
+        self.ngrams.save(folder / NGRAMS_FOLDER)
+        values = {"sparse_weight": self.sparse_weight, "threshold": self.threshold}
+        (folder / LEXICAL_FILE).write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> LexicalModel:
+        """Read a lexical model that `save` wrote."""
+        path = folder / LEXICAL_FILE
+        with opening(path):
+            values = parse_json(path.read_text(encoding="utf-8"))
+            weight, threshold = float(values["sparse_weight"]), float(values["threshold"])
+        return cls(NgramEncoder.load(folder / NGRAMS_FOLDER), weight, threshold)

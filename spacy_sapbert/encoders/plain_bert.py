@@ -1,7 +1,7 @@
-"""Compute the vectors of a BERT without transformers, whose import and whose layers take most of the time.
+"""Tokenize names and compute the vectors of a BERT without transformers, whose import and layers take most of the time.
 
-It reads the weights of a folder or of a model in memory. Anything that is not exactly a BERT as published is left to
-transformers.
+It reads the tokenizer and the weights of a folder, or the weights of a model in memory. Anything that is not exactly a
+BERT as published is left to transformers.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from .folder import CONFIG_FILE, POOLER, WEIGHT_FILES, reading_folder
 
 if TYPE_CHECKING:
     import torch
+    from tokenizers import Tokenizer
 
 _PREFIX = "bert."  # of the weights in the folder of a model with a head, such as BertForMaskedLM
-_WANTED: dict[str, tuple[Any, ...]] = {
+_SUPPORTED: dict[str, tuple[Any, ...]] = {
     "model_type": ("bert",),
     "hidden_act": ("gelu",),
     "position_embedding_type": ("absolute", None),
@@ -30,6 +31,20 @@ _SIZES = ("vocab_size", "max_position_embeddings", "type_vocab_size", "hidden_si
 _COUNTS = (*_SIZES, "num_hidden_layers", "num_attention_heads")
 _PEFT_FILE = "adapter_config.json"  # transformers loads such an adapter together with the model
 _EMBEDDINGS = "embeddings"
+
+_TOKENIZER_FILE = "tokenizer.json"
+_SETTINGS_FILE = "tokenizer_config.json"
+_SPECIAL_FILE = "special_tokens_map.json"
+_ADDED_FILE = "added_tokens.json"
+_CLASSES = ("BertTokenizer", "BertTokenizerFast")
+# settings by which transformers changes the normalizer in the file, with its defaults
+_NORMALIZER = {
+    "lowercase": ("do_lower_case", True),
+    "strip_accents": ("strip_accents", None),
+    "handle_chinese_chars": ("tokenize_chinese_chars", True),
+}
+_FRAME = ("cls_token", "sep_token")
+_SPECIAL = {f"{name}_token": f"[{name.upper()}]" for name in ("unk", "sep", "pad", "cls", "mask")}
 
 
 class PlainBert:
@@ -163,14 +178,7 @@ def _filling(lengths: Sequence[int]) -> list[list[int]]:
 
 
 def read_plain_bert(name: str) -> PlainBert | None:
-    """Read the weights of a folder.
-
-    Args:
-        name: A folder or hub name.
-
-    Returns:
-        None if it is not a folder with exactly the weights of a supported BERT.
-    """
+    """Read the weights of an encoder, or return None if it is not a folder with exactly those of a supported BERT."""
     from safetensors import safe_open
 
     folder = Path(name)
@@ -179,43 +187,37 @@ def read_plain_bert(name: str) -> PlainBert | None:
         return None
     with reading_folder(name):
         config = parse_json((folder / CONFIG_FILE).read_text(encoding="utf-8"))
-        if not _is_supported(config):
+        if not supports(config):
             return None
         with safe_open(weights_file, framework="pt") as file:
             shapes = {key: tuple(file.get_slice(key).get_shape()) for key in file.keys()}  # noqa: SIM118
             prefix = _PREFIX if f"{_PREFIX}{_EMBEDDINGS}.word_embeddings.weight" in shapes else ""
             if config["num_hidden_layers"] > len(shapes):
                 return None
-            wanted = _shapes(config)
-            if any(shapes.get(prefix + key) != shape for key, shape in wanted.items()):
+            expected = _shapes(config)
+            if any(shapes.get(prefix + key) != shape for key, shape in expected.items()):
                 return None
-            if not prefix and any(key not in wanted and not key.startswith(POOLER) for key in shapes):
+            if not prefix and any(key not in expected and not key.startswith(POOLER) for key in shapes):
                 return None
             # copied from the file, since the weights may outlive it
-            weights = {key: file.get_tensor(prefix + key).clone() for key in wanted}
+            weights = {key: file.get_tensor(prefix + key).clone() for key in expected}
     return PlainBert(config, weights) if _are_floats(weights) else None
 
 
 def plain_bert_of(model: Any) -> PlainBert | None:
-    """Return the forward pass with the present weights of a model of transformers.
-
-    Args:
-        model: The model.
-
-    Returns:
-        None if the model is not exactly a supported BERT.
-    """
+    """Return the forward pass with the present weights of a model of transformers; None if it is not such a BERT."""
     config = model.config.to_dict()
-    if type(model).__name__ != "BertModel" or not _is_supported(config):
+    if type(model).__name__ != "BertModel" or not supports(config):
         return None
-    weights = {name: one.detach() for name, one in model.state_dict().items() if not name.startswith(POOLER)}
-    if {name: tuple(one.shape) for name, one in weights.items()} != _shapes(config) or not _are_floats(weights):
+    weights = {name: values.detach() for name, values in model.state_dict().items() if not name.startswith(POOLER)}
+    if {name: tuple(values.shape) for name, values in weights.items()} != _shapes(config) or not _are_floats(weights):
         return None
     return PlainBert(config, weights)
 
 
-def _is_supported(config: Any) -> bool:
-    if not isinstance(config, dict) or any(config.get(name) not in values for name, values in _WANTED.items()):
+def supports(config: Any) -> bool:
+    """Return whether a config describes a BERT as published."""
+    if not isinstance(config, dict) or any(config.get(name) not in values for name, values in _SUPPORTED.items()):
         return False
     if not all(type(config.get(name)) is int and config[name] > 0 for name in _COUNTS):
         return False
@@ -228,7 +230,7 @@ def _are_floats(weights: Mapping[str, torch.Tensor]) -> bool:
     import torch
 
     known = (torch.float32, torch.float16, torch.bfloat16)
-    return all(one.dtype in known for one in weights.values())
+    return all(values.dtype in known for values in weights.values())
 
 
 def _shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
@@ -248,3 +250,61 @@ def _shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
         shapes |= {f"{layer}.{name}.bias": shape[:1] for name, shape in linear.items()}
         norms += [f"{layer}.attention.output", f"{layer}.output"]
     return shapes | {f"{norm}.LayerNorm.{part}": (dim,) for norm in norms for part in ("weight", "bias")}
+
+
+# --- the tokenizer
+
+
+def read_plain_tokenizer(name: str) -> Tokenizer | None:
+    """Read the tokenizer of a folder, if transformers would use it unchanged.
+
+    Returns:
+        A tokenizer that neither cuts nor pads. None if the name is not a folder with such a tokenizer.
+    """
+    from tokenizers import Tokenizer
+
+    folder = Path(name)
+    needed = (_TOKENIZER_FILE, _SETTINGS_FILE, CONFIG_FILE)
+    if not all((folder / file).is_file() for file in needed) or (folder / _ADDED_FILE).exists():
+        return None
+    with reading_folder(name):
+        text = (folder / _TOKENIZER_FILE).read_text(encoding="utf-8")
+        settings = parse_json((folder / _SETTINGS_FILE).read_text(encoding="utf-8"))
+        special = folder / _SPECIAL_FILE
+        if special.is_file():
+            settings = {**parse_json(special.read_text(encoding="utf-8")), **settings}
+        tokenizer = Tokenizer.from_str(text)
+        truncation = tokenizer.truncation or {}
+        settings.setdefault("truncation_side", truncation.get("direction", "right"))
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        return tokenizer if _is_used_unchanged(tokenizer, settings) else None
+
+
+def _is_used_unchanged(tokenizer: Tokenizer, settings: Mapping[str, Any]) -> bool:
+    """Return whether transformers would neither change the normalizer nor add tokens, and frames texts as here."""
+    state = parse_json(tokenizer.normalizer.__getstate__()) if tokenizer.normalizer else {}
+    added = {str(number): token for number, token in tokenizer.get_added_tokens_decoder().items()}
+    contents = {token.content for token in added.values()}
+    listed: dict[str, dict[str, Any]] = settings.get("added_tokens_decoder", {})
+    special = [settings.get(name, default) for name, default in _SPECIAL.items()]
+    special += settings.get("additional_special_tokens") or []
+    special += list((settings.get("extra_special_tokens") or {}).values())
+    return (
+        settings.get("tokenizer_class") in _CLASSES
+        and settings["truncation_side"].lower() == "right"
+        and not settings.get("split_special_tokens")
+        and state.get("type") == "BertNormalizer"
+        and all(state.get(own) == settings.get(*theirs) for own, theirs in _NORMALIZER.items())
+        and all(_same_token(added.get(number), token) for number, token in listed.items())
+        and tokenizer.encode("").tokens == [_content(settings.get(name, _SPECIAL[name])) for name in _FRAME]
+        and contents.issuperset(map(_content, special))
+    )
+
+
+def _content(token: Any) -> Any:
+    return token["content"] if isinstance(token, dict) else token
+
+
+def _same_token(own: Any, theirs: Mapping[str, Any]) -> bool:
+    return own is not None and all(getattr(own, name, None) == value for name, value in theirs.items())

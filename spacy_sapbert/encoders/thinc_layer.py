@@ -10,8 +10,8 @@ from thinc.api import ArgsKwargs, Model, Optimizer
 from thinc.types import Floats2d, FloatsXd
 
 from ..errors import SettingError
+from .additions import PROJECTION
 from .compression import LAYER
-from .projection import PROJECTION
 from .segments import DocumentEncoder, split
 from .transformer import TransformerEncoder
 

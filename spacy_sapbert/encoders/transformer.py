@@ -16,6 +16,7 @@ from ..errors import ChoiceError, DamagedError, MissingExtraError, SettingError
 from ..store.artifact import Artifact, fingerprint_of
 from ..store.cache import file_states, shared
 from ..text.normalize import TEXT_NORMALIZERS
+from .additions import activation_of, get_projection
 from .folder import (
     ENCODER_FOLDER,
     POOLER,
@@ -29,9 +30,7 @@ from .folder import (
     write_folder,
 )
 from .fork_safety import use_one_thread_after_fork
-from .plain_bert import PlainBert, plain_bert_of, read_plain_bert
-from .plain_tokenizer import read_plain_tokenizer
-from .projection import activation_of, get_projection
+from .plain_bert import PlainBert, plain_bert_of, read_plain_bert, read_plain_tokenizer
 
 if TYPE_CHECKING:
     import torch

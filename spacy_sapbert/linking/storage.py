@@ -7,8 +7,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ..encoders.lexical_model import NGRAMS_FOLDER
-from ..encoders.ngrams import TEXT_NORMALIZER, NgramEncoder
+from ..encoders.ngrams import NGRAMS_FOLDER, TEXT_NORMALIZER, NgramEncoder
 from ..encoders.transformer import ENCODER_FOLDER, TransformerEncoder, open_encoder
 from ..errors import Warnings
 from ..kb.knowledge_base import KnowledgeBase

@@ -9,8 +9,7 @@ from typing import Any
 
 from spacy.tokens import Doc, Span
 
-from ..encoders.lexical_model import NGRAMS_FOLDER
-from ..encoders.ngrams import TEXT_NORMALIZER, NgramEncoder
+from ..encoders.ngrams import NGRAMS_FOLDER, TEXT_NORMALIZER, NgramEncoder
 from ..encoders.segments import DocumentEncoder
 from ..encoders.transformer import TransformerEncoder
 from ..files.output import ScratchFolder

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..encoders.lexical_model import NGRAMS_FOLDER
-from ..encoders.ngrams import TEXT_NORMALIZER
+from ..encoders.ngrams import NGRAMS_FOLDER, TEXT_NORMALIZER
 from ..encoders.segments import DocumentEncoder
 from ..encoders.transformer import ENCODER_FOLDER, TransformerEncoder, open_encoder
 from ..errors import DamagedError, EmptyError

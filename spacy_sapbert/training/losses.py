@@ -1,23 +1,30 @@
-"""Losses over the mined pairs or triplets of a batch.
+"""Losses over the mined pairs or triplets of a batch of names, and losses over the candidates of mentions.
 
 Each function is registered under its name and returns the loss for a config. Those of pytorch-metric-learning (Musgrave
 et al. 2020) are taken from that library. Similarities are cosines unless stated otherwise.
 """
 
-from __future__ import annotations
+# no postponed annotations here: spaCy could not check the settings of a registered class
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .mining import Mined
+import numpy as np
+
+from ..errors import MismatchError
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from .mining import Mined
 else:
-    Tensor = Any  # see mining.py
+    Tensor = Mined = Any  # see mining.py
 
 # from unit vectors, shape (n, dim), and the mined pairs to the loss
 Loss = Callable[[Tensor, Mined], Tensor]
+# from scores and right, shape (mentions, candidates), to losses, shape (mentions,), and gradients of the scores' shape
+CandidateLoss = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 def multi_similarity(alpha: float = 1.0, beta: float = 60.0, base: float = 0.5) -> Loss:
@@ -151,3 +158,106 @@ def _over_pairs(loss: Any) -> Loss:
     return lambda vectors, mined: loss(
         vectors, indices_tuple=(*mined.positives.nonzero().T, *mined.negatives.nonzero().T)
     )
+
+
+class Teacher:
+    """Distillation: draws the vectors of an encoder to those of another one, by their cosines.
+
+    Args:
+        encoder: A folder or hub name. Its vectors must have the dimension of the trained encoder's vectors.
+        weight: The weight of this loss relative to the other one.
+        pooling: "cls" or "mean"; None takes the encoder's own setting.
+        kb: The path of a vocabulary. The vectors of its names are computed once before training, and kept in the cache
+            folder. Other names are encoded each time they occur.
+    """
+
+    def __init__(self, encoder: str, weight: float = 1.0, pooling: str | None = None, kb: str | None = None) -> None:
+        from ..encoders.transformer import TransformerEncoder
+
+        self.weight = weight
+        self._encoder = TransformerEncoder(encoder, pooling=pooling, l2_normalized=True)
+        self._kb = kb
+
+    def __call__(self, names: list[str], vectors: Tensor) -> Tensor:
+        """Return the weight times the mean of 1 - cos over the names."""
+        import torch
+
+        if self._encoder.dim != vectors.shape[1]:
+            reason = f"its vectors have {self._encoder.dim} dimensions, and those of the encoder {vectors.shape[1]}"
+            raise MismatchError("Choose another teacher.", path=f"The teacher {self._encoder.name}", reason=reason)
+        targets = torch.from_numpy(self._encode(names)).to(vectors.device)
+        return self.weight * (1 - (vectors * targets).sum(1)).mean()
+
+    @cached_property
+    def _encode(self) -> Callable[[list[str]], np.ndarray]:
+        if self._kb is None:
+            return self._encoder.encode
+        from ..kb.knowledge_base import KnowledgeBase
+        from ..vectors.flat import cached_name_vectors
+
+        return cached_name_vectors(KnowledgeBase(self._kb), self._encoder, compression="float32").encode
+
+
+# --- candidates of mentions: right ones should score higher than wrong ones
+#
+# Each loss takes the scores of the candidates and which of them are right. It returns the loss of each mention and its
+# gradient with respect to the scores. Both are 0 for a mention without right or without wrong candidates.
+
+
+def make_marginal_likelihood() -> CandidateLoss:
+    """Return BioSyn's loss: −log Σ P(right candidate), P a softmax over the scores (Sung et al. 2020)."""
+    return marginal_likelihood
+
+
+def make_hard_em() -> CandidateLoss:
+    """Return the hard EM loss: −log P of the right candidate with the highest score."""
+    return hard_em
+
+
+def make_pairwise() -> CandidateLoss:
+    """Return the pairwise loss: the mean of log(1 + exp(wrong − right)) (Burges et al. 2005)."""
+    return pairwise
+
+
+def marginal_likelihood(scores: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """−log Σ P(right candidate), P a softmax over the scores (Sung et al. 2020, equations 5 and 6)."""
+    scores_of_right = np.where(right | ~_has_right_and_wrong(right)[:, None], scores, -np.inf)
+    return _log_sum(scores) - _log_sum(scores_of_right), _softmax(scores) - _softmax(scores_of_right)
+
+
+def hard_em(scores: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """−log P of the right candidate with the highest score, the first of equal ones."""
+    rows = np.arange(len(scores))
+    best = np.where(right, scores, -np.inf).argmax(axis=1)
+    gradients = _softmax(scores)
+    gradients[rows, best] -= 1
+    losses = _log_sum(scores) - scores[rows, best]
+    is_informative = _has_right_and_wrong(right)
+    return np.where(is_informative, losses, 0), np.where(is_informative[:, None], gradients, 0)
+
+
+def pairwise(scores: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """log(1 + exp(wrong − right)), the mean over all pairs of a right and a wrong candidate (Burges et al. 2005)."""
+    pairs = right[:, :, None] & ~right[:, None, :]
+    share = pairs / np.maximum(pairs.sum(axis=(1, 2), keepdims=True), 1)
+    above = np.where(pairs, scores[:, None, :] - scores[:, :, None], 0)
+    losses = (share * np.logaddexp(0, above)).sum(axis=(1, 2))
+    slopes = share / (1 + np.exp(-above))
+    return losses, slopes.sum(axis=1) - slopes.sum(axis=2)
+
+
+def _has_right_and_wrong(right: np.ndarray) -> np.ndarray:
+    """Return whether each mention has right and wrong candidates, bool, shape (mentions,)."""
+    is_informative: np.ndarray = right.any(axis=1) & ~right.all(axis=1)
+    return is_informative
+
+
+def _log_sum(scores: np.ndarray) -> np.ndarray:
+    highest = scores.max(axis=1)
+    sums: np.ndarray = highest + np.log(np.exp(scores - highest[:, None]).sum(axis=1))
+    return sums
+
+
+def _softmax(scores: np.ndarray) -> np.ndarray:
+    shares: np.ndarray = np.exp(scores - _log_sum(scores)[:, None])
+    return shares

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from pathlib import Path
 from typing import NamedTuple
@@ -180,6 +180,25 @@ class _Names:
             self.texts += name.encode()
             self.ends.append(len(self.texts))
         return self._known[name]
+
+
+# from a table and a random generator to the batches of one epoch, as numbers of pairs
+Batcher = Callable[[PairTable, np.random.Generator], list[np.ndarray]]
+
+
+def shuffled_batches(size: int = 256) -> Batcher:
+    """Shuffle all pairs and cut them into batches. The last batch of an epoch is smaller.
+
+    Args:
+        size: Pairs per batch.
+    """
+    check_counts("ShuffledBatches", size=size)
+
+    def batches(pairs: PairTable, rng: np.random.Generator) -> list[np.ndarray]:
+        order = rng.permutation(len(pairs))
+        return [order[start : start + size] for start in range(0, len(order), size)]
+
+    return batches
 
 
 def read_pair_file(path: str, *, shared: str | None = "auto") -> PairTable:

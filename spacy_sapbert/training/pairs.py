@@ -16,6 +16,7 @@ from ..kb.knowledge_base import KnowledgeBase
 from ..text.normalize import lower
 from ..types import Document, Mention, has_type
 from .pair_files import Pair, SharedName, is_writable
+from .settings import PairSelection
 
 T = TypeVar("T")
 
@@ -61,35 +62,6 @@ class GoldMention(NamedTuple):
 
     concept_id: str
     text: str
-
-
-class PairSelection(NamedTuple):
-    """Which pairs of a vocabulary are drawn. The defaults are those of SapBERT's published data.
-
-    Attributes:
-        max_pairs: The most pairs of a concept. A concept with fewer gives all its pairs.
-        min_pairs: The number of pairs of a concept is drawn between this and `max_pairs`; None for `max_pairs`.
-        min_names: A concept with fewer names gives no pair; at least 2.
-        max_length: Names with more characters, such as systematic names of chemicals, are left out.
-        concepts: The number of concepts drawn from those with enough names; None for all of them.
-        eval_pairs: The number of pairs held out for evaluation.
-        plot_pairs: The number of held-out pairs that are also written to another file, for a heat map.
-    """
-
-    max_pairs: int = 50
-    min_pairs: int | None = None
-    min_names: int = 2
-    max_length: int | None = None
-    concepts: int | None = None
-    eval_pairs: int = 0
-    plot_pairs: int = 0
-
-
-SELECTIONS = {
-    "all": PairSelection(),
-    # README of github.com/sujitpal/kg-aligned-entity-linker, "Data Preparation"; its code requires more than 5 names
-    "kg-aligned": PairSelection(max_pairs=5, min_pairs=3, min_names=5, concepts=5000, eval_pairs=100, plot_pairs=10),
-}
 
 
 # --- pairs of a vocabulary

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -22,14 +23,16 @@ from ..retrieval.ranker import Candidates, SignalWeights
 from ..retrieval.retriever import Retriever
 from ..retrieval.training_counts import DocumentCounts, MentionModel, TrainingCounts, count_document, phrase_features
 from ..types import Document
-from .document_loss import DocumentLoss
-from .settings import ConceptRetrieval
+from .settings import ConceptRetrieval, check_counts
 
 if TYPE_CHECKING:
     from spacy.training import Example
     from thinc.api import Optimizer
     from thinc.types import Floats2d
 
+    from ..retrieval.concepts import ConceptVectors
+
+ExampleBatcher = Callable[[Iterable[Any]], Iterator[list[Any]]]  # of examples
 MOST_DOCUMENTS = 5000  # that fit the mention model: those of a larger corpus would need much memory
 BATCH = 32  # documents that are read together to weigh the signals
 
@@ -254,3 +257,93 @@ class RetrieverTrainer:
 
 def _key(doc: Doc) -> int:
     return hash64(doc.text)
+
+
+# --- the loss of a document
+
+
+class DocumentLoss:
+    """Compares a document with the concepts annotated in it, and with wrong concepts that it draws.
+
+    Args:
+        vectors: The vectors of the concepts.
+        settings: The number of wrong concepts, the seed, and the temperature.
+    """
+
+    def __init__(self, vectors: ConceptVectors, settings: ConceptRetrieval) -> None:
+        self.vectors = vectors
+        self.settings = settings
+        self._random = np.random.default_rng(settings.seed)
+
+    def __call__(self, segments: np.ndarray, right: Sequence[int]) -> tuple[float, np.ndarray]:
+        """InfoNCE: −log softmax of each right concept among the drawn wrong ones, averaged over the right ones.
+
+        Args:
+            segments: The vectors of one document, float32, shape (segments, dim). The cosine with a concept is that of
+                the nearest segment.
+            right: The positions of the right concepts.
+
+        Returns:
+            The loss, and its gradient, float32, of the shape of `segments`.
+        """
+        drawn = np.array([*right, *self.wrong(segments, right)])
+        n_right = len(right)
+        concepts = np.asarray(self.vectors.vectors[drawn])
+        cosines = segments @ concepts.T
+        nearest = cosines.argmax(axis=0)
+        scores = cosines[nearest, np.arange(len(drawn))].astype(np.float64) / self.settings.temperature
+        wrong = np.logaddexp.reduce(scores[n_right:])
+        total = np.logaddexp(scores[:n_right], wrong)
+        loss = float((total - scores[:n_right]).mean())
+        gradient_of_right = (np.exp(scores[:n_right] - total) - 1) / n_right
+        gradient_of_wrong = np.exp(scores[None, n_right:] - total[:, None]).sum(axis=0) / n_right
+        gradient_of_scores = np.concatenate([gradient_of_right, gradient_of_wrong]) / self.settings.temperature
+        gradient = np.zeros_like(segments)
+        np.add.at(gradient, nearest, gradient_of_scores[:, None].astype(np.float32) * concepts)
+        return loss, gradient
+
+    def wrong(self, segments: np.ndarray, right: Sequence[int]) -> np.ndarray:
+        """Return the positions of wrong concepts, int64: the nearest ones, and random ones."""
+        n_concepts = len(self.vectors.concepts)
+        cosines, positions = self.vectors.nearest(segments, self.settings.hard + len(right))
+        order = np.argsort(-cosines.ravel(), kind="stable")
+        ranked = list(dict.fromkeys(position for position in positions.ravel()[order].tolist() if position >= 0))
+        taken = set(right)
+        hard = [position for position in ranked if position not in taken][: self.settings.hard]
+        taken.update(hard)
+        n_random = min(self.settings.random, n_concepts - len(taken))
+        drawn: dict[int, None] = {}
+        while len(drawn) < n_random:
+            position = int(self._random.integers(n_concepts))
+            if position not in taken:
+                drawn[position] = None
+        return np.array([*hard, *drawn], dtype=np.int64)
+
+
+# --- batches
+
+
+def mixed_batches(manual: int = 16, augmented: int = 16) -> ExampleBatcher:
+    """Put fixed numbers of manually annotated documents and of documents annotated by rules into each batch.
+
+    An epoch uses each manual document once, and the first documents annotated by rules. These differ in each epoch,
+    since `spacy train` shuffles. If all documents are of one kind, so are the batches.
+
+    Args:
+        manual: Manually annotated documents per batch.
+        augmented: Documents annotated by rules per batch.
+    """
+    check_counts("MixedBatches", manual=manual, augmented=augmented)
+
+    def batches(examples: Iterable[Example]) -> Iterator[list[Example]]:
+        by_people: list[Example] = []
+        by_rule: list[Example] = []
+        for example in examples:
+            (by_rule if is_augmented(example.reference) else by_people).append(example)
+        if not by_people:
+            by_people, by_rule = by_rule, []
+        added = cycle(by_rule)
+        for start in range(0, len(by_people), manual):
+            yield [*by_people[start : start + manual], *islice(added, augmented)]
+
+    return batches

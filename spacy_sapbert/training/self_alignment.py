@@ -21,15 +21,12 @@ from ..encoders.transformer import TransformerEncoder, has_bfloat16
 from ..errors import ChoiceError, Errors, SapbertError
 from ..files.values import hash64
 from ..text.normalize import TEXT_NORMALIZERS
-from .batching import Batcher
 from .checkpoints import Position, has_checkpoint, load_checkpoint, save_checkpoint
-from .distillation import Teacher
 from .logs import Clock, IdleSteps, MakeLog, RunLog
-from .losses import Loss
+from .losses import Loss, Teacher
 from .mining import Mined, Miner
-from .optimizing import MakeOptimizer, Schedule
-from .pair_table import Batch, PairTable
-from .processes import Processes
+from .optimizing import MakeOptimizer, Processes, Schedule
+from .pair_table import Batch, Batcher, PairTable
 from .settings import check_counts, check_rules
 
 if TYPE_CHECKING:
@@ -144,8 +141,7 @@ class SelfAlignment:
         """Add an adapter or a projection to the encoder, and freeze the weights that are not trained."""
         import torch
 
-        from ..encoders.adapter import add_adapter
-        from ..encoders.projection import add_projection
+        from ..encoders.additions import add_adapter, add_projection
 
         torch.manual_seed(self.seed)  # the initial weights are random
         if self.adapter is not None:

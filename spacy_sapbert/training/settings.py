@@ -1,13 +1,13 @@
-"""Settings of training: of a linker, of its reranker and of a concept retriever, and the checks of all settings."""
+"""Settings of training: of linkers, rerankers and concept retrievers, of pairs of names, and the checks of all."""
 
 # no postponed annotations here: spaCy could not check the settings of a registered class
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..errors import SettingError
-from .candidate_losses import CandidateLoss
+from ..errors import ChoiceError, OptionError, SettingError
+from .losses import CandidateLoss
 
 
 def check_counts(owner: str, **counts: int | None) -> None:
@@ -69,7 +69,7 @@ class BioSyn:
     """Settings for training a `sapbert_linker` with BioSyn (Sung et al. 2020).
 
     Attributes:
-        loss: See `spacy_sapbert.training.candidate_losses`.
+        loss: See `spacy_sapbert.training.losses`.
         k: Candidates per mention.
         dense_share: α. ⌊αk⌋ of the candidates are the nearest by the dense score, the others by the sparse score. If
             both find the same name, further dense ones take its place.
@@ -169,3 +169,116 @@ class ConceptRetrieval:
             ),
             ("held_out", 0 <= self.held_out < 1, "from 0 to less than 1"),
         )
+
+
+# --- pairs of names
+
+
+class PairSelection(NamedTuple):
+    """Which pairs of a vocabulary are drawn. The defaults are those of SapBERT's published data.
+
+    Attributes:
+        max_pairs: The most pairs of a concept. A concept with fewer gives all its pairs.
+        min_pairs: The number of pairs of a concept is drawn between this and `max_pairs`; None for `max_pairs`.
+        min_names: A concept with fewer names gives no pair; at least 2.
+        max_length: Names with more characters, such as systematic names of chemicals, are left out.
+        concepts: The number of concepts drawn from those with enough names; None for all of them.
+        eval_pairs: The number of pairs held out for evaluation.
+        plot_pairs: The number of held-out pairs that are also written to another file, for a heat map.
+    """
+
+    max_pairs: int = 50
+    min_pairs: int | None = None
+    min_names: int = 2
+    max_length: int | None = None
+    concepts: int | None = None
+    eval_pairs: int = 0
+    plot_pairs: int = 0
+
+
+SELECTIONS = {
+    "all": PairSelection(),
+    # README of github.com/sujitpal/kg-aligned-entity-linker, "Data Preparation"; its code requires more than 5 names
+    "kg-aligned": PairSelection(max_pairs=5, min_pairs=3, min_names=5, concepts=5000, eval_pairs=100, plot_pairs=10),
+}
+
+
+@dataclass(frozen=True)
+class PairSettings:
+    """Which pairs `spacy-sapbert pairs` draws. None takes the number of the selection, see `PairSelection`.
+
+    Attributes:
+        selection: A key of `SELECTIONS`.
+        mentions: A corpus whose mentions are paired with names of their concepts, instead of synonyms.
+        mentions_format: The format of the corpus. None guesses it.
+        mentions_types: Only mentions of this type, or of these types, are used. None uses all.
+        seed: The seed for drawing pairs.
+    """
+
+    selection: str = "all"
+    max_pairs: int | None = None
+    min_pairs: int | None = None
+    min_names: int | None = None
+    max_length: int | None = None
+    concepts: int | None = None
+    eval_pairs: int | None = None
+    plot_pairs: int | None = None
+    mentions: str | None = None
+    mentions_format: str | None = None
+    mentions_types: str | list[str] | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.selection not in SELECTIONS:
+            raise ChoiceError(given=self.selection, what="selection of pairs", choices=SELECTIONS)
+        chosen = self.chosen()
+        check_counts("pairs", max_pairs=chosen.max_pairs, min_pairs=chosen.min_pairs, concepts=chosen.concepts)
+        check_counts("pairs", max_length=chosen.max_length)
+        check_rules(
+            chosen,
+            ("min_names", chosen.min_names >= 2, "2 or more"),
+            ("eval_pairs", chosen.eval_pairs >= 0, "0 or more"),
+            ("plot_pairs", chosen.plot_pairs >= 0, "0 or more"),
+        )
+        reasons = {
+            "min_pairs is above max_pairs": (chosen.min_pairs or 0) > chosen.max_pairs,
+            "plot_pairs is above eval_pairs": chosen.plot_pairs > chosen.eval_pairs,
+            "with mentions, only max_pairs is used": bool(self.mentions)
+            and chosen != PairSelection(max_pairs=chosen.max_pairs),
+            "mentions_format and mentions_types need mentions": not self.mentions
+            and bool(self.mentions_format or self.mentions_types),
+        }
+        for reason, holds in reasons.items():
+            if holds:
+                raise OptionError(option="[pairs]", reason=reason)
+
+    @property
+    def types(self) -> list[str]:
+        """The types of the mentions that are used; none for all."""
+        return [self.mentions_types] if isinstance(self.mentions_types, str) else self.mentions_types or []
+
+    def chosen(self) -> PairSelection:
+        """Return the selection with the numbers of these settings."""
+        numbers = {name: getattr(self, name) for name in PairSelection._fields}
+        given = {name: number for name, number in numbers.items() if number is not None}
+        return SELECTIONS[self.selection]._replace(**given)
+
+
+@dataclass(frozen=True)
+class MiningSettings:
+    """How `spacy-sapbert mine` finds hard negatives.
+
+    Attributes:
+        neighbors: The number of negatives per pair.
+        pooling: "cls" or "mean". None takes the setting of the encoder, or else "cls".
+        device: "cpu", "cuda", "cuda:1", …; "auto" uses a GPU if there is one.
+        index: The vector index: "Flat" (exact), "HNSW", "IVF,PQ", … or a Qdrant collection.
+    """
+
+    neighbors: int = 3
+    pooling: str | None = None
+    device: str = "auto"
+    index: str = "Flat"
+
+    def __post_init__(self) -> None:
+        check_counts("mine", neighbors=self.neighbors)

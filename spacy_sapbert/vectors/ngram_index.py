@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..encoders.lexical_model import NGRAMS_FOLDER as NGRAMS
+from ..encoders.ngrams import NGRAMS_FOLDER as NGRAMS
 from ..encoders.ngrams import NgramEncoder
 from ..errors import MismatchError
 from ..files.values import parse_json, read_array

@@ -25,7 +25,7 @@ from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.linking.storage import open_generator, with_mentions
 from spacy_sapbert.pipeline.sapbert_linker import SapbertLinker
 from spacy_sapbert.text.normalize import biosyn
-from spacy_sapbert.training.candidate_losses import marginal_likelihood
+from spacy_sapbert.training.losses import marginal_likelihood
 from spacy_sapbert.training.settings import BioSyn
 from spacy_sapbert.types import Document, Mention, Name, Record
 

@@ -6,17 +6,24 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from spacy_sapbert.encoders.compression import cut_positions, keep_layers, prune_vocabulary, quantize, spread_layers
+from spacy_sapbert.encoders.compression import (
+    Words,
+    cut_positions,
+    cut_words,
+    indispensable,
+    keep_layers,
+    prune_vocabulary,
+    quantize,
+    spread_layers,
+    with_vocabulary,
+)
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
 
 NAMES = ["breast cancer", "Breast  Neoplasms", "zoster"]
-
-
-@pytest.fixture
-def encoder(tiny_encoder):
-    return TransformerEncoder(str(tiny_encoder), device="cpu")
 
 
 @pytest.fixture
@@ -90,10 +97,7 @@ def test_a_new_word_starts_as_the_mean_of_its_pieces(encoder, original):
     torch.testing.assert_close(new[encoder.tokenizer.convert_tokens_to_ids("neoplasms")], old[ids].mean(0))
     row, same = (each.tokenizer.convert_tokens_to_ids("breast") for each in (encoder, original))
     assert torch.equal(new[row], old[same])
-
-
-def test_pieces_that_only_stood_in_new_words_go(encoder):
-    prune_vocabulary(encoder, NAMES, add_pieces=2)
+    # pieces that only occurred in new words are dropped
     assert not {"neo", "##plasm"} & set(encoder.tokenizer.get_vocab())
 
 
@@ -173,11 +177,6 @@ def test_layers_are_spread(encoder, n, of, expected):
     assert spread_layers(encoder, n) == expected
 
 
-def test_more_layers_than_there_are(encoder):
-    with pytest.raises(SapbertError, match="E533"):
-        keep_layers(encoder, spread_layers(encoder, 3))
-
-
 def test_positions(encoder, original, tmp_path):
     cut_positions(encoder, 25)
     np.testing.assert_allclose(encoder.encode([*NAMES, "x " * 50]), original.encode([*NAMES, "x " * 50]), atol=1e-5)
@@ -247,3 +246,116 @@ def test_a_weight_beyond_the_range(encoder):
 def test_no_such_type(encoder):
     with pytest.raises(SapbertError, match=r"E125.*int8.*float16, bfloat16"):
         quantize(encoder, "int8")
+
+
+# --- wordpieces
+
+PIECED = ["breast cancer", "breast neoplasms", "cold"]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tiny_encoder):
+    return transformers.AutoTokenizer.from_pretrained(tiny_encoder)
+
+
+def test_words_of_names(tokenizer):
+    words = Words(tokenizer, ["breast-cancer", "Breast cáncer"])
+    # the tokenizer's own normal form: lower-case without accents, punctuation apart
+    assert words.counts == {"breast": 2, "-": 1, "cancer": 2}
+    assert words.n_names == 2
+
+
+def test_pieces_per_name(tokenizer):
+    # breast cancer 2, breast neo ##plasm ##s 4, cold 1
+    assert Words(tokenizer, PIECED).pieces_per_name(tokenizer) == pytest.approx(7 / 3)
+    assert Words(tokenizer, []).pieces_per_name(tokenizer) == 0
+
+
+def test_piece_counts(tokenizer):
+    counts = Words(tokenizer, [*PIECED, "ζζ"]).piece_counts(tokenizer)
+    assert counts == {"breast": 2, "cancer": 1, "neo": 1, "##plasm": 1, "##s": 1, "cold": 1, "[UNK]": 1}
+
+
+def test_words_that_save_most_come_first(tokenizer):
+    # pieces saved: neoplasms 2, colds 2 * 1, zoster 5; breast saves none, and ζ cannot be cut
+    names = ["neoplasms", "colds", "colds", "zoster", "breast", "ζ"]
+    words = Words(tokenizer, names)
+    assert words.worth_adding(10) == ["zoster", "colds", "neoplasms"]
+    assert words.worth_adding(1) == ["zoster"]
+
+
+def test_pieces_of_words(tokenizer):
+    ids = tokenizer.get_vocab()
+    assert cut_words(tokenizer, ["neoplasms"]) == {"neoplasms": [ids["neo"], ids["##plasm"], ids["##s"]]}
+
+
+def test_what_is_indispensable(tokenizer):
+    always = indispensable(tokenizer)
+    assert {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##a", "##s", "9"} <= always
+    assert not {"breast", "neo", "##plasm"} & always
+
+
+def test_another_vocabulary(tokenizer):
+    pieces = ["[CLS]", "[SEP]", "[UNK]", "[MASK]", "colds", "c", "##o", "##l", "##d", "##s", "[PAD]"]
+    other = with_vocabulary(tokenizer, pieces)
+    assert other.get_vocab() == {piece: i for i, piece in enumerate(pieces)}
+    assert other("COLDS cold breast")["input_ids"] == [0, 4, 5, 6, 7, 8, 2, 1]
+    assert (other.pad_token_id, other.cls_token_id, other.sep_token_id) == (10, 0, 1)
+    assert other.decode([0, 4, 1], skip_special_tokens=True) == "colds"
+
+
+def test_a_tokenizer_with_words_of_its_user(tokenizer, tmp_path):
+    tokenizer.save_pretrained(tmp_path)
+    wider = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    wider.add_tokens(["il-6"])
+    assert "il-6" in indispensable(wider)
+    other = with_vocabulary(wider, ["[PAD]", "il-6", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "cold"])
+    assert other("cold il-6")["input_ids"] == [3, 6, 1, 4]
+
+
+def test_an_older_post_processor(tokenizer, tmp_path):
+    tokenizer.save_pretrained(tmp_path)
+    path = tmp_path / "tokenizer.json"
+    saved = json.loads(path.read_text())
+    ids = tokenizer.get_vocab()
+    saved["post_processor"] = {
+        "type": "BertProcessing",
+        "sep": ["[SEP]", ids["[SEP]"]],
+        "cls": ["[CLS]", ids["[CLS]"]],
+    }
+    path.write_text(json.dumps(saved))
+    old = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    other = with_vocabulary(old, ["cold", "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
+    assert other("cold")["input_ids"] == [3, 0, 4]
+
+
+@settings(
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+@given(
+    pieces_left=st.sets(st.sampled_from(["breast", "cancer", "cold", "neo", "##plasm"])),
+    text=st.text("abcdz breastcancercold-neoplasm", max_size=30),
+)
+def test_names_of_the_same_pieces_are_cut_alike(tokenizer, pieces_left, text):
+    """All else is still cut, since single characters stay."""
+    by_id = sorted(tokenizer.get_vocab(), key=tokenizer.get_vocab().get)
+    other = with_vocabulary(tokenizer, [piece for piece in by_id if piece in pieces_left | indispensable(tokenizer)])
+    before, after = tokenizer.tokenize(text), other.tokenize(text)
+    if set(before) <= set(other.get_vocab()):
+        assert after == before
+    assert "".join(piece.removeprefix("##") for piece in after) == "".join(piece.removeprefix("##") for piece in before)
+
+
+@pytest.mark.parametrize("kind", ["slow", "other"])
+def test_a_tokenizer_without_wordpieces(kind, tokenizer, tmp_path):
+    from tokenizers import Tokenizer, models
+
+    if kind == "slow":
+        tokenizer.save_vocabulary(str(tmp_path))
+        other = transformers.BertTokenizer(str(tmp_path / "vocab.txt"))
+        expected = "BertTokenizer"
+    else:
+        other = transformers.PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE()))
+        expected = "BPE"
+    with pytest.raises(SapbertError, match=rf"E310.*is {expected}, not WordPiece"):
+        Words(other, PIECED)

@@ -1,9 +1,8 @@
-"""The forward pass without transformers, compared with that of transformers."""
+"""Tokenizer and forward pass without transformers, compared with those of transformers."""
 
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 
@@ -14,20 +13,15 @@ import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sapbert.encoders.adapter import has_adapter
-from spacy_sapbert.encoders.plain_bert import PlainBert, _filling, plain_bert_of, read_plain_bert
-from spacy_sapbert.encoders.projection import add_projection
+from spacy_sapbert.encoders.folder import resolve
+from spacy_sapbert.encoders.plain_bert import PlainBert, _filling, plain_bert_of, read_plain_bert, read_plain_tokenizer
 from spacy_sapbert.encoders.transformer import TransformerEncoder
+from spacy_sapbert.errors import SapbertError
 
 # texts of different lengths, one of them as long as the model can read
 BATCH = [[2, 5, 6, 3], [2, 3], [2, *range(5, 67), 3], [2, 7, 8, 9, 10, 3]]
 TEXTS = ["breast cancer", "cold", "", "a long name of some neoplasms"]
-
-
-@pytest.fixture
-def copied(tiny_encoder, tmp_path):
-    """A folder of an encoder that a test may change."""
-    return shutil.copytree(tiny_encoder, tmp_path / "encoder")
+READ = ["Breast  Cancer", "", "Café-au-lait\tspots", "[SEP] cold [MASK]", "新 cold", "a b c d e f g h " * 9, "x" * 200]
 
 
 def of_transformers(model, batch, pooling):
@@ -70,22 +64,14 @@ def test_all_weights_count(make_encoder):
             weights.data.copy_(before)
 
 
-def test_half_precision_is_close_and_not_equal(tiny_encoder):
-    plain = read_plain_bert(str(tiny_encoder))
-    with torch.inference_mode():
-        half, full = (plain(BATCH, "mean", half=half) for half in (True, False))
-    assert half.dtype == torch.float32
-    assert 0 < (half - full).abs().max() < 0.1
-    assert torch.nn.functional.cosine_similarity(half, full).min() > 0.999
-
-
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
-@pytest.mark.parametrize("batch", [BATCH[:1], BATCH[1:2], [BATCH[0]] * 4, [BATCH[0]] * 5, [BATCH[0]] * 11])
-def test_filling_changes_no_vector(tiny_encoder, batch, pooling):
+@pytest.mark.parametrize("batch", [BATCH, BATCH[:1], BATCH[1:2], [BATCH[0]] * 4, [BATCH[0]] * 11])
+def test_half_precision_is_close(tiny_encoder, batch, pooling):
     plain = read_plain_bert(str(tiny_encoder))
     with torch.inference_mode():
         half, full = (plain(batch, pooling, half=half) for half in (True, False))
-    assert half.shape == full.shape
+    assert (half.shape, half.dtype) == (full.shape, torch.float32)
+    assert (half - full).abs().max() > 0
     assert torch.nn.functional.cosine_similarity(half, full).min() > 0.999
 
 
@@ -130,9 +116,9 @@ def test_what_the_model_cannot_read(tiny_encoder, pieces):
 # --- which encoders it computes
 
 
-def set_config(folder, **changes):
-    path = folder / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+def change(folder, file, **values):
+    path = folder / file
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
 
 
 @pytest.mark.parametrize(
@@ -147,21 +133,20 @@ def set_config(folder, **changes):
         {"hidden_size": 64},
         {"layer_norm_eps": None},
         {"num_attention_heads": 0},
-        {"num_attention_heads": -1},
         {"num_attention_heads": 5},
         {"num_hidden_layers": 10**9},
     ],
 )
 def test_others_are_left_to_transformers(copied, changes):
     assert isinstance(read_plain_bert(str(copied)), PlainBert)
-    set_config(copied, **changes)
+    change(copied, "config.json", **changes)
     assert read_plain_bert(str(copied)) is None
 
 
 def test_an_activation_that_is_left_to_transformers(copied):
     """The result is that of transformers, with the other activation."""
     before = TransformerEncoder(str(copied), device="cpu").encode(TEXTS)
-    set_config(copied, hidden_act="relu")
+    change(copied, "config.json", hidden_act="relu")
     encoder = TransformerEncoder(str(copied), device="cpu")
     vectors = encoder.encode(TEXTS)
     model = transformers.BertModel.from_pretrained(copied).eval()
@@ -175,8 +160,8 @@ def test_a_model_with_a_head(make_encoder):
     folder = make_encoder(model="BertForMaskedLM")
     model = transformers.BertModel.from_pretrained(folder).eval()
     with torch.inference_mode():
-        found = read_plain_bert(str(folder))(BATCH, "mean").numpy()
-    np.testing.assert_allclose(found, of_transformers(model, BATCH, "mean"), atol=1e-5)
+        vectors = read_plain_bert(str(folder))(BATCH, "mean").numpy()
+    np.testing.assert_allclose(vectors, of_transformers(model, BATCH, "mean"), atol=1e-5)
 
 
 def test_unknown_weights_and_other_files(copied):
@@ -191,24 +176,10 @@ def test_unknown_weights_and_other_files(copied):
     assert read_plain_bert(str(copied)) is None
 
 
-def test_a_projection_is_not_left_out(tiny_encoder, tmp_path):
-    encoder = TransformerEncoder(str(tiny_encoder), device="cpu")
-    before = encoder.encode(TEXTS)
-    torch.manual_seed(0)
-    add_projection(encoder)
-    projected = encoder.encode(TEXTS)
-    assert np.abs(projected - before).max() > 0.01
-    encoder.save(tmp_path / "saved")
-    loaded = TransformerEncoder(str(tmp_path / "saved"), device="cpu")
-    np.testing.assert_allclose(loaded.encode(TEXTS), projected, atol=1e-5)
-    assert not has_adapter(loaded.model)
-
-
 # --- in an encoder
 
 
-def test_the_present_weights_are_used(tiny_encoder):
-    encoder = TransformerEncoder(str(tiny_encoder), device="cpu")
+def test_the_present_weights_are_used(encoder, tiny_encoder):
     before = encoder.encode(TEXTS)
     np.testing.assert_array_equal(before, [encoder, encoder.model][0].encode(TEXTS))  # from the open model
     with torch.no_grad():
@@ -219,8 +190,7 @@ def test_the_present_weights_are_used(tiny_encoder):
     assert encoder.fingerprint != TransformerEncoder(str(tiny_encoder), device="cpu").fingerprint
 
 
-def test_a_model_in_training_mode_gives_the_same_vectors(tiny_encoder):
-    encoder = TransformerEncoder(str(tiny_encoder), device="cpu")
+def test_a_model_in_training_mode_gives_the_same_vectors(encoder):
     before = encoder.encode(TEXTS)
     encoder.model.train()
     np.testing.assert_array_equal(encoder.encode(TEXTS), before)
@@ -246,3 +216,100 @@ print([name for name in ("transformers", "sklearn", "huggingface_hub") if name i
 """
     run = subprocess.run([sys.executable, "-c", code, str(tiny_encoder)], capture_output=True, text=True, check=True)
     assert run.stdout == "[]\n"
+
+
+# --- the tokenizer
+
+
+def pair(folder, **settings):
+    """The same encoder twice: with the tokenizer of the folder, and with that of transformers."""
+    plain, theirs = (TransformerEncoder(str(folder), device="cpu", **settings) for _ in range(2))
+    assert theirs.tokenizer is not None
+    return plain, theirs
+
+
+@pytest.fixture(scope="module", params=["tiny", "starter"])
+def encoders(request, tiny_encoder):
+    plain, theirs = pair(tiny_encoder if request.param == "tiny" else resolve("starter"))
+    assert read_plain_tokenizer(plain.name) is not None
+    return plain, theirs
+
+
+@pytest.mark.parametrize("max_length", [2, 3, 8, 25])
+def test_pieces_are_those_of_transformers(encoders, max_length):
+    plain, theirs = pair(encoders[0].name, max_length=max_length)
+    pieces = plain.tokenize(READ)
+    assert pieces == theirs.tokenize(READ)
+    assert max(map(len, pieces)) == max_length
+    assert plain.tokenize_parts(READ) == theirs.tokenize_parts(READ)
+    assert plain.tokenize_parts([]) == theirs.tokenize_parts([]) == []
+    assert plain.add_special_pieces([7, 8]) == theirs.add_special_pieces([7, 8]) == [2, 7, 8, 3]
+
+
+@given(st.lists(st.text(), min_size=1, max_size=4))
+def test_pieces_of_any_text(encoders, texts):
+    plain, theirs = encoders
+    assert plain.tokenize(texts) == theirs.tokenize(texts)
+    assert plain.tokenize_parts(texts) == theirs.tokenize_parts(texts)
+
+
+def added(number, content):
+    flags = dict.fromkeys(("lstrip", "normalized", "rstrip", "single_word"), False)
+    return {"added_tokens_decoder": {str(number): {"content": content, "special": True, **flags}}}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"do_lower_case": False},
+        {"strip_accents": False},
+        {"tokenize_chinese_chars": False},
+        {"truncation_side": "left"},
+        {"additional_special_tokens": ["cold"]},
+        added(5, "breast"),
+        {"unk_token": "[NONE]"},
+        {"tokenizer_class": "BertJapaneseTokenizer"},
+        {"tokenizer_class": "PreTrainedTokenizerFast"},
+    ],
+)
+def test_settings_by_which_transformers_changes_the_tokenizer(copied, values):
+    assert read_plain_tokenizer(str(copied)) is not None
+    change(copied, "tokenizer_config.json", **values)
+    assert read_plain_tokenizer(str(copied)) is None
+
+
+@pytest.mark.parametrize("values", [{"do_lower_case": False}, {"truncation_side": "left"}, added(5, "breast")])
+def test_such_a_tokenizer_is_left_to_transformers(copied, values):
+    texts = ["Cold xbreast cancer a b c d e"]
+    before = TransformerEncoder(str(copied), text_normalizer="none", max_length=6).tokenize(texts)
+    change(copied, "tokenizer_config.json", **values)
+    plain, theirs = pair(copied, text_normalizer="none", max_length=6)
+    assert plain.tokenize(texts) == theirs.tokenize(texts) != before
+
+
+def test_tokenizers_with_other_files(copied):
+    (copied / "added_tokens.json").write_text("{}")
+    assert read_plain_tokenizer(str(copied)) is None
+    (copied / "added_tokens.json").unlink()
+    (copied / "tokenizer.json").unlink()
+    assert read_plain_tokenizer(str(copied)) is None
+    plain, theirs = pair(copied)
+    assert plain.tokenize(READ) == theirs.tokenize(READ)
+    assert read_plain_tokenizer("nobody/no-such-encoder") is None
+
+
+@pytest.mark.parametrize("file", ["tokenizer.json", "tokenizer_config.json"])
+def test_a_damaged_tokenizer(copied, file):
+    path = copied / file
+    path.write_text(path.read_text()[:-20])
+    with pytest.raises(SapbertError, match="E302"):
+        TransformerEncoder(str(copied)).encode(["a"])
+
+
+def test_a_replaced_tokenizer_is_used(tiny_encoder, copied):
+    tokenizer = copied / "tokenizer.json"
+    tokenizer.write_text(tokenizer.read_text().replace('"breast"', '"broast"'))
+    encoder, other = (TransformerEncoder(str(folder), device="cpu") for folder in (tiny_encoder, copied))
+    before = encoder.tokenize(["breast"])
+    encoder.replace(encoder.model, other.tokenizer)
+    assert encoder.tokenize(["breast"]) == other.tokenize(["breast"]) != before

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from spacy_sapbert.encoders.lexical_model import NGRAMS_FOLDER
+from spacy_sapbert.encoders.ngrams import NGRAMS_FOLDER
 from spacy_sapbert.encoders.transformer import ENCODER_FOLDER, open_encoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.filters import check_filters

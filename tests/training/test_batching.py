@@ -8,9 +8,9 @@ from spacy.training import Example
 
 from spacy_sapbert.documents.docs import PROVENANCE
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.training.batching import mixed_batches, shuffled_batches
 from spacy_sapbert.training.pair_files import Pair
-from spacy_sapbert.training.pair_table import PairTable
+from spacy_sapbert.training.pair_table import PairTable, shuffled_batches
+from spacy_sapbert.training.retriever_trainer import mixed_batches
 
 PAIRS = PairTable(Pair(f"C{number}", f"a{number}", f"b{number}") for number in range(23))
 

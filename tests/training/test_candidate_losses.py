@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from spacy_sapbert.training.candidate_losses import (
+from spacy_sapbert.training.losses import (
     hard_em,
     make_hard_em,
     make_marginal_likelihood,

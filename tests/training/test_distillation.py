@@ -6,8 +6,7 @@ import torch
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.training.distillation import Teacher
-from spacy_sapbert.training.losses import multi_similarity
+from spacy_sapbert.training.losses import Teacher, multi_similarity
 
 NAMES = ["breast cancer", "cold", "neoplasms"]
 

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sapbert.training.document_loss import DocumentLoss
+from spacy_sapbert.training.retriever_trainer import DocumentLoss
 from spacy_sapbert.training.settings import ConceptRetrieval
 
 N, DIM = 30, 8

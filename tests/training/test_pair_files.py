@@ -20,7 +20,8 @@ from spacy_sapbert.training.pair_files import (
     read_triples,
     triple_line,
 )
-from spacy_sapbert.training.pairs import PairSelection, shared_names, synonym_pairs
+from spacy_sapbert.training.pairs import shared_names, synonym_pairs
+from spacy_sapbert.training.settings import PairSelection
 from spacy_sapbert.types import Name, Record
 
 

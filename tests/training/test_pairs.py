@@ -19,7 +19,6 @@ from spacy_sapbert.training.pairs import (
     MENTION_COUNTS,
     SYNONYM_COUNTS,
     GoldMention,
-    PairSelection,
     Synonyms,
     draw_pairs,
     gold_mentions,
@@ -29,6 +28,7 @@ from spacy_sapbert.training.pairs import (
     shared_names,
     synonym_pairs,
 )
+from spacy_sapbert.training.settings import PairSelection
 from spacy_sapbert.types import Document, Mention, Name, Record
 
 CHI_SQUARE_9 = 27.88  # what chi-square with 9 degrees of freedom exceeds in one of 1,000 cases

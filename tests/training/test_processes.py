@@ -14,8 +14,7 @@ from safetensors.torch import load_file
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.training.losses import multi_similarity
-from spacy_sapbert.training.optimizing import warmup_linear
-from spacy_sapbert.training.processes import Processes
+from spacy_sapbert.training.optimizing import Processes, warmup_linear
 
 SECONDS = 60
 # 36 pairs, so that the last batch is one pair: two names, fewer than three processes;

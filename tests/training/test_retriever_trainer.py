@@ -13,8 +13,7 @@ from spacy_sapbert.errors import TrainingDataError
 from spacy_sapbert.retrieval.phrase_signal import PhrasesSignal
 from spacy_sapbert.retrieval.settings import ConceptVectorSettings
 from spacy_sapbert.retrieval.storage import open_retriever
-from spacy_sapbert.training.document_loss import DocumentLoss
-from spacy_sapbert.training.retriever_trainer import RetrieverTrainer, TrainingDocument
+from spacy_sapbert.training.retriever_trainer import DocumentLoss, RetrieverTrainer, TrainingDocument
 from spacy_sapbert.training.settings import ConceptRetrieval
 from spacy_sapbert.types import Document, Mention
 

@@ -516,7 +516,7 @@ for name in names.split():
     sys.modules[name] = None  # what is not there cannot be imported
 
 from pathlib import Path
-from spacy_sapbert.encoders import adapter, compression, info
+from spacy_sapbert.encoders import additions, compression, info
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 
 folder, pairs, output = sys.argv[1:]
@@ -526,7 +526,7 @@ encoder.save(Path(output, "pruned"))
 assert encoder.encode(["breast"]).shape == (1, 32)
 
 del sys.modules["scipy"]  # which the library of losses imports
-from spacy_sapbert.training.batching import shuffled_batches
+from spacy_sapbert.training.pair_table import shuffled_batches
 from spacy_sapbert.training.logs import json_lines
 from spacy_sapbert.training.losses import multi_similarity
 from spacy_sapbert.training.mining import hard_triplets

@@ -1,7 +1,7 @@
 import pytest
 
 from spacy_sapbert.errors import SettingError
-from spacy_sapbert.training.candidate_losses import marginal_likelihood
+from spacy_sapbert.training.losses import marginal_likelihood
 from spacy_sapbert.training.settings import BioSyn, ConceptRetrieval, RerankerTraining
 
 

@@ -7,9 +7,9 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from spacy.util import fix_random_seed, registry
 
-from spacy_sapbert.encoders.gazetteer_features import gazetteer_embed
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.training.tagging.network import gazetteer_embed
 from spacy_sapbert.types import Name, Record
 
 WIDTH = 16
