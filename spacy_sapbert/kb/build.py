@@ -66,17 +66,18 @@ ON CONFLICT (name, concept, source, language) DO UPDATE SET annotations = annota
 
 DEFAULT_RULES = StopNameRules()
 
-TOTALS = {
+# Queries for the table `totals`: a value and its count in each row
+_TOTALS = {
     "types": "SELECT type AS value, count(*) FROM types GROUP BY type",
     "sources": "SELECT source AS value, count(*) FROM (SELECT DISTINCT name, concept, source FROM synonyms) "
     "GROUP BY source",
     "languages": "SELECT language AS value, count(*) FROM (SELECT DISTINCT name, concept, language FROM synonyms) "
     "GROUP BY language",
 }
-"""Queries for the table `totals`: a value and its count in each row."""
 
 _FILE = "kb"  # name of the file in the temporary folder
-_CACHE_KIB = 128 * 1024  # per database; SQLite sorts as much in memory before it uses the disk
+# in KiB; SQLite sorts as much in memory before it uses the disk
+_CACHES = ("main.cache_size = -131072", "temp.cache_size = -131072")
 _ROWS_AT_ONCE = 10_000
 _MAX_SHOWN = 20
 _SAME = ("", *sorted(EXACT))  # predicates of cross-references that can merge concepts
@@ -133,7 +134,7 @@ class KnowledgeBaseBuilder:
         self._merge_xrefs = {vocabulary(prefix) for prefix in merge_xrefs}
         self._buffer: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
         self._n_records = 0
-        self._n_names = 0
+        self._n_read_names = 0
         self._concepts: _Numbering | None = None
         self._by_class: defaultdict[str, set[int]] | None = None
         self.is_finished = False
@@ -148,24 +149,20 @@ class KnowledgeBaseBuilder:
         if not names:
             self.counts["concepts without a name"] += 1
             return
-        lists = {
-            "ids": record.alternative_ids,
-            "types": record.types,
-            "parents": record.parents,
-            "xrefs": record.xrefs,
-        }
-        texts = chain(*lists.values(), *record.xref_predicates)
+        lists = {"ids": record.alternative_ids, "types": record.types, "parents": record.parents}
+        texts = chain(*lists.values(), record.xrefs, *record.xref_predicates)
         if not _is_unicode(record.concept_id, record.definition or "", *texts):
             self.counts["records of broken Unicode"] += 1
             return
         number, self._n_records = self._n_records, self._n_records + 1
-        self._buffer["records"].append((number, record.concept_id, self._n_names, record.definition))
-        del lists["xrefs"]
+        self._buffer["records"].append((number, record.concept_id, self._n_read_names, record.definition))
         for table, values in lists.items():
             self._buffer[table] += [(number, value) for value in values]
-        stated = {xref for xref, _ in record.xref_predicates}
-        xrefs = [*record.xref_predicates, *((xref, "") for xref in record.xrefs if xref not in stated)]
-        self._buffer["xrefs"] += [(number, *xref) for xref in xrefs]
+        predicates = dict.fromkeys(record.xrefs, "")
+        for xref, predicate in record.xref_predicates:
+            predicates.pop(xref, None)
+            self._buffer["xrefs"].append((number, xref, predicate))
+        self._buffer["xrefs"] += [(number, *xref) for xref in predicates.items()]
         for name in names:
             self._add_name(number, name)
 
@@ -233,13 +230,10 @@ class KnowledgeBaseBuilder:
         concepts = self._find_concepts(concept_id)
         self._flush()
         self._db.execute("CREATE INDEX IF NOT EXISTS names_by_record ON read_names (record)")
-        found = [
-            row
-            for concept in concepts
-            for record in self._place_records().in_row(concept)
-            for row in self._db.execute("SELECT number, text FROM read_names WHERE record = ?", (record,))
-        ]
-        return list(dict.fromkeys(text for _, text in sorted(found)))
+        sql = "SELECT number, text FROM read_names WHERE record = ?"
+        records = [record for concept in concepts for record in self._place_records().in_row(concept)]
+        names = sorted(row for record in records for row in self._db.execute(sql, (record,)))
+        return list(dict.fromkeys(text for _, text in names))
 
     def finish(self, meta: dict[str, Any], stop_names: StopNameRules = DEFAULT_RULES) -> None:
         """Write the tables and the metadata.
@@ -255,17 +249,24 @@ class KnowledgeBaseBuilder:
             remedy = "Look at the counts of dropped rows, and check that the format fits the file."
             raise EmptyError(what="concept in the sources", consequence="no knowledge base was written", remedy=remedy)
         self._place_records()
-        self.n_concepts, self.n_names = self._fill_tables()
+        self._fill_tables()
         for statement in INDEXES:
             self._db.execute(statement)
-        self._db.executemany("INSERT INTO arrays VALUES (?, ?)", compute_arrays(self._db, self.n_concepts).items())
-        for of, sql in TOTALS.items():
-            self._db.execute(f"INSERT INTO totals SELECT '{of}', * FROM ({sql}) ORDER BY 2")
-        found = self._db.executemany("INSERT INTO stop_names VALUES (?, ?)", find_stop_names(self._db, stop_names))
-        self.n_stop_names = max(0, found.rowcount)
-        counts = {"concepts": self.n_concepts, "names": self.n_names, "built": dict(+self.counts)}
-        meta = {**meta, **counts, "stop_names": stop_names.as_json(), "format": FORMAT}
-        meta["fingerprint"] = fingerprint(self._db)
+        self._db.executemany("INSERT INTO arrays VALUES (?, ?)", _arrays(self._db, self.n_concepts).items())
+        for label, sql in _TOTALS.items():
+            self._db.execute(f"INSERT INTO totals SELECT '{label}', * FROM ({sql}) ORDER BY 2")
+        inserted = self._db.executemany("INSERT INTO stop_names VALUES (?, ?)", find_stop_names(self._db, stop_names))
+        self.n_stop_names = max(0, inserted.rowcount)
+        self.counts += Counter()  # removes zeros
+        meta = {
+            **meta,
+            "concepts": self.n_concepts,
+            "names": self.n_names,
+            "built": dict(self.counts),
+            "stop_names": stop_names.as_json(),
+            "format": FORMAT,
+            "fingerprint": fingerprint(self._db),
+        }
         rows = sorted((key, json.dumps(value, sort_keys=True)) for key, value in meta.items())
         self._db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
         self.is_finished = True
@@ -282,9 +283,9 @@ class KnowledgeBaseBuilder:
         return False
 
     def _add_name(self, record: int, name: Name, annotations: int = 0) -> None:
-        self._buffer["names"].append((self._n_names, record, *name, annotations))
-        self._n_names += 1
-        if self._n_names % _ROWS_AT_ONCE == 0:
+        self._buffer["names"].append((self._n_read_names, record, *name, annotations))
+        self._n_read_names += 1
+        if self._n_read_names % _ROWS_AT_ONCE == 0:
             self._flush()
 
     def _flush(self) -> None:
@@ -308,28 +309,18 @@ class KnowledgeBaseBuilder:
         """Return, for each record, the first record of the same concept: int32, shape (records,)."""
         rows = self._db.execute("SELECT number, id FROM read_records ORDER BY id, number")
         firsts = _firsts(rows, self._n_records)
-        n_merged = int(np.count_nonzero(firsts != np.arange(len(firsts))))
-        self.counts += Counter({"records merged into an earlier one": n_merged})
-        return self._merge_by_mappings(firsts) if self._equivalents or self._merge_xrefs else firsts
-
-    def _merge_by_mappings(self, firsts: np.ndarray) -> np.ndarray:
-        """Merge concepts by `equivalents` and by cross-references.
-
-        Args:
-            firsts (int32, shape (records,)): For each record, the first one with the same id.
-
-        Returns:
-            For each record, the first one of the same concept, as int32 of shape (records,).
-        """
+        own = np.arange(len(firsts), dtype=np.int32)
+        self.counts["records merged into an earlier one"] += int(np.count_nonzero(firsts != own))
+        if not (self._equivalents or self._merge_xrefs):
+            return firsts
         rows = self._db.execute("SELECT id, min(number) FROM read_records GROUP BY id")
         leads, n_joined = merge(rows, self._equivalents or Equivalents(), self._merging_xrefs())
-        merged = np.arange(len(firsts), dtype=np.int32)
         for number, lead in leads.items():
-            merged[number] = lead
+            own[number] = lead
         n_merged = sum(lead != number for number, lead in leads.items())
-        self.counts += Counter({"concepts merged into an earlier one by mappings": n_merged})
-        self.counts += Counter({"concepts joined by a later record": n_joined})
-        return merged[firsts]
+        self.counts["concepts merged into an earlier one by mappings"] += n_merged
+        self.counts["concepts joined by a later record"] += n_joined
+        return own[firsts]
 
     def _merging_xrefs(self) -> list[MappedIds]:
         """Return the cross-references that merge concepts."""
@@ -353,9 +344,9 @@ class KnowledgeBaseBuilder:
             what = f"cross-reference to {', '.join(sorted(missing))}"
             remedy = f"The cross-references refer to: {most}. Check the prefix."
             raise EmptyError(what=what, consequence="no concepts would be merged", remedy=remedy)
-        kept, n_others = one_to_one(links)
-        self.counts += Counter({"cross-references that merge nothing, as they are not one to one": n_others})
-        return kept
+        paired, n_others = one_to_one(links)
+        self.counts["cross-references that merge nothing, as they are not one to one"] += n_others
+        return paired
 
     def _find_concepts(self, concept_id: str) -> list[int]:
         self._place_records()
@@ -374,13 +365,12 @@ class KnowledgeBaseBuilder:
 
     # --- from the input to the file
 
-    def _fill_tables(self) -> tuple[int, int]:
-        """Fill the tables, and return the numbers of concepts and of unique names."""
+    def _fill_tables(self) -> None:
         self._flush()
         rows = self._db.execute("SELECT number, text FROM read_names ORDER BY text, number")
-        _define(self._db, "name", _Numbering(_firsts(rows, self._n_names)))
-        n_names = self._db.execute(f"INSERT INTO names {_NAMES}").rowcount
-        n_concepts = self._db.execute(f"INSERT INTO concepts {_CONCEPTS}").rowcount
+        _define(self._db, "name", _Numbering(_firsts(rows, self._n_read_names)))
+        self.n_names = self._db.execute(f"INSERT INTO names {_NAMES}").rowcount
+        self.n_concepts = self._db.execute(f"INSERT INTO concepts {_CONCEPTS}").rowcount
         later = self._db.execute(_LATER_DEFINITIONS)
         self._db.executemany("UPDATE concepts SET definition = coalesce(definition, ?) WHERE row = ?", later)
         for table in ("types", "parents"):
@@ -388,7 +378,6 @@ class KnowledgeBaseBuilder:
             self._db.execute(f"INSERT INTO {table} {sql}")
         self._db.execute(f"INSERT INTO xrefs {_XREFS}")
         self._db.execute(f"INSERT INTO synonyms {_SYNONYMS}")
-        return n_concepts, n_names
 
 
 @contextmanager
@@ -423,7 +412,11 @@ def new_knowledge_base(
         except OSError as error:
             raise CannotWriteError(path=path, reason=error, remedy=remedy) from error
         try:
-            with closing(_connect(folder / _FILE)) as connection:
+            with closing(sqlite3.connect(folder / _FILE, isolation_level=None)) as connection:
+                # one transaction without rollback: the file of a failed build is deleted
+                for pragma in ("journal_mode = OFF", "temp_store = FILE", *_CACHES):
+                    connection.execute(f"PRAGMA {pragma}")
+                connection.executescript(f"{SCHEMA} {_READ} BEGIN")
                 builder = KnowledgeBaseBuilder(connection, equivalents, merge_xrefs)
                 yield builder
                 connection.execute("COMMIT")
@@ -458,27 +451,13 @@ def build_knowledge_base(
     return KnowledgeBase(path)
 
 
-# --- the temporary file
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    """Open a new file with empty tables, in one transaction without rollback: a failed build is deleted."""
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("PRAGMA journal_mode = OFF")
-    connection.execute("PRAGMA temp_store = FILE")
-    for database in ("main", "temp"):
-        connection.execute(f"PRAGMA {database}.cache_size = -{_CACHE_KIB}")
-    connection.executescript(f"{SCHEMA} {_READ} BEGIN")
-    return connection
-
-
 # --- contents
 
 
-def _define(db: sqlite3.Connection, of: str, numbering: _Numbering) -> None:
+def _define(db: sqlite3.Connection, item: str, numbering: _Numbering) -> None:
     """Define SQL functions that return the row of an item, and whether the item is the first of its equals."""
-    db.create_function(f"{of}_row", 1, numbering.rows.item, deterministic=True)
-    db.create_function(f"is_new_{of}", 1, numbering.is_new.item, deterministic=True)
+    db.create_function(f"{item}_row", 1, numbering.rows.item, deterministic=True)
+    db.create_function(f"is_new_{item}", 1, numbering.is_new.item, deterministic=True)
 
 
 def _firsts(rows: Iterable[tuple[int, str]], n: int) -> np.ndarray:
@@ -500,36 +479,31 @@ def _firsts(rows: Iterable[tuple[int, str]], n: int) -> np.ndarray:
     return firsts
 
 
-def compute_arrays(db: sqlite3.Connection, n_concepts: int) -> dict[str, bytes]:
+def _arrays(db: sqlite3.Connection, n_concepts: int) -> dict[str, bytes]:
     """Return all arrays of a knowledge base by name, little-endian."""
+
+    def numbers(sql: str, *values: Any) -> np.ndarray:
+        return np.fromiter((number for (number,) in db.execute(sql, values)), dtype=np.int32)
+
     rows = db.execute(
         "SELECT name, concept, sum(annotations) FROM synonyms GROUP BY name, concept ORDER BY name, concept"
     )
     entries = np.fromiter(rows, dtype=[("names", "<i4"), ("concepts", "<i4"), ("annotations", "<i4")])
-    rows = db.execute("SELECT preferred FROM concepts ORDER BY row")
-    preferred = np.fromiter((row[0] for row in rows), dtype=np.int32, count=n_concepts)
-    arrays = {name: entries[name] for name in entries.dtype.names or ()}
-    arrays["preferred"] = preferred[entries["concepts"]] == entries["names"]
-    tie_ranks = _tie_ranks(db, arrays["concepts"], arrays["annotations"], n_concepts)
-    arrays["ranks"] = _ranks(tie_ranks[arrays["concepts"]], ~arrays["preferred"], -arrays["annotations"])
-    ids = np.array([row[0].encode() for row in db.execute("SELECT id FROM concepts ORDER BY row")], dtype=np.bytes_)
+    names, concepts, annotations = (entries[name] for name in ("names", "concepts", "annotations"))
+    preferred = numbers("SELECT preferred FROM concepts ORDER BY row")[concepts] == names
+    # tie ranks: by id, then the number of names, then that of annotations, then main before supplementary records
+    by_id = np.empty(n_concepts, dtype=np.int32)
+    by_id[numbers("SELECT row FROM concepts ORDER BY id")] = np.arange(n_concepts)
+    forms = " OR ".join(["id GLOB ?"] * len(SUPPLEMENTARY))
+    supplementary = np.zeros(n_concepts, dtype=bool)
+    supplementary[numbers(f"SELECT row FROM concepts WHERE {forms}", *SUPPLEMENTARY)] = True
+    annotated = np.bincount(concepts, weights=annotations, minlength=n_concepts)
+    tie_ranks = _ranks(by_id, -np.bincount(concepts, minlength=n_concepts), -annotated, supplementary)
+    ranks = _ranks(tie_ranks[concepts], ~preferred, -annotations)
+    ids = np.array([id.encode() for (id,) in db.execute("SELECT id FROM concepts ORDER BY row")], dtype=np.bytes_)
+    arrays = {"names": names, "concepts": concepts, "preferred": preferred, "annotations": annotations, "ranks": ranks}
     data = {name: arrays[name].astype(dtype).tobytes() for name, dtype in NAME_CONCEPTS.items()}
     return {**data, TIE_RANKS: tie_ranks.astype("<i4").tobytes(), IDS: ids.tobytes()}
-
-
-def _tie_ranks(db: sqlite3.Connection, concepts: np.ndarray, annotations: np.ndarray, n_concepts: int) -> np.ndarray:
-    """Return `KnowledgeBase.tie_ranks`."""
-    ids = np.empty(n_concepts, dtype=np.int32)
-    ids[np.fromiter((row[0] for row in db.execute("SELECT row FROM concepts ORDER BY id")), dtype=np.int32)] = (
-        np.arange(n_concepts)
-    )
-    forms = " OR ".join(["id GLOB ?"] * len(SUPPLEMENTARY))
-    rows = db.execute(f"SELECT row FROM concepts WHERE {forms}", SUPPLEMENTARY)
-    supplementary = np.zeros(n_concepts, dtype=bool)
-    supplementary[np.fromiter((row[0] for row in rows), dtype=np.int32)] = True
-    annotated = np.bincount(concepts, weights=annotations, minlength=n_concepts)
-    names = np.bincount(concepts, minlength=n_concepts)
-    return _ranks(ids, -names, -annotated, supplementary)
 
 
 def _ranks(*keys: np.ndarray) -> np.ndarray:

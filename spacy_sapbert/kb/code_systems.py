@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +18,7 @@ OWN_ID, ALTERNATIVE_ID, XREF = "concept id", "alternative id", "cross-reference"
 """The origins of codes in the vocabulary itself."""
 
 DEFAULT_PREDICATES = ("exact",)
-MOST_CONCEPTS = 100_000  # whose codes are kept in memory
+MOST_CONCEPTS = 100_000  # whose codes stay in memory
 _MOST_SYSTEMS = 20  # in an error message
 _BLOCK = 4096
 _DIGIT = "[0-9]"
@@ -27,24 +27,26 @@ _BARE = {
     "UMLS": ["C" + _DIGIT * 7],
     "MESH": [letter + _DIGIT * digits for letter in "CDQ" for digits in (6, 9)],
 }
-_Related = tuple[str, str, str]  # an id, its predicate and its origin
 _KINDS = ("exact", "close", "broad", "narrow", "related")
 _INVERSE = {"skos:broadmatch": "skos:narrowMatch", "skos:narrowmatch": "skos:broadMatch"}
 _SYMMETRIC = EXACT | {"skos:closematch", "skos:relatedmatch"}
 _ORDER = ("", "skos:closematch", "skos:narrowmatch", "skos:broadmatch", "skos:relatedmatch")
 
 
-class MappedId(NamedTuple):
-    """What an id is mapped to.
+class Code(NamedTuple):
+    """A code of a concept in another vocabulary.
 
     Attributes:
-        target: The other id.
-        predicate: How the other id is related to this one: with "skos:broadMatch", the other is broader. Empty if the
-            file has no predicates.
-        origin: Name of the file.
+        system: The vocabulary: the prefix of its ids in canonical form, or "MESH" or "UMLS".
+        code: The code as a canonical id, such as "ICD10CM:C50" or "D001943".
+        predicate: How the code is related to the concept, as the source states it: with "skos:broadMatch", the code is
+            broader. Empty if the source does not state it.
+        origin: Where the code comes from: "concept id", "alternative id", "cross-reference" or the name of a mapping
+            file. ", via ID" follows if the mapping is one of a cross-reference or of an exact match.
     """
 
-    target: str
+    system: str
+    code: str
     predicate: str
     origin: str
 
@@ -74,65 +76,6 @@ def parse_predicates(given: Iterable[str]) -> frozenset[str]:
     return frozenset(predicates)
 
 
-class CodeMappings:
-    """Mappings of ids, in both directions.
-
-    An SSSOM table gives predicates. A table of two columns gives none. See `read_mapping_rows` for the formats.
-
-    Args:
-        paths: The files, plain or gzipped.
-        report: Counts the rows.
-        strict: Raise an error at the first broken row.
-    """
-
-    def __init__(self, paths: Iterable[Path] = (), *, report: ReadReport | None = None, strict: bool = False) -> None:
-        report = report or ReadReport()
-        self._targets: defaultdict[str, list[MappedId]] = defaultdict(list)
-        for path in map(Path, paths):
-            context = ReaderContext(path, source=path.name, strict=strict, report=report)
-            for subject, predicate, target in read_mapping_rows(context):
-                self._targets[subject].append(MappedId(target, predicate, path.name))
-                inverse = _inverse(predicate)
-                if inverse is not None:
-                    self._targets[target].append(MappedId(subject, inverse, path.name))
-
-    def of(self, concept_id: str) -> Sequence[MappedId]:
-        """Return what an id is mapped to."""
-        return self._targets.get(concept_id, ())
-
-    def ids(self) -> Iterator[str]:
-        """Yield each mapped id."""
-        yield from self._targets
-
-    def __len__(self) -> int:
-        """Return the number of mapped ids."""
-        return len(self._targets)
-
-
-def _inverse(predicate: str) -> str | None:
-    """Return the predicate from the object to the subject. None if it is unknown."""
-    folded = predicate.lower()
-    return _INVERSE.get(folded, predicate if not folded or folded in _SYMMETRIC else None)
-
-
-class Code(NamedTuple):
-    """A code of a concept in another vocabulary.
-
-    Attributes:
-        system: The vocabulary: the prefix of its ids in canonical form, or "MESH" or "UMLS".
-        code: The code as a canonical id, such as "ICD10CM:C50" or "D001943".
-        predicate: How the code is related to the concept, as the source states it: with "skos:broadMatch", the code is
-            broader. Empty if the source does not state it.
-        origin: Where the code comes from: "concept id", "alternative id", "cross-reference" or the name of a mapping
-            file. ", via ID" follows if the mapping is one of a cross-reference or of an exact match.
-    """
-
-    system: str
-    code: str
-    predicate: str
-    origin: str
-
-
 def parse_systems(given: Iterable[str]) -> tuple[str, ...]:
     """Return the names of code systems in canonical spelling, each once.
 
@@ -149,6 +92,27 @@ def parse_systems(given: Iterable[str]) -> tuple[str, ...]:
     return systems
 
 
+def read_code_mappings(paths: Iterable[Path], report: ReadReport | None = None) -> Mapping[str, Sequence[Code]]:
+    """Read what ids are mapped to, in both directions. The origin of a code is the name of its file.
+
+    An SSSOM table gives predicates. A table of two columns gives none. See `read_mapping_rows` for the formats.
+
+    Args:
+        paths: The files, plain or gzipped.
+        report: Counts the rows.
+    """
+    mapped: defaultdict[str, list[Code]] = defaultdict(list)
+    for path in map(Path, paths):
+        context = ReaderContext(path, source=path.name, report=report or ReadReport())
+        for subject, predicate, target in read_mapping_rows(context):
+            mapped[subject].append(Code(vocabulary_of(target), target, predicate, path.name))
+            folded = predicate.lower()
+            inverse = _INVERSE.get(folded, predicate if not folded or folded in _SYMMETRIC else None)
+            if inverse is not None:
+                mapped[target].append(Code(vocabulary_of(subject), subject, inverse, path.name))
+    return dict(mapped)
+
+
 class CodeSystems:
     """Finds the codes of concepts in some code systems.
 
@@ -159,7 +123,7 @@ class CodeSystems:
     Args:
         kb: The vocabulary of the concepts.
         systems: Names of code systems, see `parse_systems`.
-        mappings: Files of mappings, see `CodeMappings`.
+        mappings: Files of mappings, see `read_code_mappings`.
         predicates: Which stated predicates are taken, see `parse_predicates`.
         report: Counts the rows of the mappings.
 
@@ -185,9 +149,8 @@ class CodeSystems:
         self.kb = kb
         self.systems = parse_systems(systems)
         self._predicates = parse_predicates(predicates)
-        self._mappings = CodeMappings(mappings, report=report)
-        self._found: dict[str, tuple[Code, ...]] = {}
-        self._positions = {system: position for position, system in enumerate(self.systems)}
+        self._mapped = read_code_mappings(mappings, report)
+        self._read: dict[str, tuple[Code, ...]] = {}
         self._check()
 
     def of(self, concept_ids: Sequence[str]) -> dict[str, tuple[Code, ...]]:
@@ -196,13 +159,13 @@ class CodeSystems:
         The codes are in the order of the systems, the most exact first. A code with several origins occurs several
         times.
         """
-        if len(self._found) > MOST_CONCEPTS:
-            self._found.clear()
-        known = {concept_id: self._found[concept_id] for concept_id in concept_ids if concept_id in self._found}
+        if len(self._read) > MOST_CONCEPTS:
+            self._read.clear()
+        known = {concept_id: self._read[concept_id] for concept_id in concept_ids if concept_id in self._read}
         missing = [concept_id for concept_id in dict.fromkeys(concept_ids) if concept_id not in known]
         ids, xrefs = self.kb.ids_of(missing), self.kb.xrefs_of(missing)
         read = {missed: self._codes(ids[missed] or (missed,), xrefs[missed]) for missed in missing}
-        self._found.update(read)
+        self._read.update(read)
         return known | read
 
     def codes_of(self, link: Link) -> tuple[Code, ...]:
@@ -217,50 +180,34 @@ class CodeSystems:
 
     def _codes(self, ids: Sequence[str], xrefs: Iterable[tuple[str, str]]) -> tuple[Code, ...]:
         origins = (OWN_ID, *(ALTERNATIVE_ID for _ in ids[1:]))
-        found = [(concept_id, "", origin) for concept_id, origin in zip(ids, origins, strict=True)]
-        found += [(xref, predicate, XREF) for xref, predicate in xrefs]
-        if len(self._mappings):
-            found += self._mapped(ids, found)
-        codes = {
-            Code(system, code, predicate, origin)
-            for code, predicate, origin in found
-            if (system := vocabulary_of(code)) in self._positions and self._is_taken(predicate)
-        }
-        return tuple(sorted(codes, key=self._sort_key))
-
-    def _mapped(self, ids: Sequence[str], found: Sequence[_Related]) -> list[_Related]:
-        """Return what mappings relate to a concept.
-
-        Args:
-            ids: The ids of the concept.
-            found: These ids and its cross-references.
-        """
-        direct: list[_Related] = [mapped for concept_id in ids for mapped in self._mappings.of(concept_id)]
-        others = [*direct, *(related for related in found if related[-1] == XREF)]
+        own = [Code(vocabulary_of(id), id, "", origin) for id, origin in zip(ids, origins, strict=True)]
+        related = [Code(vocabulary_of(xref), xref, predicate, XREF) for xref, predicate in xrefs]
+        mapped = [code for concept_id in ids for code in self._mapped.get(concept_id, ())]
         combined = [
-            (then.target, then.predicate if predicate else "", f"{then.origin}, via {other}")
-            for other, predicate, _ in others
-            if is_exact(predicate) and other not in ids
-            for then in self._mappings.of(other)
+            Code(then.system, then.code, then.predicate if other.predicate else "", f"{then.origin}, via {other.code}")
+            for other in (*mapped, *related)
+            if is_exact(other.predicate) and other.code not in ids
+            for then in self._mapped.get(other.code, ())
             # what is related to a cross-reference of unknown meaning is related in an unknown way
-            if then.target not in ids and (predicate or is_exact(then.predicate))
+            if then.code not in ids and (other.predicate or is_exact(then.predicate))
         ]
-        return direct + combined
-
-    def _is_taken(self, predicate: str) -> bool:
-        return not predicate or predicate.lower() in self._predicates
+        taken = {
+            code
+            for code in (*own, *related, *mapped, *combined)
+            if code.system in self.systems and (not code.predicate or code.predicate.lower() in self._predicates)
+        }
+        return tuple(sorted(taken, key=self._sort_key))
 
     def _sort_key(self, code: Code) -> tuple[int, int, Code]:
         predicate = code.predicate.lower()
-        if predicate and is_exact(predicate):
-            return self._positions[code.system], -1, code
-        return self._positions[code.system], _ORDER.index(predicate) if predicate in _ORDER else len(_ORDER), code
+        order = _ORDER.index(predicate) if predicate in _ORDER else len(_ORDER)
+        return self.systems.index(code.system), -1 if predicate and is_exact(predicate) else order, code
 
     # --- which systems there are
 
     def _check(self) -> None:
         missing = [system for system in self.systems if not self._in_vocabulary(system)]
-        if missing and len(self._mappings):
+        if missing and self._mapped:
             reached = self._reached(set(missing))
             missing = [system for system in missing if system not in reached]
         if missing:
@@ -284,16 +231,15 @@ class CodeSystems:
     def _reached(self, systems: set[str]) -> set[str]:
         """Return the systems of which a mapping gives a code to some concept."""
         reached: set[str] = set()
-        concept_ids = self._mapped_ids()
+        # the concepts of which an id or a cross-reference has a mapping
+        concept_ids = (
+            concept_id
+            for mapped in self._mapped
+            for concept_id in (*self.kb.find_id(mapped), *self.kb.find_xref(mapped))
+        )
         while reached != systems and (block := list(islice(concept_ids, _BLOCK))):
             reached |= {code.system for codes in self.of(block).values() for code in codes} & systems
         return reached
-
-    def _mapped_ids(self) -> Iterator[str]:
-        """Yield the primary ids of the concepts of which an id or a cross-reference has a mapping."""
-        for concept_id in self._mappings.ids():
-            yield from self.kb.find_id(concept_id)
-            yield from self.kb.find_xref(concept_id)
 
     def _counts(self) -> Counter[str]:
         """Count the codes of each system in the vocabulary, without the primary ids of its concepts."""

@@ -147,10 +147,11 @@ def read_mapping_rows(context: ReaderContext, accepts: Callable[[str], bool] = l
             return
         columns = [cell.strip() for cell in first[1]]
         if ".sssom." in name or not set(columns).isdisjoint(_SSSOM_COLUMNS):
-            yield from _sssom_rows(context, rows, columns, accepts)
+            for line, cells in context.named_cells(rows, columns, _SSSOM_COLUMNS):
+                yield from _sssom_row(context, line, cells, accepts)
         else:
             for line, cells in context.named_cells(chain([first], rows), [_SUBJECT, _OBJECT]):
-                yield from _with_ids(context, line, cells, "")
+                yield from _row(context, line, cells, "")
 
 
 def _after_comments(lines: Iterable[str]) -> tuple[int, Iterator[str]]:
@@ -162,34 +163,31 @@ def _after_comments(lines: Iterable[str]) -> tuple[int, Iterator[str]]:
     return 0, iter(())
 
 
-def _sssom_rows(
-    context: ReaderContext, rows: Iterator[tuple[int, list[str]]], columns: list[str], accepts: Callable[[str], bool]
+def _sssom_row(
+    context: ReaderContext, line: int, cells: dict[str, str], accepts: Callable[[str], bool]
 ) -> Iterator[MappingRow]:
-    for line, cells in context.named_cells(rows, columns, _SSSOM_COLUMNS):
-        written = cells[_PREDICATE].strip()
-        predicate = skos_match(written) or written
-        if any(cells.get(column, "").strip().lower() == _LITERAL for column in _TYPE_COLUMNS):
-            context.drop("a text without an id")
-        elif not predicate:
-            context.drop_broken(line, f"no {_PREDICATE}")
-        elif not accepts(predicate):
-            context.drop(predicate)
-        elif cells.get(_MODIFIER, "").strip():  # "Not" is the only modifier in SSSOM
-            context.drop(f"{cells[_MODIFIER].strip()} {predicate}")
-        else:
-            yield from _with_ids(context, line, cells, predicate)
+    written = cells[_PREDICATE].strip()
+    predicate = skos_match(written) or written
+    if any(cells.get(column, "").strip().lower() == _LITERAL for column in _TYPE_COLUMNS):
+        context.drop("a text without an id")
+    elif not predicate:
+        context.drop_broken(line, f"no {_PREDICATE}")
+    elif not accepts(predicate):
+        context.drop(predicate)
+    elif cells.get(_MODIFIER, "").strip():  # "Not" is the only modifier in SSSOM
+        context.drop(f"{cells[_MODIFIER].strip()} {predicate}")
+    else:
+        yield from _row(context, line, cells, predicate)
 
 
-def _with_ids(context: ReaderContext, line: int, cells: dict[str, str], predicate: str) -> Iterator[MappingRow]:
+def _row(context: ReaderContext, line: int, cells: dict[str, str], predicate: str) -> Iterator[MappingRow]:
     ids = []
     for column in (_SUBJECT, _OBJECT):
         if cells[column].strip().lower() == _NO_TERM:
-            context.drop("no term found")
-            return
+            return context.drop("no term found")
         concept_id = canonical_id(context.clean(cells[column]))
         if concept_id in NO_ID:
-            context.drop_broken(line, f"no {column}")
-            return
+            return context.drop_broken(line, f"no {column}")
         ids.append(concept_id)
     yield MappingRow(ids[0], predicate, ids[1])
 

@@ -535,8 +535,8 @@ def test_a_broader_cross_reference_merges_nothing(tmp_path):
     assert len(kb) == 1
     assert kb.xrefs("A:1") == ("C0000001",)
     assert kb.xrefs_of(["A:1", "A:2"]) == {
-        "A:1": [("C0000001", "owl:sameAs"), ("C0000001", "skos:exactMatch")],
-        "A:2": [],
+        "A:1": (("C0000001", "owl:sameAs"), ("C0000001", "skos:exactMatch")),
+        "A:2": (),
     }
 
 
