@@ -6,7 +6,7 @@ A recipe is data: a mapping of texts, numbers, lists and mappings, in YAML or fr
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from functools import cache
 from itertools import islice
@@ -137,16 +137,6 @@ _OF_FORMAT: dict[str, _Keys] = {
     "rxnorm": _UMLS,
 }
 _DEFAULTS = {*_SOURCE, *(key for keys in _OF_FORMAT.values() for key in keys)} - {"path", "address", "sha256"}
-_OF_RECIPES: dict[Callable[[Any], Any], Sequence[str]] = {
-    _text: ("title", "purpose", "home", "license", "release", "instead"),
-    _number: ("size",),
-    _list: ("sources", "translations", "mentions"),
-    _paths: ("mappings", "stop_names", "keep_names"),
-    _ids: ("below", "without"),
-    _texts: ("merge_xrefs", "only_type", "without_type", "only_source", "without_source"),
-    _flag: ("default_stop_names", "add_unknown", "strict"),
-}
-_RECIPE: _Keys = {key: (key, kind) for kind, keys in _OF_RECIPES.items() for key in keys}
 
 
 @dataclass(frozen=True)
@@ -225,6 +215,19 @@ class Recipe:
         return StopNameRules(self.default_stop_names, read_names(self.stop_names), read_names(self.keep_names))
 
 
+# The kind of a key of recipes, by the type of the field.
+_KINDS: dict[str, Callable[[Any], Any]] = {
+    "str": _text,
+    "float": _number,
+    "bool": _flag,
+    "tuple[str, ...]": _ids,
+    "Sequence[str]": _texts,
+    "Sequence[Path]": _paths,
+    "Sequence[File]": _list,
+}
+_RECIPE: _Keys = {item.name: (item.name, _KINDS[str(item.type)]) for item in fields(Recipe) if item.name != "name"}
+
+
 def parse_recipe(name: str, values: Mapping[str, Any]) -> Recipe:
     """Return the recipe with these values. Keys of a source that stand at the top apply to all sources.
 
@@ -236,18 +239,17 @@ def parse_recipe(name: str, values: Mapping[str, Any]) -> Recipe:
     defaults = {key: value for key, value in values.items() if key in _DEFAULTS}
     others = {key: value for key, value in values.items() if key not in _DEFAULTS}
     arguments = _arguments(others, _RECIPE, f"the recipe {name}", also=_DEFAULTS)
-    of_translations = {key: value for key, value in defaults.items() if key not in ("format", "names_language")}
-    for key, given in (("sources", defaults), ("translations", of_translations)):
+    shared = {key: value for key, value in defaults.items() if key not in ("format", "names_language")}
+    for key, given in (("sources", defaults), ("translations", shared)):
         arguments[key] = [_source(source, given, name) for source in arguments.get(key, ())]
     arguments["mentions"] = [_corpus(corpus, name) for corpus in arguments.get("mentions", ())]
     recipe = Recipe(name, **arguments)
-    formats = [file.format for file in (*recipe.sources, *recipe.translations)]
+    formats = [str(file.format) for file in (*recipe.sources, *recipe.translations)]
+    known = {key for format in formats for key in _keys(format)}
     for key in defaults if formats else ():
-        if not any(key in _keys(format) for format in formats):
-            known = sorted({key for format in formats for key in _keys(format)})
-            raise ChoiceError(
-                given=key, what=f"key of a source with the format {' or '.join(map(str, formats))}", choices=known
-            )
+        if key not in known:
+            what = f"key of a source with the format {' or '.join(formats)}"
+            raise ChoiceError(given=key, what=what, choices=sorted(known))
     return recipe
 
 
