@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -23,7 +23,6 @@ from .inputs import split_pairs
 
 if TYPE_CHECKING:
     from ..kb.build import KnowledgeBaseBuilder
-    from ..kb.curation import Curation
     from ..kb.readers import ReadReport
     from ..kb.recipe import File, Recipe
     from ..types import Document, Record
@@ -206,7 +205,10 @@ def _build(recipe: Recipe, output: Path, console: Console, origin: Mapping[str, 
         read = partial(_read, strict=recipe.strict)
         records: Iterator[Record] = chain.from_iterable(read(file, report=report) for file in base)
         if any(curation):
-            records = _curated(base, curation, read, report, builder.counts)
+            from ..kb.curation import curate
+
+            sources = [lambda report, file=file: read(file, report=report) for file in base]
+            records = curate(curation, sources, report, builder.counts)
         for record in track(records, console, "concepts", share=partial(_share_read, report)):
             builder.add(record)
         with console.status(f"writing {output}"):
@@ -235,28 +237,6 @@ def _read(file: File, report: ReadReport, strict: bool) -> Iterator[Record]:
 
     settings: dict[str, Any] = {"language": file.language, "strict": strict, **file.settings}
     return read_vocabulary(file.path, file.format, report=report, **settings)
-
-
-def _curated(
-    files: list[File],
-    curation: Curation,
-    read: Callable[..., Iterator[Record]],
-    report: ReadReport,
-    counts: Counter[str],
-) -> Iterator[Record]:
-    """Yield what a curation takes from the files, and count the rest. For a part of a hierarchy, all are read twice."""
-    from ..kb.curation import Curator
-    from ..kb.readers import ReadReport
-
-    curator = Curator(curation)
-    if curation.needs_hierarchy:
-        for file in files:
-            curator.read_hierarchy(read(file, report=ReadReport()))
-        curator.check_ids()
-    for source, file in enumerate(files):
-        yield from curator.take(read(file, report=report), source)
-    curator.check_filters()
-    counts.update(curator.counts)
 
 
 def _documents(corpus: File, strict: bool, builder: KnowledgeBaseBuilder) -> Iterator[Document]:

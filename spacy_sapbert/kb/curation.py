@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import ChoiceError, NotFoundError
-from ..types import Name, Record
+from ..types import Record
+from .readers.context import ReadReport
 
 SHOWN = 20
-
-Test = Callable[[str], bool]
 
 
 class Curation(NamedTuple):
@@ -35,11 +34,6 @@ class Curation(NamedTuple):
     sources: tuple[str, ...] = ()
     without_sources: tuple[str, ...] = ()
 
-    @property
-    def needs_hierarchy(self) -> bool:
-        """Whether the sources must be read twice."""
-        return bool(self.below or self.without)
-
     def as_json(self) -> dict[str, Any]:
         """Return the fields that are set."""
         return {key: list(value) for key, value in self._asdict().items() if value}
@@ -57,14 +51,11 @@ class Hierarchy:
         self._db = sqlite3.connect("")  # SQLite moves it to the disk when it grows
         self._db.executescript("CREATE TABLE ids (id TEXT, concept TEXT); CREATE TABLE edges (child TEXT, parent TEXT)")
         for record in records:
-            ids = (record.concept_id, *record.alternative_ids)
-            self._db.executemany(
-                "INSERT INTO ids VALUES (?, ?)", ((concept_id, record.concept_id) for concept_id in ids)
-            )
+            ids = [(concept_id, record.concept_id) for concept_id in (record.concept_id, *record.alternative_ids)]
+            self._db.executemany("INSERT INTO ids VALUES (?, ?)", ids)
             # a parent may be given by an alternative id, which therefore lies below its concept
-            above = [(record.concept_id, parent) for parent in record.parents]
-            aliases = [(other, record.concept_id) for other in record.alternative_ids]
-            self._db.executemany("INSERT INTO edges VALUES (?, ?)", above + aliases)
+            edges = [(record.concept_id, parent) for parent in record.parents] + ids[1:]
+            self._db.executemany("INSERT INTO edges VALUES (?, ?)", edges)
         self._db.executescript("CREATE INDEX by_id ON ids (id); CREATE INDEX by_parent ON edges (parent)")
 
     def known(self, ids: Collection[str]) -> set[str]:
@@ -90,97 +81,62 @@ class Hierarchy:
         return lambda concept_id: self._db.execute(sql, (concept_id,)).fetchone() is not None
 
 
-class Curator:
-    """Applies a `Curation` to the records of several sources, and counts what it leaves out.
+def curate(
+    curation: Curation,
+    sources: Sequence[Callable[[ReadReport], Iterable[Record]]],
+    report: ReadReport,
+    counts: Counter[str],
+) -> Iterator[Record]:
+    """Yield what a curation takes from sources. For a part of a hierarchy, all of them are read twice.
 
     Args:
         curation: What to take.
+        sources: For each source, a function that reads its records with a report.
+        report: Counts the rows, once.
+        counts: Counts what is left out, by the labels of `kb build`.
 
-    Attributes:
-        counts: What was left out, by the labels of `kb build`.
+    Raises:
+        NotFoundError: The sources lack a concept of the curation.
+        ChoiceError: They lack a type or a source of names of the curation.
     """
-
-    def __init__(self, curation: Curation) -> None:
-        self.curation = curation
-        self.counts: Counter[str] = Counter()
-        self._hierarchies: list[Hierarchy] = []
-        self._types: Counter[str] = Counter()
-        self._sources: Counter[str] = Counter()
-
-    def read_hierarchy(self, records: Iterable[Record]) -> None:
-        """Read the hierarchy of the next source. All sources are read before the first is curated."""
-        self._hierarchies.append(Hierarchy(records))
-
-    def check_ids(self) -> None:
-        """Check that the sources have all concepts of the curation.
-
-        Raises:
-            NotFoundError: They do not.
-        """
-        ids = {*self.curation.below, *self.curation.without}
-        missing = ids.difference(*(hierarchy.known(ids) for hierarchy in self._hierarchies))
-        if missing:
-            remedy = "Look for its id with `spacy-sapbert kb search`."
-            raise NotFoundError(what=f"concept {', '.join(sorted(missing))} in the sources", remedy=remedy)
-
-    def take(self, records: Iterable[Record], source: int) -> Iterator[Record]:
-        """Yield what the curation takes from a source.
-
-        Args:
-            records: The records of the source.
-            source: Its number, from 0, in the order of `read_hierarchy`.
-        """
-        outside, inside = self._limits(source) if self.curation.needs_hierarchy else (_never, _never)
-        for record in records:
-            self._types.update(record.types)
-            self._sources.update({name.source for name in record.names})
-            if outside(record.concept_id):
-                self.counts["concepts left out: not below the chosen ones"] += 1
-            elif inside(record.concept_id):
-                self.counts["concepts left out: below an excluded one"] += 1
-            elif not _takes(record.types, self.curation.types, self.curation.without_types):
-                self.counts["concepts left out: semantic type"] += 1
+    ids = {*curation.below, *curation.without}
+    hierarchies = [Hierarchy(read(ReadReport())) for read in sources] if ids else []
+    missing = ids.difference(*(hierarchy.known(ids) for hierarchy in hierarchies))
+    if missing:
+        remedy = "Look for its id with `spacy-sapbert kb search`."
+        raise NotFoundError(what=f"concept {', '.join(sorted(missing))} in the sources", remedy=remedy)
+    types: Counter[str] = Counter()
+    names_by_source: Counter[str] = Counter()
+    for number, read in enumerate(sources):
+        below = without = None
+        if hierarchies:
+            roots, excluded = map(hierarchies[number].known, (curation.below, curation.without))
+            below = hierarchies[number].subtrees(roots) if roots else None
+            without = hierarchies[number].subtrees(excluded) if excluded else None
+        for record in read(report):
+            types.update(record.types)
+            names_by_source.update({name.source for name in record.names})
+            if below and not below(record.concept_id):
+                counts["concepts left out: not below the chosen ones"] += 1
+            elif without and without(record.concept_id):
+                counts["concepts left out: below an excluded one"] += 1
+            elif not _takes(record.types, curation.types, curation.without_types):
+                counts["concepts left out: semantic type"] += 1
             else:
-                names = self._names(record)
+                names = [n for n in record.names if _takes([n.source], curation.sources, curation.without_sources)]
+                counts["names left out: source"] += len(record.names) - len(names)
                 if names or not record.names:
-                    yield record._replace(names=names)
-
-    def check_filters(self) -> None:
-        """Check, after all sources are read, that they have the types and sources of the curation.
-
-        Raises:
-            ChoiceError: They do not.
-        """
-        types = self.curation.types + self.curation.without_types
-        sources = self.curation.sources + self.curation.without_sources
-        for what, known, chosen in (("semantic type", self._types, types), ("source of names", self._sources, sources)):
-            missing = ", ".join(sorted(set(chosen).difference(known)))
-            if missing:
-                most = [f"{value} ({n:,})" for value, n in known.most_common(SHOWN)]
-                raise ChoiceError(given=missing, what=f"{what} in what was read", choices=most)
-
-    def _limits(self, source: int) -> tuple[Test, Test]:
-        """Return two tests of an id: whether it is outside `below`, and whether it is inside `without`."""
-        hierarchy = self._hierarchies[source]
-        roots, excluded = hierarchy.known(self.curation.below), hierarchy.known(self.curation.without)
-        inside = hierarchy.subtrees(excluded) if excluded else _never
-        if not roots:
-            return _never, inside
-        chosen = hierarchy.subtrees(roots)
-        return lambda concept_id: not chosen(concept_id), inside
-
-    def _names(self, record: Record) -> tuple[Name, ...]:
-        """Return the names from the chosen sources. A concept without any is left out."""
-        chosen, excluded = self.curation.sources, self.curation.without_sources
-        names = tuple(name for name in record.names if _takes([name.source], chosen, excluded))
-        self.counts["names left out: source"] += len(record.names) - len(names)
-        self.counts["concepts left out: no name from the chosen sources"] += not names and bool(record.names)
-        return names
+                    yield record._replace(names=tuple(names))
+                else:
+                    counts["concepts left out: no name from the chosen sources"] += 1
+    for what, known, chosen in (
+        ("semantic type", types, curation.types + curation.without_types),
+        ("source of names", names_by_source, curation.sources + curation.without_sources),
+    ):
+        if unknown := ", ".join(sorted(set(chosen).difference(known))):
+            most = [f"{value} ({n:,})" for value, n in known.most_common(SHOWN)]
+            raise ChoiceError(given=unknown, what=f"{what} in what was read", choices=most)
 
 
 def _takes(values: Collection[str], chosen: Collection[str], excluded: Collection[str]) -> bool:
     return (not chosen or not set(values).isdisjoint(chosen)) and set(values).isdisjoint(excluded)
-
-
-def _never(concept_id: str) -> bool:
-    return False

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import chain
 from math import log2
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..files.values import table_lines as write_table
 from ..text.words import word_keys
@@ -53,31 +53,22 @@ class LinkedOccurrence(NamedTuple):
 class NewName(NamedTuple):
     """A candidate for a new name: texts with the same words, linked to the same concept.
 
-    `matched_name`, `similarity`, `written`, `doc_id` and `example` are those of the first occurrence of the name.
-
     Attributes:
-        name: The most frequent of the texts.
-        concept_id: Primary id of the concept.
-        matched_name: The known name that is most similar to it.
-        similarity: The score of `matched_name`.
+        name: The most frequent of the texts. Of equally frequent ones, that with the fewest capitals, then the first in
+            the alphabet.
+        first: The first occurrence of this text.
+        doc_id: Id of its document.
         occurrences: How often any of the texts was linked to the concept.
         documents: In how many documents any of the texts was linked to the concept.
         other_concepts: Primary ids of the concepts that already have the name.
-        written: The text as the document has it, if it was corrected; else empty.
-        doc_id: Id of the document.
-        example: The text around the occurrence.
     """
 
     name: str
-    concept_id: str
-    matched_name: str
-    similarity: float
+    first: LinkedOccurrence
+    doc_id: str
     occurrences: int
     documents: int
     other_concepts: tuple[str, ...]
-    written: str
-    doc_id: str
-    example: str
 
 
 class _Group:
@@ -85,24 +76,8 @@ class _Group:
 
     def __init__(self) -> None:
         self.texts: Counter[str] = Counter()
-        self.first: dict[str, tuple[str, LinkedOccurrence]] = {}
+        self.first: dict[str, tuple[LinkedOccurrence, str]] = {}
         self.documents = 0
-
-    def add(self, doc_id: str, occurrence: LinkedOccurrence) -> None:
-        text = " ".join(occurrence.text.split())
-        self.texts[text] += 1
-        self.first.setdefault(text, (doc_id, occurrence))
-
-    def new_name(self, other_concepts: tuple[str, ...]) -> NewName:
-        """Return the group as a `NewName`, named by its most frequent text.
-
-        Of equally frequent texts, the one with the fewest capitals takes precedence, then the first in the alphabet.
-        """
-        text = min(self.texts, key=lambda text: (-self.texts[text], sum(map(str.isupper, text)), text))
-        doc_id, seen = self.first[text]
-        counts = self.texts.total(), self.documents
-        matched = seen.name, seen.similarity
-        return NewName(text, seen.concept_id, *matched, *counts, other_concepts, seen.written, doc_id, seen.example)
 
 
 class Discovery:
@@ -130,8 +105,9 @@ class Discovery:
             kind = self.kind(occurrence)
             self.counts[kind] += 1
             if kind == "occurrences":
-                key = word_keys(occurrence.text), occurrence.concept_id
-                self._groups[key].add(doc_id, occurrence)
+                key, text = (word_keys(occurrence.text), occurrence.concept_id), " ".join(occurrence.text.split())
+                self._groups[key].texts[text] += 1
+                self._groups[key].first.setdefault(text, (occurrence, doc_id))
                 seen.add(key)
         for key in seen:
             self._groups[key].documents += 1
@@ -147,8 +123,14 @@ class Discovery:
 
     def ranked(self, min_documents: int = 1) -> list[NewName]:
         """Return the new names that occur in at least `min_documents` documents, sorted by `rank`."""
-        frequent = (group for group in self._groups.values() if group.documents >= min_documents)
-        return rank(group.new_name(tuple(self._concepts_with_name(next(iter(group.texts))))) for group in frequent)
+        names = []
+        for group in self._groups.values():
+            if group.documents >= min_documents:
+                texts = group.texts
+                name = min(texts, key=lambda text: (-texts[text], sum(map(str.isupper, text)), text))
+                others = tuple(self._concepts_with_name(next(iter(texts))))
+                names.append(NewName(name, *group.first[name], texts.total(), group.documents, others))
+        return rank(names)
 
 
 def rank(names: Iterable[NewName]) -> list[NewName]:
@@ -156,7 +138,11 @@ def rank(names: Iterable[NewName]) -> list[NewName]:
 
     Ties are sorted by alphabet, so the result does not depend on the order of the input.
     """
-    return sorted(names, key=lambda new: (-new.similarity - PER_DOUBLING * log2(new.documents), *new))
+
+    def key(new: NewName) -> tuple[Any, ...]:
+        return -new.first.similarity - PER_DOUBLING * log2(new.documents), new.name, new.first.concept_id
+
+    return sorted(names, key=key)
 
 
 def table_lines(names: Iterable[NewName], kb: KnowledgeBase) -> Iterator[str]:
@@ -165,12 +151,13 @@ def table_lines(names: Iterable[NewName], kb: KnowledgeBase) -> Iterator[str]:
     Returns:
         Tab-separated lines with their line ends. The first line is the header.
     """
-    return write_table(chain([DISCOVERED_COLUMNS], (_cells(new, kb) for new in names)), quoted=False)
+    rows = ([" ".join(str(value).split()) for value in _values(new, kb)] for new in names)
+    return write_table(chain([DISCOVERED_COLUMNS], rows), quoted=False)
 
 
-def _cells(new: NewName, kb: KnowledgeBase) -> Iterator[str]:
-    similarity, others = f"{new.similarity:.4f}", "|".join(new.other_concepts)
-    known = kb.names_of(new.concept_id)[0].text, new.matched_name
-    counts = new.occurrences, new.documents
-    for value in ("", new.name, new.concept_id, *known, similarity, *counts, others, *new[-3:]):
-        yield " ".join(str(value).split())
+def _values(new: NewName, kb: KnowledgeBase) -> Iterator[Any]:
+    """Yield the values of `DISCOVERED_COLUMNS`."""
+    seen = new.first
+    yield from ("", new.name, seen.concept_id, kb.names_of(seen.concept_id)[0].text, seen.name)
+    yield from (f"{seen.similarity:.4f}", new.occurrences, new.documents, "|".join(new.other_concepts))
+    yield from (seen.written, new.doc_id, seen.example)

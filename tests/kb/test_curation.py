@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.curation import Curation, Curator, Hierarchy
+from spacy_sapbert.kb.curation import Curation, Hierarchy, curate
+from spacy_sapbert.kb.readers import ReadReport
 from spacy_sapbert.types import Name, Record
 
 
@@ -29,14 +32,10 @@ OTHER = [record("B:1"), record("B:2", parents=("B:1",))]
 
 
 def taken(*sources, **fields):
-    curator = Curator(Curation(**{key: tuple(value) for key, value in fields.items()}))
-    if curator.curation.needs_hierarchy:
-        for source in sources:
-            curator.read_hierarchy(source)
-        curator.check_ids()
-    found = [one for i, source in enumerate(sources) for one in curator.take(source, i)]
-    curator.check_filters()
-    return [one.concept_id for one in found], dict(+curator.counts), found
+    """The ids of the records that are taken, what was left out, and the records."""
+    curation, counts = Curation(**{key: tuple(value) for key, value in fields.items()}), Counter()
+    records = list(curate(curation, [lambda report, source=source: source for source in sources], ReadReport(), counts))
+    return [record.concept_id for record in records], dict(+counts), records
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,12 @@ def test_texts_of_the_same_words_are_one_name_as_it_is_written_most(small_kb):
     first = seen("Mammary cancer", similarity=0.8, example="first")
     more = [seen("mammary cancers", similarity=0.7, example=example) for example in ("second", "third")]
     (found,) = discover(small_kb, [[first, more[0]], [], [more[1]]]).ranked()
-    assert (found.name, found.similarity, found.example, found.doc_id) == ("mammary cancers", 0.7, "second", "0")
+    assert (found.name, found.first.similarity, found.first.example, found.doc_id) == (
+        "mammary cancers",
+        0.7,
+        "second",
+        "0",
+    )
     assert (found.occurrences, found.documents) == (3, 2)
 
 
@@ -85,20 +90,22 @@ def test_every_sighting_counts_once_and_their_order_for_nothing(small_kb, docume
     kinds = ("known_names", "short_forms", "without_words", "occurrences")
     assert sum(counts[kind] for kind in kinds) == sum(map(len, documents))
     assert sum(one.occurrences for one in found) == counts["occurrences"]
-    assert len({(word_keys(one.name), one.concept_id) for one in found}) == len(found) == counts["candidates"]
+    assert len({(word_keys(new.name), new.first.concept_id) for new in found}) == len(found) == counts["candidates"]
     in_documents = defaultdict(set)
     for number, linked_occurrences in enumerate(documents):
         for one in linked_occurrences:
             if not one.short_form:
                 in_documents[word_keys(one.text), one.concept_id].add(number)
-    for one in found:
-        assert one.documents == len(in_documents[word_keys(one.name), one.concept_id])
-        assert one.concept_id not in one.other_concepts
+    for new in found:
+        assert new.documents == len(in_documents[word_keys(new.name), new.first.concept_id])
+        assert new.first.concept_id not in new.other_concepts
     assert rank(reversed(found)) == found
     for better, worse in pairwise(found):
-        assert better.similarity >= worse.similarity or better.documents > worse.documents
+        assert better.first.similarity >= worse.first.similarity or better.documents > worse.documents
     again = discover(small_kb, documents[::-1]).ranked()
-    assert {one[:2] + one[4:7] for one in again} == {one[:2] + one[4:7] for one in found}
+    assert {(new.name, new.first.concept_id, *new[3:]) for new in again} == {
+        (new.name, new.first.concept_id, *new[3:]) for new in found
+    }
 
 
 def test_a_line_has_all_columns_whatever_the_texts_hold(small_kb):
