@@ -131,7 +131,7 @@ class KnowledgeBaseBuilder:
     ) -> None:
         self._db = connection
         self._equivalents = equivalents
-        self._merge_xrefs = {vocabulary(prefix) for prefix in merge_xrefs}
+        self._merge_xrefs = set(map(vocabulary, merge_xrefs))
         self._buffer: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
         self._n_records = 0
         self._n_read_names = 0
@@ -291,7 +291,7 @@ class KnowledgeBaseBuilder:
     def _flush(self) -> None:
         for table, rows in self._buffer.items():
             if rows:
-                self._db.executemany(f"INSERT INTO read_{table} VALUES ({_placeholders(rows[0])})", rows)
+                self._db.executemany(f"INSERT INTO read_{table} VALUES ({','.join('?' * len(rows[0]))})", rows)
                 rows.clear()
 
     # --- from records to concepts
@@ -328,7 +328,7 @@ class KnowledgeBaseBuilder:
             return []
         rows = self._db.execute(
             "SELECT r.number, r.id, x.value FROM read_xrefs x JOIN read_records r ON r.number = x.record "
-            f"WHERE lower(x.predicate) IN ({_placeholders(_SAME)}) ORDER BY x.rowid",
+            f"WHERE lower(x.predicate) IN ({','.join('?' * len(_SAME))}) ORDER BY x.rowid",
             _SAME,
         )
         known: Counter[str] = Counter()
@@ -489,7 +489,7 @@ def _arrays(db: sqlite3.Connection, n_concepts: int) -> dict[str, bytes]:
         "SELECT name, concept, sum(annotations) FROM synonyms GROUP BY name, concept ORDER BY name, concept"
     )
     entries = np.fromiter(rows, dtype=[("names", "<i4"), ("concepts", "<i4"), ("annotations", "<i4")])
-    names, concepts, annotations = (entries[name] for name in ("names", "concepts", "annotations"))
+    names, concepts, annotations = entries["names"], entries["concepts"], entries["annotations"]
     preferred = numbers("SELECT preferred FROM concepts ORDER BY row")[concepts] == names
     # tie ranks: by id, then the number of names, then that of annotations, then main before supplementary records
     by_id = np.empty(n_concepts, dtype=np.int32)
@@ -532,7 +532,3 @@ def _is_unicode(*texts: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _placeholders(row: tuple[Any, ...]) -> str:
-    return ",".join("?" * len(row))

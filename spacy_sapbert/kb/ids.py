@@ -22,7 +22,8 @@ from ..files.opening import open_text
 NO_ID = frozenset({"", "-", "-1"})
 """What corpora write for a mention without a concept."""
 
-SUPPLEMENTARY = (*("C" + "[0-9]" * digits for digits in (6, 9)), "OMIM:[0-9]*")
+_DIGIT = "[0-9]"
+SUPPLEMENTARY = ("C" + _DIGIT * 6, "C" + _DIGIT * 9, "OMIM:[0-9]*")
 """Patterns of ids that supplement MeSH descriptors, for `re` and for SQLite's GLOB.
 
 They match MeSH supplementary records, and OMIM ids, which are the primary ids of MEDIC's records from OMIM. They do not
@@ -120,10 +121,14 @@ class Prefixes(NamedTuple):
 def prefixes() -> Prefixes:
     """Return the table. The first call reads it, in a few milliseconds."""
     table = json.loads(Path(__file__).with_name("prefixes.json").read_bytes())["prefixes"]
-    spelled = {prefix.lower(): prefix for prefix in table}
-    spelled |= {text: prefix for prefix, about in table.items() for text in about["synonyms"]}
-    addresses = {address: prefix for prefix, about in table.items() for address in about["addresses"]}
-    pages = {prefix: about["page"] for prefix, about in table.items() if about["page"]}
+    spelled: dict[str, str] = {}
+    addresses: dict[str, str] = {}
+    pages: dict[str, str] = {}
+    for prefix, about in table.items():
+        spelled |= dict.fromkeys([prefix.lower(), *about["synonyms"]], prefix)
+        addresses |= dict.fromkeys(about["addresses"], prefix)
+        if about["page"]:
+            pages[prefix] = about["page"]
     return Prefixes(spelled, addresses, pages, max(map(len, addresses)))
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from functools import cache
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +137,7 @@ _OF_FORMAT: dict[str, _Keys] = {
     "umls": _UMLS,
     "rxnorm": _UMLS,
 }
-_DEFAULTS = {*_SOURCE, *(key for keys in _OF_FORMAT.values() for key in keys)} - {"path", "address", "sha256"}
+_DEFAULTS = set(_SOURCE).union(*_OF_FORMAT.values()) - {"path", "address", "sha256"}
 
 
 @dataclass(frozen=True)
@@ -202,7 +203,7 @@ class Recipe:
     def inputs(self) -> list[Path]:
         """All files that a build reads."""
         files = (*self.sources, *self.translations, *self.mentions)
-        return [*(file.path for file in files), *self.mappings, *self.stop_names, *self.keep_names]
+        return [*map(attrgetter("path"), files), *self.mappings, *self.stop_names, *self.keep_names]
 
     @property
     def curation(self) -> Curation:
@@ -245,7 +246,7 @@ def parse_recipe(name: str, values: Mapping[str, Any]) -> Recipe:
     arguments["mentions"] = [_corpus(corpus, name) for corpus in arguments.get("mentions", ())]
     recipe = Recipe(name, **arguments)
     formats = [str(file.format) for file in (*recipe.sources, *recipe.translations)]
-    known = {key for format in formats for key in _keys(format)}
+    known = set(_SOURCE).union(*(_OF_FORMAT.get(format, ()) for format in formats))
     for key in defaults if formats else ():
         if key not in known:
             what = f"key of a source with the format {' or '.join(formats)}"
@@ -260,7 +261,7 @@ def _source(given: Any, defaults: Mapping[str, Any], recipe: str) -> File:
         from .readers import guess_format
 
         format = guess_format(Path(values["path"]))
-    keys = _keys(format)
+    keys = {**_SOURCE, **_OF_FORMAT.get(format or "", {})}
     values = {key: value for key, value in defaults.items() if key in keys} | values
     arguments = _arguments({**values, "format": format}, keys, f"a source with the format {format} in {recipe}")
     address = arguments.pop("address", "")
@@ -286,11 +287,6 @@ def _file_values(given: Any, recipe: str) -> dict[str, Any]:
     if not isinstance(values, dict) or not (values.get("path") or values.get("address")):
         raise SettingError(setting="path", component=f"a file of {recipe}", value=given, wanted="given")
     return values
-
-
-def _keys(format: str | None) -> _Keys:
-    """Return the keys of a source with this format."""
-    return {**_SOURCE, **_OF_FORMAT.get(format or "", {})}
 
 
 def _arguments(values: Mapping[str, Any], keys: _Keys, where: str, also: Collection[str] = ()) -> dict[str, Any]:

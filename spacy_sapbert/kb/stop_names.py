@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import groupby
+from itertools import chain, groupby, product
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +19,6 @@ import numpy as np
 from ..errors import EmptyError
 from ..files.opening import open_text
 from ..text.common_words import common_words
-from ..text.words import is_acronym
 from .mapping import vocabulary_of
 from .semantic_types import SEMANTIC_TYPES
 
@@ -61,8 +60,9 @@ Rn Fr Ra Ac Th Pa U Np Pu Am Cm Bk Cf Es Fm Md No Lr Rf Db Sg Bh Hs Mt Ds Rg Cn 
 """
 _AMINO_ACIDS = "Ala Arg Asn Asp Asx Cys Gln Glu Glx Gly His Ile Leu Lys Met Phe Pro Pyl Sec Ser Thr Trp Tyr Val"
 _SYMBOLS = frozenset(f"{_ELEMENTS} {_AMINO_ACIDS}".split())
-_TENS, _ONES = ("", "x", "xx", "xxx"), ("", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix")
-_ROMAN = frozenset(tens + ones for tens in _TENS for ones in _ONES)
+_ROMAN = frozenset(
+    map("".join, product(("", "x", "xx", "xxx"), ["", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix"]))
+)
 
 _NAMES = """
 SELECT n.row, n.text, s.concept, s.annotations, s.language FROM names n JOIN synonyms s ON s.name = n.row ORDER BY n.row
@@ -138,23 +138,29 @@ def stop_names(db: sqlite3.Connection, rules: StopNameRules) -> Iterator[tuple[i
         if folded in rules.added:
             yield row, LISTED
         elif concepts:
-            of, annotations, languages = zip(*(owner[2:] for owner in owners), strict=True)
+            _, _, rows, annotations, languages = zip(*owners, strict=True)
             english = not {"", "en"}.isdisjoint(languages)
-            reason = None if any(annotations) else concepts.reason(text, of, english=english)
+            reason = None if any(annotations) else concepts.reason(text, rows, english=english)
             if reason:
                 yield row, reason
 
 
 def is_common(text: str) -> bool:
     """Return whether a text is a word of general English that means no concept. Acronyms in capitals are not."""
-    return text.lower() in common_words() and not is_acronym(text)
+    if text.lower() not in common_words():
+        return False
+    from ..text.words import is_acronym  # imported here, because it prepares rules for the words of all languages
+
+    return not is_acronym(text)
 
 
 class _ConceptRules:
     """The default rules, with what they need to know of the concepts."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
-        edges = _edges(db)
+        # child and parent of each `is_a`, by the rows of the concepts: int64, shape (edges, 2)
+        sql = "SELECT p.concept, i.concept FROM parents p JOIN ids i ON i.id = p.parent WHERE p.concept != i.concept"
+        edges = np.fromiter(chain.from_iterable(db.execute(sql)), dtype=np.int64).reshape(-1, 2)
         self.reasons = dict.fromkeys(_tops(db, edges), TOP) | dict.fromkeys(_qualifiers(db, edges), QUALIFIER)
         ((n_concepts,),) = db.execute("SELECT count(*) FROM concepts")
         self.genes = _concepts_of(db, n_concepts, *_GENES, "GENE")
@@ -171,15 +177,8 @@ class _ConceptRules:
         n_letters = sum(map(str.isalnum, text)) if text.isascii() else MOST_LETTERS + 1
         if n_letters == 1 or (n_letters <= MOST_LETTERS and not any(map(self.genes.__getitem__, concepts))):
             return SHORT
-        reasons = {self.reasons.get(concept) for concept in concepts}
+        reasons = set(map(self.reasons.get, concepts))
         return None if None in reasons else min(filter(None, reasons))
-
-
-def _edges(db: sqlite3.Connection) -> np.ndarray:
-    """Return child and parent of each `is_a`, by the rows of the concepts: int64, shape (edges, 2)."""
-    rows = db.execute("SELECT p.concept, i.concept FROM parents p JOIN ids i ON i.id = p.parent")
-    edges = np.fromiter((concept for edge in rows if edge[0] != edge[1] for concept in edge), dtype=np.int64)
-    return edges.reshape(-1, 2)
 
 
 def _tops(db: sqlite3.Connection, edges: np.ndarray) -> Iterator[int]:

@@ -45,18 +45,32 @@ __all__ = ["READERS", "ReadReport", "Reader", "ReaderContext", "guess_format", "
 Reader = Callable[..., Iterator[Record]]
 """A function that takes a `ReaderContext` and, by keyword, the options of its format, and yields records."""
 
-_READERS = (
-    *(read_babelon, read_biosyn, read_ctd, read_discovered, read_huner, read_icd10cm, read_json, read_loinc),
-    *(read_meddra, read_medic, read_obo, read_obograph, read_rdf, read_rxnorm, read_scispacy, read_snomed),
-    *(read_table, read_umls),
-)
-READERS: dict[str, Reader] = {reader.__name__.removeprefix("read_"): reader for reader in _READERS}
+READERS: dict[str, Reader] = {
+    "babelon": read_babelon,
+    "biosyn": read_biosyn,
+    "ctd": read_ctd,
+    "discovered": read_discovered,
+    "huner": read_huner,
+    "icd10cm": read_icd10cm,
+    "json": read_json,
+    "loinc": read_loinc,
+    "meddra": read_meddra,
+    "medic": read_medic,
+    "obo": read_obo,
+    "obograph": read_obograph,
+    "rdf": read_rdf,
+    "rxnorm": read_rxnorm,
+    "scispacy": read_scispacy,
+    "snomed": read_snomed,
+    "table": read_table,
+    "umls": read_umls,
+}
 """The readers by format."""
 
 _UMLS = ("MRCONSO.RRF*", "META/MRCONSO.RRF*", "*/META/MRCONSO.RRF*", "*.nlm", "*/*.nlm")
 _RXNORM = ("RXNCONSO.RRF*", "rrf/RXNCONSO.RRF*", "*/rrf/RXNCONSO.RRF*")
 # at most in a folder of releases, since a deeper search could read the whole disk
-_SNOMED = tuple("*/" * depth + "*sct2_Concept_*" for depth in range(5))
+_SNOMED = ("", "*/", "*/*/", "*/*/*/", "*/*/*/*/")
 # The first element that is neither a declaration nor a comment.
 _ROOT_ELEMENT = re.compile(r"<(?P<name>[A-Za-z_][\w.:-]*)")
 _SSSOM = {"subject_id", "predicate_id", "object_id"}
@@ -184,7 +198,7 @@ def _folder_format(path: Path) -> str | None:
     for format, patterns in {"umls": _UMLS, "rxnorm": _RXNORM}.items():
         if any(True for pattern in patterns for _ in path.glob(pattern)):
             return format
-    if is_snomed(str(file) for pattern in _SNOMED for file in path.glob(pattern)):
+    if is_snomed(str(file) for folder in _SNOMED for file in path.glob(f"{folder}*sct2_Concept_*")):
         return "snomed"
     return "loinc" if loinc_table(path) else None
 

@@ -208,8 +208,8 @@ class ReaderContext(Source):
     def ids(self, raw: Iterable[str], *, foreign: bool = False) -> tuple[str, ...]:
         """Return the ids in canonical form, each once. `id_prefix` does not apply to ids in other vocabularies."""
         prefix = None if foreign else self.id_prefix
-        canonical = (canonical_id(self.clean(text), prefix) for text in raw)
-        return tuple(dict.fromkeys(concept_id for concept_id in canonical if concept_id not in NO_ID))
+        canonical = dict.fromkeys(canonical_id(self.clean(text), prefix) for text in raw)
+        return tuple(concept_id for concept_id in canonical if concept_id not in NO_ID)
 
     def record(
         self,
@@ -246,15 +246,23 @@ class ReaderContext(Source):
         cleaned = self.names(names)
         if not cleaned:
             return self.drop("no name")
-        alternatives = tuple(other for other in self.ids(alternative_ids) if other not in ids)
-        types = tuple(dict.fromkeys(filter(None, map(self.clean, types)))) or self.types
-        definition = self.clean(definition or "") or None
-        related = [
-            (target, predicate) for xref, predicate in xref_predicates for target in self.ids([xref], foreign=True)
-        ]
-        others = tuple(dict.fromkeys((*self.ids(xrefs, foreign=True), *(target for target, _ in related))))
-        predicates = tuple(dict.fromkeys(related))
-        yield Record(ids[0], cleaned, alternatives, types, definition, self.ids(parents), others, predicates)
+        alternatives = dict.fromkeys(self.ids(alternative_ids))
+        alternatives.pop(ids[0], None)
+        others = dict.fromkeys(self.ids(xrefs, foreign=True))
+        related: dict[tuple[str, str], None] = {}
+        for xref, predicate in xref_predicates:
+            for target in self.ids([xref], foreign=True):
+                others[target] = related[target, predicate] = None
+        yield Record(
+            ids[0],
+            cleaned,
+            tuple(alternatives),
+            tuple(dict.fromkeys(filter(None, map(self.clean, types)))) or self.types,
+            self.clean(definition or "") or None,
+            self.ids(parents),
+            tuple(others),
+            tuple(related),
+        )
 
 
 def _decode(entity: str) -> str:

@@ -45,7 +45,7 @@ class Layout(NamedTuple):
 
 
 UMLS = Layout(
-    {name: name for name in ("MRCONSO", "MRSTY", "MRDEF", "MRREL", "MRRANK")},
+    {"MRCONSO": "MRCONSO", "MRSTY": "MRSTY", "MRDEF": "MRDEF", "MRREL": "MRREL", "MRRANK": "MRRANK"},
     "META",
     re.compile(r"(?<!\d)(?:19|20)\d\dA[A-C](?![A-Z])", re.IGNORECASE),
 )
