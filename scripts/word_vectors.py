@@ -12,11 +12,11 @@ learn which types they are of.
 
 from __future__ import annotations
 
-import argparse
 import random
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Annotated
 
 import floret
 import spacy
@@ -37,6 +37,8 @@ TOKENIZER = "spacy-sapbert.BiomedicalTokenizer.v1"
 NAMES_PER_CONCEPT = 6
 BATCH = 1000
 SHORTEST, LONGEST = 3, 5
+
+app = typer.Typer(add_completion=False)
 
 
 def corpus_of(paths: Iterable[Path]) -> Iterator[Document]:
@@ -68,58 +70,46 @@ def words_of(nlp: Language, text: str) -> str:
     return " ".join(token.lower_ for token in nlp.tokenizer(text) if not token.is_space)
 
 
-def train(lines: Iterable[str], output: Path, args: argparse.Namespace) -> None:
+def train(lines: Iterable[str], output: Path, settings: dict[str, int]) -> None:
     """Write floret vectors of the words in these lines, as text."""
+    fixed = {"model": "skipgram", "mode": "floret", "hashCount": 2, "minn": SHORTEST, "maxn": LONGEST, "minCount": 3}
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder) / "lines.txt"
         text.write_text("\n".join(lines), encoding="utf-8")
-        model = floret.train_unsupervised(
-            str(text),
-            model="skipgram",
-            mode="floret",
-            hashCount=2,
-            bucket=args.rows,
-            dim=args.dimensions,
-            minn=SHORTEST,
-            maxn=LONGEST,
-            minCount=3,
-            epoch=args.epochs,
-            thread=args.threads,
-        )
+        model = floret.train_unsupervised(str(text), **fixed, **settings)
     model.save_floret_vectors(str(output))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("train", type=Path, nargs="+", help="training documents: .spacy files, or folders of them")
-    parser.add_argument("--exclude", type=Path, action="append", default=[], help="documents to leave out: the same")
-    parser.add_argument("--documents", type=Path, help="a folder of other texts: .txt and .jsonl files")
-    parser.add_argument("--kb", type=Path, required=True, help="the vocabulary")
-    parser.add_argument("--output", type=Path, required=True, help="the folder of the pipeline")
-    parser.add_argument("--dimensions", type=int, default=128)
-    parser.add_argument("--rows", type=int, default=50_000, help="rows of the table of pieces")
-    parser.add_argument("--epochs", type=int, default=4)
-    parser.add_argument("--threads", type=int, default=1, help="more than one gives other vectors each time")
-    args = parser.parse_args()
-
+@app.command()
+def main(
+    training: Annotated[list[Path], typer.Argument(help="Training documents: .spacy files, or folders.")],
+    kb: Annotated[Path, typer.Option(help="The vocabulary.")],
+    output: Annotated[Path, typer.Option(help="The folder of the pipeline.")],
+    exclude: Annotated[list[Path] | None, typer.Option(help="Documents to leave out: the same.")] = None,
+    documents: Annotated[Path | None, typer.Option(help="A folder of other texts: .txt and .jsonl files.")] = None,
+    dimensions: int = 128,
+    rows: Annotated[int, typer.Option(help="Rows of the table of pieces.")] = 50_000,
+    epochs: int = 4,
+    threads: Annotated[int, typer.Option(help="More than one gives other vectors each time.")] = 1,
+) -> None:
+    """Train word vectors on documents and on the names of a vocabulary."""
     nlp = spacy.blank("en", config={"nlp": {"tokenizer": {"@tokenizers": TOKENIZER}}})
-    texts = [document.text for document in corpus_of(args.train)]
+    texts = [document.text for document in corpus_of(training)]
     if not texts:
         raise SystemExit("There are no training documents. Give .spacy files, or folders of them.")
-    others = list(other_texts(args.documents, EvaluationSets(corpus_of(args.exclude))))
+    others = list(other_texts(documents, EvaluationSets(corpus_of(exclude or []))))
     if not others:
-        typer.echo(
-            "There are no other texts. The vectors come from the training documents and the names only.", err=True
-        )
-    lines = [*lines_of_texts(nlp, texts + others), *lines_of_names(nlp, load_knowledge_base(str(args.kb)))]
+        typer.echo("There are no other texts. Vectors come from the training documents and the names only.", err=True)
+    lines = [*lines_of_texts(nlp, texts + others), *lines_of_names(nlp, load_knowledge_base(str(kb)))]
     random.Random(0).shuffle(lines)
+    settings = {"bucket": rows, "dim": dimensions, "epoch": epochs, "thread": threads}
     with tempfile.TemporaryDirectory() as folder:
         vectors = Path(folder) / "vectors.floret"
-        train(lines, vectors, args)
+        train(lines, vectors, settings)
         convert_vectors(nlp, vectors, truncate=0, prune=-1, mode="floret", attr="LOWER")
-    nlp.to_disk(args.output)
-    typer.echo(f"{len(texts)} training documents and {len(others)} other texts; vectors in {args.output}", err=True)
+    nlp.to_disk(output)
+    typer.echo(f"{len(texts)} training documents and {len(others)} other texts; vectors in {output}", err=True)
 
 
 if __name__ == "__main__":
-    main()
+    app()

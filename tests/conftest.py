@@ -8,6 +8,7 @@ import pickle
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
@@ -143,7 +144,7 @@ def data_dir() -> Path:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Use one cache folder for all tests, instead of the user's."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
@@ -402,15 +403,27 @@ LEAST_CONTRAST = 4.5  # of WCAG's level AA
 
 
 @pytest.fixture(scope="session")
-def screenshots() -> ModuleType:
+def script() -> Callable[[str], ModuleType]:
+    """A function that imports a file of `scripts`."""
+
+    @cache
+    def load(name: str) -> ModuleType:
+        path = Path(__file__).parents[1] / "scripts" / f"{name}.py"
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec
+        assert spec.loader
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return load
+
+
+@pytest.fixture(scope="session")
+def screenshots(script: Callable[[str], ModuleType]) -> ModuleType:
     """The script that opens the browser."""
     pytest.importorskip("selenium")
-    spec = importlib.util.spec_from_file_location("screenshot", Path(__file__).parents[1] / "scripts" / "screenshot.py")
-    assert spec
-    assert spec.loader
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    return script
+    return script("screenshot")
 
 
 @pytest.fixture(scope="session")

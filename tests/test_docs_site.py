@@ -70,11 +70,8 @@ def is_explained_by_a_base(member):
 
 
 @pytest.fixture(scope="module")
-def hook():
-    spec = importlib.util.spec_from_file_location("site_hook", ROOT / "scripts" / "site_hook.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def hook(script):
+    return script("site_hook")
 
 
 @pytest.mark.parametrize(

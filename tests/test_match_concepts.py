@@ -1,9 +1,8 @@
 """scripts/match_concepts.py: what counts as a match of concepts, and what does not."""
 
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 import pytest
 import typer
@@ -12,28 +11,22 @@ from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.mapping import Equivalents
 from spacy_sapbert.types import Name, Record
 
-SCRIPT = Path(__file__).parents[1] / "scripts" / "match_concepts.py"
 Match = Callable[..., set[tuple[str, str]]]
 
 
-@pytest.fixture(scope="module")
-def script() -> Any:
-    spec = importlib.util.spec_from_file_location("match_concepts", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture
+def match_concepts(script: Callable[[str], ModuleType]) -> ModuleType:
+    return script("match_concepts")
 
 
 @pytest.fixture
-def match(script: Any, tmp_path: Path) -> Match:
+def match(match_concepts: ModuleType, tmp_path: Path) -> Match:
     """Matches of concepts, each written as "id | type | preferred name | synonym … > cross-reference …"."""
 
     def run(*concepts: str) -> set[tuple[str, str]]:
         kb, output = tmp_path / "concepts.kb", tmp_path / "matches.sssom.tsv"
         build_knowledge_base(map(record, concepts), kb)
-        script.main([kb], output)
+        match_concepts.main([kb], output)
         rows = [line.split("\t") for line in output.read_text(encoding="utf-8").splitlines()[1:]]
         return {(min(row[0], row[2]), max(row[0], row[2])) for row in rows}
 
@@ -94,38 +87,40 @@ def test_a_class_takes_no_second_concept_of_a_vocabulary(match: Match) -> None:
     assert match(*concepts) == {("A:1", "B:1")}
 
 
-def test_kind_is_that_of_the_classes_above(script: Any, tmp_path: Path) -> None:
+def test_kind_is_that_of_the_classes_above(match_concepts: ModuleType, tmp_path: Path) -> None:
     records = [record("NCIT:C12219 |  | anatomy"), record("NCIT:C1 |  | organ"), record("NCIT:C2 |  | liver")]
     records[1] = records[1]._replace(parents=("NCIT:C12219",))
     records[2] = records[2]._replace(parents=("NCIT:C1", "NCIT:C9"))
     build_knowledge_base(records, tmp_path / "ncit.kb")
-    assert script.read_terms([tmp_path / "ncit.kb"])["NCIT:C2"].kind == "anatomy"
+    assert match_concepts.read_terms([tmp_path / "ncit.kb"])["NCIT:C2"].kind == "anatomy"
 
 
-def test_mappings_of_gilda(script: Any, tmp_path: Path) -> None:
+def test_mappings_of_gilda(match_concepts: ModuleType, tmp_path: Path) -> None:
     build_knowledge_base(
         [record("D001241 | D02.1 | Aspirin"), record("CHEBI:15365 | chemical | ASA")], tmp_path / "both.kb"
     )
     lines = ["MESH\tD001241\tAspirin\tCHEBI\tCHEBI:15365\tASA\n", "MESH\tD000001\tnone\tHP\tHP:1\tnone\n"]
     (tmp_path / "mappings.tsv").write_text("".join(lines), encoding="utf-8")
-    terms = script.read_terms([tmp_path / "both.kb"])
-    pairs = [(one.concept_id, other.concept_id) for one, other in script.mapped(terms, tmp_path / "mappings.tsv")]
+    terms = match_concepts.read_terms([tmp_path / "both.kb"])
+    pairs = [
+        (one.concept_id, other.concept_id) for one, other in match_concepts.mapped(terms, tmp_path / "mappings.tsv")
+    ]
     assert pairs == [("D001241", "CHEBI:15365")]
 
 
-def test_a_broken_row_of_mappings_is_reported(script: Any, tmp_path: Path) -> None:
+def test_a_broken_row_of_mappings_is_reported(match_concepts: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "mappings.tsv").write_text("MESH\tD001241\tAspirin\tCHEBI\tCHEBI:15365\tASA\nMESH\tD1\n")
     with pytest.raises(typer.BadParameter, match=r"mappings\.tsv, line 2: 6 columns are wanted, there are 2"):
-        list(script.mapped({}, tmp_path / "mappings.tsv"))
+        list(match_concepts.mapped({}, tmp_path / "mappings.tsv"))
 
 
-def test_cross_references_to_a_mapped_vocabulary(script: Any, tmp_path: Path) -> None:
+def test_cross_references_to_a_mapped_vocabulary(match_concepts: ModuleType, tmp_path: Path) -> None:
     build_knowledge_base(
         [record("A:1 | disease | gout | podagra > MONDO:1"), record("B:1 | disease | gouty | podagra > C0018099")],
         tmp_path / "both.kb",
     )
-    terms = script.read_terms([tmp_path / "both.kb"])
+    terms = match_concepts.read_terms([tmp_path / "both.kb"])
     known = Equivalents([("MONDO:1", "C0018099")])
-    assert [(one.concept_id, other.concept_id) for one, other in script.cross_referenced(terms, known)] == [
+    assert [(one.concept_id, other.concept_id) for one, other in match_concepts.cross_referenced(terms, known)] == [
         ("A:1", "B:1")
     ]

@@ -3,8 +3,6 @@
 import gzip
 import hashlib
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ import spacy
 import srsly
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
+from typer.testing import CliRunner
 from weasel.cli.assets import project_assets
 
 from spacy_sapbert.documents.docbin import read_docbin, write_docbin
@@ -41,40 +40,46 @@ def project(tmp_path):
     return folder
 
 
-def run(script, *arguments, cwd, code=0):
-    command = [sys.executable, str(ROOT / "scripts" / script), *map(str, arguments)]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
-    assert done.returncode == code, done.stdout + done.stderr
-    return done.stderr
+@pytest.fixture
+def run(script, monkeypatch):
+    """A function that calls a command of a script in a folder, and returns what it reports."""
+
+    def call(name, *arguments, cwd, code=0):
+        monkeypatch.chdir(cwd)
+        done = CliRunner().invoke(script(name).app, list(map(str, arguments)))
+        assert done.exit_code == code, done.output
+        return done.output
+
+    return call
 
 
-def test_a_mirror_gives_what_has_the_right_content(project, tmp_path):
+def test_a_mirror_gives_what_has_the_right_content(run, project, tmp_path):
     mirror = tmp_path / "mirror"
     (mirror / "deep").mkdir(parents=True)
     (mirror / "deep" / "by_another_name.txt.gz").write_bytes(gzip.compress(TEXT))
     (mirror / "other.txt").write_bytes(b"of the right name, but something else")
     (mirror / "packed.json").write_bytes(b"{}")
-    shown = run("mirror.py", mirror, cwd=project)
+    shown = run("assets", "mirror", mirror, cwd=project)
     assert (project / "assets/a/names.txt").read_bytes() == TEXT
     assert gzip.decompress((project / "assets/b/packed.json.gz").read_bytes()) == b"{}"
     assert not (project / "assets/b/other.txt").exists()
     assert "assets/b/other.txt: not in the folder" in shown
 
 
-def test_a_mirror_with_two_of_a_name_gives_neither(project, tmp_path):
+def test_a_mirror_with_two_of_a_name_gives_neither(run, project, tmp_path):
     for folder in ("one", "two"):
         (tmp_path / "mirror" / folder).mkdir(parents=True)
         (tmp_path / "mirror" / folder / "packed.json.gz").write_bytes(gzip.compress(folder.encode()))
-    run("mirror.py", tmp_path / "mirror", cwd=project)
+    run("assets", "mirror", tmp_path / "mirror", cwd=project)
     assert not (project / "assets/b/packed.json.gz").exists()
 
 
-def test_what_is_there_is_not_taken_again(project, tmp_path):
+def test_what_is_there_is_not_taken_again(run, project, tmp_path):
     (tmp_path / "mirror").mkdir()
     (tmp_path / "mirror" / "names.txt").write_bytes(TEXT)
     (project / "assets/a").mkdir(parents=True)
     (project / "assets/a/names.txt").write_bytes(b"mine")
-    run("mirror.py", tmp_path / "mirror", cwd=project)
+    run("assets", "mirror", tmp_path / "mirror", cwd=project)
     assert (project / "assets/a/names.txt").read_bytes() == b"mine"
 
 
@@ -90,59 +95,59 @@ def local_project(tmp_path):
     return tmp_path, config["assets"]
 
 
-def test_assets_are_fetched(local_project):
+def test_assets_are_fetched(run, local_project):
     folder, assets = local_project
     project_assets(folder)
     fetched = [folder / asset["dest"] for asset in assets if "url" in asset]
     assert len(fetched) > 15
     assert all(path.is_file() for path in fetched)
-    assert "assets/umls is not there; what is open serves" in run("verify.py", "assets", "assets", cwd=folder)
+    assert "assets/umls is not there; what is open serves" in run("assets", "verify", "assets", cwd=folder)
 
 
-def test_what_was_fetched_wrongly_is_found(local_project):
+def test_what_was_fetched_wrongly_is_found(run, local_project):
     folder, assets = local_project
     changed = next(asset for asset in assets if "url" in asset)
     config = srsly.read_yaml(folder / "project.yml")
     config["assets"] = [{**asset, "checksum": md5(b"else")} if asset == changed else asset for asset in assets]
     srsly.write_yaml(folder / "project.yml", config)
     project_assets(folder)
-    assert f"{changed['dest']} is" in run("verify.py", "assets", "assets", cwd=folder, code=1)
+    assert f"{changed['dest']} is" in run("assets", "verify", "assets", cwd=folder, code=1)
 
 
-def test_missing_and_wrong_assets_are_reported_with_the_remedy(project):
+def test_missing_and_wrong_assets_are_reported_with_the_remedy(run, project):
     (project / "assets/a").mkdir(parents=True)
     (project / "assets/a/names.txt").write_bytes(b"cut o")
-    shown = run("verify.py", "assets", "assets", cwd=project, code=1)
+    shown = run("assets", "verify", "assets", cwd=project, code=1)
     assert "assets/a/names.txt is another file" in shown
     assert "assets/b/other.txt is not there; get it with: spacy project assets" in shown
     assert "assets/private is not there; what is open serves" in shown
 
 
-def test_only_assets_of_some_folders_can_be_verified(project):
+def test_only_assets_of_some_folders_can_be_verified(run, project):
     (project / "assets/a").mkdir(parents=True)
     (project / "assets/a/names.txt").write_bytes(TEXT)
-    assert run("verify.py", "assets", "assets", "a", cwd=project) == ""
-    assert "assets/b" in run("verify.py", "assets", "assets", "a", "b", cwd=project, code=1)
+    assert run("assets", "verify", "assets", "a", cwd=project) == ""
+    assert "assets/b" in run("assets", "verify", "assets", "a", "b", cwd=project, code=1)
 
 
-def test_files_elsewhere_need_no_checksum(project):
+def test_files_elsewhere_need_no_checksum(run, project):
     (project / "mine/a").mkdir(parents=True)
     (project / "mine/a/names.txt").write_bytes(b"mine")
-    assert run("verify.py", "assets", "mine", "a", cwd=project) == ""
-    assert "mine/b/other.txt is not there" in run("verify.py", "assets", "mine", "b", cwd=project, code=1)
+    assert run("assets", "verify", "mine", "a", cwd=project) == ""
+    assert "mine/b/other.txt is not there" in run("assets", "verify", "mine", "b", cwd=project, code=1)
 
 
-def test_outputs_that_were_not_made_are_reported(tmp_path):
+def test_outputs_that_were_not_made_are_reported(run, tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").write_text("something")
     (tmp_path / "hollow").mkdir()
     (tmp_path / "void.json").touch()
-    assert run("verify.py", "outputs", "full", "full/file", cwd=tmp_path) == ""
-    shown = run("verify.py", "outputs", "full", "hollow", "void.json", "absent", cwd=tmp_path, code=1)
+    assert run("assets", "outputs", "full", "full/file", cwd=tmp_path) == ""
+    shown = run("assets", "outputs", "full", "hollow", "void.json", "absent", cwd=tmp_path, code=1)
     assert [line.split()[0] for line in shown.splitlines()] == ["hollow", "void.json", "absent"]
 
 
-def test_chemicals_are_those_of_the_tree_and_of_the_mappings(tmp_path):
+def test_chemicals_are_those_of_the_tree_and_of_the_mappings(run, tmp_path):
     (tmp_path / "descriptors.tsv").write_text(
         "D008094\tLithium\tLithium Ion|Li\nD003550\tCystic Fibrosis\tMucoviscidosis\nD009020\tMorphine\t\n"
     )
@@ -152,28 +157,30 @@ def test_chemicals_are_those_of_the_tree_and_of_the_mappings(tmp_path):
     (tmp_path / "mappings.tsv").write_text(
         "MESH\tC000002\tbevonium\tCHEBI\tCHEBI:135495\tbevonium\nMESH\tC1\tx\tDOID\tDOID:1\tx\n"
     )
-    shown = run("mesh_chemicals.py", "descriptors.tsv", "tree.tsv", "mappings.tsv", "-o", "out.txt", cwd=tmp_path)
+    shown = run(
+        "vocabularies", "chemicals", "descriptors.tsv", "tree.tsv", "mappings.tsv", "-o", "out.txt", cwd=tmp_path
+    )
     lines = (tmp_path / "out.txt").read_text().splitlines()
     assert lines == ["C000002||bevonium", "D008094||Lithium|Lithium Ion|Li", "D009020||Morphine"]
     assert "3 concepts, 5 names" in shown
 
 
-def test_a_table_that_was_cut_off_is_reported_with_its_line(tmp_path):
+def test_a_table_that_was_cut_off_is_reported_with_its_line(run, tmp_path):
     (tmp_path / "tree.tsv").write_text("Tree Number\tDesc Ui\tTerm\nD01.552\tD0080")
-    shown = run("mesh_chemicals.py", "tree.tsv", "tree.tsv", "tree.tsv", "-o", "out.txt", cwd=tmp_path, code=1)
+    shown = run("vocabularies", "chemicals", "tree.tsv", "tree.tsv", "tree.tsv", "-o", "out.txt", cwd=tmp_path, code=1)
     assert "tree.tsv, line 2: 2 columns of at least 3" in shown
     assert not (tmp_path / "out.txt").exists()
 
 
-def preferred_names(tmp_path, rows):
+def preferred_names(run, tmp_path, rows):
     (tmp_path / "names.tsv").write_text("".join(f"{name}\t{one_id}\tother\n" for name, one_id in rows))
-    run("group_names.py", "names.tsv", "-o", "out.tsv", cwd=tmp_path)
+    run("vocabularies", "group", "names.tsv", "-o", "out.tsv", cwd=tmp_path)
     header, *lines = (tmp_path / "out.tsv").read_text().splitlines()
     assert header == "id\tname\tsynonyms"
     return {one_id: (name, synonyms.split("|")) for one_id, name, synonyms in (line.split("\t") for line in lines)}
 
 
-def test_names_are_grouped_and_the_preferred_one_is_chosen(tmp_path):
+def test_names_are_grouped_and_the_preferred_one_is_chosen(run, tmp_path):
     names = {
         "Rattus norvegicus": ["Brown rats", "R. norvegicus", "R.norvegicus", "Rattus norvegicus8"],
         "Danio rerio": ["D. rerio", "D. rerio frankei", "Danio rerio frankei", "Zebrafish"],
@@ -188,19 +195,19 @@ def test_names_are_grouped_and_the_preferred_one_is_chosen(tmp_path):
         (name, number) for number, of_one in enumerate(names.items()) for name in (*of_one[1], of_one[0], of_one[0])
     ]
     rows = [(name.replace("a b", "a|b"), number) for name, number in rows]  # what joins the synonyms
-    found = preferred_names(tmp_path, rows)
+    found = preferred_names(run, tmp_path, rows)
     assert dict(found.values()) == {one: names[one] or [""] for one in names}
 
 
-def test_a_table_of_names_that_was_cut_off_is_reported(tmp_path):
+def test_a_table_of_names_that_was_cut_off_is_reported(run, tmp_path):
     (tmp_path / "names.tsv").write_text("mice\t1\nrats")
-    shown = run("group_names.py", "names.tsv", "-o", "out.tsv", cwd=tmp_path, code=1)
+    shown = run("vocabularies", "group", "names.tsv", "-o", "out.tsv", cwd=tmp_path, code=1)
     assert "names.tsv, line 2: 1 columns of at least 2" in shown
     assert not (tmp_path / "out.tsv").exists()
 
 
 @pytest.mark.slow
-def test_corpora_are_split_by_ids(tmp_path):
+def test_corpora_are_split_by_ids(run, tmp_path):
     docs = []
     for doc_id in ("1", "2", "3", "4"):
         docs.append(Doc(Vocab(), words=["flu"]))
@@ -209,43 +216,43 @@ def test_corpora_are_split_by_ids(tmp_path):
     (tmp_path / "dev.txt").write_text("7\n2\n")
     (tmp_path / "train.txt").write_text("1\n2\n3\n9\n")
     options = ("--train-ids", "train.txt", "--dev-ids", "dev.txt", "--train", "train", "--dev", "dev")
-    run("split_corpora.py", "all", *options, cwd=tmp_path)
+    run("corpora", "split", "all", *options, cwd=tmp_path)
     ids = {
         part: [doc.user_data[DOC_ID] for doc in read_docbin(tmp_path / part / "a.spacy")] for part in ("train", "dev")
     }
     assert ids == {"train": ["1", "3"], "dev": ["2"]}
     (tmp_path / "dev.txt").write_text("8\n")
-    shown = run("split_corpora.py", "all", *options, cwd=tmp_path, code=1)
+    shown = run("corpora", "split", "all", *options, cwd=tmp_path, code=1)
     assert "a.spacy has no document for dev" in shown
     (tmp_path / "empty").mkdir()
-    assert "no .spacy file" in run("split_corpora.py", "empty", *options, cwd=tmp_path, code=1)
+    assert "no .spacy file" in run("corpora", "split", "empty", *options, cwd=tmp_path, code=1)
 
 
-def test_corpora_without_ids_give_no_labels(tmp_path):
+def test_corpora_without_ids_give_no_labels(run, tmp_path):
     (tmp_path / "a.txt").write_text("1|t|CF\n1|a|\n1\t0\t2\tCF\tDisease\t-1\n")
-    assert "a.txt has an id" in run("label_set.py", "a.txt", "-o", "labels.txt", cwd=tmp_path, code=1)
+    assert "a.txt has an id" in run("corpora", "labels", "a.txt", "-o", "labels.txt", cwd=tmp_path, code=1)
     assert not (tmp_path / "labels.txt").exists()
 
 
-def test_labels_are_the_ids_of_all_corpora(tmp_path):
+def test_labels_are_the_ids_of_all_corpora(run, tmp_path):
     (tmp_path / "a.txt").write_text("1|t|CF and ALS\n1|a|\n1\t0\t2\tCF\tDisease\tD003550\n1\t7\t10\tALS\tDisease\t-1\n")
     (tmp_path / "b.txt").write_text("2|t|Aspirin\n2|a|\n2\t0\t7\tAspirin\tChemical\tMESH:D001241|D003550\n")
-    assert "2 ids" in run("label_set.py", "a.txt", "b.txt", "-o", "labels.txt", cwd=tmp_path)
+    assert "2 ids" in run("corpora", "labels", "a.txt", "b.txt", "-o", "labels.txt", cwd=tmp_path)
     assert (tmp_path / "labels.txt").read_text().split() == ["D001241", "D003550"]
 
 
-def test_cleaning_leaves_assets(tmp_path):
+def test_cleaning_leaves_assets(run, tmp_path):
     for folder in ("assets", "corpus", "training", "metrics", "packages"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "file").touch()
     (tmp_path / "project.lock").touch()
     shutil.copy(ROOT / "project.yml", tmp_path)
-    run("clean.py", cwd=tmp_path)
+    run("assets", "clean", cwd=tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["assets", "project.yml"]
 
 
 @pytest.mark.slow
-def test_word_vectors_know_pieces_of_words(tmp_path, small_kb):
+def test_word_vectors_know_pieces_of_words(run, tmp_path, small_kb):
     pytest.importorskip("floret")
     # floret needs some thousands of words to learn anything
     train = "Nephropathy and cardiopathy of mice and men are told in twelve words here. "
@@ -257,7 +264,7 @@ def test_word_vectors_know_pieces_of_words(tmp_path, small_kb):
     texts = [{"id": "dev", "text": "Left out are these words."}, {"text": "Other texts."}]
     srsly.write_jsonl(tmp_path / "texts/a.jsonl", texts)
     options = ("--exclude", "dev", "--documents", "texts", "--kb", str(small_kb.path), "--output", "vectors")
-    shown = run("word_vectors.py", "train", *options, "--dimensions", "8", "--rows", "100", cwd=tmp_path)
+    shown = run("word_vectors", "train", *options, "--dimensions", "8", "--rows", "100", cwd=tmp_path)
     assert "1 training documents and 1 other texts" in shown
     nlp = spacy.load(tmp_path / "vectors")
     assert nlp.vocab.vectors.mode == "floret"

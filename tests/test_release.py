@@ -1,7 +1,6 @@
 """What a release needs: lowest versions, declared requirements and their licenses, and formats of saved files."""
 
 import ast
-import importlib.util
 import re
 import sys
 from pathlib import Path
@@ -26,31 +25,24 @@ NAMES = {
 }
 
 
-def script(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def project():
     tomllib = pytest.importorskip("tomllib")  # from Python 3.11 on
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
-def test_the_lowest_versions_are_those_of_the_project():
+def test_the_lowest_versions_are_those_of_the_project(script):
     pytest.importorskip("tomllib")
     assert (ROOT / "constraints-lowest.txt").read_text(encoding="utf-8") == script("lowest").constraints()
 
 
-def test_lowest_versions_by_hand():
+def test_lowest_versions_by_hand(script):
     extras = {"a": ["c>=3,<4", "p[b]"], "b": ["d>=1.5"], "dev": ["e"], "docs": ["f>=1"]}
     given = {"name": "p", "dependencies": ["b>=2; python_version < '3'", "a>=1.0"], "optional-dependencies": extras}
     assert script("lowest").lowest_versions(given) == ["a==1.0", "b==2", "c==3", "d==1.5"]
 
 
 @pytest.mark.parametrize("texts", [["a"], ["a<2"], ["a>=1", "a>=2"]])
-def test_each_package_has_one_lowest_version(texts):
+def test_each_package_has_one_lowest_version(script, texts):
     given = {"name": "p", "dependencies": texts, "optional-dependencies": {}}
     with pytest.raises(ValueError, match="a must have one lowest version"):
         script("lowest").lowest_versions(given)
@@ -76,7 +68,13 @@ def test_what_is_imported_is_required():
     assert missing == set()
 
 
-def test_a_list_of_requirements_is_reduced_to_those_of_users():
+def test_the_extra_of_developers_has_every_extra():
+    extras = project()["optional-dependencies"]
+    included = next(text for text in extras["dev"] if text.startswith("spacy-sapbert["))
+    assert set(re.findall(r"[\w-]+", included.partition("[")[2])) == extras.keys() - {"dev"}
+
+
+def test_a_list_of_requirements_is_reduced_to_those_of_users(script):
     content = {
         "metadata": {"component": {"bom-ref": "root"}},
         "components": [{"name": "Typing_Extensions", "bom-ref": "t"}, {"name": "pytest", "bom-ref": "p"}],
