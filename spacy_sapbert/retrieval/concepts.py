@@ -105,9 +105,9 @@ class ConceptVectors:
         self.concepts = concepts
         with opening(folder):
             manifest = parse_json((folder / MANIFEST_FILE).read_text())
-            of_concepts, self.kind = str(manifest["concepts"]), str(manifest["kind"])
+            concepts_hash, self.kind = str(manifest["concepts"]), str(manifest["kind"])
             self.vectors = read_array(folder / VECTORS_FILE)
-        if of_concepts != _hash(concepts) or len(self.vectors) != len(concepts):
+        if concepts_hash != _hash(concepts) or len(self.vectors) != len(concepts):
             remedy = "Delete the folder, or assemble the pipeline again."
             raise MismatchError(remedy, path=folder, reason="the vectors are those of other concepts")
         self._index: Any = None
@@ -143,7 +143,7 @@ class ConceptVectors:
         best = np.argsort(-cosines, axis=1, kind="stable")[:, :n]
         return np.take_along_axis(cosines, best, axis=1), np.take_along_axis(positions, best, axis=1)
 
-    def of(self, concepts: ConceptSet, folder: Path) -> ConceptVectors:
+    def subset(self, concepts: ConceptSet, folder: Path) -> ConceptVectors:
         """Return the vectors of a subset of the concepts, in their own folder."""
         rows = np.searchsorted(self.concepts.rows, concepts.rows)
         folder.mkdir(parents=True, exist_ok=True)
@@ -198,10 +198,9 @@ def build_concept_vectors(concepts: ConceptSet, encoder: TransformerEncoder, kin
     encode, shape = _packed if kind == "packed" else _mean, (len(concepts), encoder.dim)
     with replacing(folder / VECTORS_FILE) as temporary:
         vectors = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.float32, shape=shape)
-        start = 0
-        for texts in _chunks(_texts(concepts)):
-            vectors[start : start + len(texts)] = encode(texts, encoder)
-            start += len(texts)
+        texts = _texts(concepts)
+        for start in range(0, len(concepts), CHUNK):
+            vectors[start : start + CHUNK] = encode(list(islice(texts, CHUNK)), encoder)
         vectors.flush()
     _write_index_and_manifest(folder, concepts, kind)
 
@@ -212,7 +211,7 @@ def _packed(concepts: list[tuple[list[str], str | None]], encoder: TransformerEn
 
 def _mean(concepts: list[tuple[list[str], str | None]], encoder: TransformerEncoder) -> np.ndarray:
     forms = [list(dict.fromkeys(map(normal_name, names))) for names, _ in concepts]
-    vectors = encoder.encode([form for of_concept in forms for form in of_concept], fast=True)
+    vectors = encoder.encode([form for names in forms for form in names], fast=True)
     sums = np.add.reduceat(vectors, np.cumsum([0, *map(len, forms[:-1])]), axis=0)
     means: np.ndarray = sums / np.linalg.norm(sums, axis=1, keepdims=True).clip(min=np.finfo(np.float32).tiny)
     return means
@@ -224,11 +223,6 @@ def _texts(concepts: ConceptSet) -> Iterator[tuple[list[str], str | None]]:
         concept = concepts.kb.get(concept_id)
         assert concept is not None
         yield [concept.canonical_name, *concept.aliases], concept.definition
-
-
-def _chunks(items: Iterator[Any]) -> Iterator[list[Any]]:
-    while chunk := list(islice(items, CHUNK)):
-        yield chunk
 
 
 def _write_index_and_manifest(folder: Path, concepts: ConceptSet, kind: str) -> None:

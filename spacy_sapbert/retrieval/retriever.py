@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,8 @@ from .signals import DocumentSignal, MentionsSignal, PriorSignal, SentencesSigna
 from .training_counts import MentionModel, TrainingCounts
 
 N_FEATURES = {
-    one.name: len(one.features) for one in (DocumentSignal, SentencesSignal, PhrasesSignal, MentionsSignal, PriorSignal)
+    signal.name: len(signal.features)
+    for signal in (DocumentSignal, SentencesSignal, PhrasesSignal, MentionsSignal, PriorSignal)
 }
 """The number of features of each signal."""
 NAMES_FOR_A_SENTENCE = 200
@@ -111,8 +112,13 @@ class Retriever:
         """Return the k best concepts above the threshold for each document, best first."""
         threshold = self.threshold
         ranked = self.ranker.rank(docs, self.settings.k)
-        found = self._describe(docs, [[one for one in of_doc if one.score > threshold] for of_doc in ranked])
-        return list(map(self._most_specific, found)) if self.settings.most_specific else found
+        above = [[concept for concept in concepts if concept.score > threshold] for concepts in ranked]
+        described = self._describe(docs, above)
+        if self.settings.most_specific:
+            for concepts in described:
+                lowest = below([concept.concept_id for concept in concepts], self.kb)
+                concepts[:] = [concept for concept in concepts if concept.concept_id in lowest]
+        return described
 
     def rank(self, docs: Sequence[Doc], k: int, filter: Collection[str] | None = None) -> list[list[DocumentConcept]]:
         """Return the k best concepts of documents, best first, with any score. Ancestors of other concepts are
@@ -144,58 +150,50 @@ class Retriever:
         self._ranker.weights = weights if is_of_these else None
         return self._ranker
 
-    def _most_specific(self, found: Sequence[DocumentConcept]) -> list[DocumentConcept]:
-        """Return the concepts of a document that are not ancestors of others."""
-        lowest = below([concept.concept_id for concept in found], self.kb)
-        return [concept for concept in found if concept.concept_id in lowest]
-
     def _describe(self, docs: Sequence[Doc], ranked: Sequence[Sequence[RankedConcept]]) -> list[list[DocumentConcept]]:
         """Return the concepts of documents with their names and spans. All names are read at once."""
         ids = self.concepts.ids
-        summaries = self.kb.summaries_of(list(dict.fromkeys(ids[one.position] for of_doc in ranked for one in of_doc)))
+        summaries = self.kb.summaries_of(
+            list(dict.fromkeys(ids[concept.position] for concepts in ranked for concept in concepts))
+        )
         return [
             [
                 DocumentConcept(
-                    ids[one.position],
-                    one.score,
-                    summaries[ids[one.position]].preferred,
-                    tuple(_spans(doc, one.evidence)),
-                    one.contributions,
+                    id := ids[position], score, summaries[id].preferred, tuple(_spans(doc, evidence)), contributions
                 )
-                for one in of_doc
+                for position, score, evidence, contributions in concepts
             ]
-            for doc, of_doc in zip(docs, ranked, strict=True)
+            for doc, concepts in zip(docs, ranked, strict=True)
         ]
 
     def _restricted_to(self, filter: frozenset[str]) -> Retriever:
         """Return a retriever for a subset of the concepts. It is cached, since its vectors take long to make."""
         if self._filtered is None or self._filtered[0] != filter:
             chosen = set(self.concepts.ids)
-            ids = [one for wanted in filter for one in self.kb.find_id(wanted) if one in chosen]
-            some = replace(self, concepts=ConceptSet(self.kb, ids))
+            ids = [primary for concept_id in filter for primary in self.kb.find_id(concept_id) if primary in chosen]
+            restricted = replace(self, concepts=ConceptSet(self.kb, ids))
             if self.concept_vectors:
-                some.concept_vectors = self.concept_vectors.of(some.concepts, some._folder())
-            self._filtered = filter, some
-        some = self._filtered[1]
-        some.stored_weights = self.weights
-        return some
+                restricted.concept_vectors = self.concept_vectors.subset(restricted.concepts, restricted._folder())
+            self._filtered = filter, restricted
+        restricted = self._filtered[1]
+        restricted.stored_weights = self.weights
+        return restricted
 
     def _signal(self, name: str) -> Signal:
-        make: dict[str, Callable[[], Signal]] = {
-            "document": lambda: DocumentSignal(_required(self.document_encoder), _required(self.concept_vectors)),
-            "sentences": lambda: SentencesSignal(
-                NearNames(_required(self.name_vectors), self.concepts, NAMES_FOR_A_SENTENCE)
-            ),
-            "phrases": lambda: PhrasesSignal(self._names_of_phrases(), self.counts, self.mention_model),
-            "mentions": lambda: MentionsSignal(self.concepts, self.spans_key),
-            "prior": lambda: PriorSignal(self.concepts, self.counts),
-        }
-        return make[name]()
-
-    def _names_of_phrases(self) -> NearNames:
-        vectors = self.name_vectors
-        assert vectors is not None  # opened whenever a signal needs it
-        return LikelyNames(vectors, self.concepts, self.ngrams) if self.ngrams else NearNames(vectors, self.concepts)
+        # whatever a signal needs was opened
+        names: Any = self.name_vectors
+        if name == "document":
+            encoder: Any = self.document_encoder
+            vectors: Any = self.concept_vectors
+            return DocumentSignal(encoder, vectors)
+        if name == "sentences":
+            return SentencesSignal(NearNames(names, self.concepts, NAMES_FOR_A_SENTENCE))
+        if name == "phrases":
+            near = LikelyNames(names, self.concepts, self.ngrams) if self.ngrams else NearNames(names, self.concepts)
+            return PhrasesSignal(near, self.counts, self.mention_model)
+        if name == "mentions":
+            return MentionsSignal(self.concepts, self.spans_key)
+        return PriorSignal(self.concepts, self.counts)
 
     def forget(self) -> None:
         """Forget what was found for earlier texts."""
@@ -219,22 +217,14 @@ class Retriever:
         folder = self._folder()
         self._kb_without_training = self._kb_without_training or self.kb
         new_ids = () if self.concept_vectors else self.labels or ()
-        knowledge_base = add_training_mentions(
-            self._kb_without_training,
-            documents,
-            TRAINING_SOURCE,
-            folder / KB_FILE,
-            new_ids=new_ids,
-            new_types=self.types,
-        )
+        plain, new = self._kb_without_training, {"new_ids": new_ids, "new_types": self.types}
+        kb = add_training_mentions(plain, documents, TRAINING_SOURCE, folder / KB_FILE, **new)
         if self.name_vectors and self.encoder:
             local = self.name_vectors if isinstance(self.name_vectors, NameVectors) else None
             known, compression = ([local.known], local.compression) if local else ([], COMPRESSION)
-            build_name_vectors(
-                knowledge_base, self.encoder, folder / VECTORS_FOLDER, known=known, compression=compression
-            )
-            self.name_vectors = NameVectors(folder / VECTORS_FOLDER, knowledge_base, self.encoder)
-        self.concepts = ConceptSet(knowledge_base, self.labels, self.types)
+            build_name_vectors(kb, self.encoder, folder / VECTORS_FOLDER, known=known, compression=compression)
+            self.name_vectors = NameVectors(folder / VECTORS_FOLDER, kb, self.encoder)
+        self.concepts = ConceptSet(kb, self.labels, self.types)
         self.ngrams = self._new_ngrams(folder / NGRAMS_FOLDER) if self.needs_ngrams else None
         self._discard_signals()
 
@@ -266,8 +256,3 @@ def _spans(doc: Doc, evidence: Iterable[Characters]) -> Iterator[Span]:
         span = doc.char_span(start, end, alignment_mode="expand")
         if span is not None:
             yield span
-
-
-def _required(part: Any) -> Any:
-    assert part is not None  # opened whenever a signal needs it
-    return part

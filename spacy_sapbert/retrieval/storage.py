@@ -58,7 +58,8 @@ def open_retriever(
     """
     ids = None if labels is None else read_labels(labels)
     retriever = Retriever(ConceptSet(kb, ids, types), signals, encoder=encoder, labels=ids, types=types)
-    _open_vectors(retriever, types, index, vectors or ConceptVectorSettings(), labels)
+    _check_concepts(retriever, labels)
+    _open_vectors(retriever, index, vectors or ConceptVectorSettings())
     return retriever
 
 
@@ -83,32 +84,58 @@ def with_vocabulary(
         encoder=retriever.encoder,
         labels=retriever.labels,
         types=types,
+        counts=retriever.counts,
+        mention_model=retriever.mention_model,
+        stored_weights=retriever.stored_weights,
     )
-    _open_vectors(other, types, index, vectors or ConceptVectorSettings(), "the pipeline's own")
+    _check_concepts(other, "the pipeline's own")
+    _open_vectors(other, index, vectors or ConceptVectorSettings())
     if retriever.document_encoder and retriever.document_encoder.encoder is not retriever.encoder:
         other.document_encoder = retriever.document_encoder
-    other.counts, other.mention_model = retriever.counts, retriever.mention_model
-    other.stored_weights = retriever.stored_weights
     return other
 
 
-def _open_vectors(
-    retriever: Retriever, types: Sequence[str], index: str, vectors: ConceptVectorSettings, labels: Path | str | None
-) -> None:
-    """Open the vectors that the signals need. They come from the cache folder, or are made there."""
-    kb, encoder, signals = retriever.kb, retriever.encoder, retriever.signals
+def _check_concepts(retriever: Retriever, labels: Path | str | None) -> None:
+    """Check that there is a concept to predict. The message says where the labels come from."""
     if not len(retriever.concepts):
-        what = f"concept of {kb.path} with a label of {labels} and a type of {', '.join(types) or 'any'}"
+        types = ", ".join(retriever.types) or "any"
+        what = f"concept of {retriever.kb.path} with a label of {labels} and a type of {types}"
         remedy = "Check the settings `labels` and `types`. Write ids as `spacy-sapbert kb search` shows them."
         raise EmptyError(remedy, what=what, consequence="there is nothing to predict")
-    retriever.exact_limit = _exact_limit(index)
-    if encoder and "document" in signals:
-        retriever.document_encoder = DocumentEncoder(encoder, vectors.segment_length)
-        longer = _with_length(encoder, retriever.document_encoder.length)
-        retriever.concept_vectors = cached_concept_vectors(retriever.concepts, longer, vectors.concept_text)
-    if encoder and SIGNALS_WITH_NAMES & set(signals):
-        retriever.name_vectors = open_index(kb, encoder, index)
-        _open_ngrams(retriever)
+
+
+def _open_vectors(
+    retriever: Retriever, index: str, settings: ConceptVectorSettings, saved: Mapping[str, Path] | None = None
+) -> None:
+    """Open the vectors that the signals need: saved ones, or else those of the cache folder, which are made there.
+
+    The n-grams have the normal form that a linker has by default, so that both share them. If they were not saved, they
+    are counted again.
+    """
+    kb, encoder, signals = retriever.kb, retriever.encoder, retriever.signals
+    retriever.exact_limit = math.inf if index == FLAT else FEW_NAMES
+    if encoder is None:
+        return
+    if "document" in signals:
+        trained = saved.get(DOCUMENT_ENCODER) if saved else None
+        reader = open_encoder(str(trained), device=encoder.device) if trained else encoder
+        assert reader is not None
+        retriever.document_encoder = DocumentEncoder(reader, settings.segment_length)
+        if saved is None:
+            # the same weights, but longer texts
+            longer_settings = {**encoder.settings, "max_length": retriever.document_encoder.length}
+            longer = TransformerEncoder(encoder.name, **longer_settings, device=encoder.device)
+            longer.replace(encoder.model, encoder.tokenizer)
+            retriever.concept_vectors = cached_concept_vectors(retriever.concepts, longer, settings.concept_text)
+        elif CONCEPT_VECTORS in saved:
+            retriever.concept_vectors = ConceptVectors(saved[CONCEPT_VECTORS], retriever.concepts)
+        else:
+            raise DamagedError(path=saved[ENCODER_FOLDER], reason="it was saved without concept vectors")
+    if SIGNALS_WITH_NAMES & set(signals):
+        retriever.name_vectors = open_index(kb, encoder, index, saved)
+        if retriever.needs_ngrams:
+            ngrams = saved.get(NGRAMS_FOLDER) if saved else None
+            retriever.ngrams = open_ngram_index(kb, ngrams) if ngrams else cached_ngram_index(kb, TEXT_NORMALIZER)
 
 
 def save_retriever(retriever: Retriever, folder: Path, artifacts: ArtifactWriter, index: str = FLAT) -> None:
@@ -136,21 +163,6 @@ def save_retriever(retriever: Retriever, folder: Path, artifacts: ArtifactWriter
         temporary.write_text(json.dumps(fitted), encoding="utf-8")
 
 
-def _open_ngrams(retriever: Retriever, artifacts: Mapping[str, Path] | None = None) -> None:
-    """Open the n-grams if the retriever needs them. If they were not saved, they are counted again.
-
-    Their normal form is the default of a linker, so that both share them.
-    """
-    if retriever.needs_ngrams:
-        saved = (artifacts or {}).get(NGRAMS_FOLDER)
-        kb = retriever.kb
-        retriever.ngrams = open_ngram_index(kb, saved) if saved else cached_ngram_index(kb, TEXT_NORMALIZER)
-
-
-def _exact_limit(index: str) -> float:
-    return math.inf if index == FLAT else FEW_NAMES
-
-
 def load_retriever(
     folder: Path,
     artifacts: Mapping[str, Path],
@@ -166,49 +178,18 @@ def load_retriever(
     Raises:
         DamagedError: A part is missing or damaged.
     """
-    vectors = vectors or ConceptVectorSettings()
     kb = open_saved_knowledge_base(artifacts)
     ids = read_labels(folder / LABELS_FILE) if (folder / LABELS_FILE).is_file() else None
-    concepts = ConceptSet(kb, ids, types)
-    retriever = Retriever(concepts, signals, labels=ids, types=types, exact_limit=_exact_limit(index))
+    retriever = Retriever(ConceptSet(kb, ids, types), signals, labels=ids, types=types)
     if ENCODER_FOLDER in artifacts:
-        encoder = retriever.encoder = open_encoder(str(artifacts[ENCODER_FOLDER]), device=device)
-        assert encoder is not None
-        if "document" in signals:
-            trained = artifacts.get(DOCUMENT_ENCODER)
-            reader = open_encoder(str(trained), device=device) if trained else encoder
-            assert reader is not None
-            retriever.document_encoder = DocumentEncoder(reader, vectors.segment_length)
-            if CONCEPT_VECTORS not in artifacts:
-                raise DamagedError(path=folder, reason="it was saved without concept vectors")
-            retriever.concept_vectors = ConceptVectors(artifacts[CONCEPT_VECTORS], retriever.concepts)
-        if SIGNALS_WITH_NAMES & set(signals):
-            retriever.name_vectors = open_index(kb, encoder, index, artifacts)
-            _open_ngrams(retriever, artifacts)
-    _load_fitted(retriever, folder / FITTED_FILE)
-    return retriever
-
-
-def _load_fitted(retriever: Retriever, path: Path) -> None:
-    with opening(path):
-        fitted: dict[str, Any] = parse_json(path.read_text(encoding="utf-8"))
+        retriever.encoder = open_encoder(str(artifacts[ENCODER_FOLDER]), device=device)
+    _open_vectors(retriever, index, vectors or ConceptVectorSettings(), artifacts)
+    with opening(folder / FITTED_FILE):
+        fitted: dict[str, Any] = parse_json((folder / FITTED_FILE).read_text(encoding="utf-8"))
         counts, mention_model, weights = fitted["counts"], fitted.get("mention_model"), fitted["weights"]
         retriever.counts = TrainingCounts.from_json(counts) if counts else None
         retriever.mention_model = MentionModel.from_json(mention_model) if mention_model else None
         retriever.stored_weights = SignalWeights.from_json(weights) if weights else None
-        if retriever.stored_weights:
-            _check_weights(retriever.stored_weights)
-
-
-def _check_weights(weights: SignalWeights) -> None:
-    """Check that weights have the features of the present signals."""
-    if any(N_FEATURES.get(name) != n for name, n in weights.signals):
-        raise ValueError("its weights are those of another version of spacy-sapbert; train it again")
-
-
-def _with_length(encoder: TransformerEncoder, length: int) -> TransformerEncoder:
-    """Return an encoder with the same weights that reads longer texts."""
-    settings = {**encoder.settings, "max_length": length}
-    longer = TransformerEncoder(encoder.name, **settings, device=encoder.device)
-    longer.replace(encoder.model, encoder.tokenizer)
-    return longer
+        if weights and any(N_FEATURES.get(name) != n for name, n in weights["signals"]):
+            raise ValueError("its weights are those of another version of spacy-sapbert; train it again")
+    return retriever

@@ -133,7 +133,7 @@ def test_nearest_and_similarities(packed, concepts):
 
 def test_some_of_the_concepts(packed, small_kb, tmp_path):
     some = ConceptSet(small_kb, ["D003550", "D009020", "D001943"])
-    chosen = packed.of(some, tmp_path)
+    chosen = packed.subset(some, tmp_path)
     for one in some.ids:
         own, whole = chosen.vectors[some.positions_of(one)[0]], packed.vectors[packed.concepts.positions_of(one)[0]]
         assert np.array_equal(own, whole)
