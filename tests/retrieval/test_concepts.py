@@ -137,7 +137,7 @@ def test_some_of_the_concepts(packed, small_kb, tmp_path):
     for one in some.ids:
         own, whole = chosen.vectors[some.positions_of(one)[0]], packed.vectors[packed.concepts.positions_of(one)[0]]
         assert np.array_equal(own, whole)
-    none = packed.of(ConceptSet(small_kb, []), tmp_path / "none")
+    none = packed.subset(ConceptSet(small_kb, []), tmp_path / "none")
     assert none.nearest(np.asarray(packed.vectors[:2]), 3)[1].shape == (2, 0)
 
 
