@@ -17,7 +17,7 @@ from common import new_parser
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.evaluation.calibration import Judged, fit_probabilities, fit_threshold, judge, split_documents
 from spacy_sapbert.evaluation.running import link_gold_mentions
-from spacy_sapbert.linking.parameters import LinkerParameters
+from spacy_sapbert.linking.settings import LinkerParameters
 from spacy_sapbert.metrics.calibration import brier_score, calibration_error, reliability
 from spacy_sapbert.types import Document
 

@@ -28,7 +28,7 @@ from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.linking.candidates import CandidateGenerator
-from spacy_sapbert.linking.parameters import SPARSE_WEIGHT
+from spacy_sapbert.linking.settings import SPARSE_WEIGHT
 from spacy_sapbert.text.normalize import GREEK, spell_out_greek
 from spacy_sapbert.vectors.flat import cached_name_vectors
 from spacy_sapbert.vectors.ngram_index import cached_ngram_index

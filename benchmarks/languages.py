@@ -48,7 +48,7 @@ from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.kb.readers.umls import UmlsSettings
 from spacy_sapbert.linking.candidates import CandidateGenerator
 from spacy_sapbert.linking.name_matcher import NameMatcher
-from spacy_sapbert.linking.parameters import SPARSE_WEIGHT
+from spacy_sapbert.linking.settings import SPARSE_WEIGHT
 from spacy_sapbert.text.languages import rules_of
 from spacy_sapbert.training.development_accuracy import NearestName
 from spacy_sapbert.types import Name, Record

@@ -129,8 +129,7 @@ class Ours(Peer):
         return [[candidate.concept_id for candidate in candidates] for candidates in found]
 
     def _link(self, texts: list[str]) -> list[Any]:
-        from spacy_sapbert.linking.linker import MentionQuery
-        from spacy_sapbert.linking.variants import MentionVariants
+        from spacy_sapbert.linking.variants import MentionQuery, MentionVariants
 
         documents = self.linker.link([[MentionQuery(MentionVariants(text))] for text in texts])
         return [parts[0].candidates for (parts,) in documents]
@@ -279,7 +278,7 @@ class Biosyn(Peer):
     def load(self, folder: Path) -> None:
         import numpy as np
 
-        from spacy_sapbert.linking.parameters import LinkerParameters
+        from spacy_sapbert.linking.settings import LinkerParameters
 
         texts, self.ids = json.loads((folder / "names.json").read_text())
         self.dense, self.sparse = np.load(folder / "dense.npy"), np.load(folder / "sparse.npy")

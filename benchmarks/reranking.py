@@ -25,11 +25,12 @@ from linking import CORPORA, build, read
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.encoders.transformer import open_encoder
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
-from spacy_sapbert.linking.linker import Linker, MentionQuery
+from spacy_sapbert.linking.linker import Linker
 from spacy_sapbert.linking.prior import count_concepts
 from spacy_sapbert.linking.rerank_features import FEATURES, CandidateFeatures, WordRarity
 from spacy_sapbert.linking.reranker import Reranker
 from spacy_sapbert.linking.storage import open_generator
+from spacy_sapbert.linking.variants import MentionQuery
 from spacy_sapbert.metrics.linking_accuracy import gold_concepts, lenient_at, strict_at
 from spacy_sapbert.training.reranker_trainer import (
     RankingData,

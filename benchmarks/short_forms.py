@@ -21,8 +21,9 @@ from reranking import OUTSIDE, OUTSIDE_IDS, gain, measure
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.encoders.transformer import open_encoder
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
-from spacy_sapbert.linking.linker import Linker, MentionQuery
+from spacy_sapbert.linking.linker import Linker
 from spacy_sapbert.linking.storage import open_generator
+from spacy_sapbert.linking.variants import MentionQuery
 from spacy_sapbert.text.words import is_acronym
 from spacy_sapbert.training.reranker_trainer import mention_queries
 from spacy_sapbert.types import Document

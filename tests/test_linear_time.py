@@ -25,7 +25,7 @@ from spacy_sapbert.documents.reader import FORMATS, read_corpus
 from spacy_sapbert.documents.source import Report
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.readers import READERS, ReadReport, read_vocabulary
-from spacy_sapbert.pipeline.demo import demo_pipeline
+from spacy_sapbert.pipeline.factories import demo_pipeline
 from spacy_sapbert.text.abbreviations import AbbreviationOccurrence, expand, find_definitions, find_occurrences
 from spacy_sapbert.text.composites import composite_splits
 from spacy_sapbert.text.languages import LANGUAGES, rules_of

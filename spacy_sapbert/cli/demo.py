@@ -35,7 +35,7 @@ def demo(
     The demo needs no files and no network. It uses the starter vocabulary and the starter encoder.
     """
     from ..outputs.html import render_page
-    from ..pipeline.demo import demo_pipeline
+    from ..pipeline.factories import demo_pipeline
 
     nlp = demo_pipeline()
     doc = nlp(text)

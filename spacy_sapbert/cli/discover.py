@@ -101,7 +101,7 @@ def discover(
 
 
 def _occurrences(item: LinkedDocument, loaded: LoadedLinker) -> dict[str, Any]:
-    from ..pipeline.linked_occurrences import linked_occurrences
+    from ..pipeline.mentions import linked_occurrences
 
     mentions = [
         {

@@ -11,9 +11,8 @@ import numpy as np
 from spacy.language import Language
 
 from ..errors import Errors, OptionError, SapbertError
-from ..linking.parameters import LinkerParameters
 from ..linking.prior import count_concepts
-from ..linking.settings import CandidateSettings
+from ..linking.settings import CandidateSettings, LinkerParameters
 from ..metrics.calibration import brier_score, calibration_error, reliability, risk_points, risks, threshold_curve
 from ..metrics.counts import f1_score, mean, percent
 from ..metrics.linking_accuracy import gold_concepts, lenient_at, strict_at

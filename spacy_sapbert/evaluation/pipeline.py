@@ -22,8 +22,7 @@ from ..kb.knowledge_base import KnowledgeBase
 from ..metrics.counts import SetCounts, micro, total
 from ..metrics.spans import Comparison, places
 from ..pipeline.factories import RETRIEVER
-from ..pipeline.gold_mentions import GOLD_SPANS
-from ..pipeline.mentions import mentions_of
+from ..pipeline.mentions import GOLD_SPANS, mentions_of
 from ..types import Document, Mention
 from .running import find_linker, no_mentions, predictions_file, run_pipeline, with_known_ids
 

@@ -21,8 +21,7 @@ from ..kb.knowledge_base import KnowledgeBase
 from ..metrics.spans import place_in_text
 from ..pipeline.attributes import get_abbreviation_occurrences
 from ..pipeline.factories import LINKER, PREPARING, RETRIEVER
-from ..pipeline.gold_mentions import GOLD_SPANS, gold_doc, on_spans
-from ..pipeline.mentions import mentions_of
+from ..pipeline.mentions import GOLD_SPANS, gold_doc, mentions_of, on_spans
 from ..text.abbreviations import expand
 from ..types import Document, LinkedPart, Mention, has_type, types_of
 

@@ -1,9 +1,8 @@
 from .candidates import CandidateGenerator
-from .linker import Linker, MentionQuery
-from .parameters import LinkerParameters
-from .settings import CandidateSettings, LinkerSettings, SelectionSettings, VectorSettings
+from .linker import Linker
+from .settings import CandidateSettings, LinkerParameters, LinkerSettings, SelectionSettings, VectorSettings
 from .ties import TieBreaker
-from .variants import MentionVariants, VariantSelector
+from .variants import MentionQuery, MentionVariants, select_variant
 
 __all__ = [
     "CandidateGenerator",
@@ -15,6 +14,6 @@ __all__ = [
     "MentionVariants",
     "SelectionSettings",
     "TieBreaker",
-    "VariantSelector",
     "VectorSettings",
+    "select_variant",
 ]

@@ -55,7 +55,8 @@ class _Scored(NamedTuple):
 
     def at(self, pairs: np.ndarray) -> _Scored:
         """Return some of the pairs."""
-        dense, sparse = (None if scores is None else scores[pairs] for scores in (self.dense, self.sparse))
+        dense = None if self.dense is None else self.dense[pairs]
+        sparse = None if self.sparse is None else self.sparse[pairs]
         return _Scored(self.which[pairs], self.rows[pairs], self.scores[pairs], dense, sparse)
 
 
@@ -146,7 +147,8 @@ class CandidateGenerator:
                 known[text] = cached
         for text, candidates in self._find(missing, k, filter):
             known[text] = self._cache[(text, *settings)] = candidates
-        drop_oldest(self._cache, self.cache_size)
+        if len(self._cache) > self.cache_size:
+            drop_oldest(self._cache, self.cache_size)
         return [list(known[text]) for text in texts]
 
     def _find(self, texts: Sequence[str], k: int, filter: Filter) -> Iterator[tuple[str, list[Candidate]]]:

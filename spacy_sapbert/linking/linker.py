@@ -2,44 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice
-from typing import NamedTuple
+from itertools import chain, islice
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..kb.filters import Filter
 from ..kb.knowledge_base import KnowledgeBase
 from ..types import Alternative, Candidate, Link, LinkedPart
 from .candidates import CandidateGenerator
-from .parameters import LinkerParameters
 from .prior import ConceptPrior
-from .rerank_features import CandidateFeatures
-from .reranker import Reranker
-from .settings import LinkerSettings
+from .settings import LinkerParameters, LinkerSettings
 from .ties import TieBreaker
-from .variants import MentionVariants, VariantSelector
+from .variants import MentionQuery, select_variant
+
+if TYPE_CHECKING:
+    from .rerank_features import CandidateFeatures
+    from .reranker import Reranker
 
 Parts = tuple[LinkedPart, ...]
 _FEWEST_DIGITS, _MOST_DIGITS = 2, 17
-
-
-class MentionQuery(NamedTuple):
-    """A mention to be linked.
-
-    Attributes:
-        variants: The texts to look up.
-        label: The type that an NER assigned.
-    """
-
-    variants: MentionVariants
-    label: str = ""
 
 
 class Linker:
     """Links mentions to the concepts with the most similar names.
 
     A mention has variants: as written, with its abbreviations expanded, split into parts, with its spelling corrected.
-    `VariantSelector` chooses the variant. `TieBreaker` chooses between concepts with the same score. A `Reranker` may
+    `select_variant` chooses the variant. `TieBreaker` chooses between concepts with the same score. A `Reranker` may
     then choose a concept that is less similar.
 
     Args:
@@ -103,23 +92,31 @@ class Linker:
         return [self._reranked(mentions, text) for mentions, text in pairs]
 
     def _link_by_scores(self, documents: Sequence[Sequence[MentionQuery]]) -> list[list[Parts]]:
-        labels = {query.label for queries in documents for query in queries}
-        filters = {label: self.filter_of(label) for label in labels}
-        queries = [(query, filters[query.label]) for queries in documents for query in queries]
-        formulas = self.settings.selection.formulas
-        candidates = self._look_up(
-            (filter, text) for query, filter in queries for text in query.variants.texts(formulas=formulas)
-        )
-        select = VariantSelector(**self.settings.selection.variant_settings).select
-        selected = iter([select(query.variants, candidates[filter].__getitem__) for query, filter in queries])
-        breaker = TieBreaker(self.kb, self.above_threshold, self.settings.label_types)
-        return [
-            breaker.break_ties([next(selected) for _ in queries], [query.label for query in queries])
-            for queries in documents
-        ]
+        settings, filters = self.settings, dict[str, Filter]()
+        texts: dict[Filter, dict[str, None]] = {}
+        for query in chain.from_iterable(documents):
+            if query.label not in filters:
+                filters[query.label] = self.filter_of(query.label)
+            of_query = dict.fromkeys(query.variants.texts(formulas=settings.selection.formulas))
+            texts.setdefault(filters[query.label], {}).update(of_query)
+        generator, prior = self.generator, self.prior
+        candidates: dict[Filter, dict[str, list[Candidate]]] = {}
+        for filter, unique in texts.items():
+            similar = generator(list(unique), settings.k, filter)
+            candidates[filter] = dict(zip(unique, map(prior, similar) if prior else similar, strict=True))
+        breaker = TieBreaker(self.kb, self.above_threshold, settings.label_types)
+        linked = []
+        for queries in documents:
+            mentions = []
+            for variants, label in queries:
+                mentions.append(select_variant(variants, candidates[filters[label]].__getitem__, settings.selection))
+            linked.append(breaker.break_ties(mentions, [query.label for query in queries]))
+        return linked
 
     def _reranked(self, mentions: Sequence[Parts], text: str) -> list[Parts]:
         """Rerank the candidates of the mentions of a document."""
+        from .rerank_features import CandidateFeatures
+
         assert self.reranker is not None
         if self._features is None or self._features.rarity is not self.reranker.rarity:
             self._features = CandidateFeatures(self.kb, self.reranker.rarity)
@@ -129,13 +126,13 @@ class Linker:
 
     def links(self, parts: Parts, label: str = "") -> list[Link]:
         """Return one link per part of a mention, with the reason if there is no concept."""
-        probability = self.parameters.probability
-        return [self._link(part, label, probability, is_split=len(parts) > 1) for part in parts]
+        parameters = self.parameters
+        return [self._link(part, label, parameters, is_split=len(parts) > 1) for part in parts]
 
     def kb_ents(self, parts: Parts) -> list[tuple[str, float]]:
         """Return the concept ids and scores of a mention, best first, in scispaCy's format."""
         most = self.settings.max_entities_per_mention
-        candidates = [pair for part in parts for pair in enumerate(islice(self._linked(part), most))]
+        candidates = [pair for part in parts for pair in enumerate(self._linked(part)[:most])]
         if len(parts) > 1 and not any(part.reasons for part in parts):
             candidates.sort(key=lambda pair: -pair[1].score)
         elif len(parts) > 1:  # what was chosen comes before what was overruled
@@ -152,44 +149,34 @@ class Linker:
 
     def above_threshold(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the candidates that may be linked: those above the threshold, if their definitions allow it."""
-        return list(self._above_threshold(candidates))
+        threshold = self.threshold
+        return self.linkable([candidate for candidate in candidates if candidate.score > threshold])
 
     def linkable(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the candidates that `filter_for_definitions` allows, with any score."""
-        return list(filter(self._may_be_linked, candidates))
+        settings = self.settings
+        if not settings.filter_for_definitions:
+            return list(candidates)
+        return [
+            candidate
+            for candidate in candidates
+            if candidate.score >= settings.no_definition_threshold or self._is_defined(candidate.concept_id)
+        ]
 
-    def _above_threshold(self, candidates: Sequence[Candidate]) -> Iterator[Candidate]:
-        threshold = self.threshold
-        above = (candidate for candidate in candidates if candidate.score > threshold)
-        return filter(self._may_be_linked, above)
+    def _is_defined(self, concept_id: str) -> bool:
+        return bool(self.kb.query("SELECT 1 FROM concepts WHERE id = ? AND definition IS NOT NULL", concept_id))
 
-    def _linked(self, part: LinkedPart) -> Iterator[Candidate]:
+    def _linked(self, part: LinkedPart) -> list[Candidate]:
         """Return the candidates above the threshold. There are none if the first that may be linked is below it."""
-        first = next(filter(self._may_be_linked, part.candidates), None)
-        return self._above_threshold(part.candidates) if first and first.score > self.threshold else iter(())
+        above = self.above_threshold(part.candidates)
+        overruled = part.candidates[: part.candidates.index(above[0])] if above else ()
+        return [] if self.linkable(overruled) else above
 
-    def _may_be_linked(self, candidate: Candidate) -> bool:
-        if not self.settings.filter_for_definitions or candidate.score >= self.settings.no_definition_threshold:
-            return True
-        return self._is_defined(candidate.concept_id)
-
-    def _look_up(self, queries: Iterable[tuple[Filter, str]]) -> dict[Filter, dict[str, list[Candidate]]]:
-        texts: dict[Filter, dict[str, None]] = {}
-        for filter, text in queries:
-            texts.setdefault(filter, {})[text] = None
-        weigh = self.prior or list
-        return {
-            filter: dict(zip(unique, map(weigh, self.generator(list(unique), self.settings.k, filter)), strict=True))
-            for filter, unique in texts.items()
-        }
-
-    def _link(
-        self, part: LinkedPart, label: str, probability: Callable[[float], float | None], *, is_split: bool
-    ) -> Link:
-        linked = next(self._linked(part), None)
+    def _link(self, part: LinkedPart, label: str, parameters: LinkerParameters, *, is_split: bool) -> Link:
+        linked = next(iter(self._linked(part)), None)
         best = linked or next(iter(part.candidates), None)
         is_first = best is not None and best is part.candidates[0]
-        next_best = next((candidate for candidate in part.candidates if candidate is not best), None)
+        next_best = next(iter(part.candidates[1:2] if is_first else part.candidates[:1]), None)
         return Link(
             part.text,
             linked.concept_id if linked else None,
@@ -198,10 +185,10 @@ class Linker:
             part.long_form,
             is_split,
             None if linked else self._why_not_linked(part, label),
-            probability(best.score) if best else None,
+            parameters.probability(best.score) if best else None,
             part.tie if linked and is_first else None,
-            _alternative(next_best, probability),
-            None if linked else _alternative(best, probability),
+            _alternative(next_best, parameters) if next_best else None,
+            _alternative(best, parameters) if best and not linked else None,
             reasons=part.reasons if is_first else (),
         )
 
@@ -218,9 +205,6 @@ class Linker:
             what = "the score of the chosen candidate" if part.reasons else "best score"
             return f"{what} {shown} is not above the threshold {limit}"
         return "no candidate above the threshold has a definition"
-
-    def _is_defined(self, concept_id: str) -> bool:
-        return bool(self.kb.query("SELECT 1 FROM concepts WHERE id = ? AND definition IS NOT NULL", concept_id))
 
     # --- fitted values
 
@@ -287,10 +271,9 @@ class Linker:
             self.stored_parameters, self.settings.candidates.prior_weight = before
 
 
-def _alternative(candidate: Candidate | None, probability: Callable[[float], float | None]) -> Alternative | None:
-    if candidate is None:
-        return None
-    return Alternative(candidate.concept_id, candidate.score, candidate.name, probability(candidate.score))
+def _alternative(candidate: Candidate, parameters: LinkerParameters) -> Alternative:
+    probability = parameters.probability(candidate.score)
+    return Alternative(candidate.concept_id, candidate.score, candidate.name, probability)
 
 
 def _distinct(first: float, second: float) -> tuple[str, str]:

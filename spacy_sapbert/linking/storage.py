@@ -21,7 +21,7 @@ from ..vectors.postings_build import build_ngram_index
 from ..vectors.storage import FLAT, VECTORS_FOLDER, open_index, save_index
 from ..vectors.stored import COMPRESSION
 from .candidates import EXACT_LIMIT, CandidateGenerator
-from .parameters import SPARSE_WEIGHT
+from .settings import SPARSE_WEIGHT
 
 
 def open_generator(

@@ -12,8 +12,7 @@ from ..errors import MissingExtraError, Warnings
 from ..text.assertion_cues import BEFORE, CUES, FLAGS, NOT_EXCLUDED, TERMSET_KEYS
 from .attributes import get_assertion, register, set_assertion
 from .component_settings import Component, check_setting, defaults_of
-from .mentions import mentions_of
-from .sentences import sentence_starts
+from .mentions import mentions_of, sentence_starts
 
 if TYPE_CHECKING:
     from negspacy.negation import Negex

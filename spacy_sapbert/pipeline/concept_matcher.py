@@ -17,7 +17,7 @@ from ..text.words import word_keys
 from .attributes import get_abbreviation_occurrences, set_matched_name
 from .base import FolderPipe
 from .component_settings import check_setting, defaults_of
-from .corrections_setting import CorrectionsSetting
+from .corrections import CorrectionsSetting
 from .factories import INSIDE
 
 if TYPE_CHECKING:

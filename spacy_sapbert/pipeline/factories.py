@@ -1,4 +1,9 @@
-"""The factory names of the components, for code that finds a component in a pipeline, and the values of `storage`."""
+"""The factory names of the components, for code that finds a component in a pipeline, and the pipeline of the demo."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spacy.language import Language
 
 LINKER = "sapbert_linker"
 MATCHER = "concept_matcher"
@@ -10,3 +15,13 @@ INSIDE, EXTERNAL = "inside", "external"
 """The values of the setting `storage`."""
 # components that prepare mentions for the linker; the second one is scispaCy's
 PREPARING = ("abbreviation_resolver", "abbreviation_detector", "composite_splitter", "spelling_corrector")
+
+
+def demo_pipeline() -> "Language":
+    """Return a pipeline that finds and links names of the starter vocabulary."""
+    import spacy
+
+    nlp = spacy.blank("en")
+    for component in ("abbreviation_resolver", MATCHER, "composite_splitter", LINKER):
+        nlp.add_pipe(component)
+    return nlp

@@ -9,8 +9,7 @@ from ..text.gene_species import HUMAN, ORGANISMS, PREFIXES, GeneMention, GeneSpe
 from ..types import NIL, Alternative, Link
 from .attributes import get_links, register, set_kb_ents, set_links
 from .component_settings import Component, check_setting, defaults_of
-from .mentions import mentions_of, set_kb_ids
-from .sentences import sentence_starts
+from .mentions import mentions_of, sentence_starts, set_kb_ids
 
 Found = List[Optional[GeneSpecies]]
 

@@ -42,8 +42,7 @@ def score_links(examples: "Iterable[Example]", *, linker: "SapbertLinker", **_: 
 
 def _score_candidates(pairs: "Sequence[Example]", linker: "SapbertLinker") -> dict[str, Any]:
     from ..metrics.linking_accuracy import RECALL_CUTOFF, gold_concepts, lenient_at, strict_at
-    from .gold_mentions import gold_ids, place_of
-    from .mentions import mentions_of
+    from .mentions import gold_ids, mentions_of, place_of
 
     kb = linker.kb
     measured: list[tuple[bool, bool, bool]] = []

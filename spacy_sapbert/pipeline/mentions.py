@@ -1,15 +1,37 @@
-"""The mentions that components process: the entities of a document, or a span group."""
+"""The mentions that components process: entities or a span group, their variants, and their gold ids."""
 
-from typing import TYPE_CHECKING, List, Optional
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
+from spacy.language import Language
+from spacy.pipeline import Sentencizer
 from spacy.tokens import Doc, Span
+from spacy.training import Example
 
+from ..documents.docs import to_doc
+from ..documents.examples import add_gold_mentions
+from ..kb.ids import split_ids
 from ..text.abbreviations import expand
-from .attributes import get_abbreviation_occurrences, get_composite_splits, get_corrections, get_matched_name
+from ..text.snippets import snippet
+from ..types import NIL, Document
+from .attributes import (
+    get_abbreviation_occurrences,
+    get_composite_splits,
+    get_corrections,
+    get_links,
+    get_matched_name,
+)
 from .component_settings import language_rules
 
 if TYPE_CHECKING:
-    from ..linking.variants import MentionVariants
+    from ..kb.new_names import LinkedOccurrence
+    from ..linking.variants import MentionQuery
+
+GOLD_SPANS = "gold"
+"""The span group of given mentions. Unlike `doc.ents`, it can hold mentions that overlap."""
+
+Place = Tuple[int, int, str]
 
 
 def mentions_of(doc: Doc, spans_key: Optional[str]) -> List[Span]:
@@ -39,18 +61,107 @@ def set_kb_ids(doc: Doc, kb_ids: List[str], spans_key: Optional[str]) -> List[Sp
     return mentions_of(doc, spans_key)
 
 
-def variants_of(doc: Doc, spans_key: Optional[str], *, resolve_abbreviations: bool = True) -> List["MentionVariants"]:
-    """Return the variants of each mention that earlier components found."""
-    from ..linking.variants import MentionVariants, with_likely_long_forms
+def queries_of(doc: Doc, spans_key: Optional[str], *, resolve_abbreviations: bool = True) -> List["MentionQuery"]:
+    """Return the mentions of a document as the linker takes them, with the variants that earlier components found."""
+    from ..linking.variants import MentionQuery, MentionVariants, with_likely_long_forms
 
     occurrences = get_abbreviation_occurrences(doc) if resolve_abbreviations else []
     text = doc.text if occurrences else ""  # spaCy builds the text on each access
     rules = language_rules(None, doc.vocab)
-    found = []
+    queries = []
     for mention in mentions_of(doc, spans_key):
         written = mention.text
         expanded = expand(text, mention.start_char, mention.end_char, occurrences, rules) if occurrences else written
         long_form = expanded if expanded != written else None
         splits, name, corrections = get_composite_splits(mention), get_matched_name(mention), get_corrections(mention)
-        found.append((MentionVariants(written, long_form, splits, name, corrections), mention.label_))
-    return with_likely_long_forms(found, rules) if resolve_abbreviations else [one for one, _ in found]
+        variants = MentionVariants(written, long_form, splits, name, corrections)
+        queries.append(MentionQuery(variants, mention.label_))
+    return with_likely_long_forms(queries, rules) if resolve_abbreviations else queries
+
+
+def sentence_starts(doc: Doc) -> Iterable[int]:
+    """Return the first token of each sentence: those of the document, or else those of spaCy's rules."""
+    if doc.has_annotation("SENT_START"):
+        return (sentence.start for sentence in doc.sents)
+    (starts,) = Sentencizer().predict([doc])
+    return (position for position, is_start in enumerate(starts) if is_start)
+
+
+# --- gold mentions
+
+
+def gold_doc(nlp: Language, document: Document) -> Doc:
+    """Return a Doc with the mentions of a document as the span group `GOLD_SPANS`. Tokens are split at their ends."""
+    return to_doc(nlp, document, spans_key=GOLD_SPANS, split_tokens=True)
+
+
+@contextmanager
+def on_spans(components: Iterable[Any], spans_key: Optional[str]) -> Iterator[None]:
+    """Let components work on a given span group, whatever their own setting.
+
+    Args:
+        components: The components.
+        spans_key: The span group with the gold mentions. None is `doc.ents`.
+    """
+    before = [(component, component.spans_key) for component in components if hasattr(component, "spans_key")]
+    try:
+        for component, _ in before:
+            component.spans_key = spans_key
+        yield
+    finally:
+        for component, own_key in before:
+            component.spans_key = own_key
+
+
+def gold_ids(reference: Doc, spans_key: Optional[str]) -> Dict[Place, Tuple[str, ...]]:
+    """Return the ids of the mentions that have any, by characters and label."""
+    ids_of = {place_of(mention): split_ids(mention.kb_id_) for mention in mentions_of(reference, spans_key)}
+    return {place: ids for place, ids in ids_of.items() if ids and ids != (NIL,)}
+
+
+def with_gold_mentions(example: Example, spans_key: Optional[str]) -> Doc:
+    """Return the predicted document, or a copy with the gold mentions if it has no mentions."""
+    doc = example.predicted
+    if mentions_of(doc, spans_key):
+        return doc
+    doc = doc.copy()
+    add_gold_mentions(doc, example.reference, spans_key)
+    return doc
+
+
+def place_of(mention: Span) -> Place:
+    """Return the characters and the label of a mention."""
+    return mention.start_char, mention.end_char, mention.label_
+
+
+# --- linked mentions
+
+
+def linked_occurrences(mention: Span) -> Iterator["LinkedOccurrence"]:
+    """Yield one occurrence per linked part of a mention. For an abbreviation, its text is the long form."""
+    from ..kb.new_names import LinkedOccurrence
+
+    start, end = mention.start_char, mention.end_char
+    text = mention.doc.text
+    short_forms = [
+        text[occurrence.start : occurrence.end]
+        for occurrence in get_abbreviation_occurrences(mention.doc)
+        if start <= occurrence.start < occurrence.end <= end
+    ]
+    written = {mention.text, *(part for split in get_composite_splits(mention) for part in split)}
+    for link in get_links(mention):
+        if link.concept_id is not None and link.name is not None and link.score is not None:
+            is_corrected = link.text not in (link.long_form, *written)
+            yield LinkedOccurrence(
+                link.text,
+                link.concept_id,
+                link.name,
+                link.score,
+                snippet(text, start, end),
+                (link.long_form or mention.text) if is_corrected else "",
+                link.long_form is None and any(_has_word(link.text, short) for short in short_forms),
+            )
+
+
+def _has_word(text: str, word: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None

@@ -21,11 +21,10 @@ from ..types import NIL, LinkedPart
 from .attributes import register, set_kb_ents, set_links
 from .base import BatchedPipe
 from .component_settings import check_setting, defaults_of
-from .corrections_setting import CorrectionsSetting
+from .corrections import CorrectionsSetting, corrected
 from .factories import INSIDE
-from .gold_mentions import gold_ids, place_of, with_gold_mentions
 from .linking_scorer import score_links
-from .mentions import mentions_of, set_kb_ids, variants_of
+from .mentions import gold_ids, mentions_of, place_of, queries_of, set_kb_ids, with_gold_mentions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,7 +32,8 @@ if TYPE_CHECKING:
 
     from ..kb.knowledge_base import KnowledgeBase
     from ..linking.candidates import CandidateGenerator
-    from ..linking.linker import Linker, MentionCandidates, MentionQuery
+    from ..linking.linker import Linker, MentionCandidates
+    from ..linking.variants import MentionQuery
     from ..training.linker_trainer import CandidateScores, LinkerTrainer
     from ..training.name_candidates import TrainingMention
 
@@ -186,7 +186,6 @@ class SapbertLinker(BatchedPipe):
 
     def _corrected(self, doc: Doc, linked: List[Parts]) -> List[Parts]:
         """Return the parts of the mentions of a document as the corrections decide."""
-        from ..linking.corrected import corrected
         from ..review.corrections import document_key
 
         kb = self.linker.kb
@@ -205,13 +204,16 @@ class SapbertLinker(BatchedPipe):
         """Write `kb_id_`, `_.kb_ents` and `_.links` of each mention."""
         register()  # scispaCy may have replaced the attributes meanwhile
         for doc, predicted in zip(docs, predictions):
-            mentions = mentions_of(doc, self.spans_key)
-            links = [self.linker.links(parts, mention.label_) for mention, parts in zip(mentions, predicted)]
-            ids = ([link.concept_id for link in of_mention if link.concept_id] for of_mention in links)
-            kb_ids = ["|".join(dict.fromkeys(of_mention)) or NIL for of_mention in ids]
+            if not predicted:
+                continue
+            linker, links, kb_ids = self.linker, [], []
+            for mention, parts in zip(mentions_of(doc, self.spans_key), predicted):
+                links.append(linker.links(parts, mention.label_))
+                ids = dict.fromkeys([link.concept_id for link in links[-1] if link.concept_id])
+                kb_ids.append("|".join(ids) or NIL)
             for mention, of_mention, parts in zip(set_kb_ids(doc, kb_ids, self.spans_key), links, predicted):
                 set_links(mention, of_mention)
-                set_kb_ents(mention, self.linker.kb_ents(parts))
+                set_kb_ents(mention, linker.kb_ents(parts))
 
     def _forget(self) -> None:
         if self._linker is not None:
@@ -235,11 +237,7 @@ class SapbertLinker(BatchedPipe):
         self._linker.stored_parameters = linker.stored_parameters.without_calibration()
 
     def _queries(self, doc: Doc) -> List["MentionQuery"]:
-        from ..linking.linker import MentionQuery
-
-        variants = variants_of(doc, self.spans_key, resolve_abbreviations=self.resolve_abbreviations)
-        mentions = mentions_of(doc, self.spans_key)
-        return [MentionQuery(of_mention, mention.label_) for of_mention, mention in zip(variants, mentions)]
+        return queries_of(doc, self.spans_key, resolve_abbreviations=self.resolve_abbreviations)
 
     def _open(self, kb: "KnowledgeBase", encoder: Any, text_normalizer: str) -> "CandidateGenerator":
         from ..linking.storage import open_generator
@@ -375,8 +373,8 @@ class SapbertLinker(BatchedPipe):
         self._corrections_setting.save(artifacts)
 
     def _load(self, folder: Path, artifacts: Mapping[str, Path]) -> None:
-        from ..linking.parameters import LinkerParameters
         from ..linking.reranker import Reranker
+        from ..linking.settings import LinkerParameters
         from ..linking.storage import load_generator
 
         parameters, reranker = LinkerParameters.load(folder), Reranker.load(folder)

@@ -1,17 +1,25 @@
 """`spelling_corrector`: propose corrections of misspelled mentions, from which the linker chooses."""
 
 from pathlib import Path
-from typing import Dict, List, Mapping, Optional
+from typing import Dict, List, Mapping, Optional, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from ..errors import BadRecordError
+from ..files.opening import open_text
+from ..files.values import parse_int
 from ..store.artifact import ArtifactWriter
-from ..text.spelling import CorrectionList, Corrector, KnownWords
+from ..text.spelling import CorrectionList, Corrector, KnownWords, is_word
 from .attributes import get_corrections, register, set_corrections
 from .base import FolderPipe
 from .component_settings import check_setting, defaults_of
-from .mentions import mentions_of, variants_of
+from .mentions import mentions_of, queries_of
+
+CORRECTIONS_FILE = "corrections.txt"
+WORDS_FILE = "words.tsv"
+_SEPARATOR = "||"
+_REMEDY = "Each line must contain a misspelled word and its correction: `brest||breast`."
 
 
 class SpellingCorrector(FolderPipe):
@@ -61,7 +69,6 @@ class SpellingCorrector(FolderPipe):
         """The corrector. It reads the list or the vocabulary at the first use."""
         if self._corrector is None:
             from ..kb.storage import load_knowledge_base
-            from ..linking.spelling_files import read_corrections
 
             if self._corrections is not None:
                 self._corrector = read_corrections(Path(self._corrections))
@@ -81,21 +88,27 @@ class SpellingCorrector(FolderPipe):
 
     def _corrections_of(self, doc: Doc) -> List[Dict[str, str]]:
         found = []
-        for variants in variants_of(doc, self.spans_key):
+        for variants, _ in queries_of(doc, self.spans_key):
             texts = [] if variants.name is not None else variants._replace(corrections={}).texts()
             corrected = {text: self.corrector(text) for text in texts}
             found.append({text: right for text, right in corrected.items() if right != text})
         return found
 
     def _save(self, folder: Path, artifacts: ArtifactWriter) -> None:
-        from ..linking.spelling_files import save_corrector
-
-        save_corrector(self.corrector, folder)
+        corrector = self.corrector
+        if isinstance(corrector, CorrectionList):
+            lines = [f"{wrong}{_SEPARATOR}{right}\n" for wrong, right in corrector.pairs.items()]
+            (folder / CORRECTIONS_FILE).write_text("".join(lines), encoding="utf-8")
+        elif isinstance(corrector, KnownWords):
+            lines = [f"{word}\t{count}\n" for word, count in corrector.counts.items()]
+            (folder / WORDS_FILE).write_text("".join(lines), encoding="utf-8")
 
     def _load(self, folder: Path, artifacts: Mapping[str, Path]) -> None:
-        from ..linking.spelling_files import load_corrector
-
-        self._corrector = load_corrector(folder)
+        if (folder / CORRECTIONS_FILE).is_file():
+            self._corrector = read_corrections(folder / CORRECTIONS_FILE)
+        else:
+            rows = (line.split("\t") for line in (folder / WORDS_FILE).read_text(encoding="utf-8").splitlines())
+            self._corrector = KnownWords({word: parse_int(count) for word, count in rows})
 
 
 Language.factory(
@@ -104,3 +117,34 @@ Language.factory(
     assigns=["span._.corrections"],
     default_config=defaults_of(SpellingCorrector),
 )
+
+
+def read_corrections(path: Path) -> CorrectionList:
+    """Read a list with lines `wrong||right`, the format of BioSyn's list for NCBI Disease.
+
+    The wrong side is one word. Empty lines are skipped.
+    """
+    pairs: Dict[str, str] = {}
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            wrong, right = _pair(line, path, number)
+            if pairs.setdefault(wrong, right) != right:
+                reason = f"'{wrong}' is already corrected to '{pairs[wrong]}'"
+                raise BadRecordError(_REMEDY, path=path, line=number, reason=reason)
+    return CorrectionList(pairs)
+
+
+def _pair(line: str, path: Path, number: int) -> Tuple[str, str]:
+    wrong, separator, right = (part.strip() for part in line.partition(_SEPARATOR))
+    reason = None
+    if not separator or _SEPARATOR in right:
+        reason = "it must have exactly two sides"
+    elif not is_word(wrong):
+        reason = f"'{wrong}' is not one word of letters and digits"
+    elif not right:
+        reason = f"there is no correction of '{wrong}'"
+    if reason:
+        raise BadRecordError(_REMEDY, path=path, line=number, reason=reason)
+    return wrong.lower(), right

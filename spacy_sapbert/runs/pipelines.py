@@ -21,8 +21,7 @@ from ..errors import Errors, MissingComponentError, SapbertError
 from ..kb.knowledge_base import KnowledgeBase
 from ..outputs.records import LinkedDocument
 from ..pipeline.factories import ASSERTION, GENE_SPECIES, LINKER, MATCHER, PREPARING, SENTENCIZER
-from ..pipeline.gold_mentions import GOLD_SPANS, gold_doc
-from ..pipeline.mentions import mentions_of
+from ..pipeline.mentions import GOLD_SPANS, gold_doc, mentions_of
 from ..pipeline.tokenizer import bound_tokenizer
 from ..types import Candidate, Document
 

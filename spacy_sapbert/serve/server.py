@@ -51,7 +51,7 @@ class Settings:
         return make_app(site, hosts=self.hosts, token=self.token, **options)
 
     def _load(self) -> LinkingPipeline:
-        from ..pipeline.demo import demo_pipeline
+        from ..pipeline.factories import demo_pipeline
 
         return LinkingPipeline(self.pipeline or demo_pipeline(), LoggedProblems(Console(stderr=True)))
 

@@ -16,9 +16,10 @@ from ..errors import Errors, SapbertError, TrainingDataError, Warnings
 from ..files.output import ScratchFolder
 from ..kb.ids import some_ids
 from ..linking.candidates import CandidateGenerator
-from ..linking.linker import Linker, MentionQuery
+from ..linking.linker import Linker
 from ..linking.reranker import Reranker
 from ..linking.storage import with_mentions
+from ..linking.variants import MentionQuery
 from ..text.normalize import TEXT_NORMALIZERS
 from ..types import Document
 from ..vectors.flat import NameVectors, build_name_vectors

@@ -11,13 +11,13 @@ import numpy as np
 from ..errors import Errors, MissingExtraError, TrainingDataError, Warnings
 from ..files.output import ScratchFolder
 from ..kb.knowledge_base import KnowledgeBase
-from ..linking.linker import Linker, MentionQuery
+from ..linking.linker import Linker
 from ..linking.prior import count_concepts
 from ..linking.rerank_features import N_FEATURES, CandidateFeatures, DocumentEvidence, WordRarity, shortlist
 from ..linking.reranker import Reranker, choose
 from ..linking.storage import with_mentions
 from ..linking.trees import Trees
-from ..linking.variants import MentionVariants, with_likely_long_forms
+from ..linking.variants import MentionQuery, MentionVariants, with_likely_long_forms
 from ..metrics.linking_accuracy import gold_concepts
 from ..text.abbreviations import expand, find_definitions, find_occurrences
 from ..text.composites import composite_splits
@@ -182,15 +182,14 @@ def _ranked(linker: Linker, documents: Sequence[Document]) -> list[RankedDocumen
 def mention_queries(document: Document) -> list[MentionQuery]:
     """Return the gold mentions with their long forms and composite splits, by the rules for English."""
     occurrences = find_occurrences(document.text, find_definitions(document.text))
-    found = []
+    queries = []
     for mention in document.mentions:
         expanded = expand(document.text, mention.start, mention.end, occurrences)
         forms = dict.fromkeys((expanded, mention.text))
         splits = list(dict.fromkeys(split for form in forms for split in composite_splits(form)))
         long_form = expanded if expanded != mention.text else None
-        found.append((MentionVariants(mention.text, long_form, splits), mention.label))
-    labels = [label for _, label in found]
-    return list(map(MentionQuery, with_likely_long_forms(found), labels))
+        queries.append(MentionQuery(MentionVariants(mention.text, long_form, splits), mention.label))
+    return with_likely_long_forms(queries)
 
 
 def gold_parts(

@@ -20,7 +20,7 @@ from spacy_sapbert.evaluation.calibration import (
 )
 from spacy_sapbert.evaluation.cross_fitting import link_by_others
 from spacy_sapbert.evaluation.running import link_gold_mentions
-from spacy_sapbert.linking.parameters import THRESHOLD, LinkerParameters
+from spacy_sapbert.linking.settings import THRESHOLD, LinkerParameters
 from spacy_sapbert.pipeline.component_settings import settings_of
 from spacy_sapbert.training.reranker_trainer import MARGINS, mention_queries
 from spacy_sapbert.types import Document, Mention

@@ -8,11 +8,10 @@ import pytest
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.kb.filters import Filter
 from spacy_sapbert.linking.candidates import CandidateGenerator
-from spacy_sapbert.linking.linker import Linker, MentionCandidate, MentionCandidates, MentionQuery
-from spacy_sapbert.linking.parameters import SPARSE_WEIGHT, THRESHOLD, LinkerParameters
-from spacy_sapbert.linking.settings import CandidateSettings, LinkerSettings
+from spacy_sapbert.linking.linker import Linker, MentionCandidate, MentionCandidates
+from spacy_sapbert.linking.settings import SPARSE_WEIGHT, THRESHOLD, CandidateSettings, LinkerParameters, LinkerSettings
 from spacy_sapbert.linking.storage import open_generator
-from spacy_sapbert.linking.variants import MentionVariants
+from spacy_sapbert.linking.variants import MentionQuery, MentionVariants
 from spacy_sapbert.types import Alternative, Candidate, Link, LinkedPart
 
 POINTS = ((0.2, 0.1), (1.0, 0.9))
@@ -284,9 +283,9 @@ for name in "spacy thinc srsly confection catalogue typer rich transformers".spl
     sys.modules[name] = None  # what is not there cannot be imported
 
 from spacy_sapbert.kb.storage import load_knowledge_base
-from spacy_sapbert.linking.linker import Linker, MentionQuery
+from spacy_sapbert.linking.linker import Linker
 from spacy_sapbert.linking.storage import open_generator
-from spacy_sapbert.linking.variants import MentionVariants
+from spacy_sapbert.linking.variants import MentionQuery, MentionVariants
 
 linker = Linker(open_generator(load_knowledge_base(sys.argv[1]), None, sparse=True))
 ((parts,),) = linker.link([[MentionQuery(MentionVariants("acetylsalicylic acid"))]])

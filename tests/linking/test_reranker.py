@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from spacy_sapbert.errors import DamagedError
-from spacy_sapbert.linking.linker import Linker, MentionQuery
-from spacy_sapbert.linking.parameters import THRESHOLD
+from spacy_sapbert.linking.linker import Linker
 from spacy_sapbert.linking.rerank_features import FEATURES, N_FEATURES, CandidateFeatures, WordRarity
 from spacy_sapbert.linking.reranker import RERANKER_FILE, Reranker, choose
+from spacy_sapbert.linking.settings import THRESHOLD
 from spacy_sapbert.linking.storage import open_generator
 from spacy_sapbert.linking.trees import Trees
-from spacy_sapbert.linking.variants import MentionVariants
+from spacy_sapbert.linking.variants import MentionQuery, MentionVariants
 from spacy_sapbert.types import Candidate, LinkedPart
 
 NAMES = [name for names in FEATURES.values() for name in names]

@@ -2,8 +2,14 @@ import math
 
 import pytest
 
-from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.linking.settings import CandidateSettings, LinkerSettings, SelectionSettings, VectorSettings
+from spacy_sapbert.errors import DamagedError, SapbertError
+from spacy_sapbert.linking.settings import (
+    CandidateSettings,
+    LinkerParameters,
+    LinkerSettings,
+    SelectionSettings,
+    VectorSettings,
+)
 
 BLOCKS = [("candidates", CandidateSettings), ("selection", SelectionSettings), ("vectors", VectorSettings)]
 
@@ -18,7 +24,7 @@ def test_what_is_given_is_read():
     values = {"sparse": False, "text_normalizer": "lower", "sparse_weight": 0.3, "prior_weight": 0, "batch_size": 2}
     assert CandidateSettings.read("mine", "candidates", values).as_dict() == values
     margins = {"short_form_margin": 1, "split_margin": -0.1, "spelling_margin": 0.5}
-    assert SelectionSettings.read("mine", "selection", margins).variant_settings == {**margins, "formulas": True}
+    assert SelectionSettings.read("mine", "selection", margins) == SelectionSettings(1, -0.1, 0.5)
     for pooling in (None, "cls", "mean"):
         assert VectorSettings.read("mine", "vectors", {"pooling": pooling}).pooling == pooling
 
@@ -33,6 +39,8 @@ def test_unknown_setting(name, block):
 @pytest.mark.parametrize(
     ("setting", "value", "wanted"),
     [
+        ("pooling", "max", "null, 'cls' or 'mean'"),
+        ("compression", "zip", "one of int8, int4, float32"),
         ("sparse_weight", -0.1, "0 or more"),
         ("sparse_weight", math.inf, "0 or more"),
         ("prior_weight", -1, "0 or more"),
@@ -41,22 +49,11 @@ def test_unknown_setting(name, block):
         ("text_normalizer", "biosin", "one of .*biosyn"),
     ],
 )
-def test_impossible_candidate_settings(setting, value, wanted):
-    message = rf"\[E406\] The setting candidates\.{setting} of mine is {value}; it must be {wanted}"
+def test_impossible_settings_of_a_block(setting, value, wanted):
+    block = VectorSettings if setting in ("pooling", "compression") else CandidateSettings
+    message = rf"\[E406\] The setting block\.{setting} of mine is {value}; it must be {wanted}"
     with pytest.raises(SapbertError, match=message):
-        CandidateSettings.read("mine", "candidates", {setting: value})
-
-
-def test_impossible_pooling():
-    with pytest.raises(SapbertError, match=r"E406.*vectors\.pooling of mine is max; it must be null, 'cls' or 'mean'"):
-        VectorSettings.read("mine", "vectors", {"pooling": "max"})
-
-
-def test_impossible_compression():
-    with pytest.raises(
-        SapbertError, match=r"E406.*vectors\.compression of mine is zip; it must be one of int8, int4, f"
-    ):
-        VectorSettings.read("mine", "vectors", {"compression": "zip"})
+        block.read("mine", "block", {setting: value})
 
 
 @pytest.mark.parametrize(
@@ -100,3 +97,32 @@ def test_linkers_share_no_block():
     one.candidates.sparse_weight, one.selection.split_margin = 0.5, 1.0
     one.types.append("Drug")
     assert other == LinkerSettings()
+
+
+# --- fitted values
+
+
+def test_what_is_saved_is_loaded(tmp_path):
+    fitted = LinkerParameters(sparse_weight=0.75, threshold=0.5, annotated={"D1": 3, "OMIM:2": 1}, prior_weight=0.2)
+    fitted.save(tmp_path)
+    assert LinkerParameters.load(tmp_path) == fitted
+
+
+def test_nothing_was_fitted_where_nothing_was_saved(tmp_path):
+    assert LinkerParameters.load(tmp_path) == LinkerParameters()
+
+
+@pytest.mark.parametrize("text", ["{", '{"other": 1}'])
+def test_a_damaged_file_is_reported(tmp_path, text):
+    (tmp_path / "parameters.json").write_text(text)
+    with pytest.raises(DamagedError, match=r"parameters\.json"):
+        LinkerParameters.load(tmp_path)
+
+
+def test_what_no_calibration_fitted_stays_without_one():
+    published = LinkerParameters(sparse_weight=1.7, threshold=0.0)
+    assert published.without_calibration() == published
+    calibrated = LinkerParameters(1.7, 0.6, ((0.1, 0.2), (0.9, 0.8)), 0.5)
+    assert calibrated.without_calibration() == LinkerParameters(1.7)
+    with_prior = calibrated._replace(annotated={"D1": 3}, prior_weight=0.2)
+    assert with_prior.without_calibration() == LinkerParameters(1.7, annotated={"D1": 3}, prior_weight=0.2)

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from spacy_sapbert.linking.variants import MentionVariants, VariantSelector, with_likely_long_forms
+from spacy_sapbert.linking.settings import SelectionSettings
+from spacy_sapbert.linking.variants import MentionQuery, MentionVariants, select_variant, with_likely_long_forms
 from spacy_sapbert.types import Candidate, LinkedPart
 
 
@@ -16,7 +17,7 @@ def select(scores, variants, short_form_margin=0.1, split_margin=0.0):
         concept_id, score = given if isinstance(given, tuple) else (text, given)
         return [] if score is None else [Candidate(concept_id, score, text), Candidate("next", score / 2, "next")]
 
-    parts = VariantSelector(short_form_margin, split_margin).select(variants, look_up)
+    parts = select_variant(variants, look_up, SelectionSettings(short_form_margin, split_margin, 0.0))
     assert set(asked) <= set(variants.texts())
     assert all(part.candidates == tuple(look_up(part.text)) for part in parts)
     return [part.text for part in parts]
@@ -39,18 +40,18 @@ def test_a_formula_is_looked_up_by_its_name(scores, chosen):
 
 def test_the_vocabulary_must_have_the_name_of_a_formula():
     candidates = {"Na": [Candidate("X", 0.5, "NaX")], "sodium": [Candidate("Y", 0.9, "sodium channel")]}
-    (part,) = VariantSelector(0.0, 0.0).select(MentionVariants("Na"), candidates.__getitem__)
+    (part,) = select_variant(MentionVariants("Na"), candidates.__getitem__, SelectionSettings(0.0, 0.0))
     assert part.text == "Na"
     candidates["sodium"] = [Candidate("Y", 0.9, "Sodium")]
-    (part,) = VariantSelector(0.0, 0.0).select(MentionVariants("Na"), candidates.__getitem__)
+    (part,) = select_variant(MentionVariants("Na"), candidates.__getitem__, SelectionSettings(0.0, 0.0))
     assert part.text == "sodium"
-    (part,) = VariantSelector(0.0, 0.0, formulas=False).select(MentionVariants("Na"), candidates.__getitem__)
+    (part,) = select_variant(MentionVariants("Na"), candidates.__getitem__, SelectionSettings(0.0, 0.0, formulas=False))
     assert part.text == "Na"
 
 
 def likely(*mentions):
-    with_long_forms = with_likely_long_forms([(MentionVariants(*variants), label) for label, *variants in mentions])
-    return [variants.likely_long_form for variants in with_long_forms]
+    queries = [MentionQuery(MentionVariants(*variants), label) for label, *variants in mentions]
+    return [query.variants.likely_long_form for query in with_likely_long_forms(queries)]
 
 
 def test_the_likely_long_form_of_an_undefined_short_form():
@@ -74,7 +75,7 @@ def test_the_likely_long_form_of_an_undefined_short_form():
 def test_a_likely_long_form_does_not_replace_a_name(names, expected):
     variants = MentionVariants("ALF", likely_long_form="acute liver failure")
     candidates = {text: [Candidate("D1", score, name)] for text, (name, score) in names.items()}
-    (part,) = VariantSelector(0.1, 0.0).select(variants, lambda text: candidates.get(text, []))
+    (part,) = select_variant(variants, lambda text: candidates.get(text, []), SelectionSettings(0.1, 0.0))
     assert part.text == expected
     assert part.long_form == (None if expected == "ALF" else expected)
 
@@ -83,7 +84,7 @@ def test_a_correction_of_a_short_form_does_not_hide_the_long_form():
     variants = MentionVariants("ALF", corrections={"ALF": "ALP"}, likely_long_form="acute liver failure")
     names = {"ALF": ("x", 0.1), "ALP": ("ALP", 0.5), "acute liver failure": ("Liver Failure", 0.9)}
     candidates = {text: [Candidate("D1", score, name)] for text, (name, score) in names.items()}
-    (part,) = VariantSelector(0.1, 0.0).select(variants, candidates.__getitem__)
+    (part,) = select_variant(variants, candidates.__getitem__, SelectionSettings(0.1, 0.0))
     assert part.text == "acute liver failure"
 
 
@@ -123,9 +124,11 @@ def test_margin_of_the_short_form_is_exclusive():
 
 
 def test_the_long_form_says_so():
-    (part,) = VariantSelector(0.1, 0.0).select(MentionVariants("SF", "long"), lambda text: [Candidate("C", 0.5, text)])
+    (part,) = select_variant(
+        MentionVariants("SF", "long"), lambda text: [Candidate("C", 0.5, text)], SelectionSettings(0.1, 0.0)
+    )
     assert part == LinkedPart("long", "long", (Candidate("C", 0.5, "long"),))
-    (part,) = VariantSelector(0.1, 0.0).select(MentionVariants("SF"), lambda text: [])
+    (part,) = select_variant(MentionVariants("SF"), lambda text: [], SelectionSettings(0.1, 0.0))
     assert part == LinkedPart("SF", None, ())
 
 
@@ -177,10 +180,10 @@ def test_a_name_that_is_known_already_is_taken_where_it_scores_higher():
         "deaths": [Candidate("D050197", 0.87, "ATHS")],
         "Death": [Candidate("D003643", 1.0, "Death")],
     }
-    selector = VariantSelector(short_form_margin=0.1, split_margin=0.0)
-    (part,) = selector.select(MentionVariants("deaths", name="Death"), candidates_of.__getitem__)
+    settings = SelectionSettings(0.1, 0.0)
+    (part,) = select_variant(MentionVariants("deaths", name="Death"), candidates_of.__getitem__, settings)
     assert (part.text, part.long_form, part.candidates[0].concept_id) == ("deaths", None, "D003643")
-    (part,) = selector.select(MentionVariants("Death", name="deaths"), candidates_of.__getitem__)
+    (part,) = select_variant(MentionVariants("Death", name="deaths"), candidates_of.__getitem__, settings)
     assert part.candidates[0].concept_id == "D003643"
 
 
@@ -200,7 +203,7 @@ def test_margin_of_corrections_is_exclusive():
     variants = MentionVariants("wrong", corrections={"wrong": "right"})
     candidates_of = {"wrong": [Candidate("A", 0.5, "a")], "right": [Candidate("B", 0.75, "b")]}
     for margin, expected in ((0.25, "wrong"), (0.125, "right"), (-0.25, "right")):
-        (part,) = VariantSelector(0.1, 0.0, margin).select(variants, candidates_of.__getitem__)
+        (part,) = select_variant(variants, candidates_of.__getitem__, SelectionSettings(0.1, 0.0, margin))
         assert part == LinkedPart(expected, None, tuple(candidates_of[expected]))
 
 
@@ -213,8 +216,8 @@ def test_every_variant_can_be_corrected():
 
 def test_a_corrected_long_form_says_what_it_comes_from():
     variants = MentionVariants("SF", "long", corrections={"long": "lung"})
-    (part,) = VariantSelector(0.1, 0.0).select(
-        variants, lambda text: [Candidate("C", 0.9 if text == "lung" else 0.5, text)]
+    (part,) = select_variant(
+        variants, lambda text: [Candidate("C", 0.9 if text == "lung" else 0.5, text)], SelectionSettings(0.1, 0.0)
     )
     assert part == LinkedPart("lung", "long", (Candidate("C", 0.9, "lung"),))
 
@@ -222,5 +225,5 @@ def test_a_corrected_long_form_says_what_it_comes_from():
 def test_a_part_without_candidates_is_not_dropped():
     candidates_of = {"a and b": [], "a": [Candidate("D000001", 0.9, "a")], "b": []}
     variants = MentionVariants("a and b", composite_splits=[("a", "b")])
-    parts = VariantSelector(short_form_margin=0.1, split_margin=-0.1).select(variants, candidates_of.__getitem__)
+    parts = select_variant(variants, candidates_of.__getitem__, SelectionSettings(0.1, -0.1))
     assert [part.text for part in parts] == ["a", "b"]

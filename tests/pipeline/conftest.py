@@ -1,12 +1,14 @@
 """Fixtures for the components."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from spacy.language import Language
 from spacy.tokens import Doc
 
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
+from spacy_sapbert.linking.candidates import CandidateGenerator
 
 
 @pytest.fixture(scope="session")
@@ -27,3 +29,17 @@ def mark() -> Callable[..., Doc]:
         return doc
 
     return make
+
+
+@pytest.fixture
+def looked_up(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """All lists of texts that were looked up, one for each call."""
+    calls: list[list[str]] = []
+    call = CandidateGenerator.__call__
+
+    def counted(self: CandidateGenerator, texts: list[str], *args: Any) -> Any:
+        calls.append(list(texts))
+        return call(self, texts, *args)
+
+    monkeypatch.setattr(CandidateGenerator, "__call__", counted)
+    return calls

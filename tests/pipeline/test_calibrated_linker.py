@@ -5,7 +5,7 @@ import pytest
 import spacy
 from spacy.training import Example
 
-from spacy_sapbert.linking.parameters import PARAMETERS_FILE, THRESHOLD, LinkerParameters
+from spacy_sapbert.linking.settings import PARAMETERS_FILE, THRESHOLD, LinkerParameters
 
 TEXT = "some morphines"
 POINTS = ((0.2, 0.1), (0.6, 0.5), (1.0, 0.9))

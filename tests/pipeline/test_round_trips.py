@@ -15,7 +15,7 @@ import srsly
 from spacy.tokens import Doc, DocBin
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.linking.parameters import THRESHOLD
+from spacy_sapbert.linking.settings import THRESHOLD
 from spacy_sapbert.store.component import MANIFEST_FILE
 
 COMPONENTS = ("abbreviation_resolver", "concept_matcher", "composite_splitter", "spelling_corrector", "sapbert_linker")

@@ -18,7 +18,6 @@ from thinc.api import ConfigValidationError
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.linking.candidates import CandidateGenerator
 from spacy_sapbert.linking.settings import CandidateSettings, SelectionSettings
 from spacy_sapbert.outputs.records import doc_record
 from spacy_sapbert.pipeline.abbreviation_resolver import AbbreviationResolver
@@ -46,20 +45,6 @@ def nlp(kb):
 @pytest.fixture
 def linker(nlp):
     return nlp.get_pipe("sapbert_linker")
-
-
-@pytest.fixture
-def looked_up(monkeypatch):
-    """All lists of texts that were looked up, one for each call."""
-    calls = []
-    call = CandidateGenerator.__call__
-
-    def counted(self, texts, *args):
-        calls.append(list(texts))
-        return call(self, texts, *args)
-
-    monkeypatch.setattr(CandidateGenerator, "__call__", counted)
-    return calls
 
 
 def ids(span):

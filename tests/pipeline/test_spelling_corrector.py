@@ -2,15 +2,17 @@ import pickle
 
 import pytest
 import spacy
-from spacy.tokens import Doc, Span
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.tokens import Span
 from thinc.api import ConfigValidationError
 
-from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.errors import BadRecordError, DamagedError, SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.linking.candidates import CandidateGenerator
 from spacy_sapbert.pipeline.attributes import set_abbreviation_occurrences, set_composite_splits, set_matched_name
-from spacy_sapbert.pipeline.spelling_corrector import SpellingCorrector
+from spacy_sapbert.pipeline.spelling_corrector import WORDS_FILE, SpellingCorrector, read_corrections
 from spacy_sapbert.text.abbreviations import AbbreviationOccurrence
+from spacy_sapbert.text.spelling import KnownWords
 from spacy_sapbert.types import Name, Record
 
 
@@ -25,20 +27,6 @@ def speller(kb):
         return nlp
 
     return make
-
-
-@pytest.fixture
-def looked_up(monkeypatch):
-    """All lists of texts that were looked up, one for each call."""
-    calls = []
-    call = CandidateGenerator.__call__
-
-    def counted(self, texts, *args):
-        calls.append(list(texts))
-        return call(self, texts, *args)
-
-    monkeypatch.setattr(CandidateGenerator, "__call__", counted)
-    return calls
 
 
 def texts_and_ids(nlp, doc):
@@ -143,6 +131,33 @@ def test_a_list_stays_with_another_vocabulary(speller, tmp_path, used):
     assert component.corrector("brest cancer") == "chest cancer"
 
 
+def test_a_list_is_read(tmp_path):
+    path = tmp_path / "list.txt"
+    path.write_text("Brest||breast\n\n smallbowel || small bowel \r\nbrest||breast\nœdema||edema", encoding="utf-8")
+    pairs = {"brest": "breast", "smallbowel": "small bowel", "œdema": "edema"}
+    assert read_corrections(path).pairs == pairs
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("brest", "it must have exactly two sides"),
+        ("brest|breast", "it must have exactly two sides"),
+        ("brest||breast||bust", "it must have exactly two sides"),
+        ("small bowl||small bowel", "'small bowl' is not one word"),
+        ("||breast", "'' is not one word"),
+        ("brest||", "there is no correction of 'brest'"),
+        ("FIST||fits", "'fist' is already corrected to 'first'"),
+    ],
+)
+def test_bad_lines(tmp_path, line, reason):
+    path = tmp_path / "list.txt"
+    path.write_text(f"fist||first\n{line}\n")
+    with pytest.raises(BadRecordError) as caught:
+        read_corrections(path)
+    assert f"{path}, line 2: {reason}" in str(caught.value)
+
+
 def test_impossible_settings(tmp_path):
     with pytest.raises(SapbertError, match=r"\[E406\] The setting corrections of mine is ; it must be null"):
         spacy.blank("en").add_pipe("spelling_corrector", name="mine", config={"corrections": ""})
@@ -156,21 +171,10 @@ def test_impossible_settings(tmp_path):
 # --- round trips
 
 MISSPELT = "Patients had a brest cancer."
-OTHER = "No ovarian cancer, but brest cancer."
 
 
-@pytest.fixture
-def content(mark):
-    """A function that links "brest cancer" in a text, and tells all that is said of it."""
-
-    def of(nlp, text=MISSPELT):
-        return said(nlp(mark(nlp, text, "brest cancer")))
-
-    return of
-
-
-def said(doc):
-    return [(ent.text, ent.kb_id_, ent._.corrections, ent._.links) for ent in doc.ents]
+def said(nlp, doc):
+    return [(ent.text, ent.kb_id_, ent._.corrections, ent._.links) for ent in nlp(doc).ents]
 
 
 @pytest.fixture(params=["vocabulary", "list"])
@@ -182,10 +186,10 @@ def nlp_and_file(request, speller, tmp_path):
     return nlp, path
 
 
-def test_disk_bytes_and_pickle(nlp_and_file, content, tmp_path):
+def test_disk_bytes_and_pickle(nlp_and_file, mark, tmp_path):
     nlp, path = nlp_and_file
-    expected = content(nlp)
-    assert [found[1:3] for found in expected] == [("D001943", {"brest cancer": "breast cancer"})]
+    expected = said(nlp, mark(nlp, MISSPELT, "brest cancer"))
+    assert [said_of[1:3] for said_of in expected] == [("D001943", {"brest cancer": "breast cancer"})]
     nlp.to_disk(tmp_path / "saved")
     pickled, data = pickle.dumps(nlp), nlp.to_bytes()
     path.unlink()
@@ -193,21 +197,24 @@ def test_disk_bytes_and_pickle(nlp_and_file, content, tmp_path):
     empty.add_pipe("spelling_corrector", config={"kb": "/not/there.kb"})
     empty.add_pipe("sapbert_linker", config={"kb": "/not/there.kb", "encoder": "none"})
     for again in (spacy.load(tmp_path / "saved"), pickle.loads(pickled), empty.from_bytes(data)):
-        assert content(again) == expected
+        assert said(again, mark(again, MISSPELT, "brest cancer")) == expected
         for name in ("spelling_corrector", "sapbert_linker"):
             assert again.get_pipe(name).to_bytes() == nlp.get_pipe(name).to_bytes()
 
 
-def test_component_alone(nlp_and_file, mark, tmp_path):
-    nlp, path = nlp_and_file
-    component = nlp.get_pipe("spelling_corrector")
-    component.to_disk(tmp_path / "saved")
-    pickled, data = pickle.dumps(component), component.to_bytes()
-    path.unlink()
-    fresh = [SpellingCorrector(nlp, kb="/not/there.kb") for _ in range(2)]
-    for again in (fresh[0].from_disk(tmp_path / "saved"), fresh[1].from_bytes(data), pickle.loads(pickled)):
-        doc = again(mark(nlp, MISSPELT, "brest cancer"))
-        assert doc.ents[0]._.corrections == {"brest cancer": "breast cancer"}
+@settings(max_examples=20)
+@given(st.lists(st.text(max_size=12), max_size=8))
+def test_the_words_of_any_vocabulary_survive(names):
+    component, other = (SpellingCorrector(spacy.blank("en")) for _ in range(2))
+    component._corrector = KnownWords.of_names(names)
+    assert other.from_bytes(component.to_bytes()).corrector.counts == component.corrector.counts
+
+
+def test_damaged_words(speller, tmp_path):
+    speller().get_pipe("spelling_corrector").to_disk(tmp_path / "saved")
+    (tmp_path / "saved" / WORDS_FILE).write_text("breast\tmany\n")
+    with pytest.raises(DamagedError, match="saved"):
+        SpellingCorrector(spacy.blank("en")).from_disk(tmp_path / "saved")
 
 
 def test_what_was_saved_there_before_is_replaced(speller, tmp_path):
@@ -218,35 +225,3 @@ def test_what_was_saved_there_before_is_replaced(speller, tmp_path):
         component.to_disk(tmp_path / "saved")
         again = SpellingCorrector(spacy.blank("en")).from_disk(tmp_path / "saved")
         assert again.corrector("brest cancer") == expected
-
-
-def test_a_loaded_component_takes_another_vocabulary(speller, tmp_path):
-    record = Record("X", (Name("brest cancar", "preferred", "S"), Name("cystic", "exact", "S")))
-    build_knowledge_base([record], tmp_path / "other.kb")
-    speller().to_disk(tmp_path / "saved")
-    component = spacy.load(tmp_path / "saved").get_pipe("spelling_corrector")
-    component.set_kb(str(tmp_path / "other.kb"))
-    assert component.corrector("brest cancer") == "brest cancar"
-
-
-def test_it_can_be_left_out_at_load(nlp_and_file, mark, tmp_path):
-    nlp, _ = nlp_and_file
-    nlp.to_disk(tmp_path / "saved")
-    off = spacy.load(tmp_path / "saved", exclude=["spelling_corrector"])
-    assert off(mark(off, MISSPELT, "brest cancer")).ents[0]._.links[0].text == "brest cancer"
-    on = spacy.load(tmp_path / "saved")
-    assert on(mark(on, MISSPELT, "brest cancer")).ents[0]._.links[0].text == "breast cancer"
-
-
-def test_two_processes(nlp_and_file, content, mark):
-    nlp, _ = nlp_and_file
-    expected = [content(nlp, text) for text in (MISSPELT, OTHER)]
-    docs = [mark(nlp, text, "brest cancer") for text in (MISSPELT, OTHER)]
-    assert [said(doc) for doc in nlp.pipe(docs, n_process=2, batch_size=1)] == expected
-
-
-def test_documents_keep_their_corrections(nlp_and_file, mark):
-    nlp, _ = nlp_and_file
-    doc = nlp(mark(nlp, MISSPELT, "brest cancer"))
-    for again in (Doc(nlp.vocab).from_bytes(doc.to_bytes()), pickle.loads(pickle.dumps(doc))):
-        assert said(again) == said(doc)

@@ -108,7 +108,7 @@ def test_the_default_folder_is_that_of_the_user(monkeypatch, tmp_path):
 
 LINK = """
 import sys
-from spacy_sapbert.pipeline.demo import demo_pipeline
+from spacy_sapbert.pipeline.factories import demo_pipeline
 print([link.concept_id for ent in demo_pipeline()("fever and asthma").ents for link in ent._.links])
 """
 

@@ -1,6 +1,6 @@
 import pytest
 
-from spacy_sapbert.linking.corrected import corrected
+from spacy_sapbert.pipeline.corrections import corrected
 from spacy_sapbert.review.corrections import NOTHING, Correction, Decision
 from spacy_sapbert.types import Candidate, LinkedPart
 

@@ -1,0 +1,105 @@
+"""The corrections of a component: a file that is opened at the first use, saved with the pipeline, and obeyed."""
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Mapping, Optional, Set, Tuple
+
+from ..errors import Warnings
+from ..store.artifact import Artifact, ArtifactWriter
+from ..types import Candidate, LinkedPart
+
+if TYPE_CHECKING:
+    from ..kb.knowledge_base import KnowledgeBase
+    from ..review.corrections import Correction, Decision, Decisions
+    from ..review.corrections_file import CorrectionsFile
+
+CORRECTIONS = "corrections"
+"""The role of the corrections among the artifacts of a component."""
+CERTAIN = 1.0  # the score of a concept that a person chose
+
+Parts = Tuple[LinkedPart, ...]
+
+
+class CorrectionsSetting:
+    """The corrections of a component, if it has any.
+
+    Attributes:
+        path: The file, or None.
+    """
+
+    def __init__(self, path: Optional[str]) -> None:
+        self.path = path
+        self._decisions: Optional[Decisions] = None
+
+    def decisions(self, kb: "KnowledgeBase") -> "Decisions":
+        """Return what the corrections decide. The file is read once.
+
+        Args:
+            kb: The vocabulary of the component. W417 tells of concepts that it lacks.
+        """
+        if self._decisions is None:
+            file = self._file
+            self._decisions = file.decisions()
+            wanted = {one for each in file.corrections().values() for one in each.concept_ids}
+            unknown = sorted(one for one in wanted if not kb.find_id(one))
+            if unknown:
+                message = Warnings.W417.format(
+                    path=self.path, unknown=len(unknown), total=len(wanted), first=unknown[0]
+                )
+                warnings.warn(message, stacklevel=2)
+        return self._decisions
+
+    def save(self, artifacts: ArtifactWriter) -> None:
+        """Add the corrections to the artifacts of a component, without the texts of the documents."""
+        if self.path is not None:
+            file = self._file
+            artifacts.add(CORRECTIONS, Artifact(CORRECTIONS, file.fingerprint, file.copy, ".db"))
+
+    def saved(self, artifacts: Mapping[str, Path]) -> "CorrectionsSetting":
+        """Return the corrections among the artifacts of a component. Without any, nothing changes."""
+        return CorrectionsSetting(str(artifacts[CORRECTIONS])) if CORRECTIONS in artifacts else self
+
+    @property
+    def _file(self) -> "CorrectionsFile":
+        from ..review.corrections_file import CorrectionsFile
+
+        assert self.path is not None
+        return CorrectionsFile(self.path)
+
+
+def corrected(parts: Parts, text: str, decision: "Decision", kb: "KnowledgeBase") -> Parts:
+    """Return the parts of a mention as a person decided.
+
+    A chosen concept takes precedence over filters and the threshold. Ids that the vocabulary lacks do not count.
+
+    Args:
+        parts: The parts of the mention, linked without corrections.
+        text: The text of the mention.
+        decision: What holds for it.
+        kb: The vocabulary.
+    """
+    correction = decision.correction
+    if correction is not None and decision.is_no_mention:
+        return (LinkedPart(text, None, (), reasons=(f"no mention, {_said(correction)}",)),)
+    ids = [concept_id for id in decision.concept_ids or () for concept_id in kb.find_id(id)[:1]]
+    if correction is not None and ids:
+        names = kb.summaries_of(ids)
+        chosen = (Candidate(concept_id, CERTAIN, names[concept_id].preferred) for concept_id in dict.fromkeys(ids))
+        return tuple(LinkedPart(text, None, (candidate,), reasons=(_said(correction),)) for candidate in chosen)
+    rejected = {concept_id for id in decision.rejected for concept_id in kb.find_id(id)}
+    return tuple(_without(part, rejected) for part in parts) if rejected else parts
+
+
+def _said(correction: "Correction") -> str:
+    by = f" by {correction.author}" if correction.author else ""
+    remark = f": {correction.comment}" if correction.comment else ""
+    return f"corrected{by} on {correction.date[:10]}{remark}"
+
+
+def _without(part: LinkedPart, rejected: Set[str]) -> LinkedPart:
+    removed = [candidate for candidate in part.candidates if candidate.concept_id in rejected]
+    if not removed:
+        return part
+    candidates = tuple(candidate for candidate in part.candidates if candidate.concept_id not in rejected)
+    reasons = (f"{candidate.concept_id} ({candidate.name}) was rejected" for candidate in removed)
+    return part._replace(candidates=candidates, tie=None, reasons=(*reasons, *part.reasons))
