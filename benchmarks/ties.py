@@ -17,7 +17,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -31,9 +30,9 @@ from spacy_sapbert.evaluation.running import LinkedMention, link_gold_mentions
 from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.mentions import add_mentions
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
-from spacy_sapbert.linking.ties import RULES, TieBreaker, n_tied
+from spacy_sapbert.linking.ties import RULES, TieBreaker, tied
 from spacy_sapbert.metrics.linking_accuracy import gold_concepts, lenient_at
-from spacy_sapbert.types import Candidate, Document
+from spacy_sapbert.types import Document
 
 FOLDS = 4
 ORDERS: dict[str, tuple[str, ...]] = {
@@ -43,20 +42,9 @@ ORDERS: dict[str, tuple[str, ...]] = {
     "annotations, preferred, type": ("annotations", "preferred", "type"),
     "annotations, type, preferred": ("annotations", "type", "preferred"),
     "type, annotations, preferred": ("type", "annotations", "preferred"),
-    "annotations, preferred, document": ("annotations", "preferred", "document"),
-    "annotations, document, preferred": ("annotations", "document", "preferred"),
-    "document, annotations, preferred": ("document", "annotations", "preferred"),
-    "annotations, preferred, type, document, main": ("annotations", "preferred", "type", "document", "main"),
-    "annotations, preferred, main, type, document": ("annotations", "preferred", "main", "type", "document"),
-    "annotations, preferred, main, names, type, document": (
-        "annotations",
-        "preferred",
-        "main",
-        "annotations_in_all",
-        "names",
-        "type",
-        "document",
-    ),
+    "annotations, preferred, type, main": ("annotations", "preferred", "type", "main"),
+    "annotations, preferred, main, type": ("annotations", "preferred", "main", "type"),
+    "annotations, preferred, main, names, type": ("annotations", "preferred", "main", "names", "type"),
     "all, as the linker": RULES,
 }
 
@@ -82,23 +70,17 @@ def pipeline(kb: str, encoder: str) -> Language:
 
 def count(nlp: Language, documents: list[Document]) -> Counter[str]:
     linker: Any = nlp.get_pipe("sapbert_linker")
-
-    def passing(candidates: tuple[Candidate, ...]) -> list[Candidate]:
-        return [candidate for candidate in candidates if candidate.score > linker.linker.threshold]
-
-    counts: Counter[str] = Counter()
     with_ids = (d._replace(mentions=tuple(m for m in d.mentions if m.ids)) for d in documents)
-    for _, group in groupby(link_gold_mentions(nlp, with_ids), key=lambda linked: linked.doc_id):
-        mentions = list(group)
-        judged = list(judge(mentions, linker.kb))
-        possible = sum(any_right for _, any_right in judged)
-        counts.update({"mentions": len(mentions), "tied": len(judged), "best_possible": possible})
-        for order, rules in ORDERS.items():
-            decided = TieBreaker(linker.kb, passing, rules=rules).break_ties(
-                [linked.parts for linked in mentions], [linked.mention.label for linked in mentions]
-            )
-            again = [linked._replace(parts=parts) for linked, parts in zip(mentions, decided, strict=True)]
-            counts[order] += sum(right for right, _ in judge(again, linker.kb))
+    mentions = list(link_gold_mentions(nlp, with_ids))
+    judged = list(judge(mentions, linker.kb))
+    possible = sum(any_right for _, any_right in judged)
+    counts = Counter({"mentions": len(mentions), "tied": len(judged), "best_possible": possible})
+    for order, rules in ORDERS.items():
+        decided = TieBreaker(linker.kb, rules=rules).break_ties(
+            [linked.parts for linked in mentions], [linked.mention.label for linked in mentions]
+        )
+        again = [linked._replace(parts=parts) for linked, parts in zip(mentions, decided, strict=True)]
+        counts[order] = sum(right for right, _ in judge(again, linker.kb))
     return counts
 
 
@@ -107,8 +89,8 @@ def judge(mentions: list[LinkedMention], kb: Any) -> Iterator[tuple[bool, bool]]
     for linked in mentions:
         gold = gold_concepts(linked.mention.ids, kb.find_id)
         for part in linked.parts:
-            if n_tied(part) > 1:
-                ids = [frozenset(kb.ids(candidate.concept_id)) for candidate in part.candidates[: n_tied(part)]]
+            if best := tied(part):
+                ids = [frozenset(kb.ids(candidate.concept_id)) for candidate in best]
                 yield lenient_at(1, gold, [ids]), lenient_at(len(ids), gold, [ids])
 
 

@@ -104,14 +104,12 @@ class Linker:
         for filter, unique in texts.items():
             similar = generator(list(unique), settings.k, filter)
             candidates[filter] = dict(zip(unique, map(prior, similar) if prior else similar, strict=True))
-        breaker = TieBreaker(self.kb, self.above_threshold, settings.label_types)
-        linked = []
-        for queries in documents:
-            mentions = []
-            for variants, label in queries:
-                mentions.append(select_variant(variants, candidates[filters[label]].__getitem__, settings.selection))
-            linked.append(breaker.break_ties(mentions, [query.label for query in queries]))
-        return linked
+        mentions, labels = [], []
+        for variants, label in chain.from_iterable(documents):
+            mentions.append(select_variant(variants, candidates[filters[label]].__getitem__, settings.selection))
+            labels.append(label)
+        linked = iter(TieBreaker(self.kb, settings.label_types).break_ties(mentions, labels))
+        return [list(islice(linked, len(queries))) for queries in documents]
 
     def _reranked(self, mentions: Sequence[Parts], text: str) -> list[Parts]:
         """Rerank the candidates of the mentions of a document."""
