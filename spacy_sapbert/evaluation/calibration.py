@@ -16,12 +16,13 @@ from ..linking.settings import CandidateSettings, LinkerParameters
 from ..metrics.calibration import brier_score, calibration_error, reliability, risk_points, risks, threshold_curve
 from ..metrics.counts import f1_score, mean, percent
 from ..metrics.linking_accuracy import gold_concepts, lenient_at, strict_at
-from ..training.reranker_trainer import FittedReranker, check_lightgbm, check_not_names
+from ..training.reranker_trainer import check_lightgbm, check_not_names
 from ..types import Document
 from .cross_fitting import Documents, Follow, Reranked, link_by_others, no_progress, rerank_by_others
 from .running import GoldMentions, LinkedMention, find_linker, link_gold_mentions, warn_of_unknown_ids, with_known_ids
 
 if TYPE_CHECKING:
+    from ..kb.knowledge_base import KnowledgeBase
     from ..linking.linker import Linker
 
 SPARSE_WEIGHTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 1.6)
@@ -142,37 +143,34 @@ def calibrate(
             remedy = "Set `selection.rerank` of the linker to true, or leave out --rerank."
             raise OptionError(remedy, option="--rerank", reason="the linker would not use a reranker")
         check_lightgbm()
-    gold = GoldMentions(type)
-    chosen = [document for document in with_known_ids(gold(documents), linker.kb) if document.mentions]
-    gold.check()
-    warn_of_unknown_ids(chosen, linker.kb)
-    fitting, measuring = split_documents(chosen, held_out, seed)
+    fitting, measuring = split_documents(_with_gold(documents, type, linker.kb), held_out, seed)
     if rerank:
         check_not_names(fitting, linker.kb)
-    judged = judge(link_gold_mentions(nlp, follow(measuring, "documents held out, before")), linker)
-    _check_kinds(judged, "held-out")
-    before = _measured(judged, linker)
+    before = _measured(nlp, follow(measuring, "documents held out, before"), check=True)
     values = {name: getattr(linker, name) for name in ("sparse_weight", "prior_weight", "threshold")}
     fitted = _fit(nlp, fitting, seed, follow, prior=prior, rerank=rerank)
-    _check_kinds(fitted.judged, "fitted")
     points, threshold = fit_probabilities(fitted.judged, method), fit_threshold(fitted.judged, precision)
-    if fitted.reranked:
-        linker.reranker = fitted.reranked.fitted.reranker
     counts = count_concepts(fitting) if prior else linker.stored_parameters.annotated
     parameters = LinkerParameters(fitted.sparse_weight, threshold, points, None, counts, fitted.prior_weight)
-    _set_parameters(linker, parameters)
-    _forget_settings(nlp, component)
-    after = _measured(judge(link_gold_mentions(nlp, follow(measuring, "documents held out, after")), linker), linker)
+    _use(nlp, component, parameters, fitted.reranked)
+    after = _measured(nlp, follow(measuring, "documents held out, after"))
     return {
         "documents": {"fitted": len(fitting), "held_out": len(measuring)},
         "method": method,
         **{name: {"before": value, "after": getattr(linker, name)} for name, value in values.items()},
-        "weights": [{"sparse_weight": weight, **_accuracies(judged)} for weight, judged in fitted.weights.items()],
-        "prior_weights": [{"prior_weight": weight, **_accuracies(judged)} for weight, judged in fitted.priors.items()],
-        **({"reranker": _described(fitted.reranked.fitted)} if fitted.reranked else {}),
+        **_tried(fitted),
         "before": before,
         "after": after,
     }
+
+
+def _with_gold(documents: Iterable[Document], type: str | None, kb: KnowledgeBase) -> Documents:
+    """Return the documents with gold mentions of a type, whose ids the vocabulary knows."""
+    gold = GoldMentions(type)
+    chosen = [document for document in with_known_ids(gold(documents), kb) if document.mentions]
+    gold.check()
+    warn_of_unknown_ids(chosen, kb)
+    return chosen
 
 
 def split_documents(documents: Documents, held_out: float, seed: int) -> tuple[Documents, Documents]:
@@ -230,6 +228,7 @@ def _fit(nlp: Language, documents: Documents, seed: int, follow: Follow, *, prio
         prior_weight = _best_weight(priors, None)
         reranked = rerank_by_others(nlp, documents, prior_weight if prior else None, seed, follow) if rerank else None
     judged = judge(reranked.mentions, linker) if reranked else priors[prior_weight]
+    _check_kinds(judged, "fitted")
     return _Fitted(weights, priors, weight, prior_weight, reranked, judged)
 
 
@@ -265,12 +264,6 @@ def _try_priors(nlp: Language, documents: Documents, follow: Follow) -> Tried:
     finally:
         linker.generator.cache_size = before
     return tried
-
-
-def _described(fitted: FittedReranker) -> dict[str, Any]:
-    after = fitted.right_after if fitted.reranker else fitted.right_before
-    margin = fitted.reranker.margin if fitted.reranker else None
-    return {"texts": fitted.texts, "before": fitted.right_before, "after": after, "margin": margin}
 
 
 def _best_weight(tried: Tried, present: float | None) -> float:
@@ -328,16 +321,15 @@ def fit_threshold(judged: Judged, precision: float | None) -> float:
     return float(curve.thresholds[reached[0]])
 
 
-def _set_parameters(linker: Linker, fitted: LinkerParameters) -> None:
-    """Store the fitted values in the linker. The settings become None, since they take precedence."""
+def _use(nlp: Language, component: Any, fitted: LinkerParameters, reranked: Reranked | None) -> None:
+    """Store the fitted values. The settings, which take precedence, become None in the linker and in the config."""
+    linker = component.linker
+    if reranked:
+        linker.reranker = reranked.fitted.reranker
     settings = linker.settings
     settings.threshold = settings.candidates.sparse_weight = settings.candidates.prior_weight = None
     linker.stored_parameters = fitted
     linker.stored_parameters = fitted._replace(sparse_share=linker.generator.sparse_share, reranked=linker.reranks)
-
-
-def _forget_settings(nlp: Language, component: Any) -> None:
-    """Set the settings in the pipeline's config to None as well, so that a saved pipeline uses the fitted values."""
     (name,) = (name for name, other in nlp.pipeline if other is component)
     config = nlp.get_pipe_config(name)
     config["threshold"] = None
@@ -351,7 +343,28 @@ def _accuracies(judged: Judged) -> dict[str, float | None]:
     return {"lenient": percent(mean(judged.lenient)), "strict": percent(mean(judged.strict))}
 
 
-def _measured(judged: Judged, linker: Linker) -> dict[str, Any]:
+def _tried(fitted: _Fitted) -> dict[str, Any]:
+    """Return the accuracies with each weight that was tried, and what cross-validation says about the reranker."""
+    tried: dict[str, Any] = {
+        "weights": [{"sparse_weight": weight, **_accuracies(judged)} for weight, judged in fitted.weights.items()],
+        "prior_weights": [{"prior_weight": weight, **_accuracies(judged)} for weight, judged in fitted.priors.items()],
+    }
+    if fitted.reranked:
+        trained = fitted.reranked.fitted
+        tried["reranker"] = {
+            "texts": trained.texts,
+            "before": trained.right_before,
+            "after": trained.right_after if trained.reranker else trained.right_before,
+            "margin": trained.reranker.margin if trained.reranker else None,
+        }
+    return tried
+
+
+def _measured(nlp: Language, documents: Iterable[Document], *, check: bool = False) -> dict[str, Any]:
+    linker = find_linker(nlp).linker
+    judged = judge(link_gold_mentions(nlp, documents), linker)
+    if check:
+        _check_kinds(judged, "held-out")
     scores, right, fitted = judged.scores, judged.right, linker.parameters
     calibrated = [fitted.probability(score) for score in scores]
     probabilities = scores if fitted.probabilities is None else np.array(calibrated, dtype=float)

@@ -2,11 +2,26 @@
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Tuple, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    ClassVar,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Tuple,
+    TypeVar,
+)
 
 import srsly
+from spacy.language import Language
 from spacy.pipeline import Pipe, TrainablePipe
 from spacy.tokens import Doc
+from spacy.training import Example, validate_examples
 from spacy.util import ensure_path, minibatch
 from spacy.vocab import Vocab
 
@@ -17,6 +32,9 @@ from ..store.cache import cache_dir
 from ..store.component import check_inside, files_in, is_in_pipeline, read_component, write_component
 from .component_settings import Component, check_setting, settings_of
 from .factories import EXTERNAL, INSIDE
+
+if TYPE_CHECKING:
+    from thinc.api import Optimizer
 
 Self = TypeVar("Self", bound="FolderPipe")
 
@@ -129,9 +147,15 @@ class FolderPipe(Component):
 class BatchedPipe(FolderPipe, TrainablePipe):
     """A component that processes documents in batches of its own size. It is trainable only if `training` is set.
 
-    A subclass defines `predict` and `set_annotations`. Its `model` is None until it is trained.
+    A subclass defines `predict` and `set_annotations`, and for training `_begin_training`, `_train` and `_trainer`. Its
+    `model` is None until it is trained.
+
+    Attributes:
+        scored_as: The name of the argument by which the scorer gets the component.
     """
 
+    scored_as: ClassVar[str]
+    _trainer: Any = None
     batch_size: int
     independent_streams: bool = False
     """Whether each call of `pipe` first forgets earlier texts. It then gives the same results whatever came before.
@@ -160,10 +184,71 @@ class BatchedPipe(FolderPipe, TrainablePipe):
     def _forget(self) -> None:
         """Forget what was found for earlier texts."""
 
+    def _begin_training(self, examples: List[Example]) -> None:
+        raise NotImplementedError
+
+    def _train(self, examples: List[Example]) -> Optional[float]:
+        """Add to the gradients. Return the loss, or None if there is nothing to learn from the examples."""
+        raise NotImplementedError
+
     @property
     def is_trainable(self) -> bool:
         """Whether `training` is set."""
         return self.training is not None
+
+    def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Optional[Language] = None) -> None:
+        """Prepare for training. A component without `training` does not change.
+
+        Args:
+            get_examples: Returns the training data.
+            nlp: The pipeline.
+        """
+        if self.training is not None:
+            examples = list(get_examples())
+            validate_examples(examples, f"{type(self).__name__}.initialize")
+            self._begin_training(examples)
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optional["Optimizer"] = None,
+        losses: Optional[Dict[str, float]] = None,
+    ) -> Dict[str, float]:
+        """Train on annotated documents. The predicted documents need what earlier components write.
+
+        Make those components annotating components: the abbreviation resolver and the composite splitter for a linker,
+        a linker for the signal "mentions" of a retriever.
+
+        Args:
+            examples: The training data.
+            drop: Ignored. Dropout is a setting of `training`.
+            sgd: The optimizer.
+            losses: Losses by component.
+
+        Returns:
+            The `losses`, with the mean loss per mention or document added.
+        """
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        examples = list(examples)
+        validate_examples(examples, f"{type(self).__name__}.update")
+        loss = self._train(examples) if self.is_trainable else None
+        if loss is not None:
+            losses[self.name] += loss
+            if sgd not in (None, False):
+                self.finish_update(sgd)
+        return losses
+
+    def finish_update(self, sgd: "Optimizer") -> None:
+        """Update the weights. What depends on them is computed again at the next use."""
+        if self._trainer is not None:
+            self._trainer.finish_update(sgd)
+
+    def score(self, examples: Iterable[Example], **settings: Any) -> Dict[str, Any]:
+        """Return the measures of the `scorer`, which also receives the component."""
+        return self.scorer(examples, **{self.scored_as: self}, **settings) if self.scorer else {}
 
     def use_params(self, params: Dict[Any, Any]) -> Iterator[None]:
         """Use other weights inside the block, if there is a model."""

@@ -17,7 +17,7 @@ from ..text.words import word_keys
 from .attributes import get_abbreviation_occurrences, set_matched_name
 from .base import FolderPipe
 from .component_settings import check_setting, defaults_of
-from .corrections import CorrectionsSetting
+from .corrections import CorrectedComponent
 from .factories import INSIDE
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 CACHED_LABELS = 1 << 14
 
 
-class ConceptMatcher(FolderPipe):
+class ConceptMatcher(CorrectedComponent, FolderPipe):
     """Marks the longest spans that are names of the vocabulary. Case, plural, spelling and word order may differ.
 
     The `abbreviation_resolver` provides short forms. One is marked only if its long form is a name, or part of a name
@@ -92,7 +92,7 @@ class ConceptMatcher(FolderPipe):
         approximate: None = None,
     ) -> None:
         self.keep(nlp, name, locals())
-        self._corrections_setting = CorrectionsSetting(corrections)
+        self.set_corrections(corrections)
         self._matcher: Optional[NameMatcher] = None
         self._filtered: Optional[Tuple[Any, Optional[np.ndarray]]] = None
         self._labels: Dict[Tuple[Any, int], Any] = {}
@@ -129,11 +129,6 @@ class ConceptMatcher(FolderPipe):
                 same = known.get((span.start, span.end), span)
                 added.append(same if one.label in ("", same.label_) else span)
         return kept, added
-
-    def set_corrections(self, corrections: Optional[str]) -> None:
-        """Obey the corrections of a file from now on, as it is at the next use. None has no corrections."""
-        self._corrections = corrections
-        self._corrections_setting = CorrectionsSetting(corrections)
 
     def score(self, examples: Iterable[Example], **settings: Any) -> Dict[str, Any]:
         """Return the measures of the `scorer`. Empty if the spans are not entities."""

@@ -2,23 +2,11 @@
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Callable,
-    Collection,
-    Dict,
-    Iterable,
-    List,
-    Mapping,
-    Optional,
-    Sequence,
-    Tuple,
-)
+from typing import TYPE_CHECKING, Any, Callable, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Example, validate_examples
+from spacy.training import Example
 
 from ..retrieval.settings import SIGNALS, SIGNALS_WITH_ENCODER, ConceptVectorSettings, RetrieverSettings
 from ..store.artifact import ArtifactWriter
@@ -30,8 +18,6 @@ from .component_settings import INSIDE, check_setting, defaults_of
 from .concepts_scorer import score_concepts
 
 if TYPE_CHECKING:
-    from thinc.api import Optimizer
-
     from ..kb.knowledge_base import KnowledgeBase
     from ..retrieval.retriever import Retriever
     from ..training.retriever_trainer import RetrieverTrainer
@@ -83,6 +69,7 @@ class ConceptRetriever(BatchedPipe):
     shared = RetrieverSettings
     fixed = ("kb", "encoder", "device", "index", "labels", "types", "signals", "spans_key")
     shown = ("kb", "encoder", "spans_key")
+    scored_as = "retriever"
 
     def __init__(
         self,
@@ -212,68 +199,17 @@ class ConceptRetriever(BatchedPipe):
 
     # --- training
 
-    def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Optional[Language] = None) -> None:
-        """Prepare for training: count the annotations, and add the annotated mentions as names.
-
-        A component without `training` does not change.
-
-        Args:
-            get_examples: Returns the training data.
-            nlp: The pipeline.
-
-        Raises:
-            SapbertError: E346 no document is annotated with a concept that can be predicted.
-        """
-        if self.training is None:
-            return
-        examples = list(get_examples())
-        validate_examples(examples, f"{type(self).__name__}.initialize")
+    def _begin_training(self, examples: List[Example]) -> None:
         self._start_training().begin([example.reference for example in examples])
 
-    def update(
-        self,
-        examples: Iterable[Example],
-        *,
-        drop: float = 0.0,
-        sgd: Optional["Optimizer"] = None,
-        losses: Optional[Dict[str, float]] = None,
-    ) -> Dict[str, float]:
-        """Train on the annotated concepts of examples.
-
-        Args:
-            examples: The training data. The signal "mentions" needs linked mentions in the predicted documents, so make
-                the earlier components annotating components.
-            drop: Ignored. Dropout is a setting of `training`.
-            sgd: The optimizer.
-            losses: Losses by component.
-
-        Returns:
-            The `losses`, with the mean loss per document added.
-        """
-        losses = {} if losses is None else losses
-        losses.setdefault(self.name, 0.0)
-        examples = list(examples)
-        validate_examples(examples, f"{type(self).__name__}.update")
-        if self.training is None:
-            return losses
+    def _train(self, examples: List[Example]) -> Optional[float]:
         trainer = self._start_training()
         documents = trainer.training_documents(examples)
-        if documents:
-            loss, backprop = trainer.begin_update(documents)
-            backprop()
-            losses[self.name] += loss
-            if sgd not in (None, False):
-                self.finish_update(sgd)
-        return losses
-
-    def finish_update(self, sgd: "Optimizer") -> None:
-        """Update the weights. The signals are weighed again at the next use."""
-        if self._trainer is not None:
-            self._trainer.finish_update(sgd)
-
-    def score(self, examples: Iterable[Example], **settings: Any) -> Dict[str, Any]:
-        """Return the measures of the `scorer`. It receives the component as `retriever`."""
-        return self.scorer(examples, retriever=self, **settings) if self.scorer else {}
+        if not documents:
+            return None
+        loss, backprop = trainer.begin_update(documents)
+        backprop()
+        return loss
 
     def _start_training(self) -> "RetrieverTrainer":
         if self._trainer is None:

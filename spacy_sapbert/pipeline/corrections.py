@@ -35,17 +35,15 @@ class CorrectionsSetting:
         """Return what the corrections decide. The file is read once.
 
         Args:
-            kb: The vocabulary of the component. W417 tells of concepts that it lacks.
+            kb: The vocabulary of the component. W417 reports concepts that it lacks.
         """
         if self._decisions is None:
             file = self._file
             self._decisions = file.decisions()
-            wanted = {one for each in file.corrections().values() for one in each.concept_ids}
-            unknown = sorted(one for one in wanted if not kb.find_id(one))
+            ids = {id for correction in file.corrections().values() for id in correction.concept_ids}
+            unknown = sorted(id for id in ids if not kb.find_id(id))
             if unknown:
-                message = Warnings.W417.format(
-                    path=self.path, unknown=len(unknown), total=len(wanted), first=unknown[0]
-                )
+                message = Warnings.W417.format(path=self.path, unknown=len(unknown), total=len(ids), first=unknown[0])
                 warnings.warn(message, stacklevel=2)
         return self._decisions
 
@@ -65,6 +63,15 @@ class CorrectionsSetting:
 
         assert self.path is not None
         return CorrectionsFile(self.path)
+
+
+class CorrectedComponent:
+    """A component that obeys a file of corrections."""
+
+    def set_corrections(self, corrections: Optional[str]) -> None:
+        """Obey the corrections of a file from now on, as it is at the next use. None has no corrections."""
+        self._corrections = corrections
+        self._corrections_setting = CorrectionsSetting(corrections)
 
 
 def corrected(parts: Parts, text: str, decision: "Decision", kb: "KnowledgeBase") -> Parts:

@@ -8,7 +8,7 @@ from weakref import WeakSet
 
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Example, validate_examples
+from spacy.training import Example
 from spacy.vocab import Vocab
 
 from ..documents.docs import from_doc
@@ -21,14 +21,13 @@ from ..types import NIL, LinkedPart
 from .attributes import register, set_kb_ents, set_links
 from .base import BatchedPipe
 from .component_settings import check_setting, defaults_of
-from .corrections import CorrectionsSetting, corrected
+from .corrections import CorrectedComponent, corrected
 from .factories import INSIDE
 from .linking_scorer import score_links
 from .mentions import gold_ids, mentions_of, place_of, queries_of, set_kb_ids, with_gold_mentions
 
 if TYPE_CHECKING:
     import numpy as np
-    from thinc.api import Optimizer
 
     from ..kb.knowledge_base import KnowledgeBase
     from ..linking.candidates import CandidateGenerator
@@ -42,7 +41,7 @@ _DEFAULTS = LinkerSettings()
 _in_use: "WeakSet[SapbertLinker]" = WeakSet()
 
 
-class SapbertLinker(BatchedPipe):
+class SapbertLinker(CorrectedComponent, BatchedPipe):
     """Links each mention to the concepts with the most similar names.
 
     `linking.linker.Linker` does the work. The component reads the mentions of documents and writes the links.
@@ -91,6 +90,7 @@ class SapbertLinker(BatchedPipe):
     shared = LinkerSettings
     fixed = ("kb", "encoder", "device", "index", "corrections", "vectors")
     shown = ("kb", "encoder", "spans_key")
+    scored_as = "linker"
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class SapbertLinker(BatchedPipe):
         self.keep(nlp, name, locals())
         self.model: Any = None  # None until it is trained
         self.display_language = language_tag(display_language)
-        self._corrections_setting = CorrectionsSetting(corrections)
+        self.set_corrections(corrections)
         scored = self.settings.candidates.sparse or encoder != "none"
         check_setting(self, "encoder", scored, "an encoder, unless `candidates.sparse` is true")
         exact = index in ("auto", "Flat")
@@ -151,10 +151,8 @@ class SapbertLinker(BatchedPipe):
             self._use(self._open(load_knowledge_base(self._kb), encoder, self.settings.candidates.text_normalizer))
             assert self._linker is not None
             if encoder and (model := encoder.lexical_model):
-                fitted = self._linker.stored_parameters
-                self._linker.stored_parameters = fitted._replace(
-                    sparse_weight=model.sparse_weight, threshold=model.threshold
-                )
+                fitted = {"sparse_weight": model.sparse_weight, "threshold": model.threshold}
+                self._linker.stored_parameters = self._linker.stored_parameters._replace(**fitted)
         if self._trainer:
             self._trainer.refresh()
         return self._linker
@@ -191,14 +189,9 @@ class SapbertLinker(BatchedPipe):
         kb = self.linker.kb
         decisions, key = self._corrections_setting.decisions(kb), document_key(doc.text)
         return [
-            corrected(parts, one.text, decisions.of(key, one.start_char, one.end_char, one.text, one.label_), kb)
-            for one, parts in zip(mentions_of(doc, self.spans_key), linked)
+            corrected(parts, span.text, decisions.of(key, span.start_char, span.end_char, span.text, span.label_), kb)
+            for span, parts in zip(mentions_of(doc, self.spans_key), linked)
         ]
-
-    def set_corrections(self, corrections: Optional[str]) -> None:
-        """Obey the corrections of a file from now on, as it is at the next use. None has no corrections."""
-        self._corrections = corrections
-        self._corrections_setting = CorrectionsSetting(corrections)
 
     def set_annotations(self, docs: Sequence[Doc], predictions: Sequence[Sequence[Parts]]) -> None:
         """Write `kb_id_`, `_.kb_ents` and `_.links` of each mention."""
@@ -264,78 +257,30 @@ class SapbertLinker(BatchedPipe):
 
     # --- training
 
-    def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Optional[Language] = None) -> None:
-        """Prepare for training. A component without `training` does not change.
-
-        Args:
-            get_examples: Returns the training data.
-            nlp: The pipeline.
-
-        Raises:
-            SapbertError: E406 λ or μ is set although it is to be trained, E342 there is no encoder, E346 no mention has
-                a concept of the vocabulary, E353 a reranker would meet its own mentions as names.
-        """
-        if self.training is None:
-            return
+    def _begin_training(self, examples: List[Example]) -> None:
         for setting in ("sparse_weight", "prior_weight"):
             value = getattr(self.settings.candidates, setting)
             if value is not None:
                 wanted = "null: `training` sets its initial value"
                 block = f"candidates.{setting}"
                 raise SettingError(component=self.name, setting=block, value=value, wanted=wanted)
-        examples = list(get_examples())
-        validate_examples(examples, f"{type(self).__name__}.initialize")
         gold = (gold_ids(example.reference, self.spans_key).values() for example in examples)
-        annotated = Counter(one for of_doc in gold for ids in of_doc for one in ids)
+        annotated = Counter(id for of_doc in gold for ids in of_doc for id in ids)
         documents = [from_doc(example.reference, spans_key=self.spans_key or "") for example in examples]
         self._start_training().begin(annotated, documents)
 
-    def update(
-        self,
-        examples: Iterable[Example],
-        *,
-        drop: float = 0.0,
-        sgd: Optional["Optimizer"] = None,
-        losses: Optional[Dict[str, float]] = None,
-    ) -> Dict[str, float]:
-        """Train on the gold mentions of examples.
-
-        Args:
-            examples: The training data. Predicted documents without mentions take the gold ones. Make the abbreviation
-                resolver and the composite splitter annotating components, to train on long forms and composite splits.
-            drop: Ignored. Dropout is a setting of `training`.
-            sgd: The optimizer.
-            losses: Losses by component.
-
-        Returns:
-            The `losses`, with the mean loss per mention added.
-        """
-        losses = {} if losses is None else losses
-        losses.setdefault(self.name, 0.0)
-        examples = list(examples)
-        validate_examples(examples, f"{type(self).__name__}.update")
-        mentions = self._training_mentions(examples) if self.is_trainable else []
-        if mentions:
-            scores, backprop = self._start_training().begin_update(mentions)
-            loss, gradient = self.get_loss(examples, scores)
-            backprop(gradient)
-            losses[self.name] += loss
-            if sgd not in (None, False):
-                self.finish_update(sgd)
-        return losses
+    def _train(self, examples: List[Example]) -> Optional[float]:
+        mentions = self._training_mentions(examples)
+        if not mentions:
+            return None
+        scores, backprop = self._start_training().begin_update(mentions)
+        loss, gradient = self.get_loss(examples, scores)
+        backprop(gradient)
+        return loss
 
     def get_loss(self, examples: Iterable[Example], scores: "CandidateScores") -> Tuple[float, "np.ndarray"]:
         """Return the mean loss per mention, and its gradient with respect to the scores, float32."""
         return self._start_training().loss(scores)
-
-    def finish_update(self, sgd: "Optimizer") -> None:
-        """Update the weights. Names are encoded again at the next use, or after the set number of documents."""
-        if self._trainer is not None:
-            self._trainer.finish_update(sgd)
-
-    def score(self, examples: Iterable[Example], **settings: Any) -> Dict[str, Any]:
-        """Return the measures of the `scorer`. It receives the component as `linker`."""
-        return self.scorer(examples, linker=self, **settings) if self.scorer else {}
 
     def _start_training(self) -> "LinkerTrainer":
         from ..training.linker_trainer import LinkerTrainer

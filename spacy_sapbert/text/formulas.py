@@ -9,6 +9,8 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
+from .languages.rules import word_set
+
 MAX_LENGTH = 16  # characters of a formula
 
 
@@ -64,32 +66,7 @@ _ISOTOPES = _table(
     Lu:177 Re:186,188 Ir:192 Au:198 Hg:203 Tl:201 Po:210 At:211 Bi:213 Ra:223,226 Ac:225 Th:232 U:235,238 Pu:239 Am:241
     """
 )
-_NON_METALS = frozenset(
-    {
-        "H",
-        "He",
-        "B",
-        "C",
-        "N",
-        "O",
-        "F",
-        "Ne",
-        "Si",
-        "P",
-        "S",
-        "Cl",
-        "Ar",
-        "As",
-        "Se",
-        "Br",
-        "Kr",
-        "Te",
-        "I",
-        "Xe",
-        "At",
-        "Rn",
-    }
-)
+_NON_METALS = word_set("H He B C N O F Ne Si P S Cl Ar As Se Br Kr Te I Xe At Rn")
 
 
 def _alternatives(symbols: Iterable[str]) -> str:

@@ -23,37 +23,19 @@ _SPACE = (False, False)
 _BREAK = re.compile(r"[.;:!?][\s\"'”’)]|[\s][([{]|[)\]}][\s]|[\"“”<>=]|\n\s*\n")
 
 
-class Word(NamedTuple):
-    """A run of letters and digits.
-
-    Attributes:
-        start: First character.
-        end: Position after the last character.
-        key: The word in one spelling (in English the American one), without case and plural, with Greek letters
-            spelled out. Empty for a function word.
-        broken: Whether something that no name crosses comes between the previous word and this one.
-        comma: Whether a comma comes between the previous word and this one.
-    """
-
-    start: int
-    end: int
-    key: str
-    broken: bool
-    comma: bool
-
-
 class WordColumns(NamedTuple):
-    """The words of a text as parallel lists, one entry per word. See `Word` for `keys`, `broken` and `commas`.
+    """The words of a text as parallel lists, one entry per word: a run of letters and digits.
 
     Attributes:
         written: The word as the text has it, with a possessive "s".
         starts: First character.
         ends: Position after the last character.
-        keys: Its key.
+        keys: The word in one spelling (in English the American one), without case and plural, with Greek letters
+            spelled out. Empty for a function word.
         hashes: The hash of its key, 0 for a function word.
         acronyms: The key of the word as an acronym, 0 if it is none. See `acronym_hash`.
-        broken: Whether something that no name crosses comes before.
-        commas: Whether a comma comes before.
+        broken: Whether something that no name crosses comes between the previous word and this one.
+        commas: Whether a comma comes between them.
         rules: The rules by which the keys were made.
     """
 
@@ -87,13 +69,6 @@ def written_and_keys(text: str, rules: LanguageRules = ENGLISH) -> tuple[list[st
     """Return the words of a text as written, and their keys."""
     written = rules.words.pattern.findall(text)
     return written, [_hashed(rules, word)[0] for word in written]
-
-
-def words(text: str, rules: LanguageRules = ENGLISH) -> list[Word]:
-    """Split a text into words."""
-    word_lists = word_columns(text, rules)
-    columns = word_lists.starts, word_lists.ends, word_lists.keys, word_lists.broken, word_lists.commas
-    return list(map(Word._make, zip(*columns, strict=True)))
 
 
 def word_hashes(texts: Iterable[str], rules: LanguageRules = ENGLISH) -> tuple[np.ndarray, np.ndarray]:

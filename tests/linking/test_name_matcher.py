@@ -4,6 +4,7 @@ import re
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ from spacy_sapbert.linking.name_matcher import (
     matcher_cache,
 )
 from spacy_sapbert.text.common_words import common_words
-from spacy_sapbert.text.words import acronym_hash, is_acronym, words
+from spacy_sapbert.text.words import acronym_hash, is_acronym, word_columns, written_and_keys
 from spacy_sapbert.types import Name, Record
 
 NO_STOP_NAMES = StopNameRules(default=False)
@@ -163,12 +164,26 @@ phrases = st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(JOINTS)), m
 )
 
 
+class Word(NamedTuple):
+    start: int
+    end: int
+    key: str
+    broken: bool
+    comma: bool
+
+
+def words(text):
+    columns = word_columns(text)
+    rows = zip(columns.starts, columns.ends, columns.keys, columns.broken, columns.commas, strict=True)
+    return [Word(*row) for row in rows]
+
+
 def same(name, text, window):
     """Whether a window of the words of a text is a name."""
     written = text[window[0].start : window[-1].end]
     if is_acronym(name):
         return written == name
-    keys, name_keys = [word.key for word in window], [word.key for word in words(name)]
+    keys, name_keys = [word.key for word in window], written_and_keys(name)[1]
     if keys == name_keys or any(len(key) == 1 for key in keys):
         return keys == name_keys
     joined = ["in" in re.findall(r"\w+", some) for some in (written, name)]  # the one of WORDS that says how
@@ -360,7 +375,7 @@ PIECES = ["\n", "'s", "’S ", "a", "of", "ALL", "ß", "Αβ", "α", "μ\u0301",
 
 @given(st.lists(st.lists(st.sampled_from(PIECES), min_size=1, max_size=5).map("".join), max_size=8))
 def test_keys_of_many_names_are_those_of_each(names):
-    expected = [acronym_hash(name) or sum(hash64(word.key) for word in words(name) if word.key) for name in names]
+    expected = [acronym_hash(name) or sum(hash64(key) for key in written_and_keys(name)[1] if key) for name in names]
     assert _name_keys(names).tolist() == [key % 2**64 for key in expected]
 
 

@@ -5,40 +5,38 @@ from hypothesis import strategies as st
 from spacy_sapbert.text.languages import ENGLISH
 from spacy_sapbert.text.languages.en import singular
 from spacy_sapbert.text.normalize import american, spell_out_greek
-from spacy_sapbert.text.words import Word, is_acronym, word_keys, words
+from spacy_sapbert.text.words import is_acronym, word_columns, word_keys
 
 
 def keys(text):
-    return [word.key for word in words(text)]
+    return word_columns(text).keys
 
 
 def broken(text):
     """The words before which a name ends."""
-    return [text[word.start : word.end] for word in words(text) if word.broken]
+    columns = word_columns(text)
+    return [word for word, is_broken in zip(columns.written, columns.broken, strict=True) if is_broken]
+
+
+def words(text):
+    columns = word_columns(text)
+    return list(zip(columns.starts, columns.ends, columns.keys, columns.broken, columns.commas, strict=True))
 
 
 def test_words_and_what_stands_between_them():
-    assert words("Cancer, Breast") == [Word(0, 6, "cancer", False, False), Word(8, 14, "breast", False, True)]
+    assert words("Cancer, Breast") == [(0, 6, "cancer", False, False), (8, 14, "breast", False, True)]
     assert words("IL-2 (of mice)") == [
-        Word(0, 2, "il", False, False),
-        Word(3, 4, "2", False, False),
-        Word(6, 8, "", True, False),
-        Word(9, 13, "mice", False, False),
+        (0, 2, "il", False, False),
+        (3, 4, "2", False, False),
+        (6, 8, "", True, False),
+        (9, 13, "mice", False, False),
     ]
     assert words("") == words(" ,;_-") == []
 
 
 def test_case_function_words_and_letters_of_any_script():
-    assert keys("Carcinoma of the BREAST, due to β-Amyloid") == [
-        "carcinoma",
-        "",
-        "",
-        "breast",
-        "",
-        "",
-        "beta",
-        "amyloid",
-    ]
+    found = ["carcinoma", "", "", "breast", "", "", "beta", "amyloid"]
+    assert keys("Carcinoma of the BREAST, due to β-Amyloid") == found
     assert keys("hepatitis A and no fever") == ["hepatitis", "a", "and", "no", "fever"]
     assert keys("snake_case x²") == ["snak", "case", "x²"]
 
@@ -66,12 +64,13 @@ def test_what_ends_a_name(text, after):
 
 @given(st.text(st.sampled_from("aB1é.,;() -_\n\"'<²"), max_size=30) | st.text(max_size=20))
 def test_words_are_all_letters_and_digits_of_a_text(text):
-    found = words(text)
-    assert "".join(text[word.start : word.end] for word in found) == "".join(filter(str.isalnum, text))
-    assert [word.start for word in found] == sorted(word.start for word in found)
-    for word in found:
-        assert word.key == "" or word.key == singular(american(spell_out_greek(text[word.start : word.end])))
-        assert (word.key == "") == (text[word.start : word.end].lower() in ENGLISH.words.function_words)
+    columns = word_columns(text)
+    written = [text[start:end] for start, end in zip(columns.starts, columns.ends, strict=True)]
+    assert "".join(written) == "".join(filter(str.isalnum, text))
+    assert columns.starts == sorted(columns.starts)
+    for word, key in zip(written, columns.keys, strict=True):
+        assert key == "" or key == singular(american(spell_out_greek(word)))
+        assert (key == "") == (word.lower() in ENGLISH.words.function_words)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +143,7 @@ def test_acronyms(text, expected):
 )
 def test_greek_letters_are_their_names(letters, names):
     assert word_keys(letters) == word_keys(names)
-    assert words(letters)[-1].end == len(letters)  # places are those of the text as it stands
+    assert word_columns(letters).ends[-1] == len(letters)  # places are those of the text as it stands
 
 
 def test_a_word_with_a_greek_letter_is_not_an_acronym():

@@ -70,10 +70,8 @@ _WORDS = WordRules(
     pattern=words_with_marks(),
     # not "und", "oder", "nicht", "kein" and "ohne", since they change the meaning
     function_words=word_set(
-        """
-        der die das des dem den ein eine einer eines einem einen im in ins am an auf bei beim durch für mit
-        von vom zu zum zur infolge wegen aus
-        """
+        "der die das des dem den ein eine einer eines einem einen im in ins am an auf bei beim durch für mit von vom "
+        "zu zum zur infolge wegen aus"
     ),
     open_words=word_set("der die das des dem den ein eine einer eines einem einen von vom"),
     spell=spell,
@@ -88,33 +86,16 @@ _WORDS = WordRules(
 
 _ABBREVIATIONS = AbbreviationRules(
     stop_words=word_set(
-        """
-        ab aber als am an auch auf aus bei beim bis da das dass dem den der des die dies diese dieser durch
-        ein eine einem einen einer eines er es für gegen hat im in ins ist ist kein keine mit nach nicht
-        noch nur ob oder ohne sein sich sie sind sowie über um und unter vom von vor war waren wegen wie
-        wird wurde wurden zu zum zur zwischen
-        """
+        "ab aber als am an auch auf aus bei beim bis da das dass dem den der des die dies diese dieser durch ein eine "
+        "einem einen einer eines er es für gegen hat im in ins ist ist kein keine mit nach nicht noch nur ob oder ohne "
+        "sein sich sie sind sowie über um und unter vom von vor war waren wegen wie wird wurde wurden zu zum zur "
+        "zwischen"
     ),
     linking_words=word_set("oder und vom von"),
     spelled=spelled(
-        {
-            "1": r"eins?\b|erst|mono|uni|i\b",
-            "2": r"zwei|zweit|doppel|dual|di|bi|ii\b",
-            "3": r"drei|dritt|tri|iii\b",
-            "4": r"vier|quadr|tetra|iv\b",
-            "5": r"fünf|penta|v\b",
-            "6": r"sechs|hexa|vi\b",
-            "7": r"sieb|hepta|vii\b",
-            "8": r"acht|octa|okta|viii\b",
-            "9": r"neun|nona|ix\b",
-            "α": r"alpha",
-            "β": r"beta",
-            "γ": r"gamma",
-            "δ": r"delta",
-            "ε": r"epsilon",
-            "κ": r"kappa",
-            "ω": r"omega",
-        }
+        r"eins?\b|erst|mono|uni|i\b zwei|zweit|doppel|dual|di|bi|ii\b drei|dritt|tri|iii\b vier|quadr|tetra|iv\b "
+        r"fünf|penta|v\b sechs|hexa|vi\b sieb|hepta|vii\b acht|octa|okta|viii\b neun|nona|ix\b alpha beta gamma delta "
+        r"epsilon kappa omega"
     ),
     sentence_end=sentence_end(
         ["vs", "bzw", "ca", "vgl", "inkl", "sog", "evtl", "ggf", "Dr", "Prof", "usw"],
@@ -157,34 +138,23 @@ _COMPOSITES = CompositeRules(
     combining_form=re.compile(f"{LETTER}{{2,7}}?o(?={LETTER}{{4}})", re.IGNORECASE),
     head=re.compile(rf"(?<={LETTER}{{2}})(?:{'|'.join(_HEADS.split())})(?:e[nrs]?|n|s)?$", re.IGNORECASE),
     determiners=word_set(
-        """
-        der die das des dem den ein eine einer eines einem einen dies diese dieser dieses sein seine ihr
-        ihre
-        """
+        "der die das des dem den ein eine einer eines einem einen dies diese dieser dieses sein seine ihr ihre"
     ),
     prepositions=word_set(
-        """
-        von vom in im ins an am auf aus bei beim mit ohne für durch nach vor zwischen gegen unter über zu
-        zum zur wegen während
-        """
+        "von vom in im ins an am auf aus bei beim mit ohne für durch nach vor zwischen gegen unter über zu zum zur "
+        "wegen während"
     ),
     qualifiers=_inflected(
-        """
-        akut subakut chronisch schwer leicht mild moderat mäßig progressiv progredient rezidivierend
-        wiederkehrend persistierend transient abnorm abnormal familiär hereditär erblich kongenital
-        angeboren erworben sporadisch primär sekundär metastasierend metastasiert maligne malign benigne
-        benign bösartig gutartig fortgeschritten früh spät bilateral beidseitig unilateral einseitig
-        multipel multipl fokal diffus total partiell komplett postoperativ präoperativ selten häufig neu
-        tödlich neonatal juvenil ,  ,  ,  ,  ,
-        """
+        "akut subakut chronisch schwer leicht mild moderat mäßig progressiv progredient rezidivierend wiederkehrend "
+        "persistierend transient abnorm abnormal familiär hereditär erblich kongenital angeboren erworben sporadisch "
+        "primär sekundär metastasierend metastasiert maligne malign benigne benign bösartig gutartig fortgeschritten "
+        "früh spät bilateral beidseitig unilateral einseitig multipel multipl fokal diffus total partiell komplett "
+        "postoperativ präoperativ selten häufig neu tödlich neonatal juvenil"
     ),
     qualifier_endings=(),
     positions=_inflected(
-        """
-        link recht ober unter mittler zentral peripher anterior posterior vorder hinter dorsal ventral
-        proximal distal lateral medial superior inferior hoh hoch niedrig kurz lang klein groß weich hart ,
-        ,  ,  ,  ,
-        """
+        "link recht ober unter mittler zentral peripher anterior posterior vorder hinter dorsal ventral proximal "
+        "distal lateral medial superior inferior hoh hoch niedrig kurz lang klein groß weich hart"
     ),
     conditions=re.compile(
         f"(?:{LETTER}*(?:schmerz|krankheit|erkrankung|störung|syndrom|versagen|insuffizienz|mangel|schwäche|dysfunktion"
@@ -194,9 +164,7 @@ _COMPOSITES = CompositeRules(
     ),
     adjectives=re.compile("..+(?:isch|lich|al|ell|är|ös|ig|iv|bar|haft|los|gen|end)(?:e[rnms]?)?"),
     nouns_like_adjectives=word_set(
-        """
-        magen augen lungen rachen befund signal kanal essig honig gewebe protokoll ende hallux knöchel
-        """
+        "magen augen lungen rachen befund signal kanal essig honig gewebe protokoll ende hallux knöchel"
     ),
     numerals=numerals("A-Zb-z"),
 )

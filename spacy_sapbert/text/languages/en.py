@@ -58,33 +58,15 @@ _WORDS = WordRules(
 _ABBREVIATIONS = AbbreviationRules(
     # articles, prepositions, conjunctions and auxiliaries
     stop_words=word_set(
-        """
-        a about after against all an and any are as at be been before between both but by can during each
-        either et for from had has have in into is it its not of on onto or over per such than that the
-        their these this those through to under until upon using versus via vs was were which while who
-        whose with within without
-        """
+        "a about after against all an and any are as at be been before between both but by can during each either et "
+        "for from had has have in into is it its not of on onto or over per such than that the their these this those "
+        "through to under until upon using versus via vs was were which while who whose with within without"
     ),
     linking_words=word_set("and at by for from of or to"),
     spelled=spelled(
-        {
-            "1": r"one|first|mono|uni|i\b",
-            "2": r"two|twice|second|double|dual|di|bi|ii\b",
-            "3": r"three|third|tri|iii\b",
-            "4": r"four|quadr|tetra|iv\b",
-            "5": r"five|fifth|penta|v\b",
-            "6": r"six|hexa|vi\b",
-            "7": r"seven|hepta|vii\b",
-            "8": r"eight|octa|viii\b",
-            "9": r"nine|ninth|nona|ix\b",
-            "α": r"alpha",
-            "β": r"beta",
-            "γ": r"gamma",
-            "δ": r"delta",
-            "ε": r"epsilon",
-            "κ": r"kappa",
-            "ω": r"omega",
-        }
+        r"one|first|mono|uni|i\b two|twice|second|double|dual|di|bi|ii\b three|third|tri|iii\b four|quadr|tetra|iv\b "
+        r"five|fifth|penta|v\b six|hexa|vi\b seven|hepta|vii\b eight|octa|viii\b nine|ninth|nona|ix\b alpha beta gamma "
+        r"delta epsilon kappa omega"
     ),
     sentence_end=sentence_end(["vs"]),
     joining=("and", "or", "and/or"),
@@ -107,24 +89,18 @@ _COMPOSITES = CompositeRules(
     combining_form=re.compile("[a-z]{2,7}?o(?=[a-z]{4})", re.IGNORECASE),
     determiners=word_set("a an the this these those his her its their"),
     prepositions=word_set(
-        """
-        of in to with without for from by on at during after before within between against following under
-        """
+        "of in to with without for from by on at during after before within between against following under"
     ),
     qualifiers=word_set(
-        """
-        acute subacute chronic severe mild milder moderate progressive recurrent persistent transient
-        abnormal familial hereditary congenital sporadic primary secondary metastatic malignant benign
-        advanced early late bilateral unilateral multiple focal diffuse total subtotal partial complete
-        postoperative preoperative perioperative rare common new fatal poor excessive
-        """
+        "acute subacute chronic severe mild milder moderate progressive recurrent persistent transient abnormal "
+        "familial hereditary congenital sporadic primary secondary metastatic malignant benign advanced early late "
+        "bilateral unilateral multiple focal diffuse total subtotal partial complete postoperative preoperative "
+        "perioperative rare common new fatal poor excessive"
     ),
     qualifier_endings=("ed",),
     positions=word_set(
-        """
-        left right upper lower central peripheral anterior posterior dorsal ventral proximal distal lateral
-        medial superior inferior middle low high short long small large soft hard
-        """
+        "left right upper lower central peripheral anterior posterior dorsal ventral proximal distal lateral medial "
+        "superior inferior middle low high short long small large soft hard"
     ),
     conditions=re.compile(
         "(?:pain|ache|disease|disorder|syndrome|failure|insufficienc|deficienc|deficit|dysfunction|impairment|injur|damage"

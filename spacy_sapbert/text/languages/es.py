@@ -45,10 +45,7 @@ _WORDS = WordRules(
     pattern=words_with_marks(),
     # not "a" ("hepatitis A"), nor "y", "o", "no" and "sin", since they change the meaning
     function_words=word_set(
-        """
-        de del la el los las lo un una unos unas en por para con al desde sobre entre debido debida debidos
-        debidas
-        """
+        "de del la el los las lo un una unos unas en por para con al desde sobre entre debido debida debidos debidas"
     ),
     open_words=word_set("de del la el los las lo un una unos unas"),
     spell=folding(_LETTERS),
@@ -63,33 +60,15 @@ _WORDS = WordRules(
 
 _ABBREVIATIONS = AbbreviationRules(
     stop_words=word_set(
-        """
-        a ante al bajo cada como con contra cuando cual cuya cuyas cuyo cuyos de del desde durante e el ella
-        en entre era es esta estas este estos fue fueron ha han hasta la las le lo los mediante muy ni no o
-        para pero por que se según ser si sin sobre son su sus también tan tras u un una unas uno unos vía y
-        ya
-        """
+        "a ante al bajo cada como con contra cuando cual cuya cuyas cuyo cuyos de del desde durante e el ella en entre "
+        "era es esta estas este estos fue fueron ha han hasta la las le lo los mediante muy ni no o para pero por que "
+        "se según ser si sin sobre son su sus también tan tras u un una unas uno unos vía y ya"
     ),
     linking_words=word_set("de del e o para por u y"),
     spelled=spelled(
-        {
-            "1": r"uno?\b|una\b|primer|mono|uni|i\b",
-            "2": r"dos\b|segund|doble|dual|di|bi|ii\b",
-            "3": r"tres\b|tercer|tri|iii\b",
-            "4": r"cuatr|cuart|cuadr|tetra|iv\b",
-            "5": r"cinco|quint|penta|v\b",
-            "6": r"seis|sext|hexa|vi\b",
-            "7": r"siete|s[eé]ptim|hepta|vii\b",
-            "8": r"ocho|octa|viii\b",
-            "9": r"nueve|noven|nona|ix\b",
-            "α": r"alfa|alpha",
-            "β": r"beta",
-            "γ": r"gamma",
-            "δ": r"delta",
-            "ε": r"[eé]psilon",
-            "κ": r"kappa",
-            "ω": r"omega",
-        }
+        r"uno?\b|una\b|primer|mono|uni|i\b dos\b|segund|doble|dual|di|bi|ii\b tres\b|tercer|tri|iii\b "
+        r"cuatr|cuart|cuadr|tetra|iv\b cinco|quint|penta|v\b seis|sext|hexa|vi\b siete|s[eé]ptim|hepta|vii\b "
+        r"ocho|octa|viii\b nueve|noven|nona|ix\b alfa|alpha beta gamma delta [eé]psilon kappa omega"
     ),
     sentence_end=sentence_end(["vs", "Dr", "Dra", "ej", "aprox"], capitals="ÁÉÍÓÚÑ", opening="«“¿¡", closing="»”"),
     joining=("y", "e", "o", "u", "y/o"),
@@ -103,9 +82,7 @@ _COMPOSITES = CompositeRules(
     parts_of_connectors=(" y ", " e ", " o ", " u ", " ni ", "&", "/", " así como ", " pero no "),
     phrases=_LONG_CONNECTORS | frozenset(("cabeza y cuello", "pie y boca", "manos y pies")),
     announcers=word_set(
-        """
-        ambos ambas algún algunos algunas varios varias diversos diversas diferentes distintos distintas
-        """
+        "ambos ambas algún algunos algunas varios varias diversos diversas diferentes distintos distintas"
     ),
     others=word_set("otro otra otros otras"),
     classifier=re.compile(r"(?:tipo|grado|estadio|fase|forma|grupo|clase)s?", re.IGNORECASE),
@@ -117,36 +94,28 @@ _COMPOSITES = CompositeRules(
     combining_form=re.compile(f"{LETTER}{{2,7}}?[oó](?={LETTER}{{4}})", re.IGNORECASE),
     determiners=word_set("el la los las un una unos unas este esta estos estas su sus lo"),
     prepositions=word_set(
-        """
-        de del en a al con sin por para desde durante tras después antes entre contra bajo sobre hacia hasta
-        según ante
-        """
+        "de del en a al con sin por para desde durante tras después antes entre contra bajo sobre hacia hasta según "
+        "ante"
     ),
     qualifiers=word_set(
-        """
-        agudo aguda agudos agudas subagudo subaguda crónico crónica crónicos crónicas grave graves severo
-        severa severos severas leve leves moderado moderada moderados moderadas progresivo progresiva
-        recurrente recurrentes recidivante recidivantes persistente persistentes transitorio transitoria
-        anormal anormales familiar familiares hereditario hereditaria hereditarios hereditarias congénito
-        congénita congénitos congénitas esporádico esporádica primario primaria primarios primarias
-        secundario secundaria secundarios secundarias metastásico metastásica metastásicos metastásicas
-        maligno maligna malignos malignas benigno benigna benignos benignas avanzado avanzada precoz
-        precoces temprano temprana tardío tardía bilateral bilaterales unilateral unilaterales múltiple
-        múltiples focal focales difuso difusa difusos difusas total totales parcial parciales completo
-        completa postoperatorio postoperatoria raro rara raros raras común comunes nuevo nueva nuevos nuevas
-        mortal mortales excesivo excesiva adquirido adquirida neonatal neonatales juvenil juveniles
-        """
+        "agudo aguda agudos agudas subagudo subaguda crónico crónica crónicos crónicas grave graves severo severa "
+        "severos severas leve leves moderado moderada moderados moderadas progresivo progresiva recurrente recurrentes "
+        "recidivante recidivantes persistente persistentes transitorio transitoria anormal anormales familiar "
+        "familiares hereditario hereditaria hereditarios hereditarias congénito congénita congénitos congénitas "
+        "esporádico esporádica primario primaria primarios primarias secundario secundaria secundarios secundarias "
+        "metastásico metastásica metastásicos metastásicas maligno maligna malignos malignas benigno benigna benignos "
+        "benignas avanzado avanzada precoz precoces temprano temprana tardío tardía bilateral bilaterales unilateral "
+        "unilaterales múltiple múltiples focal focales difuso difusa difusos difusas total totales parcial parciales "
+        "completo completa postoperatorio postoperatoria raro rara raros raras común comunes nuevo nueva nuevos nuevas "
+        "mortal mortales excesivo excesiva adquirido adquirida neonatal neonatales juvenil juveniles"
     ),
     qualifier_endings=("ado", "ada", "ados", "adas", "ido", "ida", "idos", "idas"),
     positions=word_set(
-        """
-        izquierdo izquierda izquierdos izquierdas derecho derecha derechos derechas superior superiores
-        inferior inferiores central centrales periférico periférica periféricos periféricas anterior
-        anteriores posterior posteriores dorsal dorsales ventral ventrales proximal proximales distal
-        distales lateral laterales medial mediales medio media bajo baja bajos bajas alto alta altos altas
-        corto corta cortos cortas largo larga largos largas pequeño pequeña pequeños pequeñas grande grandes
-        blando blanda duro dura
-        """
+        "izquierdo izquierda izquierdos izquierdas derecho derecha derechos derechas superior superiores inferior "
+        "inferiores central centrales periférico periférica periféricos periféricas anterior anteriores posterior "
+        "posteriores dorsal dorsales ventral ventrales proximal proximales distal distales lateral laterales medial "
+        "mediales medio media bajo baja bajos bajas alto alta altos altas corto corta cortos cortas largo larga largos "
+        "largas pequeño pequeña pequeños pequeñas grande grandes blando blanda duro dura"
     ),
     conditions=re.compile(
         "(?:dolor|enfermedad|trastorno|síndrome|fallo|fracaso|insuficiencia|deficiencia|déficit|disfunción|alteraci[oó]n"
@@ -158,10 +127,8 @@ _COMPOSITES = CompositeRules(
         "..+(?:al|ic[oa]|ar|ari[oa]|[oó]ri[oa]|os[oa]|iv[oa]|ian[oa]|il|ble|[ií]ac[oa]|éne[oa])(?:e?s)?"
     ),
     nouns_like_adjectives=word_set(
-        """
-        ovario ovarios memoria memorias mucosa mucosas pus hospital médico médicos cólico cólicos
-        laboratorio cicatriz páncreas costilla glucosa celulosa lactosa
-        """
+        "ovario ovarios memoria memorias mucosa mucosas pus hospital médico médicos cólico cólicos laboratorio "
+        "cicatriz páncreas costilla glucosa celulosa lactosa"
     ),
     numerals=numerals(),
     head_first=True,

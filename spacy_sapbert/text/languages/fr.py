@@ -57,9 +57,7 @@ _WORDS = WordRules(
     pattern=words_with_marks(*_ELIDED),
     # not "et", "ou", "non", "ni", "pas" and "sans", since they change the meaning
     function_words=word_set(
-        """
-        de du des la le les l' d' l’ d’ un une en dans sur par pour avec à au aux chez due dû dus dues lors
-        """
+        "de du des la le les l' d' l’ d’ un une en dans sur par pour avec à au aux chez due dû dus dues lors"
     ),
     open_words=word_set("de du des la le les l' d' l’ d’ un une"),
     spell=spell,
@@ -73,32 +71,15 @@ _WORDS = WordRules(
 
 _ABBREVIATIONS = AbbreviationRules(
     stop_words=word_set(
-        """
-        a à afin ainsi après au aux avant avec ce ces cette chez comme contre dans de des du elle en entre
-        est et été était il ils la le les leur leurs lors mais ne ni non ou où par pas pendant plus pour que
-        qui sa sans se ses si son sont sous sur un une vers via
-        """
+        "a à afin ainsi après au aux avant avec ce ces cette chez comme contre dans de des du elle en entre est et été "
+        "était il ils la le les leur leurs lors mais ne ni non ou où par pas pendant plus pour que qui sa sans se ses "
+        "si son sont sous sur un une vers via"
     ),
     linking_words=word_set("de des du et ou par pour"),
     spelled=spelled(
-        {
-            "1": r"une?\b|premi|mono|uni|i\b",
-            "2": r"deux|second|double|di|bi|ii\b",
-            "3": r"trois|tri|iii\b",
-            "4": r"quatr|quadr|tétra|tetra|iv\b",
-            "5": r"cinq|penta|v\b",
-            "6": r"six|hexa|vi\b",
-            "7": r"sept|hepta|vii\b",
-            "8": r"huit|octa|viii\b",
-            "9": r"neuf|neuvi|nona|ix\b",
-            "α": r"alpha",
-            "β": r"b[eê]ta",
-            "γ": r"gamma",
-            "δ": r"delta",
-            "ε": r"epsilon",
-            "κ": r"kappa",
-            "ω": r"om[eé]ga",
-        }
+        r"une?\b|premi|mono|uni|i\b deux|second|double|di|bi|ii\b trois|tri|iii\b quatr|quadr|tétra|tetra|iv\b "
+        r"cinq|penta|v\b six|hexa|vi\b sept|hepta|vii\b huit|octa|viii\b neuf|neuvi|nona|ix\b alpha b[eê]ta gamma "
+        r"delta epsilon kappa om[eé]ga"
     ),
     sentence_end=sentence_end(["vs", "cf", "Dr", "ex", "env"], capitals="ÀÂÇÉÈÊËÎÏÔŒÙÛ", opening="«“", closing="»”"),
     joining=("et", "ou", "et/ou"),
@@ -122,33 +103,24 @@ _COMPOSITES = CompositeRules(
     combining_form=re.compile(f"{LETTER}{{2,7}}?o(?={LETTER}{{4}})", re.IGNORECASE),
     determiners=word_set("le la les un une ce cette ces son sa ses leur leurs l' l’"),
     prepositions=word_set(
-        """
-        de du des d' d’ en à au aux avec sans par pour dans chez pendant après avant entre contre sous sur
-        vers selon
-        """
+        "de du des d' d’ en à au aux avec sans par pour dans chez pendant après avant entre contre sous sur vers selon"
     ),
     qualifiers=word_set(
-        """
-        aigu aigus aiguë aiguës subaigu subaiguë chronique chroniques sévère sévères grave graves léger
-        légère modéré modérée progressif progressive récurrent récurrente récidivant récidivante persistant
-        persistante transitoire anormal anormale familial familiale héréditaire héréditaires congénital
-        congénitale congénitaux congénitales sporadique primaire primaires secondaire secondaires
-        métastatique métastatiques malin maligne malins malignes bénin bénigne bénins bénignes avancé
-        avancée précoce tardif tardive bilatéral bilatérale unilatéral unilatérale multiple multiples focal
-        focale diffus diffuse total totale partiel partielle complet complète postopératoire rare rares
-        commun commune nouveau nouvelle fatal fatale excessif excessive acquis acquise néonatal néonatale
-        juvénile juvéniles
-        """
+        "aigu aigus aiguë aiguës subaigu subaiguë chronique chroniques sévère sévères grave graves léger légère modéré "
+        "modérée progressif progressive récurrent récurrente récidivant récidivante persistant persistante transitoire "
+        "anormal anormale familial familiale héréditaire héréditaires congénital congénitale congénitaux congénitales "
+        "sporadique primaire primaires secondaire secondaires métastatique métastatiques malin maligne malins malignes "
+        "bénin bénigne bénins bénignes avancé avancée précoce tardif tardive bilatéral bilatérale unilatéral "
+        "unilatérale multiple multiples focal focale diffus diffuse total totale partiel partielle complet complète "
+        "postopératoire rare rares commun commune nouveau nouvelle fatal fatale excessif excessive acquis acquise "
+        "néonatal néonatale juvénile juvéniles"
     ),
     qualifier_endings=("é", "ée", "és", "ées"),
     positions=word_set(
-        """
-        gauche gauches droit droite droits droites supérieur supérieure supérieurs supérieures inférieur
-        inférieure inférieurs inférieures central centrale périphérique périphériques antérieur antérieure
-        postérieur postérieure dorsal dorsale ventral ventrale proximal proximale distal distale latéral
-        latérale médial médiale moyen moyenne bas basse haut haute court courte long longue petit petite
-        grand grande mou molle dur dure
-        """
+        "gauche gauches droit droite droits droites supérieur supérieure supérieurs supérieures inférieur inférieure "
+        "inférieurs inférieures central centrale périphérique périphériques antérieur antérieure postérieur "
+        "postérieure dorsal dorsale ventral ventrale proximal proximale distal distale latéral latérale médial médiale "
+        "moyen moyenne bas basse haut haute court courte long longue petit petite grand grande mou molle dur dure"
     ),
     conditions=re.compile(
         "(?:douleur|maladie|trouble|syndrome|insuffisance|déficience|carence|déficit|dysfonction|altération|lésion|atteinte"
@@ -158,9 +130,7 @@ _COMPOSITES = CompositeRules(
     ),
     adjectives=re.compile("..+(?:al|ale|aux|ique|aire|oire|eux|euse|if|ive|ien|ienne|ile|able|ible|aque|ané|ulaire)s?"),
     nouns_like_adjectives=word_set(
-        """
-        ovaire ovaires mémoire mémoires hôpital capillaire clinique médecin colique coliques
-        """
+        "ovaire ovaires mémoire mémoires hôpital capillaire clinique médecin colique coliques"
     ),
     numerals=numerals(),
     head_first=True,

@@ -211,9 +211,14 @@ def numerals(letters: str = "A-Z") -> re.Pattern[str]:
     return re.compile(rf"\d+[A-Za-z]?|[IVX]+[A-Za-z]?|[{letters}]|[A-Z](?:[\w-]*-)?[^\W\d]*\d\w*")
 
 
-def spelled(beginnings: Mapping[str, str]) -> dict[str, re.Pattern[str]]:
-    """Return the patterns of words that begin as given, by the character that stands for them."""
-    return {char: re.compile(rf"(?<![^\W_])(?:{words})") for char, words in beginnings.items()}
+def spelled(beginnings: str) -> dict[str, re.Pattern[str]]:
+    """Return the patterns of words that begin as given, by the character that stands for them.
+
+    Args:
+        beginnings: Regular expressions for 1 to 9, α, β, γ, δ, ε, κ and ω, separated by blanks.
+    """
+    pairs = zip("123456789αβγδεκω", beginnings.split(), strict=True)
+    return {char: re.compile(rf"(?<![^\W_])(?:{words})") for char, words in pairs}
 
 
 def connector_ends(joining: Iterable[str]) -> tuple[str, ...]:
