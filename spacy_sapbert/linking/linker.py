@@ -276,17 +276,11 @@ def _alternative(candidate: Candidate, parameters: LinkerParameters) -> Alternat
 
 def _distinct(first: float, second: float) -> tuple[str, str]:
     """Return two numbers with at least two digits after the point, and with more if they would look equal."""
-    for digits in range(_FEWEST_DIGITS, _MOST_DIGITS + 1):
-        shown = [f"{number:.{digits}f}" for number in (first, second)]
-        if shown[0] != shown[1]:
-            return _trimmed(shown[0]), _trimmed(shown[1])
-    return f"{first:.{_FEWEST_DIGITS}f}", f"{second:.{_FEWEST_DIGITS}f}"
-
-
-def _trimmed(number: str) -> str:
-    """Remove final zeros, but keep two digits after the point."""
-    whole, _, digits = number.partition(".")
-    return f"{whole}.{digits.rstrip('0').ljust(_FEWEST_DIGITS, '0')}"
+    digits = range(_FEWEST_DIGITS, _MOST_DIGITS + 1)
+    n = next((n for n in digits if f"{first:.{n}f}" != f"{second:.{n}f}"), _FEWEST_DIGITS)
+    wholes = (f"{number:.{n}f}".partition(".") for number in (first, second))
+    one, other = (f"{whole}.{digits.rstrip('0').ljust(_FEWEST_DIGITS, '0')}" for whole, _, digits in wholes)
+    return one, other
 
 
 class MentionCandidate(NamedTuple):

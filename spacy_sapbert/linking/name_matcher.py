@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache, cached_property, partial
 from itertools import islice, pairwise
 from pathlib import Path
@@ -23,7 +23,16 @@ from ..text.common_words import common_words
 from ..text.composites import composite_splits
 from ..text.languages import ENGLISH, LanguageRules, rules_of
 from ..text.languages.rules import connector_ends
-from ..text.words import MAX_ACRONYM, WordColumns, acronym_hash, is_acronym, word_columns, word_hashes, written_and_keys
+from ..text.words import (
+    MAX_ACRONYM,
+    NameKey,
+    WordColumns,
+    acronym_hash,
+    is_joined,
+    name_key,
+    word_columns,
+    word_hashes,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +43,7 @@ KEYS = 2
 """The version of the keys in the cache. It changes whenever a name gets another key."""
 MAX_WORDS = 12
 MAX_ADDED = 3
+LONGEST_MODIFIER = 32  # characters; it bounds the work before a name
 NAMES_PER_CHUNK = 1 << 16
 CACHED_NAMES = 1 << 14
 WORDS_PER_BLOCK = 1 << 12  # they bound the memory for a long text
@@ -73,36 +83,6 @@ class _Connectors(NamedTuple):
         return cls(before, re.compile(rf"{connector}{_WORDS}"), connector_ends(joining))
 
 
-class _Name(NamedTuple):
-    """A name as it is compared with the words of a text.
-
-    Attributes:
-        text: The name as the vocabulary writes it.
-        lower: The name in lower case.
-        keys: The keys of its words, see `Word`.
-        content_keys: The same without function words.
-        ordered: The same, sorted.
-        joined: Whether a function word relates two words, see `_is_joined`.
-        acronym: Whether it is matched with its case.
-    """
-
-    text: str
-    lower: str
-    keys: list[str]
-    content_keys: list[str]
-    ordered: list[str]
-    joined: bool
-    acronym: bool
-
-    @classmethod
-    def of(cls, text: str, rules: LanguageRules) -> _Name:
-        written, keys = written_and_keys(text, rules)
-        content_keys = list(filter(None, keys))
-        joined = len(content_keys) < len(keys) and _is_joined(written, keys, rules)
-        acronym = _may_be_acronym(text) and is_acronym(text)
-        return cls(text, text.lower(), keys, content_keys, sorted(content_keys), joined, acronym)
-
-
 MATCHER = "matcher"
 """The role of the keys of the names among the artifacts of a component."""
 
@@ -125,7 +105,7 @@ class NameMatcher:
         self.rules = rules
         self.hashes = np.asarray(hashes)  # a memory map is slow to index
         self.rows = np.asarray(rows)
-        self._names: dict[int, _Name] = {}  # names that were found, since most of them occur again
+        self._names: dict[int, NameKey] = {}  # names that were found, since most of them occur again
 
     def __repr__(self) -> str:
         return f"NameMatcher({len(self.rows):,} names of {self.kb!r})"
@@ -198,19 +178,32 @@ class NameMatcher:
             The rows of these names, or an empty list.
         """
         for parts in composite_splits(text, rules=self.rules):
-            if not all(part in text for part in parts) and (rows := self._rows_of_all(parts)):
-                return rows
+            if not all(part in text for part in parts):
+                rows = [row for part in parts if (row := self.match(part)) is not None]
+                if len(rows) == len(parts):
+                    return rows
         return []
 
-    def _rows_of_all(self, texts: Sequence[str]) -> list[int]:
-        """Return the row of each text, or an empty list if one is not a name."""
-        rows = []
-        for text in texts:
-            row = self.match(text)
-            if row is None:
-                return []
-            rows.append(row)
-        return rows
+    @staticmethod
+    def start_with_modifiers(text: str, start: int, modifiers: Collection[str], barred: Collection[int]) -> int:
+        """Return where a name starts with the modifiers before it.
+
+        A modifier is a whole word, with one blank after it.
+
+        Args:
+            text: The text.
+            start: The first character of the name.
+            modifiers: Lower-case modifiers of at most `LONGEST_MODIFIER` characters.
+            barred: The ends of other names, as positions after their last characters. No modifier ends there.
+        """
+        while start > 1 and text[start - 1] == " " and start - 1 not in barred:
+            before = text[max(0, start - LONGEST_MODIFIER - 2) : start - 1]
+            words = before.split()
+            word = words[-1].lstrip("([\"'") if words and not before[-1].isspace() else ""
+            if word.lower() not in modifiers:
+                break
+            start -= len(word) + 1
+        return start
 
     def match(self, text: str) -> int | None:
         """Return the row of the name that equals a whole text, or None."""
@@ -331,12 +324,12 @@ class NameMatcher:
             return []
         return self._look_up(np.array([key], dtype=np.uint64))[0]
 
-    def _read(self, rows: set[int]) -> dict[int, _Name]:
+    def _read(self, rows: set[int]) -> dict[int, NameKey]:
         """Return the names in some rows."""
         names = {row: name for row in rows if (name := self._names.get(row)) is not None}
         missing = sorted(rows.difference(names))
         if missing:
-            read = dict(zip(missing, map(partial(_Name.of, rules=self.rules), self.kb.names_at(missing)), strict=True))
+            read = dict(zip(missing, map(partial(name_key, rules=self.rules), self.kb.names_at(missing)), strict=True))
             names |= read
             self._names |= read
             drop_oldest(self._names, CACHED_NAMES)
@@ -440,7 +433,7 @@ def _extensions(text: str, match: NameMatch, connectors: _Connectors) -> Iterato
 
 
 def _verify(
-    text: str, columns: WordColumns, start: int, end: int, candidates: Sequence[tuple[int, _Name]]
+    text: str, columns: WordColumns, start: int, end: int, candidates: Sequence[tuple[int, NameKey]]
 ) -> int | None:
     """Return the row of the name that a window equals, or None.
 
@@ -452,34 +445,26 @@ def _verify(
     """
     written = text[columns.starts[start] : columns.ends[end - 1]]
     lower = written.lower()
-    keys = columns.keys[start:end]
+    keys = tuple(columns.keys[start:end])
     same = None
     for row, name in candidates:
         if (name.text == written) if name.acronym else _same_name(columns, start, end, keys, name):
             # prefer the name as written; otherwise the rows are ordered by tie rank
-            if name.lower == lower:
+            if name.text.lower() == lower:
                 return row
             same = row if same is None else same
     return None if lower in common_words(columns.rules.code) else same
 
 
-def _same_name(columns: WordColumns, start: int, end: int, keys: list[str], name: _Name) -> bool:
+def _same_name(columns: WordColumns, start: int, end: int, keys: tuple[str, ...], name: NameKey) -> bool:
     if keys == name.keys or any(len(key) == 1 for key in keys):
         return keys == name.keys
-    if not name.joined and _is_joined(columns.written[start:end], keys, columns.rules):
+    if not name.joined and is_joined(columns.written[start:end], keys, columns.rules):
         return False
-    content_keys = list(filter(None, keys))
-    if content_keys == name.content_keys:
-        return True
-    return not any(columns.commas[start + 1 : end]) and sorted(content_keys) == name.ordered
-
-
-def _is_joined(written: list[str], keys: list[str], rules: LanguageRules) -> bool:
-    """Return whether a function word relates two words. "of" and articles do not count."""
-    if all(keys):
-        return False
-    open_words = rules.words.open_words
-    return any(not key and word.lower() not in open_words for word, key in zip(written, keys, strict=True))
+    content = tuple(filter(None, keys))
+    return content == name.content or (
+        not any(columns.commas[start + 1 : end]) and tuple(sorted(content)) == name.ordered
+    )
 
 
 def _may_be_acronym(name: str) -> bool:

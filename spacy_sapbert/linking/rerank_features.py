@@ -13,8 +13,7 @@ import numpy as np
 
 from ..kb.ids import is_supplementary
 from ..kb.knowledge_base import KnowledgeBase
-from ..text.normalize import biosyn
-from ..text.words import is_acronym, written_and_keys
+from ..text.words import is_acronym, name_key, written_and_keys
 from ..types import SCORE_DIGITS, Candidate, LinkedPart
 
 # Chosen by cross-validation on the training parts of NCBI Disease and BC5CDR: half of this depth loses accuracy, and
@@ -296,10 +295,9 @@ def _n_common(first: str, second: str) -> int:
 
 @lru_cache(maxsize=_CACHED_TEXTS)
 def _read(text: str) -> _Text:
-    written, keys = written_and_keys(text)
-    numbers = {_ROMAN.get(word.lower(), word.lower()) for word in written if _is_number(word)}
-    words = tuple(_ROMAN.get(key, key) for key in keys if key)
-    return _Text(biosyn(text), words, frozenset(numbers))
+    key = name_key(text)
+    numbers = {_ROMAN.get(word.lower(), word.lower()) for word in key.written if _is_number(word)}
+    return _Text(key.form, tuple(_ROMAN.get(word, word) for word in key.content), frozenset(numbers))
 
 
 def _is_number(word: str) -> bool:

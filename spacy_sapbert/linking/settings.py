@@ -106,20 +106,7 @@ class VectorSettings(SettingsBlock):
 
 @dataclass
 class LinkerSettings(SettingsBlock):
-    """Settings of a `Linker`. Each can be changed at any time.
-
-    Attributes:
-        k: The most candidates for each text that is looked up.
-        threshold: A link needs a higher score. None takes the fitted threshold, else 0.85.
-        max_entities_per_mention: The most candidates per part in `Linker.kb_ents`.
-        types: Only concepts of these types. The filter comes before the k best are taken. An empty list allows all.
-        sources: Only names from these sources. An empty list allows all.
-        label_types: Types for mentions with a label, instead of `types`.
-        filter_for_definitions: Whether a concept without a definition needs a score of `no_definition_threshold`.
-        no_definition_threshold: That score.
-        candidates: Expert settings for finding and scoring candidates.
-        selection: Expert settings for choosing between the variants of a mention.
-    """
+    """Settings of a `Linker`. Each can be changed at any time. `SapbertLinker` explains them."""
 
     k: int = 30
     threshold: float | None = None

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from ..text.abbreviations import likely_long_forms
 from ..text.formulas import formula_name
 from ..text.languages import ENGLISH, LanguageRules
-from ..text.normalize import biosyn
-from ..text.words import is_acronym
+from ..text.words import is_acronym, name_key
 from ..types import Candidate, LinkedPart
 from .settings import SelectionSettings
 
@@ -147,7 +146,7 @@ def _part(
     written = LinkedPart(text, long_form, tuple(look_up(text)))
     if settings.formulas and (name := variants.formula_of(text)):
         named = LinkedPart(name, long_form, tuple(look_up(name)))
-        if named.candidates and biosyn(named.candidates[0].name) == name and _score(named) > _score(written):
+        if named.candidates and name_key(named.candidates[0].name).form == name and _score(named) > _score(written):
             return named
     if text not in variants.corrections:
         return written
@@ -158,8 +157,8 @@ def _part(
 
 def _is_name(text: str, candidates: Sequence[Candidate]) -> bool:
     """Return whether a text is a name of one of its candidates."""
-    form = biosyn(text)
-    return any(biosyn(candidate.name) == form for candidate in candidates)
+    form = name_key(text).form
+    return any(name_key(candidate.name).form == form for candidate in candidates)
 
 
 def _score(part: LinkedPart) -> float:

@@ -1,7 +1,20 @@
 """`concept_matcher`: find the names of a vocabulary in a text, for pipelines without a trained NER."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    FrozenSet,
+    Iterable,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 import numpy as np
 from spacy.language import Language
@@ -12,7 +25,6 @@ from spacy.util import filter_spans
 
 from ..store.artifact import ArtifactWriter
 from ..store.cache import drop_oldest
-from ..text.modifiers import CHOICES, OUTSIDE, modifiers_of, start_with_modifiers
 from ..text.words import word_keys
 from .attributes import get_abbreviation_occurrences, set_matched_name
 from .base import FolderPipe
@@ -26,6 +38,8 @@ if TYPE_CHECKING:
     from ..review.corrections import Decisions
 
 CACHED_LABELS = 1 << 14
+OUTSIDE, KIND, ALL = MODIFIERS = ("outside", "kind", "all")
+"""The values of the setting `modifiers`."""
 
 
 class ConceptMatcher(CorrectedComponent, FolderPipe):
@@ -97,9 +111,9 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         self._filtered: Optional[Tuple[Any, Optional[np.ndarray]]] = None
         self._labels: Dict[Tuple[Any, int], Any] = {}
         check_setting(self, "min_length", min_length >= 1, "at least 1")
-        words = modifiers_of(modifiers, self._rules.code)
-        wanted = f"one of {', '.join(CHOICES)}; only {OUTSIDE} for other languages than English"
-        check_setting(self, "modifiers", modifiers == OUTSIDE or bool(words), wanted)
+        known = MODIFIERS if any(self._rules.words.modifiers) else (OUTSIDE,)
+        wanted = f"one of {', '.join(MODIFIERS)}; only {OUTSIDE} for other languages than English"
+        check_setting(self, "modifiers", modifiers in known, wanted)
 
     def __call__(self, doc: Doc) -> Doc:
         """Mark the names in one document."""
@@ -185,9 +199,9 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
                 found.pop((occurrence.start, occurrence.end), None)
         labels = self._labels_of(set(found.values()))
         spans: Dict[Tuple[int, int, str], Span] = {}
-        modifiers, ends = modifiers_of(self.modifiers, self._rules.code), {end for _, end in found}
+        modifiers, ends = self._modifiers(), {end for _, end in found}
         for (start, end), row in found.items():
-            first = start_with_modifiers(text, start, modifiers, ends) if modifiers else start
+            first = self.matcher.start_with_modifiers(text, start, modifiers, ends) if modifiers else start
             first = start if (first, end) in found else first
             for label in labels[row] if self.spans_key is not None and self.all_types else labels[row][:1]:
                 span = doc.char_span(first, end, label=label, alignment_mode="expand")
@@ -196,6 +210,10 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
                     if (start, end) not in wholes:
                         set_matched_name(span, self.matcher.name(row))
         return list(spans.values())
+
+    def _modifiers(self) -> FrozenSet[str]:
+        kind, state = self._rules.words.modifiers
+        return {OUTSIDE: frozenset(), KIND: kind, ALL: kind | state}[self.modifiers]
 
     def _is_wanted(self, text: str, stop_words: Set[Tuple[str, ...]]) -> bool:
         return len(text) >= self.min_length and any(map(str.isalpha, text)) and self._keys(text) not in stop_words

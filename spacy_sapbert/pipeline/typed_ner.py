@@ -116,8 +116,10 @@ class TypedNer(TrainablePipe):
             TrainingDataError: E364 there are no types.
         """
         validate_get_examples(get_examples, "TypedNer.initialize")
-        found = labels if labels is not None else _labels_in(get_examples())
-        for label in found:
+        if labels is None:  # the most frequent first
+            counts = Counter(entity.label_ for example in get_examples() for entity in example.reference.ents)
+            labels = [label for label, _ in counts.most_common()]
+        for label in labels:
             self.add_label(label)
         if not self.labels:
             raise TrainingDataError(Errors.E364.format(name=self.name))
@@ -211,7 +213,9 @@ class TypedNer(TrainablePipe):
             return allowed_tags(n_tokens, self.labels, (), ())
         aligned = example.get_aligned_spans_y2x(reference.ents)
         spans = [TokenSpan(span.start, span.end, span.label_) for span in aligned]
-        open_spans = [*unsure_spans(reference), *_not_aligned(reference, aligned)]
+        inside = {(span.start_char, span.end_char) for span in aligned}
+        cut = [entity for entity in reference.ents if (entity.start_char, entity.end_char) not in inside]
+        open_spans = [*unsure_spans(reference), *cut]  # a cut entity begins or ends inside a predicted token
         unsure = [_expanded(span, example.predicted) for span in open_spans]
         annotated = annotated_labels(reference)
         return allowed_tags(n_tokens, self.labels, spans, self.labels if annotated is None else annotated, unsure)
@@ -236,18 +240,6 @@ Language.factory(
     default_config={"model": _MODEL, "scorer": {"@scorers": "spacy-sapbert.typed_ner_scorer.v1"}},
     default_score_weights={"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None},
 )
-
-
-def _labels_in(examples: Iterable[Example]) -> List[str]:
-    """Return the labels of the annotated entities, the most frequent first."""
-    counts = Counter(entity.label_ for example in examples for entity in example.reference.ents)
-    return [label for label, _ in counts.most_common()]
-
-
-def _not_aligned(reference: Doc, aligned: Sequence[Span]) -> List[Span]:
-    """Return the entities that begin or end inside a predicted token."""
-    found = {(span.start_char, span.end_char) for span in aligned}
-    return [entity for entity in reference.ents if (entity.start_char, entity.end_char) not in found]
 
 
 def _expanded(span: Span, doc: Doc) -> TokenSpan:

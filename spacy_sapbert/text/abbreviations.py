@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from .languages import ENGLISH, LanguageRules
-from .long_forms import find_joint_forms, find_long_form
+from .long_forms import Definition, find_joint_forms, find_long_form
 from .words import word_keys
 
 # Limits of Sohn et al. (2008).
@@ -60,33 +60,6 @@ Edit = tuple[int, int, str]
 """Start and end in the text, and the replacement."""
 _Piece = tuple[int, str]
 """Start of a piece of the text, and the piece."""
-
-
-class Definition(NamedTuple):
-    """A short form and its long form, as a text defines them.
-
-    A long form that is not in one piece has no offsets. An example is "Duchenne muscular dystrophy" in "Duchenne or
-    Becker muscular dystrophy".
-
-    Attributes:
-        short: The short form.
-        long: The long form.
-        short_start: First character of the short form in the text.
-        short_end: Position after its last character.
-        long_start: First character of the long form, or None.
-        long_end: Position after its last character, or None.
-        precision: Estimated precision of the strategy, 0 to 1.
-        strategy: Ab3P's strategy that found the long form.
-    """
-
-    short: str
-    long: str
-    short_start: int
-    short_end: int
-    long_start: int | None
-    long_end: int | None
-    precision: float
-    strategy: str
 
 
 _PRECISION = attrgetter("precision")
@@ -289,13 +262,10 @@ def _define_joint_forms(
         return
     start, words = _words_before(text, bracket.outer, bracket.start, rules)
     for form in find_joint_forms(shorts, words, min_precision, rules):
-        long_start = long_end = None
-        if form.long_start is not None:
-            long_start = start + form.long_start
-            long_end = long_start + len(form.long)
-        short_start = offset + form.start
-        offsets = short_start, short_start + len(form.short), long_start, long_end
-        yield Definition(form.short, form.long, *offsets, form.precision, form.strategy)
+        moved = form._replace(short_start=offset + form.short_start, short_end=offset + form.short_end)
+        if form.long_start is not None and form.long_end is not None:
+            moved = moved._replace(long_start=start + form.long_start, long_end=start + form.long_end)
+        yield moved
 
 
 # --- occurrences

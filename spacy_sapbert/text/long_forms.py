@@ -366,30 +366,37 @@ def _balanced(text: str) -> bool:
     return text.count("(") == text.count(")") and text.count("[") == text.count("]")
 
 
-class JointForm(NamedTuple):
-    """One of several short forms that are defined together: "Duchenne or Becker muscular dystrophy (DMD/BMD)".
+class Definition(NamedTuple):
+    """A short form and its long form, as a text defines them.
 
-    The long forms are the single mentions of a composite, in the order of the short forms.
+    A long form that is not in one piece has no offsets. An example is "Duchenne muscular dystrophy" in "Duchenne or
+    Becker muscular dystrophy".
 
     Attributes:
         short: The short form.
         long: The long form.
-        start: Where the short form starts in the text of all short forms.
-        long_start: Where the long form starts in the words before. None if the words do not contain it in one piece.
-        precision: Ab3P's estimated precision for the pair.
-        strategy: Ab3P's strategy for the pair.
+        short_start: First character of the short form in the text.
+        short_end: Position after its last character.
+        long_start: First character of the long form, or None.
+        long_end: Position after its last character, or None.
+        precision: Estimated precision of the strategy, 0 to 1.
+        strategy: Ab3P's strategy that found the long form.
     """
 
     short: str
     long: str
-    start: int
+    short_start: int
+    short_end: int
     long_start: int | None
+    long_end: int | None
     precision: float
     strategy: str
 
 
-def find_joint_forms(shorts: str, words: str, min_precision: float, rules: LanguageRules = ENGLISH) -> list[JointForm]:
-    """Find the long forms of several short forms at the end of the words before them.
+def find_joint_forms(shorts: str, words: str, min_precision: float, rules: LanguageRules = ENGLISH) -> list[Definition]:
+    """Find the long forms of several short forms: "Duchenne or Becker muscular dystrophy (DMD/BMD)".
+
+    The long forms are the single mentions of a composite, in the order of the short forms.
 
     Args:
         shorts: The short forms, joined by slashes, commas or words such as "and".
@@ -398,7 +405,8 @@ def find_joint_forms(shorts: str, words: str, min_precision: float, rules: Langu
         rules: The rules of the language.
 
     Returns:
-        One result per short form, from the fewest words that contain a long form for each. Otherwise, an empty list.
+        One definition per short form, from the fewest words that contain a long form for each. Otherwise, an empty
+        list. The offsets are those in `shorts` and in `words`.
     """
     own = rules.abbreviations
     if not own.joint_short_forms.fullmatch(shorts) or not own.joint.search(words):
@@ -415,9 +423,9 @@ def find_joint_forms(shorts: str, words: str, min_precision: float, rules: Langu
 
 def _match_parts(
     pieces: Sequence[re.Match[str]], split: Sequence[str], words: str, min_precision: float, rules: LanguageRules
-) -> list[JointForm]:
+) -> list[Definition]:
     """Match the parts of a composite split to the short forms. Each part must be a long form from its first word on."""
-    forms: list[JointForm] = []
+    forms: list[Definition] = []
     if len(pieces) != len(split):
         return forms
     for piece, long in zip(pieces, split, strict=True):
@@ -425,6 +433,7 @@ def _match_parts(
         if match is None or match.start:
             return []
         position = words.rfind(long)
-        long_start = position if position >= 0 else None
-        forms.append(JointForm(piece[0], long, piece.start(), long_start, match.precision, match.strategy))
+        start, end = (position, position + len(long)) if position >= 0 else (None, None)
+        definition = Definition(piece[0], long, piece.start(), piece.end(), start, end, match.precision, match.strategy)
+        forms.append(definition)
     return forms

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from .languages import ENGLISH, LanguageRules
 from .normalize import spell_out_greek
-from .words import is_acronym, written_and_keys
+from .words import name_key
 
 LONGEST = 12  # tokens of a name that is looked for; it bounds the work at each token
 MOST_NUMBERING = 3  # characters of the part that makes another name: "MMP-9", "angiotensin II"
@@ -104,10 +104,10 @@ class TokenNames:
 
 
 def _key(text: str, rules: LanguageRules) -> str:
-    if is_acronym(text):
+    key = name_key(text, rules)
+    if key.acronym:
         return text
-    _, keys = written_and_keys(text, rules) if text.isalpha() else ([], [])
-    return "".join(keys) or text.lower()  # a function word has no key
+    return (text.isalpha() and "".join(key.keys)) or text.lower()  # a function word has no key
 
 
 def _is_numbering(text: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache, partial
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -12,11 +12,12 @@ import numpy as np
 
 from ..files.values import hash64
 from .languages import ENGLISH, LanguageRules
-from .normalize import spell_out_greek
+from .normalize import biosyn, spell_out_greek
 
 MAX_ACRONYM = 5  # characters
 MAX_GAP = 4  # characters between two words of a name
 MAX_CACHED = 64  # characters of a word in the cache, which bounds its memory
+CACHED_NAMES = 1 << 15
 
 # No name crosses these: the end of a sentence or clause, or a bracket outside a word.
 _SPACE = (False, False)
@@ -117,10 +118,51 @@ def _gap(between: str) -> tuple[bool, bool]:
     return _SPACE if between == " " else (len(between) > MAX_GAP or bool(_BREAK.search(between)), "," in between)
 
 
-@lru_cache(maxsize=1 << 14)
+class NameKey(NamedTuple):
+    """What is compared of a name or a mention. Texts that agree in a field are the same name, strictest first.
+
+    Attributes:
+        text: The text as it is written.
+        form: Without case and punctuation.
+        keys: The keys of its words, see `WordColumns`.
+        content: The same without function words.
+        ordered: `content`, sorted: the order of the words does not count.
+        written: The words as they are written.
+        joined: Whether a function word relates two words. "of" and articles do not count.
+        acronym: Whether the case counts, see `is_acronym`.
+    """
+
+    text: str
+    form: str
+    keys: tuple[str, ...]
+    content: tuple[str, ...]
+    ordered: tuple[str, ...]
+    written: tuple[str, ...]
+    joined: bool
+    acronym: bool
+
+
+@lru_cache(maxsize=CACHED_NAMES)
+def name_key(text: str, rules: LanguageRules = ENGLISH) -> NameKey:
+    """Return what is compared of a name or a mention."""
+    written, keys = written_and_keys(text, rules)
+    content = tuple(filter(None, keys))
+    joined = is_joined(written, keys, rules)
+    ordered = tuple(sorted(content))
+    return NameKey(text, biosyn(text), tuple(keys), content, ordered, tuple(written), joined, is_acronym(text))
+
+
+def is_joined(written: Sequence[str], keys: Sequence[str], rules: LanguageRules) -> bool:
+    """Return whether a function word relates two words. "of" and articles do not count."""
+    if all(keys):
+        return False
+    open_words = rules.words.open_words
+    return any(not key and word.lower() not in open_words for word, key in zip(written, keys, strict=True))
+
+
 def word_keys(text: str, rules: LanguageRules = ENGLISH) -> tuple[str, ...]:
     """Return the sorted keys of the words that distinguish names, without function words."""
-    return tuple(sorted(filter(None, written_and_keys(text, rules)[1])))
+    return name_key(text, rules).ordered
 
 
 def _key(word: str, rules: LanguageRules) -> str:

@@ -19,6 +19,7 @@ from spacy_sapbert.kb.stop_names import StopNameRules
 from spacy_sapbert.linking import name_matcher
 from spacy_sapbert.linking.name_matcher import (
     HASHES_FILE,
+    LONGEST_MODIFIER,
     MANIFEST_FILE,
     MAX_WORDS,
     ROWS_FILE,
@@ -28,6 +29,7 @@ from spacy_sapbert.linking.name_matcher import (
     matcher_cache,
 )
 from spacy_sapbert.text.common_words import common_words
+from spacy_sapbert.text.languages import ENGLISH
 from spacy_sapbert.text.words import acronym_hash, is_acronym, word_columns, written_and_keys
 from spacy_sapbert.types import Name, Record
 
@@ -451,3 +453,43 @@ def test_greek_letters_are_their_names(marked, text, name):
 
 def test_other_letters_are_others(marked):
     assert marked("with β-thalassemia", "alpha-thalassemia") == []
+
+
+# --- modifiers before a name
+
+
+def widened(text, name, words=("severe", "x-linked"), barred=()):
+    return text[NameMatcher.start_with_modifiers(text, text.rindex(name), words, barred) :]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("gout", "gout"),
+        ("severe gout", "severe gout"),
+        ("A Severe X-linked gout", "Severe X-linked gout"),
+        ("a (severe gout", "severe gout"),
+        ("severe (severe gout", "severe gout"),
+        ("severe\tgout", "gout"),
+        ("severe\nsevere gout", "severe gout"),
+        ("not severe big gout", "gout"),
+        ("insevere gout", "gout"),
+        (" gout", "gout"),
+        ("a" * 100 + "severe gout", "gout"),
+        ("severe " * 1000 + "gout", "severe " * 1000 + "gout"),
+    ],
+)
+def test_modifiers_before_a_name(text, expected):
+    assert widened(text, "gout") == expected
+
+
+def test_no_modifier_where_another_name_ends():
+    assert widened("severe severe gout", "gout", barred={6}) == "severe gout"
+    assert widened("severe severe gout", "gout", barred={13}) == "gout"
+
+
+def test_the_modifiers_of_english_fit_the_search():
+    for word in frozenset().union(*ENGLISH.words.modifiers):
+        assert word == word.lower().strip()
+        assert 0 < len(word) <= LONGEST_MODIFIER
+        assert widened(f"{word} gout", "gout", [word]) == f"{word} gout"

@@ -236,8 +236,8 @@ def test_long_forms_in_the_order_of_the_short_forms(shorts, words, expected):
 
 def test_places_are_those_of_forms_in_one_piece():
     first, second = find_joint_forms("DMD/BMD", "with Duchenne or Becker muscular dystrophy", 0.9)
-    assert (first.start, first.long_start) == (0, None)
-    assert (second.start, second.long_start) == (4, 17)
+    assert first[2:6] == (0, 3, None, None)
+    assert second[2:6] == (4, 7, 17, 42)
 
 
 def test_least_precision():
@@ -253,5 +253,5 @@ JOINT_SHORTS = st.lists(st.sampled_from(["ARF", "CRF", "LD", "RD", "/", " and ",
 @given(JOINT_SHORTS, st.lists(WORDS, max_size=8).map(" ".join))
 def test_forms_stand_where_they_say(shorts, words):
     for form in find_joint_forms(shorts, words, 0.9):
-        assert shorts[form.start :].startswith(form.short)
-        assert form.long_start is None or words[form.long_start :].startswith(form.long)
+        assert shorts[form.short_start : form.short_end] == form.short
+        assert form.long_start is None or words[form.long_start : form.long_end] == form.long

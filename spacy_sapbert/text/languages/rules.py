@@ -35,6 +35,8 @@ class WordRules:
         spell: Folds the case and the spellings of a word.
         singular: Folds the numbers of a word that `spell` returned. The result may not be a word.
         general_names: Names that are too general to be marked alone in a text.
+        modifiers: Words before a name that say more about it: those of its kind ("familial"), and those of its state
+            ("severe").
     """
 
     pattern: re.Pattern[str]
@@ -44,6 +46,7 @@ class WordRules:
     singular: Callable[[str], str]
     general_names: tuple[str, ...]
     possessives: tuple[str, ...] = ()
+    modifiers: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
 
 
 @dataclass(frozen=True, eq=False)
