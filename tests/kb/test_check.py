@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sapbert.errors import DamagedError
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.check import (
     KINDS,
@@ -100,14 +99,6 @@ def test_a_damaged_page_is_all_that_is_reported(small_kb, tmp_path):
     assert list(result["problems"]) == ["file_damage"]
     assert result["problems"]["file_damage"]["count"] >= 1
     assert result["remarks"] == {}
-
-
-def test_a_missing_table(small_kb, tmp_path):
-    path = shutil.copyfile(small_kb.path, tmp_path / "damaged.kb")
-    with closing(sqlite3.connect(path)) as db, db:
-        db.execute("DROP TABLE types")
-    with pytest.raises(DamagedError, match=r"damaged\.kb.*no such table: types"):
-        check_knowledge_base(KnowledgeBase(path))
 
 
 # --- remarks

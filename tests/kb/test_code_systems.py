@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import gzip
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -190,25 +188,6 @@ def test_predicates_have_a_direction(tmp_path):
     assert related(mappings, "ICD10CM:A3") == []  # its inverse is unknown
     assert report.rows_dropped == {"Not skos:exactMatch": 1, "no term found": 1}
     assert {code.origin for code in mappings["MONDO:1"]} == {"a.sssom.tsv"}
-
-
-def test_a_table_of_two_columns_has_no_predicates(tmp_path):
-    path = tmp_path / "a.csv.gz"
-    with gzip.open(path, "wt") as file:
-        file.write('MESH:D1,"icd10cm:A1"\n')
-    mappings = read_code_mappings([path])
-    assert related(mappings, "D1") == [("ICD10CM:A1", "")]
-    assert related(mappings, "ICD10CM:A1") == [("D1", "")]
-
-
-def test_broken_rows(tmp_path):
-    path = write(tmp_path / "a.sssom.tsv", f"#\n{HEAD}A:1\t\t\tB:1\nA:1\tB:1\n")
-    report = ReadReport()
-    assert read_code_mappings([path], report) == {}
-    assert [(row.line, row.reason) for row in report.problems] == [(3, "no predicate_id"), (4, "2 cells instead of 4")]
-    with pytest.raises(SapbertError, match="E120"):
-        read_code_mappings([tmp_path / "missing.tsv"])
-    assert read_code_mappings([write(tmp_path / "empty.tsv", "# nothing\n")]) == {}
 
 
 def test_names_of_predicates():

@@ -11,7 +11,6 @@ from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.diff import compare
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
-from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.types import Name, Record
 
 
@@ -204,26 +203,3 @@ def test_a_damaged_knowledge_base(small_kb, tmp_path):
         compare(small_kb, KnowledgeBase(damaged)),
     ):
         pass
-
-
-@pytest.mark.slow
-def test_two_releases_of_the_disease_ontology(data_dir, tmp_path, difference):
-    """The release of 2016 against itself with edits, whose effect is known."""
-    path = data_dir / "vocabularies/doid/doid-2016-03-04.obo.gz"
-    old = list(read_vocabulary(path, report=ReadReport(), source="DOID"))
-    by_id = {one.concept_id: one for one in old}
-    merged, kept = by_id["DOID:1612"], by_id["DOID:4"]
-    new = [one for one in old if one.concept_id not in ("DOID:1612", "DOID:4", "DOID:8552")]
-    new.append(kept._replace(names=(*kept.names, *merged.names), alternative_ids=(*kept.alternative_ids, "DOID:1612")))
-    new.append(record("DOID:99999999", "a new disease"))
-    summary, changes = difference(old, new)
-    assert nonzero(summary["concepts"]) == {"kept": len(old) - 2, "added": 1, "removed": 1, "merged": 1}
-    assert [change["id"] for change in changes["concept_removed"]] == ["DOID:8552"]
-    assert changes["concept_merged"][0]["into"] == ["DOID:4"]
-    assert changes["alternative_ids"] == [
-        {"id": "DOID:4", "old": sorted(kept.alternative_ids), "new": sorted((*kept.alternative_ids, "DOID:1612"))}
-    ]
-    assert nonzero(summary["names"]) == {
-        "of_added_concepts": 1,
-        "of_removed_concepts": len({name.text for name in by_id["DOID:8552"].names}),
-    }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import threading
 
 import pytest
 import requests
@@ -35,17 +34,6 @@ def test_a_file(web_server, path):
     assert len(seen) > 1
     assert origin.pop("downloaded").endswith("+00:00")
     assert origin == {"address": f"{web_server.address}/x.obo", "hosts": [], "etag": '"1"', "last_modified": date}
-
-
-def test_a_file_without_a_stated_size(web_server, path):
-    def answer(handler):
-        handler.send_response(200)
-        handler.end_headers()
-        handler.wfile.write(BODY)
-
-    web_server.answers["/x.obo"] = answer
-    download(f"{web_server.address}/x.obo", path)
-    assert path.read_bytes() == BODY
 
 
 def test_a_busy_server(web_server, path):
@@ -86,16 +74,6 @@ def test_no_server(web_server, path):
         download(f"{web_server.address}/x.obo", path)
 
 
-def test_a_silent_server(web_server, path, monkeypatch):
-    monkeypatch.setattr(module, "TIMEOUT", 0.1)
-    monkeypatch.setattr(module, "_TRIES", 1)
-    ended = threading.Event()
-    web_server.answers["/x.obo"] = lambda handler: ended.wait(1)
-    with pytest.raises(SapbertError, match=r"E112.*timed out"):
-        download(f"{web_server.address}/x.obo", path)
-    ended.set()
-
-
 # --- redirects and proxies
 
 
@@ -122,17 +100,6 @@ def test_a_redirect_without_encryption(path, monkeypatch):
     with pytest.raises(SapbertError, match=r"E112.*to http://other\.example/x\.obo, which is not encrypted"):
         download("https://safe.example/x.obo", path)
     assert not path.exists()
-
-
-def test_a_proxy(web_server, path, monkeypatch):
-    monkeypatch.setenv("HTTP_PROXY", web_server.address)
-    web_server.answers["http://vocabulary.example/x.obo"] = BODY
-    download("http://vocabulary.example/x.obo", path)
-    assert path.read_bytes() == BODY
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    web_server.answers["/x.obo"] = b"other"
-    download(f"{web_server.address}/x.obo", path)
-    assert path.read_bytes() == b"other"
 
 
 # --- web pages

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import BadRecordError, SapbertError
@@ -173,14 +173,6 @@ def test_files_without_labels(tmp_path, data, code):
         path.write_bytes(data)
     with pytest.raises(SapbertError, match=code):
         read_labels(path)
-
-
-@settings(max_examples=20)
-@given(st.lists(st.from_regex(r"(D[0-9]{3}|OMIM:[0-9]{2})", fullmatch=True), min_size=1))
-def test_ids_are_read_as_they_are_written(tmp_path_factory, ids):
-    path = tmp_path_factory.getbasetemp() / "written_labels.txt"
-    path.write_text("\n".join(ids))
-    assert read_labels(path) == list(dict.fromkeys(ids))
 
 
 # --- the table of prefixes

@@ -91,13 +91,6 @@ def test_rows_that_do_not_exist(small_kb):
                 read([0, row])
 
 
-def test_ids_at_rows(small_kb):
-    ids = list(small_kb.concept_ids())
-    rows = [5, 0, 5, *range(len(ids))]
-    assert small_kb.concept_ids_at(rows) == [ids[row] for row in rows]
-    assert small_kb.concept_ids_at([]) == []
-
-
 def test_ids_of_any_length_and_script(tmp_path):
     ids = ["é", "漢字:1", "D000001", "x" * 300, "😀", "a b", "Ω"]
     names = (Name("a", "exact", "t"),)
@@ -262,11 +255,6 @@ def test_ranks_of_names_and_concepts(drawn, mentions):
         assert sorted(entries.ranks.tolist()) == list(range(len(places)))
 
 
-def test_who_prefers_a_name_goes_before_others(shared_names_kb):
-    assert shared_names_kb.find_name("b") == ("B", "A")
-    assert shared_names_kb.find_name("a") == ("A", "B")
-
-
 def test_owners_of_names(shared_names_kb):
     which, owners = shared_names_kb.name_concepts.of(np.array([2, 0, 2]))
     assert which.tolist() == [0, 1, 1, 2]
@@ -317,13 +305,6 @@ def test_opening_reads_nothing_of_the_names(small_kb, monkeypatch):
     monkeypatch.setattr(KnowledgeBase, "_rows", lambda kb, sql, *values: asked.append(sql) or query(kb, sql, *values))
     assert len(KnowledgeBase(small_kb.path)) == 15
     assert asked == ["SELECT key, value FROM meta ORDER BY key"]
-
-
-def test_mappings_read_nothing_before_they_are_asked(small_kb, monkeypatch):
-    kb = KnowledgeBase(small_kb.path)
-    monkeypatch.setattr(KnowledgeBase, "_connection", lambda kb: pytest.fail("the file was read"))
-    assert len(kb.cui_to_entity) == 15
-    assert len(kb.alias_to_cuis) == 34
 
 
 # --- the file
@@ -413,24 +394,6 @@ def test_not_a_knowledge_base(tmp_path):
         KnowledgeBase(tmp_path / "other.kb")
 
 
-@pytest.mark.parametrize("kept", [0, 10, 16, 20, 40, 100, 101, 4096, 0.5, 0.9, -4096])
-def test_a_file_that_was_cut_off(copied, kept):
-    content = copied.read_bytes()
-    length = int(len(content) * kept) if isinstance(kept, float) else kept % len(content)
-    copied.write_bytes(content[:length])
-    with pytest.raises(DamagedError, match=r"copied\.kb"):
-        list(KnowledgeBase(copied).names())
-
-
-def test_a_page_that_was_overwritten(copied):
-    kb = KnowledgeBase(copied)
-    content = bytearray(copied.read_bytes())
-    content[4096 * 2 :] = b"\xff" * (len(content) - 4096 * 2)
-    copied.write_bytes(content)
-    with pytest.raises(DamagedError):
-        list(kb.names())
-
-
 def test_another_format_version(copied):
     with sqlite3.connect(copied) as connection:
         connection.execute("UPDATE meta SET value = '99' WHERE key = 'format'")
@@ -440,15 +403,6 @@ def test_another_format_version(copied):
         connection.execute("UPDATE meta SET value = '3' WHERE key = 'format'")
     with pytest.raises(SapbertError, match=r"E305.*the format 3 of knowledge bases, and this version reads format 4"):
         KnowledgeBase(copied)
-
-
-def test_a_file_that_is_gone(copied):
-    kb = KnowledgeBase(copied)
-    copied.unlink()
-    with ThreadPoolExecutor(1) as pool:  # a thread has its own connection
-        for read in (lambda: kb.find_name("flu"), lambda: kb.name_concepts):
-            with pytest.raises(DamagedError, match=r"copied\.kb"):
-                pool.submit(read).result()
 
 
 def test_repr(small_kb):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sapbert.errors import EmptyError, MissingColumnError, SapbertError
+from spacy_sapbert.errors import EmptyError, SapbertError
 from spacy_sapbert.files.opening import open_text
 from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
@@ -114,25 +114,6 @@ def test_sssom_in_other_clothes(write, tmp_path):
     assert classes(equivalents, "X:1", "D000001") == [["D000001", "X:1"]]
 
 
-def test_texts_without_an_id_are_counted(write):
-    rows = (
-        "subject_id\tsubject_type\tsubject_label\tpredicate_id\tobject_id\n\trdfs literal\tflu\tskos:exactMatch\tB:1\n"
-    )
-    report = ReadReport()
-    path = write("a.tsv", rows + "A:1\towl class\tflu\tskos:exactMatch\tB:1\n")
-    equivalents = read_mappings([path], report=report, strict=True)
-    assert classes(equivalents, "A:1", "B:1") == [["A:1", "B:1"]]
-    assert report.rows_dropped == {"a text without an id": 1}
-
-
-def test_negated_mappings_are_left_out(write):
-    rows = "subject_id\tpredicate_modifier\tpredicate_id\tobject_id\nA:1\tNot\tskos:exactMatch\tB:1\n"
-    report = ReadReport()
-    equivalents = read_mappings([write("a.tsv", rows + "A:1\t\tskos:exactMatch\tB:2\n")], report=report)
-    assert classes(equivalents, "A:1", "B:1", "B:2") == [["A:1", "B:2"], ["B:1"]]
-    assert report.rows_dropped == {"Not skos:exactMatch": 1}
-
-
 @pytest.mark.parametrize(("name", "separator"), [("a.tsv", "\t"), ("a.csv", ","), ("a.txt", "\t")])
 def test_two_columns(write, name, separator):
     rows = ["# made by hand", "MSH:D000001 DOID:1", "", "DOID:1 umls:C0000001"]
@@ -161,13 +142,6 @@ def test_broken_rows_are_counted_with_their_lines(write):
     assert report.rows_dropped == {"broken": 5}
     with pytest.raises(SapbertError, match=r"E127.*a\.tsv, line 2: no object_id"):
         read_mappings([path], strict=True)
-
-
-def test_broken_rows_of_sssom_are_counted_with_their_lines(write):
-    report = ReadReport()
-    rows = SSSOM + "MONDO:4\tfour\t\tUMLS:C0000004\tx\nMONDO:5\tfive\tskos:exactMatch\t\tx\n"
-    read_mappings([write("a.sssom.tsv", rows)], report=report)
-    assert [(row.line, row.reason) for row in report.problems] == [(10, "no predicate_id"), (11, "no object_id")]
 
 
 @pytest.mark.parametrize(
@@ -310,14 +284,3 @@ def test_chosen_predicates(tmp_path):
     rows, report = rows_of(tmp_path / "a.tsv", ROWS, accepts=lambda predicate: predicate == "skos:exactMatch")
     assert rows == [MappingRow("DOID:1", "skos:exactMatch", "C0000001")]
     assert report.rows_dropped["skos:broadMatch"] == 1
-
-
-def test_rows_of_two_columns(tmp_path):
-    rows, _ = rows_of(tmp_path / "a.csv", "# ids\nDOID:1,UMLS:C0000001\n")
-    assert rows == [MappingRow("DOID:1", "", "C0000001")]
-
-
-def test_a_missing_column_and_an_empty_file(tmp_path):
-    with pytest.raises(MissingColumnError, match="no column predicate_id"):
-        rows_of(tmp_path / "a.tsv", "subject_id\tobject_id\nA:1\tB:1\n")
-    assert rows_of(tmp_path / "b.tsv", "")[0] == []

@@ -82,12 +82,3 @@ def test_k(kb):
 @given(st.text(max_size=20))
 def test_every_name_found_contains_the_words(kb, text):
     assert all(word in biosyn(name) for _, name in found(kb, text) for word in biosyn(text).split())
-
-
-def test_few_and_short_patterns_are_given_to_sqlite(kb, monkeypatch):
-    asked = []
-    monkeypatch.setattr(KnowledgeBase, "query", lambda _, sql, *patterns: asked.append((sql, patterns)) or [])
-    search_names(kb, " ".join(f"word{n}" for n in range(12)) + " " + "x" * 150, 10)
-    ((sql, patterns),) = asked
-    assert sql.count("LIKE ?") == len(patterns) == 8
-    assert max(map(len, patterns)) == 100 + len("%%")

@@ -157,20 +157,6 @@ def test_medic(data_dir):
     assert all(not record.concept_id[0].isdigit() for record in records)
 
 
-def test_mesh_chemicals(data_dir):
-    _, report = read(data_dir / "vocabularies/mesh_chemicals/mesh_chemicals.txt.gz", "medic", strict=True)
-    assert report.records == 33438
-
-
-def test_html_entities_are_decoded(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_text("D1||Crohn&apos;s Disease|Crohn's Disease|Beh&#231;et Syndrome\nD2||Body &amp; scalp&nbsp;hair\n")
-    (crohn, hair), report = read(path, "medic")
-    assert [name.text for name in crohn.names] == ["Crohn's Disease", "Crohn's Disease", "Behçet Syndrome"]
-    assert [name.text for name in hair.names] == ["Body & scalp hair"]
-    assert report.notes == {"texts with HTML entities decoded": 3}
-
-
 def test_names_that_are_equal_without_entities_are_one(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("D1||Enteritis|Crohn&apos;s Disease|Crohn's Disease|Crohn&#39;s Disease\n")

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
 import gzip
-from xml.sax.saxutils import escape, quoteattr
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
@@ -141,20 +139,3 @@ def test_deep_nesting_is_no_problem(tmp_path):
 
 
 titles = st.text(st.sampled_from("aé<>&'\"]"), min_size=1)
-
-
-@given(st.lists(st.tuples(titles, st.lists(titles, unique=True, max_size=3)), min_size=1, max_size=4))
-def test_what_is_written_is_read(tmp_path_factory, codes):
-    diags = "".join(
-        f"<diag><name>A{row:02}</name><desc>{escape(title)}</desc>"
-        + "".join(f"<inclusionTerm><note>{escape(text)}</note></inclusionTerm>" for text in terms)
-        + "</diag>"
-        for row, (title, terms) in enumerate(codes)
-    )
-    section = f"<section id={quoteattr('A00-A09')}><desc>s</desc>{diags}</section>"
-    path = tmp_path_factory.mktemp("icd") / "a.xml"
-    records, _ = read(
-        path, f"<ICD10CM.tabular><chapter><name>1</name><desc>c</desc>{section}</chapter></ICD10CM.tabular>"
-    )
-    found = [[(name.text, name.scope) for name in record.names] for record in records[2:]]
-    assert found == [[(title, "preferred"), *((text, "exact") for text in terms)] for title, terms in codes]

@@ -103,27 +103,8 @@ def test_broken_lines_are_reported_with_file_and_line(folder, file, line, reason
         read(folder, strict=True)
 
 
-def test_terms_without_a_name_are_counted(folder):
-    (folder / "pt.asc").write_text(PT.replace("Blue fever", " "))
-    _, report = read(folder)
-    assert report.rows_dropped == {"no name": 1}
-
-
 def test_the_report_tells_the_files(folder):
     _, report = read(folder)
     files = report.origins[folder]["files"]
     assert [file["file"] for file in files] == [f"{n}.asc" for n in ("llt", "pt", "hlt", "hlgt", "soc", "mdhier")]
     assert files[0]["sha256"] == hashlib.sha256(LLT.encode()).hexdigest()
-
-
-def test_a_missing_file(folder):
-    (folder / "mdhier.asc").unlink()
-    with pytest.raises(SapbertError, match=r"E120.*mdhier\.asc"):
-        read(folder)
-
-
-def test_another_encoding(folder):
-    (folder / "pt.asc").write_bytes(PT.replace("Blue", "Fièvre").encode("latin-1"))
-    with pytest.raises(SapbertError, match=r"E127.*pt\.asc, line 2"):
-        read(folder)
-    assert read(folder, encoding="latin-1")[0][1].names[0].text == "Fièvre fever"

@@ -106,11 +106,6 @@ def test_ids_may_be_iris(tmp_path):
     assert (record.concept_id, record.parents) == ("Orphanet:1", ("Orphanet:2",))
 
 
-def test_broken_lines_are_reported_once(tmp_path):
-    _, report = read(tmp_path / "f.obo", HEADER + "[Term]\nid: F:1\nname: a\nnonsense\n")
-    assert report.broken == 1
-
-
 def test_types(tmp_path):
     text = HEADER + "[Term]\nid: F:1\nname: a\n\n[Term]\nid: F:2\nname: b\nnamespace: other\n"
     assert [record.types for record in read(tmp_path / "f.obo", text)[0]] == [("fevers",), ("other",)]

@@ -13,7 +13,6 @@ from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.kb.readers.ontology import (
     Obsolete,
     curie,
-    has_prefix,
     obo_predicates,
     replaced_ids,
     skos_match,
@@ -100,12 +99,6 @@ def test_nothing_changes_twice(text):
 )
 def test_releases_of_vocabularies(xref, wanted):
     assert without_release(xref) == wanted
-
-
-def test_prefixes():
-    assert has_prefix("HP:0000118", ["doid", "hp"])
-    assert not has_prefix("HPO:1", ["hp"])
-    assert not has_prefix("D009369", ["mesh"])
 
 
 # --- obsolete terms

@@ -150,14 +150,6 @@ def test_entities(text, expected):
     assert ReaderContext(Path("a.txt")).clean(text) == expected
 
 
-@given(st.text(alphabet="&;#xaptl3 '"))
-def test_only_what_ends_with_a_semicolon_can_be_an_entity(text):
-    reading = ReaderContext(Path("a.txt"))
-    cleaned = reading.clean(text.replace(";", ""))
-    assert cleaned == " ".join(text.replace(";", "").split())
-    assert not reading.report.notes
-
-
 @given(st.text(st.characters(blacklist_categories=["Cc", "Cs"])).map(lambda text: " ".join(text.split())))
 def test_what_html_escapes_is_read_as_it_was(text):
     assert ReaderContext(Path("a.txt")).clean(html.escape(text)) == text

@@ -193,15 +193,6 @@ def test_the_latest_row_of_a_full_release_counts(tmp_path):
     assert len(records) == 3
 
 
-def test_a_column_that_is_there_twice(tmp_path):
-    folder = write(tmp_path)
-    path = folder / "Snapshot" / NAMES["Description"].format(view="Snapshot")
-    head, *rows = path.read_text().splitlines()
-    path.write_text("".join(f"{line}\t{line.split()[0]}\n" for line in (head, *rows)))
-    records, _ = read(folder)
-    assert len(records) == 3
-
-
 def test_broken_rows_are_counted(tmp_path):
     write(tmp_path, {**RELEASE, "Relationship": [relation(30, 101, 100)[:-1], relation(31, "x", 100)]})
     path = tmp_path / "Snapshot" / NAMES["Description"].format(view="Snapshot")

@@ -173,17 +173,6 @@ def test_round_trip(tmp_path_factory, concepts, delimiter):
     assert report.rows_read == len(concepts)
 
 
-@given(ROWS)
-def test_round_trip_of_one_row_a_name(tmp_path_factory, concepts):
-    path = tmp_path_factory.mktemp("table") / "t.tsv"
-    lines = [f"{name}\tX:{number}\n" for number, names in enumerate(concepts) for name in names]
-    path.write_bytes("".join(lines).encode())
-    records, report = read(path, columns={"name": "1", "id": "2"}, strict=True)
-    found = [[r.names[0].text for r in records if r.concept_id == f"X:{number}"] for number in range(len(concepts))]
-    assert found == concepts
-    assert report.rows_read == len(lines)
-
-
 @given(st.text('abc\t\n"?<>@^|,\\'))
 def test_any_text_is_read_or_reported(tmp_path_factory, text):
     path = tmp_path_factory.mktemp("table") / "t.tsv"

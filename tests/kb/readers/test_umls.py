@@ -1,4 +1,4 @@
-"""What is read of the rows of a release; where its files may lie is in test_umls_files.py. All content is invented."""
+"""What is read of the rows of a release; where its files may lie is in test_rrf.py. All content is invented."""
 
 from __future__ import annotations
 
@@ -422,22 +422,6 @@ def test_broken_rows_of_other_tables(read):
     for table, rows in broken.items():
         with pytest.raises(SapbertError, match=r"E127.*, line"):
             read(names, **{**dict.fromkeys(broken, "\n"), table: rows}, strict=True)
-
-
-def test_what_is_not_broken(read):
-    rows = "\ufeff" + preferred("C9000001", "a") + "\n" + preferred("C9000001", "b").rstrip("\n")
-    for names in (rows, rows.replace("\n", "\r\n")):
-        records, report = read(names, strict=True)
-        assert texts(records["C9000001"]) == ["a", "b"]
-        assert report.rows_read == 2
-
-
-def test_another_encoding(tmp_path):
-    (tmp_path / "MRCONSO.RRF").write_bytes(preferred("C9000001", "caf\xe9").encode("latin-1"))
-    (record,) = read_vocabulary(tmp_path, "umls", report=ReadReport(), encoding="latin-1")
-    assert texts(record) == ["café"]
-    with pytest.raises(SapbertError, match=r"E533.*klingon"):
-        read_vocabulary(tmp_path, "umls", report=ReadReport(), encoding="klingon")
 
 
 # --- properties

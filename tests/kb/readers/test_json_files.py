@@ -17,10 +17,10 @@ FEVER = {
 }
 
 
-def read(path, entries, **kwargs) -> tuple[list[Record], ReadReport]:
+def read(path, entries, format="json", **kwargs) -> tuple[list[Record], ReadReport]:
     path.write_text(entries if isinstance(entries, str) else json.dumps(entries, indent=1))
     report = ReadReport()
-    return list(read_vocabulary(path, "json", report=report, **kwargs)), report
+    return list(read_vocabulary(path, format, report=report, **kwargs)), report
 
 
 def test_a_term(tmp_path):
@@ -125,10 +125,58 @@ def test_what_is_not_a_list(tmp_path, text):
         read(tmp_path / "f.json", text)
 
 
-def test_another_encoding(tmp_path):
-    path = tmp_path / "f.json"
-    path.write_bytes('[\n{"id": "F:1", "name": "fièvre"}]'.encode("latin-1"))
-    with pytest.raises(SapbertError, match=r"E127.*line 2"):
-        list(read_vocabulary(path, "json", report=ReadReport()))
-    (record,) = read_vocabulary(path, "json", report=ReadReport(), encoding="latin-1")
-    assert record.names[0].text == "fièvre"
+# --- scispaCy
+
+ENTITY = {
+    "concept_id": "C0000001",
+    "canonical_name": "Red fever",
+    "aliases": ["Fever, red"],
+    "types": ["T047"],
+    "definition": "A fever.",
+}
+
+
+def read_lines(path, lines, **kwargs) -> tuple[list[Record], ReadReport]:
+    return read(
+        path, "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines), "scispacy", **kwargs
+    )
+
+
+def test_an_entity(tmp_path):
+    records, _ = read_lines(tmp_path / "kb.jsonl", [ENTITY], strict=True)
+    names = (Name("Red fever", "preferred", "kb"), Name("Fever, red", "exact", "kb"))
+    assert records == [Record("C0000001", names, (), ("T047",), "A fever.")]
+
+
+def test_fields_that_may_be_missing(tmp_path):
+    short = {"concept_id": "C1", "canonical_name": "a", "definition": None}
+    records, _ = read_lines(tmp_path / "kb.jsonl", [short, ""], types=["T033"], strict=True)
+    assert records == [Record("C1", (Name("a", "preferred", "kb"),), (), ("T033",))]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("{", "no JSON"),
+        ("[]", "not a JSON object"),
+        ({**ENTITY, "aliases": "one"}, "aliases"),
+        ({**ENTITY, "aliases": [1]}, "aliases"),
+        ({**ENTITY, "canonical_name": None}, "canonical_name"),
+        ({"canonical_name": "a"}, "concept_id"),
+        ({**ENTITY, "concept_id": " "}, "no id"),
+    ],
+)
+def test_broken_lines_are_reported_and_the_rest_goes_on(tmp_path, line, reason):
+    records, report = read_lines(tmp_path / "kb.jsonl", [ENTITY, line, ENTITY])
+    assert len(records) == 2
+    assert [row.line for row in report.problems] == [2]
+    assert reason in report.problems[0].reason
+    with pytest.raises(SapbertError, match=r"E127.*kb\.jsonl, line 2"):
+        read_lines(tmp_path / "kb.jsonl", [ENTITY, line, ENTITY], strict=True)
+
+
+def test_half_a_surrogate_pair_is_taken_out(tmp_path):
+    line = r'{"concept_id": "C1", "canonical_name": "a\ud800b", "aliases": ["\ud83d\ude00"]}'
+    records, report = read_lines(tmp_path / "kb.jsonl", [line])
+    assert [name.text for name in records[0].names] == ["ab", "😀"]
+    assert report.control_characters == 1
