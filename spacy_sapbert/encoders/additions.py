@@ -53,7 +53,6 @@ def add_adapter(encoder: TransformerEncoder, reduction_factor: float = 16) -> Ad
     """Add a new adapter to an encoder and freeze all other weights. It is saved and loaded with the encoder.
 
     Args:
-        encoder: The encoder, changed in place.
         reduction_factor: How many times narrower than the encoder the bottlenecks are.
     """
     adapters = _library()
@@ -102,8 +101,6 @@ def add_projection(encoder: TransformerEncoder, activation: str = "tanh", dim: i
     """Add a new projection to an encoder. It is saved and loaded with the encoder. Its initial weights are random.
 
     Args:
-        encoder: The encoder, changed in place.
-        activation: One of `ACTIVATIONS`.
         dim: The length of the new vectors. None keeps the length of the old ones.
     """
     if activation not in ACTIVATIONS:

@@ -40,10 +40,6 @@ def import_biosyn(folder: Path, output: Path) -> TransformerEncoder:
 
     Its vectors stay as they are, not l2_normalized. BioSyn links every mention, so the threshold becomes 0.
 
-    Args:
-        folder: The BioSyn model.
-        output: The encoder folder to write.
-
     Returns:
         The encoder.
 

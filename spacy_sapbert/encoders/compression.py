@@ -41,7 +41,6 @@ def prune_vocabulary(
     always stay, so that any text can still be tokenized.
 
     Args:
-        encoder: The encoder, changed in place.
         names: The names, read in the encoder's normal form. A name that occurs twice counts twice.
         min_count: How often a wordpiece must occur in the names to stay, after the new words are added.
         keep_pieces: The most wordpieces in total. The rarest are dropped.
@@ -76,7 +75,6 @@ def keep_layers(encoder: TransformerEncoder, layers: Sequence[int]) -> None:
     """Keep only some layers of an encoder.
 
     Args:
-        encoder: The encoder, changed in place.
         layers: Numbers of the layers, from 0, in their new order.
     """
     state = encoder.model.state_dict()
@@ -125,7 +123,6 @@ def quantize(encoder: TransformerEncoder, dtype: str) -> None:
     """Round the weights of an encoder to half precision and store them in it from then on.
 
     Args:
-        encoder: The encoder, changed in place.
         dtype: "float16", which is more exact, or "bfloat16", which has the range of float32.
     """
     import torch
@@ -257,7 +254,6 @@ def with_vocabulary(tokenizer: Any, pieces: Sequence[str]) -> Any:
     """Make a similar tokenizer with other wordpieces.
 
     Args:
-        tokenizer: The tokenizer to copy.
         pieces: The wordpieces, by id. All that are `indispensable` must be among them.
     """
     from transformers import AutoTokenizer

@@ -65,9 +65,6 @@ _PARTS = ("*.json", "*.safetensors", "*.bin", "*.model", "vocab.txt", "merges.tx
 def resolve(name: str) -> str:
     """Return where an encoder is.
 
-    Args:
-        name: "starter", a folder or a hub name.
-
     Returns:
         The folder in the package for "starter". For the folder of a saved pipeline, the folder of its encoder. Any
         other name is returned unchanged.
@@ -93,9 +90,6 @@ def read_settings(name: str) -> dict[str, Any]:
 
     They come from our own file or from that of sentence-transformers. The latter only provides the pooling: vectors are
     usually compared by cosines even without a Normalize module.
-
-    Args:
-        name: A folder or hub name.
 
     Returns:
         The settings that the files contain. Empty if they contain none, or do not exist.
@@ -170,7 +164,6 @@ def load_model(name: str, *, adapter: bool = False, projection: bool = False) ->
     """Load the model of a folder or hub name in float32. A CPU computes half precision slowly and less exactly.
 
     Args:
-        name: A folder or hub name.
         adapter: Whether the folder has an adapter.
         projection: Whether the folder has a projection.
 
@@ -282,9 +275,6 @@ def write_folder(
     """Write all parts of an encoder. An existing folder is replaced when the new one is complete.
 
     Args:
-        folder: The folder to write.
-        model: The model of transformers.
-        tokenizer: The tokenizer of transformers.
         dtype: The type in which the weights are stored, such as "float16".
         settings: At least pooling, max_length, text_normalizer and l2_normalized.
         licences: The license files of the original encoder, from `read_licences`.

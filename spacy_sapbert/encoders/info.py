@@ -88,9 +88,7 @@ def write_vectors(
     The file appears when it is complete.
 
     Args:
-        encoder: The encoder.
         texts: The texts. A blank text, or None for an unreadable text, gets a row of zeros.
-        path: The file to write.
         batch: Number of texts encoded together. A text that occurs twice among them is encoded once.
         fast: Whether to use bfloat16 if the hardware supports it.
 

@@ -54,7 +54,6 @@ class PlainBert:
     on the rest of its batch, except for rounding.
 
     Args:
-        config: The config of the model.
         weights: The weights by name, in any floating-point type. They are not copied, so that later changes of float32
             weights take effect.
     """

@@ -118,7 +118,6 @@ class _Unpickler(pickle._Unpickler):  # that in C takes memory for any memo inde
     """An unpickler that only finds the allowed classes.
 
     Args:
-        content: The content of the file.
         path: Its path, for messages.
     """
 

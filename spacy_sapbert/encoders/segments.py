@@ -40,7 +40,6 @@ def segments(doc: Doc, encoder: TransformerEncoder, length: int) -> list[list[in
 
     Args:
         doc: The document. Its sentences are read in the encoder's normal form.
-        encoder: The encoder.
         length: The most wordpieces per segment, special tokens included.
 
     Returns:

@@ -29,7 +29,6 @@ def thinc_encoder(
     """Wrap an encoder in a layer that turns tokenized names into vectors. Both share the weights.
 
     Args:
-        encoder: The encoder.
         trained_layers: The number of upper layers to train. Nothing below them is trained. None trains all weights.
         dropout: Whether to use the dropout of the model's config.
     """
@@ -58,11 +57,6 @@ def document_model(
     """Wrap a document encoder in a layer that turns documents into the vectors of their segments.
 
     Both share the weights.
-
-    Args:
-        documents: The document encoder.
-        trained_layers: See `thinc_encoder`.
-        dropout: See `thinc_encoder`.
     """
     names = thinc_encoder(documents.encoder, trained_layers=trained_layers, dropout=dropout)
     return Model("documents", _forward_documents, layers=[names], attrs={"pieces": documents.pieces})

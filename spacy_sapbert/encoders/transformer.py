@@ -223,7 +223,6 @@ class TransformerEncoder:
         """Encode names, sorted by length and padded to the longest name of each batch.
 
         Args:
-            texts: The names.
             fast: Whether to use bfloat16 if the hardware supports it. Cosines then differ in the third decimal.
 
         Returns:
@@ -405,9 +404,6 @@ def open_encoder(
 
     Args:
         encoder: "starter", a folder or a hub name; "none" for no encoder.
-        pooling: See `TransformerEncoder`.
-        l2_normalized: See `TransformerEncoder`.
-        device: See `TransformerEncoder`.
 
     Raises:
         SapbertError: See `TransformerEncoder`.

@@ -51,11 +51,7 @@ def save_checkpoint(
     """Write a checkpoint. The previous one is deleted once this one is complete.
 
     Args:
-        folder: The folder of the run.
         run: The values that must be the same for a run to resume from here.
-        position: The position of the run.
-        module: The model.
-        optimizer: The optimizer.
     """
     from safetensors.torch import save_file
 

@@ -25,7 +25,6 @@ def read_config(kind: str, *, gpu: bool = False) -> str:
     """Return the text of a config, with its comments.
 
     Args:
-        kind: One of `KINDS`.
         gpu: Whether the config is for training on a GPU: an NER is a transformer, and spaCy takes the memory that
             PyTorch has.
     """

@@ -66,7 +66,6 @@ class HardNegatives:
         """Mine the negatives of some pairs, which are looked up together.
 
         Args:
-            pairs: The pairs.
             counts: Updated with `MINED_COUNTS`. Skipped names were nearer than the last negative of their pair.
 
         Returns:

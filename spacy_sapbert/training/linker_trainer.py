@@ -56,7 +56,6 @@ class LinkerTrainer:
     Args:
         linker: The linker to train. Its calibration and its reranker are dropped, and an index that is not exact is
             replaced.
-        settings: The training settings.
 
     Attributes:
         counts: The number of "mentions" trained on, those "without a right candidate", and those left out.
@@ -108,7 +107,6 @@ class LinkerTrainer:
 
         Args:
             annotated: How often each id is annotated.
-            documents: The training documents.
         """
         if not any(map(self.linker.kb.concept_rows, annotated)):
             some, known = some_ids(annotated), some_ids(self.linker.kb.concept_ids())
@@ -128,10 +126,6 @@ class LinkerTrainer:
         """Convert a gold mention to training mentions: its long form if it has one, or the parts of a composite.
 
         The first split with as many parts as ids is used. Its parts get the ids in order.
-
-        Args:
-            query: The mention.
-            ids: Its gold ids.
 
         Yields:
             Training mentions with a concept of the vocabulary. Other ids are counted.

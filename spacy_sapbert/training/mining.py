@@ -106,7 +106,6 @@ def _mined(triplets: Tensor, like: Tensor) -> Mined:
     """Return the triplets with their pairs.
 
     Args:
-        triplets: The triplets.
         like: A tensor with the shape and device of the pairs, bool, shape (n, n).
     """
     return Mined(triplets, _marked(like, triplets[:, 0], triplets[:, 1]), _marked(like, triplets[:, 0], triplets[:, 2]))

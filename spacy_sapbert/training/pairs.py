@@ -77,10 +77,8 @@ def synonym_pairs(
     of kg-aligned-entity-linker.
 
     Args:
-        kb: The vocabulary.
         selection: Which pairs are drawn.
         counts: Updated with `SYNONYM_COUNTS`.
-        seed: The seed.
 
     Yields:
         "train", "eval" or "plot", and the pair. Training pairs come first.
@@ -107,7 +105,6 @@ def synonyms(kb: KnowledgeBase, counts: Counter[str], max_length: int | None = N
     the next two. Line breaks cannot occur, since they are blanks in normal form.
 
     Args:
-        kb: The knowledge base.
         counts: Updated with the counts of concepts and names.
         max_length: Names with more characters are left out.
     """
@@ -162,9 +159,6 @@ def set_aside(items: Iterable[T], n: int, rng: Random, aside: list[T]) -> Iterat
     """Draw `n` items uniformly and without replacement from a stream of unknown length (Vitter 1985, algorithm R).
 
     Args:
-        items: The stream.
-        n: The number of items to draw.
-        rng: The random generator.
         aside: Receives the drawn items. It is complete at the end of the stream, and shorter if the stream is.
 
     Yields:
@@ -208,8 +202,6 @@ def gold_mentions(
     """Return the annotated mentions of a corpus with exactly one id, if the vocabulary has it.
 
     Args:
-        kb: The vocabulary.
-        documents: The annotated documents.
         counts: Updated with `MENTION_COUNTS`. A mention that is left out counts once, by the first reason.
         types: Only mentions of these types; empty for all.
 
@@ -250,11 +242,8 @@ def mention_pairs(
     """Pair each mention with the names of its concept, except a name equal to the mention.
 
     Args:
-        kb: The vocabulary.
-        mentions: The mentions.
         counts: Updated with the counts of pairs, and of mentions without any.
         max_pairs: The most pairs of a mention. If its concept has more names, they are drawn uniformly.
-        seed: The seed.
 
     Yields:
         "train" and the pair, with the mention first.
@@ -283,7 +272,6 @@ def shared_names(kb: KnowledgeBase, mentions: Iterable[GoldMention] = ()) -> Ite
     They are sorted in a temporary database on disk, so that millions of names take no memory.
 
     Args:
-        kb: The vocabulary.
         mentions: Mentions that count as names as well.
 
     Yields:

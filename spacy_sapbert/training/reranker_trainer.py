@@ -103,9 +103,6 @@ def train_reranker(
     """Train a reranker for a linker. The linker does not change.
 
     Args:
-        linker: The linker.
-        documents: The annotated documents.
-        settings: The training settings.
         add_mentions: Whether the mentions of the documents will be names of the vocabulary.
 
     Returns:
@@ -149,8 +146,6 @@ def cross_fitted(
 
     Args:
         linker: The linker. It does not change.
-        documents: The annotated documents.
-        folds: The fold of each document.
         add_mentions: Whether the mentions of the other folds are names.
 
     Yields:
@@ -209,7 +204,6 @@ def ranking_data(
     """Compute the training data of linked documents.
 
     Args:
-        documents: The documents.
         places: The number of each document.
         features: Computes the features, with the vocabulary that they were linked to.
     """
@@ -246,9 +240,7 @@ def fit_reranker(
 
     Args:
         data: The training data, in any number of pieces.
-        folds: The fold of each document.
         rarity: The rarity of words in the features.
-        settings: The training settings.
 
     Returns:
         The reranker. It is None with the warning W415 if no margin gives more right texts than the scores alone.

@@ -71,10 +71,6 @@ class RetrieverTrainer:
     The vectors of the concepts and their encoder do not change. `refresh` weighs the signals on documents that are held
     out of the training of the encoder. If no encoder is trained, these are all documents.
 
-    Args:
-        retriever: The retriever to train.
-        settings: The training settings.
-
     Attributes:
         steps: The number of updates.
         held_out: The held-out documents seen so far.
@@ -266,7 +262,6 @@ class DocumentLoss:
     """Compares a document with the concepts annotated in it, and with wrong concepts that it draws.
 
     Args:
-        vectors: The vectors of the concepts.
         settings: The number of wrong concepts, the seed, and the temperature.
     """
 

@@ -164,7 +164,6 @@ class SelfAlignment:
         """Train, and write `model-last` into a folder, and with an evaluation also `model-best`.
 
         Args:
-            output: The folder to write.
             resume: Resume from the checkpoint in the folder. Without a checkpoint, start from the beginning.
             max_minutes: Stop after this time, with a checkpoint to resume from.
             settings: The config of the run. It is recorded in the encoder's folder, without file names. A checkpoint is

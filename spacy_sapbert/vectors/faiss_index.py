@@ -48,9 +48,6 @@ class FaissVectors(NameVectors):
     """Name vectors with a faiss index. The index only proposes names. Their scores come from the vectors themselves.
 
     Args:
-        folder: The folder of the vectors.
-        kb: The knowledge base.
-        encoder: The encoder.
         path: The index that `build_index` made. It is memory-mapped.
         parameters: Search parameters in faiss's notation ("nprobe=32", "efSearch=256"). By default, a graph is
             searched with `EF_SEARCH`. An IVF index searches one in `PROBED_SHARE` cells, at least `LEAST_PROBED`.
@@ -116,8 +113,6 @@ def open_faiss(vectors: NameVectors, kb: KnowledgeBase, index: str, folder: Path
     It is in the given folder or in the cache folder. If there is none, it is built in the cache folder.
 
     Args:
-        vectors: The name vectors.
-        kb: The knowledge base.
         index: The setting, see `index_kind`.
         folder: The folder of a saved index. It may be of another kind.
     """
@@ -146,7 +141,6 @@ def faiss_artifact(vectors: NameVectors, index: str) -> Artifact:
     """Return the faiss index of vectors as an artifact of a component.
 
     Args:
-        vectors: The vectors.
         index: The setting, see `index_kind`.
     """
     kind, _ = index_kind(index, *vectors.vectors.shape)
@@ -165,9 +159,7 @@ def save_faiss(vectors: NameVectors, kind: str, folder: Path) -> None:
     """Save the index of vectors in a folder. Build it if the vectors have another one or none.
 
     Args:
-        vectors: The vectors.
         kind: The string for faiss's `index_factory`.
-        folder: The folder to write.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = saved_index(vectors, kind)
@@ -188,9 +180,7 @@ def build_name_index(vectors: NameVectors, kind: str, path: Path) -> None:
     """Build the index of name vectors, and a file beside it that describes it and marks it as complete.
 
     Args:
-        vectors: The name vectors.
         kind: The string for faiss's `index_factory`.
-        path: The file of the index.
     """
     build_index(vectors.vectors, kind, path)
     with replacing(description(path)) as temporary:
@@ -219,11 +209,6 @@ def index_kind(index: str, names: int, dim: int) -> tuple[str, str]:
     "auto" is an IVF index with four bits for four dimensions. HNSW, IVF and PQ may have no numbers. Then a name has 32
     neighbors in the graph. The number of cells is the square root of the number of names. A vector has one byte for
     about eight dimensions.
-
-    Args:
-        index: The setting.
-        names: The number of names.
-        dim: The dimension of the vectors.
 
     Returns:
         The string for `index_factory` with numbers, and the search parameters.
@@ -255,7 +240,6 @@ def build_index(vectors: np.ndarray | StoredVectors, kind: str, path: Path) -> N
     Args:
         vectors: The vectors, float32, shape (n, dim).
         kind: The string for faiss's `index_factory`.
-        path: The file to write.
     """
     faiss = _faiss()
     n, dim = vectors.shape

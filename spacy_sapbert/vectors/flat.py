@@ -59,8 +59,6 @@ class NameVectors(Index):
 
     Args:
         folder: The folder that `build_name_vectors` wrote.
-        kb: The knowledge base.
-        encoder: The encoder.
 
     Attributes:
         fingerprint (str): A hash of what the vectors are made of. Equal hashes mean equal vectors.
@@ -136,7 +134,6 @@ class KnownVectors:
     """Find vectors by the normal form of their texts.
 
     Args:
-        vectors: The vectors of the texts.
         table: The rows of the vectors by the hashes of these normal forms.
     """
 
@@ -163,11 +160,7 @@ def _encode(texts: Sequence[str], encoder: TransformerEncoder, known: Sequence[K
 
 @contextmanager
 def encoding_progress(progress: Progress) -> Iterator[None]:
-    """Report the progress of all name vectors that are made inside, also deep in a component.
-
-    Args:
-        progress: See `build_name_vectors`.
-    """
+    """Report the progress of all name vectors that are made inside, also deep in a component."""
     token = _progress.set(progress)
     try:
         yield
@@ -193,10 +186,7 @@ def cached_name_vectors(
     cached knowledge bases with the same encoder are not encoded again.
 
     Args:
-        kb: The knowledge base.
-        encoder: The encoder.
         progress: See `build_name_vectors`. The default is that of `encoding_progress`.
-        compression: See `build_name_vectors`.
     """
     saved = _saved_with(kb, encoder, compression)
     if saved is not None:
@@ -249,9 +239,6 @@ def build_name_vectors(
     Names with equal normal forms get exactly equal vectors.
 
     Args:
-        kb: The knowledge base.
-        encoder: The encoder.
-        folder: The folder to write.
         progress: Called with the number of names done and the number of all names.
         known: Vectors of the same encoder, which are not computed again.
         compression: How vectors are stored, one of `COMPRESSIONS`.
@@ -361,7 +348,6 @@ def cached_table(kb: KnowledgeBase, kind: str, hashes: Callable[[], np.ndarray])
     """Return the rows of names by a hash of them. The table comes from the cache folder, or is made there.
 
     Args:
-        kb: The knowledge base.
         kind: What is hashed. It is part of the name of the folder.
         hashes: Returns the hashes of all names, by row.
     """

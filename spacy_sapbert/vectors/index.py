@@ -43,7 +43,6 @@ class Index(Protocol):
         """Return the inner products of pairs of a query and a name. Each name is read only where it is needed.
 
         Args:
-            queries: Vectors, float32, shape (q, dim).
             which: The query of each pair, int64, shape (m,). Pairs of one query are fastest side by side.
             rows: The name of each pair, int64, shape (m,).
 
@@ -69,7 +68,6 @@ class Index(Protocol):
         """Find the n nearest names.
 
         Args:
-            queries: Vectors, float32, shape (q, dim).
             n: The number of names, at most the number of names in the mask.
             mask: Only find names of this filter mask; None for all names.
 
@@ -82,7 +80,6 @@ class Index(Protocol):
         """Find names that are probably among the n nearest. It is faster than `nearest`, which also compares them.
 
         Args:
-            queries: Vectors, float32, shape (q, dim).
             n: The number of names, at most the number of names in the mask.
             mask: Only find names of this filter mask; None for all names.
 

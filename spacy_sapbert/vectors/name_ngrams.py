@@ -54,7 +54,6 @@ class NameNgrams:
         """Return the cosines of pairs of a text and a name.
 
         Args:
-            queries: The texts.
             which: The index of the text of each pair, int64, shape (m,).
             rows: The row of the name of each pair, int64, shape (m,).
 
@@ -105,7 +104,6 @@ class _NgramTables:
     """Finds the columns of n-grams of characters that are given by their place in an alphabet.
 
     Args:
-        ngrams: The n-grams.
         alphabet: Their characters, sorted. The code of the first is 1; 0 is any other character.
     """
 

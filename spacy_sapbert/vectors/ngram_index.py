@@ -41,7 +41,6 @@ class NgramIndex:
 
     Args:
         folder: The folder that `build_ngram_index` wrote.
-        kb: The knowledge base.
 
     Attributes:
         ngrams (NgramEncoder): The encoder of the sparse score.
@@ -84,8 +83,6 @@ class NgramIndex:
         """Find the n most similar names of each text. It may miss some that share only frequent n-grams.
 
         Args:
-            texts: The texts.
-            n: The number of names.
             mask: Only find names of this filter mask; None for all names.
 
         Returns:
@@ -173,7 +170,6 @@ def cached_ngram_index(kb: KnowledgeBase, text_normalizer: str, ngrams: NgramEnc
     """Return the index of a knowledge base. It comes from the cache folder, or is made there.
 
     Args:
-        kb: The knowledge base.
         text_normalizer: The normal form in which names are read, if there is no encoder yet.
         ngrams: The encoder of the sparse score; None counts the n-grams of the names.
     """

@@ -49,7 +49,6 @@ class Postings:
     """The names that have each 4-gram. A search reads the postings of the rarest 4-grams of a text.
 
     Args:
-        codes: The codes of characters.
         grams: The numbers of all 4-grams, sorted, int32.
         rows: The rows of the names with each 4-gram, sorted, int32.
         starts: Where the rows of each 4-gram start in `rows`, and the end of the last one.
@@ -110,7 +109,6 @@ class Postings:
             forms: The texts in the normal form of the n-grams.
             n: The most names for each text.
             mask: Only find names of this filter mask; None for all names.
-            postings: As for `propose`.
 
         Returns:
             The rows of at most n names for each text, int64, shape (texts, n), in no order, -1 where there are fewer.

@@ -98,7 +98,6 @@ def build_ngram_index(kb: KnowledgeBase, ngrams: NgramEncoder, folder: Path) -> 
     """Write the arrays of a `NgramIndex` into a new folder. The folder appears when it is complete.
 
     Args:
-        kb: The knowledge base.
         ngrams: The encoder of the sparse score. It is saved in the folder, too.
         folder: The folder to write. It is replaced if it exists.
     """

@@ -30,8 +30,6 @@ class QdrantVectors(Index):
     Args:
         address: The address of a collection that `qdrant_upload.upload` made from this knowledge base and encoder. If
             it has points of concepts, names are found through the points of their concepts.
-        kb: The knowledge base.
-        encoder: The encoder.
     """
 
     exact = False

@@ -38,9 +38,6 @@ def upload(
     replaced.
 
     Args:
-        kb: The knowledge base.
-        vectors: The vectors of its names.
-        address: The address of the collection.
         centroids: Whether to give each concept a point as well: the mean of its names' vectors, scaled to unit length
             (as in kg-aligned-entity-linker). The linker then finds the nearest concepts, and scores their names.
         progress: Called with the number of points done and the number of all points.

@@ -35,8 +35,6 @@ def open_index(
     """Open the vectors of the names of a knowledge base. All users in a process share them.
 
     Args:
-        kb: The knowledge base.
-        encoder: The encoder.
         index: "auto" (chosen by the number of names), "Flat" (exact), another kind of faiss index (see
             `faiss_index.index_kind`), or the address of a database (see `qdrant_collection.Address`). A database is
             opened at the first use.
@@ -77,11 +75,6 @@ def save_index(vectors: Index, artifacts: ArtifactWriter, index: str) -> None:
     """Add vectors to the artifacts of a component, with an index of the given kind.
 
     Vectors in a database stay there, with the warning W412.
-
-    Args:
-        vectors: The vectors.
-        artifacts: The artifacts.
-        index: See `open_index`.
     """
     if is_address(index):
         warnings.warn(Warnings.W412.format(address=Address.parse(index)), stacklevel=2)

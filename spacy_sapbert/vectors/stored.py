@@ -29,7 +29,6 @@ class StoredVectors:
 
     Args:
         array: What `compress` returns for all vectors.
-        dim: The dimension of the vectors.
 
     Attributes:
         shape: The number of vectors and their dimension.
@@ -60,7 +59,6 @@ class StoredVectors:
         """Return inner products of pairs: `queries[which[i]]` with the vector `rows[i]`.
 
         Args:
-            queries: Vectors, float32, shape (q, dim).
             which: The query of each pair, int64, shape (m,).
             rows: The vector of each pair, int64, shape (m,).
 
@@ -95,8 +93,6 @@ class StoredVectors:
         """Find the vectors with the highest inner products, among some rows or all.
 
         Args:
-            queries: Vectors, float32, shape (q, dim).
-            n: The number of vectors.
             rows: Only these rows, int64; None for all.
 
         Returns:
@@ -132,7 +128,6 @@ def _highest(scores: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
 
     Args:
         scores: float32, shape (q, m).
-        n: The number of scores.
     """
     q, m = scores.shape
     n = min(n, m)
@@ -155,7 +150,6 @@ def compress(vectors: np.ndarray, compression: str) -> np.ndarray:
 
     Args:
         vectors: The vectors, float32, shape (n, dim).
-        compression: One of `COMPRESSIONS`.
 
     Returns:
         Shape (n,) with the fields "codes" and "factor"; for "float32", the vectors themselves.

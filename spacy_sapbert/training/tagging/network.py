@@ -46,7 +46,6 @@ def typed_tagger(tok2vec: Network, members: int = 1) -> Network:
     Args:
         tok2vec: A layer that gives vectors of tokens, such as spacy.Tok2Vec.v2. It is copied for further members, so
             with a listener there can be one member only.
-        members: The number of networks.
 
     Returns:
         A layer that gives one array per document, shape (tokens, members * labels * tags).

@@ -36,7 +36,6 @@ def allowed_tags(
     unknown, except that a token of a span has only the label of this span.
 
     Args:
-        n_tokens: The number of tokens.
         labels: The labels, in the order of the result.
         spans: The mentions. They do not overlap.
         annotated: The labels that the document annotates throughout.
@@ -70,7 +69,6 @@ def find_spans(scores: Sequence[Floats], transitions: Floats, labels: Sequence[s
     Args:
         scores: One array per document, shape (tokens, labels, tags).
         transitions: Score of each pair of neighboring tags, shape (labels, tags, tags).
-        labels: The labels.
     """
     found: list[list[TokenSpan]] = [[] for _ in scores]
     for batch in _batches(scores):
