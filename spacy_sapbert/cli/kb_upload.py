@@ -33,7 +33,7 @@ def upload(
     from ..kb.storage import load_knowledge_base
     from ..vectors import qdrant_upload
     from ..vectors.flat import cached_name_vectors
-    from ..vectors.qdrant_collection import COLLECTION, URL_PREFIXES, Address
+    from ..vectors.qdrant_index import COLLECTION, URL_PREFIXES, Address
 
     opened, made_by = load_knowledge_base(kb), open_encoder(encoder, pooling=pooling)
     if made_by is None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import CannotWriteError
-from ..files.output import replace_folder, temporary_folder
+from ..files.output import replacing_folder
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -27,9 +27,7 @@ def save_pipeline(nlp: Language, output: Path) -> None:
     check_output(output)
     output = output.absolute()
     try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        with temporary_folder(output) as temporary:
-            nlp.to_disk(temporary / "new")
-            replace_folder(temporary / "new", output)
+        with replacing_folder(output) as new:
+            nlp.to_disk(new)
     except OSError as error:
         raise CannotWriteError(path=output, reason=error) from error

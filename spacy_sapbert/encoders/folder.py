@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import CannotWriteError, DamagedError, Errors, MismatchError, SapbertError
-from ..files.output import replace_folder, replaced_folder, temporary_folder
+from ..files.output import replaced_folder, replacing_folder
 from ..files.values import check_not_newer, parse_json
 from ..store.artifact import saved_artifacts
 from ..text.normalize import TEXT_NORMALIZERS
@@ -360,23 +360,18 @@ def _write_json(path: Path, content: Any) -> None:
 
 @contextmanager
 def _replacing(folder: Path) -> Iterator[Path]:
-    """Make a folder under a temporary name, and move it to its place when the block ends without an error.
+    """Write a new folder in place of another one, whose model card and licenses stay.
 
-    The old folder is renamed just before. If the process is killed in between, loading reports where the old folder is.
+    If the process is killed while the folders are renamed, loading reports where the old folder is.
     """
     from safetensors import SafetensorError
 
-    folder = Path(os.path.realpath(folder))  # a symbolic link keeps pointing to the folder
     try:
         cards = _cards_to_keep(folder)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with temporary_folder(folder) as temporary:
-            new = temporary / "new"
-            new.mkdir()
+        with replacing_folder(folder) as new:
             yield new
             for card in cards:
                 shutil.copyfile(card, new / card.name)
-            replace_folder(new, folder)
     except (OSError, SafetensorError) as error:
         raise CannotWriteError(path=folder, reason=error) from error
 

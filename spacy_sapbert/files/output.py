@@ -145,22 +145,32 @@ def _remove_in_process(process: int, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def replace_folder(new: Path, folder: Path) -> None:
-    """Move a new folder to the place of another one, if there is one.
+@contextmanager
+def replacing_folder(folder: Path) -> Iterator[Path]:
+    """Make a folder under a temporary name, and move it to `folder` when the block ends without an error.
 
-    The other one is renamed just before (see `replaced_folder`), and removed at the end.
+    An older folder is renamed just before (see `replaced_folder`), and removed at the end.
+
+    Yields:
+        The new, empty folder. It is alone in a temporary one, which may hold further files of the block.
     """
-    aside = replaced_folder(folder)
-    if folder.exists():
+    folder = Path(os.path.realpath(folder))  # a symbolic link keeps pointing to the folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with temporary_folder(folder) as temporary:
+        new = temporary / "new"
+        new.mkdir()
+        yield new
+        aside = replaced_folder(folder)
+        if folder.exists():
+            shutil.rmtree(aside, ignore_errors=True)
+            folder.rename(aside)
+        try:
+            new.rename(folder)
+        except OSError:
+            if aside.exists():
+                aside.rename(folder)
+            raise
         shutil.rmtree(aside, ignore_errors=True)
-        folder.rename(aside)
-    try:
-        new.rename(folder)
-    except OSError:
-        if aside.exists():
-            aside.rename(folder)
-        raise
-    shutil.rmtree(aside, ignore_errors=True)
 
 
 def replaced_folder(folder: Path) -> Path:

@@ -15,8 +15,7 @@ from ..kb.knowledge_base import KnowledgeBase
 from ..store.cache import drop_oldest
 from ..types import SCORE_DIGITS, Candidate
 from ..vectors.index import Index
-from ..vectors.name_ngrams import NgramQueries
-from ..vectors.ngram_index import NgramIndex
+from ..vectors.ngram_index import NgramIndex, NgramQueries
 
 EXACT_LIMIT = 5000  # names; a search would not be faster
 TEXTS_PER_BATCH = 256

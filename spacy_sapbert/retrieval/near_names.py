@@ -133,7 +133,7 @@ class LikelyNames(NearNames):
         equal = np.unique(which)
         others = np.setdiff1d(np.flatnonzero(likely), equal)
         asked = np.concatenate([equal, others])
-        scores, proposed = self.ngrams.search_together([texts[i] for i in asked], self.n, self.concepts.names)
+        scores, proposed = self.ngrams.search([texts[i] for i in asked], self.n, self.concepts.names, together=True)
         alike = (np.arange(len(asked)) < len(equal)) | (scores.max(axis=1, initial=0) >= ALIKE)
         asked, proposed = asked[alike], proposed[alike]
         which = np.concatenate([which, np.repeat(asked, proposed.shape[1])])

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import CannotWriteError, DamagedError, MismatchError, SapbertError
-from ..files.output import temporary_folder
+from ..files.output import replacing_folder
 from ..files.values import check_not_newer, parse_json
 from ..store.artifact import writing
 
@@ -56,18 +55,13 @@ def save_checkpoint(
     from safetensors.torch import save_file
 
     target = folder / f"{_PREFIX}{position.step}"
+    weights = {name: weight.detach().cpu().contiguous() for name, weight in _trained(module).items()}
+    state = {"format": FORMAT, "run": run, "position": position._asdict()}
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with temporary_folder(target) as temporary:
-            new = temporary / "new"
-            new.mkdir()
-            weights = {name: weight.detach().cpu().contiguous() for name, weight in _trained(module).items()}
+        with replacing_folder(target) as new:
             save_file(weights, new / WEIGHTS_FILE)
             save_file(_flatten(optimizer), new / OPTIMIZER_FILE)
-            state = {"format": FORMAT, "run": run, "position": position._asdict()}
             (new / STATE_FILE).write_text(json.dumps(state, indent=2) + "\n")
-            shutil.rmtree(target, ignore_errors=True)
-            os.replace(new, target)
     except Exception as error:  # safetensors has its own error for a full disk
         remedy = "Make room on the disk. The checkpoint before it is still there."
         raise CannotWriteError(remedy, path=target, reason=error) from error
@@ -93,9 +87,9 @@ def load_checkpoint(
         raise
     except Exception as error:  # safetensors has its own error
         raise DamagedError(remedy, path=newest, reason=error) from error
-    other = sorted(key for key in {*run, *saved_run} if run.get(key) != saved_run.get(key))
-    if other:
-        differences = "; ".join(f"{key}: {saved_run.get(key)} there, {run.get(key)} here" for key in other)
+    different = sorted(key for key in {*run, *saved_run} if run.get(key) != saved_run.get(key))
+    if different:
+        differences = "; ".join(f"{key}: {saved_run.get(key)} there, {run.get(key)} here" for key in different)
         reason = f"it belongs to another run ({differences})"
         raise MismatchError("Use the settings of that run, or another output folder.", path=newest, reason=reason)
     missing = sorted(_trained(module).keys() - weights.keys())
@@ -113,8 +107,8 @@ def has_checkpoint(folder: Path) -> bool:
 
 def _checkpoints(folder: Path) -> list[Path]:
     """Return the complete checkpoints, the newest last."""
-    found = [path for path in folder.glob(f"{_PREFIX}*") if path.name.removeprefix(_PREFIX).isdigit()]
-    return sorted(found, key=lambda path: int(path.name.removeprefix(_PREFIX)))
+    numbers = {path: path.name.removeprefix(_PREFIX) for path in folder.glob(f"{_PREFIX}*")}
+    return sorted((path for path, number in numbers.items() if number.isdigit()), key=lambda path: int(numbers[path]))
 
 
 def _trained(module: torch.nn.Module) -> dict[str, torch.Tensor]:

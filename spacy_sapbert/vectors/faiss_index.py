@@ -60,7 +60,9 @@ class FaissVectors(NameVectors):
     ) -> None:
         super().__init__(folder, kb, encoder)
         self.path = path
-        _check_description(path, self.manifest)
+        with opening(path.parent):
+            if parse_json(description(path).read_text())["vectors"] != self.manifest:
+                raise ValueError(f"{path.name} belongs to other vectors")
         self._index = read_index(path)
         try:
             _faiss().ParameterSpace().set_index_parameters(self._index, parameters)
@@ -82,11 +84,11 @@ class FaissVectors(NameVectors):
         """Return the rows of the n names with the highest estimates."""
         n = min(self._index.ntotal, n)
         if mask is not None:
-            return self._search_some(queries, n, mask)
+            return self._search_allowed(queries, n, mask)
         rows: np.ndarray = self._index.search(queries, n)[1]
         return rows
 
-    def _search_some(self, queries: np.ndarray, n: int, mask: FilterMask) -> np.ndarray:
+    def _search_allowed(self, queries: np.ndarray, n: int, mask: FilterMask) -> np.ndarray:
         allowed = np.zeros(self._index.ntotal, dtype=bool)
         allowed[mask.rows] = True
         bits = np.packbits(allowed, bitorder="little")  # the selector only points to them, so keep them alive
@@ -100,9 +102,9 @@ class FaissVectors(NameVectors):
 
     def _best(self, queries: np.ndarray, rows: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the products and rows of the best n of some names for each query; -1 stands for no name."""
-        which, places = np.nonzero(rows >= 0)
+        which, columns = np.nonzero(rows >= 0)
         products = np.full(rows.shape, -np.inf, dtype=np.float32)
-        products[which, places] = self.products(queries, which, rows[which, places])
+        products[which, columns] = self.products(queries, which, rows[which, columns])
         best = np.lexsort((rows, -products))[:, :n]
         return np.take_along_axis(products, best, axis=1), np.take_along_axis(rows, best, axis=1)
 
@@ -138,42 +140,25 @@ def _cache_of(vectors: NameVectors, kb: KnowledgeBase) -> Path:
 
 
 def faiss_artifact(vectors: NameVectors, index: str) -> Artifact:
-    """Return the faiss index of vectors as an artifact of a component.
+    """Return the faiss index of vectors as an artifact of a component. It is built if they have another one or none.
 
     Args:
         index: The setting, see `index_kind`.
     """
     kind, _ = index_kind(index, *vectors.vectors.shape)
-    path = saved_index(vectors, kind) or Path(file_name(kind))
-    return Artifact(
-        "index",
-        fingerprint_of(vectors.fingerprint, kind),
-        lambda folder: save_faiss(vectors, kind, folder),
-        large=True,
-        source=path.parent if path.is_absolute() else None,
-        parts=[path.name, description(path).name],
-    )
+    path = vectors.path if isinstance(vectors, FaissVectors) and vectors.path.name == file_name(kind) else None
 
-
-def save_faiss(vectors: NameVectors, kind: str, folder: Path) -> None:
-    """Save the index of vectors in a folder. Build it if the vectors have another one or none.
-
-    Args:
-        kind: The string for faiss's `index_factory`.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    path = saved_index(vectors, kind)
-    if path:
+    def save(folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        if path is None:
+            build_name_index(vectors, kind, folder / file_name(kind))
+            return
         for part in (path, description(path)):
             copy_file(part, folder / part.name)
-    else:
-        build_name_index(vectors, kind, folder / file_name(kind))
 
-
-def saved_index(vectors: NameVectors, kind: str) -> Path | None:
-    """Return the file of the index that vectors have, or None if they have another kind or none."""
-    path = vectors.path if isinstance(vectors, FaissVectors) else None
-    return path if path and path.name == file_name(kind) else None
+    parts = (file_name(kind), description(Path(file_name(kind))).name)
+    fingerprint = fingerprint_of(vectors.fingerprint, kind)
+    return Artifact("index", fingerprint, save, large=True, source=path.parent if path else None, parts=parts)
 
 
 def build_name_index(vectors: NameVectors, kind: str, path: Path) -> None:
@@ -181,26 +166,16 @@ def build_name_index(vectors: NameVectors, kind: str, path: Path) -> None:
 
     Args:
         kind: The string for faiss's `index_factory`.
+        path: The file of the index.
     """
     build_index(vectors.vectors, kind, path)
     with replacing(description(path)) as temporary:
-        content = {"vectors": vectors.manifest, "bytes": path.stat().st_size}
-        temporary.write_text(json.dumps(content, sort_keys=True))
+        temporary.write_text(json.dumps({"vectors": vectors.manifest}, sort_keys=True))
 
 
 def description(path: Path) -> Path:
     """Return the path of the file that describes an index."""
     return path.with_name(path.name + ".json")
-
-
-def _check_description(path: Path, manifest: dict[str, Any]) -> None:
-    """Check that an index is complete and belongs to vectors: of a file that is cut off, faiss maps missing pages."""
-    with opening(path.parent):
-        content = parse_json(description(path).read_text())
-        if content["vectors"] != manifest:
-            raise ValueError(f"{path.name} belongs to other vectors")
-        if content["bytes"] != path.stat().st_size:
-            raise ValueError(f"{path.name} has {path.stat().st_size} of {content['bytes']} bytes")
 
 
 def index_kind(index: str, names: int, dim: int) -> tuple[str, str]:
@@ -282,17 +257,12 @@ def read_index(path: Path) -> Any:
     with opening(path):
         # before version 1.11, faiss could only memory-map IVF indexes
         index = faiss.read_index(str(path), getattr(faiss, "IO_FLAG_MMAP_IFC", faiss.IO_FLAG_MMAP))
-    _set_defaults(index)
-    return index
-
-
-def _set_defaults(index: Any) -> None:
-    faiss = _faiss()
     ivf, inner = faiss.try_extract_index_ivf(index), _inner(index)
     if ivf:
         ivf.nprobe = min(ivf.nlist, max(LEAST_PROBED, ivf.nlist // PROBED_SHARE))
     elif isinstance(inner, faiss.IndexHNSW):
         inner.hnsw.efSearch = EF_SEARCH
+    return index
 
 
 def _search_parameters(index: Any, selector: Any) -> Any:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -48,6 +48,7 @@ VECTORS = "vectors"
 UNFINISHED = "unfinished"
 """The folder of a build that was not completed."""
 NAMES_PER_CHUNK = 8192
+_FILES = (VECTORS_FILE, HASHES_FILE, ROWS_FILE, MANIFEST_FILE)  # the manifest is last: it marks them as complete
 _SAMPLED = 64  # names
 
 Progress = Callable[[int, int], None]
@@ -104,10 +105,10 @@ class NameVectors(Index):
         return _encode(texts, self.encoder, [self.known])
 
     def equal_names(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        return self.known.find_all(text_hashes(texts, self.encoder))
+        return self.known.table.find_all(text_hashes(texts, self.encoder))
 
     def known_rows(self, texts: Sequence[str]) -> np.ndarray:
-        return self.known.find(text_hashes(texts, self.encoder))
+        return self.known.table.find(text_hashes(texts, self.encoder))
 
     def products(self, queries: np.ndarray, which: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return self.vectors.products(queries, which, rows)
@@ -120,27 +121,20 @@ class NameVectors(Index):
 
     def artifact(self) -> Artifact:
         """Return the vectors as an artifact of a component."""
-        source, parts = self.folder, (VECTORS_FILE, HASHES_FILE, ROWS_FILE, MANIFEST_FILE)
-        return Artifact(VECTORS, self.fingerprint, self.save, large=True, source=source, parts=parts)
+        return Artifact(VECTORS, self.fingerprint, self.save, large=True, source=self.folder, parts=_FILES)
 
     def save(self, folder: Path) -> None:
         """Copy the vectors into a folder, where `NameVectors` opens them."""
         folder.mkdir(parents=True, exist_ok=True)
-        for name in (VECTORS_FILE, HASHES_FILE, ROWS_FILE, MANIFEST_FILE):  # the manifest marks it as complete
+        for name in _FILES:
             copy_file(self.folder / name, folder / name)
 
 
-class KnownVectors:
-    """Find vectors by the normal form of their texts.
+class KnownVectors(NamedTuple):
+    """Vectors of texts, and their rows by the hashes of the normal forms of the texts."""
 
-    Args:
-        table: The rows of the vectors by the hashes of these normal forms.
-    """
-
-    def __init__(self, vectors: StoredVectors, table: HashTable) -> None:
-        self.vectors = vectors
-        self.find = table.find
-        self.find_all = table.find_all
+    vectors: StoredVectors
+    table: HashTable
 
 
 def _encode(texts: Sequence[str], encoder: TransformerEncoder, known: Sequence[KnownVectors]) -> np.ndarray:
@@ -149,10 +143,10 @@ def _encode(texts: Sequence[str], encoder: TransformerEncoder, known: Sequence[K
     vectors = np.zeros((len(texts), encoder.dim), dtype=np.float32)
     missing = np.ones(len(texts), dtype=bool)
     for other in known:
-        rows = other.find(hashes)
-        found = missing & (rows >= 0)
-        vectors[found] = other.vectors[rows[found]]
-        missing &= ~found
+        rows = other.table.find(hashes)
+        has_vector = missing & (rows >= 0)
+        vectors[has_vector] = other.vectors[rows[has_vector]]
+        missing &= ~has_vector
     if missing.any():
         vectors[missing] = encoder.encode([texts[i] for i in np.flatnonzero(missing)], fast=True)
     return vectors
@@ -209,9 +203,9 @@ def vectors_cache(kb: KnowledgeBase, encoder: TransformerEncoder, compression: s
 
 def _saved_with(kb: KnowledgeBase, encoder: TransformerEncoder, compression: str) -> Path | None:
     """Return the folder of the vectors that a pipeline saved with this knowledge base."""
-    wanted = _manifest(kb, encoder, compression)
+    needed = _manifest(kb, encoder, compression)
     for manifest in sorted(kb.path.parent.glob(f"{VECTORS}-*/{MANIFEST_FILE}")):
-        if wanted.items() <= _read_manifest(manifest.parent).items():
+        if needed.items() <= _read_manifest(manifest.parent).items():
             return manifest.parent
     return None
 
@@ -252,9 +246,9 @@ def build_name_vectors(
         table.save(unfinished)
         array = read_array(unfinished / VECTORS_FILE)
         details = {"longest": _longest(StoredVectors(array, encoder.dim)), "sample": _sample(array)}
-        for name in (VECTORS_FILE, HASHES_FILE, ROWS_FILE):
+        for name in _FILES[:-1]:
             os.replace(unfinished / name, folder / name)
-        with replacing(folder / MANIFEST_FILE) as temporary:  # last: the manifest marks the folder as complete
+        with replacing(folder / MANIFEST_FILE) as temporary:
             temporary.write_text(json.dumps(manifest | details, sort_keys=True))
         shutil.rmtree(unfinished)
 
@@ -283,14 +277,15 @@ def _append_vectors(
     path.touch()
     with path.open("r+b") as file:
         rows = max(0, path.stat().st_size - len(header)) // row_size
-        kept = rows if rows == kb.n_names else rows // NAMES_PER_CHUNK * NAMES_PER_CHUNK
+        complete = rows if rows == kb.n_names else rows // NAMES_PER_CHUNK * NAMES_PER_CHUNK
         file.write(header)
-        file.truncate(len(header) + kept * row_size)
+        file.truncate(len(header) + complete * row_size)
         file.seek(0, os.SEEK_END)
         done = 0
-        for names in _chunks(kb.names(), NAMES_PER_CHUNK):
+        texts = kb.names()
+        while names := list(islice(texts, NAMES_PER_CHUNK)):
             done += len(names)
-            if done > kept:
+            if done > complete:
                 vectors = _encode(names, encoder, known)
                 file.write(compress(vectors, compression).tobytes())
                 file.flush()
@@ -314,12 +309,12 @@ def _equalize(path: Path, hashes: np.ndarray) -> HashTable:
     Returns:
         The rows by hash.
     """
-    _, firsts, places = np.unique(hashes, return_index=True, return_inverse=True)
-    repeated = np.flatnonzero(firsts[places] != np.arange(len(hashes)))
+    _, firsts, numbers = np.unique(hashes, return_index=True, return_inverse=True)
+    repeated = np.flatnonzero(firsts[numbers] != np.arange(len(hashes)))
     array = np.load(path, mmap_mode="r+", allow_pickle=False)
     for start in range(0, len(repeated), NAMES_PER_CHUNK):
         rows = repeated[start : start + NAMES_PER_CHUNK]
-        array[rows] = array[firsts[places[rows]]]
+        array[rows] = array[firsts[numbers[rows]]]
     array.flush()
     return HashTable.of(hashes)
 
@@ -383,8 +378,3 @@ def copy_file(source: Path, path: Path) -> None:
     """Copy a file, so that the copy is either complete or missing."""
     with replacing(path) as temporary:
         shutil.copyfile(source, temporary)
-
-
-def _chunks(names: Iterator[str], size: int) -> Iterator[list[str]]:
-    while chunk := list(islice(names, size)):
-        yield chunk

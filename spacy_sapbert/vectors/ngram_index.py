@@ -1,26 +1,26 @@
-"""Search names by their character n-grams, without a look at all names."""
+"""Search names by their character n-grams, without a look at all names, and compare them exactly."""
 
 from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..encoders.ngrams import NGRAMS_FOLDER as NGRAMS
-from ..encoders.ngrams import NgramEncoder
+from ..encoders.ngrams import NGRAMS_FOLDER, NgramEncoder
 from ..errors import MismatchError
+from ..files.output import replacing_folder
 from ..files.values import parse_json, read_array
 from ..kb.knowledge_base import KnowledgeBase
-from ..store.artifact import Artifact, fingerprint_of, opening
+from ..store.artifact import Artifact, fingerprint_of, opening, writing
 from ..store.cache import cache_dir, file_states, make_once, shared
-from .name_ngrams import NameNgrams, NgramQueries
+from ..text.characters import code_points, slices
 from .postings import POSTINGS, Postings
-from .postings_build import ARRAYS, FILES, FORMAT, MANIFEST_FILE, GramCodes, build_ngram_index, identity, new_folder
+from .postings_build import ARRAYS, FILES, FORMAT, MANIFEST_FILE, GramCodes, build_ngram_index, identity
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -29,8 +29,20 @@ if TYPE_CHECKING:
 
 TEXTS_PER_BATCH = 64
 TEXTS_TOGETHER = 256
+CHARACTERS_AT_ONCE = 2**20
+MAX_TABLE = 2**22  # entries; a binary search replaces larger tables
 
-Nearest = tuple[np.ndarray, np.ndarray]
+
+class NgramQueries(NamedTuple):
+    """Texts to be compared with names.
+
+    Attributes:
+        forms: The texts in the normal form of the n-grams.
+        vectors: Their sparse vectors, csr_matrix, float32, shape (texts, n-grams).
+    """
+
+    forms: list[str]
+    vectors: csr_matrix
 
 
 class NgramIndex:
@@ -59,11 +71,11 @@ class NgramIndex:
                     path=folder,
                     reason="it is for another vocabulary, other n-grams or another version of this package",
                 )
-            characters, starts, lengths, grams, postings, posting_starts = (
+            self._characters, self._starts, self._lengths, grams, postings, posting_starts = (
                 read_array(folder / f"{name}.npy") for name in ARRAYS
             )
-        self._names = NameNgrams(self.ngrams, manifest["alphabet"], characters, starts, lengths)
-        self.postings = Postings(GramCodes.of(manifest["frequent"]), grams, postings, posting_starts, lengths)
+        self._alphabet = manifest["alphabet"]
+        self.postings = Postings(GramCodes.of(manifest["frequent"]), grams, postings, posting_starts, self._lengths)
         self._local = threading.local()
 
     def __repr__(self) -> str:
@@ -79,28 +91,22 @@ class NgramIndex:
         forms = list(self.ngrams.forms(texts))
         return NgramQueries(forms, self.ngrams.encode_forms(forms))
 
-    def search(self, texts: Sequence[str], n: int, mask: FilterMask | None = None) -> Nearest:
+    def search(
+        self, texts: Sequence[str], n: int, mask: FilterMask | None = None, *, together: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Find the n most similar names of each text. It may miss some that share only frequent n-grams.
 
         Args:
             mask: Only find names of this filter mask; None for all names.
+            together: Whether the texts have many common words, such as the phrases of a document. It is then several
+                times as fast, but misses names of which a text has only a part, see `Postings.propose_together`.
 
         Returns:
             Cosines and rows, float32 and int64, shape (len(texts), n), best first. A row of -1 means that no more
             names were found.
         """
-        return self._search(self.postings.propose, TEXTS_PER_BATCH, texts, n, mask)
-
-    def search_together(self, texts: Sequence[str], n: int, mask: FilterMask | None = None) -> Nearest:
-        """Find names that are alike, as `search` does, for texts with many common words. It is several times as fast.
-
-        It misses names of which a text has only a part, see `Postings.propose_together`.
-        """
-        return self._search(self.postings.propose_together, TEXTS_TOGETHER, texts, n, mask)
-
-    def _search(
-        self, propose: Callable[..., np.ndarray], at_once: int, texts: Sequence[str], n: int, mask: FilterMask | None
-    ) -> Nearest:
+        propose = self.postings.propose_together if together else self.postings.propose
+        at_once = TEXTS_TOGETHER if together else TEXTS_PER_BATCH
         scores, rows = np.zeros((len(texts), n), dtype=np.float32), np.zeros((len(texts), n), dtype=np.int64)
         for start in range(0, len(texts), at_once):
             part = slice(start, start + at_once)
@@ -108,11 +114,11 @@ class NgramIndex:
             scores[part], rows[part] = self._best(queries, propose(queries.forms, 2 * n, mask), n)
         return scores, rows
 
-    def _best(self, queries: NgramQueries, rows: np.ndarray, n: int) -> Nearest:
+    def _best(self, queries: NgramQueries, rows: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the cosines and the rows of the best n of some proposed names."""
-        which, places = np.nonzero(rows >= 0)
+        which, columns = np.nonzero(rows >= 0)
         scores = np.full(rows.shape, -1, dtype=np.float32)
-        scores[which, places] = self.products(queries, which, rows[which, places])
+        scores[which, columns] = self.products(queries, which, rows[which, columns])
         best = np.argsort(-scores, axis=1, kind="stable")[:, :n]
         return np.take_along_axis(scores, best, axis=1), np.take_along_axis(rows, best, axis=1)
 
@@ -123,8 +129,46 @@ class NgramIndex:
         return self.postings.propose(queries.forms, n, mask, postings=postings)
 
     def products(self, queries: NgramQueries, which: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return the cosines of pairs of a text and a name, see `NameNgrams.products`."""
-        return self._names.products(queries, which, rows)
+        """Return the cosines of pairs of a text and a name.
+
+        Args:
+            which: The index of the text of each pair, int64, shape (m,).
+            rows: The row of the name of each pair, int64, shape (m,).
+
+        Returns:
+            float32, shape (m,).
+        """
+        weights = np.zeros((len(queries.forms), len(self.ngrams.ngrams) + 1), dtype=np.float32)
+        weights[:, :-1] = queries.vectors.toarray()
+        weights[:, :-1] *= self.ngrams.idf.astype(np.float32)
+        starts = self._starts[rows]
+        sizes = (self._starts[rows + 1] - starts).astype(np.int64)
+        products = np.empty(len(rows), dtype=np.float32)
+        for part in _parts(sizes, CHARACTERS_AT_ONCE):
+            sums = self._sums(weights, which[part], starts[part], sizes[part])
+            products[part] = sums / self._lengths[rows[part]].clip(min=np.finfo(np.float32).tiny)
+        return products
+
+    def _sums(self, weights: np.ndarray, which: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Return for each pair the sum of the weights of all n-grams of the name, float32."""
+        codes = self._characters[slices(starts, sizes)].astype(np.int32)
+        offsets = np.repeat((which * weights.shape[1]).astype(np.int32), sizes)
+        ends = np.cumsum(sizes)
+        summed = np.zeros(len(codes), dtype=np.float32)
+        for size in self.ngrams.sizes:
+            columns = self._tables.columns(codes, size)
+            for n in range(1, size):  # n-grams that reach into the next name
+                columns[(ends - n)[ends >= n]] = len(self.ngrams.ngrams)
+            summed += weights.ravel()[columns + offsets]
+        sums = np.zeros(len(sizes), dtype=np.float32)
+        filled = sizes > 0
+        if filled.any():
+            sums[filled] = np.add.reduceat(summed, (ends - sizes)[filled])
+        return sums
+
+    @cached_property
+    def _tables(self) -> _NgramTables:
+        return _NgramTables(self.ngrams, self._alphabet)
 
     def similarities(self, texts: Sequence[str], rows: np.ndarray | None = None) -> np.ndarray:
         """Return the cosines of texts with the names at some rows, or with all names.
@@ -143,8 +187,8 @@ class NgramIndex:
 
     def _columns_at(self, rows: np.ndarray) -> csr_matrix:
         """Return the vectors of the names at some rows as columns. The last ones are kept, for the rows of a filter."""
-        kept_rows, columns = getattr(self._local, "columns", (None, None))
-        if kept_rows is None or not np.array_equal(kept_rows, rows):
+        cached_rows, columns = getattr(self._local, "columns", (None, None))
+        if cached_rows is None or not np.array_equal(cached_rows, rows):
             columns = self.ngrams.encode(self.kb.names_at(rows.tolist())).T.tocsr()
             self._local.columns = rows.copy(), columns
         return columns
@@ -152,11 +196,11 @@ class NgramIndex:
     def artifact(self) -> Artifact:
         """Return the index as an artifact of a component."""
         parts = [path.name for path in self.folder.iterdir()]
-        return Artifact(NGRAMS, self.fingerprint, self.save, large=True, source=self.folder, parts=parts)
+        return Artifact(NGRAMS_FOLDER, self.fingerprint, self.save, large=True, source=self.folder, parts=parts)
 
     def save(self, folder: Path) -> None:
         """Copy the index to a new folder, where `NgramIndex` opens it. The folder appears when it is complete."""
-        with new_folder(folder) as new:
+        with writing(folder), replacing_folder(folder) as new:
             for name in FILES:
                 shutil.copyfile(self.folder / name, new / name)
 
@@ -173,11 +217,64 @@ def cached_ngram_index(kb: KnowledgeBase, text_normalizer: str, ngrams: NgramEnc
         text_normalizer: The normal form in which names are read, if there is no encoder yet.
         ngrams: The encoder of the sparse score; None counts the n-grams of the names.
     """
-    of_ngrams = ngrams.fingerprint[:16] if ngrams else text_normalizer
-    folder = cache_dir() / "ngrams" / f"{kb.fingerprint[:16]}-{of_ngrams}-format{FORMAT}"
+    kind = ngrams.fingerprint[:16] if ngrams else text_normalizer
+    folder = cache_dir() / "ngrams" / f"{kb.fingerprint[:16]}-{kind}-format{FORMAT}"
 
     def build() -> None:
         build_ngram_index(kb, ngrams or NgramEncoder.fit(kb.names(), text_normalizer=text_normalizer), folder)
 
     make_once(folder, folder.is_dir, build)
     return open_ngram_index(kb, folder)
+
+
+class _NgramTables:
+    """Finds the columns of n-grams of characters that are given by their place in an alphabet.
+
+    Args:
+        alphabet: Their characters, sorted. The code of the first is 1; 0 is any other character.
+    """
+
+    def __init__(self, ngrams: NgramEncoder, alphabet: str) -> None:
+        self._base = len(alphabet) + 1
+        self._none = len(ngrams.ngrams)
+        self._tables: dict[int, np.ndarray] = {}
+        """The column of each possible n-gram, by size."""
+        self._sorted: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        """The n-grams and their columns, for the sizes of which a table would be too large."""
+        points = code_points([alphabet])[0]
+        for size in ngrams.sizes:
+            columns = np.array([i for i, ngram in enumerate(ngrams.ngrams) if len(ngram) == size], dtype=np.int32)
+            characters = code_points([ngrams.ngrams[i] for i in columns])[0].reshape(-1, size)
+            keys = (np.searchsorted(points, characters) + 1) @ self._base ** np.arange(size - 1, -1, -1)
+            if self._base**size <= MAX_TABLE:
+                self._tables[size] = np.full(self._base**size, self._none, dtype=np.int32)
+                self._tables[size][keys] = columns
+            else:
+                order = np.argsort(keys)
+                self._sorted[size] = keys[order], columns[order]
+
+    def columns(self, codes: np.ndarray, size: int) -> np.ndarray:
+        """Return the column of the n-gram that starts at each character, int32. It may reach into the next text."""
+        keys: np.ndarray = codes.astype(np.int32 if size in self._tables else np.int64)
+        for place in range(1, size):
+            last = max(len(codes) - place, 0)
+            keys *= self._base
+            keys[:last] += codes[place:]
+        if size in self._tables:
+            return self._tables[size][keys]
+        known, columns = self._sorted[size]
+        if not len(known):
+            return np.full(len(keys), self._none, dtype=np.int32)
+        places = np.searchsorted(known, keys).clip(max=len(known) - 1)
+        return np.where(known[places] == keys, columns[places], self._none).astype(np.int32)
+
+
+def _parts(sizes: np.ndarray, most: int) -> Iterator[slice]:
+    """Yield slices of consecutive sizes with a sum of at most `most`, or one size."""
+    ends = np.cumsum(sizes)
+    first = 0
+    while first < len(sizes):
+        before = ends[first - 1] if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, before + most, side="right")))
+        yield slice(first, last)
+        first = last

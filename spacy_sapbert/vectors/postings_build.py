@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..encoders.ngrams import IDF_FILE, SETTINGS_FILE, NgramEncoder
-from ..files.output import temporary_folder
+from ..files.output import replacing_folder
 from ..kb.knowledge_base import KnowledgeBase
 from ..store.artifact import writing
 from ..text.characters import code_points, ngrams
@@ -101,24 +99,10 @@ def build_ngram_index(kb: KnowledgeBase, ngrams: NgramEncoder, folder: Path) -> 
         ngrams: The encoder of the sparse score. It is saved in the folder, too.
         folder: The folder to write. It is replaced if it exists.
     """
-    with new_folder(folder) as new:
+    with writing(folder), replacing_folder(folder) as new:
         work = new.with_name("work")
         work.mkdir()
         _write(kb, ngrams, work, new)
-
-
-@contextmanager
-def new_folder(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder, which becomes `folder` when the block ends without an error."""
-    with writing(folder):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with temporary_folder(folder) as temporary:
-            new = temporary / "new"
-            new.mkdir()
-            yield new
-            if folder.exists():
-                shutil.rmtree(folder)
-            os.replace(new, folder)
 
 
 def _write(kb: KnowledgeBase, ngrams: NgramEncoder, work: Path, folder: Path) -> None:

@@ -13,8 +13,7 @@ import numpy as np
 from ..errors import MismatchError
 from ..kb.knowledge_base import KnowledgeBase
 from .flat import NameVectors, Progress
-from .qdrant_collection import ABOUT_ID, CONCEPT, NAME, POINTS_PER_BATCH, About, Address, Collection
-from .qdrant_index import name_ids
+from .qdrant_index import ABOUT_ID, CONCEPT, NAME, POINTS_PER_BATCH, About, Address, Collection, name_ids
 
 if TYPE_CHECKING:
     from qdrant_client.models import PointStruct

@@ -14,8 +14,7 @@ from ..store.cache import shared
 from .faiss_index import AUTO, EXACT_NAMES, faiss_artifact, open_faiss
 from .flat import VECTORS, NameVectors, cached_name_vectors, vectors_cache
 from .index import Index
-from .qdrant_collection import Address, is_address
-from .qdrant_index import QdrantVectors
+from .qdrant_index import Address, QdrantVectors, is_address
 from .stored import COMPRESSION
 
 VECTORS_FOLDER = "vectors"
@@ -36,7 +35,7 @@ def open_index(
 
     Args:
         index: "auto" (chosen by the number of names), "Flat" (exact), another kind of faiss index (see
-            `faiss_index.index_kind`), or the address of a database (see `qdrant_collection.Address`). A database is
+            `faiss_index.index_kind`), or the address of a database (see `qdrant_index.Address`). A database is
             opened at the first use.
         artifacts: The artifacts of a saved component, by role. None takes the vectors from the cache folder, or
             makes them there.

@@ -13,8 +13,8 @@ from spacy_sapbert.files.opening import open_text, without_gz
 from spacy_sapbert.files.output import (
     ScratchFolder,
     open_output,
-    replace_folder,
     replacing,
+    replacing_folder,
 )
 from spacy_sapbert.files.values import hash64, parse_float, parse_int, parse_json
 
@@ -199,13 +199,12 @@ def test_a_scratch_folder_lasts_as_long_as_its_object():
 
 
 def test_a_folder_is_replaced_and_put_back_after_a_failure(tmp_path, monkeypatch):
-    for name in ("old", "new"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / name).touch()
-    replace_folder(tmp_path / "new", tmp_path / "old")
+    (tmp_path / "old").mkdir()
+    with replacing_folder(tmp_path / "old") as new:
+        (new / "new").touch()
     assert [file.name for file in (tmp_path / "old").iterdir()] == ["new"]
-    with pytest.raises(FileNotFoundError):
-        replace_folder(tmp_path / "missing", tmp_path / "old")
+    with pytest.raises(FileNotFoundError), replacing_folder(tmp_path / "old") as new:
+        new.rmdir()
     assert [file.name for file in tmp_path.iterdir()] == ["old"]
     assert [file.name for file in (tmp_path / "old").iterdir()] == ["new"]
 

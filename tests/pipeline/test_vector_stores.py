@@ -16,7 +16,7 @@ from spacy_sapbert.linking.storage import open_generator
 from spacy_sapbert.pipeline.sapbert_linker import SapbertLinker
 from spacy_sapbert.types import Name, Record
 from spacy_sapbert.vectors.flat import cached_name_vectors
-from spacy_sapbert.vectors.qdrant_collection import Address
+from spacy_sapbert.vectors.qdrant_index import Address
 from spacy_sapbert.vectors.qdrant_upload import upload
 
 QDRANT = importlib.util.find_spec("qdrant_client") is not None

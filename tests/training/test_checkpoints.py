@@ -114,10 +114,10 @@ def die_at(name):
     [
         ("safetensors.torch.save_file", die_half_way("weights.safetensors"), 2),
         ("safetensors.torch.save_file", die_half_way("optimizer.safetensors"), 2),
-        ("os.replace", die, 2),
+        ("pathlib.Path.rename", die, 2),
         ("shutil.rmtree", die_at("checkpoint-2"), 4),
     ],
-    ids=["weights", "optimizer", "replace", "delete"],
+    ids=["weights", "optimizer", "rename", "delete"],
 )
 def test_a_kill_at_any_moment_leaves_a_whole_checkpoint(tmp_path, monkeypatch, place, replacement, left):
     """A child is killed without a warning while it writes; what it leaves has to be loaded."""
@@ -146,7 +146,7 @@ def full_by_safetensors(*_args, **_options):
 
 
 @pytest.mark.parametrize("fail", [full, full_by_safetensors])
-@pytest.mark.parametrize("place", ["safetensors.torch.save_file", "os.replace", "pathlib.Path.write_text"])
+@pytest.mark.parametrize("place", ["safetensors.torch.save_file", "pathlib.Path.rename", "pathlib.Path.write_text"])
 def test_a_full_disk_leaves_the_one_before(tmp_path, monkeypatch, fail, place):
     save(tmp_path, 2)
     with monkeypatch.context() as patch:

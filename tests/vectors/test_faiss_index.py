@@ -12,7 +12,7 @@ from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.filters import Filter, FilterMask
 from spacy_sapbert.store.artifact import ArtifactWriter
-from spacy_sapbert.vectors.faiss_index import build_index, index_kind, open_faiss, save_faiss
+from spacy_sapbert.vectors.faiss_index import build_index, faiss_artifact, index_kind, open_faiss
 from spacy_sapbert.vectors.flat import NameVectors, cached_name_vectors
 from spacy_sapbert.vectors.storage import INDEX, VECTORS, open_index, save_index
 
@@ -99,7 +99,7 @@ def test_it_is_made_once_beside_the_vectors(vectors, small_kb, monkeypatch):
 
 def test_a_folder_without_the_index_leaves_it_to_the_cache(vectors, small_kb, tmp_path):
     both = ["SQ8.faiss", "SQ8.faiss.json"]
-    save_faiss(open_faiss(vectors, small_kb, "SQ8"), "SQ8", tmp_path / "saved")
+    faiss_artifact(open_faiss(vectors, small_kb, "SQ8"), "SQ8").write(tmp_path / "saved")
     assert files(tmp_path / "saved") == both
     assert open_faiss(vectors, small_kb, "SQ8", tmp_path / "saved").path.parent == tmp_path / "saved"
     assert open_faiss(vectors, small_kb, "HNSW", tmp_path / "saved").path.parent == vectors.folder
@@ -109,7 +109,7 @@ def test_a_folder_without_the_index_leaves_it_to_the_cache(vectors, small_kb, tm
 
 def test_another_kind_is_made_when_it_is_saved(vectors, small_kb, tmp_path):
     for given in (vectors, open_faiss(vectors, small_kb, "HNSW")):
-        save_faiss(given, "SQ8", tmp_path / "saved")
+        faiss_artifact(given, "SQ8").write(tmp_path / "saved")
         assert "SQ8.faiss" in files(tmp_path / "saved")
     assert "SQ8.faiss" not in files(vectors.folder)
 

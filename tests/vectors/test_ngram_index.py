@@ -20,7 +20,7 @@ from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.filters import Filter, filter_mask
 from spacy_sapbert.types import Name, Record
-from spacy_sapbert.vectors import name_ngrams, ngram_index, postings, postings_build
+from spacy_sapbert.vectors import ngram_index, postings, postings_build
 from spacy_sapbert.vectors.ngram_index import NgramIndex, cached_ngram_index, open_ngram_index
 from spacy_sapbert.vectors.postings_build import FILES, MANIFEST_FILE, build_ngram_index
 
@@ -104,8 +104,8 @@ SOME_TEXT = st.text("abc αβé漢😀\u2028-?", min_size=1, max_size=7)
 def test_products_of_any_names(names, texts, ngram_range, form, max_table, characters_at_once):
     assume(any(name.strip() for name in names))
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(name_ngrams, "MAX_TABLE", max_table)
-        patch.setattr(name_ngrams, "CHARACTERS_AT_ONCE", characters_at_once)
+        patch.setattr(ngram_index, "MAX_TABLE", max_table)
+        patch.setattr(ngram_index, "CHARACTERS_AT_ONCE", characters_at_once)
         index = build(
             [name for name in names if name.strip()], Path(folder), ngram_range=ngram_range, text_normalizer=form
         )
@@ -124,8 +124,8 @@ def test_products_of_any_names(names, texts, ngram_range, form, max_table, chara
 @pytest.mark.parametrize("max_table", [0, 2**22])
 @pytest.mark.parametrize("characters_at_once", [1, 2, 2**20])
 def test_empty_forms_and_single_characters(tmp_path, monkeypatch, names, max_table, characters_at_once):
-    monkeypatch.setattr(name_ngrams, "MAX_TABLE", max_table)
-    monkeypatch.setattr(name_ngrams, "CHARACTERS_AT_ONCE", characters_at_once)
+    monkeypatch.setattr(ngram_index, "MAX_TABLE", max_table)
+    monkeypatch.setattr(ngram_index, "CHARACTERS_AT_ONCE", characters_at_once)
     check_products(build(names, tmp_path, ngram_range=(1, 3)), ["", "a", "ab", "abc", "?", "cab"])
 
 
@@ -134,7 +134,7 @@ def test_more_characters_than_have_codes_of_their_own(tmp_path):
     letters = [chr(code) for code in range(0x4E00, 0x4E00 + 300)]
     names = ["".join(letters[i : i + 4]) for i in range(0, 300, 2)]
     index = build(names, tmp_path, ngram_range=(1, 3))
-    assert name_ngrams.MAX_TABLE < 301**3  # the binary search is used
+    assert ngram_index.MAX_TABLE < 301**3  # the binary search is used
     texts = [*names[::10], "".join(letters[10:80]), "".join(letters[::50])]
     check_products(index, texts)
     shares = np.array([[bool(_grams(text) & _grams(name)) for name in names] for text in texts])
@@ -250,13 +250,13 @@ def test_a_text_gets_the_same_proposals_whatever_other_texts_there_are(index, sm
 
 
 def test_a_search_for_texts_together_finds_names_that_are_alike(index, small_kb):
-    scores, rows = index.search_together(["breast cancers", "Seizures", "qqq"], 2)
+    scores, rows = index.search(["breast cancers", "Seizures", "qqq"], 2, together=True)
     assert small_kb.name(int(rows[0, 0])) == "breast cancer"
     assert small_kb.name(int(rows[1, 0])) == "Seizures"
     assert scores[1, 0] == pytest.approx(1, abs=1e-5)
     assert rows[2].tolist() == [-1, -1]
     mask = filter_mask(small_kb, Filter(types=("Chemical",)))
-    _, masked = index.search_together(list(small_kb.names()), 3, mask)
+    _, masked = index.search(list(small_kb.names()), 3, mask, together=True)
     assert (masked >= 0).any()
     assert set(masked[masked >= 0].tolist()) <= set(mask.rows.tolist())
 
@@ -370,7 +370,7 @@ def test_searches_of_many_texts(index, small_kb, monkeypatch):
     for owner, name, value in (
         (ngram_index, "TEXTS_PER_BATCH", 3),
         (postings, "CELLS", 1),
-        (name_ngrams, "CHARACTERS_AT_ONCE", 5),
+        (ngram_index, "CHARACTERS_AT_ONCE", 5),
     ):
         monkeypatch.setattr(owner, name, value)
         scores, rows = index.search(texts, 4)
@@ -619,7 +619,7 @@ def test_a_full_disk_leaves_nothing(small_kb, tmp_path, monkeypatch):
         (postings_build, "_save"),
         (postings_build, "_array_file"),
         (NgramEncoder, "save"),
-        (postings_build.os, "replace"),
+        (Path, "rename"),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, is_full)

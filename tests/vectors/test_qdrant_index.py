@@ -15,10 +15,18 @@ from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.filters import Filter
 from spacy_sapbert.linking.candidates import CandidateGenerator
 from spacy_sapbert.types import Name, Record
-from spacy_sapbert.vectors import qdrant_collection
+from spacy_sapbert.vectors import qdrant_index
 from spacy_sapbert.vectors.flat import cached_name_vectors
-from spacy_sapbert.vectors.qdrant_collection import ABOUT_ID, CONCEPT, NAME, Address, Collection, is_address
-from spacy_sapbert.vectors.qdrant_index import QdrantVectors, name_ids
+from spacy_sapbert.vectors.qdrant_index import (
+    ABOUT_ID,
+    CONCEPT,
+    NAME,
+    Address,
+    Collection,
+    QdrantVectors,
+    is_address,
+    name_ids,
+)
 from spacy_sapbert.vectors.qdrant_upload import concept_point, upload
 from spacy_sapbert.vectors.storage import exact_vectors
 
@@ -321,7 +329,7 @@ def test_without_the_client(monkeypatch, small_kb, encoder):
 
 
 def test_nothing_is_connected_to_before_the_first_use(small_kb, encoder, monkeypatch):
-    monkeypatch.setattr(qdrant_collection, "_connect", lambda address: 1 / 0)
+    monkeypatch.setattr(qdrant_index, "_connect", lambda address: 1 / 0)
     vectors = QdrantVectors(Address("http://host"), small_kb, encoder)
     assert vectors.encode(["newer"]).shape == (1, 32)
     with pytest.raises(ZeroDivisionError):
