@@ -83,11 +83,9 @@ class NearNames:
 
     def concepts_with(self, near: Sequence[Near], without: Collection[int] = ()) -> ConceptMatches:
         """Return the concepts of the nearest names of each text, without some rows of names."""
-        if not near:
-            return ConceptMatches(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
-        rows = np.concatenate([names.rows for names in near])
-        cosines = np.concatenate([names.cosines for names in near])
-        texts = np.repeat(np.arange(len(near)), [len(names.rows) for names in near])
+        rows = np.concatenate([NONE.rows, *(names.rows for names in near)])
+        cosines = np.concatenate([NONE.cosines, *(names.cosines for names in near)])
+        texts = np.repeat(np.arange(len(near)), np.array([len(names.rows) for names in near], dtype=np.int64))
         is_name = rows >= 0
         if without:
             is_name &= ~np.isin(rows, list(without))

@@ -16,7 +16,7 @@ from spacy.tokens import Doc
 from ..text.normalize import lower
 from .near_names import ConceptMatches, LikelyNames, Near, NearNames
 from .phrases import SEPARATORS, Characters, Phrase, phrases
-from .signals import Signal, View
+from .signals import Signal, TableView, View
 from .training_counts import NOTHING, DocumentCounts, MentionModel, TrainingCounts, phrase_features
 
 OCCURRENCE = 0.85  # above this cosine, a phrase counts as an occurrence of the name
@@ -153,7 +153,7 @@ class _Document(NamedTuple):
     probabilities: Mapping[str, float]
 
 
-class PhraseView(View):
+class PhraseView(TableView):
     """The names near to the phrases of one document, and their concepts."""
 
     def __init__(
@@ -177,21 +177,11 @@ class PhraseView(View):
         self._used = self._occurs.copy()
         self._used[self._starts] = True  # for want of an occurrence, the best phrase
         names = (span for i in np.flatnonzero(highest > NAME) for span in self._phrases[i].spans)
-        self._features = self._compute(_NameSpans(names))
-
-    def nearest(self, n: int) -> np.ndarray:
-        return self._positions[np.argsort(-self._features[:, 0], kind="stable")[:n]]
-
-    def features(self, positions: np.ndarray) -> np.ndarray:
-        features = np.zeros((len(positions), len(PhrasesSignal.features)), dtype=np.float32)
-        rows = np.searchsorted(self._positions, positions)
-        supported = np.isin(positions, self._positions)
-        features[supported] = self._features[rows[supported]]
-        return features
+        super().__init__(self._positions, self._compute(_NameSpans(names)))
 
     def evidence(self, position: int) -> list[Characters]:
         row = int(np.searchsorted(self._positions, position))
-        if row == len(self._positions) or self._positions[row] != position:
+        if position not in self._positions[row : row + 1]:
             return []
         part = slice(*[*self._starts.tolist(), len(self._phrase)][row : row + 2])
         using = self._phrase[part][self._used[part]].tolist()

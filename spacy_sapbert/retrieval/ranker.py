@@ -160,14 +160,8 @@ class SignalWeights(NamedTuple):
             return None
         scaler = StandardScaler().fit(x)
         model = LogisticRegression(C=STRENGTH, max_iter=5000).fit(scaler.transform(x), y)
-        weights = model.coef_[0] / scaler.scale_
-        fitted = cls(
-            tuple(signals.items()),
-            tuple(map(float, weights)),
-            tuple(map(float, scaler.mean_)),
-            float(model.intercept_[0]),
-            0.5,
-        )
+        weights, means = (tuple(values.tolist()) for values in (model.coef_[0] / scaler.scale_, scaler.mean_))
+        fitted = cls(tuple(signals.items()), weights, means, float(model.intercept_[0]), 0.5)
         return fitted._replace(threshold=best_threshold(fitted.scores(x), y, missed))
 
     def scores(self, features: np.ndarray) -> np.ndarray:

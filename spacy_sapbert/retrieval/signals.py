@@ -45,6 +45,22 @@ class View(ABC):
         return []
 
 
+class TableView(View):
+    """A view with a table of features: a row for each supported concept, by rising position."""
+
+    def __init__(self, positions: np.ndarray, table: np.ndarray) -> None:
+        self._positions, self._table = positions, table
+
+    def nearest(self, n: int) -> np.ndarray:
+        return self._positions[np.argsort(-self._table[:, 0], kind="stable")[:n]]
+
+    def features(self, positions: np.ndarray) -> np.ndarray:
+        features = np.zeros((len(positions), self._table.shape[1]), dtype=np.float32)
+        supported = np.isin(positions, self._positions)
+        features[supported] = self._table[np.searchsorted(self._positions, positions[supported])]
+        return features
+
+
 class Signal(ABC):
     """One kind of evidence for concepts.
 
@@ -171,39 +187,35 @@ class MentionsSignal(Signal):
         return [MentionView(doc, self.spans_key, self.concepts) for doc in docs]
 
 
-class MentionView(View):
+class MentionView(TableView):
     """The links of one document. A candidate of a mention is linked if its id is in `kb_id_`."""
 
     def __init__(self, doc: Doc, spans_key: str | None, concepts: ConceptSet) -> None:
-        self._limit = end_of_beginning(doc)
+        limit = end_of_beginning(doc)
         self._linked: dict[int, list[tuple[float, Characters]]] = {}
-        self._candidate: dict[int, float] = {}
+        candidates: dict[int, float] = {}
         for mention in doc.ents if spans_key is None else doc.spans.get(spans_key, ()):
-            linked = set(mention.kb_id_.split("|"))
+            linked_ids = set(mention.kb_id_.split("|"))
             for concept_id, score in mention._.kb_ents:
                 for position in concepts.positions_of(concept_id):
-                    self._candidate[position] = max(score, self._candidate.get(position, 0.0))
-                    if concept_id in linked:
+                    candidates[position] = max(score, candidates.get(position, 0.0))
+                    if concept_id in linked_ids:
                         span = mention.start_char, mention.end_char
                         self._linked.setdefault(position, []).append((score, span))
-
-    def nearest(self, n: int) -> np.ndarray:
-        positions = np.array(sorted(self._candidate), dtype=np.int64)
-        features = self.features(positions)
-        order = np.lexsort((-features[:, 1], -features[:, 0]))
-        return positions[order[:n]]
-
-    def features(self, positions: np.ndarray) -> np.ndarray:
-        features = np.zeros((len(positions), len(MentionsSignal.features)), dtype=np.float32)
+        positions = np.array(sorted(candidates), dtype=np.int64)
+        table = np.zeros((len(positions), len(MentionsSignal.features)), dtype=np.float32)
         for row, position in enumerate(positions.tolist()):
             linked = self._linked.get(position, [])
-            features[row] = (
+            table[row] = (
                 1 - np.prod([1 - LINK_WEIGHT * score for score, _ in linked]),
-                self._candidate.get(position, 0.0),
+                candidates[position],
                 np.log1p(len(linked)),
-                any(start < self._limit for _, (start, _) in linked),
+                any(start < limit for _, (start, _) in linked),
             )
-        return features
+        super().__init__(positions, table)
+
+    def nearest(self, n: int) -> np.ndarray:
+        return self._positions[np.lexsort((-self._table[:, 1], -self._table[:, 0]))[:n]]
 
     def evidence(self, position: int) -> list[Characters]:
         return [span for _, span in sorted(self._linked.get(position, []), key=lambda link: (-link[0], link[1]))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -54,18 +55,8 @@ class WordCounts(NamedTuple):
             Counter(words[last].text for _, last in spans),
         )
 
-    def add(self, other: WordCounts) -> None:
-        """Add the counts of another document."""
-        for mine, more in zip(self, other, strict=True):
-            mine.update(more)
 
-    @classmethod
-    def none(cls) -> WordCounts:
-        """Return new counts of no document."""
-        return cls(Counter(), Counter(), Counter(), Counter())
-
-
-NO_WORDS = WordCounts.none()
+NO_WORDS = WordCounts(Counter(), Counter(), Counter(), Counter())
 
 
 class DocumentCounts(NamedTuple):
@@ -100,31 +91,22 @@ def count_document(doc: Doc, document: Document) -> DocumentCounts:
     return DocumentCounts(frozenset(id for mention in mentions for id in mention.ids), texts, marked, words, names)
 
 
+@dataclass
 class TrainingCounts:
-    """The sums over all annotated documents.
+    """The sums over all annotated documents, see `DocumentCounts`.
 
-    Args:
+    Attributes:
         concepts: The number of documents in which each id is annotated.
-        texts: See `DocumentCounts`.
-        marked: See `DocumentCounts`.
         share: The share of possible mentions that are annotated.
-        words: See `DocumentCounts`.
+        names: The number of documents with each name, known during training only.
     """
 
-    def __init__(
-        self,
-        concepts: Mapping[str, int],
-        texts: Mapping[str, int],
-        marked: Mapping[str, int],
-        share: float,
-        words: Sequence[Mapping[str, int]] = (),
-    ) -> None:
-        self.concepts = concepts
-        self.texts = texts
-        self.marked = marked
-        self.share = share
-        self.words = WordCounts(*map(Counter, words)) if words else WordCounts.none()
-        self.names: Counter[str] = Counter()  # the documents with each name, known during training only
+    concepts: Mapping[str, int]
+    texts: Mapping[str, int]
+    marked: Mapping[str, int]
+    share: float
+    words: WordCounts = NO_WORDS
+    names: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def word_shares(self) -> tuple[float, float, float]:
@@ -143,18 +125,17 @@ class TrainingCounts:
         texts: Counter[str] = Counter()
         marked: Counter[str] = Counter()
         names: Counter[str] = Counter()
-        words = WordCounts.none()
+        words = WordCounts(Counter(), Counter(), Counter(), Counter())
         for document in documents:
             concepts.update(document.concepts)
             texts.update(document.texts)
             marked.update(document.marked)
             names.update(document.names)
-            words.add(document.words)
+            for summed, counted in zip(words, document.words, strict=True):
+                summed.update(counted)
         share = (marked.total() + 1) / (texts.total() + 2)
         often = {text: n for text, n in texts.items() if n >= FEWEST or marked[text]}
-        summed = cls(concepts, often, +marked, share, words)
-        summed.names = names
-        return summed
+        return cls(concepts, often, +marked, share, words, names)
 
     def occurrences(self, text: str, own: DocumentCounts = NOTHING) -> int:
         """Return how often a text occurs in other documents."""
@@ -182,7 +163,8 @@ class TrainingCounts:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> TrainingCounts:
         """Make counts from the JSON data of `as_json`."""
-        return cls(data["concepts"], data["texts"], data["marked"], data["share"], data.get("words", ()))
+        words = WordCounts(*map(Counter, data["words"])) if data.get("words") else NO_WORDS
+        return cls(data["concepts"], data["texts"], data["marked"], data["share"], words)
 
     def as_json(self) -> dict[str, Any]:
         """Return the counts as JSON has them."""

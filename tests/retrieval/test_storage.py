@@ -1,5 +1,6 @@
 import json
 import shutil
+from collections import Counter
 
 import pytest
 import spacy
@@ -13,7 +14,7 @@ from spacy_sapbert.retrieval.ranker import SignalWeights
 from spacy_sapbert.retrieval.settings import ConceptVectorSettings
 from spacy_sapbert.retrieval.storage import DOCUMENT_ENCODER, FITTED_FILE, open_retriever
 from spacy_sapbert.retrieval.training_counts import FEATURES as MENTION_FEATURES
-from spacy_sapbert.retrieval.training_counts import MentionModel, TrainingCounts
+from spacy_sapbert.retrieval.training_counts import MentionModel, TrainingCounts, WordCounts
 from spacy_sapbert.store.artifact import ArtifactWriter
 from spacy_sapbert.types import Document, Mention
 from spacy_sapbert.vectors.ngram_index import cached_ngram_index
@@ -55,7 +56,7 @@ def test_labels_and_types_choose_the_concepts(retriever):
 
 
 def test_what_was_saved_ranks_as_before(retriever, tmp_path):
-    words = [{"cold": 4}, {"cold": 2}, {"cold": 1}, {"cold": 1}]
+    words = WordCounts(*(Counter(cold=n) for n in (4, 2, 1, 1)))
     model = MentionModel((0.5,) * len(MENTION_FEATURES), -1.0)
     retriever.set_counts(TrainingCounts({"D003550": 3}, {"cold": 2}, {"cold": 1}, 0.2, words), model)
     saved = save(retriever, tmp_path / "saved")
