@@ -53,14 +53,8 @@ class IdMapping:
     """Maps an id of another vocabulary to a concept of a knowledge base.
 
     An id of the knowledge base itself comes first. Otherwise, these matches count together: cross-references of its
-    concepts, mappings, and a second knowledge base. The second knowledge base gives the ids and the cross-references of
-    its concept with the id.
-
-    Args:
-        kb: The knowledge base with the primary ids.
-        equivalents: Ids that stand for the same concept.
-        between: The second knowledge base, such as one of UMLS: its ids are CUIs, and it also has ids of other
-            vocabularies.
+    concepts, mappings, and a second knowledge base, such as one of UMLS, with the ids and the cross-references of its
+    concept with the id.
     """
 
     def __init__(

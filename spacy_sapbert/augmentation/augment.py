@@ -53,13 +53,7 @@ def segments_of(choice: Choice, tokenize: Tokenize, limit: int) -> Iterator[Segm
 
 
 class RuleAnnotation:
-    """Annotates segments, maps their ids and filters the annotations.
-
-    Args:
-        annotator: The annotator.
-        mapping: Maps ids to those of the vocabulary.
-        filters: The filters by name, in the order of their use.
-        labels: Primary ids of the concepts to keep. None keeps all.
+    """Annotates segments, maps their ids and filters the annotations. With labels, only those of these concepts stay.
 
     Attributes:
         left: The number of annotations after each step, in order.

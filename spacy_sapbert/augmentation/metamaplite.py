@@ -22,11 +22,9 @@ from .documents import fold
 
 
 class RankedAnnotation(NamedTuple):
-    """A concept that MetaMapLite suggests for a span.
+    """A concept that MetaMapLite suggests for a span, in UTF-16 code units, as in Java.
 
     Attributes:
-        start: The start in UTF-16 code units, as in Java.
-        length: The length in UTF-16 code units, as in Java.
         score: The score, higher is better; 0 if the format has none.
         preferred: The concept's preferred name in UMLS.
         name: The matched name, empty if the format lacks it.
@@ -170,14 +168,11 @@ READERS: dict[str, Callable[[Source], Iterator[RankedAnnotation]]] = {
 
 
 def read_output(path: Path, text: str, report: Report | None = None) -> list[Annotation]:
-    """Read MetaMapLite's output for a text: the highest-ranked concept of each span.
+    """Read MetaMapLite's output for a text: the highest-ranked concept of each span, else the one with this preferred
+    name.
 
-    Among equal ones, it is the one with this preferred name. Broken records and spans outside the text are reported.
-
-    Args:
-        path: The output file. Its suffix shows the format: `.mmi`, `.json`, `.ann` or `.brat`.
-        text: The text.
-        report: Collects broken records.
+    The suffix of the file shows its format: `.mmi`, `.json`, `.ann` or `.brat`. Broken records and spans outside the
+    text are reported.
     """
     source, units = Source(path, report or Report()), _characters(text)
     best: dict[tuple[int, int], tuple[tuple[float, bool], RankedAnnotation]] = {}
@@ -243,12 +238,9 @@ class MetaMapLiteOutput:
 
 
 class MetaMapLite:
-    """Runs MetaMapLite.
+    """Runs the MetaMapLite in a folder, `public_mm_lite`, with the jar and the data.
 
-    Args:
-        installed: The folder of the installation, `public_mm_lite`, with the jar and the data.
-        work: The folder for the output. A text with output in this folder is not annotated again.
-        report: Collects broken records.
+    A text with output in the folder `work` is not annotated again.
     """
 
     name = "metamaplite"

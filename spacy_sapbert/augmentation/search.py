@@ -54,19 +54,13 @@ class DocumentSearch(Protocol):
 
 
 class FolderSearch:
-    """Searches local documents by BM25 (SQLite's FTS5), with stemmed words.
+    """Searches local documents by BM25 (SQLite's FTS5), with stemmed words, in a new database file.
 
-    Documents with all words of a name come first, then those with some of them.
-
-    Args:
-        database: The database file to create. It can be deleted after the search.
-        documents: The documents.
-        exclude: The evaluation sets to leave out.
+    Documents with all words of a name come first, then those with some of them. Documents that overlap with evaluation
+    sets are left out, and duplicates: documents with the PMID or the words of an earlier one.
 
     Attributes:
-        counts: The counts `documents`, `duplicates`, `excluded_by_pmid` and `excluded_by_title`. Duplicates have the
-            PMID or the words of an earlier document. Excluded documents overlap with evaluation sets. All of these are
-            left out.
+        counts: The counts `documents`, `duplicates`, `excluded_by_pmid` and `excluded_by_title`.
     """
 
     def __init__(self, database: Path, documents: Iterable[Document], exclude: EvaluationSets) -> None:
@@ -132,14 +126,11 @@ class FolderSearch:
 
 @dataclass
 class Choice:
-    """Documents, and the concepts that they were chosen for.
+    """Documents by the key of the search, and the concepts that each was chosen for.
 
     Attributes:
-        documents: The documents by the key of the search.
-        concepts: The concept ids that each document was chosen for.
         counts: The counts `searched` (concepts), `found_nothing` (concepts without documents), `excluded_by_…`
-            (documents in evaluation sets) and `passed_over`. `passed_over` counts documents that were replaced by one
-            with fewer concepts.
+            (documents in evaluation sets) and `passed_over`: documents that were replaced by one with fewer concepts.
     """
 
     documents: dict[str, Document] = field(default_factory=dict)
@@ -155,15 +146,10 @@ def choose(
     limit: int = 50,
     diverse: bool = True,
 ) -> Choice:
-    """Search for each concept, and choose documents for it.
+    """Search for each concept, an id and a name, and choose at most `limit` documents for it.
 
-    Args:
-        concepts: Concept ids and names.
-        search: The search.
-        exclude: The evaluation sets to leave out.
-        limit: The maximum number of documents per concept.
-        diverse: Prefer documents chosen for the fewest other concepts, among those with all words of the name.
-            Otherwise, keep the order of the search.
+    A diverse choice prefers documents chosen for the fewest other concepts, among those with all words of the name.
+    Otherwise, the order is that of the search.
     """
     choice = Choice()
     excluded: dict[str, str] = {}
@@ -225,17 +211,10 @@ def primary_ids(ids: Iterable[str], kb: KnowledgeBase) -> tuple[list[str], int]:
 def rare_concepts(
     counts: Counter[str], labels: Iterable[str] | None, kb: KnowledgeBase, k: int | None
 ) -> list[tuple[str, str]]:
-    """Return the concepts with fewer than k training documents, and their preferred names.
+    """Return the concepts with fewer than k training documents, rarest first, then by id, with their preferred names.
 
-    Args:
-        counts: The number of training documents of each concept.
-        labels: Primary ids of the relevant concepts, with or without training documents. None is all concepts with a
-            training document; without any, the whole vocabulary.
-        kb: The knowledge base.
-        k: The number of training documents. None selects all concepts.
-
-    Returns:
-        The concepts with the fewest training documents first, then by id.
+    Without labels, which are primary ids, these are all concepts with a training document; without any, the whole
+    vocabulary. Without k, all are returned.
     """
     relevant = labels if labels is not None else (counts or kb.concept_ids())
     ids = sorted(concept_id for concept_id in relevant if k is None or counts[concept_id] < k)

@@ -62,12 +62,11 @@ class LinkingError(NamedTuple):
     """A mention with a wrong link.
 
     Attributes:
-        n_gold: The number of annotated concepts.
         part: The first wrong part. None if the mention could not be looked up.
         gold: The concepts that would be right for that part.
         predicted: The concept that the part was linked to. None if no name is similar.
-        relation: "ancestor" or "descendant", if the predicted concept is one of a gold concept. None otherwise.
-        rank: The smallest k at which the mention is right by the lenient measure. None if there is no such k.
+        relation: "ancestor" or "descendant", if the predicted concept is one of a gold concept.
+        rank: The smallest k at which the mention is right by the lenient measure, if there is one.
     """
 
     linked: LinkedMention

@@ -68,19 +68,11 @@ def run_pipeline(
     gold_mentions: bool,
     spans_key: str | None = None,
 ) -> Iterator[list[tuple[Document, Doc]]]:
-    """Run a pipeline on the documents of a corpus. It gets the texts alone, or with the gold mentions without ids.
+    """Run a pipeline on a corpus, and yield batches of documents, each with the result.
 
-    Args:
-        nlp: The pipeline.
-        documents: The corpus.
-        disable: The names of components that do not run.
-        gold_mentions: Whether the pipeline gets the gold mentions. Then no component runs that sets `doc.ents`. One
-            that sets a span group may run: it does no harm, and an NER may need it.
-        spans_key: Where the components take the gold mentions from. None is `doc.ents`.
-
-    Yields:
-        Batches of documents, each with the pipeline's result. As long as they are used, the components take the gold
-        mentions.
+    It gets the texts alone, or with the gold mentions without ids, from `doc.ents` or a span group. Then no component
+    runs that sets `doc.ents`. One that sets a span group may run: it does no harm, and an NER may need it. The
+    components take the gold mentions as long as the batches are used.
     """
     inputs: Iterator[tuple[str | Doc, Document]] = ((document.text, document) for document in documents)
     others: list[Any] = []
@@ -132,11 +124,7 @@ def _linked_mentions(
 
 
 class GoldMentions:
-    """Chooses the mentions of a corpus that are measured: those with a type, or of any type.
-
-    Args:
-        type: The label of these mentions, or one of its types. None is any label.
-        with_ids: Whether mentions without a concept id are left out.
+    """Chooses the mentions of a corpus that are measured: those with a type, or of any type, and with or without ids.
 
     Attributes:
         labels: How many mentions with a concept id have each label, whether or not they are chosen.

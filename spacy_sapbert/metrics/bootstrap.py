@@ -17,7 +17,8 @@ SEED = 0
 
 
 def resample_means(gains: np.ndarray, sizes: np.ndarray, *, resamples: int = RESAMPLES, seed: int = SEED) -> np.ndarray:
-    """Resample documents, and return the difference of two systems on each draw.
+    """Resample documents, and return the difference of two systems on each draw, in points, shape (resamples,
+    measures).
 
     Args:
         gains: The second system's value minus the first's, summed over the items of each document. float64, shape
@@ -25,9 +26,6 @@ def resample_means(gains: np.ndarray, sizes: np.ndarray, *, resamples: int = RES
         sizes: The number of items of each document, shape (documents,).
         resamples: The number of draws.
         seed: The seed of the draws.
-
-    Returns:
-        The differences of the means over items in points, float64, shape (resamples, measures).
     """
     drawn = _draws(len(sizes), resamples, seed)
     return np.concatenate([100 * (counts @ gains) / (counts @ sizes)[:, None] for counts in drawn])

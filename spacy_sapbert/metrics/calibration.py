@@ -71,18 +71,10 @@ def reliability(probabilities: np.ndarray, right: np.ndarray, bins: int = BINS) 
 
 
 def wilson_interval(share: np.ndarray, n: np.ndarray, z: float = Z_95) -> tuple[np.ndarray, np.ndarray]:
-    """Return the lowest and highest plausible share of right links, by the score interval of Wilson (1927).
+    """Return the lowest and highest plausible share of right links, by the score interval of Wilson (1927), for 95 %.
 
     The formula is that of Brown, Cai and DasGupta (2001, equation 4). It takes links as independent. Links of one
-    document are not, so true intervals are somewhat wider.
-
-    Args:
-        share: The observed shares, from 0 to 1, float64, shape (bins,).
-        n: The number of links of each, above 0, int64, shape (bins,).
-        z: The quantile of the normal distribution; the default gives 95 % intervals.
-
-    Returns:
-        Two arrays from 0 to 1, float64, shape (bins,).
+    document are not, so true intervals are somewhat wider. The shares and the numbers of links have the shape (bins,).
     """
     center = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
@@ -101,13 +93,10 @@ def brier_score(probabilities: np.ndarray, right: np.ndarray) -> float:
 
 
 def risks(scores: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return the share of wrong links among those with the highest scores: the risk–coverage curve.
+    """Return the share of wrong links among the i + 1 links with the highest scores: the risk–coverage curve.
 
-    The curve is that of El-Yaniv and Wiener (2010). The mean of the curve is the area under it. Links with equal scores
-    count as if drawn in random order: each counts with the share of them that is wrong.
-
-    Returns:
-        float64, shape (links,). Position i has the share of wrong links among the i + 1 links with the highest scores.
+    The curve is that of El-Yaniv and Wiener (2010). Its mean is the area under it. Links with equal scores count as if
+    drawn in random order: each counts with the share of them that is wrong.
     """
     _, group, sizes = np.unique(-scores, return_inverse=True, return_counts=True)
     wrong = np.bincount(group, weights=~right) / sizes

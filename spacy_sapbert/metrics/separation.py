@@ -135,13 +135,11 @@ def area_under_curve(separation: Separation) -> float:
 
 
 def equal_error(separation: Separation) -> tuple[float, float]:
-    """Find the threshold with equal error rates for positives and negatives.
+    """Return the threshold from which on names count as synonyms with equal error rates, and the mean of both rates
+    there.
 
-    At this threshold, the share of positives below it equals the share of negatives at or above it.
-
-    Returns:
-        The threshold, from which on names count as synonyms, and the mean of the two error rates there. If several
-        thresholds have the smallest difference, the one in the middle is chosen.
+    The share of positives below it equals the share of negatives at or above it. If several thresholds have the
+    smallest difference, the one in the middle is chosen.
     """
     missed = np.searchsorted(separation.positives, separation.thresholds) / len(separation.positives)
     wrong = 1 - separation.below / separation.below[-1]

@@ -185,14 +185,10 @@ def cached_concept_vectors(concepts: ConceptSet, encoder: TransformerEncoder, ki
 
 
 def build_concept_vectors(concepts: ConceptSet, encoder: TransformerEncoder, kind: str, folder: Path) -> None:
-    """Encode the concepts of a set.
+    """Encode the concepts of a set into a folder.
 
-    Args:
-        concepts: The concepts.
-        encoder: The encoder.
-        kind: "packed" encodes one text of all names and the definition. "mean" is the mean of the names' vectors,
-            scaled to unit length.
-        folder: The folder to write.
+    "packed" encodes one text of all names and the definition. "mean" is the mean of the names' vectors, scaled to unit
+    length.
     """
     folder.mkdir(parents=True, exist_ok=True)
     encode, shape = _packed if kind == "packed" else _mean, (len(concepts), encoder.dim)

@@ -18,11 +18,8 @@ ALIKE = 0.8  # least similarity of the n-grams of a text and a name, for the tex
 
 
 class Near(NamedTuple):
-    """The names nearest to a text, or to several texts, best first.
-
-    Attributes:
-        rows: The rows of the names, int64. A row of -1 means that there are no more.
-        cosines: Their cosines, float32.
+    """The rows and cosines of the names nearest to a text, or to several, best first. A row of -1 means that there are
+    no more.
     """
 
     rows: np.ndarray
@@ -34,13 +31,7 @@ NONE = Near(np.zeros(0, np.int64), np.zeros(0, np.float32))
 
 
 class ConceptMatches(NamedTuple):
-    """The concepts of the names near to some texts, one entry per text, name and concept.
-
-    Attributes:
-        texts: The numbers of the texts, int64.
-        positions: The positions of the concepts, int64.
-        cosines: The cosines of the names, float32.
-    """
+    """The concepts of the names near to some texts: numbers of texts, positions, and cosines of the names."""
 
     texts: np.ndarray
     positions: np.ndarray

@@ -39,12 +39,8 @@ class Word(NamedTuple):
 
 
 class Phrase(NamedTuple):
-    """A text and its occurrences in a document.
-
-    Attributes:
-        text: The lower-case text.
-        spans: The character offsets `start, end` of the occurrences.
-        in_beginning: Whether the first occurrence is in the title or the first sentence.
+    """A lower-case text and the character offsets of its occurrences; whether the first is in the title or first
+    sentence.
     """
 
     text: str

@@ -19,10 +19,9 @@ STRENGTH = 0.3  # inverse regularization strength: scikit-learn's C
 
 
 class RankedConcept(NamedTuple):
-    """A concept of one document.
+    """A concept of one document, by its position in the concept set.
 
     Attributes:
-        position: The position in the concept set.
         score: The score, from 0 to 1.
         evidence: The supporting parts of the text, as character offsets.
         contributions: What each signal adds to the score.
@@ -35,13 +34,7 @@ class RankedConcept(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """The candidate concepts of one document.
-
-    Attributes:
-        positions: The positions in the concept set, int64.
-        features: The features, float32, shape (candidates, features).
-        views: The view of each signal on the document.
-    """
+    """The candidate concepts of one document: their positions, their features, and the view of each signal."""
 
     positions: np.ndarray
     features: np.ndarray
@@ -125,8 +118,6 @@ class SignalWeights(NamedTuple):
 
     Attributes:
         signals: The names of the signals, and the number of their features.
-        weights: The weight of each feature, in the order of the signals.
-        means: The mean of each feature, in the order of the signals.
         bias: The score of a concept with mean features, before the logistic function.
         threshold: The least probability, exclusive.
     """

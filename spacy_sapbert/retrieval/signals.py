@@ -62,11 +62,9 @@ class TableView(View):
 
 
 class Signal(ABC):
-    """One kind of evidence for concepts.
+    """One kind of evidence for concepts, by its name in the settings, with the names of its features.
 
     Attributes:
-        name: The name of the signal in the settings.
-        features: The names of the features.
         threshold: The threshold of the first feature, if this is the only signal and nothing was fitted.
     """
 

@@ -24,14 +24,7 @@ ADDED = 3.0  # pseudo-occurrences of each text or word, annotated at the average
 
 
 class WordCounts(NamedTuple):
-    """How often words occur, and how often annotators mark them.
-
-    Attributes:
-        seen: All occurrences.
-        inside: Occurrences inside a mention.
-        first: Occurrences at the beginning of a mention.
-        last: Occurrences at the end of a mention.
-    """
+    """How often words occur, and how often annotators mark them: inside a mention, as its first and last word."""
 
     seen: Counter[str]
     inside: Counter[str]
@@ -66,7 +59,6 @@ class DocumentCounts(NamedTuple):
         concepts: The ids annotated in it.
         texts: How often each text occurs that may be a mention.
         marked: How often each of these texts is annotated.
-        words: The counts of its words.
         names: The lower-case names that its mentions can become: expanded, and the parts of composites.
     """
 
@@ -189,12 +181,7 @@ STRENGTH = 1.0  # inverse regularization strength: scikit-learn's C
 
 
 class MentionModel(NamedTuple):
-    """A logistic regression on the words of phrases.
-
-    Attributes:
-        weights: The weight of each of `FEATURES`.
-        bias: The log odds of a phrase whose features are all 0.
-    """
+    """A logistic regression on the words of phrases: a weight for each of `FEATURES`, and the log odds without any."""
 
     weights: tuple[float, ...]
     bias: float

@@ -27,12 +27,9 @@ Record = Mapping[str, Any]
 
 
 class ReviewMention(NamedTuple):
-    """A mention to review.
+    """A mention to review: what the pipeline made of it, with the candidates and reasons of its record.
 
     Attributes:
-        doc_id: The id of its document in the corpus.
-        link: What the pipeline made of it.
-        entity: The entity of the record, with candidates and reasons.
         best: The linked concepts. If there are none, the best candidate, if any.
     """
 

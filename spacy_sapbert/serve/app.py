@@ -141,12 +141,7 @@ def _lifespan(site: Site, on_started: Callable[[], object]) -> Callable[[FastAPI
 
 
 class Site:
-    """The answers of the server. The pipeline links one request after the other in its own thread.
-
-    Args:
-        load: Loads the pipeline. Its `problems` report texts on which it fails.
-        name: The name of the pipeline.
-        limits: How much the server accepts.
+    """The answers of the server. `load` loads the pipeline, whose `problems` report texts on which it fails.
 
     Attributes:
         linking: The pipeline; None until it is loaded.
@@ -198,20 +193,18 @@ class Site:
 
     async def link(self, request: Request) -> Response:
         self._loaded()
-        (record,) = await self._linked(request, [_json(await self._body(request))], self._record)
+        (record,) = await self._linked(request, [await self._json(request)], self._record)
         if isinstance(record, Refused):
             raise record
         return Response(record, media_type=JSONResponse.media_type)
 
     async def link_batch(self, request: Request) -> Response:
         self._loaded()
-        values = _json(await self._body(request))
+        values = await self._json(request)
         if not isinstance(values, list):
             raise Refused(400, "Send a JSON list of objects with the key 'text': this is not a list.")
-        if len(values) > self.limits.max_texts:
-            raise Refused(
-                413, f"The batch has {len(values):,} texts. The server accepts at most {self.limits.max_texts:,}."
-            )
+        if len(values) > (most := self.limits.max_texts):
+            raise Refused(413, f"The batch has {len(values):,} texts. The server accepts at most {most:,}.")
         records = await self._linked(request, values, self._record)
         answers = (_to_json(record.answer) if isinstance(record, Refused) else record for record in records)
         return Response(b"[%s]" % b",".join(answers), media_type=JSONResponse.media_type)
@@ -243,6 +236,12 @@ class Site:
             raise Refused(CLIENT_LEFT, "The text did not arrive completely. Send it again.") from error
         except asyncio.TimeoutError as error:  # not TimeoutError, before Python 3.11
             raise Refused(408, f"The request took more than {self.limits.timeout:g} seconds to arrive.") from error
+
+    async def _json(self, request: Request) -> Any:
+        try:
+            return parse_json(await self._body(request))
+        except ValueError as error:
+            raise Refused(400, f"Send JSON in Unicode: this is not JSON ({error}).") from error
 
     async def _linked(
         self, request: Request, values: Sequence[object], show: Callable[[LinkedDocument], Shown]
@@ -301,11 +300,3 @@ class Site:
 
 def _to_json(value: dict[str, Any]) -> bytes:
     return bytes(JSONResponse(value).body)
-
-
-def _json(body: bytes) -> Any:
-    """Return the value of a JSON body."""
-    try:
-        return parse_json(body)
-    except ValueError as error:
-        raise Refused(400, f"Send JSON in Unicode: this is not JSON ({error}).") from error

@@ -11,13 +11,7 @@ from ..types import Concept
 
 
 class Reference(NamedTuple):
-    """A concept, or another code, by its id.
-
-    Attributes:
-        id: The id.
-        url: Its web page; None for an id of an unknown vocabulary.
-        name: The preferred name, or the id if the vocabulary lacks it.
-    """
+    """A concept, or another code, with its web page, and with its preferred name, or else its id."""
 
     id: str
     url: str | None
@@ -25,18 +19,7 @@ class Reference(NamedTuple):
 
 
 class ConceptCard(NamedTuple):
-    """What the vocabulary says of a concept.
-
-    Attributes:
-        id: The id.
-        url: See `Reference`.
-        name: See `Reference`.
-        types: Semantic types as words.
-        definition: The definition, or an empty text.
-        synonyms: The other names.
-        parents: The concepts above it.
-        codes: Its ids in other vocabularies.
-    """
+    """What the vocabulary says of a concept, with types as words. If the vocabulary lacks it, its name is the id."""
 
     id: str
     url: str | None
@@ -49,7 +32,7 @@ class ConceptCard(NamedTuple):
 
 
 def concept_card(kb: KnowledgeBase, concept_id: str) -> ConceptCard:
-    """Return the card of a concept. If the vocabulary lacks it, its name is the id."""
+    """Return the card of a concept."""
     concept = kb.get(concept_id) or Concept(concept_id, concept_id)
     parents = dict.fromkeys(primary for parent in concept.parents for primary in kb.find_id(parent) or (parent,))
     codes = dict.fromkeys([*concept.alternative_ids, *kb.xrefs(concept_id)])

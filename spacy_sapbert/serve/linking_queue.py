@@ -23,16 +23,11 @@ Result = TypeVar("Result")
 
 
 class LinkingQueue:
-    """Runs jobs in a thread of its own, in the order in which they come.
+    """Runs jobs in a thread of its own, in the order in which they come, each within a time limit.
 
     Nothing can end a job from outside. When its client has left or its time is over, it learns that it should stop. It
     keeps the thread until it ends, so that jobs do not pile up. A job that still runs `GRACE` seconds later ends the
-    process, with a traceback on standard error.
-
-    Args:
-        max_waiting: The maximum number of waiting jobs.
-        timeout: The maximum number of seconds that a job may wait and run.
-        on_length: Called with the number of jobs that wait or run, whenever it changes.
+    process, with a traceback on standard error. `on_length` gets the number of jobs that wait or run.
     """
 
     def __init__(self, max_waiting: int, timeout: float, on_length: Callable[[int], object]) -> None:
@@ -54,7 +49,7 @@ class LinkingQueue:
         try:
             if self._length > self._max_waiting:  # one of them is running
                 raise Refused(503, f"Too many requests wait ({self._length - 1}). Try again later.")
-            result = asyncio.wrap_future(self._put(partial(self._watched, job, stop)))
+            result = asyncio.wrap_future(self.start(partial(self._watched, job, stop)))
             await asyncio.wait({result, left}, timeout=self._timeout, return_when=asyncio.FIRST_COMPLETED)
             if result.done():
                 return result.result()
@@ -66,15 +61,12 @@ class LinkingQueue:
             stop.set()
             left.cancel()
 
-    def start(self, job: Callable[[], Result]) -> Future[Result]:
-        """Put a job into the queue that is always taken and has no time limit, such as loading the pipeline."""
-        return self._put(job)
-
     def close(self) -> None:
         """End the thread after the jobs that are in the queue."""
         self._jobs.put(None)
 
-    def _put(self, job: Callable[[], Result]) -> Future[Result]:
+    def start(self, job: Callable[[], Result]) -> Future[Result]:
+        """Put a job into the queue that is always taken and has no time limit, such as loading the pipeline."""
         future: Future[Result] = Future()
         self._change(1)
         future.add_done_callback(lambda _: self._change(-1))

@@ -33,32 +33,30 @@ _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
-class _Text(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        time = datetime.fromtimestamp(record.created).strftime("%Y-%m-%d %H:%M:%S")
-        trace = f"\n{self.formatException(record.exc_info)}" if record.exc_info else ""
-        return f"{time} {record.getMessage()}{trace}"
+class _Lines(logging.Formatter):
+    """Writes a line of text, or of JSON, with the time and, after an error, the traceback."""
 
+    def __init__(self, format: LogFormat) -> None:
+        super().__init__()
+        self._json = format is LogFormat.json
 
-class _JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
+        trace = self.formatException(record.exc_info) if record.exc_info else ""
+        if not self._json:
+            time = datetime.fromtimestamp(record.created).strftime("%Y-%m-%d %H:%M:%S")
+            return "\n".join(filter(None, (f"{time} {record.getMessage()}", trace)))
         time = datetime.fromtimestamp(record.created, timezone.utc).isoformat(timespec="milliseconds")
         fields: dict[str, Any] = getattr(record, _FIELDS, None) or {"message": record.getMessage()}
         line = {"time": time, "level": record.levelname.lower(), **fields}
-        if record.exc_info:
-            line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line)
+        return json.dumps({**line, "traceback": trace} if trace else line)
 
 
 def configure_log(format: LogFormat) -> None:
     """Let this process write the log, with the messages of uvicorn."""
     handler = logging.StreamHandler()
-    handler.setFormatter(_JsonLines() if format is LogFormat.json else _Text())
-    quiet = logging.WARNING
-    for logger, level in (
-        (logging.getLogger("uvicorn"), quiet),
-        (LOGGER, quiet if format is LogFormat.none else logging.INFO),
-    ):
+    handler.setFormatter(_Lines(format))
+    own_level = logging.WARNING if format is LogFormat.none else logging.INFO
+    for logger, level in ((logging.getLogger("uvicorn"), logging.WARNING), (LOGGER, own_level)):
         logger.handlers = [handler]
         logger.setLevel(level)
         logger.propagate = False
@@ -83,23 +81,16 @@ class Metrics:
     """The figures that Prometheus collects."""
 
     def __init__(self) -> None:
-        registry = CollectorRegistry()
-        self._registry = registry
-        prefix = "spacy_sapbert"
+        self._registry = CollectorRegistry()
         labels = ["path", "status"]
-        self.requests = Counter(f"{prefix}_requests", "Requests by path and status.", labels, registry=registry)
-        self.seconds = Histogram(
-            f"{prefix}_request_seconds", "Seconds per request.", ["path"], buckets=_BUCKETS, registry=registry
-        )
-        self.texts = Counter(f"{prefix}_texts", "Linked texts.", registry=registry)
-        self.mentions = Counter(f"{prefix}_mentions", "Mentions in the texts.", registry=registry)
-        self.links = Counter(f"{prefix}_links", "Mentions that have a concept.", registry=registry)
-        self.queue = Gauge(
-            f"{prefix}_queue_length",
-            "Requests that wait or are linked.",
-            registry=registry,
-            multiprocess_mode="livesum",
-        )
+        options: dict[str, Any] = {"registry": self._registry, "namespace": "spacy_sapbert"}
+        self.requests = Counter("requests", "Requests by path and status.", labels, **options)
+        self.seconds = Histogram("request_seconds", "Seconds per request.", ["path"], buckets=_BUCKETS, **options)
+        self.texts = Counter("texts", "Linked texts.", **options)
+        self.mentions = Counter("mentions", "Mentions in the texts.", **options)
+        self.links = Counter("links", "Mentions that have a concept.", **options)
+        queue = "Requests that wait or are linked."
+        self.queue = Gauge("queue_length", queue, multiprocess_mode="livesum", **options)
 
     def count(self, mentions: Sequence[Span]) -> None:
         """Count a linked text."""

@@ -36,9 +36,6 @@ class Card(NamedTuple):
     """The card of a mention.
 
     Attributes:
-        number: The number of the mention, from 1.
-        mention: The mention.
-        color: The color of the label, from 0.
         parts: A link for each part, with the candidates that are compared, the best one first.
         others: Concepts above the threshold that no part compares, best first.
         occurrences: The abbreviation occurrences in the mention.
@@ -78,15 +75,12 @@ class Page:
 
     def render(self, text: str, item: LinkedDocument | None = None, message: str | None = None) -> str:
         """Return the page as HTML, with a text in the form and, if given, the linked document or an error message."""
-        cards: list[Card] = []
-        pieces: list[tuple[str, Card | None]] = []
-        if item:
-            occurrences = get_abbreviation_occurrences(item.doc)
-            cards = [
-                _card(number, mention, self._colors[mention.label_], occurrences_in(mention, occurrences))
-                for number, mention in enumerate(item.mentions, start=1)
-            ]
-            pieces = list(_pieces(item.doc.text, cards))
+        occurrences = get_abbreviation_occurrences(item.doc) if item else ()
+        cards = [
+            _card(number, mention, self._colors[mention.label_], occurrences_in(mention, occurrences))
+            for number, mention in enumerate(item.mentions if item else (), start=1)
+        ]
+        pieces = list(_pieces(item.doc.text, cards)) if item else []
         marked = {card.number for _, card in pieces if card}
         return self._template.render(
             about=self._about,
@@ -117,7 +111,7 @@ def _card(number: int, mention: Span, color: int, occurrences: list[Abbreviation
 
 
 def occurrences_in(mention: Span, occurrences: Sequence[AbbreviationOccurrence]) -> list[AbbreviationOccurrence]:
-    """Return the occurrences of abbreviations in a mention, from those of the document in the order of the text."""
+    """Return the occurrences of abbreviations in a mention, from those of the document, which are sorted."""
     first, last = (
         bisect_left(occurrences, offset, key=attrgetter("start")) for offset in (mention.start_char, mention.end_char)
     )

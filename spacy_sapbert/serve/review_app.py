@@ -122,10 +122,8 @@ class _Pages:
                 error = f"{author} has decided this mention meanwhile. Look at it again with K, or decide once more."
                 return JSONResponse({"error": error, **self._shown(number, window)}, 409)
             correction = self.session.decide(number, **sent.model_dump(exclude={"seen"}))
-            return {
-                "correction": self.session.correction(correction),
-                **self._shown(self.session.next(window), window),
-            }
+            shown = self._shown(self.session.next(window), window)
+            return {"correction": self.session.correction(correction), **shown}
 
     def add(self, number: int, window: str, sent: Addition) -> dict[str, Any]:
         self._check(number)

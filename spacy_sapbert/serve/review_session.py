@@ -142,8 +142,7 @@ class ReviewSession:
 
         Accepting a mention without a link rejects its best candidate.
         """
-        mention = self.queue.mentions[number]
-        ids: tuple[str, ...] = ()
+        mention, ids = self.queue.mentions[number], tuple[str, ...]()
         if action == ACCEPT and not mention.link.concept_ids:
             action, ids = (REJECT, mention.best) if mention.best else (ADD, ())
         elif action in (ACCEPT, REJECT):
@@ -242,7 +241,7 @@ class ReviewSession:
         if not text.strip():
             return []
         if by_meaning or self.kb.n_names > MOST_NAMES:
-            results = [(one.concept_id, one.score, one.name) for one in self._candidates(text, RESULTS)]
+            results = [(hit.concept_id, hit.score, hit.name) for hit in self._candidates(text, RESULTS)]
         else:
             ids = ((concept_id, 1.0, concept_id) for concept_id in self.kb.find_id(text.strip()))
             results = [*ids, *search_names(self.kb, text, RESULTS)][:RESULTS]
@@ -272,7 +271,7 @@ class ReviewSession:
         links = mention.entity["links"]
         text = links[0]["text"] if len(links) == 1 else mention.link.text
         candidates = self._candidates(text, CANDIDATES + len(mention.best))
-        others = [(one.concept_id, one.score, one.name) for one in candidates if one.concept_id not in mention.best]
+        others = [(id, score, name) for id, score, name, *_ in candidates if id not in mention.best]
         return self._described(others[:CANDIDATES])
 
     def _described(self, results: Sequence[tuple[str, float, str]]) -> list[dict[str, Any]]:

@@ -102,13 +102,8 @@ def run_workers(settings: Settings, listening: socket.socket, workers: int) -> N
     os.environ.setdefault(_THREADS, str(max(1, (os.cpu_count() or 1) // workers)))
     with TemporaryDirectory() as folder:
         os.environ[METRICS_FOLDER] = folder
-        config = server_config(
-            partial(_worker_app, settings),
-            settings.limits.max_connections,
-            factory=True,
-            workers=workers,
-            timeout_worker_healthcheck=_SECONDS_TO_RESPOND,
-        )
+        options = {"factory": True, "workers": workers, "timeout_worker_healthcheck": _SECONDS_TO_RESPOND}
+        config = server_config(partial(_worker_app, settings), settings.limits.max_connections, **options)
         supervisor = Multiprocess(config, [listening])
         supervisor.run()
         del os.environ[METRICS_FOLDER]
