@@ -29,7 +29,6 @@ from common import new_parser
 from rich.console import Console
 from spacy.language import Language
 
-from spacy_sapbert.documents.formats import input_format
 from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
 from spacy_sapbert.evaluation.plots import check_ending, curve_style, in_style, legend_above, new_figure, save_figure
 
@@ -48,7 +47,7 @@ def sentences(paths: list[Path]) -> list[str]:
     problems = Problems(Console(stderr=True))
     found = []
     for path in paths:
-        for document in read_documents(path, ReadOptions(input_format(path)), problems):
+        for document in read_documents(path, ReadOptions(), problems):
             found += re.split(r"(?<=[.?!]) +(?=[A-Z])", document.text)
     return found
 

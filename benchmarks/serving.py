@@ -33,7 +33,6 @@ import psutil
 from common import new_parser
 from rich.console import Console
 
-from spacy_sapbert.documents.formats import input_format
 from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
 
 BATCH = 16
@@ -111,7 +110,7 @@ def memory(server: psutil.Process) -> dict[str, float]:
 
 def read_texts(corpus: Path) -> list[str]:
     problems = Problems(Console(stderr=True))
-    return [document.text for document in read_documents(corpus, ReadOptions(input_format(corpus)), problems)]
+    return [document.text for document in read_documents(corpus, ReadOptions(), problems)]
 
 
 def main() -> None:

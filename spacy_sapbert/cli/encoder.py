@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 from rich.console import Console
 
-from ..documents.formats import STDIN
 from ..errors import Errors, OptionError, SapbertError
 from ..files.console import show_values, stderr_console, track
-from ..files.opening import open_text
+from ..files.opening import STDIN, open_text
 from ..files.output import refuse_input
 from ..files.values import parse_int
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -9,11 +10,10 @@ from typing import Annotated
 import typer
 
 from ..documents.folders import files_of
-from ..documents.formats import ANNOTATED, INPUT_SUFFIXES, STDIN, TABLES, InputFormat, input_format, suffix_format
-from ..documents.input_documents import check_table
+from ..documents.formats import INPUT_SUFFIXES, InputFormat, suffix_format, unknown_format
 from ..documents.source import ReadOptions
 from ..errors import ChoiceError, Errors, NotFoundError, OptionError, SapbertError
-from ..files.opening import check_encoding
+from ..files.opening import STDIN, check_encoding
 
 _INPUTS_HELP = (
     "Files, plain or gzipped, or folders. Of a folder, all files of a known format are read. - is standard input."
@@ -81,9 +81,9 @@ def open_inputs(
     text, doc_id, title = map(columns.get, _FIELDS)
     options = ReadOptions(format, text, doc_id, title, encoding, gold)
     for path in inputs:
-        if path.is_dir():
+        if os.path.isdir(path):
             _check_folder(path, format)
-        elif path != STDIN and not path.is_file():
+        elif path != STDIN and not os.path.isfile(path):
             raise NotFoundError(what=f"file or folder {path}", remedy="Check the path, or use `-` for standard input.")
         check_encoding(path, encoding or "utf-8")
     if format is InputFormat.names:
@@ -91,23 +91,10 @@ def open_inputs(
             if not (number.isascii() and number.isdecimal() and int(number) > 0):
                 reason = f"the format names has no header, so its columns have numbers from 1, unlike {number}"
                 raise OptionError(option=f"--column {field}", reason=reason)
-    sources = [(path, options._replace(format=_format(path, format, gold))) for path in inputs]
-    formats = [options.format for _, options in sources if options.format]
-    if gold and any(format not in ANNOTATED for format in formats):
-        names = ", ".join(format.value for format in ANNOTATED)
-        raise typer.BadParameter(f"the input must have a format with annotated mentions: {names}", param_hint="--gold")
-    for path, chosen in sources:
-        if not path.is_dir():
-            check_table(path, chosen)
-    return sources
-
-
-def _format(path: Path, format: InputFormat | None, gold: bool) -> InputFormat | None:
-    """Return the format of an input; None if its first bytes decide when it is read."""
-    if format or path.is_dir():
-        return format
-    known = suffix_format(path)
-    return known if known in TABLES else input_format(path) if gold or known is None else None
+    for path in inputs:
+        if not (format or suffix_format(path) or os.path.isdir(path)):
+            raise unknown_format(path, [format.value for format in InputFormat])
+    return [(path, options) for path in inputs]
 
 
 def _check_folder(folder: Path, format: InputFormat | None) -> None:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from ..documents.formats import STDIN, InputFormat, OutputFormat, output_format
-from ..documents.input_documents import Problems, ReadOptions, read_all
+from ..documents.formats import InputFormat, OutputFormat, output_format
+from ..documents.input_documents import Problems, ReadOptions, begun, read_all
 from ..errors import ChoiceError, Errors, MissingExtraError, OptionError, SapbertError
 from ..files.console import progress_callback, stderr_console, track
+from ..files.opening import STDIN
 from ..files.output import is_special, refuse_input
 from ..outputs.tables import check_parquet
 from ..review.corrections_file import CorrectionsFile
@@ -139,8 +140,8 @@ class _Run:
         """Write the documents as soon as they are linked."""
         from ..outputs.writers import write_records
 
+        documents = begun(read_all(self._sources, self._problems))
         self._load()
-        documents = read_all(self._sources, self._problems)
 
         def records() -> Iterator[Record]:
             for result in self._work.stream(documents, self._problems, self._n_process):
@@ -159,11 +160,12 @@ class _Run:
 
         with PartFolder(output, resume=resume) as parts:
             try:
+                documents = begun(read_all(self._sources, self._problems))
                 loaded = self._load()
                 parts.begin(identity_of(loaded, {"display language": loaded.language, **self._shown}))
                 with progress_callback(self._problems.console, "documents", self._problems.share) as update:
                     run = FileRun(self._work, parts, self._problems, lambda done: update(done, 0), self.counts)
-                    run.link(read_all(self._sources, self._problems), self._n_process)
+                    run.link(documents, self._n_process)
                 if run.n_before:
                     self._problems.console.print(f"{run.n_before:,} documents were already finished")
                 self._check()

@@ -11,8 +11,8 @@ from pathlib import Path
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from ..errors import DamagedError
-from ..files.opening import check_ratio
+from ..errors import DamagedError, LimitError
+from ..files.opening import OpenedFile, check_ratio, open_unpacked
 from ..files.output import replacing
 from ..types import Document
 from .docs import DOC_ID, WEIGHT, from_doc
@@ -39,27 +39,32 @@ def write_docbin(docs: Iterable[Doc], path: Path) -> int:
     return len(doc_bin)
 
 
-def read_docbin(path: Path, vocab: Vocab | None = None) -> Iterator[Doc]:
+def read_docbin(path: Path, vocab: Vocab | None = None, opened: OpenedFile | None = None) -> Iterator[Doc]:
     """Read a `.spacy` file from any program.
 
     Args:
         path: The file.
         vocab: The vocabulary of the pipeline that will process the documents.
+        opened: The file, if it is open already.
 
     Yields:
         The documents.
 
     Raises:
-        DamagedError: The file cannot be read, is not a complete `.spacy` file, or a document does not fit its
-            annotations.
+        CannotReadError: The file cannot be read.
+        DamagedError: The file is not a complete `.spacy` file, or a document does not fit its annotations.
     """
-    _check_packed(path)
+    with open_unpacked(path, opened=opened) as file:
+        content = file.read()
     try:
-        doc_bin = DocBin(store_user_data=True).from_disk(path)
+        _check_packed(path, content)
+        doc_bin = DocBin(store_user_data=True).from_bytes(content)
         columns: tuple[Sized, ...] = (doc_bin.spaces, doc_bin.flags, doc_bin.cats, doc_bin.span_groups)
         if {len(doc_bin), *map(len, columns), len(doc_bin.user_data) or len(doc_bin)} != {len(doc_bin)}:
             raise ValueError("its parts have different numbers of documents")  # spaCy would leave out the last ones
         docs = doc_bin.get_docs(vocab if vocab is not None else Vocab())
+    except LimitError:
+        raise
     except Exception as error:  # errors of zlib, msgpack and spaCy have no common base
         raise _damaged(path, error) from error
     for number in count(1):
@@ -77,19 +82,17 @@ def _damaged(path: Path, reason: object) -> DamagedError:
     return DamagedError(path=path, reason=f"not a .spacy file: {reason}", remedy="Convert the corpus again.")
 
 
-def _check_packed(path: Path) -> None:
-    """Unpack a file piece by piece, without keeping it: spaCy would unpack it at once, whatever its size."""
-    try:
-        with path.open("rb") as file:
-            unpacking, unpacked = zlib.decompressobj(), 0
-            # zlib would copy all that follows the end again and again
-            while not unpacking.eof and (packed := file.read(_CHUNK)):
-                while packed:
-                    unpacked += len(unpacking.decompress(packed, _UNPACKED))
-                    packed = unpacking.unconsumed_tail
-                    check_ratio(path, unpacked, file.tell())
-    except (OSError, zlib.error) as error:
-        raise _damaged(path, error) from error
+def _check_packed(path: Path, content: bytes) -> None:
+    """Unpack the content piece by piece, without keeping it: spaCy would unpack it at once, whatever its size."""
+    unpacking, unpacked = zlib.decompressobj(), 0
+    for start in range(0, len(content), _CHUNK):
+        packed = content[start : start + _CHUNK]
+        while packed:
+            unpacked += len(unpacking.decompress(packed, _UNPACKED))
+            packed = unpacking.unconsumed_tail
+            check_ratio(path, unpacked, min(start + _CHUNK, len(content)))
+        if unpacking.eof:  # zlib would copy all that follows again and again
+            return
 
 
 def _check(doc: Doc) -> None:
@@ -116,7 +119,7 @@ def _check(doc: Doc) -> None:
 
 def read_docbin_documents(source: DocumentSource) -> Iterator[Document]:
     """Read a `.spacy` file as documents. The id of one without an id joins file name and number with a colon."""
-    for number, doc in enumerate(read_docbin(source.path), start=1):
+    for number, doc in enumerate(read_docbin(source.path, opened=source.opened), start=1):
         document = from_doc(doc)
         doc_id = document.doc_id or source.numbered(number)
         yield document._replace(doc_id=doc_id, position=source.place(number, "document"))

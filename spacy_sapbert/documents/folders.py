@@ -12,7 +12,8 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple, cast
 
 from ..errors import DamagedError
-from ..files.opening import open_unpacked, without_gz
+from ..files.opening import without_gz
+from ..files.source import Source
 
 _ENDINGS = (".tar", ".tgz")
 Skip = Callable[[Path, str], object]
@@ -82,14 +83,14 @@ def is_archive(path: Path) -> bool:
     return without_gz(path).suffix.lower() in _ENDINGS
 
 
-def files_in(path: Path, endings: Collection[str]) -> Iterator[Packed]:
+def files_in(source: Source, endings: Collection[str]) -> Iterator[Packed]:
     """Yield each file, link and device of an archive.
 
     Args:
-        path: The archive, plain or gzipped.
+        source: The archive, plain or gzipped.
         endings: The endings of the files that are read, in lower case.
     """
-    with open_unpacked(path) as unpacked, translated(path):
+    with source.open_bytes() as unpacked, translated(source.path):
         stream = _Unpacked(unpacked)
         with tarfile.open(fileobj=cast(BinaryIO, stream), mode="r|") as archive:
             while (member := archive.next()) is not None:

@@ -1,4 +1,4 @@
-"""Define the input and output formats of `link`, and guess them from file names and first bytes."""
+"""Define the formats of documents and of links, and guess them from file names and first bytes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import re
 from collections.abc import Iterable
 from enum import Enum
 from pathlib import Path
+from typing import BinaryIO
 
 from ..errors import Errors, SapbertError
-from ..files.opening import STDIN, OpenedFile, open_file, without_gz
+from ..files.opening import without_gz
+from ..files.output import is_special
 from ..files.xml import root_tag
-from .folders import files_in, is_archive, translated
-
-__all__ = ["STDIN", "InputFormat", "OutputFormat"]
 
 PUBTATOR_TITLE = re.compile(r"[^|\t]+\|t\|")
 
@@ -51,27 +50,27 @@ class OutputFormat(str, Enum):
 ANNOTATED = (InputFormat.pubtator, InputFormat.bioc, InputFormat.spacy)
 """The input formats with annotated mentions."""
 
-PASSAGES = (InputFormat.pubtator, InputFormat.bioc)
-"""The input formats whose files can have a record for each passage of an article."""
-
-TABLES = (InputFormat.csv, InputFormat.tsv, InputFormat.parquet)
-"""The input formats with named columns."""
-
 ARCHIVED = {InputFormat.jats: (".nxml", ".xml"), InputFormat.bioc: (".xml", ".json")}
 """The formats that the files of a tar archive can have, with the endings of these files."""
 
 _INPUT_ENDINGS = {
-    InputFormat.text: (".txt",),
-    InputFormat.jsonl: (".jsonl", ".ndjson"),
-    InputFormat.csv: (".csv",),
-    InputFormat.tsv: (".tsv", ".tab"),
-    InputFormat.parquet: (".parquet",),
-    InputFormat.pubtator: (".pubtator",),
-    InputFormat.bioc: (".xml", ".bioc", ".json"),
-    InputFormat.jats: (".nxml", ".tar", ".tgz"),
-    InputFormat.spacy: (".spacy",),
+    ".txt": InputFormat.text,
+    ".jsonl": InputFormat.jsonl,
+    ".ndjson": InputFormat.jsonl,
+    ".csv": InputFormat.csv,
+    ".tsv": InputFormat.tsv,
+    ".tab": InputFormat.tsv,
+    ".parquet": InputFormat.parquet,
+    ".pubtator": InputFormat.pubtator,
+    ".xml": InputFormat.bioc,
+    ".bioc": InputFormat.bioc,
+    ".json": InputFormat.bioc,
+    ".nxml": InputFormat.jats,
+    ".tar": InputFormat.jats,
+    ".tgz": InputFormat.jats,
+    ".spacy": InputFormat.spacy,
 }
-INPUT_SUFFIXES = tuple(ending for endings in _INPUT_ENDINGS.values() for ending in endings)
+INPUT_SUFFIXES = tuple(_INPUT_ENDINGS)
 """The endings of file names that show a format."""
 _OUTPUT_ENDINGS = {
     ".jsonl": OutputFormat.jsonl,
@@ -86,36 +85,13 @@ _OUTPUT_ENDINGS = {
     ".html": OutputFormat.html,
     ".htm": OutputFormat.html,
 }
+_ROOTS = {
+    "PubmedArticleSet": InputFormat.pubmed,
+    "article": InputFormat.jats,
+    "pmc-articleset": InputFormat.jats,
+    "OAI-PMH": InputFormat.jats,
+}
 _HEAD_SIZE = 1 << 16
-
-
-def input_format(path: Path) -> InputFormat:
-    """Return the format that a file name shows.
-
-    PubTator files are often named `.txt`, so the first line decides for such files. For `.xml`, the root element
-    decides, and for an archive its first article.
-    """
-    if is_archive(path):
-        return _archive_format(path)
-    with open_file(path) as opened:
-        return opened_format(path, opened)
-
-
-def opened_format(path: Path, opened: OpenedFile) -> InputFormat:
-    """Return the format of an open file by its name and its first bytes, which can still be read."""
-    format = suffix_format(path)
-    if format is None:
-        raise unknown_format(path, [format.value for format in InputFormat])
-    if format is InputFormat.text:
-        head = opened.stream.peek(_HEAD_SIZE).removeprefix(codecs.BOM_UTF8).lstrip()
-        is_pubtator = PUBTATOR_TITLE.match(head.partition(b"\n")[0].decode(errors="replace"))
-        return InputFormat.pubtator if is_pubtator else format
-    if format is not InputFormat.bioc or without_gz(path).suffix.lower() != ".xml":
-        return format
-    root = root_tag(opened.stream.peek(_HEAD_SIZE))
-    if root == "PubmedArticleSet":
-        return InputFormat.pubmed
-    return InputFormat.jats if root in ("article", "pmc-articleset", "OAI-PMH") else format
 
 
 def suffix_format(path: Path) -> InputFormat | None:
@@ -123,23 +99,44 @@ def suffix_format(path: Path) -> InputFormat | None:
 
     Several formats have the ending `.xml`, which stands for BioC here. See `opened_format`.
     """
-    suffix = without_gz(path).suffix.lower()
-    return next((format for format, endings in _INPUT_ENDINGS.items() if suffix in endings), None)
+    return _INPUT_ENDINGS.get(without_gz(path).suffix.lower())
 
 
-def _archive_format(path: Path) -> InputFormat:
-    """Return the format of the first article of an archive. Without any, it is JATS."""
-    for file in files_in(path, sorted({ending for endings in ARCHIVED.values() for ending in endings})):
-        if file.content is not None:
-            with translated(path):
-                is_bioc = file.name.lower().endswith(".json") or root_tag(file.content.read(_HEAD_SIZE)) == "collection"
-            return InputFormat.bioc if is_bioc else InputFormat.jats
-    return InputFormat.jats
+def opened_format(path: Path, stream: BinaryIO) -> InputFormat:
+    """Return the format of an open file by its name and its first bytes, which can still be read.
+
+    PubTator files are often named `.txt`, so the first line decides for such files. For `.xml`, the root element does.
+    """
+    format = suffix_format(path)
+    if format is None:
+        raise unknown_format(path, [format.value for format in InputFormat])
+    if format is InputFormat.text:
+        head = head_of(stream).removeprefix(codecs.BOM_UTF8).lstrip()
+        is_pubtator = PUBTATOR_TITLE.match(head.partition(b"\n")[0].decode(errors="replace"))
+        return InputFormat.pubtator if is_pubtator else format
+    return _ROOTS.get(root_tag(head_of(stream)), format) if may_be_pubmed(path) else format
+
+
+def may_be_pubmed(path: Path) -> bool:
+    """Return whether the root element of a file decides whether it is PubMed, JATS or BioC."""
+    return without_gz(path).suffix.lower() == ".xml"
+
+
+def packed_format(name: str, stream: BinaryIO) -> InputFormat:
+    """Return the format of an article in an archive by its name and its first bytes, which can still be read."""
+    is_bioc = name.lower().endswith(".json") or root_tag(head_of(stream)) == "collection"
+    return InputFormat.bioc if is_bioc else InputFormat.jats
+
+
+def head_of(stream: BinaryIO, size: int = _HEAD_SIZE) -> bytes:
+    """Return the first bytes of a stream, which can still be read."""
+    head: bytes = stream.peek(size)[:size]  # type: ignore[attr-defined]  # all open files have it
+    return head
 
 
 def output_format(path: Path | None) -> OutputFormat:
     """Return the format that a file name shows. Standard output, a device and a pipe get JSON lines."""
-    if path is None or (path.exists() and not path.is_file()):
+    if path is None or is_special(path):
         return OutputFormat.jsonl
     name = without_gz(path).name.lower()
     for ending, format in _OUTPUT_ENDINGS.items():

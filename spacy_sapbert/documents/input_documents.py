@@ -1,51 +1,30 @@
-"""Read documents as a stream, from files of any format, from folders and from standard input."""
+"""Read documents as a stream, from files of any format, from folders, archives and standard input."""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import BinaryIO, cast
-
-from rich.console import Console
+from typing import cast
 
 from ..errors import OptionError, SapbertError
-from ..files.opening import file_name, open_file, without_gz
+from ..files.opening import STDIN, OpenedFile, file_name, open_file, without_gz
 from ..types import Document
 from .bioc import read_bioc
 from .folders import DamagedArchiveError, files_in, files_of, is_archive, translated
-from .formats import (
-    ANNOTATED,
-    ARCHIVED,
-    PASSAGES,
-    STDIN,
-    TABLES,
-    InputFormat,
-    input_format,
-    opened_format,
-    suffix_format,
-)
+from .formats import ANNOTATED, ARCHIVED, InputFormat, may_be_pubmed, opened_format, packed_format, suffix_format
 from .jats import read_jats
 from .pubmed import read_pubmed, superseded
 from .pubtator import read_pubtator
+from .reader import Reader, read_spacy
 from .source import DocumentSource, OtherFormatError, Problems, ReadOptions, join_passages
 from .table_files import read_csv, read_parquet, read_tsv
 from .text_files import read_jsonl, read_lines, read_names, read_text
 
 __all__ = ["Problems", "ReadOptions", "read_all", "read_documents"]
-
-Reader = Callable[[DocumentSource], Iterator[Document]]
-
-
-def read_spacy(source: DocumentSource) -> Iterator[Document]:
-    """Read a `.spacy` file."""
-    from .docbin import read_docbin_documents  # imports spaCy, which the other formats do not need
-
-    return read_docbin_documents(source)
-
 
 _READERS: dict[InputFormat, Reader] = {
     InputFormat.text: read_text,
@@ -60,6 +39,7 @@ _READERS: dict[InputFormat, Reader] = {
     InputFormat.spacy: read_spacy,
     InputFormat.names: read_names,
 }
+_PASSAGES = (InputFormat.pubtator, InputFormat.bioc)
 # other XML, JSON and archives, which folders often have beside texts
 _KINDS = {
     ".json": "not BioC",
@@ -71,10 +51,16 @@ _SHOWN_SUFFIXES = 5
 _LARGEST_PACKED = 1 << 28
 """The most bytes of a file in an archive. The largest articles of PMC have some tens of millions."""
 _MANY = 10
-_CHUNK = 1 << 16
 
 Inputs = Sequence[tuple[Path, ReadOptions]]
 """Files and folders, each with its options; `-` is standard input."""
+LeftOut = Mapping[Path, Collection[int]]
+"""The numbers of the records to leave out of files of PubMed, as `superseded` returns them."""
+NOTHING: LeftOut = MappingProxyType({})
+
+
+class UnannotatedError(OptionError):
+    """A file of a format without annotated mentions, which are wanted."""
 
 
 def read_all(inputs: Inputs, problems: Problems) -> Iterator[Document]:
@@ -90,11 +76,16 @@ def read_all(inputs: Inputs, problems: Problems) -> Iterator[Document]:
     Yields:
         The documents, in the order of the inputs.
     """
-    problems.total_bytes = _size(inputs)
-    files = pubmed_files(inputs)
+    files = []
+    for file, options in _files(inputs):
+        problems.total_bytes += file.stat().st_size
+        if _may_be_pubmed(file, options):
+            files.append(file)
+    if STDIN in (path for path, _ in inputs):
+        problems.total_bytes = 0
     if len(files) > _MANY:
-        problems.console.print(f"{len(files):,} files of PubMed are searched for newer records")
-    left_out = superseded(files)
+        problems.console.print(f"{len(files):,} XML files are searched for newer records of PubMed")
+    left_out: LeftOut = superseded(files) if files else NOTHING
     if count := sum(map(len, left_out.values())):
         reason = "since a newer record replaces or deletes them"
         problems.console.print(f"{count:,} records of PubMed left out, {reason}")
@@ -102,40 +93,32 @@ def read_all(inputs: Inputs, problems: Problems) -> Iterator[Document]:
         yield from read_documents(path, options, problems, left_out)
 
 
-def _size(inputs: Inputs) -> int:
-    """Return the bytes of all files of inputs; 0 if one is standard input."""
-    paths = [path for path, _ in inputs]
-    if STDIN in paths:
-        return 0
-    files = (file for path in paths for file in (files_of(path) if path.is_dir() else [path]))
-    return sum(file.stat().st_size for file in files)
+def _files(inputs: Inputs) -> Iterator[tuple[Path, ReadOptions]]:
+    """Yield all files of inputs, but not standard input."""
+    for path, options in inputs:
+        if path != STDIN:
+            yield from ((file, options) for file in (files_of(path) if path.is_dir() else [path]))
 
 
 def pubmed_files(inputs: Inputs) -> list[Path]:
-    """Return the files of PubMed of inputs, but not standard input. Of other XML files, only the begin is read."""
-    return [
-        file
-        for path, options in inputs
-        if path != STDIN
-        for file in (files_of(path) if path.is_dir() else [path])
-        if _is_pubmed(file, options)
-    ]
+    """Return the files of inputs that may be of PubMed by their names, but not standard input."""
+    return [file for file, options in _files(inputs) if _may_be_pubmed(file, options)]
 
 
-def _is_pubmed(path: Path, options: ReadOptions) -> bool:
+def _may_be_pubmed(path: Path, options: ReadOptions) -> bool:
     if options.format or options.gold:  # with gold mentions, PubMed is not read
         return options.format is InputFormat.pubmed
-    try:
-        return without_gz(path).suffix.lower() == ".xml" and input_format(path) is InputFormat.pubmed
-    except SapbertError:
-        return False  # reading the file reports the reason
+    return may_be_pubmed(path)
+
+
+def begun(documents: Iterator[Document]) -> Iterator[Document]:
+    """Read the first document, so that a missing column is found before a pipeline is loaded."""
+    first = next(documents, None)
+    return documents if first is None else chain([first], documents)
 
 
 def read_documents(
-    path: Path,
-    options: ReadOptions,
-    problems: Problems,
-    left_out: Mapping[Path, Collection[int]] = MappingProxyType({}),
+    path: Path, options: ReadOptions, problems: Problems, left_out: LeftOut = NOTHING
 ) -> Iterator[Document]:
     """Read one input as a stream.
 
@@ -148,24 +131,18 @@ def read_documents(
         path: A file, plain or gzipped, or a folder; `-` is standard input.
         options: How to read it.
         problems: Reports broken records, and ids that an earlier input with the same `problems` has had.
-        left_out: The numbers of the records to leave out of files of PubMed, as `superseded` returns them.
+        left_out: Records of PubMed to leave out.
 
     Yields:
         The documents, in the order of the file. A document without an id is named by file and line.
     """
-    if path.is_dir():
+    if os.path.isdir(path):
         documents = _read_folder(path, options, problems, left_out)
     else:
         documents = read_file(path, "stdin" if path == STDIN else path.name, options, problems, left_out)
     for document in documents:
         problems.check_id(document)
         yield document
-
-
-def check_table(path: Path, options: ReadOptions) -> None:
-    """Read the first document of a table, so that a missing column is found before the pipeline is loaded."""
-    if options.format in TABLES and path != STDIN:
-        next(read_documents(path, options, Problems(Console(quiet=True))), None)
 
 
 def sound(documents: Iterable[Document], problems: Problems, max_length: int) -> Iterator[Document]:
@@ -196,58 +173,68 @@ def fault(text: str, max_length: int) -> str | None:
     return None
 
 
+# --- files
+
+
 def read_file(
-    path: Path,
-    name: str,
-    options: ReadOptions,
-    problems: Problems,
-    left_out: Mapping[Path, Collection[int]] = MappingProxyType({}),
+    path: Path, name: str, options: ReadOptions, problems: Problems, left_out: LeftOut = NOTHING
 ) -> Iterator[Document]:
-    """Read one file as `read_documents` does.
+    """Read one file as `read_documents` does. It is opened once.
 
     Args:
         path: The file; `-` is standard input.
         name: The id of its only document, and the beginning of the ids of documents without an id.
         options: How to read it.
         problems: Reports broken records.
-        left_out: As for `read_documents`.
+        left_out: Records of PubMed to leave out.
     """
-    source = DocumentSource(
+    with open_file(path) as opened, problems.reading(opened):
+        source = _source(path, name, options, problems, opened)
+        if is_archive(path) and options.format in (None, *ARCHIVED):
+            yield from _read_archive(source)
+            return
+        format = options.format or opened_format(path, opened.stream)
+        if format in (InputFormat.spacy, InputFormat.parquet) and path == STDIN:
+            remedy = "Save the input to a file, and give the file."
+            raise OptionError(option=f"--format {format.value}", reason="standard input must be text", remedy=remedy)
+        _check_gold(source, format)
+        if format is InputFormat.pubmed:
+            yield from read_pubmed(source, left_out.get(path, ()))
+        elif format in ANNOTATED:
+            yield from _read_annotated(source, format)
+        else:
+            yield from _READERS[format](source)
+
+
+def _source(path: Path, name: str, options: ReadOptions, problems: Problems, opened: OpenedFile) -> DocumentSource:
+    return DocumentSource(
         path,
-        name=file_name(Path(name)),
-        options=options,
         report=problems,
         encoding=options.encoding or "utf-8",
         strict=problems.strict,
         lenient=True,
+        opened=opened,
+        name=file_name(Path(name)),
+        options=options,
     )
-    if is_archive(path) and options.format in (None, *ARCHIVED):
-        yield from _read_archive(source, options.format or input_format(path))
-        return
-    with open_file(path) as opened, problems.reading(opened):
-        format = options.format or opened_format(path, opened)
-        yield from _read_opened(replace(source, opened=opened), format, left_out.get(path, ()))
 
 
-def _read_opened(source: DocumentSource, format: InputFormat, left_out: Collection[int]) -> Iterator[Document]:
-    if format in (InputFormat.spacy, InputFormat.parquet) and source.path == STDIN:
-        remedy = "Save the input to a file, and give the file."
-        raise OptionError(option=f"--format {format.value}", reason="standard input must be text", remedy=remedy)
-    documents = read_pubmed(source, left_out) if format is InputFormat.pubmed else _READERS[format](source)
-    if format not in ANNOTATED:
-        yield from documents
-        return
-    if not source.options.gold:
-        documents = (document._replace(mentions=()) for document in documents)
-    if source.options.join_passages and format in PASSAGES:
-        documents = join_passages(documents, source.report)
-    yield from _with_changes(documents, source)
+def _check_gold(source: DocumentSource, format: InputFormat) -> None:
+    if source.options.gold and format not in ANNOTATED:
+        formats = ", ".join(annotated.value for annotated in ANNOTATED)
+        reason = f"{source.file} has the format {format.value}, but only these have annotated mentions: {formats}"
+        raise UnannotatedError(option="--gold", reason=reason)
 
 
-def _with_changes(documents: Iterator[Document], source: DocumentSource) -> Iterator[Document]:
-    """Yield the documents of a file, and then show what was moved in it."""
+def _read_annotated(source: DocumentSource, format: InputFormat) -> Iterator[Document]:
+    """Read a file with annotated mentions, and then show what was moved in it."""
     problems = cast(Problems, source.report)
     shifted, mismatched, moved = problems.shifted, problems.mismatched, problems.moved
+    documents = _READERS[format](source)
+    if not source.options.gold:
+        documents = (document._replace(mentions=()) for document in documents)
+    if source.options.join_passages and format in _PASSAGES:
+        documents = join_passages(documents, problems)
     yield from documents
     if n := problems.shifted - shifted:
         reason = "passages overlap or are far apart, so each follows the one before"
@@ -258,28 +245,17 @@ def _with_changes(documents: Iterator[Document], source: DocumentSource) -> Iter
         problems.console.print(f"{source.file}: {n:,} {reason}; {moved:,} of them were moved to the same text nearby")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _PackedFile(DocumentSource):
-    """One file of an archive.
-
-    Attributes:
-        content: Its bytes.
-        archive: The archive.
-    """
-
-    content: BinaryIO
-    archive: Path
-
-    def chunks(self) -> Iterator[bytes]:
-        with translated(self.archive):
-            yield from chain(iter(lambda: self.content.read(_CHUNK), b""), [b""])
-
-
-def _read_archive(source: DocumentSource, format: InputFormat) -> Iterator[Document]:
+def _read_archive(source: DocumentSource) -> Iterator[Document]:
+    """Read the articles of an archive. The first one shows the format of all, if none is given."""
     problems = cast(Problems, source.report)
+    format = source.options.format
     n_documents = others = 0
-    for packed in files_in(source.path, ARCHIVED[format]):
-        if packed.content is None:
+    for packed in files_in(source, {ending for endings in ARCHIVED.values() for ending in endings}):
+        if packed.content is not None and not format:
+            with translated(source.path):
+                format = packed_format(packed.name, packed.content)
+            _check_gold(source, format)
+        if packed.content is None or not format or not packed.name.lower().endswith(ARCHIVED[format]):
             others += 1
             continue
         path = Path(f"{source.path}/{packed.name}")
@@ -287,19 +263,12 @@ def _read_archive(source: DocumentSource, format: InputFormat) -> Iterator[Docum
             reason = f"this file has {packed.size:,} bytes, but at most {_LARGEST_PACKED:,} are read"
             problems.report(file_name(path), reason)
             continue
-        opened = _PackedFile(
-            path,
-            name=file_name(Path(packed.name)),
-            options=source.options,
-            report=problems,
-            strict=source.strict,
-            content=packed.content,
-            archive=source.path,
-        )
+        opened = OpenedFile(packed.content, None, lambda: 0)
         try:
-            for document in _READERS[format](opened):
-                n_documents += 1
-                yield document
+            with translated(source.path):
+                for document in _READERS[format](_source(path, packed.name, source.options, problems, opened)):
+                    n_documents += 1
+                    yield document
         except SapbertError as error:
             if _is_other_format(error):
                 others += 1
@@ -308,6 +277,7 @@ def _read_archive(source: DocumentSource, format: InputFormat) -> Iterator[Docum
             else:
                 problems.report(file_name(path), str(error).removesuffix("."))
     if not n_documents:
+        format = format or InputFormat.jats
         endings = " or ".join(ARCHIVED[format])
         reason = f"it contains no article of the format {format.value}, in a file that ends in {endings}"
         raise OtherFormatError(path=source.file, reason=reason, remedy="Unpack the archive, and give its folder.")
@@ -319,8 +289,11 @@ def _is_other_format(error: SapbertError) -> bool:
     return isinstance(error, OtherFormatError) or str(error).startswith("[E207]")
 
 
-def files_to_read(path: Path, options: ReadOptions, problems: Problems) -> Iterator[tuple[Path, str, ReadOptions]]:
-    """Yield the files of an input, each with its name and with options that have its format.
+# --- folders
+
+
+def files_to_read(path: Path, options: ReadOptions, problems: Problems) -> Iterator[tuple[Path, str]]:
+    """Yield the files of an input, each with its name.
 
     The files of a folder are those of a known format, in the order of `files_of`. Others are counted and reported.
 
@@ -329,52 +302,38 @@ def files_to_read(path: Path, options: ReadOptions, problems: Problems) -> Itera
         options: How to read the input.
         problems: Reports files of a folder that are left out.
     """
-    if not path.is_dir():
-        yield path, "stdin" if path == STDIN else path.name, options
+    if not os.path.isdir(path):
+        yield path, "stdin" if path == STDIN else path.name
         return
     others: Counter[str] = Counter()
-    without_mentions = 0
     for file in files_of(path, lambda skipped, reason: problems.report(file_name(skipped), reason)):
-        try:
-            format = options.format or (input_format(file) if suffix_format(file) else None)
-        except SapbertError as error:
-            _count_or_report(file, options, error, problems, others)
-            continue
-        if format is None:
-            others[without_gz(file).suffix.lower() or "no ending"] += 1
-        elif options.gold and format not in ANNOTATED:
-            without_mentions += 1
+        if options.format or suffix_format(file):
+            yield file, file.relative_to(path).as_posix()
         else:
-            yield file, file.relative_to(path).as_posix(), options._replace(format=format)
+            others[without_gz(file).suffix.lower() or "no ending"] += 1
     _show_others(path, others, problems)
-    if without_mentions:
-        problems.console.print(f"{file_name(path)}: {without_mentions:,} files without annotated mentions left out")
 
 
-def _read_folder(
-    folder: Path, options: ReadOptions, problems: Problems, left_out: Mapping[Path, Collection[int]]
-) -> Iterator[Document]:
+def _read_folder(folder: Path, options: ReadOptions, problems: Problems, left_out: LeftOut) -> Iterator[Document]:
     others: Counter[str] = Counter()
-    for path, name, chosen in files_to_read(folder, options, problems):
+    n_unannotated = 0
+    for path, name in files_to_read(folder, options, problems):
         try:
-            yield from read_file(path, name, chosen, problems, left_out)
+            yield from read_file(path, name, options, problems, left_out)
+        except UnannotatedError:
+            n_unannotated += 1
         except SapbertError as error:
-            _count_or_report(path, options, error, problems, others)
+            if _is_other_format(error):
+                suffix = without_gz(path).suffix.lower()
+                kind = f"not {options.format.value}" if options.format else _KINDS.get(suffix, "of another kind")
+                others[f"{suffix} that is {kind}"] += 1
+            elif problems.strict:
+                raise
+            else:
+                problems.report(file_name(path), str(error).removesuffix("."))
+    if n_unannotated:
+        problems.console.print(f"{file_name(folder)}: {n_unannotated:,} files without annotated mentions left out")
     _show_others(folder, others, problems)
-
-
-def _count_or_report(
-    path: Path, options: ReadOptions, error: SapbertError, problems: Problems, others: Counter[str]
-) -> None:
-    """Count a file of a folder that is of another kind, or report it."""
-    if _is_other_format(error):
-        suffix = without_gz(path).suffix.lower()
-        kind = f"not {options.format.value}" if options.format else _KINDS.get(suffix, "of another kind")
-        others[f"{suffix} that is {kind}"] += 1
-    elif problems.strict:
-        raise error
-    else:
-        problems.report(file_name(path), str(error).removesuffix("."))
 
 
 def _show_others(folder: Path, others: Counter[str], problems: Problems) -> None:

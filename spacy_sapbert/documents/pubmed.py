@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from ..errors import SapbertError
 from ..files.opening import open_unpacked
 from ..files.source import BrokenRecord
-from ..files.xml import ElementParser, blocks_of
+from ..files.xml import ElementParser, blocks_of, root_tag
 from ..types import Document
+from .formats import head_of
 from .source import DocumentSource
 from .text_files import with_title
 
@@ -209,9 +210,7 @@ class FilePmids(NamedTuple):
     replaced: NDArray[np.int32]
 
 
-def superseded(
-    paths: Sequence[Path], scan: Callable[[Sequence[Path]], Iterator[FilePmids]] | None = None
-) -> dict[Path, NDArray[np.int32]]:
+def superseded(paths: Sequence[Path], scan: Callable[[Path], FilePmids] | None = None) -> dict[Path, NDArray[np.int32]]:
     """Find the records of files of PubMed that a newer record replaces or deletes.
 
     Of the records of a PMID, the one with the highest version is the newest. Of the same version, it is the one in the
@@ -221,13 +220,13 @@ def superseded(
 
     Args:
         paths: The files.
-        scan: Returns `pmids_of` for each file, in this order, for example from several processes.
+        scan: Returns what `pmids_of` found in a file, for example in another process. None reads the files.
 
     Returns:
         For each file that has any, the numbers of the records to leave out, for `read_pubmed`, in rising order.
     """
     ordered = sorted(dict.fromkeys(paths), key=lambda path: (path.name, str(path)))
-    found = list(map(pmids_of, ordered) if scan is None else scan(ordered))
+    found = list(map(scan or pmids_of, ordered))
     left_out = {path: [file.replaced] for path, file in zip(ordered, found, strict=True)}
     older = _older(found)
     files = (older >> np.uint64(_FILE_AT)) & np.uint64(2**_FILE_BITS - 1)
@@ -272,16 +271,17 @@ def _older(found: Sequence[FilePmids]) -> NDArray[np.uint64]:
 
 
 def pmids_of(path: Path) -> FilePmids:
-    """Read only the PMIDs, the versions and the deletions of a file of PubMed.
+    """Read only the PMIDs, the versions and the deletions of a file of PubMed. Another file has none.
 
     Of a file that is damaged, what comes before the damage counts, as `read_pubmed` reads it before the error.
     """
     scan = _Scan()
     try:
         with open_unpacked(path) as handle:
-            while chunk := handle.read(_CHUNK):
-                scan.feed(chunk)
-            scan.feed(b"", is_last=True)
+            if root_tag(head_of(handle)) in ("", ROOT):
+                while chunk := handle.read(_CHUNK):
+                    scan.feed(chunk)
+                scan.feed(b"", is_last=True)
     except (SapbertError, OSError, expat.ExpatError, LookupError, ValueError):
         pass  # reading the file reports the reason
     return _newest(scan.events)

@@ -4,25 +4,35 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from ..errors import ChoiceError, EmptyError, Errors, SapbertError, Warnings
-from ..files.opening import check_encoding, open_text
+from ..files.opening import check_encoding, decoded_head, open_file, open_text
 from ..types import Document
 from .bioc import read_bioc
 from .formats import PUBTATOR_TITLE, unknown_format
-from .input_documents import Reader, read_spacy
 from .mention_tables import GENERAL, SPECIFIC, is_header, read_askapatient, read_cometa, read_mention_table
 from .pubtator import read_pubtator
 from .source import DocumentSource, Report
 from .source import join_passages as join
 from .tac import read_tac
 
+Reader = Callable[[DocumentSource], Iterator[Document]]
+
 _HEAD_SIZE = 4096
 _TAG = re.compile(r"<\s*([A-Za-z]\w*)")
 _CUI = re.compile(r"C\d{7}")
+
+
+def read_spacy(source: DocumentSource) -> Iterator[Document]:
+    """Read a `.spacy` file."""
+    from .docbin import read_docbin_documents  # imports spaCy, which the other formats do not need
+
+    return read_docbin_documents(source)
+
 
 _READERS: dict[str, Reader] = {
     "pubtator": read_pubtator,
@@ -55,7 +65,7 @@ class DocumentIds:
             raise EmptyError(
                 what=f"document id in {path}", consequence="no document is read", remedy="Write one id per line."
             )
-        self._found: set[str] = set()
+        self._taken: set[str] = set()
         self._n_others = 0
         self._first_other = ""
 
@@ -63,11 +73,11 @@ class DocumentIds:
         """Return whether a document belongs to the split, and record that it was found."""
         if doc_id in self._missing:
             del self._missing[doc_id]
-            self._found.add(doc_id)
-        elif doc_id not in self._found:
+            self._taken.add(doc_id)
+        elif doc_id not in self._taken:
             self._first_other = self._first_other if self._n_others else doc_id
             self._n_others += 1
-        return doc_id in self._found
+        return doc_id in self._taken
 
     def check(self) -> int:
         """Warn about ids without a document. Call this after all documents were read.
@@ -77,11 +87,11 @@ class DocumentIds:
         """
         if self._missing:
             n = len(self._missing)
-            if self._n_others and not self._found:
+            if self._n_others and not self._taken:
                 example = repr(self._first_other)
                 raise SapbertError(Errors.E214.format(n=n, path=self._path, others=self._n_others, example=example))
             example = repr(next(iter(self._missing)))
-            total = n + len(self._found)
+            total = n + len(self._taken)
             warnings.warn(Warnings.W203.format(n=n, path=self._path, total=total, example=example), stacklevel=2)
         return len(self._missing)
 
@@ -118,43 +128,34 @@ def read_corpus(
     """
     path = Path(path)
     check_encoding(path, encoding or "utf-8")
-    format = format or guess_format(path, encoding or "utf-8")
-    if format not in _READERS:
+    if format is not None and format not in _READERS:
         raise ChoiceError(given=format, what="format of a corpus", choices=FORMATS)
-    source = DocumentSource(
-        path,
-        name=path.name,
-        report=report or Report(),
-        encoding=encoding or _ENCODINGS.get(format, "utf-8"),
-        strict=strict,
-    )
-    documents = _READERS[format](source)
-    if join_passages and format in _PASSAGES:
-        documents = join(documents, source.report)
-    return _read(documents, source, ids, warn=report is None)
-
-
-def _read(
-    documents: Iterator[Document], source: DocumentSource, ids: DocumentIds | None, warn: bool
-) -> Iterator[Document]:
-    for document in documents:
-        if ids and not ids.takes(document.doc_id):
-            source.report.unlisted += 1
-            continue
-        source.report.add(document)
-        yield document
-    if warn:
+    source = DocumentSource(path, name=path.name, report=report or Report(), strict=strict)
+    with open_file(path) as opened:
+        format = format or _guess(path, decoded_head(opened.stream, encoding or "utf-8", _HEAD_SIZE))
+        source = replace(source, opened=opened, encoding=encoding or _ENCODINGS.get(format, "utf-8"))
+        documents = _READERS[format](source)
+        if join_passages and format in _PASSAGES:
+            documents = join(documents, source.report)
+        for document in documents:
+            if ids and not ids.takes(document.doc_id):
+                source.report.unlisted += 1
+                continue
+            source.report.add(document)
+            yield document
+    if report is None:
         source.report.warn_of_broken()
 
 
 def guess_format(path: Path, encoding: str = "utf-8") -> str:
-    """Guess the format from the beginning of a file."""
+    """Guess the format of a corpus from the beginning of its file."""
+    with open_file(path) as opened:
+        return _guess(path, decoded_head(opened.stream, encoding, _HEAD_SIZE))
+
+
+def _guess(path: Path, head: str) -> str:
     if path.suffix == ".spacy":
         return "docbin"
-    # undecodable bytes are replaced, because the format may have another encoding
-    with open_text(path, encoding=encoding, lines=False, errors="replace") as handle:
-        head = handle.read(_HEAD_SIZE)
-    is_whole = len(head) < _HEAD_SIZE
     head = head.lstrip()
     if head.removeprefix("[").lstrip().startswith("{"):
         return "bioc"
@@ -163,7 +164,7 @@ def guess_format(path: Path, encoding: str = "utf-8") -> str:
         return "tac" if tag and tag[1] == "Label" else "bioc"
     if PUBTATOR_TITLE.match(head.partition("\n")[0]):
         return "pubtator"
-    whole_lines = head if is_whole else head[: head.rfind("\n") + 1]
+    whole_lines = head[: head.rfind("\n") + 1] or head  # the last line may be cut off
     rows = [[cell.strip() for cell in line.split("\t")] for line in whole_lines.rstrip("\n").split("\n")]
     # numbers can be the ids of anything, so a file of AskAPatient is not recognized, but one of TwADR-L is
     if all(len(row) == 3 and all(row) and _CUI.fullmatch(row[0]) for row in rows):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
 UNTYPED = "Mention"
 """The label of mentions without a type in their corpus."""
-
 NEAR = 20
 """If the text of a mention is not at its offsets, it is searched within this number of characters."""
-
 BETWEEN = "\n"
 """The character between two passages in the text of their document."""
 
@@ -108,11 +106,12 @@ class Report(FileReport):
         """Count a document and its mentions."""
         self.documents += 1
         self.mentions += len(document.mentions)
-        self.without_id += sum(not mention.ids for mention in document.mentions)
-        self.labels.update(name for mention in document.mentions for name in types_of(mention.label))
-        known = len(self._ids)
+        for mention in document.mentions:
+            self.without_id += not mention.ids
+            self.labels.update(types_of(mention.label))
+        n_ids = len(self._ids)
         self._ids.add(hash(document.doc_id))  # 64 bits, which take less memory than the ids
-        self.duplicates += len(self._ids) == known
+        self.duplicates += len(self._ids) == n_ids
 
     def add_mismatch(self, path: Path, line: int, reason: str, moved: bool) -> None:
         """Count a mention with an annotated text that differs from the text at its offsets."""
@@ -150,24 +149,25 @@ class Problems(Report):
         super().__init__(show=lambda problem: self._show(str(problem)))
         self.console = console
         self.strict = strict
-
         self.total_bytes = 0
-        self._read_bytes: Callable[[], int] = lambda: 0
+        self._bytes_before = 0
+        self._opened: OpenedFile | None = None
 
     @contextmanager
     def reading(self, file: OpenedFile) -> Iterator[None]:
         """Count the bytes of a file while it is read."""
-        before = self._read_bytes()
-        self._read_bytes = lambda: before + file.position()
+        self._opened = file
         try:
             yield
         finally:
-            after = self._read_bytes()
-            self._read_bytes = lambda: after
+            self._opened = None
+            with suppress(ValueError):  # the file is closed, because the reader was given up
+                self._bytes_before += file.position()
 
     def share(self) -> float:
         """Return the share of the inputs that was read, from 0 to 1; 0 if it is not known."""
-        return min(1.0, self._read_bytes() / self.total_bytes) if self.total_bytes else 0.0
+        read = self._bytes_before + (self._opened.position() if self._opened else 0)
+        return min(1.0, read / self.total_bytes) if self.total_bytes else 0.0
 
     @property
     def count(self) -> int:
@@ -188,9 +188,9 @@ class Problems(Report):
 
     def check_id(self, document: Document) -> None:
         """Count a document, and show that an earlier one has its id. Only the first ones are shown."""
-        known = self.duplicates
+        n_duplicates = self.duplicates
         self.add(document)
-        if known < self.duplicates <= _SHOWN_DUPLICATES:
+        if n_duplicates < self.duplicates <= _SHOWN_DUPLICATES:
             rest = "; further ones are not shown" if self.duplicates == _SHOWN_DUPLICATES else ""
             reason = f"an earlier document has the same id {document.doc_id!r}; both are linked{rest}"
             self.console.print(f"{document.position}: {reason}")
@@ -268,7 +268,9 @@ def locate(text: str, mention: Mention) -> tuple[int, int] | None:
 def join_passages(records: Iterable[Document], report: Report) -> Iterator[Document]:
     """Join consecutive records with the same id to one document.
 
-    A record with the text of the first one begins the same document again, so it is not a passage.
+    Some files have a record for each passage of an article, all with the id of the article. An abbreviation is often
+    defined in one passage and used in others. A record with the text of the first one begins the same document again,
+    so it is not a passage.
 
     Args:
         records: The records in the order of the file.
@@ -300,18 +302,12 @@ def _joined(records: list[Document], report: Report) -> Document:
     start = 0
     for record in records:
         passages.append(Passage(start, start + len(record.text), record.title))
-        mentions += (shifted(mention, start) for mention in record.mentions)
+        mentions += (_moved(mention, start) for mention in record.mentions)
         start += len(record.text) + len(BETWEEN)
     text = BETWEEN.join(record.text for record in records)
     return records[0]._replace(text=text, mentions=tuple(mentions), passages=tuple(passages))
 
 
-def shifted(mention: Mention, by: int) -> Mention:
-    """Return a mention of a passage with its offsets in the document.
-
-    Args:
-        mention: The mention, with offsets in its passage.
-        by: The start of the passage.
-    """
+def _moved(mention: Mention, by: int) -> Mention:
     offsets = tuple((start + by, end + by) for start, end in mention.offsets)
     return mention._replace(start=mention.start + by, end=mention.end + by, offsets=offsets)

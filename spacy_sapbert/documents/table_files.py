@@ -11,7 +11,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import BadRecordError, CannotReadError, DamagedError, MismatchError, MissingColumnError, MissingExtraError
+from ..errors import BadRecordError, DamagedError, MismatchError, MissingColumnError, MissingExtraError
 from ..files.opening import file_name
 from ..types import Document
 from .source import DocumentSource, Problems, ReadOptions
@@ -172,7 +172,7 @@ def _document(source: DocumentSource, columns: _Columns, row: dict[str, Any], nu
 
 def read_parquet(source: DocumentSource) -> Iterator[Document]:
     """Read a Parquet file, a few rows at a time. A column of binary data is left out."""
-    with open_parquet(source.path) as file:
+    with _open_parquet(source) as file:
         yield from _arrow_documents(source, file.schema_arrow, partial(_parquet_rows, source, file))
 
 
@@ -192,22 +192,20 @@ def _arrow_documents(
         yield _document(source, columns, values, number, "row")
 
 
-def open_parquet(path: Path) -> ParquetFile:
-    """Open a Parquet file."""
+def _open_parquet(source: DocumentSource) -> ParquetFile:
     try:
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
     except ImportError as error:
-        what = f"Reading {file_name(path)}"
-        raise MissingExtraError(what=what, package="pyarrow", extra="parquet") from error
+        raise MissingExtraError(what=f"Reading {source.file}", package="pyarrow", extra="parquet") from error
     try:
-        file = ParquetFile(path)
+        if source.opened is None or source.opened.packed:
+            raise OSError("it is gzipped")
+        file = ParquetFile(source.opened.stream)
         _ = file.schema_arrow.names  # pyarrow decodes the names of the columns only now
         return file
     except (ArrowException, UnicodeDecodeError, OSError) as error:
-        if isinstance(error, OSError) and error.errno:  # pyarrow also raises OSError for damaged data
-            raise CannotReadError(path=file_name(path), reason=error.strerror or error) from error
-        raise _not_parquet(path, error) from error
+        raise _not_parquet(source.path, error) from error
 
 
 def _not_parquet(path: Path, error: Exception) -> DamagedError:

@@ -13,18 +13,8 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    SpinnerColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
-from rich.text import Text
 
 from .output import open_output, refuse_input
 
@@ -66,16 +56,16 @@ def track(
     if not shown:
         yield from items
         return
-    with _display(console, unit, total, done, share) as update:
+    with progress_callback(console, unit, share, done=done) as update:
         for item in items:
             yield item
             done += 1
-            update(done, total)
+            update(done, total or 0)
 
 
 @contextmanager
 def progress_callback(
-    console: Console, unit: str, share: Callable[[], float] | None = None
+    console: Console, unit: str, share: Callable[[], float] | None = None, *, done: int = 0
 ) -> Iterator[Callable[[int, int], None]]:
     """Show the progress of work that reports it by a callback, as `track` does.
 
@@ -83,119 +73,45 @@ def progress_callback(
         console: The console.
         unit: The name of the counted items.
         share: As for `track`.
+        done: The number of items that were done before.
 
     Yields:
         A function to call with the number of finished items and their total; 0 if it is not known.
     """
-    with _display(console, unit, share=share) as update:
-        yield update
+    started = last = monotonic()
+    before = done
 
+    def expected(done: int) -> int:
+        """Estimate the total from the share of the work that is done; 0 if the reader does not report it."""
+        part = share() if share else 0.0
+        return round(done / part) if part else 0
 
-@contextmanager
-def _display(
-    console: Console, unit: str, total: int | None = None, done: int = 0, share: Callable[[], float] | None = None
-) -> Iterator[Callable[[int, int | None], None]]:
+    def line(done: int, total: int) -> str:
+        rate = (done - before) / max(monotonic() - started, 1e-9)
+        count = f"{done:,} of {total:,} {unit}" if total else f"{done:,} {unit}"
+        parts = [count, f"{rate:,.1f} per second" if rate < 100 else f"{rate:,.0f} per second"]
+        if rate and (end := total or expected(done)):
+            parts.append(f"{timedelta(seconds=round(max(0, end - done) / rate))} left")
+        return ", ".join(parts)
+
+    def print_line(done: int, total: int) -> None:
+        nonlocal last
+        if monotonic() - last >= SECONDS_BETWEEN_LINES:
+            last = monotonic()
+            console.print(line(done, total))
+
     if not console.is_terminal:
-        yield _Lines(console, unit, done, share)
+        yield print_line
         return
-    columns: list[ProgressColumn] = [
-        SpinnerColumn(),
-        BarColumn(),
-        _Count(unit),
-        _Rate(),
-        TimeElapsedColumn(),
-        _TimeLeft(),
-    ]
-    if share is not None:
-        columns.insert(2, _ShareDone(share))
+    columns = SpinnerColumn(), BarColumn(), TextColumn("{task.description}")
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=total, completed=done)
+        task = progress.add_task("", total=None)
 
-        def update(completed: int, total: int | None) -> None:
-            expected = total or _expected(completed, share)
-            progress.update(task, completed=completed, total=expected, exact=bool(total))
+        def draw(done: int, total: int) -> None:
+            end = total or expected(done)
+            progress.update(task, completed=done, total=end or None, description=line(done, total))
 
-        yield update
-
-
-class _Lines:
-    """Writes a line every 30 seconds."""
-
-    def __init__(self, console: Console, unit: str, done: int, share: Callable[[], float] | None) -> None:
-        self._console = console
-        self._unit = unit
-        self._before = done
-        self._share = share
-        self._start = self._last = monotonic()
-
-    def __call__(self, done: int, total: int | None) -> None:
-        now = monotonic()
-        if now - self._last < SECONDS_BETWEEN_LINES:
-            return
-        self._last = now
-        rate = (done - self._before) / (now - self._start)
-        parts = [f"{_count(done, total)} {self._unit}", _per_second(rate)]
-        expected = total or _expected(done, self._share)
-        if expected and rate:
-            parts.append(f"{_duration(max(0, expected - done) / rate)} left")
-        self._console.print(", ".join(parts))
-
-
-class _Count(TextColumn):
-    """The number of finished items, and their total if it is exact."""
-
-    def __init__(self, unit: str) -> None:
-        super().__init__("")
-        self._unit = unit
-
-    def render(self, task: Task) -> Text:
-        exact = task.fields.get("exact", True) and task.total is not None
-        return Text(f"{_count(int(task.completed), int(task.total or 0) if exact else None)} {self._unit}")
-
-
-class _ShareDone(ProgressColumn):
-    """The share of the work that is done."""
-
-    def __init__(self, share: Callable[[], float]) -> None:
-        super().__init__()
-        self._share = share
-
-    def render(self, task: Task) -> Text:
-        share = self._share()
-        return Text(f"{share:.0%}" if share else "")  # 0 if the reader does not report it
-
-
-class _Rate(ProgressColumn):
-    """The number of items per second."""
-
-    def render(self, task: Task) -> Text:
-        speed = task.finished_speed or task.speed
-        return Text(_per_second(speed) if speed else "")
-
-
-class _TimeLeft(TimeRemainingColumn):
-    """The time left, or nothing where it is not known."""
-
-    def render(self, task: Task) -> Text:
-        return Text() if task.total is None else super().render(task).append(" left")
-
-
-def _expected(done: int, share: Callable[[], float] | None) -> int | None:
-    """Estimate the total from the share of the work that is done."""
-    part = share() if share else 0.0
-    return round(done / part) if part else None
-
-
-def _count(done: int, total: int | None) -> str:
-    return f"{done:,} of {total:,}" if total else f"{done:,}"
-
-
-def _per_second(rate: float) -> str:
-    return f"{rate:,.1f} per second" if rate < 100 else f"{rate:,.0f} per second"
-
-
-def _duration(seconds: float) -> str:
-    return str(timedelta(seconds=round(seconds)))
+        yield draw
 
 
 def show_values(result: Mapping[str, Any]) -> None:

@@ -146,6 +146,19 @@ def _marked(stream: Any) -> str | None:
     return None
 
 
+def decoded_head(stream: Any, encoding: str, size: int) -> str:
+    """Return the first characters of an open file, which can still be read. Others than of its encoding are replaced.
+
+    Args:
+        stream: The stream of an `OpenedFile`.
+        encoding: The encoding, as for `open_text`.
+        size: The most characters.
+    """
+    head = stream.peek(4 * size)
+    text: str = head.decode((codecs.lookup(encoding).name == "utf-8" and _marked(stream)) or encoding, "replace")
+    return text[:size]
+
+
 def undecodable(path: object, line: int | str, encoding: str, error: UnicodeError) -> BadRecordError:
     """Return the error for a file that does not have its encoding."""
     reason = f"this is not {encoding} ({getattr(error, 'reason', error)})"

@@ -11,7 +11,6 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
 
 from ..errors import CannotWriteError, OptionError
 
@@ -35,8 +34,13 @@ def open_output(path: Path | None) -> Iterator[Callable[[str], object]]:
     if path is None:
         yield _to_stdout
         return
-    with replacing(path) as temporary, _open_binary(temporary, gzipped=path.suffix.lower() == ".gz") as handle:
-        yield lambda text: handle.write(text.encode())
+    with replacing(path) as temporary, temporary.open("wb") as handle:
+        if path.suffix.lower() != ".gz":
+            yield lambda text: handle.write(text.encode())
+            return
+        # no name and no time in the header, so that the same documents give the same bytes
+        with gzip.GzipFile("", "wb", fileobj=handle, mtime=0) as packed:
+            yield lambda text: packed.write(text.encode())
 
 
 def refuse_input(
@@ -182,14 +186,3 @@ def replaced_folder(folder: Path) -> Path:
 def _to_stdout(text: str) -> None:
     sys.stdout.buffer.write(text.encode())
     sys.stdout.buffer.flush()
-
-
-@contextmanager
-def _open_binary(path: Path, *, gzipped: bool) -> Iterator[BinaryIO]:
-    with path.open("wb") as handle:
-        if not gzipped:
-            yield handle
-            return
-        # no name and no time in the header, so that the same documents give the same bytes
-        with gzip.GzipFile("", "wb", fileobj=handle, mtime=0) as packed:
-            yield cast(BinaryIO, packed)

@@ -9,7 +9,6 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,27 +56,30 @@ def parse_json(text: str | bytes) -> Any:
     """Return the value of a JSON text; else a `json.JSONDecodeError` with the line, even if Python cannot hold it."""
     if isinstance(text, bytes):
         text = text.decode(json.detect_encoding(text), "surrogatepass")
-    with _translate_json_errors(text):
+    try:
         return json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise _not_json(text, 0, error) from error
 
 
 def parse_json_at(text: str, at: int) -> tuple[Any, int]:
     """Return the value that begins at a position of a text, and its end."""
-    with _translate_json_errors(text, at):
-        return json.JSONDecoder().raw_decode(text, at)
-
-
-@contextmanager
-def _translate_json_errors(text: str, at: int = 0) -> Iterator[None]:
     try:
-        yield
+        return json.JSONDecoder().raw_decode(text, at)
     except json.JSONDecodeError:
         raise
-    except RecursionError as error:
-        raise json.JSONDecodeError("nested too deeply", text, at) from error
-    except ValueError as error:  # Python refuses integers of thousands of digits
-        longest = max(_DIGITS.finditer(text, at), key=lambda digits: digits.end() - digits.start())
-        raise json.JSONDecodeError("a number with too many digits", text, longest.start()) from error
+    except (ValueError, RecursionError) as error:
+        raise _not_json(text, at, error) from error
+
+
+def _not_json(text: str, at: int, error: Exception) -> json.JSONDecodeError:
+    if isinstance(error, RecursionError):
+        return json.JSONDecodeError("nested too deeply", text, at)
+    # Python refuses integers of thousands of digits
+    longest = max(_DIGITS.finditer(text, at), key=lambda digits: digits.end() - digits.start())
+    return json.JSONDecodeError("a number with too many digits", text, longest.start())
 
 
 def read_array(path: Path) -> np.ndarray:

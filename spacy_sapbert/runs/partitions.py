@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from hashlib import blake2b
 from pathlib import Path
@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..documents.formats import InputFormat
-from ..documents.input_documents import Problems, ReadOptions, files_to_read, pubmed_files, read_file
+from ..documents.input_documents import (
+    Problems,
+    ReadOptions,
+    UnannotatedError,
+    files_to_read,
+    pubmed_files,
+    read_file,
+)
 from ..documents.pubmed import FilePmids, pmids_of, superseded
 from ..errors import CannotReadError, Errors, SapbertError
 from ..files.opening import file_name, sha256_of
@@ -80,6 +86,8 @@ class Partition(NamedTuple):
                     problems.check_id(document)
                     if document.doc_id not in self.left_out:
                         yield document
+            except UnannotatedError:
+                problems.console.print(f"{file.name}: left out, since it has no annotated mentions")
             except SapbertError as error:
                 if problems.strict or may_work_later(error):
                     raise
@@ -107,42 +115,34 @@ def find_partitions(
         problems: Reports files of a folder that are left out.
         workers: The number of processes that search files of PubMed for newer records.
     """
+    scanned = _scan(pubmed_files(sources), workers)
     partitions: dict[str, Partition] = {}
     for path, options in sources:
         files = (
-            InputFile(file, file_name(Path(name)), chosen)
-            for file, name, chosen in files_to_read(path, options, problems)
+            InputFile(file, file_name(Path(name)), options) for file, name in files_to_read(path, options, problems)
         )
-        for partition in _grouped(files) if path.is_dir() else (Partition(file.name, (file,)) for file in files):
+        for partition in (
+            _grouped(files, scanned) if path.is_dir() else (Partition(file.name, (file,)) for file in files)
+        ):
             if partition.name in partitions:
                 raise SapbertError(Errors.E566.format(name=partition.name))
             partitions[partition.name] = partition
-    newest = _with_newest_records(list(partitions.values()), pubmed_files(sources), workers)
+    left_out = superseded(list(scanned), scanned.__getitem__) if scanned else {}
+    newest = [_leave_out(partition, left_out, scanned) for partition in partitions.values()]
     if count := sum(len(partition.left_out) for partition in newest):
         problems.console.print(f"{count:,} documents of PubMed left out, since another file replaces or deletes them")
     return newest
 
 
-def _with_newest_records(partitions: list[Partition], paths: Sequence[Path], workers: int) -> list[Partition]:
-    """Return the partitions with the records of PubMed that each leaves out."""
-    scanned: dict[Path, FilePmids] = {}
-
-    def scan(ordered: Sequence[Path]) -> Iterator[FilePmids]:
-        for path, pmids in zip(ordered, _scans(ordered, workers), strict=True):
-            scanned[path] = pmids
-            yield pmids
-
-    left_out = superseded(paths, scan) if paths else {}
-    return [_leave_out(partition, left_out, scanned) if left_out else partition for partition in partitions]
-
-
-def _scans(paths: Sequence[Path], workers: int) -> Iterator[FilePmids]:
-    if min(workers, len(paths)) == 1:
-        yield from map(pmids_of, paths)
-        return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(workers, len(paths)), mp_context=context) as executor:
-        yield from executor.map(pmids_of, paths)
+def _scan(paths: Sequence[Path], workers: int) -> dict[Path, FilePmids]:
+    """Return the records of each file that is of PubMed."""
+    if min(workers, len(paths)) <= 1:
+        scans = list(map(pmids_of, paths))
+    else:
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(min(workers, len(paths)), mp_context=context) as executor:
+            scans = list(executor.map(pmids_of, paths))
+    return {path: pmids for path, pmids in zip(paths, scans, strict=True) if len(pmids.pmids)}
 
 
 def _leave_out(
@@ -158,12 +158,12 @@ def _leave_out(
     return partition._replace(files=tuple(files), left_out=frozenset(ids))
 
 
-def _grouped(files: Iterable[InputFile]) -> Iterator[Partition]:
+def _grouped(files: Iterable[InputFile], scanned: Collection[Path]) -> Iterator[Partition]:
     group: list[InputFile] = []
     size = 0
     for file in files:
         file_size = file.path.stat().st_size
-        is_pubmed = InputFormat.pubmed in (file.options.format, *(first.options.format for first in group[:1]))
+        is_pubmed = any(item.path in scanned for item in (file, *group[:1]))
         is_full = len(group) == FILES_PER_PARTITION or size + file_size > BYTES_PER_PARTITION
         if group and (is_full or is_pubmed):
             yield Partition(group[0].name, tuple(group))

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from spacy_sapbert.documents.bioc import read_bioc
 from spacy_sapbert.documents.docbin import write_docbin
 from spacy_sapbert.documents.docs import to_doc
-from spacy_sapbert.documents.formats import STDIN, InputFormat
+from spacy_sapbert.documents.formats import InputFormat
 from spacy_sapbert.documents.input_documents import ReadOptions, read_documents
 from spacy_sapbert.documents.source import DocumentSource
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.files.opening import STDIN
 from spacy_sapbert.types import Document, Mention
 
 XML = """<?xml version="1.0"?>

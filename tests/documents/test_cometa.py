@@ -113,7 +113,7 @@ def test_a_file_without_the_columns_is_told(path, heading):
 def test_which_of_the_two_ids_cannot_be_guessed(path):
     write(path, row(1, "flu", "A flu ."))
     with pytest.raises(SapbertError, match=r"\[E124\].*cometa-general, cometa-specific"):
-        read_corpus(path)
+        list(read_corpus(path))
 
 
 words = st.text(alphabet="flu (é\"'.", min_size=1).map(str.strip).filter(bool)

@@ -111,5 +111,5 @@ def test_documents_are_read_as_spacy_reads_them(nlp, path):
 
 
 def test_a_file_that_is_none_is_told(nlp, tmp_path):
-    with pytest.raises(SapbertError, match="E121"):
+    with pytest.raises(SapbertError, match="E120"):
         list(mention_corpus(str(tmp_path / "no.spacy"))(nlp))

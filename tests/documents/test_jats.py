@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from spacy_sapbert.documents.formats import InputFormat, input_format
+from spacy_sapbert.documents.formats import InputFormat
 from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
 from spacy_sapbert.errors import SapbertError
 
@@ -238,7 +238,6 @@ def test_archives_of_bioc_are_known_by_their_first_file(read, tmp_path):
     content = b'[{"documents": [{"id": "PMC2", "passages": [{"offset": 0, "text": "flu"}]}]}]'
     (document,) = read("b.tar.gz", archive_of(member("readme.txt"), member("PMC2.json", content)))
     assert (document.doc_id, document.text) == ("PMC2", "flu")
-    assert input_format(tmp_path / "b.tar.gz") is InputFormat.bioc
 
 
 def test_an_archive_without_articles_is_told(read):

@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from spacy_sapbert.documents.formats import STDIN, InputFormat
+from spacy_sapbert.documents.formats import InputFormat
 from spacy_sapbert.documents.input_documents import Problems, ReadOptions, pubmed_files, read_all, read_documents
 from spacy_sapbert.documents.pubmed import pmids_of, superseded
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.files.opening import STDIN
 
 HEAD = """<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE PubmedArticleSet PUBLIC "-//NLM//DTD PubMedArticle, 1st January 2025//EN" "pubmed_250101.dtd">
@@ -341,14 +342,13 @@ def test_nothing_is_said_if_nothing_is_left_out(files):
     assert console.file.getvalue() == ""
 
 
-def test_files_of_pubmed_are_found_by_their_content(files, tmp_path):
+def test_files_that_may_be_of_pubmed(files, tmp_path):
     (path,) = files(a=[record(1)])
-    (tmp_path / "b.xml").write_text("<collection/>")
-    (tmp_path / "c.xml.gz").write_bytes(b"\x1f\x8bdamaged")
-    (tmp_path / "d.txt").write_text("flu")
-    assert pubmed_files([(tmp_path, ReadOptions(None)), (STDIN, ReadOptions(InputFormat.pubmed))]) == [path]
-    assert pubmed_files([(tmp_path, ReadOptions(None, gold=True))]) == []
-    assert pubmed_files([(path, ReadOptions(InputFormat.bioc))]) == []
+    (tmp_path / "b.xml.gz").write_bytes(b"\x1f\x8bdamaged")
+    (tmp_path / "c.txt").write_text("flu")
+    inputs = [(tmp_path, ReadOptions(None)), (STDIN, ReadOptions(InputFormat.pubmed))]
+    assert pubmed_files(inputs) == [path, tmp_path / "b.xml.gz"]
+    assert pubmed_files([(tmp_path, ReadOptions(None, gold=True)), (path, ReadOptions(InputFormat.bioc))]) == []
 
 
 def test_one_file_is_read_with_given_numbers(files, problems):
@@ -359,14 +359,9 @@ def test_one_file_is_read_with_given_numbers(files, problems):
 
 def test_scans_can_be_made_elsewhere(files):
     paths = files(b=[record(1)], a=[record(1)])
-    asked = []
-
-    def scan(given):
-        asked.extend(given)
-        return map(pmids_of, given)
-
-    assert {path.name: list(numbers) for path, numbers in superseded(paths, scan).items()} == {"a.xml": [0]}
-    assert asked == [paths[1], paths[0]]
+    scans = {path: pmids_of(path) for path in paths}
+    left_out = superseded(paths, scans.__getitem__)
+    assert {path.name: list(numbers) for path, numbers in left_out.items()} == {"a.xml": [0]}
 
 
 MISLEADING = """<?xml version="1.0" encoding="{encoding}"?>
@@ -432,7 +427,16 @@ def test_the_begin_of_a_record_can_be_torn_between_two_reads(tmp_path, monkeypat
     assert list(pmids_of(path).pmids) == [1, 2, 3]
 
 
-@pytest.mark.parametrize("content", [b"", b"no XML", b"\x1f\x8b\x08damaged", b"<a/>"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"no XML",
+        b"\x1f\x8b\x08damaged",
+        b"<a/>",
+        b"<a><PubmedArticle><MedlineCitation><PMID>1</PMID></MedlineCitation></PubmedArticle></a>",
+    ],
+)
 def test_a_file_without_records_supersedes_nothing(tmp_path, content):
     path = tmp_path / "a.xml"
     path.write_bytes(content)

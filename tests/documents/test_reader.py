@@ -1,9 +1,20 @@
 import gzip
 
 import pytest
+from rich.console import Console
 
+from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
 from spacy_sapbert.documents.reader import guess_format, read_corpus
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
+
+
+def read_table(path):
+    return read_vocabulary(path, "table", report=ReadReport())
+
+
+def read_with_problems(path):
+    return read_documents(path, ReadOptions(), Problems(Console(quiet=True)))
 
 
 @pytest.mark.parametrize(
@@ -50,14 +61,21 @@ def test_other_formats_must_be_told(tmp_path, text):
     path = tmp_path / "corpus.txt"
     path.write_text(text)
     with pytest.raises(SapbertError, match=r"\[E124\].*pubtator, ncbi, bioc, names, docbin"):
-        read_corpus(path)
+        list(read_corpus(path))
 
 
 def test_unknown_format_is_an_error(tmp_path):
     with pytest.raises(SapbertError, match=r"\[E125\].*brat"):
-        read_corpus(tmp_path / "corpus.ann", "brat")
+        list(read_corpus(tmp_path / "corpus.ann", "brat"))
 
 
 def test_a_path_may_be_a_string(tmp_path):
     (tmp_path / "corpus.tsv").write_text("flu\tD1\n")
     assert len(list(read_corpus(str(tmp_path / "corpus.tsv")))) == 1
+
+
+@pytest.mark.parametrize("path", ["missing.txt", "a" * 5000 + ".txt", "a\0.txt"])
+@pytest.mark.parametrize("read", [read_corpus, read_table, read_with_problems])
+def test_a_path_that_cannot_be_read(tmp_path, read, path):
+    with pytest.raises(SapbertError, match="E120"):
+        list(read(tmp_path / path))

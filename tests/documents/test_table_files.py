@@ -247,7 +247,7 @@ def test_without_pyarrow_the_extra_is_named(read, monkeypatch):
 
 
 def test_parquet_is_not_read_from_standard_input(problems):
-    from spacy_sapbert.documents.formats import STDIN
+    from spacy_sapbert.files.opening import STDIN
 
     with pytest.raises(SapbertError, match=r"\[E533\] --format parquet"):
         list(read_documents(STDIN, ReadOptions(InputFormat.parquet), problems))

@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from spacy_sapbert.documents.docbin import read_docbin
-from spacy_sapbert.documents.formats import STDIN, InputFormat
+from spacy_sapbert.documents.formats import InputFormat
 from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.errors import SapbertError
@@ -23,6 +23,7 @@ from spacy_sapbert.files import opening
 from spacy_sapbert.files.opening import (
     LINE_VARIABLE,
     RATIO_VARIABLE,
+    STDIN,
     bounded,
     largest_ratio,
     longest_line,
