@@ -55,8 +55,6 @@ _KINDS = {
 }
 _LABELS = ("pref_label", "label")  # the first has precedence
 _SCOPES = ("exact", "narrow", "broad", "related")
-_DEFINITION, _XREF, _PARENT, _CHILD, _TYPE, _ALTERNATIVE_ID = "definition", "xref", "parent", "child", "type", "alt_id"
-_DEPRECATED, _REPLACED_BY, _LITERAL_FORM, _IMPORTS = "deprecated", "replaced_by", "literal_form", "imports"
 _FIELDS = {
     f"{_SKOS}prefLabel": "pref_label",
     f"{_SKOSXL}prefLabel": "pref_label",
@@ -72,23 +70,23 @@ _FIELDS = {
     f"{_OBO}IAO_0000118": "exact",
     f"{_EFO}alternative_term": "exact",
     f"{_NCIT}P90": "exact",
-    f"{_OBO}IAO_0000115": _DEFINITION,
-    f"{_SKOS}definition": _DEFINITION,
-    f"{_NCIT}P97": _DEFINITION,
-    f"{_OBO_IN_OWL}hasDbXref": _XREF,
-    f"{_SKOS}exactMatch": _XREF,
-    f"{_UMLS}cui": _XREF,
-    f"{_RDFS}subClassOf": _PARENT,
-    f"{_SKOS}broader": _PARENT,
-    f"{_SKOS}narrower": _CHILD,
-    f"{_OBO_IN_OWL}hasOBONamespace": _TYPE,
-    f"{_UMLS}hasSTY": _TYPE,
-    f"{_OBO_IN_OWL}hasAlternativeId": _ALTERNATIVE_ID,
-    f"{_OWL}deprecated": _DEPRECATED,
-    f"{_OBO}IAO_0100001": _REPLACED_BY,
-    "http://purl.org/dc/terms/isReplacedBy": _REPLACED_BY,
-    f"{_SKOSXL}literalForm": _LITERAL_FORM,
-    f"{_OWL}imports": _IMPORTS,
+    f"{_OBO}IAO_0000115": "definition",
+    f"{_SKOS}definition": "definition",
+    f"{_NCIT}P97": "definition",
+    f"{_OBO_IN_OWL}hasDbXref": "xref",
+    f"{_SKOS}exactMatch": "xref",
+    f"{_UMLS}cui": "xref",
+    f"{_RDFS}subClassOf": "parent",
+    f"{_SKOS}broader": "parent",
+    f"{_SKOS}narrower": "child",
+    f"{_OBO_IN_OWL}hasOBONamespace": "type",
+    f"{_UMLS}hasSTY": "type",
+    f"{_OBO_IN_OWL}hasAlternativeId": "alt_id",
+    f"{_OWL}deprecated": "deprecated",
+    f"{_OBO}IAO_0100001": "replaced_by",
+    "http://purl.org/dc/terms/isReplacedBy": "replaced_by",
+    f"{_SKOSXL}literalForm": "literal_form",
+    f"{_OWL}imports": "imports",
 }
 _SYNTAXES = {".nt": "N_TRIPLES", ".nq": "N_QUADS", ".trig": "TRIG"}
 # How a file in a syntax begins that cannot be read.
@@ -165,33 +163,27 @@ def read_rdf(
         if kind != "iri" or not resource.kinds:
             continue
         context.report.rows_read += 1
-        reason = _reason_to_drop(context, iri, resource, prefixes)
-        if reason:
-            context.drop(reason)
-            continue
         (concept_id,) = context.ids([curie(iri)])[:1] or ("",)
+        if resource.kinds.isdisjoint(("class", "obsolete")):
+            context.drop(min(resource.kinds))
+            continue
+        if _is_obsolete(iri, resource):
+            context.drop("obsolete")
+            continue
+        if prefixes and concept_id and not has_prefix(concept_id, prefixes):
+            context.drop("other prefix")
+            continue
         yield from context.record(
             1,
             concept_id,
             _names(context, iri, resource, resources, languages),
-            alternative_ids=[*map(curie, resource.texts(_ALTERNATIVE_ID)), *replaced.get(concept_id, ())],
+            alternative_ids=[*map(curie, resource.texts("alt_id")), *replaced.get(concept_id, ())],
             # BioPortal writes semantic types of UMLS as IRIs that end in a TUI
-            types=[text.rpartition("/")[2] if text.startswith("http") else text for text in resource.texts(_TYPE)],
-            definition=next(iter(resource.texts(_DEFINITION)), None),
-            parents=map(curie, [*resource.iris(_PARENT), *parents.get(iri, ())]),
-            xrefs=(without_release(curie(text)) for text in resource.texts(_XREF)),
+            types=[text.rpartition("/")[2] if text.startswith("http") else text for text in resource.texts("type")],
+            definition=next(iter(resource.texts("definition")), None),
+            parents=map(curie, [*resource.iris("parent"), *parents.get(iri, ())]),
+            xrefs=(without_release(curie(text)) for text in resource.texts("xref")),
         )
-
-
-def _reason_to_drop(context: ReaderContext, iri: str, resource: _Resource, prefixes: Sequence[str]) -> str | None:
-    if resource.kinds.isdisjoint(("class", "obsolete")):
-        return min(resource.kinds)
-    if _is_obsolete(iri, resource):
-        return "obsolete"
-    ids = context.ids([curie(iri)])
-    if prefixes and ids and not has_prefix(ids[0], prefixes):
-        return "other prefix"
-    return None
 
 
 def _names(
@@ -216,24 +208,24 @@ def _literals(
             yield value
             continue
         label = resources.get((value.kind, value.text))
-        if label and _LITERAL_FORM in label.values:
-            yield from label.values[_LITERAL_FORM]
+        if label and "literal_form" in label.values:
+            yield from label.values["literal_form"]
         else:
             context.broken(1, f"the label {value.text} of <{iri}> is not a text")
 
 
 def _is_obsolete(iri: str, resource: _Resource) -> bool:
-    lineage = [iri, *resource.iris(_PARENT)]
-    is_deprecated = any(text in ("true", "1") for text in resource.texts(_DEPRECATED))
+    lineage = [iri, *resource.iris("parent")]
+    is_deprecated = any(text in ("true", "1") for text in resource.texts("deprecated"))
     return "obsolete" in resource.kinds or is_deprecated or any(map(OBSOLETE_CLASS.fullmatch, lineage))
 
 
 def _replaced_ids(context: ReaderContext, resources: _Resources) -> dict[str, list[str]]:
     obsolete = {}
     for (kind, iri), resource in resources.items():
-        ids = context.ids(map(curie, [iri, *resource.texts(_ALTERNATIVE_ID)]))
+        ids = context.ids(map(curie, [iri, *resource.texts("alt_id")]))
         if kind == "iri" and ids and _is_obsolete(iri, resource):
-            obsolete[ids[0]] = Obsolete(ids, context.ids(map(curie, resource.texts(_REPLACED_BY))))
+            obsolete[ids[0]] = Obsolete(ids, context.ids(map(curie, resource.texts("replaced_by"))))
     return replaced_ids(obsolete)
 
 
@@ -241,7 +233,7 @@ def _inverse_parents(resources: _Resources) -> dict[str, list[str]]:
     """Return the parents that only a parent states, by the IRI of the child."""
     parents: defaultdict[str, list[str]] = defaultdict(list)
     for (kind, iri), resource in resources.items():
-        for child in resource.iris(_CHILD) if kind == "iri" else ():
+        for child in resource.iris("child") if kind == "iri" else ():
             parents[child].append(iri)
     return parents
 
@@ -261,13 +253,13 @@ def _collect(context: ReaderContext, languages: Sequence[str]) -> _Resources:
         if value is None or subject is None:
             continue
         if not field:
-            if found := _KINDS.get(value.text):
-                resources.setdefault((subject.kind, subject.text), _Resource()).kinds.add(found)
+            if kind := _KINDS.get(value.text):
+                resources.setdefault((subject.kind, subject.text), _Resource()).kinds.add(kind)
         elif value.language and languages and value.language not in languages:
-            context.report.names_dropped["language"] += field != _DEFINITION
-            if field == _LITERAL_FORM:  # the label exists
+            context.report.names_dropped["language"] += field != "definition"
+            if field == "literal_form":  # the label exists
                 resources.setdefault((subject.kind, subject.text), _Resource()).values.setdefault(field, [])
-        elif field == _IMPORTS:
+        elif field == "imports":
             context.report.notes["imported ontologies that are not read"] += 1
         else:
             resource = resources.setdefault((subject.kind, subject.text), _Resource())
