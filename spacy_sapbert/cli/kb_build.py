@@ -203,7 +203,7 @@ def _build(recipe: Recipe, output: Path, console: Console, origin: Mapping[str, 
     curation, rules = recipe.curation, recipe.stop_name_rules()
     with new_knowledge_base(output, equivalents, recipe.merge_xrefs) as builder:
         read = partial(_read, strict=recipe.strict)
-        records: Iterator[Record] = chain.from_iterable(read(file, report=report) for file in base)
+        records: Iterator[Record] = chain.from_iterable(map(partial(read, report=report), base))
         if any(curation):
             from ..kb.curation import curate
 

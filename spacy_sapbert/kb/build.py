@@ -483,7 +483,7 @@ def _arrays(db: sqlite3.Connection, n_concepts: int) -> dict[str, bytes]:
     """Return all arrays of a knowledge base by name, little-endian."""
 
     def numbers(sql: str, *values: Any) -> np.ndarray:
-        return np.fromiter((number for (number,) in db.execute(sql, values)), dtype=np.int32)
+        return np.fromiter(chain.from_iterable(db.execute(sql, values)), dtype=np.int32)
 
     rows = db.execute(
         "SELECT name, concept, sum(annotations) FROM synonyms GROUP BY name, concept ORDER BY name, concept"

@@ -240,9 +240,8 @@ def parse_recipe(name: str, values: Mapping[str, Any]) -> Recipe:
     defaults = {key: value for key, value in values.items() if key in _DEFAULTS}
     others = {key: value for key, value in values.items() if key not in _DEFAULTS}
     arguments = _arguments(others, _RECIPE, f"the recipe {name}", also=_DEFAULTS)
-    shared = {key: value for key, value in defaults.items() if key not in ("format", "names_language")}
-    for key, given in (("sources", defaults), ("translations", shared)):
-        arguments[key] = [_source(source, given, name) for source in arguments.get(key, ())]
+    for key, own in (("sources", {}), ("translations", {"format": None, "names_language": None})):
+        arguments[key] = [_source(source, {**defaults, **own}, name) for source in arguments.get(key, ())]
     arguments["mentions"] = [_corpus(corpus, name) for corpus in arguments.get("mentions", ())]
     recipe = Recipe(name, **arguments)
     formats = [str(file.format) for file in (*recipe.sources, *recipe.translations)]

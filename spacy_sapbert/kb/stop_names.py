@@ -226,7 +226,7 @@ def _concepts_of(
 
 
 def _select(db: sqlite3.Connection, sql: str, values: Collection[str]) -> list[int]:
-    return [row for (row,) in db.execute(sql.format(",".join("?" * len(values))), (*values,))]
+    return [*chain.from_iterable(db.execute(sql.format(",".join("?" * len(values))), (*values,)))]
 
 
 def _folded(text: str) -> str:

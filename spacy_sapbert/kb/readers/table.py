@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
+from operator import itemgetter
 
 from ...errors import CannotReadError, ChoiceError, MissingColumnError, OptionError
 from ...files.opening import without_gz
@@ -112,7 +113,7 @@ def _record(
     has_preferred = "synonyms" in fields or len(fields["name"]) > 1
     names = [(text, "exact" if index or not has_preferred else "preferred") for index, text in enumerate(texts)]
     concept_id, *alternatives = map(curie, cells["id"])
-    source, language = ("".join(cells.get(field, ())).strip() for field in ("source", "language"))
+    source, language = "".join(cells.get("source", ())).strip(), "".join(cells.get("language", ())).strip()
     if source or language:
         own = known_tag(language) or context.language
         context = replace(context, source=source or context.source, language=own)
@@ -135,8 +136,8 @@ def _fields(context: ReaderContext, columns: Mapping[str, list[str]], header: Se
         if name not in FIELDS or (colon and not (name in _PREFIXED and prefix)):
             remedy = f"Only {', '.join(_PREFIXED)} can have a prefix, as in xrefs:NCBIGene."
             raise ChoiceError(given=field, what="field of a vocabulary table", choices=FIELDS, remedy=remedy)
-    fields = {field: [field] for field in FIELDS if field in header or field in ("id", "name")}
-    fields |= {field: names for field, names in columns.items() if names}
+    fields = {field: [field] for field in FIELDS if field in header} | {"id": ["id"], "name": ["name"]}
+    fields |= filter(itemgetter(1), columns.items())
     for field, names in fields.items():
         for column in names:
             if column not in header:
