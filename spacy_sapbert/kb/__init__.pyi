@@ -5,11 +5,4 @@ from .readers import read_vocabulary
 from .readers.context import ReadReport
 from .storage import load_knowledge_base
 
-__all__ = [
-    "Filter",
-    "KnowledgeBase",
-    "ReadReport",
-    "build_knowledge_base",
-    "load_knowledge_base",
-    "read_vocabulary",
-]
+__all__ = ["Filter", "KnowledgeBase", "ReadReport", "build_knowledge_base", "load_knowledge_base", "read_vocabulary"]

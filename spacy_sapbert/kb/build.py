@@ -428,10 +428,7 @@ def new_knowledge_base(
 
 
 def build_knowledge_base(
-    records: Iterable[Record],
-    path: Path,
-    meta: dict[str, Any] | None = None,
-    stop_names: StopNameRules = DEFAULT_RULES,
+    records: Iterable[Record], path: Path, meta: dict[str, Any] | None = None, stop_names: StopNameRules = DEFAULT_RULES
 ) -> KnowledgeBase:
     """Write records into a new knowledge base.
 

@@ -23,10 +23,7 @@ _MOST_SYSTEMS = 20  # in an error message
 _BLOCK = 4096
 _DIGIT = "[0-9]"
 # canonical ids without a prefix, as patterns of SQLite's GLOB; see `mapping.vocabulary_of`
-_BARE = {
-    "UMLS": ["C" + _DIGIT * 7],
-    "MESH": [letter + _DIGIT * digits for letter in "CDQ" for digits in (6, 9)],
-}
+_BARE = {"UMLS": ["C" + _DIGIT * 7], "MESH": [letter + _DIGIT * digits for letter in "CDQ" for digits in (6, 9)]}
 _KINDS = ("exact", "close", "broad", "narrow", "related")
 _INVERSE = {"skos:broadmatch": "skos:narrowMatch", "skos:narrowmatch": "skos:broadMatch"}
 _SYMMETRIC = EXACT | {"skos:closematch", "skos:relatedmatch"}

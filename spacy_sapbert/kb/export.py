@@ -237,9 +237,7 @@ class _Format(NamedTuple):
 FORMATS = {
     "scispacy": _Format(_scispacy, ("alternative ids", "parents", "cross-references", *_OF_NAMES)),
     "table": _Format(
-        _table,
-        ("annotation counts of names", "predicates of cross-references"),
-        ("\t".join(FIELDS) + "\n",),
+        _table, ("annotation counts of names", "predicates of cross-references"), ("\t".join(FIELDS) + "\n",)
     ),
     "biosyn": _Format(_biosyn, ("types", "definitions", "parents", "cross-references", *_OF_NAMES)),
 }

@@ -12,14 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.kb.check import (
-    KINDS,
-    MAX_EXAMPLES,
-    check_knowledge_base,
-    describe,
-    find_cycles,
-    suspicious_names,
-)
+from spacy_sapbert.kb.check import KINDS, MAX_EXAMPLES, check_knowledge_base, describe, find_cycles, suspicious_names
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.stop_names import COMMON, StopNameRules
 from spacy_sapbert.types import Name, Record

@@ -192,11 +192,7 @@ def test_every_spelling_leads_to_one_canonical_prefix():
 
 
 def test_canonical_prefixes_are_in_upper_case_but_for_three():
-    assert [prefix for prefix in TABLE["prefixes"] if prefix != prefix.upper()] == [
-        "NCBIGene",
-        "NCBITaxon",
-        "Orphanet",
-    ]
+    assert [prefix for prefix in TABLE["prefixes"] if prefix != prefix.upper()] == ["NCBIGene", "NCBITaxon", "Orphanet"]
 
 
 def test_every_page_is_an_address_with_a_place_for_the_id():

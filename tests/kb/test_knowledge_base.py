@@ -67,10 +67,7 @@ def test_many_at_once_as_one_by_one(small_kb, monkeypatch):
     assert list(map(set, small_kb.names_of_concepts(rows))) == all_names
     summaries = {
         concept.concept_id: ConceptSummary(
-            concept.canonical_name,
-            concept.types,
-            small_kb.annotations(concept.concept_id),
-            1 + len(concept.aliases),
+            concept.canonical_name, concept.types, small_kb.annotations(concept.concept_id), 1 + len(concept.aliases)
         )
         for concept in concepts
     }

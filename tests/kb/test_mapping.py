@@ -271,12 +271,7 @@ def test_rows_of_sssom(tmp_path):
         MappingRow("DOID:1", "skos:exactMatch", "C0000001"),
         MappingRow("DOID:2", "skos:broadMatch", "D000001"),
     ]
-    assert report.rows_dropped == {
-        "Not skos:closeMatch": 1,
-        "a text without an id": 1,
-        "no term found": 1,
-        "broken": 2,
-    }
+    assert report.rows_dropped == {"Not skos:closeMatch": 1, "a text without an id": 1, "no term found": 1, "broken": 2}
     assert [(line, reason) for _, line, reason, _ in report.problems] == [(8, "no predicate_id"), (9, "no object_id")]
 
 

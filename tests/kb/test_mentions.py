@@ -45,11 +45,7 @@ def test_mentions_become_names_of_their_concepts(added):
         document(text, ("flu", "D007251"), ("breast\ncancer", "D001943")),
     )
     assert names == {"D001943": ["breast cancer", "Mammary carcinoma"]}
-    assert counts == {
-        "mentions added": 3,
-        "mentions whose id is not in the vocabulary": 1,
-        "mentions without an id": 1,
-    }
+    assert counts == {"mentions added": 3, "mentions whose id is not in the vocabulary": 1, "mentions without an id": 1}
 
 
 def test_new_names_tell_their_scope_and_count(added, tmp_path):
@@ -68,8 +64,7 @@ def test_abbreviations_are_expanded(added):
 
 def test_an_abbreviation_is_that_of_its_document(added):
     names, _ = added(
-        document("Breast carcinoma (BC). BC.", ("Breast carcinoma", "D001943")),
-        document("BC", ("BC", "D001943")),
+        document("Breast carcinoma (BC). BC.", ("Breast carcinoma", "D001943")), document("BC", ("BC", "D001943"))
     )
     assert names == {"D001943": ["Breast carcinoma", "BC"]}
 

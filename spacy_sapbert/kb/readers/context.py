@@ -138,10 +138,7 @@ class ReaderContext(Source):
                 yield line, cells
 
     def named_cells(
-        self,
-        rows: Iterable[tuple[int, list[str]]],
-        columns: Sequence[str],
-        needed: Needed = (),
+        self, rows: Iterable[tuple[int, list[str]]], columns: Sequence[str], needed: Needed = ()
     ) -> Iterator[tuple[int, dict[str, str]]]:
         """Count the rows and map cells to columns. A row with too many or too few cells is reported.
 

@@ -21,15 +21,7 @@ from .context import ReadReport
 _GZIP_MAGIC = b"\x1f\x8b"
 _BUFFER = 1 << 20
 # struct and Unicode: the table of contents of an archive is damaged
-_DAMAGE = (
-    EOFError,
-    zlib.error,
-    lzma.LZMAError,
-    gzip.BadGzipFile,
-    zipfile.BadZipFile,
-    struct.error,
-    UnicodeDecodeError,
-)
+_DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile, struct.error, UnicodeDecodeError)
 
 
 class PackedFile(NamedTuple):

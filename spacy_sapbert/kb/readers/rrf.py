@@ -16,10 +16,7 @@ from ...errors import Errors, NotFoundError, SapbertError
 from .context import ReaderContext, ReadReport
 from .packed import PackedFile, inner_zip, readable
 
-_FILE = re.compile(
-    r"(?:(?P<file>[A-Z]+)\.RRF(?:\.(?!gz)(?P<cut>[a-z]{2}))?|release\.dat)(?:\.gz)?",
-    re.IGNORECASE,
-)
+_FILE = re.compile(r"(?:(?P<file>[A-Z]+)\.RRF(?:\.(?!gz)(?P<cut>[a-z]{2}))?|release\.dat)(?:\.gz)?", re.IGNORECASE)
 _ARCHIVES = ("*.zip", "*.nlm", "*/*.nlm")
 _RELEASE_NAME = re.compile(rb"umls\.release\.name=(\S+)")
 _SUBSET = "prescribe"  # the folder of RxNorm's subset, which repeats its files

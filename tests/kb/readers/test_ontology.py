@@ -10,14 +10,7 @@ from hypothesis import strategies as st
 
 from spacy_sapbert.kb.ids import canonical_id
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
-from spacy_sapbert.kb.readers.ontology import (
-    Obsolete,
-    curie,
-    obo_predicates,
-    replaced_ids,
-    skos_match,
-    without_release,
-)
+from spacy_sapbert.kb.readers.ontology import Obsolete, curie, obo_predicates, replaced_ids, skos_match, without_release
 
 
 @pytest.mark.parametrize(

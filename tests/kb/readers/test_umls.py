@@ -222,10 +222,7 @@ DRUGS = preferred("C9000001", "curamine") + preferred("C9000002", "Curax") + ato
 
 @pytest.mark.parametrize(
     "row",
-    [
-        relation("C9000001", "RO", "C9000002", "tradename_of"),
-        relation("C9000002", "RO", "C9000001", "has_tradename"),
-    ],
+    [relation("C9000001", "RO", "C9000002", "tradename_of"), relation("C9000002", "RO", "C9000001", "has_tradename")],
 )
 def test_the_names_of_a_brand_become_names_of_the_drug(read, row):
     records, report = read(DRUGS, relations=row)
