@@ -462,16 +462,6 @@ def test_a_build_that_was_killed(tmp_path):
     assert path.read_bytes() == before
 
 
-def test_two_builds_of_the_same_knowledge_base_at_once(tmp_path):
-    path = tmp_path / "a.kb"
-    with new_knowledge_base(path) as first:
-        first.add(RECORD)
-        build_knowledge_base([record("D5", "five")], path)
-        assert list(KnowledgeBase(path).names()) == ["five"]
-        first.finish({})
-    assert list(KnowledgeBase(only_file(tmp_path)).names()) == ["first", "second"]
-
-
 # --- languages and predicates
 
 

@@ -258,17 +258,3 @@ def test_names_by_language(tmp_path):
     kb = build_knowledge_base([Record("D1", names), Record("D2", (Name("b", "exact", "t", "en"),))], tmp_path / "a.kb")
     assert describe(kb)["names_by_language"] == {"": 1, "en": 1, "es": 1}
     assert describe(kb)["names_by_source"] == {"t": 3, "u": 1}
-
-
-# --- real vocabularies
-
-
-def test_medic(medic_kb):
-    result = check_knowledge_base(medic_kb)
-    assert result["problems"] == {}
-    assert {check: finding["count"] for check, finding in result["remarks"].items()} == {
-        "names_of_several_concepts": 156,
-        "concepts_without_types": 11915,
-        "ids_of_several_concepts": 1,
-    }
-    assert result["remarks"]["names_of_several_concepts"]["examples"][0]["concepts"] == 8

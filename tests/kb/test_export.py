@@ -193,12 +193,6 @@ def test_biosyn_lines(rich_kb, tmp_path):
     }
 
 
-def test_biosyn_round_trip(small_kb, tmp_path):
-    back, _, _ = round_trip(small_kb, "biosyn", tmp_path)
-    assert texts(back) == texts(small_kb)
-    assert [back.ids(one) for one in back.concept_ids()] == [small_kb.ids(one) for one in small_kb.concept_ids()]
-
-
 def test_ids_that_a_dictionary_cannot_hold(tmp_path):
     names = (Name("one", "exact", "MEDIC"),)
     records = [Record("A,B", names), Record("C", names, ("D+E", "F")), Record("G", (Name("||", "exact", "MEDIC"),))]
@@ -281,33 +275,6 @@ def folded(text):
 def test_unknown_format(small_kb):
     with pytest.raises(SapbertError, match=r"\[E125\] 'rdf'.*scispacy, table, biosyn"):
         export_lines(small_kb, "rdf", ExportReport())
-
-
-@pytest.fixture(scope="module")
-def medic_sample(medic_kb, tmp_path_factory):
-    """Every fifth of its concepts."""
-    records = [*stream_records(medic_kb)][::5]
-    return build_knowledge_base(records, tmp_path_factory.mktemp("sample") / "medic.kb")
-
-
-@pytest.mark.parametrize("format", FORMATS)
-def test_a_part_of_medic_comes_back(format, medic_sample, tmp_path):
-    assert_comes_back(medic_sample, format, tmp_path)
-
-
-def assert_comes_back(kb, format, folder):
-    back, left_out, report = round_trip(kb, format, folder)
-    before, after = list(stream_records(kb)), list(stream_records(back))
-    assert [[name.text for name in record.names] for record in after] == [
-        [name.text for name in record.names] for record in before
-    ]
-    assert (report.concepts, report.names) == (len(before), sum(len(record.names) for record in before))
-    n_before, n_after = (sum(len(record.alternative_ids) for record in records) for records in (before, after))
-    assert n_before - n_after == left_out.get("alternative ids", left_out.get("alternative ids of several concepts", 0))
-    if format == "table":
-        assert back.fingerprint == kb.fingerprint
-        assert left_out == {}
-    return report
 
 
 def test_json_lines_are_ascii(tmp_path):

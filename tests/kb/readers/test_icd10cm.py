@@ -3,7 +3,6 @@ from __future__ import annotations
 import gzip
 
 import pytest
-from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
@@ -136,6 +135,3 @@ def test_deep_nesting_is_no_problem(tmp_path):
         f"<ICD10CM.tabular><chapter><desc>x</desc>{opened}{'</diag>' * n}</chapter></ICD10CM.tabular>",
     )
     assert records[-1].parents == (f"ICD10CM:A{n - 2}",)
-
-
-titles = st.text(st.sampled_from("aé<>&'\"]"), min_size=1)

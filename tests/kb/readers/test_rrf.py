@@ -173,35 +173,11 @@ def encrypted(archive):
     )
 
 
-def changed(archive):
-    """The zip file with other content than its checksum says."""
-    return archive.replace(b"name 4", b"name X")
-
-
 def broken(archive):
     """The zip file with other packed data of its first member that is long."""
     info = next(info for info in zipfile.ZipFile(io.BytesIO(archive)).infolist() if "MRCONSO" in info.filename)
     start = info.header_offset + 30 + len(info.filename) + 12
     return archive[:start] + b"\xff" * 30 + archive[start + 30 :]
-
-
-def unknown(archive):
-    """The zip file with a compression that nobody knows, in each place that names it."""
-    changed = bytearray(archive)
-    for start, place in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
-        at = archive.find(start)
-        while at >= 0:
-            changed[at + place] = 77
-            at = archive.find(start, at + 1)
-    return bytes(changed)
-
-
-def stored(files):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return buffer.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -220,13 +196,9 @@ def stored(files):
         ({"MRCONSO.RRF.gz": damaged(gzip.compress(NAMES))}, ".", r"E121.*MRCONSO.RRF.gz"),
         ({"MRCONSO.RRF.gz": gzip.compress(NAMES)[:20] + b"x" * 20}, ".", r"E121.*MRCONSO.RRF.gz"),
         ({"umls.zip": damaged(zipped(PLAIN))}, ".", r"E121.*umls.zip"),
-        ({"umls.zip": changed(stored(PLAIN))}, ".", r"E121.*umls.zip/MRCONSO.RRF.*CRC"),
         ({"umls.zip": zipped({"meta.nlm": damaged(NLM)})}, ".", r"E121.*umls.zip"),
         ({"meta.nlm": zipped({"MRCONSO.RRF.gz": damaged(gzip.compress(NAMES))})}, ".", r"E121.*meta.nlm/MRCONSO"),
-        ({"umls.zip": broken(zipped(PLAIN, zipfile.ZIP_LZMA))}, ".", r"E121.*umls.zip/MRCONSO.RRF"),
-        ({"umls.zip": broken(zipped(PLAIN, zipfile.ZIP_BZIP2))}, ".", r"E121.*umls.zip/MRCONSO.RRF"),
         ({"umls.zip": broken(zipped(PLAIN))}, ".", r"E121.*umls.zip/MRCONSO.RRF"),
-        ({"umls.zip": unknown(zipped(PLAIN))}, ".", r"E120.*umls.zip"),
         ({"umls.zip": encrypted(zipped(PLAIN))}, ".", r"E120.*umls.zip.*password"),
     ],
 )

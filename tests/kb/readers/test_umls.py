@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import hashlib
-import random
-
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -355,16 +351,6 @@ def test_rows_that_are_not_sorted(read, tmp_path):
         read("".join(sorted(SHUFFLED)), types=typed("C9000002", "T047") + typed("C9000001", "T047"))
 
 
-def test_rows_can_be_sorted(read):
-    rows = "".join(SHUFFLED).splitlines(keepends=True)
-    random.Random(0).shuffle(rows)
-    types = "".join(typed(f"C900000{n}", f"T00{n}") for n in "4231")
-    records, report = read("".join(rows), types=types, sort=True)
-    assert [(cui, record.types) for cui, record in records.items()] == [(f"C900000{n}", (f"T00{n}",)) for n in "1234"]
-    assert [texts(record) for record in records.values()] == [[f"name {n}", f"other {n}"] for n in "1234"]
-    assert report.rows_read == 8
-
-
 # --- broken rows
 
 
@@ -453,34 +439,6 @@ def test_any_bytes_are_read_or_reported(tmp_path_factory, content):
     list(read_vocabulary(folder, "umls", report=report, umls=UmlsSettings(sort=True)))
     assert report.rows_kept >= report.records
     assert report.rows_dropped["broken"] == report.broken
-
-
-# --- a real file
-
-
-def test_open_ontologies_in_the_shape_of_a_release(data_dir):
-    folder = data_dir / "vocabularies" / "rrf_shaped"
-    report = ReadReport()
-    records = list(read_vocabulary(folder, "umls", report=report, strict=True))
-    assert report.rows_read == 79_965
-    assert report.rows_dropped == {"language": 12_338, "suppressed O": 11}
-    assert report.rows_kept == report.names == 67_616
-    assert len(records) + report.notes["concepts of which no name was taken"] == 31_667
-    assert all(record.types for record in records)
-    origin = report.origins[folder]
-    assert origin["rows"] == {"MRCONSO": 79_965, "MRSTY": 31_667}
-    assert origin["absent"] == ["MRDEF", "MRREL", "MRRANK"]
-    packed = (folder / "MRCONSO.RRF.gz").read_bytes()
-    assert origin["files"][0] == {
-        "file": "MRCONSO.RRF.gz",
-        "bytes": len(packed),
-        "sha256": hashlib.sha256(packed).hexdigest(),
-    }
-    n_rows = gzip.decompress(packed).count(b"\n")
-    everything = ReadReport()
-    for _ in read_vocabulary(folder, "umls", report=everything, umls=UmlsSettings(drop_suppressed="", **ALL)):
-        pass
-    assert everything.rows_kept == n_rows
 
 
 # --- languages and codes

@@ -63,6 +63,7 @@ FAST = [
     Published("famplex/famplex.tsv", 2156, 2156, 622, NAME_ID),
     Published("mesh/mesh-disease.tsv.gz", 34916, 34916, 4816, NAME_ID),
     Published("drugbank_open/drugbank_vocabulary.csv.gz", 19842, 19842 + 52154, 19842, DRUGBANK),
+    Published("rrf_shaped", 79965, 67616, 31663, dropped={"language": 12338, "suppressed O": 11}),
     Published("mesh_chemicals/mesh_chemicals.txt.gz", 33438, 123867, 33438, {"format": "medic"}),
 ]
 SLOW = [
