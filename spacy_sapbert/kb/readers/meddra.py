@@ -42,8 +42,13 @@ def read_meddra(context: ReaderContext, *, non_current: bool = False) -> Iterato
         One record per term, except for LLTs.
     """
     context = replace(context, id_prefix=context.id_prefix or "MEDDRA")
-    lowest = _lowest_level_terms(context)
-    parents = _parents(context)
+    lowest: defaultdict[str, list[_LowestLevelTerm]] = defaultdict(list)  # by the code of their preferred term
+    for line, cells in _rows(_file_context(context, "llt.asc"), n_cells=_CURRENCY + 1):
+        lowest[cells[2]].append(_LowestLevelTerm(line, cells[0], cells[1], cells[_CURRENCY].strip() != "N"))
+    parents: defaultdict[tuple[str, str], dict[str, None]] = defaultdict(dict)  # by level and code of a term
+    for _, cells in _rows(_file_context(context, "mdhier.asc"), n_cells=len(_LEVELS)):
+        for level, code, parent in zip(_LEVELS, cells, cells[1 : len(_LEVELS)], strict=False):
+            parents[level, code][parent] = None
     for level in _LEVELS:
         level_context = _file_context(context, f"{level}.asc")
         for line, text in level_context.filled_lines():
@@ -64,10 +69,8 @@ def read_meddra(context: ReaderContext, *, non_current: bool = False) -> Iterato
     for code, terms in lowest.items():
         for term in terms:
             _file_context(context, "llt.asc").broken(term.line, f"there is no PT {code}")
-    names = [f"{name}.asc" for name in ("llt", *_LEVELS, "mdhier")]
-    context.report.origins[context.path] = {
-        "files": [file_manifest(_file_context(context, name).path) for name in names]
-    }
+    paths = [_file_context(context, f"{name}.asc").path for name in ("llt", *_LEVELS, "mdhier")]
+    context.report.origins[context.path] = {"files": list(map(file_manifest, paths))}
 
 
 def _synonyms(
@@ -81,25 +84,6 @@ def _synonyms(
             yield term.name, "exact"
         else:
             context.report.names_dropped["not current"] += 1
-
-
-def _lowest_level_terms(context: ReaderContext) -> dict[str, list[_LowestLevelTerm]]:
-    """Return the lowest level terms by the code of their preferred term."""
-    terms = defaultdict(list)
-    for line, cells in _rows(_file_context(context, "llt.asc"), n_cells=_CURRENCY + 1):
-        code, name, pt_code = cells[:3]
-        terms[pt_code].append(_LowestLevelTerm(line, code, name, cells[_CURRENCY].strip() != "N"))
-    return dict(terms)
-
-
-def _parents(context: ReaderContext) -> dict[tuple[str, str], dict[str, None]]:
-    """Return the codes of the parents by level and code of a term, in order and each once."""
-    parents: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
-    for _, cells in _rows(_file_context(context, "mdhier.asc"), n_cells=len(_LEVELS)):
-        codes = cells[: len(_LEVELS)]
-        for level, code, parent in zip(_LEVELS, codes, codes[1:], strict=False):
-            parents[level, code][parent] = None
-    return parents
 
 
 def _file_context(context: ReaderContext, name: str) -> ReaderContext:

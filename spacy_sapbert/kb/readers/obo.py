@@ -39,17 +39,11 @@ _SYNONYM_TAGS = {
 
 
 class _Stanza(NamedTuple):
-    """A stanza of the file.
+    """A stanza of the file."""
 
-    Attributes:
-        kind: "Term", "Typedef", "Instance", or empty for the header.
-        line: Line at which it starts.
-        tags: Line and value of each occurrence of a tag.
-    """
-
-    kind: str
-    line: int
-    tags: dict[str, list[tuple[int, str]]]
+    kind: str  # "Term", "Typedef", "Instance", or empty for the header
+    line: int  # at which it starts
+    tags: dict[str, list[tuple[int, str]]]  # line and value of each occurrence of a tag
 
     def values(self, tag: str) -> list[str]:
         """Return the values of a tag."""

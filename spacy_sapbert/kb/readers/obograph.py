@@ -25,19 +25,12 @@ _NAMING = re.compile(r'"(?P<key>id|lbl)"\s*:\s*(?P<value>"(?:[^"\\]|\\.)*"|\[[^]
 
 
 class _Graph(NamedTuple):
-    """A graph of the document.
+    """A graph of the document."""
 
-    Attributes:
-        nodes: The nodes as parsed.
-        parents: The is_a parents of each class, by id as written.
-        replaced: The ids that a class replaces, by canonical id.
-        types: Types of classes without their own namespace.
-    """
-
-    nodes: list[dict[str, Any]]
-    parents: dict[str, list[str]]
-    replaced: dict[str, list[str]]
-    types: tuple[str, ...]
+    nodes: list[dict[str, Any]]  # as parsed
+    parents: dict[str, list[str]]  # the is_a parents of each class, by id as written
+    replaced: dict[str, list[str]]  # the ids that a class replaces, by canonical id
+    types: tuple[str, ...]  # of classes without their own namespace
 
 
 def read_obograph(context: ReaderContext, *, prefixes: Sequence[str] = (), imports: bool = False) -> Iterator[Record]:

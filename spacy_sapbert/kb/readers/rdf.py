@@ -99,32 +99,21 @@ _OTHER_SYNTAXES = {
 
 
 class _Value(NamedTuple):
-    """The object of a triple.
+    """The object of a triple."""
 
-    Attributes:
-        text: A literal, an IRI, or the label of a blank node.
-        kind: "literal", "iri" or "blank".
-        language: Primary language tag of a literal in lower case; empty if there is none.
-    """
-
-    text: str
-    kind: str
-    language: str = ""
+    text: str  # a literal, an IRI, or the label of a blank node
+    kind: str  # "literal", "iri" or "blank"
+    language: str = ""  # the primary tag of a literal in lower case
 
 
 class _Resource:
-    """The triples of a subject.
-
-    Attributes:
-        kinds: What it is: values of `_KINDS`.
-        values: Values by field, in the order of the file.
-    """
+    """The triples of a subject."""
 
     __slots__ = ("kinds", "values")
 
     def __init__(self) -> None:
-        self.kinds: set[str] = set()
-        self.values: dict[str, list[_Value]] = {}
+        self.kinds: set[str] = set()  # values of `_KINDS`
+        self.values: dict[str, list[_Value]] = {}  # by field, in the order of the file
 
     def texts(self, field: str) -> list[str]:
         """Return literals and IRIs of a field."""

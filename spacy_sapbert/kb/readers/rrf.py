@@ -57,28 +57,16 @@ RXNORM = Layout(
 
 
 class _ReleaseFile(NamedTuple):
-    """A file of the release.
+    """A file of the release."""
 
-    Attributes:
-        home: The folder that it belongs to.
-        table: Name of the table, e.g. MRCONSO; empty for release.dat.
-        cut: The letters of a part; empty for a whole file.
-        part: Where it is.
-    """
-
-    home: str
-    table: str
-    cut: str
+    home: str  # the folder that it belongs to
+    table: str  # e.g. MRCONSO; empty for release.dat
+    cut: str  # the letters of a part; empty for a whole file
     part: PackedFile
 
 
 class Release(NamedTuple):
-    """The files of a release.
-
-    Attributes:
-        tables: The parts of each table, in order.
-        name (str | None): Name of the release, e.g. 2024AA.
-    """
+    """The files of a release: the parts of each table, in order, and its name, such as 2024AA."""
 
     tables: Mapping[str, tuple[PackedFile, ...]]
     name: str | None

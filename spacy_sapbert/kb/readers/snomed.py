@@ -12,7 +12,7 @@ import re
 import sqlite3
 import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -41,17 +41,11 @@ _SEMANTIC_TAG = re.compile(r"\((?P<tag>[^()]+)\)\s*\Z")
 
 
 class _Table(NamedTuple):
-    """What is read from the files of a kind.
+    """What is read from the files of a kind."""
 
-    Attributes:
-        name: The table of the temporary database.
-        columns: The needed columns, after id, effectiveTime and active, which all files have.
-        only: Rows are read only if this column has one of these values.
-    """
-
-    name: str
-    columns: tuple[str, ...]
-    only: tuple[str, tuple[int, ...]] | None = None
+    name: str  # of the table in the temporary database
+    columns: tuple[str, ...]  # after id, effectiveTime and active, which all files have
+    only: tuple[str, tuple[int, ...]] | None = None  # read only the rows in which this column has one of these values
 
 
 _DESCRIPTION_COLUMNS = ("conceptId", "languageCode", "typeId", "term")
@@ -70,35 +64,20 @@ _KEYS = {"descriptions": "conceptId", "parents": "sourceId", "acceptabilities": 
 
 
 class _File(NamedTuple):
-    """A file of the release.
+    """A file of the release."""
 
-    Attributes:
-        table: A key of `_TABLES`.
-        view: "Snapshot", "Full" or "Delta".
-        release: The date in its name.
-        part: Where it is.
-    """
-
-    table: str
-    view: str
-    release: str
+    table: str  # a key of `_TABLES`
+    view: str  # "Snapshot", "Full" or "Delta"
+    release: str  # the date in its name
     part: PackedFile
 
 
 class _Description(NamedTuple):
-    """A name or definition of a concept.
+    """A name or definition of a concept. Sorted, the preferred ones come first."""
 
-    Attributes:
-        order: Sort key of its language.
-        type: `_FSN`, `_SYNONYM` or `_DEFINITION`.
-        acceptability: Sort key: a lower one is preferred.
-        id: Its number.
-        text: The text.
-    """
-
-    order: int
-    type: int
-    acceptability: int
+    order: int  # sort key of its language
+    type: int  # `_FSN`, `_SYNONYM` or `_DEFINITION`
+    acceptability: int  # sort key
     id: int
     text: str
 
@@ -126,7 +105,12 @@ def read_snomed(
     files = _release_files(context.path)
     context.report.bytes_total += sum(file.part.size for file in files)
     with closing(temporary_database()) as database:
-        _create_tables(database)
+        for table in _TABLES.values():
+            columns = "".join(f", {column}" for column in table.columns)
+            database.execute(
+                f"CREATE TABLE IF NOT EXISTS {table.name} (id PRIMARY KEY, time, active{columns}) WITHOUT ROWID"
+            )
+        database.execute("BEGIN")
         manifests: list[dict[str, Any]] = []
         for file in files:
             _load(context, database, file, manifests)
@@ -179,49 +163,40 @@ def _find_files(path: Path) -> Iterator[_File]:
             yield _File(match["table"], view, match["release"], part)
 
 
-def _create_tables(database: sqlite3.Connection) -> None:
-    for table in _TABLES.values():
-        columns = "".join(f", {column}" for column in table.columns)
-        database.execute(
-            f"CREATE TABLE IF NOT EXISTS {table.name} (id PRIMARY KEY, time, active{columns}) WITHOUT ROWID"
-        )
-    database.execute("BEGIN")
-
-
 def _load(context: ReaderContext, database: sqlite3.Connection, file: _File, manifests: list[dict[str, Any]]) -> None:
     """Copy the rows of a file into the database. The manifests get its name, size and checksum."""
     table = _TABLES[file.table]
     columns = ("id", "time", "active", *table.columns)
     updates = ", ".join(f"{column} = excluded.{column}" for column in columns[1:])
-    marks = ", ".join("?" * len(columns))
     insert = (
-        f"INSERT INTO {table.name} VALUES ({marks}) ON CONFLICT (id) DO UPDATE SET {updates} WHERE excluded.time > time"
+        f"INSERT INTO {table.name} VALUES ({', '.join('?' * len(columns))}) "
+        f"ON CONFLICT (id) DO UPDATE SET {updates} WHERE excluded.time > time"
     )
-    database.executemany(insert, _rows(replace(context, path=file.part.place), file, table, manifests))
-
-
-def _rows(
-    context: ReaderContext, file: _File, table: _Table, manifests: list[dict[str, Any]]
-) -> Iterator[tuple[Any, ...]]:
-    """Yield the needed cells of each row. Broken rows are reported."""
     with file.part.open(context.report, manifests) as lines:
         header = next(lines, b"").removeprefix(codecs.BOM_UTF8).decode("latin-1").rstrip("\r\n").split("\t")
         filtered = (table.only[0],) if table.only else ()
+        context = replace(context, path=file.part.place)
         context.need_columns(header, ("id", "effectiveTime", "active", *table.columns, *filtered))
-        positions = [header.index(column) for column in table.columns]
-        for number, line in enumerate(lines, start=2):
-            try:
-                cells = _cells(line, context.encoding, len(header))
-                row = dict(zip(header, cells, strict=True))
-                if table.only and _number(row[table.only[0]], table.only[0]) not in table.only[1]:
-                    continue
-                values = [cells[at] if header[at] in _TEXTS else _number(cells[at], header[at]) for at in positions]
-                # members of reference sets have UUIDs
-                row_id = row["id"] if file.table.startswith("cRefset") else _number(row["id"], "id")
-            except ValueError as error:
-                context.broken(number, str(error))
+        database.executemany(insert, _rows(context, lines, header, file.table))
+
+
+def _rows(context: ReaderContext, lines: Iterable[bytes], header: list[str], name: str) -> Iterator[tuple[Any, ...]]:
+    """Yield the needed cells of each row. Broken rows are reported."""
+    table = _TABLES[name]
+    positions = [header.index(column) for column in table.columns]
+    for number, line in enumerate(lines, start=2):
+        try:
+            cells = _cells(line, context.encoding, len(header))
+            row = dict(zip(header, cells, strict=True))
+            if table.only and _number(row[table.only[0]], table.only[0]) not in table.only[1]:
                 continue
-            yield (row_id, row["effectiveTime"], row["active"] == "1", *values)
+            values = [cells[at] if header[at] in _TEXTS else _number(cells[at], header[at]) for at in positions]
+            # members of reference sets have UUIDs
+            row_id = row["id"] if name.startswith("cRefset") else _number(row["id"], "id")
+        except ValueError as error:
+            context.broken(number, str(error))
+            continue
+        yield (row_id, row["effectiveTime"], row["active"] == "1", *values)
 
 
 def _cells(line: bytes, encoding: str, n_columns: int) -> list[str]:

@@ -145,20 +145,13 @@ def read_rxnorm(context: ReaderContext, *, umls: UmlsSettings | None = None) -> 
 
 
 class _Atom(NamedTuple):
-    """A name of a concept in one source.
-
-    Attributes:
-        text: The name.
-        source: The source (SAB).
-        language: The language (LAT) as a BCP 47 tag.
-        order: Sort key; the concept's atom with the lowest key is preferred. The key compares the language first. Then
-            come TS, STT and ISPREF, which select one atom per concept and language. The rank of source and term type is
-            last.
-    """
+    """A name of a concept in one source."""
 
     text: str
-    source: str
-    language: str
+    source: str  # SAB
+    language: str  # LAT as a BCP 47 tag
+    # Sort key; the lowest of a concept is preferred. The language comes first, then TS, STT and ISPREF, which select
+    # one atom per concept and language, then the rank of source and term type.
     order: tuple[int, bool, bool, bool, int]
 
     @property
