@@ -187,32 +187,24 @@ def _join_values(values: tuple[str, ...], kind: str, report: ExportReport) -> st
 
 def _biosyn(record: Record, kb: KnowledgeBase, report: ExportReport) -> Iterator[str]:
     texts = [_fold_whitespace(text, "names", report) for text in _unique_texts(record.names)]
-    kept = [text for text in texts if "||" not in text]  # BioSyn splits a line at every ||
-    report.left_out["names that hold ||"] += len(texts) - len(kept)
+    whole = [text for text in texts if "||" not in text]  # BioSyn splits a line at every ||
+    report.left_out["names that hold ||"] += len(texts) - len(whole)
     report.left_out["scopes of names"] += sum(name.scope != "exact" for name in record.names)
-    if not kept or not _is_one_id(record.concept_id):
+    # a dictionary reader must read an id back as this one id, since many separators can join ids
+    if not whole or split_ids(record.concept_id) != (record.concept_id,):
         report.left_out["concepts whose id or names cannot be written"] += 1
         return
-    ids = _SEPARATOR.join((record.concept_id, *_unshared_alternative_ids(record, kb, report)))
-    report.concepts += 1
-    report.names += len(kept)
-    for text in kept:
-        yield f"{ids}||{text}\n"
-
-
-def _unshared_alternative_ids(record: Record, kb: KnowledgeBase, report: ExportReport) -> Iterator[str]:
+    ids = [record.concept_id]
     for other in record.alternative_ids:
-        if not _is_one_id(other):
+        if split_ids(other) != (other,):
             report.left_out["alternative ids that cannot be written"] += 1
         elif len(kb.find_id(other)) > 1:
             report.left_out["alternative ids of several concepts"] += 1
         else:
-            yield other
-
-
-def _is_one_id(concept_id: str) -> bool:
-    """Return whether a dictionary reader would read the id back as this one id, since many separators can join ids."""
-    return split_ids(concept_id) == (concept_id,)
+            ids.append(other)
+    report.concepts += 1
+    report.names += len(whole)
+    yield from (f"{_SEPARATOR.join(ids)}||{text}\n" for text in whole)
 
 
 def _unique_texts(names: Iterable[Name]) -> list[str]:

@@ -31,10 +31,6 @@ Order = Callable[[Sequence[str], Sequence[str]], Sequence[str]]
 MAX_PERMUTED = 4  # parts of a composite: with more, there are too many orders of ids to try
 
 
-def _as_annotated(parts: Sequence[str], ids: Sequence[str]) -> Sequence[str]:
-    return ids
-
-
 def add_mentions(builder: KnowledgeBaseBuilder, documents: Iterable[Document], source: str) -> None:
     """Add every annotated mention as a name of its concept, with the abbreviations of its document expanded.
 
@@ -52,7 +48,7 @@ def add_mentions(builder: KnowledgeBaseBuilder, documents: Iterable[Document], s
             builder.add_mention(concept_id, Name(text, SCOPE, source))
 
 
-def mention_names(document: Document, in_order: Order = _as_annotated) -> Iterator[tuple[str, str]]:
+def mention_names(document: Document, in_order: Order = lambda parts, ids: ids) -> Iterator[tuple[str, str]]:
     """Yield the names that the mentions of a document become, each with the id that it belongs to.
 
     Args:

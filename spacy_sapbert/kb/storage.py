@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
-from ..errors import OptionError, SapbertError
+from ..errors import OptionError
 from ..files.opening import sha256_of
 from ..starter import VOCABULARY
 from ..store.artifact import KB, Artifact, saved_artifacts
@@ -54,15 +53,8 @@ def starter_knowledge_base() -> KnowledgeBase:
         records = read_vocabulary(VOCABULARY, "scispacy", report=ReadReport(), source="starter")
         build_knowledge_base(records, path, {"title": "spacy-sapbert starter vocabulary", "licence": "MIT"})
 
-    make_once(path, lambda: _is_sound(path), build)
+    make_once(path, path.exists, build)
     return KnowledgeBase(path)
-
-
-def _is_sound(path: Path) -> bool:
-    with suppress(SapbertError):
-        KnowledgeBase(path)
-        return True
-    return False
 
 
 def kb_artifact(kb: KnowledgeBase) -> Artifact:

@@ -3,7 +3,7 @@ import shutil
 import pytest
 
 from spacy_sapbert.errors import NotFoundError, OptionError
-from spacy_sapbert.kb.storage import load_knowledge_base, starter_knowledge_base
+from spacy_sapbert.kb.storage import load_knowledge_base
 
 
 def test_the_vocabulary_of_a_saved_pipeline(small_kb, tmp_path):
@@ -18,11 +18,3 @@ def test_the_vocabulary_of_a_saved_pipeline(small_kb, tmp_path):
 def test_a_folder_that_is_not_a_pipeline(tmp_path):
     with pytest.raises(NotFoundError):
         load_knowledge_base(tmp_path)
-
-
-def test_a_damaged_starter_vocabulary_in_the_cache_is_made_again(tmp_path, monkeypatch):
-    monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path))
-    kb = starter_knowledge_base()
-    n, path = len(kb), kb.path
-    path.write_bytes(b"damaged")
-    assert len(starter_knowledge_base()) == n

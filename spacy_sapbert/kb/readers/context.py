@@ -262,6 +262,11 @@ class ReaderContext(Source):
         )
 
 
+def preferred_first(texts: Iterable[str]) -> list[tuple[str, str]]:
+    """Return texts with their scopes: the first is the preferred name, and the others are exact names."""
+    return [(text, "exact" if index else "preferred") for index, text in enumerate(texts)]
+
+
 def _decode(entity: str) -> str:
     """Return the character of an entity. An entity name that HTML does not know stays as it is."""
     return html.unescape(entity) if entity[1] == "#" or entity[1:] in html5 else entity

@@ -25,7 +25,7 @@ from dataclasses import replace
 
 from ...types import Record
 from ..ids import split_ids
-from .context import ReaderContext
+from .context import ReaderContext, preferred_first
 
 
 def read_biosyn(context: ReaderContext) -> Iterator[Record]:
@@ -60,9 +60,8 @@ def read_medic(context: ReaderContext) -> Iterator[Record]:
             context.drop_broken(number, "no || between ids and names")
             continue
         concept_id, *alternatives = ids.split("|")
-        preferred, *synonyms = names.split("|")
-        pairs = [(preferred, "preferred"), *((synonym, "exact") for synonym in synonyms)]
-        yield from context.record(number, concept_id, pairs, alternative_ids=alternatives)
+        texts = preferred_first(names.split("|"))
+        yield from context.record(number, concept_id, texts, alternative_ids=alternatives)
 
 
 def _read_joined(context: ReaderContext, split_names: Callable[[str], list[str]]) -> Iterator[Record]:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from ...errors import BadRecordError, DamagedError
 from ...files.values import parse_json, parse_json_at
 from ...types import Record
-from .context import ReaderContext
+from .context import ReaderContext, preferred_first
 from .ontology import add_prefix, curie, without_release
 
 OTHER_FORMAT = "If the file is incomplete, download it again. Otherwise, give its format."
@@ -72,10 +72,9 @@ def _entity(line: str) -> dict[str, Any]:
     for key in ("concept_id", "canonical_name"):
         if field(entity, key, str) is None:
             raise ValueError(f"{key} is not a str")
-    aliases = fields(entity, "aliases", str)
     return {
         "concept_id": entity["concept_id"],
-        "names": [(entity["canonical_name"], "preferred"), *((alias, "exact") for alias in aliases)],
+        "names": preferred_first([entity["canonical_name"], *fields(entity, "aliases", str)]),
         "types": fields(entity, "types", str),
         "definition": field(entity, "definition", str),
     }

@@ -14,6 +14,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TextIO
 
@@ -21,7 +22,7 @@ from ...errors import MissingColumnError, NotFoundError
 from ...files.opening import file_manifest
 from ...types import Record
 from ..languages import known_tag
-from .context import ReaderContext, ReadReport
+from .context import ReaderContext, ReadReport, preferred_first
 from .ontology import Obsolete, curie, replaced_ids
 
 # --- CTD
@@ -46,7 +47,7 @@ def read_ctd(context: ReaderContext) -> Iterator[Record]:
             yield from context.record(
                 line,
                 concept_id,
-                [(name, "preferred"), *((synonym, "exact") for cell in synonyms for synonym in _ctd_values(cell))],
+                preferred_first([name, *chain.from_iterable(map(_ctd_values, synonyms))]),
                 # CTD writes ids of the Disease Ontology with an extra prefix: DO:DOID:1612
                 alternative_ids=[other.removeprefix("DO:") for other in _ctd_values(row.get("AltDiseaseIDs", ""))],
                 definition=row.get("Definition"),
@@ -131,7 +132,7 @@ def is_loinc(header: str) -> bool:
 
 def _loinc_names(context: ReaderContext, row: Mapping[str, str], related_names: bool) -> list[tuple[str, str]]:
     texts = [row[column] for column in _LOINC_NAMES if row.get(column, "").strip()]
-    names = [(text, "exact" if index else "preferred") for index, text in enumerate(dict.fromkeys(texts))]
+    names = preferred_first(dict.fromkeys(texts))
     related = [text for text in row.get("RELATEDNAMES2", "").split(";") if text.strip()]
     if related_names:
         return names + [(text, "related") for text in related]

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from ...types import Record
-from .context import ReaderContext, ReadReport
+from .context import ReaderContext, ReadReport, preferred_first
 from .ontology import Obsolete, curie, has_prefix, obo_predicates, replaced_ids, without_release
 
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -116,8 +116,7 @@ def _term(
     equivalent: Collection[str],
 ) -> Iterator[Record]:
     concept_id = next(_ids(stanza, "id"), "")
-    texts = list(map(_value, stanza.values("name")))
-    names = [(text, "exact" if index else "preferred") for index, text in enumerate(texts)]
+    names = preferred_first(map(_value, stanza.values("name")))
     definitions = [text for text, _ in _quoted_values(context, stanza, "def")]
     types = list(map(_value, stanza.values("namespace")))
     for tag, scope in _SYNONYM_TAGS.items():

@@ -21,7 +21,7 @@ from ...errors import BadRecordError, Errors, MissingExtraError, SapbertError
 from ...files.opening import without_gz
 from ...files.xml import malformed_xml
 from ...types import Record
-from .context import ReaderContext
+from .context import ReaderContext, preferred_first
 from .json_files import OTHER_FORMAT
 from .ontology import OBSOLETE_CLASS, Obsolete, curie, has_prefix, replaced_ids, without_release
 
@@ -182,7 +182,7 @@ def _names(
     precedence = {language: order for order, language in enumerate(languages or ("en", ""))}
     labels = [value for field in _LABELS for value in _literals(context, iri, resource, field, resources)]
     labels.sort(key=lambda value: precedence.get(value.language, len(precedence)))
-    names = [(value.text, "exact" if index else "preferred") for index, value in enumerate(labels)]
+    names = preferred_first(value.text for value in labels)
     for scope in _SCOPES:
         names += [(value.text, scope) for value in _literals(context, iri, resource, scope, resources)]
     return names

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from ...errors import CannotReadError, ChoiceError, NotFoundError
 from ...files.opening import check_encoding
 from ...types import Record
-from .context import ReaderContext
+from .context import ReaderContext, preferred_first
 from .ontology import Obsolete, replaced_ids
 from .packed import PackedFile, readable
 from .rrf import temporary_database
@@ -275,23 +275,19 @@ def _records(
             texts[description.type].append(description.text)
         full = next(iter(texts[_FSN]), "")
         tag = _SEMANTIC_TAG.search(full)
+        full = full[: tag.start()].strip() if tag else full
+        names = dict.fromkeys([*texts[_SYNONYM], full] if full else texts[_SYNONYM])  # the best synonym first
         query = "SELECT DISTINCT destinationId FROM parents WHERE sourceId = ? AND active ORDER BY 1"
         yield from context.record(
             1,  # a missing id would be reported with a line, but each row has an id here
             f"{prefix}:{concept}",
-            _names(texts[_SYNONYM], full[: tag.start()].strip() if tag else full),
+            preferred_first(names),
             alternative_ids=replaced.get(f"{prefix}:{concept}", ()),
             types=[tag["tag"]] if tag else (),
             definition=next(iter(texts[_DEFINITION]), None),
             parents=[f"{prefix}:{parent}" for (parent,) in database.execute(query, (concept,))],
         )
     context.report.names_dropped += dropped
-
-
-def _names(synonyms: Sequence[str], full: str) -> list[tuple[str, str]]:
-    """Return texts and scopes: the best synonym first, and the fully specified name without its tag last."""
-    texts = dict.fromkeys([*synonyms, full] if full else synonyms)
-    return [(text, "exact" if index else "preferred") for index, text in enumerate(texts)]
 
 
 def _replaced(context: ReaderContext, database: sqlite3.Connection) -> dict[str, list[str]]:
