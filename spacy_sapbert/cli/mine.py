@@ -92,7 +92,7 @@ def _mine(negatives: HardNegatives, pairs: Iterable[Pair], partial: PartialFile)
     """Mine all pieces that are not done yet."""
     for piece in islice(_pieces(pairs), partial.done, None):
         counts: Counter[str] = Counter()
-        triples = negatives.of(piece, counts)
+        triples = negatives.mine(piece, counts)
         partial.add({"counts": counts, "triples": triples})
 
 

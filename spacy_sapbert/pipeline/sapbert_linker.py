@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from ..linking.candidates import CandidateGenerator
     from ..linking.linker import Linker, MentionCandidates
     from ..linking.variants import MentionQuery
-    from ..training.linker_trainer import CandidateScores, LinkerTrainer
-    from ..training.name_candidates import TrainingMention
+    from ..training.linker_trainer import CandidateScores, LinkerTrainer, TrainingMention
 
 Parts = Tuple[LinkedPart, ...]
 _DEFAULTS = LinkerSettings()

@@ -7,7 +7,7 @@ names of the vocabulary are searched.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -62,7 +62,7 @@ class HardNegatives:
         self.neighbors = neighbors
         self._owners = _Owners(kb, lambda text: normalize(lower(text)), shared)
 
-    def of(self, pairs: Iterable[Pair], counts: Counter[str]) -> list[Triple]:
+    def mine(self, pairs: Iterable[Pair], counts: Counter[str]) -> list[Triple]:
         """Mine the negatives of some pairs, which are looked up together.
 
         Args:
@@ -71,82 +71,73 @@ class HardNegatives:
         Returns:
             The triples in the order of the pairs, the nearest negative first.
         """
-        known: list[_PairConcepts] = []
+        searched: list[_PairConcepts] = []
         for pair in pairs:
             counts["pairs"] += 1
             concepts = self.kb.concept_rows(pair.concept_id)
             counts["pairs_of_unknown_concepts"] += not concepts
             if concepts:
-                known.append(_PairConcepts(pair, self._owners.of_texts(*pair[1:]).union(concepts)))
-        found = self._find_enough(known)
-        for triples, synonyms, alike in found:
+                owners = self._owners.of_names(pair.name1, pair.name2)
+                searched.append(_PairConcepts(pair, owners.union(concepts)))
+        mined = self._search_enough(searched)
+        for triples, synonyms, alike in mined:
             counts["triples"] += len(triples)
             counts["known_synonyms_skipped"] += synonyms
             counts["names_read_alike_skipped"] += alike
             counts["pairs_with_fewer_negatives"] += len(triples) < self.neighbors
-        return [triple for one in found for triple in one.triples]
+        return [triple for negatives in mined for triple in negatives.triples]
 
-    def _find_enough(self, known: Sequence[_PairConcepts]) -> list[_Found]:
-        """Search more neighbors if too many were skipped."""
-        found: dict[int, _Found] = {}
-        waiting, n = list(range(len(known))), self.neighbors + _SPARE
+    def _search_enough(self, pairs: Sequence[_PairConcepts]) -> list[_Negatives]:
+        """Search more neighbors of pairs for which too many were skipped."""
+        mined: dict[int, _Negatives] = {}
+        waiting, n = list(range(len(pairs))), self.neighbors + _SPARE
         while waiting:
             n = min(n, self.kb.n_names)
-            found |= zip(waiting, self._search([known[place] for place in waiting], n), strict=True)
-            seen_all = n == self.kb.n_names
-            waiting = [place for place in waiting if len(found[place].triples) < self.neighbors and not seen_all]
+            size = max(1, _MOST_NEAR // n)
+            for start in range(0, len(waiting), size):
+                part = waiting[start : start + size]
+                near = self._nearest([pairs[index].pair.name2 for index in part], n)
+                mined |= {index: self._select(pairs[index], near[pairs[index].pair.name2]) for index in part}
+            is_all = n == self.kb.n_names
+            waiting = [index for index in waiting if len(mined[index].triples) < self.neighbors and not is_all]
             n *= 4
-        return [found[place] for place in range(len(known))]
+        return [mined[index] for index in range(len(pairs))]
 
-    def _search(self, known: Sequence[_PairConcepts], n: int) -> Iterator[_Found]:
-        size = max(1, _MOST_NEAR // n)
-        for start in range(0, len(known), size):
-            part = known[start : start + size]
-            near = self._neighbors(list(dict.fromkeys(pair.name2 for pair, _ in part)), n)
-            yield from (self._select_negatives(one, near[one.pair.name2]) for one in part)
-
-    def _neighbors(self, texts: Sequence[str], n: int) -> dict[str, list[tuple[int, float]]]:
-        """Return rows of the n nearest names and their cosines, best first.
+    def _nearest(self, texts: Iterable[str], n: int) -> dict[str, list[tuple[int, float]]]:
+        """Return for each text the rows of the n nearest names and their cosines, best first.
 
         An index that is not exact may find fewer. What it finds is compared exactly.
         """
-        queries = self.vectors.encode(texts)
-        _, rows = self.vectors.nearest(queries, n)
-        found = {}
-        for text, query, listed in zip(texts, queries, rows, strict=True):
-            known = listed[listed >= 0]
-            cosines = self.vectors.similarities(query[None], known)[0]
-            order = np.lexsort((known, -cosines))
-            found[text] = list(zip(known[order].tolist(), cosines[order].tolist(), strict=True))
-        return found
+        unique = list(dict.fromkeys(texts))
+        queries = self.vectors.encode(unique)
+        near = {}
+        for text, query, proposed in zip(unique, queries, self.vectors.nearest(queries, n)[1], strict=True):
+            rows = proposed[proposed >= 0]
+            cosines = self.vectors.similarities(query[None], rows)[0]
+            order = np.lexsort((rows, -cosines))
+            near[text] = list(zip(rows[order].tolist(), cosines[order].tolist(), strict=True))
+        return near
 
-    def _select_negatives(self, known: _PairConcepts, near: Iterable[tuple[int, float]]) -> _Found:
-        """Select the negatives of a pair.
-
-        Args:
-            known: The pair.
-            near: Rows of names and their cosines with the positive, best first.
-        """
-        alike = {self._owners.key(text) for text in known.pair[1:]}
-        taken: dict[int, Triple] = {}
+    def _select(self, pair_concepts: _PairConcepts, near: Iterable[tuple[int, float]]) -> _Negatives:
+        """Select the negatives of a pair among the names near its second name, best first."""
+        pair, concepts = pair_concepts
+        alike = {self._owners.key(name) for name in (pair.name1, pair.name2)}
+        triples: dict[int, Triple] = {}
         n_alike = n_synonyms = 0
-        for row, score in near:
-            if len(taken) == self.neighbors:
+        for row, cosine in near:
+            if len(triples) == self.neighbors:
                 break
             key = self._owners.keys[row]
-            owners = self._owners.of(key)
+            owners = self._owners.of_key(key)
             if key in alike:
                 n_alike += 1
-            elif not known.concepts.isdisjoint(owners):
+            elif not concepts.isdisjoint(owners):
                 n_synonyms += 1
-            elif key not in taken:
-                taken[key] = self._triple(known.pair, row, score, owners)
-        return _Found(list(taken.values()), n_synonyms, n_alike)
-
-    def _triple(self, pair: Pair, row: int, score: float, owners: Iterable[int]) -> Triple:
-        anchor, positive, negative = map(lower, (pair.name1, pair.name2, self.kb.name(row)))
-        negative_ids = tuple(sorted(map(self.kb.concept_id, owners)))
-        return Triple(pair.concept_id, anchor, positive, negative, round(score, 4), negative_ids)
+            elif key not in triples:
+                anchor, positive, negative = map(lower, (pair.name1, pair.name2, self.kb.name(row)))
+                negative_ids = tuple(sorted(map(self.kb.concept_id, owners)))
+                triples[key] = Triple(pair.concept_id, anchor, positive, negative, round(cosine, 4), negative_ids)
+        return _Negatives(list(triples.values()), n_synonyms, n_alike)
 
 
 class _PairConcepts(NamedTuple):
@@ -156,7 +147,7 @@ class _PairConcepts(NamedTuple):
     concepts: set[int]
 
 
-class _Found(NamedTuple):
+class _Negatives(NamedTuple):
     """The triples of a pair, and how many nearer names were its synonyms or had the same normal form."""
 
     triples: list[Triple]
@@ -174,7 +165,7 @@ class _Owners:
     def __init__(self, kb: KnowledgeBase, form: Callable[[str], str], shared: Iterable[SharedName]) -> None:
         self._form = form
         self.keys = np.fromiter(map(self.key, kb.names()), dtype=np.uint64, count=kb.n_names)
-        others = [(self.key(name), row) for name, ids in shared for one in ids for row in kb.concept_rows(one)]
+        others = [(self.key(name), row) for name, ids in shared for id in ids for row in kb.concept_rows(id)]
         other_keys = np.array([key for key, _ in others], dtype=np.uint64)
         keys = np.concatenate((self.keys[kb.name_concepts.names], other_keys))
         concepts = np.concatenate((kb.name_concepts.concepts, np.array([row for _, row in others], dtype=np.int32)))
@@ -184,10 +175,10 @@ class _Owners:
     def key(self, text: str) -> np.uint64:
         return np.uint64(hash64(self._form(text)))
 
-    def of(self, key: np.uint64) -> set[int]:
+    def of_key(self, key: np.uint64) -> set[int]:
         """Return the rows of the concepts."""
         first, last = np.searchsorted(self._sorted, key, "left"), np.searchsorted(self._sorted, key, "right")
         return set(self._concepts[first:last].tolist())
 
-    def of_texts(self, *texts: str) -> set[int]:
-        return set().union(*(self.of(self.key(text)) for text in texts))
+    def of_names(self, *names: str) -> set[int]:
+        return set().union(*(self.of_key(self.key(name)) for name in names))

@@ -14,23 +14,37 @@ import numpy as np
 from ..encoders.thinc_layer import thinc_encoder
 from ..errors import Errors, SapbertError, TrainingDataError, Warnings
 from ..files.output import ScratchFolder
+from ..kb.filters import ALL, Filter
 from ..kb.ids import some_ids
-from ..linking.candidates import CandidateGenerator
+from ..linking.candidates import CandidateGenerator, top
 from ..linking.linker import Linker
 from ..linking.reranker import Reranker
 from ..linking.storage import with_mentions
 from ..linking.variants import MentionQuery
-from ..text.normalize import TEXT_NORMALIZERS
+from ..text.normalize import TEXT_NORMALIZERS, biosyn
 from ..types import Document
 from ..vectors.flat import NameVectors, build_name_vectors
 from ..vectors.storage import exact_vectors
-from .name_candidates import NameCandidates, TrainingMention
 from .reranker_trainer import check_lightgbm, check_not_names, train_reranker
-from .settings import BioSyn, RerankerTraining
+from .settings import BioSyn
 
 if TYPE_CHECKING:
     from thinc.api import Optimizer
     from thinc.types import Floats2d
+
+
+class TrainingMention(NamedTuple):
+    """A mention to train on.
+
+    Attributes:
+        text: The text with its abbreviations expanded.
+        concepts: The rows of the right concepts.
+        filter: The filter of its candidates.
+    """
+
+    text: str
+    concepts: frozenset[int]
+    filter: Filter = ALL
 
 
 class CandidateScores(NamedTuple):
@@ -173,18 +187,18 @@ class LinkerTrainer:
         right = self._right(rows, mentions)
         self.counts["mentions"] += len(mentions)
         self.counts["without a right candidate"] += int((~right.any(axis=1)).sum())
-        texts, mention_places, name_places = self._unique_texts([mention.text for mention in mentions], rows)
+        texts, mention_numbers, name_numbers = self._unique_texts([mention.text for mention in mentions], rows)
         encoded, backprop = self.model.begin_update(self.encoder.tokenize(texts))
         vectors = np.asarray(encoded)
-        queries, names = vectors[mention_places], vectors[name_places]
+        queries, names = vectors[mention_numbers], vectors[name_numbers]
         temperature = self.temperature
         scores = (np.einsum("md,mkd->mk", queries, names) + self.sparse_weight * sparse) / temperature
 
         def backward(gradient: np.ndarray) -> None:
             cosine_gradient = gradient / temperature
             vector_gradient = np.zeros_like(vectors)
-            np.add.at(vector_gradient, mention_places, np.einsum("mk,mkd->md", cosine_gradient, names))
-            np.add.at(vector_gradient, name_places, cosine_gradient[:, :, None] * queries[:, None, :])
+            np.add.at(vector_gradient, mention_numbers, np.einsum("mk,mkd->md", cosine_gradient, names))
+            np.add.at(vector_gradient, name_numbers, cosine_gradient[:, :, None] * queries[:, None, :])
             backprop(cast("Floats2d", vector_gradient))
             self._gradient += np.array([(cosine_gradient * sparse).sum(), -(gradient * scores).sum()], dtype=np.float32)
 
@@ -208,19 +222,19 @@ class LinkerTrainer:
     def _unique_texts(self, texts: list[str], rows: np.ndarray) -> tuple[list[str], np.ndarray, np.ndarray]:
         """Return unique texts, since a batch repeats many names, and the positions of the mentions and of the names."""
         normalize = TEXT_NORMALIZERS[self.encoder.text_normalizer]
-        unique, places = np.unique(rows, return_inverse=True)
+        unique, inverse = np.unique(rows, return_inverse=True)
         name_forms = [normalize(self.linker.kb.name(int(row))) for row in unique]
         text_forms = [normalize(text) for text in texts]
-        positions = {text: place for place, text in enumerate(dict.fromkeys([*text_forms, *name_forms]))}
-        name_places = np.array([positions[text] for text in name_forms])[places].reshape(rows.shape)
-        return list(positions), np.array([positions[text] for text in text_forms]), name_places
+        numbers = {text: number for number, text in enumerate(dict.fromkeys([*text_forms, *name_forms]))}
+        name_numbers = np.array([numbers[text] for text in name_forms])[inverse].reshape(rows.shape)
+        return list(numbers), np.array([numbers[text] for text in text_forms]), name_numbers
 
     def _right(self, rows: np.ndarray, mentions: Sequence[TrainingMention]) -> np.ndarray:
         name_concepts = self.linker.kb.name_concepts
         which, entries = name_concepts.of(rows.ravel())
         right = np.zeros(rows.size, dtype=bool)
-        for place, concept in zip(which, name_concepts.concepts[entries], strict=True):
-            right[place] |= int(concept) in mentions[place // rows.shape[1]].concepts
+        for candidate, concept in zip(which, name_concepts.concepts[entries], strict=True):
+            right[candidate] |= int(concept) in mentions[candidate // rows.shape[1]].concepts
         return right.reshape(rows.shape)
 
     # --- the vectors of the names
@@ -272,30 +286,86 @@ class LinkerTrainer:
         It is None without the setting. It is also None with the warning W415 if it does not help, or W416 if there is
         too little to learn from.
         """
-        settings = self.settings.reranker
+        settings, add_mentions = self.settings.reranker, self.settings.add_training_mentions
         if settings is None:
             return None
         self.refresh()
         if self._reranker is None or self._reranker[0] != self.steps:
-            self._reranker = self.steps, self._train_reranker(settings)
+            try:
+                trained = train_reranker(self.linker, self._gold, settings, add_mentions=add_mentions)
+            except TrainingDataError as error:  # the trained encoder must not be lost
+                warnings.warn(Warnings.W416.format(reason=error), stacklevel=2)
+                trained = None
+            self._reranker = self.steps, trained
         return self._reranker[1]
-
-    def _train_reranker(self, settings: RerankerTraining) -> Reranker | None:
-        add_mentions = self.settings.add_training_mentions
-        try:
-            return train_reranker(self.linker, self._gold, settings, add_mentions=add_mentions)
-        except TrainingDataError as error:  # the trained encoder must not be lost
-            warnings.warn(Warnings.W416.format(reason=error), stacklevel=2)
-            return None
 
     def note(self) -> None:
         """Record the training in the encoder. Before the first step, nothing is recorded."""
         if self.steps:
-            found = {"sparse_weight": self.sparse_weight, "temperature": self.temperature}
-            self.encoder.record(
-                "BioSyn", steps=self.steps, **found, **dict(+self.counts), settings=self.settings.as_dict()
-            )
+            details = {"sparse_weight": self.sparse_weight, "temperature": self.temperature, **+self.counts}
+            self.encoder.record("BioSyn", steps=self.steps, **details, settings=self.settings.as_dict())
             if model := self.encoder.lexical_model:  # it must not keep the values from before the training
                 self.encoder.lexical_model = model._replace(
                     sparse_weight=self.sparse_weight, threshold=self.linker.stored_parameters.threshold
                 )
+
+
+class NameCandidates:
+    """Selects the candidate names of mentions in training (Sung et al. 2020, section 3.3).
+
+    A mention is not its own candidate if that name only comes from a corpus.
+    """
+
+    def __init__(self, generator: CandidateGenerator, settings: BioSyn, counts: Counter[str]) -> None:
+        self._generator = generator
+        self._n_dense = int(settings.dense_share * settings.k) if generator.ngrams else settings.k
+        self._k = settings.k
+        self._inject_gold = settings.inject_gold
+        self._counts = counts
+        self._annotated: dict[str, list[int]] = {}
+        for row in generator.kb.annotated_only():
+            self._annotated.setdefault(biosyn(generator.kb.name(row)), []).append(row)
+
+    def __call__(self, mentions: Sequence[TrainingMention]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the candidates of mentions.
+
+        If a filter matches fewer names than `k`, all mentions get fewer candidates.
+
+        Returns:
+            The rows of the names and their sparse scores, int64 and float32, shape (mentions, candidates).
+        """
+        dense, sparse = self._generator.similarities([mention.text for mention in mentions])
+        selected = []
+        for mention, *scores in zip(mentions, dense, sparse, strict=True):
+            mask = self._generator.names_that_pass(mention.filter)
+            for values in scores:
+                values[self._annotated.get(biosyn(mention.text), [])] = -np.inf
+                if mask is not None:
+                    values[~mask] = -np.inf
+            rows = self._select(*scores)
+            selected.append(self._with_gold(rows, scores[0], mention) if self._inject_gold else rows)
+        k = min(map(len, selected))
+        rows = np.stack([rows[:k] for rows in selected])
+        return rows, np.take_along_axis(sparse, rows, axis=1)
+
+    def _with_gold(self, rows: np.ndarray, dense: np.ndarray, mention: TrainingMention) -> np.ndarray:
+        name_concepts = self._generator.kb.name_concepts
+        right = name_concepts.names[np.isin(name_concepts.concepts, list(mention.concepts))]
+        right = right[np.isfinite(dense[right])]
+        if not len(right) or np.isin(rows, right).any():
+            return rows
+        self._counts["right candidates added"] += 1
+        return np.append(rows[:-1], right[dense[right].argmax()])
+
+    def _select(self, dense: np.ndarray, sparse: np.ndarray) -> np.ndarray:
+        by_sparse = _highest(sparse, self._k - self._n_dense)
+        by_dense = _highest(dense, self._k)
+        further = by_dense[~np.isin(by_dense, by_sparse)]
+        return np.concatenate([by_sparse, further[: self._k - len(by_sparse)]])
+
+
+def _highest(scores: np.ndarray, n: int) -> np.ndarray:
+    """Return the rows of the n highest scores, best first, int64. Equal scores are ordered by row."""
+    rows = top(scores, n) if n else np.zeros(0, dtype=np.int64)
+    rows = rows[np.isfinite(scores[rows])]
+    return rows[np.lexsort((rows, -scores[rows]))][:n]

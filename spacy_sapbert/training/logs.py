@@ -32,17 +32,13 @@ class RunLog:
             for line in earlier:
                 write(_as_line(line))
 
-    def step(self, values: Mapping[str, Any]) -> None:
-        """Log the values of a step, including `step`."""
+    def add(self, values: Mapping[str, Any]) -> None:
+        """Log the values of a step or the measures of an evaluation, including `step`."""
         try:
             with self._path.open("a", encoding="utf-8") as handle:
                 handle.write(_as_line(values))
         except OSError as error:
             raise CannotWriteError(path=self._path, reason=error.strerror) from error
-
-    def evaluated(self, measures: Mapping[str, Any]) -> None:
-        """Log the measures of an evaluation, including `step`."""
-        RunLog.step(self, measures)
 
     def close(self) -> None:
         """Close the log at the end of the run."""
@@ -63,20 +59,19 @@ class VisibleLog(RunLog):
         if self._console.is_terminal:
             self._show = self._bar.enter_context(progress_callback(self._console, "steps"))
 
-    def step(self, values: Mapping[str, Any]) -> None:
-        super().step(values)
+    def add(self, values: Mapping[str, Any]) -> None:
+        super().add(values)
         step = values["step"]
+        if "loss" not in values:
+            measures = ", ".join(f"{name} {value:.2f}" for name, value in values.items() if name != "step")
+            self._console.print(f"step {step:,}: {measures}")
+            return
         self._show(step, self._total)
         if step % self._every == 0:
             self._console.print(
                 f"step {step:,}: loss {values['loss']:.4f}, {values['pairs_per_s']:.0f} pairs/s, "
                 f"{values['mined_pairs']:,.0f} mined pairs, {values['minutes_left']:.0f} minutes left"
             )
-
-    def evaluated(self, measures: Mapping[str, Any]) -> None:
-        super().evaluated(measures)
-        message = ", ".join(f"{name} {value:.2f}" for name, value in measures.items() if name != "step")
-        self._console.print(f"step {measures['step']:,}: {message}")
 
     def close(self) -> None:
         self._bar.close()

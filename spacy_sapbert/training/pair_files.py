@@ -49,7 +49,7 @@ def find_shared_names(pairs: Path) -> Path | None:
     The held-out pairs in eval.txt and plot.txt use that of train.txt.
     """
     train = pairs.with_name("train.txt") if pairs.name in ("eval.txt", "plot.txt") else pairs
-    candidates = (shared_names_path(one) for one in (pairs, train))
+    candidates = map(shared_names_path, (pairs, train))
     return next((path for path in candidates if path.is_file()), None)
 
 

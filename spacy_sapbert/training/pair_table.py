@@ -54,7 +54,7 @@ class PairTable:
     def __init__(
         self, pairs: Iterable[Pair | PairWithNegatives], owners: Mapping[str, Sequence[str]] | None = None
     ) -> None:
-        self._owners = {hash64(name): [_key(one) for one in ids] for name, ids in (owners or {}).items()}
+        self._owners = {hash64(name): list(map(_key, ids)) for name, ids in (owners or {}).items()}
         names = _Names()
         rows, concepts = array("i"), array("q")
         negatives, negative_concepts, negative_pairs = array("i"), array("q"), array("i")
@@ -84,7 +84,7 @@ class PairTable:
 
     def _concept_of_negative(self, name: str, ids: Sequence[str]) -> int:
         """Store the concepts of a negative, and return the key of one of them. An unknown concept gets its own key."""
-        keys = [_key(one) for one in ids] or [_key(f"\t{name}")]  # ids never contain a tab
+        keys = list(map(_key, ids)) or [_key(f"\t{name}")]  # ids never contain a tab
         if len(keys) > 1:
             known = self._owners.setdefault(hash64(name), [])
             known.extend(key for key in keys if key not in known)
@@ -122,17 +122,13 @@ class PairTable:
         rows = np.concatenate((self._rows[pairs].ravel(), self._negatives[negative_rows]))
         concepts = np.concatenate((np.repeat(self._concepts[pairs], 2), self._negative_concepts[negative_rows]))
         # a name has several rows if the pairs are not grouped by concept
-        known: dict[tuple[str, int], int] = {}
-        places = np.array(
-            [
-                known.setdefault((self.name(row), concept), len(known))
-                for row, concept in zip(rows, concepts.tolist(), strict=True)
-            ]
-        )
-        names = [name for name, _ in known]
-        concept_of = np.array([concept for _, concept in known])
-        drawn, negatives = places[: 2 * len(pairs)].reshape(-1, 2), places[2 * len(pairs) :]
-        return Batch(names, drawn, self._synonyms(names, concept_of), np.column_stack((drawn[which], negatives)))
+        keys = list(zip(map(self.name, rows), concepts.tolist(), strict=True))
+        unique = {key: position for position, key in enumerate(dict.fromkeys(keys))}
+        positions = np.array([unique[key] for key in keys])
+        names = [name for name, _ in unique]
+        synonyms = self._synonyms(names, np.array([concept for _, concept in unique]))
+        drawn, negatives = positions[: 2 * len(pairs)].reshape(-1, 2), positions[2 * len(pairs) :]
+        return Batch(names, drawn, synonyms, np.column_stack((drawn[which], negatives)))
 
     def _negatives_of(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the offline negatives of pairs: indices into `pairs`, and the numbers of the negatives."""
@@ -141,17 +137,17 @@ class PairTable:
         negative_rows = [np.arange(first, last) for first, last in zip(firsts, lasts, strict=True)]
         return np.repeat(np.arange(len(pairs)), lasts - firsts), np.concatenate(negative_rows)
 
-    def _synonyms(self, names: list[str], concept_of: np.ndarray) -> np.ndarray:
+    def _synonyms(self, names: list[str], concepts: np.ndarray) -> np.ndarray:
         """Return whether the concepts of two names overlap, bool, shape (n, n)."""
-        synonyms = concept_of[:, None] == concept_of[None, :]
-        shared = {place: ids for place, name in enumerate(names) if (ids := self._owners.get(hash64(name)))}
-        for place, ids in shared.items():
-            same = np.isin(concept_of, ids)
-            synonyms[place] |= same
-            synonyms[:, place] |= same
-        for place, ids in shared.items():  # two shared names may share a concept that is not in the batch
-            for other, others in shared.items():
-                synonyms[place, other] |= not set(ids).isdisjoint(others)
+        synonyms = concepts[:, None] == concepts[None, :]
+        shared = {position: ids for position, name in enumerate(names) if (ids := self._owners.get(hash64(name)))}
+        for position, ids in shared.items():
+            same = np.isin(concepts, ids)
+            synonyms[position] |= same
+            synonyms[:, position] |= same
+        for position, ids in shared.items():  # two shared names may share a concept that is not in the batch
+            for other, other_ids in shared.items():
+                synonyms[position, other] |= not set(ids).isdisjoint(other_ids)
         np.fill_diagonal(synonyms, False)
         return synonyms
 

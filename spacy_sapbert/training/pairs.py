@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 from ..errors import CannotWriteError, EmptyError, SettingError
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.normalize import lower
-from ..types import Document, Mention, has_type
+from ..types import Document, has_type
 from .pair_files import Pair, SharedName, is_writable
 from .settings import PairSelection
 
@@ -83,7 +83,7 @@ def synonym_pairs(
     Yields:
         "train", "eval" or "plot", and the pair. Training pairs come first.
     """
-    concepts = _with_enough_names(synonyms(kb, counts, selection.max_length), selection.min_names, counts)
+    concepts = synonyms(kb, counts, selection.max_length, selection.min_names)
     if selection.concepts is not None:
         concepts = iter(_draw_concepts(concepts, selection, Random(f"{seed} concepts")))
     pairs = (pair for concept in concepts for pair in draw_pairs(concept, selection, seed))
@@ -92,13 +92,15 @@ def synonym_pairs(
     for pair in set_aside(_counted(pairs, counts), selection.eval_pairs, rng, aside):
         yield "train", pair
     if counts["pairs"] == len(aside):
-        wanted = f"below {len(aside)}, the number of pairs, so that some are left for training"
-        raise SettingError(setting="eval_pairs", component="pairs", value=selection.eval_pairs, wanted=wanted)
+        limit = f"below {len(aside)}, the number of pairs, so that some are left for training"
+        raise SettingError(setting="eval_pairs", component="pairs", value=selection.eval_pairs, wanted=limit)
     yield from (("eval", pair) for pair in aside)
     yield from (("plot", pair) for pair in rng.sample(aside, selection.plot_pairs))
 
 
-def synonyms(kb: KnowledgeBase, counts: Counter[str], max_length: int | None = None) -> Iterator[Synonyms]:
+def synonyms(
+    kb: KnowledgeBase, counts: Counter[str], max_length: int | None = None, min_names: int = 0
+) -> Iterator[Synonyms]:
     """Read the concepts of a knowledge base with their names in normal form, in the order of the knowledge base.
 
     Names and ids that a file of pairs cannot hold are left out. These contain `||`, or end in a bar that would run into
@@ -107,6 +109,7 @@ def synonyms(kb: KnowledgeBase, counts: Counter[str], max_length: int | None = N
     Args:
         counts: Updated with the counts of concepts and names.
         max_length: Names with more characters are left out.
+        min_names: Concepts with fewer names are left out.
     """
     for first in range(0, len(kb), _CONCEPTS_AT_ONCE):
         rows = kb.query(_NAMES_OF_CONCEPTS, first, first + _CONCEPTS_AT_ONCE)
@@ -124,7 +127,9 @@ def synonyms(kb: KnowledgeBase, counts: Counter[str], max_length: int | None = N
             counts["duplicate_names"] += len(texts) - len(unique)
             counts["unwritable_names"] += len(unique) - len(writable)
             counts["concepts_with_one_name"] += len(names) == 1
-            yield Synonyms(concept_id, names)
+            if len(names) >= min_names:
+                counts["concepts_with_enough_names"] += 1
+                yield Synonyms(concept_id, names)
 
 
 def draw_pairs(concept: Synonyms, selection: PairSelection, seed: int = 0) -> Iterator[Pair]:
@@ -138,7 +143,7 @@ def draw_pairs(concept: Synonyms, selection: PairSelection, seed: int = 0) -> It
     )
     numbers = range(comb(len(concept.names), 2))
     for number in numbers if len(numbers) <= at_most else sorted(rng.sample(numbers, at_most)):
-        names = [concept.names[place] for place in nth_combination(number)]
+        names = [concept.names[index] for index in nth_combination(number)]
         if rng.random() < 0.5:
             names.reverse()
         yield Pair(concept.concept_id, *names)
@@ -168,28 +173,21 @@ def set_aside(items: Iterable[T], n: int, rng: Random, aside: list[T]) -> Iterat
         if len(aside) < n:
             aside.append(item)
             continue
-        place = rng.randrange(seen)
-        if place < n:
-            aside[place], item = item, aside[place]
+        index = rng.randrange(seen)
+        if index < n:
+            aside[index], item = item, aside[index]
         yield item
 
 
-def _with_enough_names(concepts: Iterable[Synonyms], min_names: int, counts: Counter[str]) -> Iterator[Synonyms]:
-    for concept in concepts:
-        if len(concept.names) >= min_names:
-            counts["concepts_with_enough_names"] += 1
-            yield concept
-
-
 def _draw_concepts(concepts: Iterable[Synonyms], selection: PairSelection, rng: Random) -> list[Synonyms]:
-    """Draw the number of concepts that `selection` wants."""
-    wanted = selection.concepts or 0
+    """Draw as many concepts as `selection` says."""
+    n = selection.concepts or 0
     drawn: list[Synonyms] = []
-    for _ in set_aside(concepts, wanted, rng, drawn):
+    for _ in set_aside(concepts, n, rng, drawn):
         pass
-    if len(drawn) < wanted:
+    if len(drawn) < n:
         at_most = f"at most {len(drawn)}, the number of concepts with {selection.min_names} names or more"
-        raise SettingError(setting="concepts", component="pairs", value=wanted, wanted=at_most)
+        raise SettingError(setting="concepts", component="pairs", value=n, wanted=at_most)
     return drawn
 
 
@@ -209,31 +207,25 @@ def gold_mentions(
         Unique pairs of mention and concept, in the order of the corpus. An alternative id of several concepts stands
         for all of them.
     """
-    found: dict[GoldMention, None] = {}
+    mentions: dict[GoldMention, None] = {}
     for mention in (mention for document in documents for mention in document.mentions):
         counts["mentions"] += 1
         concept_ids = kb.find_id(mention.ids[0]) if mention.ids else ()
-        gold = [GoldMention(concept_id, lower(mention.text)) for concept_id in concept_ids]
-        reason = _exclusion_reason(mention, gold, types)
-        if reason is None and all(one in found for one in gold):
-            reason = "repeated_mentions"
+        gold = dict.fromkeys(GoldMention(concept_id, lower(mention.text)) for concept_id in concept_ids)
+        reasons = {
+            "mentions_of_other_types": bool(types) and not has_type(mention.label, types),
+            "mentions_without_id": not mention.ids,
+            "composite_mentions": len(mention.ids) > 1,
+            "mentions_not_in_vocabulary": not gold,
+            "unwritable_mentions": not all(is_writable(field) for pair in gold for field in pair),
+            "repeated_mentions": gold.keys() <= mentions.keys(),
+        }
+        reason = next((reason for reason, holds in reasons.items() if holds), None)
         if reason:
             counts[reason] += 1
         else:
-            found.update(dict.fromkeys(gold))
-    return list(found)
-
-
-def _exclusion_reason(mention: Mention, gold: list[GoldMention], types: Collection[str]) -> str | None:
-    """Return which of `MENTION_COUNTS` is the reason to leave out a mention, or None."""
-    reasons = {
-        "mentions_of_other_types": bool(types) and not has_type(mention.label, types),
-        "mentions_without_id": not mention.ids,
-        "composite_mentions": len(mention.ids) > 1,
-        "mentions_not_in_vocabulary": not gold,
-        "unwritable_mentions": not all(is_writable(text) for one in gold for text in one),
-    }
-    return next((reason for reason, holds in reasons.items() if holds), None)
+            mentions.update(gold)
+    return list(mentions)
 
 
 def mention_pairs(

@@ -31,25 +31,14 @@ DOCUMENTS_PER_BATCH = 64
 
 
 class GoldPart(NamedTuple):
-    """A part of a mention, with its candidates by score alone.
-
-    Attributes:
-        part: The part.
-        gold: All ids of the gold concepts of the mention.
-    """
+    """A part of a mention, with its candidates by score alone, and all ids of the gold concepts of the mention."""
 
     part: LinkedPart
     gold: frozenset[str]
 
 
 class RankedDocument(NamedTuple):
-    """A document whose gold mentions are linked without a reranker.
-
-    Attributes:
-        doc_id: The id of the document. Documents with the same id count as one.
-        text: The text.
-        parts: The parts of its mentions.
-    """
+    """A document whose gold mentions are linked without a reranker. Documents with the same id count as one."""
 
     doc_id: str
     text: str
@@ -71,10 +60,10 @@ class RankingData(NamedTuple):
     sizes: np.ndarray
     documents: np.ndarray
 
-    def of(self, wanted: np.ndarray) -> RankingData:
+    def select(self, texts: np.ndarray) -> RankingData:
         """Return the data of some texts: bool, shape (texts,)."""
-        rows = wanted.repeat(self.sizes)
-        return RankingData(self.features[rows], self.right[rows], self.sizes[wanted], self.documents[wanted])
+        rows = texts.repeat(self.sizes)
+        return RankingData(self.features[rows], self.right[rows], self.sizes[texts], self.documents[texts])
 
 
 class FittedReranker(NamedTuple):
@@ -109,9 +98,11 @@ def train_reranker(
         The reranker, or None; see `fit_reranker`.
     """
     folds = folds_of([document.doc_id for document in documents], settings)
-    fitted = cross_fitted(linker, documents, folds, add_mentions=add_mentions)
     rarity = WordRarity.in_names(linker.kb.names())
-    data = [ranking_data(ranked, places, CandidateFeatures(kb, rarity)) for places, ranked, kb in fitted]
+    data = [
+        ranking_data(ranked, numbers, CandidateFeatures(kb, rarity))
+        for numbers, ranked, kb in cross_fitted(linker, documents, folds, add_mentions=add_mentions)
+    ]
     return fit_reranker(data, folds, rarity, settings).reranker
 
 
@@ -120,10 +111,9 @@ def train_reranker(
 
 def folds_of(doc_ids: Sequence[str], settings: RerankerTraining) -> np.ndarray:
     """Draw the fold of each document: int64, shape (documents,). Documents with the same id share a fold."""
-    unique = {doc_id: place for place, doc_id in enumerate(dict.fromkeys(doc_ids))}
+    unique = {doc_id: number for number, doc_id in enumerate(dict.fromkeys(doc_ids))}
     if len(unique) < settings.folds:
-        found = f"{len(unique)} documents for {settings.folds} folds"
-        raise TrainingDataError(Errors.E352.format(found=found))
+        raise TrainingDataError(Errors.E352.format(found=f"{len(unique)} documents for {settings.folds} folds"))
     drawn = np.random.default_rng(settings.seed).permutation(len(unique)) % settings.folds
     return drawn[[unique[doc_id] for doc_id in doc_ids]]
 
@@ -132,8 +122,8 @@ def check_not_names(documents: Sequence[Document], kb: KnowledgeBase) -> None:
     """Check that the mentions were not added to the vocabulary as names before: they would only meet themselves."""
     if not kb.meta.get("mentions"):
         return
-    pairs = [(id, mention.text) for one in documents for mention in one.mentions for id in mention.ids]
-    primary = [(found, text) for id, text in pairs for found in kb.find_id(id)[:1]]
+    mentions = [mention for document in documents for mention in document.mentions]
+    primary = [(first, mention.text) for mention in mentions for id in mention.ids for first in kb.find_id(id)[:1]]
     known = sum(count > 0 for count in kb.annotations_of(primary))
     if primary and known > MOST_KNOWN * len(primary):
         raise TrainingDataError(Errors.E353.format(known=known, n=len(primary), path=kb.path))
@@ -149,20 +139,20 @@ def cross_fitted(
         add_mentions: Whether the mentions of the other folds are names.
 
     Yields:
-        For each fold, the places of its documents, the linked documents, and the vocabulary that they were linked to.
+        For each fold, the numbers of its documents, the linked documents, and the vocabulary that they were linked to.
     """
     for fold in range(int(folds.max(initial=-1)) + 1):
         inside = np.flatnonzero(folds == fold).tolist()
-        others = [document for document, of in zip(documents, folds, strict=True) if of != fold]
+        others = [documents[number] for number in np.flatnonzero(folds != fold).tolist()]
         with ScratchFolder() as folder:
             generator = with_mentions(linker.generator, others, folder) if add_mentions else linker.generator
-            of_fold = Linker(generator, linker.settings, linker.stored_parameters)
+            fold_linker = Linker(generator, linker.settings, linker.stored_parameters)
             if linker.stored_parameters.annotated:
-                of_fold.stored_parameters = linker.stored_parameters._replace(annotated=count_concepts(others))
-            yield inside, _ranked(of_fold, [documents[place] for place in inside]), of_fold.kb
+                fold_linker.stored_parameters = linker.stored_parameters._replace(annotated=count_concepts(others))
+            yield inside, _link(fold_linker, [documents[number] for number in inside]), fold_linker.kb
 
 
-def _ranked(linker: Linker, documents: Sequence[Document]) -> list[RankedDocument]:
+def _link(linker: Linker, documents: Sequence[Document]) -> list[RankedDocument]:
     ranked = []
     with linker.reranking(Reranker.undecided()):
         for start in range(0, len(documents), DOCUMENTS_PER_BATCH):
@@ -191,36 +181,34 @@ def gold_parts(
     mentions: Sequence[Mention], linked: Sequence[Sequence[LinkedPart]], kb: KnowledgeBase
 ) -> tuple[GoldPart, ...]:
     """Return the linked parts of gold mentions with all ids of their gold concepts."""
-    found = []
-    for mention, parts in zip(mentions, linked, strict=True):
-        gold = frozenset[str]().union(*gold_concepts(mention.ids, kb.find_id))
-        found += [GoldPart(part, gold) for part in parts]
-    return tuple(found)
+    golds = (frozenset[str]().union(*gold_concepts(mention.ids, kb.find_id)) for mention in mentions)
+    return tuple(GoldPart(part, gold) for gold, parts in zip(golds, linked, strict=True) for part in parts)
 
 
 def ranking_data(
-    documents: Sequence[RankedDocument], places: Sequence[int], features: CandidateFeatures
+    documents: Sequence[RankedDocument], numbers: Sequence[int], features: CandidateFeatures
 ) -> RankingData:
     """Compute the training data of linked documents.
 
     Args:
-        places: The number of each document.
+        numbers: The number of each document.
         features: Computes the features, with the vocabulary that they were linked to.
     """
-    rows, right, sizes, of = [np.zeros((0, N_FEATURES))], [np.zeros(0, bool)], [], []
-    for document, place in zip(documents, places, strict=True):
-        lists = [shortlist(one.part.candidates) for one in document.parts]
-        ids = features.kb.ids_of(list({one.concept_id for candidates in lists for one in candidates}))
-        parts = [one.part for one in document.parts]
+    rows, right, sizes, owners = [np.zeros((0, N_FEATURES))], [np.zeros(0, bool)], [], []
+    for document, number in zip(documents, numbers, strict=True):
+        parts = [gold_part.part for gold_part in document.parts]
+        lists = [shortlist(part.candidates) for part in parts]
+        ids = features.kb.ids_of(list({candidate.concept_id for candidates in lists for candidate in candidates}))
         rows.append(features(parts, DocumentEvidence.of(parts, document.text)))
         right += [
-            np.array([not one.gold.isdisjoint(ids[candidate.concept_id]) for candidate in candidates], dtype=bool)
-            for one, candidates in zip(document.parts, lists, strict=True)
+            np.array([not gold.isdisjoint(ids[candidate.concept_id]) for candidate in candidates], dtype=bool)
+            for (_, gold), candidates in zip(document.parts, lists, strict=True)
         ]
         sizes += list(map(len, lists))
-        of += [place] * len(lists)
-    data = RankingData(np.concatenate(rows), np.concatenate(right), np.array(sizes, np.int64), np.array(of, np.int64))
-    return data.of(_has_choice(data))
+        owners += [number] * len(lists)
+    counts, documents_of_texts = np.array(sizes, np.int64), np.array(owners, np.int64)
+    data = RankingData(np.concatenate(rows), np.concatenate(right), counts, documents_of_texts)
+    return data.select(_has_choice(data))
 
 
 def _has_choice(data: RankingData) -> np.ndarray:
@@ -246,16 +234,18 @@ def fit_reranker(
         The reranker. It is None with the warning W415 if no margin gives more right texts than the scores alone.
     """
     joined = RankingData(*map(np.concatenate, zip(*data, strict=True)))
-    of_text = folds[joined.documents]
-    _check_amount(of_text, settings)
-    trees = [_fit_trees(joined.of(of_text != fold), settings) for fold in range(settings.folds)]
+    text_folds = folds[joined.documents]
+    fewest = min(np.bincount(text_folds, minlength=settings.folds)) if len(text_folds) else 0
+    if len(text_folds) < FEWEST_DECISIONS or not fewest:
+        raise TrainingDataError(Errors.E352.format(found=f"{len(text_folds)} texts with right and wrong candidates"))
+    trees = [_fit_trees(joined.select(text_folds != fold), settings) for fold in range(settings.folds)]
     ratings = np.empty(len(joined.features))
-    of_row = of_text.repeat(joined.sizes)
+    row_folds = text_folds.repeat(joined.sizes)
     for fold, fitted in enumerate(trees):
-        ratings[of_row == fold] = fitted.predict(joined.features[of_row == fold])
+        ratings[row_folds == fold] = fitted.predict(joined.features[row_folds == fold])
     right = {margin: _n_right(joined, choose(ratings, joined.sizes.tolist(), margin)) for margin in MARGINS}
     before = _n_right(joined, [0] * len(joined.sizes))
-    margin = max(MARGINS, key=lambda one: (right[one], one))
+    margin = max(MARGINS, key=lambda margin: (right[margin], margin))
     helps = right[margin] > before
     if not helps:
         warnings.warn(Warnings.W415.format(texts=len(joined.sizes), right=before), stacklevel=2)
@@ -269,12 +259,6 @@ def fit_reranker(
     )
 
 
-def _check_amount(of_text: np.ndarray, settings: RerankerTraining) -> None:
-    fewest = min(np.bincount(of_text, minlength=settings.folds)) if len(of_text) else 0
-    if len(of_text) < FEWEST_DECISIONS or not fewest:
-        raise TrainingDataError(Errors.E352.format(found=f"{len(of_text)} texts with right and wrong candidates"))
-
-
 def _n_right(data: RankingData, chosen: Collection[int]) -> int:
     firsts = np.cumsum(data.sizes) - data.sizes
     return int(data.right[firsts + np.array(chosen, dtype=np.int64)].sum())
@@ -283,7 +267,7 @@ def _n_right(data: RankingData, chosen: Collection[int]) -> int:
 def _fit_trees(data: RankingData, settings: RerankerTraining) -> Trees:
     lightgbm = check_lightgbm()
     labelled = lightgbm.Dataset(data.features, data.right.astype(int), group=data.sizes)
-    wanted = {
+    parameters = {
         "objective": "lambdarank",
         "num_leaves": settings.leaves,
         "max_depth": settings.depth,
@@ -295,7 +279,7 @@ def _fit_trees(data: RankingData, settings: RerankerTraining) -> Trees:
         "num_threads": 1,
         "verbose": -1,
     }
-    return Trees.from_lightgbm(lightgbm.train(wanted, labelled, num_boost_round=settings.trees).dump_model())
+    return Trees.from_lightgbm(lightgbm.train(parameters, labelled, num_boost_round=settings.trees).dump_model())
 
 
 def check_lightgbm() -> Any:

@@ -38,13 +38,7 @@ BATCH = 32  # documents that are read together to weigh the signals
 
 
 class TrainingDocument(NamedTuple):
-    """A document to train on.
-
-    Attributes:
-        doc: The document.
-        positions: The positions of its concepts.
-        weight: The weight of its loss.
-    """
+    """A document to train on, the positions of its concepts, and the weight of its loss."""
 
     doc: Doc
     positions: tuple[int, ...]
@@ -52,13 +46,7 @@ class TrainingDocument(NamedTuple):
 
 
 class HeldOutDocument(NamedTuple):
-    """A document on which the encoder is not trained, but the signals are weighed.
-
-    Attributes:
-        doc: The document.
-        counts: Its annotation counts.
-        positions: The positions of its concepts.
-    """
+    """A document on which the encoder is not trained, but the signals are weighed; its counts and its concepts."""
 
     doc: Doc
     counts: DocumentCounts
@@ -116,15 +104,15 @@ class RetrieverTrainer:
 
     def _check_concepts(self, documents: Sequence[Document]) -> None:
         if not any(map(self._positions, documents)):
-            ids = [one for document in documents for mention in document.mentions for one in mention.ids]
+            ids = [id for document in documents for mention in document.mentions for id in mention.ids]
             some, known = some_ids(ids), some_ids(self.retriever.kb.concept_ids())
             raise TrainingDataError(Errors.E346.format(documents=len(documents), n=len(ids), some=some, known=known))
 
     def _predictable(self, document: Document) -> Document:
         """Return a document with the mentions of concepts that can be predicted."""
         positions_of = self.retriever.concepts.positions_of
-        kept = (mention for mention in document.mentions if any(positions_of(one) for one in mention.ids))
-        return document._replace(mentions=tuple(kept))
+        mentions = tuple(mention for mention in document.mentions if any(map(positions_of, mention.ids)))
+        return document._replace(mentions=mentions)
 
     def _fit_mention_model(
         self, documents: Sequence[tuple[Doc, Document]], counts: TrainingCounts
@@ -136,7 +124,7 @@ class RetrieverTrainer:
         for doc, document in documents[:: -(-len(documents) // MOST_DOCUMENTS)]:
             found, own = phrases(doc), self._counts[_key(doc)]
             features.append(phrase_features(document.text, found, counts, own))
-            is_mention.append(np.array([own.marked[one.text] > 0 for one in found], dtype=bool))
+            is_mention.append(np.array([own.marked[phrase.text] > 0 for phrase in found], dtype=bool))
         return MentionModel.fit(np.concatenate(features), np.concatenate(is_mention))
 
     def training_documents(self, examples: Sequence[Example]) -> list[TrainingDocument]:
@@ -168,10 +156,9 @@ class RetrieverTrainer:
 
     def _positions(self, document: Document) -> tuple[int, ...]:
         """Return the positions of the annotated concepts, without duplicates."""
-        ids = dict.fromkeys(one for mention in document.mentions for one in mention.ids)
-        return tuple(
-            dict.fromkeys(position for one in ids for position in self.retriever.concepts.positions_of(one)[:1])
-        )
+        ids = dict.fromkeys(id for mention in document.mentions for id in mention.ids)
+        positions_of = self.retriever.concepts.positions_of
+        return tuple(dict.fromkeys(position for id in ids for position in positions_of(id)[:1]))
 
     # --- a step
 
@@ -214,21 +201,23 @@ class RetrieverTrainer:
         held_out = [self.held_out[key] for key in sorted(self.held_out)]
         if not held_out:
             return
-        found = [one for some in minibatch(held_out, size=BATCH) for one in self._candidates(some)]
-        right = [np.isin(candidates.positions, one.positions) for candidates, one in zip(found, held_out, strict=True)]
-        missed = sum(len(one.positions) for one in held_out) - sum(int(one.sum()) for one in right)
-        features = [candidates.features for candidates in found]
+        candidates: list[Candidates] = []
+        for batch in minibatch(held_out, size=BATCH):
+            docs, counts = [document.doc for document in batch], [document.counts for document in batch]
+            candidates += self.retriever.ranker.candidates(docs, counts)
+        right = [
+            np.isin(ranked.positions, document.positions) for ranked, document in zip(candidates, held_out, strict=True)
+        ]
+        n_right = sum(int(flags.sum()) for flags in right)
+        missed = sum(len(document.positions) for document in held_out) - n_right
+        features = [ranked.features for ranked in candidates]
         weights = SignalWeights.fit(self.retriever.ranker.n_features, features, right, missed)
         if weights is None:
-            n_right, n_candidates = sum(int(one.sum()) for one in right), sum(map(len, right))
+            n_candidates = sum(map(len, right))
             message = Warnings.W413.format(documents=len(held_out), right=n_right, candidates=n_candidates)
             warnings.warn(message, stacklevel=2)
             return
         self.retriever.stored_weights = weights
-
-    def _candidates(self, held_out: Sequence[HeldOutDocument]) -> list[Candidates]:
-        docs = [one.doc for one in held_out]
-        return self.retriever.ranker.candidates(docs, [one.counts for one in held_out])
 
     # --- saving
 

@@ -192,14 +192,13 @@ class SelfAlignment:
                 position = position._replace(step=position.step + 1, minutes=clock.minutes, scaler=scaler)
                 idle.add(values)
                 if log:
-                    log.step(clock.timed_values(position.step, self.total_steps, values))
+                    log.add(clock.timed_values(position.step, self.total_steps, values))
                 if self._is_due(self.evaluate_every, position.step):
                     position = position._replace(best=self._evaluate(position, output, log))
                 is_over = self.processes.agree(clock.is_over)
-                if self._is_due(self.checkpoint_every, position.step) or is_over:
-                    self._checkpoint(output, position)
-                    if log:
-                        idle.warn()
+                if log and (is_over or self._is_due(self.checkpoint_every, position.step)):
+                    save_checkpoint(output, self._run_description, position, self.encoder.model, self._optimizer)
+                    idle.warn()
         finally:
             self._end_training_mode()
             if log:
@@ -217,10 +216,10 @@ class SelfAlignment:
 
     def _begin(self, output: Path, resume: bool) -> Position:
         run = self._run_description
-        found = has_checkpoint(output)
-        if found and not resume:
+        is_begun = has_checkpoint(output)
+        if is_begun and not resume:
             raise SapbertError(Errors.E336.format(path=output))
-        position = load_checkpoint(output, run, self.encoder.model, self._optimizer) if found else Position()
+        position = load_checkpoint(output, run, self.encoder.model, self._optimizer) if is_begun else Position()
         if position.scaler:
             self._scaler.load_state_dict(position.scaler)
         if self.processes.is_first:
@@ -276,17 +275,14 @@ class SelfAlignment:
         Returns:
             float32, shape (len(forms), dim): Unit vectors, with gradients.
         """
-        pieces = self.encoder.tokenize(forms)
-        order = sorted(range(len(pieces)), key=lambda place: -len(pieces[place]))
-        vectors = self._embed([pieces[place] for place in self.processes.share(order)])
-        return self.processes.gather(vectors, order)
-
-    def _embed(self, pieces: list[list[int]]) -> "Tensor":
         import torch
 
+        pieces = self.encoder.tokenize(forms)
+        order = sorted(range(len(pieces)), key=lambda name: -len(pieces[name]))
         half = torch.float16 if self.precision == "fp16" else torch.bfloat16
         with torch.autocast(self.encoder.device.split(":")[0], dtype=half, enabled=self.precision != "fp32"):
-            return self.encoder.embed_by_length(pieces).float()
+            vectors = self.encoder.embed_by_length([pieces[name] for name in self.processes.share(order)]).float()
+        return self.processes.gather(vectors, order)
 
     def _set_rate(self, factor: float) -> float:
         """Set the learning rate, and return that of the first group of weights."""
@@ -320,16 +316,12 @@ class SelfAlignment:
         self.encoder.model.train(self.dropout)
         if self.measure not in measures:
             raise ChoiceError(given=self.measure, what="measure of the evaluation", choices=measures)
-        log.evaluated({"step": position.step, **measures})
+        log.add({"step": position.step, **measures})
         value = measures[self.measure]
         if position.best is not None and value <= position.best:
             return position.best
         self._save(output / BEST_FOLDER, position.step)
         return value
-
-    def _checkpoint(self, output: Path, position: Position) -> None:
-        if self.processes.is_first:
-            save_checkpoint(output, self._run_description, position, self.encoder.model, self._optimizer)
 
     def _save(self, folder: Path, step: int) -> None:
         """Write the encoder, with this run added to its recorded history."""
@@ -386,8 +378,8 @@ def _same_form(forms: list[str]) -> np.ndarray:
 
     No training could separate such names.
     """
-    places = np.unique(forms, return_inverse=True)[1]
-    alike: np.ndarray = places[:, None] == places
+    numbers = np.unique(forms, return_inverse=True)[1]
+    alike: np.ndarray = numbers[:, None] == numbers
     np.fill_diagonal(alike, False)
     return alike
 

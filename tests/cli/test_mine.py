@@ -47,7 +47,7 @@ def test_a_run_that_was_killed_goes_on(run, tmp_path, monkeypatch):
     whole = run()
     wanted = (tmp_path / "triples.tsv").read_bytes()
     (tmp_path / "triples.tsv").unlink()
-    find, seen = HardNegatives.of, []
+    find, seen = HardNegatives.mine, []
 
     def stopping(self, pairs, counts):
         seen.append(pairs[0].concept_id)
@@ -55,7 +55,7 @@ def test_a_run_that_was_killed_goes_on(run, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return find(self, pairs, counts)
 
-    monkeypatch.setattr(HardNegatives, "of", stopping)
+    monkeypatch.setattr(HardNegatives, "mine", stopping)
     assert run().status
     assert not (tmp_path / "triples.tsv").exists()
     again = run()

@@ -74,7 +74,7 @@ def kb(tmp_path_factory):
 def mine(kb, *pairs, neighbors=3, shared=(), **settings):
     counts = Counter()
     vectors = Plane(kb.names(), DEGREES, **settings)
-    triples = HardNegatives(kb, vectors, neighbors=neighbors, shared=shared).of(pairs, counts)
+    triples = HardNegatives(kb, vectors, neighbors=neighbors, shared=shared).mine(pairs, counts)
     assert counts.keys() <= set(MINED_COUNTS)
     return triples, counts
 
@@ -152,7 +152,7 @@ def test_more_neighbours_are_asked_for_where_too_many_are_skipped(tmp_path):
     names = {f"name {number}": number / 10 for number in range(120)}
     kb = make_kb(tmp_path / "c.kb", C1="|".join(names), C2="other", C3="third")
     vectors = Plane(kb.names(), {**names, "other": 20, "third": 30})
-    found = HardNegatives(kb, vectors, neighbors=1).of(
+    found = HardNegatives(kb, vectors, neighbors=1).mine(
         [Pair("C1", "name 1", "name 0"), Pair("C1", "name 2", "name 0"), Pair("C2", "a", "other")], Counter()
     )
     assert negatives(found) == ["other", "other", "name 119"]
@@ -195,7 +195,7 @@ def angle_cosine(left, right):
 def test_with_a_real_encoder(small_kb, tiny_encoder):
     vectors = cached_name_vectors(small_kb, TransformerEncoder(str(tiny_encoder), device="cpu"))
     pairs = [Pair("D012640", "seizures", "fits"), Pair("D003080", "cold", "cold temperature")]
-    triples = HardNegatives(small_kb, vectors, neighbors=5).of(pairs, Counter())
+    triples = HardNegatives(small_kb, vectors, neighbors=5).mine(pairs, Counter())
     assert len(triples) == 10
     assert not {"seizure", "epileptic seizure"} & {triple.negative for triple in triples[:5]}  # of HP:0001250
     assert "common cold" not in negatives(triples[5:])  # of D003139, which "cold" belongs to as well

@@ -9,9 +9,8 @@ from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.filters import Filter
 from spacy_sapbert.linking.candidates import CandidateGenerator
 from spacy_sapbert.linking.linker import Linker
-from spacy_sapbert.training.linker_trainer import LinkerTrainer
+from spacy_sapbert.training.linker_trainer import LinkerTrainer, TrainingMention
 from spacy_sapbert.training.losses import marginal_likelihood
-from spacy_sapbert.training.name_candidates import TrainingMention
 from spacy_sapbert.training.settings import BioSyn
 from spacy_sapbert.types import Name, Record
 from spacy_sapbert.vectors.flat import cached_name_vectors

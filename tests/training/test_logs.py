@@ -28,9 +28,9 @@ def make_log(request):
 
 def test_every_step_is_a_line_at_once(make_log, tmp_path):
     log = make_log(tmp_path, 0, 10)
-    log.step(values(1))
-    log.step(values(2))
-    log.evaluated({"step": 2, "acc@1": 71.25})
+    log.add(values(1))
+    log.add(values(2))
+    log.add({"step": 2, "acc@1": 71.25})
     assert read_log(tmp_path / "log.jsonl") == [values(1), values(2), {"step": 2, "acc@1": 71.25}]
     log.close()
 
@@ -38,14 +38,14 @@ def test_every_step_is_a_line_at_once(make_log, tmp_path):
 def test_a_run_that_goes_on_continues_the_log_where_its_checkpoint_stood(make_log, tmp_path):
     log = make_log(tmp_path, 0, 10)
     for step in range(1, 6):
-        log.step(values(step))
+        log.add(values(step))
         if step == 3:
-            log.evaluated({"step": 3, "acc@1": 1.0})
+            log.add({"step": 3, "acc@1": 1.0})
     log.close()
     log = make_log(tmp_path, 3, 10)
     assert told(tmp_path) == [1, 2, 3, 3]
     for step in (4, 5, 6):
-        log.step(values(step))
+        log.add(values(step))
     log.close()
     assert told(tmp_path) == [1, 2, 3, 3, 4, 5, 6]
 
@@ -61,7 +61,7 @@ def test_a_line_that_was_cut_off_is_left_out(make_log, tmp_path):
     (tmp_path / "log.jsonl").write_text(whole + json.dumps(values(2))[:20])
     assert read_log(tmp_path / "log.jsonl") == [values(1)]
     log = make_log(tmp_path, 1, 10)
-    log.step(values(2))
+    log.add(values(2))
     log.close()
     assert told(tmp_path) == [1, 2]
 
@@ -73,7 +73,7 @@ def test_a_kill_while_a_log_is_opened_loses_nothing(tmp_path, monkeypatch):
         monkeypatch.setattr("json.dumps", lambda *_args, **_options: os.kill(os.getpid(), signal.SIGKILL))
         try:
             log = json_lines()(tmp_path, 3, 10)
-            log.step(values(4))
+            log.add(values(4))
         finally:
             os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
@@ -86,8 +86,8 @@ def test_a_kill_while_a_log_is_opened_loses_nothing(tmp_path, monkeypatch):
 def test_where_there_is_no_terminal_a_line_comes_every_so_often(tmp_path, capsys):
     log = progress_bar(every=2)(tmp_path, 0, 2000)
     for step in (1, 2, 3, 1004):
-        log.step(values(step))
-    log.evaluated({"step": 1004, "acc@1": 71.256, "recall@20": 90.0})
+        log.add(values(step))
+    log.add({"step": 1004, "acc@1": 71.256, "recall@20": 90.0})
     log.close()
     out, err = capsys.readouterr()
     assert out == ""
@@ -103,7 +103,7 @@ def test_a_terminal_shows_a_bar(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "160")
     log = progress_bar(every=1)(tmp_path, 3, 10)
-    log.step(values(4))
+    log.add(values(4))
     log.close()
     err = capsys.readouterr().err
     assert "step 4: loss 0.2500" in err
@@ -119,7 +119,7 @@ def test_a_full_disk_is_reported(tmp_path):
     (tmp_path / "log.jsonl").symlink_to("/dev/full")
     log = json_lines()(tmp_path, 0, 10)
     with pytest.raises(SapbertError, match=r"E507.*log.jsonl \(No space left on device\)"):
-        log.step(values(1))
+        log.add(values(1))
     log.close()
 
 

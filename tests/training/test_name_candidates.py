@@ -10,8 +10,8 @@ from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.filters import Filter
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.linking.candidates import CandidateGenerator
+from spacy_sapbert.training.linker_trainer import NameCandidates, TrainingMention
 from spacy_sapbert.training.losses import marginal_likelihood
-from spacy_sapbert.training.name_candidates import NameCandidates, TrainingMention
 from spacy_sapbert.training.settings import BioSyn
 from spacy_sapbert.types import Name
 from spacy_sapbert.vectors.flat import cached_name_vectors
