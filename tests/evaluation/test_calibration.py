@@ -53,11 +53,6 @@ def test_isotonic_probabilities():
     )
 
 
-def test_links_of_one_score_have_one_probability():
-    points = fit_probabilities(judged([0.5, 0.5, 0.5, 0.5, 1.0], [1, 0, 1, 1, 1]), "isotonic")
-    assert points == ((0.5, 0.75), (1.0, 1.0))
-
-
 def test_platt_with_two_scores():
     # with two scores the curve goes through the means of Platt's targets, where 2/3 and 1/3 stand for one link each,
     # and (3 + 1) / (3 + 2) and 1 / (2 + 2) for 3 right and 2 wrong ones

@@ -2,7 +2,6 @@ import json
 
 import pytest
 
-from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.evaluation.concepts import evaluate_concepts
 from spacy_sapbert.types import Document, Mention
@@ -167,34 +166,3 @@ def test_what_cannot_be_measured(ranking_nlp, documents, tmp_path):
     ranking_nlp.remove_pipe("retriever")
     with pytest.raises(SapbertError, match=r"E503.*entity_ruler, sapbert_linker"):
         evaluate_concepts(ranking_nlp, documents)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("corpus", "train", "best", "non_canonical", "rare"),
-    [
-        (
-            "ncbi_disease/NCBIdevelopset_corpus.txt",
-            "ncbi_disease/NCBItrainset_corpus.txt.gz",
-            {"p@10": 29.1, "r@10": 99.53, "f1@10": 45.03},
-            130,
-            173,
-        ),
-        (
-            "bc5cdr/CDR_DevelopmentSet.PubTator.txt.gz",
-            "bc5cdr/CDR_TrainingSet.PubTator.txt.gz",
-            {"p@10": 64.38, "r@10": 97.88, "f1@10": 77.67},
-            None,  # that takes the names of chemicals
-            2612,
-        ),
-    ],
-)
-def test_the_gold_of_the_development_sets(
-    data_dir, medic_kb, ranking_nlp, retriever, corpus, train, best, non_canonical, rare
-):
-    retriever.kb = medic_kb
-    folder = data_dir / "corpora"
-    result = evaluate_concepts(ranking_nlp, read_corpus(folder / corpus), train=read_corpus(folder / train))
-    assert result["best_possible"] == best
-    assert non_canonical in (None, result["non_canonical"]["n"])
-    assert result["rare"]["n"] == rare

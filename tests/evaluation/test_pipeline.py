@@ -1,5 +1,4 @@
 import json
-from itertools import islice
 
 import pytest
 import spacy
@@ -101,15 +100,6 @@ def test_all_measures_by_hand(nlp, documents):
             "Disease": figures(4, 4, 2, 50.0, 50.0, 50.0),
         },
     )
-
-
-def test_one_type_is_what_the_types_show(nlp, documents):
-    result = evaluate_pipeline(nlp, documents)
-    for label in ("Chemical", "Disease"):
-        alone = evaluate_pipeline(nlp, documents, type=label)
-        for measure in ("ner", "span_id", "document_id"):
-            expected = result[measure]["types"][label]
-            assert alone[measure] == {**expected, "types": {label: expected}}
 
 
 def test_several_types_leave_out_the_others(nlp, documents):
@@ -285,40 +275,6 @@ def test_agreement_with_spacy_evaluate(small_kb, documents, tmp_path, finder):
     assert 0 < scores["span_id_f"] < scores["ents_f"] < 1
     assert evaluate_pipeline(nlp, read_corpus(tmp_path / "corpus.spacy")) == result
     assert_agreement(result, scores)
-
-
-def test_agreement_with_spacy_evaluate_with_the_starter_vocabulary(tmp_path):
-    nlp = spacy.blank("en")
-    for name in ("abbreviation_resolver", "concept_matcher", "composite_splitter"):
-        nlp.add_pipe(name)
-    nlp.add_pipe("sapbert_linker", config={"encoder": "none"})
-    documents = [
-        document(
-            "Chronic kidney disease (CKD) was treated with lisinopril; fever and heart attacks were not.",
-            ("Chronic kidney disease", "D051436"),
-            ("CKD", "D051436"),
-            ("lisinopril", "D007654", "Drug"),
-            ("fever", "D005334"),
-            ("kidney disease", "D007674", "Other"),
-        ),
-        document("Breast and ovarian cancer", ("Breast and ovarian cancer", "D001943|D010051"), doc_id="2"),
-    ]
-    documents = list(without_overlaps(documents))
-    result = evaluate_pipeline(nlp, documents)
-    assert (result["span_id"]["right"], result["span_id_single"]["right"]) == (4, 3)
-    assert_agreement(result, scores_of_spacy(nlp, documents, tmp_path))
-
-
-@pytest.mark.slow
-def test_agreement_with_spacy_evaluate_on_bc5cdr(data_dir, medic_kb, tmp_path):
-    nlp = spacy.blank("en")
-    for name, config in {"concept_matcher": {}, "sapbert_linker": {"encoder": "none"}}.items():
-        nlp.add_pipe(name, config={"kb": str(medic_kb.path), **config})
-    path = data_dir / "corpora" / "bc5cdr" / "CDR_DevelopmentSet.PubTator.txt.gz"
-    documents = list(without_overlaps(islice(read_corpus(path, "pubtator"), 100)))
-    result = evaluate_pipeline(nlp, documents)
-    assert result["span_id_single"]["f1"] > 30
-    assert_agreement(result, scores_of_spacy(nlp, documents, tmp_path))
 
 
 def test_what_cannot_match_has_no_percentages(small_kb):

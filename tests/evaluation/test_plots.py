@@ -1,6 +1,5 @@
 import re
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 import matplotlib
@@ -9,12 +8,9 @@ import pytest
 
 from spacy_sapbert.errors import LimitError, SapbertError
 from spacy_sapbert.evaluation.plots import (
-    BLUE,
-    COLORS,
     MOST_PAIRS_OF_A_HEAT_MAP,
     check_ending,
     check_heat_map,
-    counted,
     curve_style,
     draw_clusters,
     draw_heat_maps,
@@ -27,7 +23,6 @@ from spacy_sapbert.evaluation.plots import (
     prepare_folder,
     save_both,
     save_figure,
-    wrapped,
 )
 from spacy_sapbert.evaluation.separation import NamePairs
 from spacy_sapbert.metrics.separation import equal_error, measure_separation
@@ -42,11 +37,6 @@ def draw():
     return figure
 
 
-def lightness(color):
-    red, green, blue = matplotlib.colors.to_rgb(color)
-    return 0.299 * red + 0.587 * green + 0.114 * blue
-
-
 @pytest.mark.parametrize(("ending", "beginning"), BEGINNINGS.items())
 def test_the_same_figure_gives_the_same_file(tmp_path, ending, beginning):
     paths = [tmp_path / folder / f"a{ending.upper()}" for folder in ("one", "other")]
@@ -58,11 +48,6 @@ def test_the_same_figure_gives_the_same_file(tmp_path, ending, beginning):
     assert one.startswith(beginning)
 
 
-def test_both_files_are_written(tmp_path):
-    save_both(draw(), tmp_path / "v1.2")
-    assert {path.name for path in tmp_path.iterdir()} == {"v1.2.svg", "v1.2.png"}
-
-
 def test_the_settings_of_the_user_do_not_matter(tmp_path):
     save_figure(draw(), tmp_path / "a.svg")
     with matplotlib.rc_context({"font.size": 30, "axes.grid": False}):
@@ -70,23 +55,6 @@ def test_the_settings_of_the_user_do_not_matter(tmp_path):
         save_figure(draw(), tmp_path / "b" / "a.svg")
         assert matplotlib.rcParams["font.size"] == 30
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b" / "a.svg").read_bytes()
-
-
-def test_curves_differ_in_more_than_color():
-    styles = [curve_style(number) for number in range(4)]
-    for key in ("color", "linestyle", "linewidth", "marker", "markersize", "zorder"):
-        assert len({style[key] for style in styles}) == 4, key
-    assert [style["linewidth"] for style in styles] == sorted((style["linewidth"] for style in styles), reverse=True)
-    assert curve_style(50)["linewidth"] > 1
-    assert styles[1]["color"] == BLUE
-    levels = [lightness(color) for color in COLORS[:4]]
-    assert all(abs(one - other) > 0.2 for one, other in pairwise(levels))
-
-
-def test_texts():
-    assert (counted(1, "link"), counted(1234, "link")) == ("1 link", "1,234 links")
-    assert wrapped("a long name", 6) == "a long\nname"
-    assert wrapped("/a/path/without/blanks", 10) == "/a/path/wi\nthout/blan\nks"
 
 
 def test_what_cannot_be_written_is_reported(tmp_path, monkeypatch):
@@ -234,13 +202,6 @@ def test_reliability_shows_counts_intervals_and_thresholds(tmp_path):
     assert {"after: 1,212 links", "threshold before: 0.500", "links in the bin"} <= marks
 
 
-def test_nothing_at_the_edge_is_clipped():
-    panel = draw_reliability(REPORT).axes[0]
-    assert not any(line.get_clip_on() for line in panel.lines if "links" in line.get_label())
-    low, high = panel.get_ylim()
-    assert low < 0 < 1 < high
-
-
 # --- training
 
 
@@ -256,12 +217,3 @@ def test_linking_scores_are_drawn_with_their_epochs(n, epochs):
     panel = figure.axes[0]
     assert [text.get_text() for text in panel.get_xticklabels()] == epochs
     assert panel.get_title(loc="left") == ("1 evaluation" if n == 1 else f"{n} evaluations")
-
-
-def test_equal_scores_stay_visible():
-    """A later curve is thinner, and its marker smaller."""
-    lines = [{**line, "link_strict": line["link_acc"]} for line in evaluations(4)]
-    wide, narrow, _ = draw_linking_scores(lines).axes[0].lines
-    assert wide.get_linewidth() > narrow.get_linewidth()
-    assert wide.get_markersize() > narrow.get_markersize()
-    assert wide.get_zorder() < narrow.get_zorder()

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from spacy_sapbert.metrics.linking_accuracy import (
     MentionScore,
-    accuracies,
     gold_concepts,
     lenient_at,
     strict_at,
@@ -98,15 +97,6 @@ SCORES = [
     score((False, True, True), (False, False), "unseen"),
     score((False, False, False), (False, False), "unseen", "abbreviation", covered=False),
 ]
-
-
-def test_accuracy_at_1_and_5_is_the_share_of_right_mentions():
-    assert accuracies(SCORES) == {
-        "lenient": {"acc@1": 50.0, "acc@5": 75.0},
-        "strict": {"acc@1": 25.0, "acc@5": 50.0},
-    }
-    nothing = {"acc@1": None, "acc@5": None}
-    assert accuracies([]) == {"lenient": nothing, "strict": nothing}
 
 
 def test_a_summary_counts_the_covered_mentions():

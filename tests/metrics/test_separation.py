@@ -3,7 +3,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from spacy_sapbert.metrics import separation
-from spacy_sapbert.metrics.separation import as_measures, equal_error, histograms, measure_separation, to_unit_length
+from spacy_sapbert.metrics.separation import as_measures, equal_error, histograms, measure_separation
 
 
 def signs(n, seed=0):
@@ -58,17 +58,3 @@ def test_parts_of_the_matrix_give_what_the_whole_gives(monkeypatch):
     parts = measure_separation(left, right, alone(30))
     assert np.array_equal(whole.below, parts.below)
     assert whole[3:] == pytest.approx(parts[3:])
-
-
-def test_how_the_originals_table_is_to_be_read():
-    n = 100
-    left, right = signs(n)
-    lower = np.tril(left @ right.T + 0.3, k=-1)  # most of the published means lie far above 0
-    true = lower[np.tril_indices(n, k=-1)]
-    p = (n - 1) / (2 * n)
-    assert lower.mean() / p == pytest.approx(true.mean())
-    assert (lower.std() ** 2 + lower.mean() ** 2) / p - (lower.mean() / p) ** 2 == pytest.approx(true.var())
-
-
-def test_vectors_of_length_1():
-    assert np.allclose(to_unit_length(np.float32([[3, 4], [0, 2]])), [[0.6, 0.8], [0, 1]])

@@ -113,12 +113,6 @@ def test_concepts_are_encoded_in_parts(concepts, encoder, tmp_path, monkeypatch,
     assert parts == pytest.approx(whole, abs=1e-2)  # in half precision, where the hardware has it
 
 
-def test_vectors_stay_on_disk(packed):
-    assert isinstance(packed.vectors.base, np.memmap)
-    assert not packed.vectors.flags.writeable
-    assert not (packed.folder / INDEX_FILE).exists()
-
-
 def test_nearest_and_similarities(packed, concepts):
     queries = np.asarray(packed.vectors[[2, 5]])
     cosines, positions = packed.nearest(queries, 4)
@@ -215,17 +209,6 @@ def test_many_concepts_get_an_index(many, tmp_path, monkeypatch):
     (tmp_path / "saved" / INDEX_FILE).write_bytes(b"x")
     with pytest.raises(SapbertError, match="E121"):
         ConceptVectors(tmp_path / "saved", many)
-
-
-def test_an_index_that_finds_no_more(many, tmp_path, monkeypatch):
-    build_concept_vectors(
-        many, SimpleNamespace(dim=4, encode=lambda texts, fast: np.eye(4)[[0] * len(texts)]), "packed", tmp_path
-    )
-    vectors = ConceptVectors(tmp_path, many)
-    vectors._index = SimpleNamespace(search=lambda queries, n: (None, np.array([[7, 3] + [-1] * (n - 2)])))
-    cosines, positions = vectors.nearest(np.eye(4, dtype=np.float32)[:1], 3)
-    assert positions.tolist() == [[7, 3, -1]]
-    assert cosines.tolist() == [[1, 1, -np.inf]]
 
 
 # --- the texts of concepts

@@ -54,15 +54,6 @@ def test_a_text_is_encoded_once(table_index, concepts, monkeypatch):
     assert index.encoded[2:] == [["more"], ["chill"]]
 
 
-def test_many_texts_are_searched_in_parts(table_index, concepts, monkeypatch):
-    expected = NearNames(table_index(TABLE), concepts)(["chill", "spasm", "none"])
-    monkeypatch.setattr("spacy_sapbert.retrieval.near_names.TEXTS_PER_BATCH", 2)
-    found = NearNames(table_index(TABLE), concepts)(["chill", "spasm", "none"])
-    assert {text: pair[0].tolist() for text, pair in found.items()} == {
-        text: pair[0].tolist() for text, pair in expected.items()
-    }
-
-
 def test_no_text(table_index, concepts):
     near_names = NearNames(table_index(TABLE), concepts)
     assert near_names([]) == {}

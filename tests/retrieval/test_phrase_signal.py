@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from spacy_sapbert.kb.mentions import add_training_mentions
 from spacy_sapbert.retrieval.concepts import ConceptSet
 from spacy_sapbert.retrieval.near_names import LikelyNames, NearNames
-from spacy_sapbert.retrieval.phrase_signal import REFUTED, PhrasesSignal, _is_plain, _NameSpans, _without_overlaps
+from spacy_sapbert.retrieval.phrase_signal import REFUTED, PhrasesSignal, _NameSpans, _without_overlaps
 from spacy_sapbert.retrieval.training_counts import FEATURES as MENTION_FEATURES
 from spacy_sapbert.retrieval.training_counts import DocumentCounts, TrainingCounts, count_document
 from spacy_sapbert.types import Document, Mention
@@ -119,22 +119,6 @@ def test_counts(table_index, concepts):
 
 
 # --- a large vocabulary
-
-
-@pytest.mark.parametrize(
-    ("text", "is_plain"),
-    [
-        ("cancer of the breast", True),
-        ("type 2 diabetes-like disease", True),
-        ("cold and fits", False),
-        ("fits, cold", False),
-        ("p = 0.05", False),
-        ("acute chronic mild severe cold", True),
-        ("acute chronic mild severe common cold", False),
-    ],
-)
-def test_what_is_worth_a_search(text, is_plain):
-    assert _is_plain(text) == is_plain
 
 
 def test_what_annotators_never_mark_is_not_searched_for(table_index, concepts, ngrams):

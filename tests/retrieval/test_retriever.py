@@ -43,10 +43,6 @@ def retrieved(retriever, text="cold"):
     return ids(retriever.retrieve([NLP.make_doc(text)])[0])
 
 
-def test_what_it_says_of_itself(make, small_kb):
-    assert repr(make("phrases", "prior")) == f"Retriever(15 concepts of {small_kb.path}, signals: phrases, prior)"
-
-
 def test_settings_can_be_changed_at_any_time(counted):
     assert counted.threshold == 0.7
     assert retrieved(counted) == ["D009369", "D001943", "D003139"]  # 1 of 2 times is a probability of 0.67

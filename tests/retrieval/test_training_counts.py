@@ -180,12 +180,6 @@ def test_signs_at_the_ends_of_phrases():
     assert np.isfinite(signs).all()
 
 
-def test_the_work_grows_with_the_text():
-    """Each phrase has few words, also where its ends are no ends of words."""
-    words = [features_of(" ".join(f"ion{i}x+" for i in range(n)), TrainingCounts.of([])) for n in (20, 40)]
-    assert max(one["words"] for of_text in words for one in of_text.values()) <= 6
-
-
 def test_probabilities_stay_finite():
     model = MentionModel((1e6,) * len(FEATURES), 0.0)
     with warnings.catch_warnings():
@@ -238,8 +232,3 @@ def test_what_is_like_a_mention_is_more_likely():
 @pytest.mark.parametrize("right", [False, True])
 def test_nothing_to_learn(right):
     assert MentionModel.fit(np.zeros((3, len(FEATURES))), np.full(3, right)) is None
-
-
-def test_empty_documents():
-    assert phrase_features("", [], TrainingCounts.of([])).shape == (0, len(FEATURES))
-    assert Counter() == TrainingCounts.of([]).words.seen
