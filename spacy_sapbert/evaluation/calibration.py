@@ -60,13 +60,7 @@ Tried = dict[float, Judged]
 
 
 class _Fitted(NamedTuple):
-    """What was tried and fitted on documents, before the linker gets it.
-
-    Attributes:
-        weights: The judged links for each sparse weight.
-        priors: The judged links for each prior weight.
-        judged: The judged links of the chosen weights and of the reranker.
-    """
+    """The judged links for each weight, and of the chosen weights and the reranker, before the linker gets them."""
 
     weights: Tried
     priors: Tried
@@ -256,14 +250,12 @@ def _try_weights(nlp: Language, documents: Documents, follow: Follow) -> Tried:
 
 def _try_priors(nlp: Language, documents: Documents, follow: Follow) -> Tried:
     """Return the judged links for each prior weight, rising."""
-    linker, tried = find_linker(nlp).linker, {}
+    linker = find_linker(nlp).linker
     before, linker.generator.cache_size = linker.generator.cache_size, KEPT_TEXTS
     try:
-        for weight in PRIOR_WEIGHTS:
-            tried[weight] = judge(link_by_others(nlp, documents, weight, follow), linker)
+        return {weight: judge(link_by_others(nlp, documents, weight, follow), linker) for weight in PRIOR_WEIGHTS}
     finally:
         linker.generator.cache_size = before
-    return tried
 
 
 def _best_weight(tried: Tried, present: float | None) -> float:
@@ -384,8 +376,7 @@ def _measured(nlp: Language, documents: Iterable[Document], *, check: bool = Fal
 
 
 def _at_threshold(judged: Judged, threshold: float) -> dict[str, float | None]:
-    precision = mean(judged.right[judged.scores > threshold])
-    recall = mean(judged.found > threshold)
+    above = judged.scores > threshold
+    precision, recall = mean(judged.right[above]), mean(judged.found > threshold)
     f1 = f1_score(precision or 0.0, recall or 0.0)  # a threshold above all links has no precision, but its F1 is 0
-    coverage = mean(judged.scores > threshold)
-    return {"p": percent(precision), "r": percent(recall), "f1": percent(f1), "coverage": percent(coverage)}
+    return {"p": percent(precision), "r": percent(recall), "f1": percent(f1), "coverage": percent(mean(above))}

@@ -56,33 +56,28 @@ def candidate_log(
 
         def log_step(info: dict[str, Any] | None) -> None:
             log_other(info)
-            if info is not None:  # None means: no evaluation at this step
-                _append(Path(path), {**_scores(info), "candidates": _candidates(linker, mentions, k)})
+            if info is None:  # there was no evaluation at this step
+                return
+            line = json.dumps(_line(info, linker, mentions, k), ensure_ascii=False)
+            try:
+                # closed after every line, so that a killed run keeps all its lines
+                with Path(path).open("a", encoding="utf-8") as handle:
+                    handle.write(line + "\n")
+            except OSError as error:
+                raise CannotWriteError(path=path, reason=error.strerror) from error
 
         return log_step, finalize
 
     return setup
 
 
-def _scores(info: Mapping[str, Any]) -> dict[str, Any]:
+def _line(info: Mapping[str, Any], linker: Any, mentions: Sequence[str], k: int) -> dict[str, Any]:
     scores = {name: info["other_scores"].get(name) for name in SCORES}
-    return {"step": info["step"], "epoch": info["epoch"], **scores}
-
-
-def _candidates(linker: Any, mentions: Sequence[str], k: int) -> dict[str, list[dict[str, Any]]]:
-    return {
-        mention: [{"id": found.concept_id, "name": found.name, "score": found.score} for found in candidates]
+    candidates = {
+        mention: [{"id": id, "name": name, "score": score} for id, score, name, *_ in candidates]
         for mention, candidates in zip(mentions, linker.generator(mentions, k), strict=True)
     }
-
-
-def _append(path: Path, line: Mapping[str, Any]) -> None:
-    """Close the file after every line, so that a killed run keeps all its lines."""
-    try:
-        with path.open("a", encoding="utf-8") as handle:
-            handle.write(json.dumps(line, ensure_ascii=False) + "\n")
-    except OSError as error:
-        raise CannotWriteError(path=path, reason=error.strerror) from error
+    return {"step": info["step"], "epoch": info["epoch"], **scores, "candidates": candidates}
 
 
 # --- read a log

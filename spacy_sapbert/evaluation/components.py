@@ -80,17 +80,13 @@ def _errors(record: AbbreviationRecord, gold: set[Pair], found: set[Pair]) -> It
 def _why_missed(short: str, long: str, text: str) -> str:
     if long not in text:
         return "long form not in one piece"
-    if not _is_in_order(_letters(short), long):
+    rest = iter(long)
+    if not all(letter in rest for letter in _letters(short)):
         return "letters missing or in another order"
     gaps = [(bracket, blank) for bracket in "([" for blank in ("", " ")]  # folding leaves at most one blank
     if not any(bracket + blank + short in text or short + blank + bracket in text for bracket, blank in gaps):
         return "no bracket"
     return "words between, or another form of the definition"
-
-
-def _is_in_order(short: str, long: str) -> bool:
-    rest = iter(long)
-    return all(letter in rest for letter in short)
 
 
 MIN_OVERLAP = 0.5

@@ -103,7 +103,8 @@ class ErrorReport:
         name, why = classify(error)
         self._counts[name] += 1
         examples = self.examples[name]
-        if len(examples) < EXAMPLES and _text(error) not in map(_text, examples):
+        texts = [example.linked.mention.text.casefold() for example in examples]
+        if len(texts) < EXAMPLES and linked.mention.text.casefold() not in texts:
             examples.append(error)
         self._write(self._line(error, name, why))
 
@@ -146,16 +147,8 @@ def error_report(nlp: Language, path: Path) -> Iterator[ErrorReport]:
             yield ErrorReport(kb, write_line)
         return
     with open_output(path) as write:
-
-        def write_row(cells: Iterable[object]) -> None:
-            write("".join(table_lines([cells], quoted=False)))
-
-        write_row(COLUMNS)
-        yield ErrorReport(kb, lambda line: write_row(_cells(line)))
-
-
-def _text(error: LinkingError) -> str:
-    return error.linked.mention.text.casefold()
+        write("".join(table_lines([COLUMNS], quoted=False)))
+        yield ErrorReport(kb, lambda line: write("".join(table_lines([_cells(line)], quoted=False))))
 
 
 def _first(part: LinkedPart) -> dict[str, Any]:
@@ -286,9 +279,8 @@ def _incomplete_synset(error: LinkingError, part: LinkedPart) -> str | None:
 
 
 def _related(error: LinkingError, part: LinkedPart, *, relation: str) -> str | None:
-    if error.relation != relation.split()[-1]:
-        return None
-    return f"{_labels([error.predicted])} is {relation} of {_labels(error.gold)}"
+    why = f"{_labels([error.predicted])} is {relation} of {_labels(error.gold)}"
+    return why if error.relation == relation.split()[-1] else None
 
 
 def _overlapping(error: LinkingError, part: LinkedPart) -> str | None:

@@ -88,11 +88,9 @@ def curve_style(number: int) -> dict[str, Any]:
     }
 
 
-def legend_above(figure: Figure, panel: Axes, columns: int = 2) -> None:
+def legend_above(figure: Figure, panel: Axes, columns: int) -> None:
     """Put the legend of one panel above all panels, where it covers nothing."""
-    handles, labels = panel.get_legend_handles_labels()
-    if handles:
-        figure.legend(handles, labels, loc="outside upper center", ncols=columns)
+    figure.legend(*panel.get_legend_handles_labels(), loc="outside upper center", ncols=columns)
 
 
 def wrapped(label: str, width: int) -> str:
@@ -184,7 +182,6 @@ def draw_histograms(separations: Mapping[str, Separation]) -> Figure:
 
 
 def _equal_error_line(panel: Axes, separation: Separation) -> None:
-    """Mark the threshold, and write its value and the error rate above the panel."""
     threshold, error = equal_error(separation)
     panel.axvline(threshold, color="black", linestyle="--", linewidth=1.2, label="threshold of equal error rates")
     looks: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "bottom"}
@@ -240,12 +237,16 @@ def draw_clusters(names: Mapping[str, Sequence[str]], vectors: Mapping[str, np.n
     2021). The distances between clusters mean little. The legend has the first name and the number of names of each
     concept. The vectors, one for each name, are by the label of the encoder.
     """
+    from sklearn.manifold import TSNE
+
     figure = new_figure(3 + 5 * len(vectors), max(5, 1 + 0.25 * len(names)))
     panels = figure.subplots(1, len(vectors), squeeze=False)[0]
     ends = np.cumsum([len(some) for some in names.values()])
     for panel, (label, matrix) in zip(panels, vectors.items(), strict=True):
-        for number, (some, points) in enumerate(zip(names.values(), np.split(_flat(matrix), ends[:-1]), strict=True)):
-            panel.scatter(*points.T, label=f"{_short(some[0])} ({len(some):,})", **_dots(number))
+        perplexity = min(_PERPLEXITY, (len(matrix) - 1) / 3)  # t-SNE uses three times as many neighbors
+        flat = TSNE(metric="cosine", init="pca", perplexity=perplexity, random_state=0).fit_transform(matrix)
+        for number, (of_concept, points) in enumerate(zip(names.values(), np.split(flat, ends[:-1]), strict=True)):
+            panel.scatter(*points.T, label=f"{_short(of_concept[0])} ({len(of_concept):,})", **_dots(number))
         title = f"{wrapped(label, _TITLE // 2)}\n{counted(int(ends[-1]), 'name')} of {counted(len(names), 'concept')}"
         panel.set_title(title, loc="left")
         panel.set(xticks=[], yticks=[])
@@ -260,15 +261,6 @@ def _dots(number: int) -> dict[str, Any]:
     face, edge = ("none", color) if hollow else (color, "white")
     looks = {"marker": MARKERS[number % len(MARKERS)], "facecolor": face, "edgecolor": edge}
     return {**looks, "s": 36, "alpha": 0.8, "linewidth": 1.4 if hollow else 0.4, "zorder": 3}
-
-
-def _flat(vectors: np.ndarray) -> np.ndarray:
-    """Return points in the plane, float32, shape (n, 2); the same vectors give the same points."""
-    from sklearn.manifold import TSNE
-
-    perplexity = min(_PERPLEXITY, (len(vectors) - 1) / 3)  # t-SNE uses three times as many neighbors
-    flat: np.ndarray = TSNE(metric="cosine", init="pca", perplexity=perplexity, random_state=0).fit_transform(vectors)
-    return flat
 
 
 def _short(name: str) -> str:

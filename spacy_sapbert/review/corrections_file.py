@@ -12,8 +12,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from ..errors import CannotReadError, CannotWriteError, DamagedError, NewerVersionError, SapbertError
-from ..files.output import is_special
+from ..errors import CannotReadError, CannotWriteError, DamagedError, NewerVersionError
 from ..types import Document
 from .corrections import Correction, Decisions, ProposedLink, document_key
 
@@ -22,7 +21,6 @@ APPLICATION_ID = 0x73617043  # in the header of the file, so that no other datab
 PATIENCE = 10.0
 """Seconds to wait for another window that writes."""
 _SECRET_BYTES = 18
-_LARGEST = (1 << 63) - 1  # number in SQLite
 _AT_ONCE = 500  # documents in memory
 _SCHEMA = """
 CREATE TABLE documents (key TEXT PRIMARY KEY, doc_id TEXT NOT NULL, text TEXT NOT NULL) WITHOUT ROWID;
@@ -97,8 +95,6 @@ class CorrectionsFile:
 
     def undo(self, number: int) -> bool:
         """Undo a correction. Returns whether there was one with this number that was not undone before."""
-        if abs(number) > _LARGEST:
-            return False
         with self._writing() as db:
             update = "UPDATE corrections SET undone = ? WHERE id = ? AND undone = ''"
             return db.execute(update, (_now(), number)).rowcount == 1
@@ -192,8 +188,6 @@ class CorrectionsFile:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        if is_special(self.path):
-            raise CannotWriteError(_NOT_WRITTEN, path=self.path, reason="it is a folder, a device or a pipe")
         try:
             # autocommit mode, so that BEGIN IMMEDIATE takes the lock before anything is read
             with closing(sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)) as db:
@@ -221,11 +215,9 @@ class CorrectionsFile:
                 db.execute("PRAGMA query_only = ON")
                 self._check(db)
                 yield db
-        except SapbertError:
-            raise
         except sqlite3.OperationalError as error:  # such as a lock of another program
             raise CannotReadError(path=self.path, reason=error) from error
-        except (sqlite3.Error, ValueError, TypeError) as error:  # values that no version of this package wrote
+        except sqlite3.Error as error:
             raise DamagedError(_OTHER_FILE, path=self.path, reason=error) from error
 
     def _check(self, db: sqlite3.Connection) -> None:

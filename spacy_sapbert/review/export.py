@@ -25,13 +25,8 @@ from .queue import decision_of
 
 DEFAULT_LABEL = "CONCEPT"
 """The label of an added mention to which nobody gave one."""
-_NO_LINK: dict[str, Any] = {
-    **dict.fromkeys(("name", "preferred_name", "score", "probability", "long_form", "reason", "tie"), None),
-    **dict.fromkeys(("runner_up", "rejected"), None),
-    "types": [],
-    "reasons": [],
-    "split": False,
-}
+_WITHOUT = ("name", "preferred_name", "score", "probability", "long_form", "reason", "tie", "runner_up", "rejected")
+_NO_LINK: dict[str, Any] = {**dict.fromkeys(_WITHOUT), "types": [], "reasons": [], "split": False}
 """The values of a link that a decision does not have."""
 _HEADINGS = ("keep", "name", "id", "matched_name", "similarity", "occurrences")
 
