@@ -70,7 +70,7 @@ class IdMapping:
                     if other in self._equivalents:
                         self._classes[self._equivalents.find(other)].add(concept_id)
         self.targets = lru_cache(maxsize=1 << 16)(self._find_targets)
-        self._name = lru_cache(maxsize=1 << 16)(self._find_name)
+        self._name = lru_cache(maxsize=1 << 16)(lambda concept_id: fold(kb.names_of(concept_id)[0].text))
 
     def map(self, text: str, annotation: Annotation) -> Annotation | None:
         """Return the annotation with ids of the knowledge base; None if one of its ids has no match."""
@@ -83,9 +83,6 @@ class IdMapping:
         targets: Sequence[str] = self.targets(concept_id)
         named = (target for target in targets if f" {self._name(target)} " in folded) if len(targets) > 1 else iter(())
         return next(named, next(iter(targets), None))
-
-    def _find_name(self, concept_id: str) -> str:
-        return fold(self._kb.names_of(concept_id)[0].text)
 
     def _find_targets(self, concept_id: str) -> tuple[str, ...]:
         """Return matching primary ids of the knowledge base, sorted."""

@@ -78,9 +78,11 @@ class RuleAnnotation:
         }
         if labels is not None:
             relevant = frozenset(labels)
-            self._steps["of_labels"] = lambda _, annotations: list(
-                filter(None, (_with_labels(annotation, relevant) for annotation in annotations))
-            )
+            self._steps["of_labels"] = lambda _, annotations: [
+                annotation._replace(ids=ids)
+                for annotation in annotations
+                if (ids := tuple(concept_id for concept_id in annotation.ids if concept_id in relevant))
+            ]
         self.left = dict.fromkeys(self._steps, 0)
 
     def __call__(self, segments: Iterable[Segment]) -> Iterator[Segment]:
@@ -97,11 +99,6 @@ class RuleAnnotation:
             annotations = step(text, annotations)
             self.left[name] += len(annotations)
         return annotations
-
-
-def _with_labels(annotation: Annotation, labels: frozenset[str]) -> Annotation | None:
-    ids = tuple(concept_id for concept_id in annotation.ids if concept_id in labels)
-    return annotation._replace(ids=ids) if ids else None
 
 
 def without_irrelevant(segments: Sequence[Segment]) -> list[Segment]:

@@ -68,8 +68,10 @@ class InvertedNames:
     """
 
     def __init__(self, kb: KnowledgeBase) -> None:
-        self._kb = kb
-        self._orders = lru_cache(maxsize=1 << 16)(self._find_orders)
+        # the words of each name without a comma
+        self._orders = lru_cache(maxsize=1 << 16)(
+            lambda concept_id: [_order(name.text) for name in kb.names_of(concept_id) if "," not in name.text]
+        )
 
     def __call__(self, text: str, annotations: Sequence[Annotation]) -> list[Annotation]:
         return [
@@ -84,10 +86,6 @@ class InvertedNames:
         orders = self._orders(ids[0])
         same_words = [order for order in orders if tuple(sorted(order)) == word_keys(mention)]
         return bool(same_words) and _order(mention) not in same_words
-
-    def _find_orders(self, concept_id: str) -> list[tuple[str, ...]]:
-        """Return the words of each name without a comma."""
-        return [_order(name.text) for name in self._kb.names_of(concept_id) if "," not in name.text]
 
 
 def _order(text: str) -> tuple[str, ...]:

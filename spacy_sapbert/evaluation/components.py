@@ -263,7 +263,9 @@ class NameCounts:
             self.documents.update({match.row for match in matches})
             for match in matches:
                 if match.row not in self._examples:
-                    self._examples[match.row] = _around(text, match.start, match.end)
+                    start, end = match.start, match.end
+                    around = f"{text[max(0, start - AROUND) : start]}[{text[start:end]}]{text[end : end + AROUND]}"
+                    self._examples[match.row] = " ".join(around.split())
 
     def counts_of(self, row: int) -> dict[str, Any]:
         """Return the counts of a name, and the text around its first occurrence."""
@@ -278,8 +280,3 @@ class NameCounts:
     def _ids(self, row: int) -> list[str]:
         _, entries = self.kb.name_concepts.of(np.array([row]))
         return self.kb.concept_ids_at(sorted(set(self.kb.name_concepts.concepts[entries].tolist())))
-
-
-def _around(text: str, start: int, end: int) -> str:
-    before, after = text[max(0, start - AROUND) : start], text[end : end + AROUND]
-    return " ".join(f"{before}[{text[start:end]}]{after}".split())

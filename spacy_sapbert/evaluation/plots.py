@@ -170,7 +170,11 @@ def draw_histograms(separations: Mapping[str, Separation]) -> Figure:
         panel.stairs(100 * negatives, bounds, fill=True, color=ORANGE, alpha=0.6, label="different concepts")
         looks = {"edgecolor": BLUE, "facecolor": "none", "hatch": "////", "linewidth": 1.8}
         panel.stairs(100 * positives, bounds, fill=True, label="synonyms", **looks)
-        _equal_error_line(panel, separation)
+        threshold, error = equal_error(separation)
+        panel.axvline(threshold, color="black", linestyle="--", linewidth=1.2, label="threshold of equal error rates")
+        text, where = f"{threshold:.3f}: error rate {100 * error:.1f} %", {"xycoords": ("data", "axes fraction")}
+        offset: dict[str, Any] = {"xytext": (0, 2), "textcoords": "offset points", "ha": "center", "va": "bottom"}
+        panel.annotate(text, (threshold, 1), **where, **offset)
         n = counted(len(separation.positives), "pair"), counted(int(separation.below[-1]), "pair")
         title = f"{wrapped(label, _TITLE)}\n{n[0]} of synonyms, {n[1]} of different concepts"
         panel.set_title(title, loc="left", pad=18)
@@ -179,14 +183,6 @@ def draw_histograms(separations: Mapping[str, Separation]) -> Figure:
     panels[-1].set_xlabel("cosine")
     panels[-1].set_xlim(lowest - 0.02, 1.02)
     return figure
-
-
-def _equal_error_line(panel: Axes, separation: Separation) -> None:
-    threshold, error = equal_error(separation)
-    panel.axvline(threshold, color="black", linestyle="--", linewidth=1.2, label="threshold of equal error rates")
-    looks: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "bottom"}
-    text = f"{threshold:.3f}: error rate {100 * error:.1f} %"
-    panel.annotate(text, (threshold, 1), xytext=(0, 2), xycoords=("data", "axes fraction"), **looks)
 
 
 def check_heat_map(pairs: NamePairs, path: Path) -> None:
@@ -284,7 +280,9 @@ def draw_reliability(result: Mapping[str, Any]) -> Figure:
         style, links = curve_style(number), result[when]
         x, right, n = (np.array([row[key] for row in links["reliability"]]) for key in ("mean", "right", "n"))
         panel.plot(x, right, label=f"{when}: {counted(links['links'], 'link')}", **style)
-        _intervals(panel, x, right, n, style)
+        low, high = wilson_interval(right, n)
+        looks = {"color": style["color"], "zorder": style["zorder"], "elinewidth": 1.2, "capsize": 3, "clip_on": False}
+        panel.errorbar(x, right, yerr=np.clip([right - low, high - right], 0, 1), fmt="none", **looks)
         # the score of the threshold differs from its probability once these are fitted
         at, score = f"{links['threshold_probability']:.3f}", f"{result['threshold'][when]:.3f}"
         name = f"threshold {when}: {at}" + ("" if at == score else f" (score {score})")
@@ -303,12 +301,6 @@ def draw_reliability(result: Mapping[str, Any]) -> Figure:
     below.yaxis.set_major_formatter("{x:,.0f}")
     legend_above(figure, panel, columns=1)
     return figure
-
-
-def _intervals(panel: Axes, x: np.ndarray, right: np.ndarray, n: np.ndarray, style: Mapping[str, Any]) -> None:
-    low, high = wilson_interval(right, n)
-    looks = {"color": style["color"], "zorder": style["zorder"], "elinewidth": 1.2, "capsize": 3, "clip_on": False}
-    panel.errorbar(x, right, yerr=np.clip([right - low, high - right], 0, 1), fmt="none", **looks)
 
 
 # --- training

@@ -78,19 +78,15 @@ def run_pipeline(
     others: list[Any] = []
     if gold_mentions:
         inputs = ((_without_ids(nlp, document), document) for _, document in inputs)
-        finding = {name for name in nlp.pipe_names if _finds_mentions(nlp, name)}
+        # as entities or as a span group; the linker only sets their ids
+        metas = {name: nlp.get_pipe_meta(name) for name in nlp.pipe_names}
+        finding = {name for name, meta in metas.items() if "doc.ents" in meta.assigns and meta.factory != LINKER}
         others = [component for name, component in nlp.pipeline if name not in finding]
         entities = [name for name in finding if getattr(nlp.get_pipe(name), "spans_key", None) is None]
         disable = [*disable, *entities]
     with on_spans(others, spans_key) if gold_mentions else nullcontext():
         for batch in minibatch(nlp.pipe(inputs, as_tuples=True, disable=list(disable)), size=DOCUMENTS_PER_BATCH):
             yield [(document, doc) for doc, document in batch]
-
-
-def _finds_mentions(nlp: Language, name: str) -> bool:
-    """Return whether a component finds mentions, as entities or as a span group."""
-    meta = nlp.get_pipe_meta(name)
-    return "doc.ents" in meta.assigns and meta.factory != LINKER  # the linker only sets their ids
 
 
 def _without_ids(nlp: Language, document: Document) -> Doc:
@@ -108,19 +104,13 @@ def link_gold_mentions(nlp: Language, documents: Iterable[Document]) -> Iterator
             docs = [gold_doc(nlp, document) for document in batch]
             for component in preparing:
                 docs = [component(doc) for doc in docs]
-            for document, doc, parts in zip(batch, docs, linker.predict(docs), strict=True):
-                yield from _linked_mentions(document, doc, parts)
-
-
-def _linked_mentions(
-    document: Document, doc: Doc, predicted: Sequence[tuple[LinkedPart, ...]]
-) -> Iterator[LinkedMention]:
-    spans = mentions_of(doc, GOLD_SPANS)
-    parts = {(span.start_char, span.end_char, span.label_): some for span, some in zip(spans, predicted, strict=True)}
-    for mention in document.mentions:
-        expanded = expand(document.text, mention.start, mention.end, get_abbreviation_occurrences(doc))
-        long_form = None if expanded == mention.text else expanded
-        yield LinkedMention(document.doc_id, mention, long_form, parts.get(place_in_text(mention), ()))
+            for document, doc, predicted in zip(batch, docs, linker.predict(docs), strict=True):
+                spans = ((span.start_char, span.end_char, span.label_) for span in mentions_of(doc, GOLD_SPANS))
+                parts: dict[Any, tuple[LinkedPart, ...]] = dict(zip(spans, predicted, strict=True))
+                for mention in document.mentions:
+                    expanded = expand(document.text, mention.start, mention.end, get_abbreviation_occurrences(doc))
+                    long_form = None if expanded == mention.text else expanded
+                    yield LinkedMention(document.doc_id, mention, long_form, parts.get(place_in_text(mention), ()))
 
 
 class GoldMentions:

@@ -191,21 +191,20 @@ def build_concept_vectors(concepts: ConceptSet, encoder: TransformerEncoder, kin
     length.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    encode, shape = _packed if kind == "packed" else _mean, (len(concepts), encoder.dim)
+    shape = len(concepts), encoder.dim
     with replacing(folder / VECTORS_FILE) as temporary:
         vectors = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.float32, shape=shape)
         texts = _texts(concepts)
         for start in range(0, len(concepts), CHUNK):
-            vectors[start : start + CHUNK] = encode(list(islice(texts, CHUNK)), encoder)
+            chunk = list(islice(texts, CHUNK))
+            packed = [concept_text(names, definition) for names, definition in chunk] if kind == "packed" else []
+            encoded = encoder.encode(packed, fast=True) if packed else _means(chunk, encoder)
+            vectors[start : start + CHUNK] = encoded
         vectors.flush()
     _write_index_and_manifest(folder, concepts, kind)
 
 
-def _packed(concepts: list[tuple[list[str], str | None]], encoder: TransformerEncoder) -> np.ndarray:
-    return encoder.encode([concept_text(names, definition) for names, definition in concepts], fast=True)
-
-
-def _mean(concepts: list[tuple[list[str], str | None]], encoder: TransformerEncoder) -> np.ndarray:
+def _means(concepts: list[tuple[list[str], str | None]], encoder: TransformerEncoder) -> np.ndarray:
     forms = [list(dict.fromkeys(map(normal_name, names))) for names, _ in concepts]
     vectors = encoder.encode([form for names in forms for form in names], fast=True)
     sums = np.add.reduceat(vectors, np.cumsum([0, *map(len, forms[:-1])]), axis=0)
@@ -215,9 +214,7 @@ def _mean(concepts: list[tuple[list[str], str | None]], encoder: TransformerEnco
 
 def _texts(concepts: ConceptSet) -> Iterator[tuple[list[str], str | None]]:
     """Yield the names and the definition of each concept."""
-    for concept_id in concepts.ids:
-        concept = concepts.kb.get(concept_id)
-        assert concept is not None
+    for concept in filter(None, map(concepts.kb.get, concepts.ids)):
         yield [concept.canonical_name, *concept.aliases], concept.definition
 
 

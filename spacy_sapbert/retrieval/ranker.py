@@ -80,7 +80,12 @@ class ConceptRanker:
     ) -> list[Candidates]:
         """Collect at most n candidates of each signal, with the features of all. For `own`, see `Signal.read`."""
         views_of_signals = [signal.read(docs, own) for signal in (self.signals if signals is None else signals)]
-        return [_combine_views(list(views), n) for views in zip(*views_of_signals, strict=True)]
+        documents = []
+        for views in zip(*views_of_signals, strict=True):
+            positions = np.unique(np.concatenate([view.nearest(n) for view in views]).astype(np.int64))
+            features = np.concatenate([view.features(positions) for view in views], axis=1)
+            documents.append(Candidates(positions, features, list(views)))
+        return documents
 
     def _rank(self, candidates: Candidates, k: int) -> list[RankedConcept]:
         positions, features, views = candidates
@@ -97,17 +102,9 @@ class ConceptRanker:
         ]
 
 
-def _combine_views(views: list[View], n: int) -> Candidates:
-    positions = np.unique(np.concatenate([view.nearest(n) for view in views]).astype(np.int64))
-    return Candidates(positions, np.concatenate([view.features(positions) for view in views], axis=1), views)
-
-
 def _first_evidence(views: Sequence[View], position: int) -> tuple[Characters, ...]:
     """Return the evidence of the first signal that has any."""
-    for view in views:
-        if evidence := view.evidence(position):
-            return tuple(dict.fromkeys(evidence))
-    return ()
+    return next((tuple(dict.fromkeys(evidence)) for view in views if (evidence := view.evidence(position))), ())
 
 
 # --- the weights of the signals

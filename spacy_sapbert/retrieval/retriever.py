@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -225,12 +225,12 @@ class Retriever:
             build_name_vectors(kb, self.encoder, folder / VECTORS_FOLDER, known=known, compression=compression)
             self.name_vectors = NameVectors(folder / VECTORS_FOLDER, kb, self.encoder)
         self.concepts = ConceptSet(kb, self.labels, self.types)
-        self.ngrams = self._new_ngrams(folder / NGRAMS_FOLDER) if self.needs_ngrams else None
+        self.ngrams = None
+        if self.needs_ngrams:
+            encoder = NgramEncoder.fit(kb.names(), text_normalizer=TEXT_NORMALIZER)
+            build_ngram_index(kb, encoder, folder / NGRAMS_FOLDER)
+            self.ngrams = NgramIndex(folder / NGRAMS_FOLDER, kb)
         self._discard_signals()
-
-    def _new_ngrams(self, folder: Path) -> NgramIndex:
-        build_ngram_index(self.kb, NgramEncoder.fit(self.kb.names(), text_normalizer=TEXT_NORMALIZER), folder)
-        return NgramIndex(folder, self.kb)
 
     def separate_document_encoder(self) -> DocumentEncoder:
         """Return the document encoder for training. From now on, it shares no weights with `encoder`."""
@@ -251,8 +251,6 @@ class Retriever:
         return self._folders[-1].path
 
 
-def _spans(doc: Doc, evidence: Iterable[Characters]) -> Iterator[Span]:
-    for start, end in evidence:
-        span = doc.char_span(start, end, alignment_mode="expand")
-        if span is not None:
-            yield span
+def _spans(doc: Doc, evidence: Iterable[Characters]) -> list[Span]:
+    spans = (doc.char_span(start, end, alignment_mode="expand") for start, end in evidence)
+    return [span for span in spans if span is not None]

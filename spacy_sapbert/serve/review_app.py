@@ -5,14 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, FastAPI, HTTPException, Request
-from fastapi.exceptions import RequestValidationError
+from fastapi import APIRouter, FastAPI, HTTPException
 from pydantic import BaseModel, Field
 from starlette.responses import HTMLResponse, JSONResponse
 
-from ..errors import SapbertError
 from ..outputs.pages import LOOK, display_label, open_template
 from .review_session import ReviewSession
 from .safety import CSP, page_policy, protect
@@ -63,19 +61,7 @@ def make_review_app(session: ReviewSession, *, hosts: Sequence[str] = LOCAL_HOST
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     app.include_router(_Pages(session).router)
     protect(app, hosts, max_bytes=MAX_BYTES, secret=session.file.secret)
-    app.add_exception_handler(SapbertError, _refuse)
-    app.add_exception_handler(RequestValidationError, _refuse_malformed)
     return app
-
-
-async def _refuse(request: Request, error: Exception) -> JSONResponse:
-    return JSONResponse({"error": str(error)}, 400)
-
-
-async def _refuse_malformed(request: Request, error: Exception) -> JSONResponse:
-    # without the values, which JSON may not be able to hold
-    keys = {".".join(map(str, fault["loc"])) for fault in cast(RequestValidationError, error).errors()}
-    return JSONResponse({"error": f"The request is malformed: {sorted(keys)!a}"}, 422)
 
 
 class _Pages:

@@ -8,12 +8,15 @@ from base64 import b64decode, b64encode
 from collections.abc import Sequence
 
 from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..errors import SapbertError
 
 CSP = "Content-Security-Policy"
 OPEN_PATHS = ("/health", "/ready")
@@ -56,7 +59,8 @@ def protect(
             for a user name and a password, and send it as the password.
         secret: The first part of all addresses.
     """
-    app.add_exception_handler(HTTPException, _show_error)
+    for kind in (HTTPException, RequestValidationError, SapbertError):
+        app.add_exception_handler(kind, _show_error)
     # each one is put around those before
     app.add_middleware(_bounded, max_bytes=max_bytes)
     if token:
@@ -68,7 +72,12 @@ def protect(
 
 
 async def _show_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
+    if isinstance(error, RequestValidationError):
+        # without the values, which JSON may not be able to hold
+        keys = {".".join(map(str, fault["loc"])) for fault in error.errors()}
+        error = HTTPException(422, f"The request is malformed: {sorted(keys)!a}")
+    elif not isinstance(error, HTTPException):
+        error = HTTPException(400, str(error))
     return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
 
