@@ -91,11 +91,6 @@ def test_documents_used_least_go_first():
     assert choice.counts["passed_over"] == 0
 
 
-def test_a_document_without_all_words_goes_last_though_it_was_never_used():
-    found, _ = taken(Shelf({"a": ["1"], "b": ["1", "2?"]}), limit=1)
-    assert found == {"A": ["1"], "B": ["1"]}
-
-
 def test_what_cannot_be_had_makes_room_for_the_next():
     search = Shelf({"a": ["lost", "7", "1", "2", "3"], "b": ["7"], "c": []})
     found, choice = taken(search, [Document("7", "")], limit=2)

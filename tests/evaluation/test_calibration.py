@@ -208,14 +208,6 @@ def test_a_pipeline_is_calibrated(nlp, tmp_path):
     assert again.parameters == linker.linker.parameters
 
 
-def test_another_linker_is_not_opened(nlp):
-    config = {"kb": "/not/there.kb", "encoder": "none", "spans_key": "other"}
-    nlp.add_pipe("sapbert_linker", name="other", config=config, first=True)
-    result = calibrate(nlp, CORPUS)
-    assert result["threshold"]["after"] == nlp.get_pipe("sapbert_linker").linker.threshold
-    assert nlp.get_pipe("other")._linker is None
-
-
 def test_an_earlier_calibration_is_what_was_before(nlp):
     first = calibrate(nlp, CORPUS)
     second = calibrate(nlp, CORPUS)

@@ -70,14 +70,6 @@ def test_without_a_file_it_is_the_other_logger(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_console_logger_is_the_default(nlp, capsys):
-    nlp.config["training"] = {"max_steps": 1, "eval_frequency": 1, "score_weights": {"link_acc": 1.0}}
-    log_step, finalize = candidate_log()(nlp)
-    log_step({**info(3), "losses": {}, "other_scores": dict.fromkeys(SCORES, 0.5)})
-    finalize()
-    assert "50.00" in capsys.readouterr().out
-
-
 def test_a_log_of_a_run_that_was_killed_is_read(nlp, tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text(json.dumps(line(0)) + "\n" + json.dumps(line(1))[:-9])

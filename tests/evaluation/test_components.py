@@ -6,17 +6,12 @@ from spacy_sapbert.documents.med1250 import AbbreviationRecord, read_med1250
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.evaluation.components import (
     NameCounts,
-    compare_parts,
     decide_by,
     evaluate_abbreviations,
     evaluate_composites,
-    is_exact,
-    score_parts,
 )
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.linking.name_matcher import NameMatcher
-from spacy_sapbert.metrics.counts import SetCounts
 from spacy_sapbert.types import Mention, Name, Record
 
 
@@ -200,34 +195,6 @@ def test_bc5cdr_diseases(data_dir, part, n, exact):
     assert result["n"] == n
     assert result["exact"] >= exact
     assert result["part_f1"] >= 92
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("part", "wrong", "of"), [("Training", 6, 37), ("Development", 3, 13)])
-def test_few_single_mentions_of_bc5cdr_are_split(data_dir, tmp_path, part, wrong, of):
-    report = ReadReport()
-    medic = read_vocabulary(data_dir / "dictionaries/medic/medic_06Jul2012.txt.gz", "medic", report=report)
-    kb = build_knowledge_base(medic, tmp_path / "medic.kb")
-    documents = read_corpus(data_dir / f"corpora/bc5cdr/CDR_{part}Set.PubTator.txt.gz", "pubtator")
-    diseases = [m for document in documents for m in document.mentions if m.label == "Disease"]
-    result = evaluate_composites(diseases, decide=decide_by(str(kb.path)))
-    assert result["wrong_splits"]["of"] == of
-    assert result["wrong_splits"]["n"] <= wrong
-    assert result["decided"]["part_p"] >= 90
-
-
-def test_parts_are_sets_with_case_and_blanks_folded():
-    same = compare_parts(["Renal  failure", "liver failure"], ["liver failure", "renal failure", "Liver Failure"])
-    assert same == SetCounts(2, 2, 2)
-    assert is_exact(same)
-    assert not is_exact(compare_parts(["lung", "skin"], ["lung", "skin", "eye"]))
-    assert not is_exact(compare_parts(["lung", "skin"], []))
-
-
-def test_figures_of_three_mentions():
-    counts = [SetCounts(2, 2, 2), SetCounts(1, 2, 2), SetCounts(0, 0, 2)]
-    assert score_parts(counts) == {"n": 3, "exact": 33.33, "part_p": 75.0, "part_r": 50.0, "part_f1": 60.0}
-    assert score_parts([]) == {"n": 0, "exact": 0.0, "part_p": 0.0, "part_r": 0.0, "part_f1": 0.0}
 
 
 def test_counts(small_kb):

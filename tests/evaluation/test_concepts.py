@@ -4,20 +4,8 @@ import pytest
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.evaluation.concepts import evaluate_concepts
-from spacy_sapbert.types import Document, Mention
 
-CANCER, BREAST, OVARIAN, CF, ASPIRIN, LITHIUM = "D009369", "D001943", "D010051", "D003550", "D001241", "D008094"
-UNKNOWN = "D999999"
-
-
-def document(text, *mentions, doc_id="1"):
-    """A document whose mentions are given as (text, ids) or (text, ids, label)."""
-    found = []
-    for surface, ids, *label in mentions:
-        start = text.index(surface)
-        found.append(Mention(start, start + len(surface), surface, *(label or ["Disease"]), ids=tuple(ids.split("|"))))
-    return Document(doc_id, text, tuple(found))
-
+from .conftest import ASPIRIN, BREAST, CANCER, CF, LITHIUM, OVARIAN, UNKNOWN, document
 
 FIRST = "aspirin for breast and ovarian cancer, a growth"
 SECOND = "lithium and x"

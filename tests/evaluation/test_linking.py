@@ -10,6 +10,8 @@ from spacy_sapbert.evaluation.running import link_gold_mentions
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.types import Document, Mention, Name, Record
 
+from .conftest import document
+
 
 def record(concept_id, *names, alternatives=()):
     return Record(concept_id, tuple(Name(name, "exact", "test") for name in names), alternative_ids=alternatives)
@@ -34,15 +36,6 @@ def nlp(kb):
     nlp.add_pipe("composite_splitter")
     nlp.add_pipe("sapbert_linker", config={"kb": str(kb.path)})
     return nlp
-
-
-def document(text, *mentions, doc_id="1"):
-    """A document whose mentions are given as (text, ids) or (text, ids, label)."""
-    found = []
-    for surface, ids, *label in mentions:
-        start = text.index(surface)
-        found.append(Mention(start, start + len(surface), surface, *(label or ["Disease"]), ids=tuple(ids.split("|"))))
-    return Document(doc_id, text, tuple(found))
 
 
 def test_counts_and_percentages(nlp):
@@ -137,13 +130,6 @@ def test_the_pipeline_is_left_as_it_was_and_nothing_else_of_it_runs(nlp):
     with pytest.raises(ZeroDivisionError):
         evaluate_linking(nlp, (1 / 0 for _ in range(1)))
     assert nlp.get_pipe("sapbert_linker").spans_key == "mine"
-
-
-def test_a_pipeline_without_linker():
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sentencizer")
-    with pytest.raises(SapbertError, match=r"E503.*sentencizer"):
-        evaluate_linking(nlp, [document("asthma", ("asthma", "C4"))])
 
 
 def test_predictions(nlp, tmp_path):

@@ -11,20 +11,8 @@ from spacy_sapbert.documents.docs import to_doc
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.evaluation.pipeline import evaluate_pipeline
-from spacy_sapbert.types import Document, Mention
 
-CANCER, BREAST, OVARIAN, CF, ASPIRIN, LITHIUM = "D009369", "D001943", "D010051", "D003550", "D001241", "D008094"
-UNKNOWN = "D999999"
-
-
-def document(text, *mentions, doc_id="1"):
-    """A document whose mentions are given as (text, ids) or (text, ids, label)."""
-    found = []
-    for surface, ids, *label in mentions:
-        start = text.index(surface)
-        kept = tuple(ids.split("|")) if ids else ()
-        found.append(Mention(start, start + len(surface), surface, *(label or ["Disease"]), ids=kept))
-    return Document(doc_id, text, tuple(found))
+from .conftest import ASPIRIN, BREAST, CF, LITHIUM, OVARIAN, UNKNOWN, document
 
 
 def figures(gold, found, right, p, r, f1, **others):

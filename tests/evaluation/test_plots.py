@@ -2,7 +2,6 @@ import re
 import sys
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 import pytest
 
@@ -46,15 +45,6 @@ def test_the_same_figure_gives_the_same_file(tmp_path, ending, beginning):
     one, other = (path.read_bytes() for path in paths)
     assert one == other
     assert one.startswith(beginning)
-
-
-def test_the_settings_of_the_user_do_not_matter(tmp_path):
-    save_figure(draw(), tmp_path / "a.svg")
-    with matplotlib.rc_context({"font.size": 30, "axes.grid": False}):
-        (tmp_path / "b").mkdir()
-        save_figure(draw(), tmp_path / "b" / "a.svg")
-        assert matplotlib.rcParams["font.size"] == 30
-    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b" / "a.svg").read_bytes()
 
 
 def test_what_cannot_be_written_is_reported(tmp_path, monkeypatch):
@@ -137,20 +127,6 @@ def test_histograms_show_counts_and_thresholds():
         assert title.endswith(counts)
         assert panel.texts[0].get_text() == f"{threshold:.3f}: error rate {100 * error:.1f} %"
         assert panel.lines[0].get_xdata()[0] == threshold
-
-
-def test_each_concept_looks_different_in_grey():
-    figure = cluster_figure(20)
-    handles = figure.axes[0].collections
-    hollow = [not len(handle.get_facecolor()) for handle in handles]
-    shapes = [(handle.get_paths()[0].vertices.tobytes(), one) for handle, one in zip(handles, hollow, strict=True)]
-    assert len(set(shapes)) == 20
-
-
-def test_long_labels_are_wrapped():
-    long = "/a/folder/" * 20
-    figure = draw_histograms({long: separations()["x"]})
-    assert max(map(len, titles(figure)[0].split("\n"))) <= 70
 
 
 def test_a_heat_map_of_many_pairs_is_refused():

@@ -11,7 +11,6 @@ from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.retrieval import concepts as concept_vectors
 from spacy_sapbert.retrieval.concepts import (
     INDEX_FILE,
-    MANIFEST_FILE,
     VECTORS_FILE,
     ConceptSet,
     ConceptVectors,
@@ -143,17 +142,6 @@ def test_a_saved_copy(packed, concepts, small_kb, tmp_path):
         ConceptVectors(tmp_path / "saved", ConceptSet(small_kb, types=["Disease"]))
 
 
-@pytest.mark.parametrize("damage", ["{", None])
-@pytest.mark.parametrize("name", [MANIFEST_FILE, VECTORS_FILE])
-def test_something_is_missing_or_damaged(packed, concepts, tmp_path, name, damage):
-    packed.save(tmp_path)
-    (tmp_path / name).unlink()
-    if damage:
-        (tmp_path / name).write_text(damage)
-    with pytest.raises(SapbertError, match="E121"):
-        ConceptVectors(tmp_path, concepts)
-
-
 def test_the_cache_is_used(concepts, encoder, monkeypatch):
     first = cached_concept_vectors(concepts, encoder, "packed")
     monkeypatch.setattr(concept_vectors, "build_concept_vectors", None)
@@ -162,18 +150,6 @@ def test_the_cache_is_used(concepts, encoder, monkeypatch):
     others = {cached_concept_vectors(concepts, encoder, "mean").folder}
     others.add(cached_concept_vectors(ConceptSet(concepts.kb, types=["Drug"]), encoder, "packed").folder)
     assert len(others - {first.folder}) == 2
-
-
-def test_what_was_cut_off_is_made_anew(concepts, encoder, monkeypatch, tmp_path):
-    monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path))
-    finish = concept_vectors._write_index_and_manifest
-    monkeypatch.setattr(
-        concept_vectors, "_write_index_and_manifest", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
-    )
-    with pytest.raises(KeyboardInterrupt):
-        cached_concept_vectors(concepts, encoder, "packed")
-    monkeypatch.setattr(concept_vectors, "_write_index_and_manifest", finish)
-    assert len(cached_concept_vectors(concepts, encoder, "packed").vectors) == len(concepts)
 
 
 @pytest.fixture(scope="module")

@@ -124,7 +124,3 @@ def test_likely_names_of_a_set_of_concepts(table_index, small_kb, ngrams):
     concepts = ConceptSet(small_kb, ["D012640"])
     likely_names = LikelyNames(table_index(LIKELY), concepts, ngrams)
     assert likely_names.find(["cold"], {"cold"}) == {}  # the name of another concept
-
-
-def test_no_likely_text(likely_names):
-    assert likely_names.find([], ()) == {}

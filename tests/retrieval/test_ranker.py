@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 import pytest
 import spacy
@@ -101,10 +99,6 @@ def test_candidates_of_all_signals(signals, concepts):
     assert [signal.given for signal in signals] == [[own], [own]]
 
 
-def test_no_document(signals, concepts):
-    assert ConceptRanker(concepts, signals).rank([], 5) == []
-
-
 # --- the weights of the signals
 
 WEIGHTS = SignalWeights((("phrases", 2), ("prior", 1)), (1.0, -2.0, 0.5), (0.5, 0.0, 1.0), -1.0, 0.4)
@@ -160,7 +154,3 @@ def test_fitted_weights_separate_right_from_wrong():
 @pytest.mark.parametrize("right", [True, False])
 def test_nothing_to_separate(right):
     assert SignalWeights.fit({"prior": 1}, [np.zeros((3, 1), np.float32)], [np.full(3, right)], 0) is None
-
-
-def test_weights_survive_as_json():
-    assert SignalWeights.from_json(json.loads(json.dumps(WEIGHTS._asdict()))) == WEIGHTS

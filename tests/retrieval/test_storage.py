@@ -137,14 +137,6 @@ def test_nothing_can_be_named(small_kb, tmp_path):
         open_retriever(small_kb, None, ["prior"], labels=tmp_path / "labels.txt", types=["Chemical"])
 
 
-@pytest.mark.parametrize("content", ["{", '{"counts": 3}'])
-def test_a_damaged_file(small_kb, tmp_path, content):
-    saved = save(open_retriever(small_kb, None, ["prior"]), tmp_path)
-    (tmp_path / FITTED_FILE).write_text(content)
-    with pytest.raises(SapbertError, match=rf"E121.*{FITTED_FILE}"):
-        load_retriever(saved, ["prior"])
-
-
 def test_a_retriever_without_a_mention_model(small_kb, tmp_path):
     saved = save(open_retriever(small_kb, None, ["prior"]), tmp_path)
     (tmp_path / FITTED_FILE).write_text(json.dumps({"counts": None, "weights": None}))

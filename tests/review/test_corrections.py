@@ -226,11 +226,6 @@ def test_a_narrower_rejection_holds_against_a_wider_acceptance():
     assert decided(rejected, correction("accept", "D2", scope="everywhere")).concept_ids == ("D2",)
 
 
-def test_the_number_of_corrections():
-    decisions = Decisions([correction("accept", "D1"), correction("add", "D2", scope="corpus")], CORPORA)
-    assert len(decisions) == 2
-
-
 made = st.builds(
     correction,
     st.sampled_from(["accept", "replace", "reject"]),

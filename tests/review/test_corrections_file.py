@@ -104,19 +104,6 @@ def test_a_newer_version(file):
         CorrectionsFile(file.path)
 
 
-def test_readers_do_not_write(file):
-    with file._reading() as db, pytest.raises(sqlite3.OperationalError, match="readonly"):
-        db.execute("DELETE FROM corrections")
-
-
-def test_a_file_that_is_cut_off(file):
-    file.add([COLD._replace(comment="x" * 9000)])
-    content = file.path.read_bytes()
-    file.path.write_bytes(content[: len(content) - 4096])
-    with pytest.raises(DamagedError):
-        file.corrections()
-
-
 def test_a_locked_file(file, monkeypatch):
     monkeypatch.setattr(corrections_file, "PATIENCE", 0.1)
     with sqlite3.connect(file.path, isolation_level=None) as db:

@@ -140,18 +140,6 @@ def test_of_many_mentions_only_one_card_is_laid_out(browser, port, linking, tmp_
     assert [place for place, seen in enumerate(browser.execute_script(laid_out)) if seen] == [400]
 
 
-def test_the_page_of_the_endpoints_has_its_style_and_asks_nothing_of_others(browser, port):
-    browser.get_log("performance")
-    browser.get_log("browser")
-    browser.get(f"http://127.0.0.1:{port}/docs")
-    assert browser.find_element("css selector", "h1").text.startswith("Endpoints of spacy-sapbert")
-    assert browser.find_element("css selector", "table").value_of_css_property("border-collapse") == "collapse"
-    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    asked = {message["params"]["request"]["url"] for message in messages if message["method"] == REQUEST}
-    assert asked <= {f"http://127.0.0.1:{port}/docs", "data:,"}
-    assert browser.get_log("browser") == []
-
-
 @pytest.mark.parametrize("dark", [False, True])
 def test_the_page_of_the_endpoints_is_accessible(screen, browser, port, faults, dark):
     screen(1280, 800, dark=dark)

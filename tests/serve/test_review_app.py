@@ -192,21 +192,6 @@ def test_what_another_window_decided_is_not_overwritten(ask, session):
     assert session.file.state == (2, 2)
 
 
-def test_an_added_mention_took_the_place_of_a_decided_one(ask, session):
-    made = session.decide(0, "accept", scope="occurrence")
-    session.add(session.queue.mentions[0].link.document, 0, 6, scope="occurrence")
-    answer = ask("POST", ANY, json={**DECISION, "seen": made})
-    assert answer.status_code == 409
-    assert answer.json()["error"].startswith("Another window has decided")
-    assert answer.json()["view"]["decision"] == {"number": 0, "action": "covered"}
-    assert ask("POST", ANY, json={**DECISION, "seen": 0}).status_code == 200
-
-
-def test_an_added_mention_took_the_place_of_an_open_one(ask, session):
-    session.add(session.queue.mentions[0].link.document, 0, 6, scope="occurrence")
-    assert ask("POST", ANY, json={**DECISION, "seen": None}).status_code == 409
-
-
 TEXTS = ("a cold", "cystic fibrosis, no cold", "a zebra and a cold")
 step = st.tuples(
     st.sampled_from("AB"),
