@@ -54,7 +54,7 @@ def phrases(doc: Doc) -> list[Phrase]:
     The first and the last word are not stop words. The parts of composites are phrases, too.
     """
     text = doc.text
-    found: dict[str, list[Characters]] = {}
+    spans_by_form: dict[str, list[Characters]] = {}
     joined = []
     form_of = _forms(text)
     for start, end, is_phrase, is_joined in _runs(doc):
@@ -63,16 +63,16 @@ def phrases(doc: Doc) -> list[Phrase]:
         if is_phrase:
             form = form_of(start, end)
             if len(form) > 1 and not form.isdigit():
-                found.setdefault(form, []).append((start, end))
+                spans_by_form.setdefault(form, []).append((start, end))
     for form, span in _composite_parts(text, joined).items():
-        found.setdefault(form, [span])
+        spans_by_form.setdefault(form, [span])
     limit = end_of_beginning(doc)
-    return [Phrase(form, spans, spans[0][0] < limit) for form, spans in found.items()]
+    return [Phrase(form, spans, spans[0][0] < limit) for form, spans in spans_by_form.items()]
 
 
 def words_of(text: str) -> list[Word]:
     """Return the words of a text: runs of letters and digits, so that no tokenizer matters."""
-    return [Word(found[0].lower(), found.start(), found.end()) for found in _WORD.finditer(text)]
+    return [Word(match[0].lower(), match.start(), match.end()) for match in _WORD.finditer(text)]
 
 
 class WordIndex:
@@ -106,8 +106,8 @@ class WordIndex:
     def after(self, end: int) -> str:
         """Return the word after a position, or "" if anything but blanks is between."""
         position = bisect_left(self._starts, end)
-        found = position < len(self.words) and self._text[end : self._starts[position]].isspace()
-        return self.words[position].text if found else ""
+        is_near = position < len(self.words) and self._text[end : self._starts[position]].isspace()
+        return self.words[position].text if is_near else ""
 
 
 def _forms(text: str) -> Callable[[int, int], str]:
@@ -121,14 +121,14 @@ def _forms(text: str) -> Callable[[int, int], str]:
 def _runs(doc: Doc) -> Iterator[tuple[int, int, bool, bool]]:
     """Yield each run of words that can be a phrase or a composite: its characters, and which of both it can be."""
     tokens = [(token.text, token.idx) for token in doc]
-    texts = [one for one, _ in tokens]
+    texts = [text for text, _ in tokens]
     starts = [start for _, start in tokens]
-    stops = [start + len(one) for one, start in tokens]
-    outer = [any(map(str.isalnum, one)) and one.lower() not in STOP_WORDS for one in texts]
-    clauses = list(accumulate(one in ENDS or one.isspace() for one in texts))
+    stops = [start + len(text) for text, start in tokens]
+    outer = [any(map(str.isalnum, text)) and text.lower() not in STOP_WORDS for text in texts]
+    clauses = list(accumulate(text in ENDS or text.isspace() for text in texts))
     # the number of connectors before each token, the last one for the end of the document
-    joints = [0, *accumulate(_CONNECTOR.search(one) is not None for one in texts)]
-    barriers = list(accumulate(one.lower() in _BARRIERS for one in texts))
+    joints = [0, *accumulate(_CONNECTOR.search(text) is not None for text in texts)]
+    barriers = list(accumulate(text.lower() in _BARRIERS for text in texts))
     words = [position for position, is_outer in enumerate(outer) if is_outer]
     for number, first in enumerate(words):
         for last in words[number : number + LONGEST_COMPOSITE]:

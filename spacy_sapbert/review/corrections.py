@@ -196,7 +196,9 @@ class Decisions:
         places_by_scope: tuple[Iterable[Any], ...] = ([(document, start, end)], self._corpora.get(document, ()), [None])
         for scope, places in zip(SCOPES, places_by_scope, strict=True):
             applying = chain.from_iterable(self._by_place.get((scope, place, key), ()) for place in places)
-            yield [one for one in applying if not one.label or not label or one.label == label]
+            yield [
+                correction for correction in applying if not correction.label or not label or correction.label == label
+            ]
 
     def added(self, document: str, text: str) -> list[Added]:
         """Return the mentions of a document that were missed: those added to it, and other places with an added text.
@@ -204,9 +206,9 @@ class Decisions:
         The scope of the correction says in which documents its text is a mention.
         """
         here = (
-            Added(one.start, one.end, one.label)
-            for one in self._added.get(document, ())
-            if text[one.start : one.end] == one.text
+            Added(correction.start, correction.end, correction.label)
+            for correction in self._added.get(document, ())
+            if text[correction.start : correction.end] == correction.text
         )
         added = dict.fromkeys(chain(here, self._repeated(text)))
         return sorted(mention for mention in added if self._is_mention(document, text, mention))
@@ -214,7 +216,9 @@ class Decisions:
     def _is_mention(self, document: str, text: str, added: Added) -> bool:
         """Return whether an added text is still a mention: it is, also if its concept was rejected since."""
         scopes = self.corrections_of(document, added.start, added.end, text[added.start : added.end], added.label)
-        actions = ([one.action for one in corrections if one.action != REJECT] for corrections in scopes)
+        actions = (
+            [correction.action for correction in corrections if correction.action != REJECT] for corrections in scopes
+        )
         return next((latest != NO_MENTION for *_, latest in filter(None, actions)), False)
 
     def _add_phrase(self, correction: Correction) -> None:

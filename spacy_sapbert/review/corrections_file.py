@@ -85,7 +85,7 @@ class CorrectionsFile:
             SettingError: A correction has an impossible value.
             CannotWriteError: The file cannot be written.
         """
-        dated = [one if one.date else one._replace(date=_now()) for one in corrections]
+        dated = [correction if correction.date else correction._replace(date=_now()) for correction in corrections]
         for correction in dated:
             correction.check()
         rows = [_row(correction) for correction in dated]

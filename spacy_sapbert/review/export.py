@@ -115,23 +115,27 @@ def name_rows(file: CorrectionsFile, counts: Counter[str]) -> Iterator[tuple[str
         reason = _reason_against(corrections, decisions)
         counts[reason or "names"] += 1
         if not reason:
-            last = [one for one in corrections if one.decides and one.concept_ids][-1]
+            last = [correction for correction in corrections if correction.decides and correction.concept_ids][-1]
             yield "y", " ".join(last.text.split()), last.concept_ids[0], "", "", str(len(corrections))
 
 
 def _reason_against(corrections: list[Correction], decisions: Decisions) -> str:
     """Return why a text does not become a name; empty if it does."""
-    decided = {one.concept_ids for one in corrections if one.decides and one.concept_ids}
+    decided = {correction.concept_ids for correction in corrections if correction.decides and correction.concept_ids}
     if not decided:
         return "texts without a decided concept"
-    if len(decided) > 1 or any(one.action == NO_MENTION and one.scope != OCCURRENCE for one in corrections):
+    if len(decided) > 1 or any(
+        correction.action == NO_MENTION and correction.scope != OCCURRENCE for correction in corrections
+    ):
         return "texts with different decisions"
     (ids,) = decided
-    if any(not decisions.of(*one[2:6], one.label).rejected.isdisjoint(ids) for one in corrections):
+    if any(not decisions.of(*correction[2:6], correction.label).rejected.isdisjoint(ids) for correction in corrections):
         return "texts with different decisions"
     if len(ids) > 1:
         return "composites"
     is_short = is_acronym(" ".join(corrections[0].text.split()))
-    if is_short and not any(one.scope == EVERYWHERE and one.decides and one.concept_ids for one in corrections):
+    if is_short and not any(
+        correction.scope == EVERYWHERE and correction.decides and correction.concept_ids for correction in corrections
+    ):
         return "short forms that were not decided everywhere"
     return ""

@@ -183,13 +183,13 @@ class ReviewQueue:
     def update(self, corrections: Mapping[int, Correction], corpora: Mapping[str, Collection[str]]) -> None:
         """Take over the corrections that were not undone, by number, and the corpora of each document."""
         changed = {
-            text_key(one.text)
+            text_key(correction.text)
             for before, after in ((self._corrections, corrections), (corrections, self._corrections))
-            for number, one in before.items()
+            for number, correction in before.items()
             if number not in after
         }
         additions = [*self._corrections.values(), *corrections.values()]
-        added = changed.intersection(text_key(one.text) for one in additions if one.action == ADD)
+        added = changed.intersection(text_key(correction.text) for correction in additions if correction.action == ADD)
         documents = self._with_one_of(added)
         if corpora != self._corpora:  # corrections can hold in other documents now
             changed, documents = set(self._numbers), set(self._texts)
@@ -266,7 +266,9 @@ def decision_of(link: ProposedLink, decisions: Decisions, added: Iterable[Added]
     if a mention that was added to its document overlaps it.
     """
     offsets = link.start, link.end
-    if any(one.start < link.end and link.start < one.end and (one.start, one.end) != offsets for one in added):
+    if any(
+        other.start < link.end and link.start < other.end and (other.start, other.end) != offsets for other in added
+    ):
         return COVERED
     decision = decisions.of(*link[:5])
     is_rejected = bool(decision.rejected) and decision.rejected.issuperset(link.concept_ids)

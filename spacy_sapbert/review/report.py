@@ -40,11 +40,14 @@ def review_report(file: CorrectionsFile) -> dict[str, Any]:
     decided = [
         (link, decision) for link in links if (decision := decision_of(link, decisions, added.get(link.document, ())))
     ]
-    authors = sorted({one.author for one in corrections})
-    by_author = {author: Decisions((one for one in corrections if one.author == author), corpora) for author in authors}
+    authors = sorted({correction.author for correction in corrections})
+    by_author = {
+        author: Decisions((correction for correction in corrections if correction.author == author), corpora)
+        for author in authors
+    }
     return {
         "corrections": {
-            field: dict(Counter(getattr(one, field) for one in corrections).most_common())
+            field: dict(Counter(getattr(correction, field) for correction in corrections).most_common())
             for field in ("action", "scope", "author")
         },
         "mentions": len(links),
@@ -110,7 +113,7 @@ def _agreement(links: Iterable[ProposedLink], first: Decisions, second: Decision
         decision, other = decision_of(link, first), decision_of(link, second)
         if decision and other:
             both.add((text_key(link.text), link.label, _outcome(decision), _outcome(other)))
-    ours, theirs = [one[2] for one in both], [one[3] for one in both]
+    ours, theirs = [outcomes[2] for outcomes in both], [outcomes[3] for outcomes in both]
     same = sum(map(eq, ours, theirs))
     return {
         "texts": len(both),

@@ -99,7 +99,10 @@ class Page:
 
 def _card(number: int, mention: Span, color: int, occurrences: list[AbbreviationOccurrence]) -> Card:
     links = get_links(mention)
-    parts = [(link, [one for one in (link, link.rejected, link.runner_up) if one and one.concept_id]) for link in links]
+    parts = [
+        (link, [candidate for candidate in (link, link.rejected, link.runner_up) if candidate and candidate.concept_id])
+        for link in links
+    ]
     compared = {candidate.concept_id for _, candidates in parts for candidate in candidates}
     others = [Alternative(id, score, "") for id, score in get_kb_ents(mention) if id not in compared]
     if len(parts) == 1 and parts[0][1]:

@@ -76,7 +76,7 @@ class ReviewSession:
         self.refresh()
 
     def _check_vocabulary(self) -> None:
-        ids = {concept_id for one in self.file.corrections().values() for concept_id in one.concept_ids}
+        ids = {concept_id for correction in self.file.corrections().values() for concept_id in correction.concept_ids}
         if ids and not any(map(self.kb.find_id, ids)):
             raise MismatchError(
                 path=self.file.path,
@@ -315,7 +315,9 @@ class ReviewSession:
         marks = [self._mark(other) for other in self.queue.of_document(link.document) if other != number]
         marks.sort(key=lambda mark: (mark[0] - mark[1], mark[0]))
         added = self.queue.decisions.added(link.document, self._texts[link.document])
-        added_marks = [(one.start, one.end, {"color": self.color(one.label), "state": "added"}) for one in added]
+        added_marks = [
+            (mention.start, mention.end, {"color": self.color(mention.label), "state": "added"}) for mention in added
+        ]
         free: list[Mark] = []
         taken: set[int] = set()
         for start, end, look in [self._mark(number), *added_marks, *marks]:
