@@ -16,9 +16,9 @@ from ..linking.settings import CandidateSettings, LinkerParameters
 from ..metrics.calibration import brier_score, calibration_error, reliability, risk_points, risks, threshold_curve
 from ..metrics.counts import f1_score, mean, percent
 from ..metrics.linking_accuracy import gold_concepts, lenient_at, strict_at
-from ..training.reranker_trainer import check_lightgbm, check_not_names
+from ..training.reranker_trainer import FittedReranker, check_lightgbm, check_not_names
 from ..types import Document
-from .cross_fitting import Documents, Follow, Reranked, link_by_others, no_progress, rerank_by_others
+from .cross_fitting import Documents, Follow, link_by_others, no_progress, rerank_by_others
 from .running import GoldMentions, LinkedMention, find_linker, link_gold_mentions, warn_of_unknown_ids, with_known_ids
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class _Fitted(NamedTuple):
     priors: Tried
     sparse_weight: float
     prior_weight: float
-    reranked: Reranked | None
+    reranked: FittedReranker | None
     judged: Judged
 
 
@@ -220,8 +220,9 @@ def _fit(nlp: Language, documents: Documents, seed: int, follow: Follow, *, prio
         settings.sparse_weight = weight = _best_weight(weights, present)
         priors = _try_priors(nlp, documents, follow) if prior else {present_prior: weights[weight]}
         prior_weight = _best_weight(priors, None)
-        reranked = rerank_by_others(nlp, documents, prior_weight if prior else None, seed, follow) if rerank else None
-    judged = judge(reranked.mentions, linker) if reranked else priors[prior_weight]
+        counted = prior_weight if prior else None
+        reranked, mentions = rerank_by_others(nlp, documents, counted, seed, follow) if rerank else (None, None)
+    judged = priors[prior_weight] if mentions is None else judge(mentions, linker)
     _check_kinds(judged, "fitted")
     return _Fitted(weights, priors, weight, prior_weight, reranked, judged)
 
@@ -313,11 +314,11 @@ def fit_threshold(judged: Judged, precision: float | None) -> float:
     return float(curve.thresholds[reached[0]])
 
 
-def _use(nlp: Language, component: Any, fitted: LinkerParameters, reranked: Reranked | None) -> None:
+def _use(nlp: Language, component: Any, fitted: LinkerParameters, reranked: FittedReranker | None) -> None:
     """Store the fitted values. The settings, which take precedence, become None in the linker and in the config."""
     linker = component.linker
     if reranked:
-        linker.reranker = reranked.fitted.reranker
+        linker.reranker = reranked.reranker
     settings = linker.settings
     settings.threshold = settings.candidates.sparse_weight = settings.candidates.prior_weight = None
     linker.stored_parameters = fitted
@@ -342,7 +343,7 @@ def _tried(fitted: _Fitted) -> dict[str, Any]:
         "prior_weights": [{"prior_weight": weight, **_accuracies(judged)} for weight, judged in fitted.priors.items()],
     }
     if fitted.reranked:
-        trained = fitted.reranked.fitted
+        trained = fitted.reranked
         tried["reranker"] = {
             "texts": trained.texts,
             "before": trained.right_before,

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 from spacy.language import Language
@@ -46,19 +45,12 @@ def link_by_others(
         yield from linked
 
 
-class Reranked(NamedTuple):
-    """A fitted reranker, and the mentions of the training documents. Each was reranked by a reranker of other
-    documents.
-    """
-
-    fitted: FittedReranker
-    mentions: list[LinkedMention]
-
-
 def rerank_by_others(
     nlp: Language, documents: Documents, prior_weight: float | None, seed: int, follow: Follow
-) -> Reranked:
-    """Train a reranker on documents, by folds. The linker does not change.
+) -> tuple[FittedReranker, list[LinkedMention]]:
+    """Train a reranker on documents, by folds, and return it with their mentions. The linker does not change.
+
+    Each mention was reranked by a reranker of other documents.
 
     Documents with the same id count as one. With a prior weight μ, the annotation counts leave out the documents of a
     fold. Without one, they are those of the linker.
@@ -77,7 +69,7 @@ def rerank_by_others(
     reranked: list[LinkedMention] = []
     for document, linked, fold in zip(documents, mentions, folds.tolist(), strict=True):
         reranked += _reranked(linked, document.text, rerankers[fold], features)
-    return Reranked(fitted, reranked)
+    return fitted, reranked
 
 
 def _link_folds(

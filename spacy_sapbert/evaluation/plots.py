@@ -28,11 +28,9 @@ if TYPE_CHECKING:
 
 ENDINGS = (".svg", ".png", ".pdf")
 
-ORANGE, BLUE, BLACK, VERMILLION, SKY, GREEN, PURPLE = (
-    "#E69F00", "#0072B2", "#000000", "#D55E00", "#56B4E9", "#009E73", "#CC79A7",
-)  # fmt: skip
-COLORS = (ORANGE, BLUE, BLACK, VERMILLION, SKY, GREEN, PURPLE)
+COLORS = ("#E69F00", "#0072B2", "#000000", "#D55E00", "#56B4E9", "#009E73", "#CC79A7")
 """The colors of curves. Each of the first four has another lightness than the one before."""
+ORANGE, BLUE = COLORS[:2]
 MARKERS = "os^DvPX*p<>dh"
 _LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1, 1, 1)))
 _WIDEST, _THINNEST, _STEP = 3.0, 1.2, 0.6  # of lines, in points

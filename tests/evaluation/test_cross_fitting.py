@@ -18,10 +18,10 @@ def test_links_are_judged_that_a_reranker_of_other_documents_chose(numbered, num
         return FittedReranker(second, tuple(of_folds), folds, 0, 0, 0)
 
     monkeypatch.setattr("spacy_sapbert.evaluation.cross_fitting.fit_reranker", fitted)
-    found = rerank_by_others(numbered, numbered_documents, None, 0, lambda documents, what: documents)
-    folds = {one.doc_id: fold for one, fold in zip(numbered_documents, found.fitted.folds.tolist(), strict=True)}
-    assert [one.mention for one in found.mentions] == [one for of in numbered_documents for one in of.mentions]
-    assert {folds[one.doc_id] for one in found.mentions if one.parts[0].reasons} == {0}
+    reranked, mentions = rerank_by_others(numbered, numbered_documents, None, 0, lambda documents, what: documents)
+    folds = {one.doc_id: fold for one, fold in zip(numbered_documents, reranked.folds.tolist(), strict=True)}
+    assert [one.mention for one in mentions] == [one for of in numbered_documents for one in of.mentions]
+    assert {folds[one.doc_id] for one in mentions if one.parts[0].reasons} == {0}
 
 
 @pytest.mark.parametrize("prior_weight", [None, 0.1])
@@ -35,7 +35,7 @@ def test_the_linker_does_not_change(numbered, numbered_documents, prior_weight):
         followed.extend(one.doc_id for one in documents)
         return documents
 
-    found = rerank_by_others(numbered, numbered_documents, prior_weight, 0, follow)
+    reranked, _ = rerank_by_others(numbered, numbered_documents, prior_weight, 0, follow)
     assert (linker.stored_parameters, linker.reranker) == (before, None)
     assert sorted(followed) == sorted(one.doc_id for one in numbered_documents)
-    assert found.fitted.right_after > found.fitted.right_before
+    assert reranked.right_after > reranked.right_before
