@@ -1,9 +1,10 @@
-"""Measure how many of the names that `discover` finds are right, by rank.
+r"""Measure how many of the names that `discover` finds are right, by rank.
 
 The corpus is annotated, and the linker gets its mentions. A name is right if any mention with the same words is
 annotated with the concept (with all its ids). The mention counts as it is written, split or expanded.
 
-    spacy-sapbert discover PIPELINE CORPUS --gold --type Disease --similarity 0.6 -o candidates.tsv
+    spacy-sapbert discover PIPELINE CORPUS -o candidates.tsv --discover.types Disease \
+        --discover.similarity 0.6 --discover.gold
     python benchmarks/discovery.py candidates.tsv CORPUS --kb KB [--type Disease]
 """
 

@@ -43,7 +43,7 @@ def serving(pipeline: str | None, workers: int) -> Iterator[tuple[psutil.Process
     """Yield the process of a server, and its port, when all workers are ready."""
     command = [sys.executable, "-m", "spacy_sapbert", "serve", "--port", "0", "--workers", str(workers)]
     # no limit is to be met here
-    command += ["--max-waiting", "1000", "--timeout", "300", *([pipeline] if pipeline else [])]
+    command += ["--serve.max_waiting", "1000", "--serve.timeout", "300", *([pipeline] if pipeline else [])]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         ready = 1 if workers == 1 else 0

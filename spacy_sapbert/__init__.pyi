@@ -21,9 +21,7 @@ from .pipeline.repeated_mentions import RepeatedMentions
 from .pipeline.sapbert_linker import SapbertLinker
 from .pipeline.spelling_corrector import SpellingCorrector
 from .pipeline.typed_ner import TypedNer
-from .runs.link_batches import link_batches
-from .runs.on_ray import RayLinker
-from .runs.on_spark import spark_linker
+from .runs.link_batches import RayLinker, link_batches, spark_linker
 from .types import Alternative, Candidate, Concept, DocumentConcept, Link
 
 __version__: str

@@ -101,10 +101,9 @@ def test_documents(file, format):
 @pytest.mark.parametrize(
     "command",
     [
-        ["link", "PIPELINE", "FILE"],
-        ["discover", "PIPELINE", "FILE", "--output", "OUT"],
-        ["review", "PIPELINE", "FILE"],
-        ["convert", "FILE", "-o", "OUT"],
+        ["link", "PIPELINE", "FILE", "--encoding"],
+        ["discover", "PIPELINE", "FILE", "--output", "OUT", "--discover.encoding"],
+        ["convert", "FILE", "-o", "OUT", "--encoding"],
     ],
     ids=lambda command: command[0],
 )
@@ -112,7 +111,7 @@ def test_commands(file, tmp_path, monkeypatch, linking_nlp, command):
     monkeypatch.chdir(tmp_path)
     linking_nlp.to_disk(tmp_path / "pipeline")
     names = {"PIPELINE": str(tmp_path / "pipeline"), "FILE": str(file), "OUT": str(tmp_path / "out.spacy")}
-    result = CliRunner().invoke(app, [*(names.get(part, part) for part in command), "--encoding", "hex"])
+    result = CliRunner().invoke(app, [*(names.get(part, part) for part in command), "hex"])
     assert result.exit_code
     assert "no such encoding" in result.output + str(result.exception)
     assert not Path("corrections.db").exists()

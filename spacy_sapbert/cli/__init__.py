@@ -1,141 +1,125 @@
-"""Define the `spacy-sapbert` command line, with one command per file."""
+"""Define the `spacy-sapbert` command line. The module of a command is imported when the command is called."""
 
 from __future__ import annotations
 
-import errno
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, MutableMapping
+from importlib import import_module
+from keyword import iskeyword
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from ..errors import CannotWriteError, Errors, SapbertError
 from ..files.console import json_on_terminals
-from .assemble import assemble
-from .augment import augment
-from .calibrate import calibrate
-from .configs import OVERRIDES
-from .convert import convert
-from .demo import demo
-from .discover import discover
-from .encoder import encoder
-from .evaluate import evaluate
-from .import_ import import_
-from .init import init
-from .interrupting import command_line, exit_status, interruptible
-from .kb import kb
-from .link import link
-from .mine import mine
-from .pairs import pairs
-from .pretrain import pretrain
-from .review import review
-from .serve import serve
+from .endings import ending_well, named_errors
 
-_INTERRUPTED = (
-    "Interrupted. No unfinished file is left, and vectors that are complete are kept. {hint}To start again: {command}"
-)
-_HINTS = {
-    "link": "With --output, what is done is kept, see --resume. ",
-    "pretrain": "With --resume, training goes on from its last checkpoint. ",
-}
-_HELP = "Link biomedical text to UMLS, MeSH or your own vocabulary."
-
-# the order in which the help text shows them
-_PANELS: dict[str, dict[str, Any]] = {
-    "Start": {"demo": demo},
-    "Vocabulary": {"kb": kb, "discover": discover},
+# in the order of the help text: the first line of the help of each command, which is shown without importing it
+COMMANDS: dict[str, dict[str, str]] = {
+    "Start": {"demo": "Link an example text, and show the links as a table and as an HTML page."},
+    "Vocabulary": {
+        "kb": "Get, build, inspect, search, compare, check, export, map or upload a knowledge base.",
+        "discover": "Find new names: linked mentions whose text is not yet a name of their concept.",
+    },
     "Pipelines": {
-        "assemble": assemble,
-        "calibrate": calibrate,
-        "link": link,
-        "review": review,
-        "serve": serve,
+        "assemble": "Create a linking pipeline from a vocabulary and an encoder, and save it.",
+        "calibrate": "Fit the threshold and the probabilities of links on an annotated corpus.",
+        "link": "Link the mentions of documents to the concepts of a vocabulary.",
+        "review": "Review links in the browser. `review SOURCE …` is short for `review page SOURCE …`.",
+        "serve": "Start a server that shows what a pipeline links, and why.",
     },
     "Training": {
-        "init": init,
-        "convert": convert,
-        "augment": augment,
-        "pairs": pairs,
-        "mine": mine,
-        "pretrain": pretrain,
-        "encoder": encoder,
-        "import": import_,
+        "init": "Write a config to start from.",
+        "convert": "Convert annotated corpora to one .spacy file for `spacy train`.",
+        "augment": "Create training documents for rare concepts.",
+        "pairs": "Write pairs of synonyms to train an encoder on.",
+        "mine": "Mine hard negatives to train an encoder on.",
+        "pretrain": "Train an encoder on pairs of synonyms, with the settings of a config file.",
+        "encoder": "Inspect an encoder, encode texts with it, or make it smaller.",
+        "import": "Convert published models to encoders.",
     },
-    "Evaluation": {"evaluate": evaluate},
+    "Evaluation": {"evaluate": "Measure pipelines on annotated corpora, and encoders on pairs of names."},
 }
+_MODULES = {"import": "encoder"}  # of the commands that share a module
+_WITH_CONFIG = frozenset({"augment", "discover", "mine", "pairs", "pretrain", "serve"})
 
 
-@contextmanager
-def _named_errors() -> Iterator[None]:
-    """Show errors that a user can correct without a traceback."""
-    try:
-        yield
-        sys.stdout.flush()  # a full disk shows here
-        return
-    except SapbertError as error:
-        message = str(error)
-    except OSError as error:
-        if error.filename is not None:
-            path = str(error.filename)
-            shown = path if len(path) < 500 else f"{path[:100]}…"
-            message = Errors.E595.format(path=shown, reason=error.strerror)
-        elif error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
-            message = str(CannotWriteError(path="standard output", reason=error.strerror))
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else Python tries again at its end
-        else:
-            raise
-    typer.secho(message, fg="red", err=True)
-    sys.exit(1)
+class _LazyCommands(MutableMapping[str, Any]):
+    """The commands by name. One is imported when it is looked up."""
+
+    def __init__(self) -> None:
+        self._commands: dict[str, Any] = {name: None for panel in COMMANDS.values() for name in panel}
+
+    def __getitem__(self, name: str) -> Any:
+        if self._commands[name] is None:
+            module = import_module(f".{_MODULES.get(name, name)}", __name__)
+            command = getattr(module, f"{name}_" if iskeyword(name) else name)
+            if not isinstance(command, typer.Typer):
+                function, command = command, typer.Typer(add_completion=False)
+                command.command(name, cls=self._class_of(name))(function)
+            self._commands[name] = typer.main.get_command(command)
+            self._commands[name].name = name
+            self._commands[name].rich_help_panel = next(panel for panel, texts in COMMANDS.items() if name in texts)
+        return self._commands[name]
+
+    def _class_of(self, name: str) -> type[TyperCommand]:
+        if name not in _WITH_CONFIG:
+            return TyperCommand
+        from .configs import ConfigCommand
+
+        return ConfigCommand
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._commands[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._commands[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._commands)
+
+    def __len__(self) -> int:
+        return len(self._commands)
 
 
 class _Commands(TyperGroup):
-    """Shows errors that a user can correct without a traceback, also under spaCy's command line."""
+    """Imports a command when it is called, and ends it in good order, also under spaCy's command line."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{**settings, "commands": {}})
+        self.commands = _LazyCommands()
 
     def invoke(self, ctx: Any) -> Any:
-        try:
-            with interruptible(), _named_errors():
-                return super().invoke(ctx)
-        except KeyboardInterrupt as error:
-            if ctx.invoked_subcommand not in ("serve", "review"):  # there it is the way to stop
-                hint = _HINTS.get(ctx.invoked_subcommand, "")
-                typer.echo(_INTERRUPTED.format(command=command_line(sys.argv[1:]), hint=hint), err=True)
-            raise typer.Exit(exit_status(error)) from None
+        with ending_well(ctx):
+            return super().invoke(ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Accept `--json` also after the subcommand."""
         given = ["--json"] if "--json" in args else []
         return super().parse_args(ctx, [*given, *(arg for arg in args if arg != "--json")])
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        return [name for commands in _PANELS.values() for name in commands]
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Show the table of commands, so that none is imported."""
+        listed: dict[str, Any] = {
+            name: TyperCommand(name, help=text, rich_help_panel=panel)
+            for panel, texts in COMMANDS.items()
+            for name, text in texts.items()
+        }
+        commands, self.commands = self.commands, listed
+        super().format_help(ctx, formatter)
+        self.commands = commands
 
 
 app = typer.Typer(name="spacy-sapbert", cls=_Commands, no_args_is_help=True, add_completion=False)
 
 
-@app.callback(help=_HELP)
+@app.callback(help="Link biomedical text to UMLS, MeSH or your own vocabulary.")
 def _everywhere(
     json: Annotated[bool, typer.Option("--json", help="Print results as JSON on a terminal, too.")] = False,
 ) -> None:
     json_on_terminals.set(json)
 
 
-for panel, commands in _PANELS.items():
-    for name, command in commands.items():
-        if isinstance(command, typer.Typer):
-            app.add_typer(command, name=name, rich_help_panel=panel)
-        else:
-            app.command(
-                name,
-                context_settings=OVERRIDES if command in (augment, mine, pairs, pretrain) else None,
-                rich_help_panel=panel,
-            )(command)
-
-
 def main() -> None:
     """Run the command line."""
-    with _named_errors():  # those of the help, which come before a command
+    with named_errors():  # those of the help, which come before a command
         app()

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import OptionError
+from ..errors import CannotWriteError, OptionError
 from ..files.console import progress_callback, stderr_console
-from ..files.output import refuse_input
+from ..files.output import refuse_input, replacing_folder
 from ..kb.storage import load_knowledge_base
 from ..pipeline.factories import ASSERTION, INSIDE, LINKER, SENTENCIZER
-from .saving import save_pipeline
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -120,3 +119,24 @@ def _with_new_vocabulary(pipeline: str, kb: str) -> Language:
     for component in ours:
         component.set_kb(kb)
     return nlp
+
+
+def check_output(output: Path) -> None:
+    """Check that the folder is a pipeline, or does not exist."""
+    if output.exists() and not (output / "meta.json").is_file():
+        reason = "it already exists and is not a pipeline"
+        raise CannotWriteError(path=output.absolute(), reason=reason, remedy="Choose another folder.")
+
+
+def save_pipeline(nlp: Language, output: Path) -> None:
+    """Save a pipeline through a temporary folder and a rename.
+
+    An interrupted save therefore leaves no half pipeline, and an old pipeline is replaced only at the end.
+    """
+    check_output(output)
+    output = output.absolute()
+    try:
+        with replacing_folder(output) as new:
+            nlp.to_disk(new)
+    except OSError as error:
+        raise CannotWriteError(path=output, reason=error) from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,10 +12,8 @@ from rich.table import Table
 
 from ..files.console import show, stderr_console, table_of_numbers, track
 from ..files.output import refuse_input
-from ..types import Document
-from .corpora import Corpus, Format, Ids, Type, read_documents
-from .inputs import JoinPassages, Pipeline
-from .saving import check_output, save_pipeline
+from .assemble import check_output, save_pipeline
+from .inputs import Corpus, CorpusFormat, Ids, Pipeline, Type, read_documents
 
 _MEASURES = {
     "lenient": "lenient Acc@1",
@@ -47,10 +45,9 @@ def calibrate(
     pipeline: Pipeline,
     corpus: Corpus,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the calibrated pipeline.")],
-    format: Format = None,
+    format: CorpusFormat = None,
     type: Type = None,
     ids: Ids = None,
-    join_passages: JoinPassages = True,
     prior: Annotated[
         bool, typer.Option("--prior", help="Also fit a prior: how often each concept is annotated.")
     ] = False,
@@ -68,7 +65,6 @@ def calibrate(
     held_out: Annotated[
         float, typer.Option(callback=_between, help="Share of the documents that are used for measuring only.")
     ] = 0.3,
-    seed: Annotated[int, typer.Option(min=0, help="Seed for drawing these documents.")] = 0,
     plots: Annotated[Path | None, typer.Option(help="Folder for a plot of reliability, as .svg and .png.")] = None,
 ) -> None:
     """Fit the threshold and the probabilities of links on an annotated corpus.
@@ -84,23 +80,17 @@ def calibrate(
     check_output(output)  # before minutes of work
     if plots:
         prepare_folder(plots)
-    console = stderr_console()
-
-    def follow(documents: Sequence[Document], what: str) -> Iterable[Document]:
-        return track(documents, console, what, total=len(documents))
-
-    nlp = load_pipeline(pipeline)
+    console, nlp = stderr_console(), load_pipeline(pipeline)
     result = calibration.calibrate(
         nlp,
-        read_documents(corpus, format, ids, join_passages=join_passages),
+        read_documents(corpus, format, ids),
         type=type,
         prior=prior,
         rerank=rerank,
         precision=precision,
         method=method.value,
         held_out=held_out,
-        seed=seed,
-        follow=follow,
+        follow=lambda documents, what: track(documents, console, what, total=len(documents)),
     )
     save_pipeline(nlp, output)
     if plots:
@@ -110,7 +100,7 @@ def calibrate(
 
 
 def _reliability_table(bins: Sequence[Mapping[str, Any]]) -> Table:
-    rows = [(str(n), f"{one['mean']:.3f}", f"{one['right']:.3f}", one["n"]) for n, one in enumerate(bins, start=1)]
+    rows = [(str(n), f"{row['mean']:.3f}", f"{row['right']:.3f}", row["n"]) for n, row in enumerate(bins, start=1)]
     return table_of_numbers("bin", "mean probability", "share correct", "links", rows=rows)
 
 

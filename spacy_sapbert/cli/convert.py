@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from rich.console import Console
@@ -20,13 +20,11 @@ from ..files.output import refuse_input
 from ..kb.ids import canonical_id
 from ..kb.stop_names import read_names
 from ..types import Document, has_type
-from .corpora import Ids
-from .inputs import JoinPassages, split_pairs
+from .inputs import Ids, show_problems, split_pairs
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
-_SHOWN_PROBLEMS = 10
 _SHOWN_REASONS = 3
 
 
@@ -40,7 +38,6 @@ def convert(
     tokenizer: Annotated[
         str | None, typer.Option(help="Another tokenizer, by its registered name (@tokenizers in a config).")
     ] = None,
-    split_tokens: Annotated[bool, typer.Option(help="Split a token if a mention starts or ends inside it.")] = False,
     types: Annotated[list[str] | None, typer.Option(help="Keep only mentions of this type. Repeatable.")] = None,
     rename: Annotated[list[str] | None, typer.Option(help="Rename a type of mentions, as OLD=NEW. Repeatable.")] = None,
     id_prefix: Annotated[
@@ -69,71 +66,96 @@ def convert(
         str | None, typer.Option(help="Encoding of text files. Default: UTF-8, or Latin-1 for askapatient.")
     ] = None,
     strict: Annotated[bool, typer.Option(help="Stop at the first broken record.")] = False,
-    join_passages: JoinPassages = True,
+    join_passages: Annotated[
+        bool, typer.Option(help="Read consecutive records of pubtator and bioc with the same id as one document.")
+    ] = True,
 ) -> None:
     """Convert annotated corpora to one .spacy file for `spacy train`.
 
+    A token is split where a mention starts or ends inside it.
     The command shows how much was read, and which records and mentions did not fit.
     """
     from ..documents.docbin import write_docbin
     from ..documents.docs import set_annotated, to_doc
     from ..pipeline.tokenizer import blank_pipeline
 
-    if output.suffix != ".spacy":
-        reason = "`spacy train` reads only files that end in .spacy"
-        raise OptionError(option=f"The output {output}", reason=reason, remedy="Change the name.")
-    refuse_input(output, [*inputs, *([ids] if ids else []), *([kb] if kb else [])], "OUTPUT")
-    names, prefixes = dict(split_pairs("--rename", rename)), dict(split_pairs("--id-prefix", id_prefix))
+    check_docbin(output)
+    refuse_input(output, [*inputs, ids, kb])
+    changes = _Changes(types or [], dict(split_pairs("--rename", rename)), dict(split_pairs("--id-prefix", id_prefix)))
     words = {label: read_names([Path(path)]) for label, path in split_pairs("--unsure", unsure)}
-    nlp = blank_pipeline(lang, tokenizer)
-    console = Console(stderr=True)
-    report = Report()
-    split = DocumentIds(ids) if ids else None
-
-    def documents() -> Iterator[Document]:
-        for path in inputs:
-            yield from read_corpus(
-                path, format, encoding=encoding, strict=strict, report=report, ids=split, join_passages=join_passages
-            )
-        if split:
-            report.missing = split.check()
-        if not report.documents:
-            raise _nothing_read(inputs, report)
+    nlp, console, report = blank_pipeline(lang, tokenizer), Console(stderr=True), Report()
+    reading = {"format": format, "encoding": encoding, "strict": strict, "join_passages": join_passages}
+    changed = (changes(document, report) for document in _read(inputs, ids, report, reading))
+    documents = _with_known_ids(changed, kb, report) if kb else changed
 
     def docs() -> Iterator[Doc]:
-        chosen = (_with_types(document, report, types or [], names, prefixes) for document in documents())
-        for document in _with_known_ids(chosen, kb, report) if kb else chosen:
-            doc = to_doc(nlp, document, split_tokens=split_tokens, report=report)
+        for document in documents:
+            doc = to_doc(nlp, document, split_tokens=True, report=report)
             if annotates or words:
                 set_annotated(doc, annotates, words)
             yield doc
 
     write_docbin(track(docs(), console), output)
-    _warn_of_missing_types([*(types or []), *names, *prefixes], report.labels)
-    _warn_of_missing_types([*(annotates or []), *words], {names.get(label, label) for label in report.labels})
+    changes.warn_of_missing_types([*(annotates or []), *words], report.labels)
     _show(report, console, output)
 
 
-def _nothing_read(inputs: list[Path], report: Report) -> SapbertError:
-    paths = ", ".join(map(str, inputs))
-    first = [f"{problem}. " for problem in report.problems[:_SHOWN_REASONS]]
-    return SapbertError(Errors.E211.format(paths=paths, broken=report.broken, reasons="".join(first)))
+def check_docbin(output: Path) -> None:
+    """Check the name of a file for `spacy train`."""
+    if output.suffix != ".spacy":
+        reason = "`spacy train` reads only files that end in .spacy"
+        raise OptionError(option=f"The output {output}", reason=reason, remedy="Change the name.")
 
 
-def _with_types(
-    document: Document, report: Report, types: list[str], names: dict[str, str], prefixes: dict[str, str]
-) -> Document:
-    """Return a document with its mentions of some types, their new types, and ids with prefixes."""
-    mentions = tuple(
-        mention._replace(
-            label=names.get(mention.label, mention.label),
-            ids=tuple(canonical_id(concept_id, prefixes.get(mention.label)) for concept_id in mention.ids),
+def _read(inputs: Sequence[Path], ids: Path | None, report: Report, reading: Mapping[str, Any]) -> Iterator[Document]:
+    split = DocumentIds(ids) if ids else None
+    for path in inputs:
+        yield from read_corpus(path, report=report, ids=split, **reading)
+    if split:
+        report.missing = split.check()
+    if not report.documents:
+        paths = ", ".join(map(str, inputs))
+        first = [f"{problem}. " for problem in report.problems[:_SHOWN_REASONS]]
+        raise SapbertError(Errors.E211.format(paths=paths, broken=report.broken, reasons="".join(first)))
+
+
+class _Changes(NamedTuple):
+    """What changes in the mentions of a document.
+
+    Attributes:
+        types: The types of the mentions that stay. None stands for all.
+        names: The new names of types.
+        prefixes: For each type, the prefix of ids that are numbers only.
+    """
+
+    types: Sequence[str]
+    names: Mapping[str, str]
+    prefixes: Mapping[str, str]
+
+    def __call__(self, document: Document, report: Report) -> Document:
+        mentions = tuple(
+            mention._replace(
+                label=self.names.get(mention.label, mention.label),
+                ids=tuple(canonical_id(concept_id, self.prefixes.get(mention.label)) for concept_id in mention.ids),
+            )
+            for mention in document.mentions
+            if not self.types or has_type(mention.label, self.types)
         )
-        for mention in document.mentions
-        if not types or has_type(mention.label, types)
-    )
-    report.filtered += len(document.mentions) - len(mentions)
-    return document._replace(mentions=mentions)
+        report.filtered += len(document.mentions) - len(mentions)
+        return document._replace(mentions=mentions)
+
+    def warn_of_missing_types(self, renamed: Sequence[str], types: Collection[str]) -> None:
+        """Warn of types that were given and that the corpora do not have.
+
+        Args:
+            renamed: The types that were given by their new names.
+            types: The types of the corpora.
+        """
+        given = [*self.types, *self.names, *self.prefixes]
+        for names, known in ((given, {*types}), (renamed, {self.names.get(label, label) for label in types})):
+            if missing := [name for name in dict.fromkeys(names) if name not in known]:
+                shown = ", ".join(sorted(known))
+                warnings.warn(Warnings.W202.format(missing=", ".join(missing), known=shown), stacklevel=2)
 
 
 def _with_known_ids(documents: Iterator[Document], kb: Path, report: Report) -> Iterator[Document]:
@@ -148,13 +170,6 @@ def _with_known_ids(documents: Iterator[Document], kb: Path, report: Report) -> 
         yield document
 
 
-def _warn_of_missing_types(types: list[str], known: Collection[str]) -> None:
-    missing = [name for name in dict.fromkeys(types) if name not in known]
-    if missing:
-        shown = ", ".join(sorted(known))
-        warnings.warn(Warnings.W202.format(missing=", ".join(missing), known=shown), stacklevel=2)
-
-
 def _show(report: Report, console: Console, output: Path) -> None:
     table = Table("read", "count", title=escape(str(output)))
     table.columns[1].justify = "right"
@@ -165,9 +180,6 @@ def _show(report: Report, console: Console, output: Path) -> None:
         table.add_row(escape(f"type {label}"), f"{count:,}")
     console.print(table)
     for problems, n_problems in ((report.problems, report.broken), (report.mismatches, report.mismatched)):
-        for problem in problems[:_SHOWN_PROBLEMS]:
-            console.print(str(problem), markup=False)
-        if n_problems > _SHOWN_PROBLEMS:
-            console.print(f"… and {n_problems - _SHOWN_PROBLEMS:,} more")
+        show_problems(console, problems, n_problems)
     if report.joined:
         console.print(report.joined_message())

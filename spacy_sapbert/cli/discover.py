@@ -1,9 +1,10 @@
 """Define `spacy-sapbert discover`, which lists linked texts that are not yet names in the vocabulary."""
 
-from __future__ import annotations
+# no postponed annotations here: spaCy could not check the settings
 
 from collections import Counter
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,13 +12,17 @@ import typer
 
 from ..documents.formats import InputFormat
 from ..documents.input_documents import Problems, read_all
-from ..errors import Errors, MissingComponentError, SapbertError
+from ..errors import ChoiceError, Errors, MissingComponentError, SapbertError
 from ..files.console import show_values, stderr_console, track
 from ..files.output import open_output, refuse_input
+from ..training.settings import check_counts, check_rules
 from ..types import NIL
-from .inputs import Columns, Encoding, Format, Gold, Inputs, NProcess, Pipeline, Strict, open_inputs
+from .configs import OptionalConfig, resolve
+from .inputs import Inputs, Pipeline, open_inputs
 
 if TYPE_CHECKING:
+    from spacy.language import Language
+
     from ..outputs.records import LinkedDocument
     from ..runs.document_linker import LoadedLinker
 
@@ -32,23 +37,37 @@ _COUNTS = (
     "occurrences",
     "candidates",
 )
+_ENTITIES = frozenset({"doc.ents", "doc.spans"})
+
+
+@dataclass(frozen=True)
+class DiscoverySettings:
+    """Which names `spacy-sapbert discover` looks for, and how it reads documents. See `configs/discover.cfg`."""
+
+    similarity: float | None = None
+    min_documents: int = 1
+    types: str | list[str] | None = None
+    gold: bool = False
+    format: str | None = None
+    columns: list[str] | None = None
+    encoding: str | None = None
+    n_process: int = 1
+    strict: bool = False
+
+    def __post_init__(self) -> None:
+        check_counts("discover", min_documents=self.min_documents, n_process=self.n_process)
+        check_rules(self, ("similarity", 0 <= (self.similarity or 0) <= 1, "between 0 and 1"))
+        formats = [format.value for format in InputFormat]
+        if self.format is not None and self.format not in formats:
+            raise ChoiceError(given=self.format, what="format of documents", choices=formats)
 
 
 def discover(
+    ctx: typer.Context,
     pipeline: Pipeline,
     corpus: Inputs,
     output: Annotated[Path, typer.Option("--output", "-o", help="Table to write, tab-separated.")],
-    similarity: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Lowest score of a link. Default: the threshold of the linker.")
-    ] = None,
-    min_documents: Annotated[int, typer.Option(min=1, help="Leave out names that occur in fewer documents.")] = 1,
-    type: Annotated[list[str] | None, typer.Option(help="Use only mentions of this type. Repeatable.")] = None,
-    format: Format = None,
-    strict: Strict = False,
-    n_process: NProcess = 1,
-    column: Columns = None,
-    encoding: Encoding = None,
-    gold: Gold = False,
+    config: OptionalConfig = None,
 ) -> None:
     """Find new names: linked mentions whose text is not yet a name of their concept.
 
@@ -56,43 +75,45 @@ def discover(
     You can also write its scope: narrow, broad or related.
     To add the names, give the table to `kb build` together with the sources of the vocabulary.
     Broken records are reported and left out.
+    To override a setting of the config, give it as --discover.min_documents 2.
     """
-    problems = Problems(stderr_console(), strict=strict)
-    sources = open_inputs(corpus, format, column, encoding, gold=gold)
+    settings: DiscoverySettings = resolve(ctx, config, "discover", DiscoverySettings)[1]
+    types = [settings.types] if isinstance(settings.types, str) else settings.types
+    format = InputFormat(settings.format) if settings.format else None
+    problems = Problems(stderr_console(), strict=settings.strict)
+    sources = open_inputs(corpus, format, settings.columns, settings.encoding, gold=settings.gold)
     refuse_input(output, [*corpus, Path(pipeline)], in_folders=True)
     from ..kb.new_names import Discovery, table_lines
-    from ..runs.document_linker import LinkSettings, linker_of
-    from ..runs.file_run import NO_LIMIT, ChunkWork
+    from ..runs.document_linker import NO_LIMIT, LinkSettings, linker_of
+    from ..runs.file_run import ChunkWork
 
-    given = gold or format is InputFormat.names
-    settings = LinkSettings(pipeline, given, max_characters=NO_LIMIT, seconds=float("inf"), threshold=similarity)
-    linking = linker_of(settings).load().pipeline
-    if not given and not linking.finds_new_names():
-        raise MissingComponentError(
-            component="component that finds other mentions than the names of the vocabulary",
-            consequence="it cannot find new names",
-            components=linking.nlp.pipe_names,
-            remedy="Use a pipeline with an NER (`assemble --ner`), or a corpus with annotated mentions (--gold).",
-        )
+    given = settings.gold or format is InputFormat.names
+    linking = LinkSettings(
+        pipeline, given, max_characters=NO_LIMIT, seconds=float("inf"), threshold=settings.similarity
+    )
+    loaded = linker_of(linking).load()
+    if not given:
+        _check_components(loaded.pipeline.nlp)
     counts: Counter[str] = Counter()
     with open_output(output) as write:
-        discovery = Discovery(linking.kb)
-        work = ChunkWork(settings, _occurrences)
-        with closing(work.stream(read_all(sources, problems), problems, n_process)) as results:
+        discovery = Discovery(loaded.kb)
+        work = ChunkWork(linking, _occurrences)
+        with closing(work.stream(read_all(sources, problems), problems, settings.n_process)) as results:
             documents = (document for result in results for document in result.records)
             for document in track(documents, problems.console, share=problems.share):
-                mentions = [mention for mention in document["mentions"] if not type or mention["label"] in type]
+                mentions = [mention for mention in document["mentions"] if not types or mention["label"] in types]
                 counts.update(
                     documents=1,
                     mentions=len(mentions),
                     mentions_of_other_types=len(document["mentions"]) - len(mentions),
                     linked_mentions=sum(mention["is_linked"] for mention in mentions),
                 )
-                discovery.add(document["id"], [one for mention in mentions for one in mention["occurrences"]])
+                occurrences = [occurrence for mention in mentions for occurrence in mention["occurrences"]]
+                discovery.add(document["id"], occurrences)
         if problems.count and not counts["documents"]:
             raise SapbertError(Errors.E508.format(n=problems.count))
-        names = discovery.ranked(min_documents)
-        for line in table_lines(names, linking.kb):
+        names = discovery.ranked(settings.min_documents)
+        for line in table_lines(names, loaded.kb):
             write(line)
     problems.show_passages()
     counts += discovery.counts
@@ -100,7 +121,24 @@ def discover(
     show_values({**{name: counts[name] for name in _COUNTS}, **left, "written": len(names)})
 
 
-def _occurrences(item: LinkedDocument, loaded: LoadedLinker) -> dict[str, Any]:
+def _check_components(nlp: "Language") -> None:
+    """Check that a component can find mentions that are not names of its vocabulary."""
+    from ..pipeline.factories import MATCHER
+    from ..runs.pipelines import AFTER_MENTIONS
+
+    metas = map(nlp.get_pipe_meta, nlp.pipe_names)
+    others = [meta for meta in metas if meta.factory not in (MATCHER, *AFTER_MENTIONS)]
+    # a component that does not declare what it assigns can find mentions, such as a user's function
+    if not any(not meta.assigns or _ENTITIES.intersection(meta.assigns) for meta in others):
+        raise MissingComponentError(
+            component="component that finds other mentions than the names of the vocabulary",
+            consequence="it cannot find new names",
+            components=nlp.pipe_names,
+            remedy="Use a pipeline with an NER (`assemble --ner`), or a corpus with annotated mentions (gold).",
+        )
+
+
+def _occurrences(item: "LinkedDocument", loaded: "LoadedLinker") -> dict[str, Any]:
     from ..pipeline.mentions import linked_occurrences
 
     mentions = [

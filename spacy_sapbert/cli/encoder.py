@@ -1,10 +1,10 @@
-"""Define `spacy-sapbert encoder`, which inspects an encoder, encodes texts, or makes an encoder smaller."""
+"""Define `spacy-sapbert encoder` and `spacy-sapbert import`, which show, use, shrink and convert encoders."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import nullcontext
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..encoders.transformer import TransformerEncoder
 
 encoder = typer.Typer(help="Inspect an encoder, encode texts with it, or make it smaller.", no_args_is_help=True)
+import_ = typer.Typer(help="Convert published models to encoders.", no_args_is_help=True)
 
 Encoder = Annotated[str, typer.Argument(help="Encoder folder or hub name.")]
 Pooling = Annotated[str | None, typer.Option(help="'cls' or 'mean'. Default: the setting of the encoder, or else cls.")]
@@ -38,12 +39,11 @@ class Half(str, Enum):
 
 
 @encoder.command("info")
-def info(encoder: Encoder, pooling: Pooling = None) -> None:
+def info(encoder: Encoder) -> None:
     """Show the size and the settings of an encoder, and how it was made."""
     from ..encoders.info import describe
 
-    result = describe(_open(encoder, pooling))
-    show_values(result)
+    show_values(describe(_open(encoder)))
 
 
 @encoder.command("embed")
@@ -55,11 +55,9 @@ def embed(
         typer.Argument(metavar="[FILE]", help="File with one text per line, plain or gzipped; - reads standard input."),
     ] = STDIN,
     pooling: Pooling = None,
-    fast: Annotated[bool, typer.Option(help="Use bfloat16 if the hardware supports it.")] = False,
     device: Annotated[
         str, typer.Option(help="Device: cpu, cuda, cuda:1, …. auto uses a GPU if there is one.")
     ] = "auto",
-    batch: Annotated[int, typer.Option(min=1, help="Number of texts to read at a time.")] = 8192,
 ) -> None:
     """Write the vectors of texts as a float32 matrix, with one row per line.
 
@@ -71,10 +69,9 @@ def embed(
     refuse_input(output, [texts])
     opened = _open(encoder, pooling, device)
     console = stderr_console()
-    with _open_lines(texts) as lines:
-        read = track(_decoded(lines, console), console, "texts")
-        result = write_vectors(opened, read, output, batch=batch, fast=fast)
-    show_values(result)
+    with nullcontext(sys.stdin) if texts == STDIN else open_text(texts) as lines:
+        read = track(_decoded(lines.buffer, console), console, "texts")
+        show_values(write_vectors(opened, read, output))
 
 
 @encoder.command("prune")
@@ -85,9 +82,6 @@ def prune(
         Path | None,
         typer.Option(help="Keep the wordpieces of these names: a knowledge base, or a file with one name per line."),
     ] = None,
-    min_count: Annotated[
-        int, typer.Option(min=1, help="Keep only wordpieces that occur at least this often in the names.")
-    ] = 1,
     keep_pieces: Annotated[
         int | None, typer.Option(min=1, help="Maximum number of wordpieces to keep, the most frequent first.")
     ] = None,
@@ -109,8 +103,8 @@ def prune(
     """
     from ..encoders import compression as shrink
 
-    if (keep_pieces or add_pieces or min_count > 1) and not vocabulary:
-        raise OptionError(option="--min-count, --keep-pieces or --add-pieces", reason="it needs --vocabulary")
+    if (keep_pieces or add_pieces) and not vocabulary:
+        raise OptionError(option="--keep-pieces or --add-pieces", reason="it needs --vocabulary")
     if layers and n_layers:
         raise OptionError(option="--layers", reason="--n-layers is also given")
     if not (vocabulary or layers or n_layers or positions):
@@ -122,17 +116,14 @@ def prune(
     if vocabulary:
         result["vocabulary"] = vocabulary.name
         names = track(_names(vocabulary), stderr_console(), "names")
-        result |= shrink.prune_vocabulary(
-            opened, names, min_count=min_count, keep_pieces=keep_pieces, add_pieces=add_pieces
-        )
+        result |= shrink.prune_vocabulary(opened, names, keep_pieces=keep_pieces, add_pieces=add_pieces)
     if layers or n_layers:
         try:
-            kept = [parse_int(layer) for layer in layers.split(",")] if layers else None
+            numbers = [parse_int(layer) for layer in layers.split(",")] if layers else None
         except ValueError as error:
             raise OptionError(option="--layers", reason="it needs numbers from 0, joined by commas: 0,2,5") from error
-        kept = kept or shrink.spread_layers(opened, n_layers or 1)
-        shrink.keep_layers(opened, kept)
-        result["layers"] = kept
+        result["layers"] = numbers or shrink.spread_layers(opened, n_layers or 1)
+        shrink.keep_layers(opened, result["layers"])
     if positions:
         shrink.cut_positions(opened, positions)
         result["positions"] = positions
@@ -147,7 +138,6 @@ def quantize(
     dtype: Annotated[
         Half, typer.Option(help="Type of the weights. float16 is more exact; bfloat16 has the range of float32.")
     ],
-    pooling: Pooling = None,
 ) -> None:
     """Write an encoder whose weights take half the space on disk.
 
@@ -156,13 +146,13 @@ def quantize(
     from ..encoders import compression as shrink
 
     refuse_input(output, [Path(encoder)])
-    opened = _open(encoder, pooling)
+    opened = _open(encoder)
     shrink.quantize(opened, dtype.value)
     opened.record("quantize", dtype=dtype.value)
     _save(opened, output, {"dtype": dtype.value})
 
 
-def _open(name: str, pooling: str | None, device: str = "cpu") -> TransformerEncoder:
+def _open(name: str, pooling: str | None = None, device: str = "cpu") -> TransformerEncoder:
     from ..encoders.transformer import open_encoder
 
     opened = open_encoder(name, pooling=pooling, device=device)
@@ -174,8 +164,7 @@ def _open(name: str, pooling: str | None, device: str = "cpu") -> TransformerEnc
 def _save(opened: TransformerEncoder, output: Path, result: Mapping[str, Any]) -> None:
     opened.save(output)
     size = sum(path.stat().st_size for path in output.rglob("*") if path.is_file())
-    result = {**result, "folder": str(output), "bytes": size}
-    show_values(result)
+    show_values({**result, "folder": str(output), "bytes": size})
 
 
 def _names(path: Path) -> Iterator[str]:
@@ -191,15 +180,6 @@ def _names(path: Path) -> Iterator[str]:
         yield from (line.strip() for line in lines if line.strip())
 
 
-@contextmanager
-def _open_lines(path: Path) -> Iterator[BinaryIO]:
-    if path == STDIN:
-        yield sys.stdin.buffer
-        return
-    with open_text(path) as handle:
-        yield handle.buffer
-
-
 def _decoded(lines: BinaryIO, console: Console) -> Iterator[str | None]:
     """Yield each line, or None if it is not UTF-8."""
     for number, line in enumerate(lines, start=1):
@@ -208,3 +188,30 @@ def _decoded(lines: BinaryIO, console: Console) -> Iterator[str | None]:
         except UnicodeDecodeError as error:
             console.print(f"line {number}: this is not UTF-8 ({error.reason}), so its row is zero")
             yield None
+
+
+# --- import
+
+
+@import_.callback()
+def _group() -> None:
+    """Convert published models to encoders."""
+
+
+@import_.command("biosyn")
+def biosyn(
+    folder: Annotated[Path, typer.Argument(help="Model folder, as BioSyn's own code writes it.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the encoder.")],
+) -> None:
+    """Convert a published BioSyn model to an encoder, with its lexical model and sparse weight.
+
+    The command reads the model's pickle as plain data and runs no code from it.
+    """
+    from ..encoders.biosyn_import import import_biosyn
+    from ..encoders.info import describe
+    from ..encoders.transformer import TransformerEncoder
+
+    import_biosyn(folder, output)
+    info = describe(TransformerEncoder(str(output), device="cpu"))
+    shown = ("encoder", "layers", "dim", "vocabulary", "bytes", "pooling", "l2_normalized", "lexical_model")
+    show_values({name: info[name] for name in shown})

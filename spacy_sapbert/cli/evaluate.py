@@ -16,11 +16,9 @@ from ..errors import EmptyError
 from ..files.console import results_to, stderr_console, table_of_numbers, track
 from ..files.output import refuse_input
 from ..types import has_type
-from .corpora import Corpus, Format, Ids, Output, Predictions, Type, read_documents
-from .evaluate_concepts import concepts
-from .evaluate_pipeline import pipeline
+from .evaluate_pipeline import concepts, pipeline
 from .evaluate_separation import separation
-from .inputs import JoinPassages
+from .inputs import Corpus, CorpusFormat, Ids, Output, Predictions, Type, read_documents
 from .inputs import Pipeline as PipelineName
 
 if TYPE_CHECKING:
@@ -39,10 +37,9 @@ def linking(
     pipeline: PipelineName,
     corpus: Corpus,
     output: Output = None,
-    format: Format = None,
+    format: CorpusFormat = None,
     type: Type = None,
     ids: Ids = None,
-    join_passages: JoinPassages = True,
     predictions: Predictions = None,
     errors: Annotated[
         Path | None, typer.Option(help="File for the wrong links and the kind of each error: .tsv, or JSON lines.")
@@ -57,7 +54,7 @@ def linking(
     refuse_input(errors, [corpus, ids], "--errors")
     with results_to(output, [corpus, ids]) as show:
         nlp = load_pipeline(pipeline)
-        documents = track(read_documents(corpus, format, ids, join_passages=join_passages), stderr_console())
+        documents = track(read_documents(corpus, format, ids), stderr_console())
         with error_report(nlp, errors) if errors else nullcontext() as report:
             result = evaluate_linking(nlp, documents, type=type, predictions=predictions, each=report)
         if report:
@@ -137,15 +134,11 @@ def abbreviations(
 def composites(
     corpus: Corpus,
     output: Output = None,
-    format: Format = None,
     type: Type = None,
     kb: Annotated[
         str | None,
         typer.Option(help="Knowledge base, or 'starter'. With it, the splits of the linker are measured, too."),
     ] = None,
-    encoder: Annotated[
-        str, typer.Option(help="Encoder of that linker: 'starter', a folder, a hub name, or 'none'.")
-    ] = "starter",
 ) -> None:
     """Measure how well composite mentions are split.
 
@@ -154,10 +147,10 @@ def composites(
     from ..evaluation.components import decide_by, evaluate_composites
 
     with results_to(output, [corpus]) as show:
-        documents = track(read_corpus(corpus, format), stderr_console())
+        documents = track(read_corpus(corpus), stderr_console())
         mentions = (mention for document in documents for mention in document.mentions)
         chosen = (mention for mention in mentions if type is None or has_type(mention.label, [type]))
-        result = evaluate_composites(chosen, decide=decide_by(kb, encoder) if kb else None)
+        result = evaluate_composites(chosen, decide=decide_by(kb) if kb else None)
         if not result["connector"]["n"] + result["no_connector"]["n"] + result["wrong_splits"]["of"]:
             what = "mention with parts or a connector"
             raise EmptyError("Check the corpus and the type.", what=what, consequence="nothing can be measured")

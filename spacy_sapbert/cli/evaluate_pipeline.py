@@ -1,9 +1,10 @@
-"""Define `spacy-sapbert evaluate pipeline`, which compares what a pipeline finds with a corpus."""
+"""Define `spacy-sapbert evaluate pipeline` and `evaluate concepts`, which compare a pipeline with a corpus."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,8 +14,7 @@ from ..errors import Warnings
 from ..files.console import results_to, stderr_console, table_of_numbers, track
 from ..files.output import refuse_input
 from ..types import Document
-from .corpora import Corpus, Format, Ids, Output, Predictions, read_documents
-from .inputs import JoinPassages, Pipeline, split_pairs
+from .inputs import Corpus, CorpusFormat, Ids, Output, Pipeline, Predictions, Type, read_documents, split_pairs
 
 _LEAST_SHARE = 0.05  # fewer mentions at the same characters may be chance
 _ROWS = {
@@ -30,10 +30,9 @@ def pipeline(
     pipeline: Pipeline,
     corpus: Corpus,
     output: Output = None,
-    format: Format = None,
+    format: CorpusFormat = None,
     type: Annotated[list[str] | None, typer.Option(help="Compare only mentions of this type. Repeatable.")] = None,
     ids: Ids = None,
-    join_passages: JoinPassages = True,
     label: Annotated[
         list[str] | None,
         typer.Option(help="Type in the corpus for a label of the pipeline: DISEASE=Disease. Repeatable."),
@@ -54,7 +53,7 @@ def pipeline(
     labels, names = dict(split_pairs("--label", label)), dict(split_pairs("--rename", rename))
     refuse_input(predictions, [corpus, ids], "--predictions")
     with results_to(output, [corpus, ids]) as show:
-        documents = read_documents(corpus, format, ids, join_passages=join_passages)
+        documents = read_documents(corpus, format, ids)
         result = evaluate_pipeline(
             load_pipeline(pipeline),
             track(_renamed(documents, names), stderr_console()),
@@ -114,3 +113,77 @@ def _mapping(result: Mapping[str, Any]) -> str:
 
 def _frequent(labels: Mapping[str, int]) -> list[str]:
     return [label for label, n in labels.items() if n >= _LEAST_SHARE * sum(labels.values())]
+
+
+# --- concepts
+
+
+def concepts(
+    pipeline: Annotated[str, typer.Argument(help="Folder or package of a pipeline with a concept_retriever.")],
+    corpus: Corpus,
+    output: Output = None,
+    format: CorpusFormat = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="File with the concept ids to predict, one per line. Default: all ids of the vocabulary."),
+    ] = None,
+    train: Annotated[
+        Path | None,
+        typer.Option(help="Training corpus, in the same format. With it, rare concepts are measured separately."),
+    ] = None,
+    ids: Ids = None,
+    k: Annotated[int, typer.Option("--k", min=1, help="Number of concepts to predict per document.")] = 10,
+    type: Type = None,
+    gold_mentions: Annotated[
+        bool, typer.Option("--gold-mentions", help="Use the gold mentions instead of those that the pipeline finds.")
+    ] = False,
+    predictions: Predictions = None,
+) -> None:
+    """Measure how well a pipeline predicts the concepts of whole documents.
+
+    Precision is hits / k, and recall is hits / gold concepts, both averaged over documents.
+    Documents with fewer than k gold concepts cannot reach a precision of 100.
+    """
+    from ..evaluation.concepts import evaluate_concepts
+    from ..kb.ids import read_labels
+    from ..runs.pipelines import load_pipeline
+
+    refuse_input(predictions, [corpus, labels, train, ids], "--predictions")
+    with results_to(output, [corpus, labels, train, ids]) as show:
+        allowed = read_labels(labels) if labels else None
+        result = evaluate_concepts(
+            load_pipeline(pipeline),
+            track(read_documents(corpus, format, ids), stderr_console()),
+            labels=allowed,
+            train=read_documents(train, format) if train else None,
+            k=k,
+            type=type,
+            gold_mentions=gold_mentions,
+            predictions=predictions,
+        )
+        stderr_console().print(_rankings(result, k))
+        show(_sets(result, k), result)
+
+
+def _rankings(result: Mapping[str, Any], k: int) -> Table:
+    groups = {name.replace("_", "-"): result[name] for name in ("all", "non_canonical", "rare") if name in result}
+    groups.update({f"… {label}": row for label, row in result["types"].items()})
+    figures = dict.fromkeys((f"p@{k}", f"r@{k}", f"f1@{k}", "r@5", "map"))  # with k = 5 there are fewer
+    rows = [(name, row["n"], *(row[figure] for figure in figures)) for name, row in groups.items()]
+    table = table_of_numbers("concepts", "n", *(name.upper() for name in figures), rows=rows)
+    without = result["without_gold"]
+    left_out = f", {without:,} documents without a gold concept left out" if without else ""
+    missing = f"{result['without_a_name']:,} of the concepts are not in the vocabulary"
+    table.caption = f"averaged over {result['documents']:,} documents{left_out}; {missing}"
+    return table
+
+
+def _sets(result: Mapping[str, Any], k: int) -> Table:
+    threshold = result["threshold"]
+    rows = {
+        f"above {threshold['value']:g}": threshold["macro"],
+        f"above {threshold['value']:g}, all documents together": threshold["micro"],
+        f"the first {k}, all documents together": result["micro"],
+        f"best possible with {k}": result["best_possible"],
+    }
+    return table_of_numbers("predicted", "P", "R", "F1", rows=[(name, *row.values()) for name, row in rows.items()])

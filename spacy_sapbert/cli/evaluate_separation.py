@@ -11,11 +11,13 @@ from rich.table import Table
 
 from ..errors import OptionError
 from ..files.console import results_to, table_of_numbers
-from .corpora import Output
+from .inputs import Output
 
 if TYPE_CHECKING:
     from ..encoders.transformer import TransformerEncoder
     from ..metrics.separation import Separation
+
+_CLUSTERS = 10  # colors that an eye can tell apart
 
 
 def separation(
@@ -27,38 +29,30 @@ def separation(
         list[str] | None,
         typer.Option("--label", help="Label of an encoder in the output. Give one per encoder, in order."),
     ] = None,
-    plots: Annotated[Path | None, typer.Option(help="Folder for plots, each as .svg and .png.")] = None,
-    heat: Annotated[
+    plots: Annotated[
         Path | None,
-        typer.Option(help="With --plots: draw a heat map of a few pairs, such as plot.txt from `pairs`."),
+        typer.Option(
+            help="Folder for plots, as .svg and .png, also of plot.txt and train.txt in the folder of the pairs."
+        ),
     ] = None,
-    clusters: Annotated[
-        Path | None,
-        typer.Option(help="With --plots: draw clusters of the names in these pairs, such as train.txt from `pairs`."),
-    ] = None,
-    n_clusters: Annotated[
-        int,
-        typer.Option(min=2, max=20, help="Number of concepts in --clusters. Concepts with the most names are drawn."),
-    ] = 10,
 ) -> None:
     """Measure how well an encoder separates synonyms from names of different concepts.
 
     Cosines range from -1 to 1. Overlap, AUC and the equal error rate are percentages.
     With --and, the JSON shows the first encoder at the top level, and all encoders under `encoders`.
+    The plots are a histogram, a heat map of the pairs in plot.txt, and the largest concepts of train.txt.
     """
     from ..evaluation.separation import evaluate_separation, read_name_pairs
     from ..metrics.separation import as_measures
 
-    if (heat or clusters) and not plots:
-        raise OptionError("Add --plots.", option="--heat or --clusters", reason="it draws a plot")
-    with results_to(output, [pairs, heat, clusters]) as show:
+    with results_to(output, [pairs]) as show:
         read = read_name_pairs(pairs)
-        draw = _pictures(plots, heat, clusters, n_clusters) if plots else None
+        draw = _pictures(plots, pairs) if plots else None
         encoders = _open([encoder, *(others or [])], labels)
-        separations = {label: evaluate_separation(one, read) for label, one in encoders.items()}
+        separations = {label: evaluate_separation(opened, read) for label, opened in encoders.items()}
         if draw:
             draw(encoders, separations)
-        measures = {label: as_measures(one) for label, one in separations.items()}
+        measures = {label: as_measures(separation) for label, separation in separations.items()}
         first = {**next(iter(measures.values())), "same_name": read.same_name}
         show(_table(measures), {**first, "encoders": measures} if others else first)
 
@@ -82,7 +76,7 @@ def _open(names: Sequence[str], labels: Sequence[str] | None) -> dict[str, Trans
 
 
 def _pictures(
-    folder: Path, heat: Path | None, clusters: Path | None, n_clusters: int
+    folder: Path, pairs: Path
 ) -> Callable[[Mapping[str, TransformerEncoder], Mapping[str, Separation]], None]:
     """Return a function that draws all pictures. Errors are raised now, before the encoders run."""
     from ..evaluation import plots
@@ -90,10 +84,11 @@ def _pictures(
     from ..evaluation.separation import cosines_of_pairs, read_name_pairs
 
     prepare_folder(folder)
-    few = read_name_pairs(heat) if heat else None
-    if few and heat:
+    heat, clusters = pairs.with_name("plot.txt"), pairs.with_name("train.txt")
+    few = read_name_pairs(heat) if heat.is_file() else None
+    if few:
         plots.check_heat_map(few, heat)
-    names = plots.names_of_largest_concepts(read_name_pairs(clusters), n_clusters) if clusters else None
+    names = plots.names_of_largest_concepts(read_name_pairs(clusters), _CLUSTERS) if clusters.is_file() else None
 
     def draw(encoders: Mapping[str, TransformerEncoder], separations: Mapping[str, Separation]) -> None:
         save_both(plots.draw_histograms(separations), folder / "separation")

@@ -1,4 +1,4 @@
-"""Define the options for reading documents, which several commands share."""
+"""Define the options for reading documents and annotated corpora, which several commands share, and open the inputs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from ..documents.folders import files_of
 from ..documents.formats import INPUT_SUFFIXES, InputFormat, suffix_format, unknown_format
-from ..documents.source import ReadOptions
+from ..documents.reader import FORMATS, DocumentIds, read_corpus
+from ..documents.source import ReadOptions, Report
 from ..errors import ChoiceError, Errors, NotFoundError, OptionError, SapbertError
+from ..files.console import stderr_console
 from ..files.opening import STDIN, check_encoding
+from ..files.source import Problem
+from ..types import Document
 
 _INPUTS_HELP = (
     "Files, plain or gzipped, or folders. Of a folder, all files of a known format are read. - is standard input."
@@ -31,6 +36,7 @@ _COLUMN_HELP = (
 _ENCODING_HELP = "Encoding of text files, such as latin-1. Default: UTF-8, or as a byte order mark shows."
 
 _FIELDS = ("text", "id", "title")
+_SHOWN_PROBLEMS = 10
 
 Pipeline = Annotated[str, typer.Argument(help="Folder or package of a pipeline with a sapbert_linker.")]
 Inputs = Annotated[list[Path], typer.Argument(help=_INPUTS_HELP)]
@@ -41,15 +47,25 @@ DisplayLanguage = Annotated[
     typer.Option(help="Show preferred names in this language, such as es, where there are any."),
 ]
 NProcess = Annotated[int, typer.Option(min=1, help="Number of processes.")]
-JoinPassages = Annotated[
-    bool,
-    typer.Option(help="Read consecutive records of pubtator and bioc with the same id as one document."),
-]
 Columns = Annotated[list[str] | None, typer.Option("--column", metavar="FIELD=COLUMN", help=_COLUMN_HELP)]
 Encoding = Annotated[str | None, typer.Option(help=_ENCODING_HELP)]
 Gold = Annotated[
     bool,
     typer.Option(help="Link the annotated mentions of pubtator, bioc or spacy, not those that the pipeline finds."),
+]
+
+Corpus = Annotated[Path, typer.Argument(help="Annotated corpus, plain or gzipped.")]
+CorpusFormat = Annotated[
+    str | None, typer.Option("--format", help=f"One of {', '.join(FORMATS)}. Default: guessed from the file.")
+]
+Type = Annotated[str | None, typer.Option(help="Use only mentions of this type.")]
+Ids = Annotated[
+    Path | None,
+    typer.Option(help="File with document ids, one per line. Only these documents are read."),
+]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="File for the JSON. Default: standard output.")]
+Predictions = Annotated[
+    Path | None, typer.Option(help="File for the predictions, one JSON line per mention or document.")
 ]
 
 
@@ -101,3 +117,27 @@ def _check_folder(folder: Path, format: InputFormat | None) -> None:
     found = files_of(folder, lambda *_: None)
     if not any(format or suffix_format(path) for path in found):
         raise SapbertError(Errors.E509.format(path=folder, endings=", ".join(INPUT_SUFFIXES)))
+
+
+def read_documents(corpus: Path, format: str | None, ids: Path | None = None) -> Iterator[Document]:
+    """Yield the documents of a corpus. If there is a file of ids, yield only these documents.
+
+    Consecutive records with the same id are one document. After the last one, their number is reported on standard
+    error, if there are any.
+    """
+    split = DocumentIds(ids) if ids else None
+    report = Report()
+    yield from read_corpus(corpus, format, ids=split, report=report, join_passages=True)
+    report.warn_of_broken()
+    if report.joined:
+        stderr_console().print(report.joined_message())
+    if split:
+        split.check()
+
+
+def show_problems(console: Console, problems: Sequence[Problem], number: int) -> None:
+    """Show the first broken records, and how many more there are."""
+    for problem in problems[:_SHOWN_PROBLEMS]:
+        console.print(str(problem), markup=False, soft_wrap=True)
+    if number > _SHOWN_PROBLEMS:
+        console.print(f"… and {number - _SHOWN_PROBLEMS:,} more")

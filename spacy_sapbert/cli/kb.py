@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import OptionError
-from ..files.console import show, stderr_console, track
+from ..files.console import progress_callback, show, show_values, stderr_console, track
 from ..files.opening import without_gz
 from ..files.output import open_output, refuse_input
 from . import kb_tables
@@ -18,7 +19,6 @@ from .kb_build import build, get
 from .kb_check import check
 from .kb_map import map_concepts
 from .kb_tables import STDOUT, show_counts
-from .kb_upload import upload
 
 if TYPE_CHECKING:
     from ..kb.knowledge_base import KnowledgeBase
@@ -142,7 +142,44 @@ def export(
 
 kb.command("check")(check)
 kb.command("map")(map_concepts)
-kb.command("upload")(upload)
+
+
+@kb.command("upload")
+def upload(
+    knowledge_base: KnowledgeBaseName,
+    encoder: Annotated[str, typer.Option(help="Encoder of the names: 'starter', a folder or a hub name.")],
+    to: Annotated[
+        str,
+        typer.Option(
+            help="URL of a Qdrant server, or folder of a local Qdrant database. If it holds several vocabularies, "
+            "with # and the name of a collection: http://localhost:6333#medic."
+        ),
+    ],
+    centroids: Annotated[
+        bool, typer.Option("--centroids", help="Add one point per concept. The linker then searches these points.")
+    ] = False,
+) -> None:
+    """Upload the names of a vocabulary and their vectors to Qdrant, or update an earlier upload.
+
+    To use the upload, set the linker's `index` to the value that this command prints.
+    If the server needs a key, set the environment variable QDRANT_API_KEY.
+    """
+    from ..encoders.transformer import open_encoder
+    from ..vectors import qdrant_upload
+    from ..vectors.flat import cached_name_vectors
+    from ..vectors.qdrant_index import Address
+
+    opened, made_by = _open(knowledge_base), open_encoder(encoder)
+    if made_by is None:
+        raise OptionError(option="--encoder none", reason="an upload needs vectors of names")
+    address = Address.parse(to)
+    if not address.is_url:
+        address = address._replace(location=os.path.abspath(address.location))
+    with progress_callback(stderr_console(), "names encoded") as progress:
+        vectors = cached_name_vectors(opened, made_by, progress)
+    with progress_callback(stderr_console(), "names uploaded") as progress:
+        counts = qdrant_upload.upload(opened, vectors, address, centroids=centroids, progress=progress)
+    show_values({"index": str(address), "names": opened.n_names, **counts})
 
 
 def _open(knowledge_base: str) -> KnowledgeBase:

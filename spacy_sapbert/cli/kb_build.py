@@ -19,7 +19,7 @@ from ..errors import Errors, MismatchError, NotFoundError, OptionError, SapbertE
 from ..files.console import progress_callback, stderr_console, track
 from ..files.opening import sha256_of
 from ..files.output import refuse_input, temporary_folder
-from .inputs import split_pairs
+from .inputs import show_problems, split_pairs
 
 if TYPE_CHECKING:
     from ..kb.build import KnowledgeBaseBuilder
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from ..kb.recipe import File, Recipe
     from ..types import Document, Record
 
-_SHOWN_BROKEN = 10
 _MEGABYTE = 10**6
 _CUT_OFF = 0.5  # a download that is smaller than this share of the usual size
 _PIPE_WIDTH = 240  # without a terminal, rows must not be wrapped
@@ -115,11 +114,11 @@ def build(
 def get(
     name: Annotated[
         str | None,
-        typer.Argument(help="A vocabulary of the catalog, such as doid; or a recipe with addresses (.yaml)."),
+        typer.Argument(
+            help="A vocabulary of the catalog, such as doid; or a recipe with addresses (.yaml). Without it, the "
+            "catalog is shown."
+        ),
     ] = None,
-    show_list: Annotated[
-        bool, typer.Option("--list", help="Show the vocabularies of the catalog, and download nothing.")
-    ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Knowledge base file to write. Default: NAME.kb.")
     ] = None,
@@ -140,7 +139,7 @@ def get(
     """
     from ..kb.recipe import LATEST, SUFFIXES, find_recipe, parse_recipe, read_recipe_values, release_in
 
-    if show_list or name is None:
+    if name is None:
         _print_catalog()
         return
     given = _given(mentions, mapping, below, stop_names)
@@ -290,11 +289,7 @@ def _show_report(report: ReadReport, of_mappings: ReadReport, builder: Knowledge
         if count or label in ("rows read", "rows kept"):
             table.add_row(escape(label), f"{count:,}")
     console.print(table)
-    for problem in [*of_mappings.problems, *report.problems][:_SHOWN_BROKEN]:
-        console.print(str(problem), markup=False, soft_wrap=True)
-    n_broken = of_mappings.broken + report.broken
-    if n_broken > _SHOWN_BROKEN:
-        console.print(f"… and {n_broken - _SHOWN_BROKEN:,} more")
+    show_problems(console, [*of_mappings.problems, *report.problems], of_mappings.broken + report.broken)
     for path, origin in report.origins.items():
         if origin.get("absent"):
             console.print(f"{path}: there is no {', '.join(origin['absent'])}", markup=False, soft_wrap=True)

@@ -6,6 +6,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,7 +22,7 @@ from ..files.opening import STDIN
 from ..files.output import is_special, refuse_input
 from ..outputs.tables import check_parquet
 from ..review.corrections_file import CorrectionsFile
-from .code_options import Also, CodeMapping, CodeOptions
+from .endings import command_line, exit_status
 from .inputs import (
     Columns,
     DisplayLanguage,
@@ -34,16 +35,15 @@ from .inputs import (
     Strict,
     open_inputs,
 )
-from .interrupting import command_line, exit_status
+from .kb_map import Also, CodeMapping, CodeOptions
 
 if TYPE_CHECKING:
-    from ..outputs.records import Record
     from ..runs.corpus_run import CorpusRun
     from ..runs.document_linker import LinkSettings, LoadedLinker
+    from ..runs.file_run import ChunkResult, Parts
 
 Sources = Sequence[tuple[Path, ReadOptions]]
 
-ENGINES = ("local", "ray", "spark")
 _TO_HELP = "Format of the output. Default: by the ending of the file; jsonl for standard output."
 _OUTPUT_HELP = "File to write, or folder with --engine. Default: standard output."
 _RESUME_HELP = "Go on with an interrupted run, if there is one; or throw it away."
@@ -80,11 +80,12 @@ def link(
     With --output, an interrupted run keeps the finished documents. Start it again with --resume.
     With --engine, the output is a folder, and a rerun links only what is missing.
     """
-    if engine:
-        folder = _check_engine(engine, output, to, inputs, resume)
+    if mapping and not also:
+        raise typer.BadParameter("it needs --also with the vocabularies of the codes", param_hint="--mapping")
+    folder = _check_engine(engine, output, to, inputs, resume) if engine else None
     problems = Problems(stderr_console(), strict=strict)
     sources = open_inputs(inputs, format, column, encoding, gold=gold)
-    codes = CodeOptions.checked(also, mapping, problems.console)
+    codes = CodeOptions.of(also, mapping, problems.console) if also else None
     corrections_file = CorrectionsFile(corrections) if corrections else None
     from ..runs.document_linker import LinkSettings
 
@@ -100,21 +101,22 @@ def link(
         **(codes.identity() if codes else {}),
         **({"corrections": corrections_file.fingerprint} if corrections_file else {}),
     }
-    if engine:
+    if engine and folder:
         _link_corpus(settings, sources, folder, engine, problems, n_process, shown)
         return
     refuse_input(output, [*inputs, Path(pipeline), corrections, *(mapping or [])], in_folders=True)
     to = to or output_format(output)
     if to is OutputFormat.parquet:
         check_parquet(output)  # before hours of work
-    run = _Run(settings, sources, problems, n_process, shown)
-    if output is None or is_special(output):
-        if resume is not None:
-            reason = "only a run with a file as --output keeps its documents"
-            raise OptionError(option="--resume or --restart", reason=reason)
+    is_stream = output is None or is_special(output)
+    if is_stream and resume is not None:
+        reason = "only a run with a file as --output keeps its documents"
+        raise OptionError(option="--resume or --restart", reason=reason)
+    run = _Run(settings, sources, problems, n_process)
+    if output is None or is_stream:
         run.stream(to, output)
     else:
-        run.with_parts(to, output, resume)
+        run.in_parts(to, output, resume, shown)
     problems.show_passages()
     counts = run.counts
     done = f"{counts['documents']:,} documents, {counts['mentions']:,} mentions, {counts['linked']:,} of them linked"
@@ -124,67 +126,63 @@ def link(
 class _Run:
     """A run of the command with one output."""
 
-    def __init__(
-        self, settings: LinkSettings, sources: Sources, problems: Problems, n_process: int, shown: Mapping[str, Any]
-    ) -> None:
-        from ..runs.file_run import NO_LIMIT, ChunkWork
+    def __init__(self, settings: LinkSettings, sources: Sources, problems: Problems, n_process: int) -> None:
+        from ..runs.document_linker import NO_LIMIT
+        from ..runs.file_run import ChunkWork
 
         self.counts: Counter[str] = Counter()
         self._work = ChunkWork(settings._replace(max_characters=NO_LIMIT, seconds=float("inf")))
         self._sources = sources
         self._problems = problems
         self._n_process = n_process
-        self._shown = shown
 
     def stream(self, format: OutputFormat, output: Path | None) -> None:
         """Write the documents as soon as they are linked."""
         from ..outputs.writers import write_records
 
-        documents = begun(read_all(self._sources, self._problems))
-        self._load()
-
-        def records() -> Iterator[Record]:
-            for result in self._work.stream(documents, self._problems, self._n_process):
-                self.counts += result.counts
-                yield from result.records
-            self._check()
-
+        self._begin()
+        records = (record for result in self._results() for record in result.records)
         shown = output is not None or not sys.stdout.isatty()
-        write_records(track(records(), self._problems.console, shown=shown), format, output)
+        write_records(track(records, self._problems.console, shown=shown), format, output)
 
-    def with_parts(self, format: OutputFormat, output: Path, resume: bool | None) -> None:
+    def in_parts(self, format: OutputFormat, output: Path, resume: bool | None, settings: Mapping[str, Any]) -> None:
         """Keep documents in parts as soon as they are linked, and write the output at the end."""
         from ..outputs.writers import write_records
-        from ..runs.file_run import FileRun, OtherRun, PartFolder
-        from ..runs.identity import identity_of
+        from ..runs.file_run import OtherRun, open_parts
 
-        with PartFolder(output, resume=resume) as parts:
+        console, n_before = self._problems.console, 0
+        with open_parts(output, resume=resume) as parts:
             try:
-                documents = begun(read_all(self._sources, self._problems))
-                loaded = self._load()
-                parts.begin(identity_of(loaded, {"display language": loaded.language, **self._shown}))
-                with progress_callback(self._problems.console, "documents", self._problems.share) as update:
-                    run = FileRun(self._work, parts, self._problems, lambda done: update(done, 0), self.counts)
-                    run.link(documents, self._n_process)
-                if run.n_before:
-                    self._problems.console.print(f"{run.n_before:,} documents were already finished")
-                self._check()
-                write_records(run.records(), format, output)
-                parts.finish()
+                loaded = self._begin()
+                parts.begin(loaded.identity({"display language": loaded.language, **settings}))
+                with progress_callback(console, "documents", self._problems.share) as update:
+                    for result in self._results(parts):
+                        n_before += result.is_old * result.counts["documents"]
+                        update(self.counts["documents"], 0)
+                if n_before:
+                    console.print(f"{n_before:,} documents were already finished")
+                write_records(parts.records(), format, output)
+                parts.finished = True
             except KeyboardInterrupt as error:
-                self._problems.console.print(_how_to_go_on("Interrupted", self.counts["documents"]))
+                console.print(_how_to_go_on("Interrupted", parts.n_documents))
                 raise typer.Exit(exit_status(error)) from None
             except SapbertError as error:
-                if isinstance(error, OtherRun) or not self.counts["documents"]:
+                if isinstance(error, OtherRun) or not parts.n_documents:
                     raise
-                raise SapbertError(f"{error}\n{_how_to_go_on('Stopped', self.counts['documents'])}") from error
+                raise SapbertError(f"{error}\n{_how_to_go_on('Stopped', parts.n_documents)}") from error
 
-    def _load(self) -> LoadedLinker:
+    def _begin(self) -> LoadedLinker:
+        """Load the pipeline, after the first document, so that what cannot be read is reported at once."""
         from ..runs.document_linker import linker_of
 
+        self._documents = begun(read_all(self._sources, self._problems))
         return linker_of(self._work.settings).load()
 
-    def _check(self) -> None:
+    def _results(self, parts: Parts | None = None) -> Iterator[ChunkResult]:
+        with closing(self._work.stream(self._documents, self._problems, self._n_process, parts)) as results:
+            for result in results:
+                self.counts += result.counts
+                yield result
         if self._problems.count and not self.counts["documents"]:
             raise SapbertError(Errors.E508.format(n=self._problems.count))
 
@@ -204,6 +202,8 @@ def _check_engine(
     engine: str, output: Path | None, to: OutputFormat | None, inputs: Sequence[Path], resume: bool | None
 ) -> Path:
     """Check the options that do not fit to an engine, and return the output folder."""
+    from ..runs.engines import ENGINES
+
     if engine.partition("=")[0] not in ENGINES:
         raise ChoiceError(given=engine, what="engine", choices=ENGINES)
     if output is None or output.is_file():
@@ -230,15 +230,16 @@ def _link_corpus(
     shown: dict[str, Any],
 ) -> None:
     """Link a corpus in partitions, show the progress, and end with status 1 if a partition has no links."""
-    from ..runs import corpus_run
+    from ..runs.corpus_run import CorpusRun
+    from ..runs.engines import engine as engine_of
 
     if settings.language:
         shown = {"display language": settings.language, **shown}
     name, _, address = engine.partition("=")
     console, started, done = problems.console, time.monotonic(), Counter[str]()
     inputs = [(path.absolute(), options) for path, options in sources]  # processes elsewhere have other working folders
-    with corpus_run.CorpusRun(settings, inputs, output.absolute(), problems, shown, workers) as corpus:
-        results = corpus(corpus_run.engine(name, workers, address or None))
+    corpus = CorpusRun(settings, inputs, output.absolute(), problems, shown, workers)
+    with closing(corpus(engine_of(name, workers, address or None))) as results:
         for result in track(results, console, "partitions", total=len(corpus.partitions)):
             for line in result.reports:
                 console.print(f"{result.name}: {line}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
@@ -19,12 +18,11 @@ from ..files.console import progress_callback, show_values, stderr_console, trac
 from ..files.opening import open_text
 from ..files.output import open_output
 from ..training.pair_files import HEADINGS, Triple, triple_line
+from ..training.settings import MiningSettings
 from .configs import OptionalConfig, resolve
 
 if TYPE_CHECKING:
     from ..training.checkpoints import PartialFile
-    from ..training.hard_negatives import HardNegatives
-    from ..training.pair_files import Pair
 
 _STEPS = 20
 
@@ -49,15 +47,17 @@ def mine(
     To continue an interrupted run, start the same command again.
     The JSON counts the cosines of positives and negatives in steps of 0.05, by the lower end of each step.
     """
+    from spacy.util import minibatch
+
     from ..encoders.transformer import TransformerEncoder
     from ..kb.storage import load_knowledge_base
     from ..training.checkpoints import PartialFile
-    from ..training.hard_negatives import HardNegatives
+    from ..training.hard_negatives import PAIRS_AT_ONCE, HardNegatives
     from ..training.pair_files import read_pairs, read_shared_names, shared_names_path
     from ..vectors.flat import cached_name_vectors
     from ..vectors.storage import open_index
 
-    _, settings = resolve(ctx, config, "mine")
+    _, settings = resolve(ctx, config, "mine", MiningSettings)
     knowledge_base = load_knowledge_base(kb)
     opened = TransformerEncoder(encoder, pooling=settings.pooling, l2_normalized=True, device=settings.device)
     shared = shared_names_path(pairs) if shared_names_path(pairs).is_file() else None
@@ -78,7 +78,11 @@ def mine(
     negatives = HardNegatives(
         knowledge_base, vectors, neighbors=settings.neighbors, shared=read_shared_names(shared) if shared else ()
     )
-    _mine(negatives, track(read_pairs(pairs), console, "pairs"), partial)
+    batches = minibatch(track(read_pairs(pairs), console, "pairs"), PAIRS_AT_ONCE)
+    for batch in islice(batches, partial.done, None):
+        counts: Counter[str] = Counter()
+        triples = negatives.mine(batch, counts)
+        partial.add({"counts": counts, "triples": triples})
     result = _statistics(partial)
     if result["triples"]:
         _write(partial, output, shared)
@@ -86,22 +90,6 @@ def mine(
     if not result["triples"]:
         raise SapbertError(Errors.E543.format(pairs=result["pairs"], unknown=result["pairs_of_unknown_concepts"]))
     show_values(result)
-
-
-def _mine(negatives: HardNegatives, pairs: Iterable[Pair], partial: PartialFile) -> None:
-    """Mine all pieces that are not done yet."""
-    for piece in islice(_pieces(pairs), partial.done, None):
-        counts: Counter[str] = Counter()
-        triples = negatives.mine(piece, counts)
-        partial.add({"counts": counts, "triples": triples})
-
-
-def _pieces(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
-    from ..training.hard_negatives import PAIRS_AT_ONCE
-
-    source = iter(pairs)
-    while piece := list(islice(source, PAIRS_AT_ONCE)):
-        yield piece
 
 
 def _statistics(partial: PartialFile) -> dict[str, Any]:

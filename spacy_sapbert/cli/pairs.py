@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..documents.reader import read_corpus
-from ..errors import CannotWriteError
 from ..files.console import show_values, stderr_console, track
 from ..files.output import open_output
+from ..training.settings import PairSettings
 from .configs import OptionalConfig, resolve
 
 if TYPE_CHECKING:
@@ -51,21 +51,20 @@ def pairs(
         synonym_pairs,
     )
 
-    _, settings = resolve(ctx, config, "pairs")
+    _, settings = resolve(ctx, config, "pairs", PairSettings)
     chosen = settings.chosen()
     opened = load_knowledge_base(kb)
     counts: Counter[str] = Counter()
-    wanted: tuple[str, ...]
+    names: tuple[str, ...]
     if settings.mentions is None:
-        wanted, gold = SYNONYM_COUNTS, []
+        names, gold = SYNONYM_COUNTS, []
         drawn = synonym_pairs(opened, chosen, counts, seed=settings.seed)
     else:
         documents = track(read_corpus(Path(settings.mentions), settings.mentions_format), stderr_console())
-        wanted, gold = MENTION_COUNTS, gold_mentions(opened, documents, counts, settings.types)
+        names, gold = MENTION_COUNTS, gold_mentions(opened, documents, counts, settings.types)
         drawn = mention_pairs(opened, gold, counts, max_pairs=chosen.max_pairs, seed=settings.seed)
     written = _write(drawn, shared_names(opened, gold), _paths(output, chosen))
-    result = {**{name: counts[name] for name in wanted}, **written}
-    show_values(result)
+    show_values({**{name: counts[name] for name in names}, **written})
 
 
 def _paths(output: Path, chosen: PairSelection) -> dict[str, Path]:
@@ -76,10 +75,7 @@ def _paths(output: Path, chosen: PairSelection) -> dict[str, Path]:
     if chosen.eval_pairs:
         parts = ("train", "eval", "plot") if chosen.plot_pairs else ("train", "eval")
         paths = {part: output / f"{part}.txt" for part in parts}
-        try:
-            output.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise CannotWriteError(path=output, reason=error.strerror) from error
+        output.mkdir(parents=True, exist_ok=True)
     return {**paths, "shared": shared_names_path(paths["train"])}
 
 

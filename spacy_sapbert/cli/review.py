@@ -25,11 +25,13 @@ from ..files.opening import without_gz
 from ..files.output import open_output, refuse_input
 from ..files.values import table_lines
 from ..serve.settings import LOCAL_HOSTS, address_of, is_local, listen
-from .inputs import Columns, Encoding, Format, Gold, Strict, open_inputs
+from .inputs import Format, open_inputs
 
 if TYPE_CHECKING:
+    from ..review.corrections_file import CorrectionsFile
     from ..review.queue import Record
     from ..runs.pipelines import LinkingPipeline
+    from ..serve.review_session import ReviewSession
     from ..types import Document
 
 PAGE = "page"
@@ -88,14 +90,11 @@ def page(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on. 0 chooses a free port.")] = 5001,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
     format: Format = None,
-    strict: Strict = False,
-    column: Columns = None,
-    encoding: Encoding = None,
-    gold: Gold = False,
 ) -> None:
     """Open a page with the links that a person should look at first.
 
     Each decision is in the file of corrections at once. Stop with Ctrl+C, and start again at any time.
+    If the documents need more options to be read, link them first, and review the JSON lines.
     The command needs the extra `web` of spacy-sapbert.
     """
     try:
@@ -106,43 +105,27 @@ def page(
     except ModuleNotFoundError as error:
         raise MissingExtraError(what="`review page`", package=error.name, extra="web") from error
     from ..review.corrections_file import CorrectionsFile
-    from ..review.queue import ORDERS, read_links
-    from ..runs.pipelines import LinkingPipeline
-    from ..serve.review_session import ReviewSession
 
-    console = stderr_console()
     _check_source(source, inputs or [], pipeline)
-    sources = open_inputs(inputs or [], format, column, encoding, gold=gold)
+    problems = Problems(stderr_console())
+    sources = open_inputs(inputs or [], format)
     file = CorrectionsFile(corrections, create=True)
     file.check_writable()
     with listen(host, port) as listening:
-        problems = Problems(console, strict=strict)
-        if pipeline is None:
-            linking = _pipeline(source, sources, gold, problems)
-            records: Iterable[Record] = _records(linking, sources, problems)
-        else:
-            linking, records = LinkingPipeline(pipeline, problems), read_links(Path(source))
-        session = ReviewSession(
+        session = _session(
             file,
-            linking,
-            records,
+            *_links(source, sources, pipeline, problems),
             corpus=corpus or Path(os.path.realpath((inputs or [Path(source)])[0])).name,
             author=author if author is not None else _user(),
             blind=blind,
-            order=ORDERS[order.value],
+            order=order,
         )
-        if not session.queue.mentions:
-            raise EmptyError(
-                "Check the vocabulary of the pipeline, or add a component that finds mentions.",
-                what=f"mention in what {source} links",
-                consequence="there is nothing to review",
-            )
         address = f"{address_of(listening, host)}/{file.secret}/"
         progress = session.queue.progress
-        console.print(f"mentions: {progress.mentions:,}; decided in {corrections}: {progress.decided:,}")
-        console.print(f"{address} shows the page. Press Ctrl+C to stop.", soft_wrap=True)
+        problems.console.print(f"mentions: {progress.mentions:,}; decided in {corrections}: {progress.decided:,}")
+        problems.console.print(f"{address} shows the page. Press Ctrl+C to stop.", soft_wrap=True)
         if not is_local(host):
-            console.print(_NO_ENCRYPTION)
+            problems.console.print(_NO_ENCRYPTION)
         if browser:
             webbrowser.open(address)
         app = make_review_app(session, hosts=[*LOCAL_HOSTS, host] if is_local(host) else ["*"])
@@ -164,7 +147,6 @@ def export(
     complete: Annotated[
         bool, typer.Option("--complete", help="Only documents without an undecided mention, to train an NER.")
     ] = False,
-    lang: Annotated[str, typer.Option(help="Language of the tokenizer for .spacy, such as en.")] = "en",
 ) -> None:
     """Export corrections as training data: the decided mentions of the reviewed documents."""
     from ..review.corrections_file import CorrectionsFile
@@ -182,7 +164,7 @@ def export(
             what=f"decided mention in {corrections}",
             consequence=f"nothing was written ({left_out} incomplete documents were left out)",
         )
-    _write_corpus(documents, output, lang)
+    _write_corpus(documents, output)
     show_values({"file": str(output), **counts})
     if names:
         name_counts: Counter[str] = Counter()
@@ -218,23 +200,42 @@ def _check_source(source: str, inputs: list[Path], pipeline: str | None) -> None
         )
 
 
-def _pipeline(source: str, sources: list[tuple[Path, ReadOptions]], gold: bool, problems: Problems) -> LinkingPipeline:
-    """Return the pipeline that links the documents."""
+def _links(
+    source: str, sources: list[tuple[Path, ReadOptions]], pipeline: str | None, problems: Problems
+) -> tuple[LinkingPipeline, Iterable[Record]]:
+    """Return the pipeline, and the records of the documents that it links or that `link` wrote."""
+    from ..outputs.records import record_of
+    from ..review.queue import read_links
     from ..runs.pipelines import LinkingPipeline
 
-    given = gold or any(options.format is InputFormat.names for _, options in sources)
+    if pipeline is not None:
+        return LinkingPipeline(pipeline, problems), read_links(Path(source))
+    given = any(options.format is InputFormat.names for _, options in sources)
     linking = LinkingPipeline(source, problems, given=given)
     linking.set_corrections(None)  # the page shows what the linker thinks, and what was decided
-    return linking
+
+    def records() -> Iterator[Record]:
+        with closing(linking(read_all(sources, problems), short_lived=True)) as linked:
+            for item in track(linked, problems.console, share=problems.share):
+                yield record_of(item, linking.kb, language=linking.display_language)
+
+    return linking, records()
 
 
-def _records(linking: LinkingPipeline, sources: list[tuple[Path, ReadOptions]], problems: Problems) -> Iterator[Record]:
-    from ..outputs.records import record_of
+def _session(
+    file: CorrectionsFile, linking: LinkingPipeline, records: Iterable[Record], order: Order, **settings: Any
+) -> ReviewSession:
+    from ..review.queue import ORDERS
+    from ..serve.review_session import ReviewSession
 
-    documents = read_all(sources, problems)
-    with closing(linking(documents, short_lived=True)) as linked:
-        for item in track(linked, problems.console, share=problems.share):
-            yield record_of(item, linking.kb, language=linking.display_language)
+    session = ReviewSession(file, linking, records, order=ORDERS[order.value], **settings)
+    if not session.queue.mentions:
+        raise EmptyError(
+            "Check the vocabulary of the pipeline, or add a component that finds mentions.",
+            what="mention that the pipeline links",
+            consequence="there is nothing to review",
+        )
+    return session
 
 
 def _user() -> str:
@@ -247,7 +248,7 @@ def _user() -> str:
 # --- the report
 
 
-def _write_corpus(documents: list[Document], output: Path, lang: str) -> None:
+def _write_corpus(documents: list[Document], output: Path) -> None:
     """Write a corpus in the format of the file name."""
     from ..review.export import mention_records
 
@@ -256,7 +257,7 @@ def _write_corpus(documents: list[Document], output: Path, lang: str) -> None:
         from ..documents.docs import to_doc
         from ..pipeline.tokenizer import blank_pipeline
 
-        nlp = blank_pipeline(lang)
+        nlp = blank_pipeline("en")
         write_docbin((to_doc(nlp, document, split_tokens=True) for document in documents), output)
         return
     from ..outputs.writers import write_records

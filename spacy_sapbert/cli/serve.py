@@ -10,6 +10,7 @@ import typer
 
 from ..errors import MissingExtraError, OptionError
 from ..serve.settings import LOCAL_HOSTS, Limits, LogFormat, address_of, is_local, listen
+from .configs import OptionalConfig, resolve
 
 TOKEN = "SPACY_SAPBERT_TOKEN"
 """The environment variable of the token."""
@@ -19,11 +20,11 @@ _NO_TOKEN = (
     "Anyone who can reach {host} can now link texts here. There is no password. To ask for one, use --token-file. To "
     "serve only this machine, use the default host 127.0.0.1."
 )
-_LIMITS = "Limits"
 _NO_ENCRYPTION = "Texts and the token are sent without encryption. Put a server with TLS before this one."
 
 
 def serve(
+    ctx: typer.Context,
     pipeline: Annotated[
         str | None,
         typer.Argument(help="Folder or package of a pipeline with a sapbert_linker. Default: the pipeline of `demo`."),
@@ -36,47 +37,17 @@ def serve(
         typer.Option(help=f"File with a token that requests need. Default: the environment variable {TOKEN}, if set."),
     ] = None,
     log: Annotated[LogFormat, typer.Option(help="Format of the log of requests, on standard error.")] = LogFormat.text,
-    max_chars: Annotated[
-        int, typer.Option(min=1, rich_help_panel=_LIMITS, help="Maximum length of a text, in characters.")
-    ] = Limits.max_chars,
-    max_texts: Annotated[
-        int, typer.Option(min=1, rich_help_panel=_LIMITS, help="Maximum number of texts in a batch.")
-    ] = Limits.max_texts,
-    max_bytes: Annotated[
-        int, typer.Option(min=1, rich_help_panel=_LIMITS, help="Maximum size of a request, in bytes.")
-    ] = Limits.max_bytes,
-    max_waiting: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            rich_help_panel=_LIMITS,
-            help="Maximum number of requests that wait in a worker. Further ones get status 503.",
-        ),
-    ] = Limits.max_waiting,
-    max_connections: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            rich_help_panel=_LIMITS,
-            help="Maximum number of connections to a worker. Further requests get status 503.",
-        ),
-    ] = Limits.max_connections,
-    timeout: Annotated[
-        float,
-        typer.Option(
-            min=0.01,
-            rich_help_panel=_LIMITS,
-            help="Seconds for a request to arrive (else status 408), and to be linked (504).",
-        ),
-    ] = Limits.timeout,
+    config: OptionalConfig = None,
 ) -> None:
     """Start a server that shows what a pipeline links, and why.
 
     The page is for a browser. Programs send POST /link with a text, or POST /batch with a list of texts.
     They get the same as from `link --to jsonl`. GET /docs describes all endpoints.
 
+    The config has the limits of requests. To override one, give it as --serve.max_chars 50000.
     The command needs the extra `web` of spacy-sapbert.
     """
+    limits: Limits = resolve(ctx, config, "serve", Limits)[1]
     try:
         from ..serve.observing import announcer
         from ..serve.server import Settings, run_here, run_workers
@@ -86,7 +57,6 @@ def serve(
     token = _read_token(token_file)
     name = Path(pipeline).resolve().name if pipeline else "demo"  # visitors must not see the path
     hosts = (*LOCAL_HOSTS, host) if local else ("*",)
-    limits = Limits(max_chars, max_texts, max_bytes, max_waiting, max_connections, timeout)
     settings = Settings(pipeline, name, hosts, token, limits, log)
     say = announcer(log)
     # first, so that a port in use is reported before the vocabulary is read
@@ -105,17 +75,14 @@ def _read_token(path: Path | None) -> str | None:
     """Return the token that requests need, if there is one."""
     if path is None and TOKEN not in os.environ:
         return None
-    token, reason = "", ""
-    if path is None:
-        token = os.environ[TOKEN].strip()
-    elif path.is_file():
+    token, reason = os.environ.get(TOKEN, ""), ""
+    if path:
         try:
             with path.open(encoding="utf8") as file:
-                token = file.read(_LONGEST_TOKEN_FILE).strip()
+                token = file.read(_LONGEST_TOKEN_FILE)
         except (OSError, UnicodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not UTF-8"
-    else:
-        reason = "it is not a file"
+    token = token.strip()
     if not reason and (len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token):
         reason = f"a token must be one word of ASCII characters, at least {_SHORTEST_TOKEN}"
     if reason:

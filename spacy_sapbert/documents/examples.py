@@ -82,7 +82,7 @@ def check_suffix(path: str | Path | None) -> None:
 def _conversion(path: Path) -> str:
     """Return the command that converts a corpus."""
     plain = path.with_suffix("") if path.suffix == ".gz" else path
-    command = ["spacy-sapbert", "convert", str(path), "-o", str(plain.with_suffix(SUFFIX)), "--split-tokens"]
+    command = ["spacy-sapbert", "convert", str(path), "-o", str(plain.with_suffix(SUFFIX))]
     try:
         guess_format(path)
     except SapbertError:

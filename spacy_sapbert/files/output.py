@@ -104,6 +104,28 @@ def is_special(path: Path) -> bool:
 
 
 @contextmanager
+def locked(lock: Path, output: Path) -> Iterator[None]:
+    """Keep other runs out of the folder of a lock file. The folder is made if it is missing.
+
+    Args:
+        lock: The lock file.
+        output: What the run writes, for the message.
+    """
+    from filelock import FileLock
+
+    try:
+        lock.parent.mkdir(exist_ok=True)
+        held = FileLock(lock, timeout=0).acquire()
+    except TimeoutError as error:
+        reason = "another process is writing it"
+        raise CannotWriteError(path=output, reason=reason, remedy="Wait until it ends.") from error
+    except OSError as error:
+        raise CannotWriteError(path=output, reason=error.strerror or error) from error
+    with held:
+        yield
+
+
+@contextmanager
 def temporary_folder(path: Path) -> Iterator[Path]:
     """Make a hidden folder next to a file or folder that is being written, and remove it at the end of the block.
 

@@ -350,7 +350,7 @@ def find_recipe(name: str) -> Recipe:
     recipe = read_catalog().get(name.strip().lower())
     if recipe is None:
         similar = ", ".join(_similar(name)) or "none"
-        remedy = f"Similar ones are: {similar}. `spacy-sapbert kb get --list` shows all of them."
+        remedy = f"Similar ones are: {similar}. `spacy-sapbert kb get` shows all of them."
         raise NotFoundError(what=f"vocabulary {name} in the catalog", remedy=remedy)
     if not recipe.sources:
         raise SapbertError(Errors.E111.format(name=recipe.name, license=recipe.license, instead=recipe.instead))

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,19 +21,17 @@ from pyarrow import Table, array, parquet
 from rich.console import Console
 
 from ..documents.input_documents import Problems, ReadOptions
-from ..errors import SapbertError
+from ..errors import CannotReadError, SapbertError
 from ..types import NIL, Document
-from .document_linker import DocumentLinker, LinkSettings, linker_of
-from .identity import identity_of
+from .document_linker import DocumentLinker, LinkSettings, digest_of, linker_of
+from .engines import TRIES, Engine
 from .link_batches import FAILURE, linked_batches, schema_of
-from .local import TRIES, run_local
 from .output_folder import Origin, OutputFolder
-from .partitions import Partition, UnreadableFile, find_partitions, may_work_later
+from .partitions import Partition, UnreadableFile, find_partitions
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
-MANIFEST_VERSION = 1
 _SHOWN = 10
 
 
@@ -46,6 +44,7 @@ class PartitionResult(NamedTuple):
         seconds: The time that it took.
         reports: The first reports of broken records.
         problem: Why it was set aside; empty if its file was written.
+        error: What ends the run, if it does. It is not raised, since some engines change what is raised.
     """
 
     name: str
@@ -53,36 +52,11 @@ class PartitionResult(NamedTuple):
     seconds: float = 0.0
     reports: tuple[str, ...] = ()
     problem: str = ""
-
-
-Results = Generator[PartitionResult, None, None]
-"""What an engine yields. Closing it ends what still runs."""
-Engine = Callable[["PartitionWork", Sequence[Partition]], Results]
-
-
-def engine(name: str, workers: int, address: str | None = None) -> Engine:
-    """Return the function that links partitions.
-
-    Args:
-        name: "local", "ray" or "spark".
-        workers: The number of partitions that are linked at the same time.
-        address: The address of the Ray cluster, or the Spark master.
-    """
-    if name == "ray":
-        from .on_ray import run_on_ray
-
-        return partial(run_on_ray, workers=workers, address=address)
-    if name == "spark":
-        from .on_spark import run_on_spark
-
-        return partial(run_on_spark, workers=workers, address=address)
-    return partial(run_local, workers=workers)
+    error: SapbertError | None = None
 
 
 class CorpusRun:
     """Links a corpus: each partition of the input becomes one file of the output, exactly once.
-
-    Use it in a `with` block, which keeps other runs out of the folder.
 
     Args:
         settings: How to link.
@@ -113,47 +87,37 @@ class CorpusRun:
         self._output = OutputFolder(output)
         limits = {"max characters": settings.max_characters, "seconds": settings.seconds}
         # loaded here, so that errors show before any process starts
-        self._identity = identity_of(linker_of(settings).load(), {**limits, **(shown or {})})
-        self._work = PartitionWork(settings, self._identity.digest(), self._output, problems.strict)
-        self._lock = self._output.locked()
-        self._running: Results | None = None
+        self._identity = linker_of(settings).load().identity({**limits, **(shown or {})})
+        self._work = PartitionWork(settings, digest_of(self._identity), self._output, problems.strict)
         self._started = time.monotonic()
 
-    def __enter__(self) -> CorpusRun:
-        self._lock.__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        try:
-            if self._running:
-                self._running.close()  # first, since it ends the processes that write into the folder
-        finally:
-            self._lock.__exit__(*error)
-
-    def __call__(self, engine: Engine) -> Iterator[PartitionResult]:
-        """Link the partitions that are not done.
+    def __call__(self, engine: Engine) -> Generator[PartitionResult, None, None]:
+        """Link the partitions that are not done. Closing the generator ends the processes that do so.
 
         Args:
-            engine: See `engine`.
+            engine: See `engines.engine`.
 
         Yields:
             The results: first those that were done before, then the others as they end.
         """
-        self.removed = self._output.remove_others(partition.name for partition in self.partitions)
-        self._write_manifest(complete=False)
-        missing = []
-        for partition in self.partitions:
-            result = self._work.done(partition)
-            if result:
-                yield self._keep(result)
-            else:
-                missing.append(partition)
-        self._running = engine(self._work, missing)
-        for result in self._running:
-            if result.problem:  # an older file is of another pipeline or another input
-                self._output.file_of(result.name).unlink(missing_ok=True)
-            yield self._keep(result)
-        self._write_manifest(complete=not self.set_aside())
+        with self._output.locked():
+            self.removed = self._output.remove_others(partition.name for partition in self.partitions)
+            self._write_manifest(complete=False)
+            missing = []
+            for partition in self.partitions:
+                result = self._work.done(partition)
+                if result:
+                    yield self._add(result)
+                else:
+                    missing.append(partition)
+            with closing(engine(self._work, missing)) as results:
+                for result in results:
+                    if result.error:
+                        raise result.error
+                    if result.problem:  # an older file is of another pipeline or another input
+                        self._output.file_of(result.name).unlink(missing_ok=True)
+                    yield self._add(result)
+            self._write_manifest(complete=not self.set_aside())
 
     def counts(self) -> Counter[str]:
         """Return the documents, mentions, linked mentions, failures and broken records of all partitions."""
@@ -163,7 +127,7 @@ class CorpusRun:
         """Return the partitions without a file."""
         return [result for result in self.results.values() if result.problem]
 
-    def _keep(self, result: PartitionResult) -> PartitionResult:
+    def _add(self, result: PartitionResult) -> PartitionResult:
         self.results[result.name] = result
         return result
 
@@ -171,10 +135,10 @@ class CorpusRun:
         results = sorted(self.results.values())
         self._output.write_manifest(
             {
-                "version": MANIFEST_VERSION,
+                "version": 1,
                 "complete": complete,
                 "run": self._work.run,
-                "made with": self._identity._asdict(),
+                "made with": self._identity,
                 "counts": self.counts(),
                 "seconds": round(time.monotonic() - self._started, 1),
                 "partitions": {result.name: result.counts for result in results if not result.problem},
@@ -214,32 +178,27 @@ class PartitionWork:
         return PartitionResult(partition.name, origin.counts)
 
     def __call__(self, partition: Partition) -> PartitionResult:
-        """Link a partition, and write its file. Errors that a rerun may not have set the partition aside."""
+        """Link a partition, and write its file. What a rerun may not have sets it aside; other errors end the run."""
         started = time.monotonic()
-        if not self.output.begin_try(partition.name):
-            return PartitionResult(partition.name, Counter(), problem=f"its process ended at each of {TRIES} tries")
         reports = StringIO()
         # a text in brackets is not markup
         console = Console(file=reports, markup=False, emoji=False, highlight=False, soft_wrap=True)
         counts, problem = Counter[str](), ""
         try:
             counts = self._write(partition, Problems(console, strict=self.strict))
-        except SapbertError as error:
-            if not may_work_later(error):
-                raise
+        except CannotReadError as error:
             problem = str(error)
+        except SapbertError as error:
+            return PartitionResult(partition.name, counts, error=error)
         except Exception as error:  # readers and components can raise anything
             problem = f"{type(error).__name__}: {error}"
-        self.output.end_try(partition.name)
         shown = tuple(reports.getvalue().splitlines()[:_SHOWN])
         return PartitionResult(partition.name, counts, time.monotonic() - started, shown, problem)
 
-    def or_error(self, partition: Partition) -> PartitionResult | SapbertError:
-        """Link a partition, and return the error that ends a run, since some engines change what is raised."""
-        try:
-            return self(partition)
-        except SapbertError as error:
-            return error
+    def lost(self, partition: Partition, reason: str = "") -> PartitionResult:
+        """Return the result of a partition that no process could link. A rerun may not have the reason."""
+        problem = reason or f"its process ended at each of {TRIES} tries"
+        return PartitionResult(partition.name, Counter(), problem=problem)
 
     def _write(self, partition: Partition, problems: Problems) -> Counter[str]:
         linker = linker_of(self.settings)

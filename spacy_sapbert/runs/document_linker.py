@@ -5,19 +5,30 @@ A process loads the pipeline once. No `Doc` and no pipeline leaves it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import faulthandler
+import json
+import math
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import spacy
 from rich.console import Console
 
+from .. import __version__
 from ..documents.input_documents import Problems
+from ..files.opening import sha256_of
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.languages import display_tag
 from ..outputs.records import LinkedDocument, Record, record_of
+from ..store.artifact import ARTIFACTS_FOLDER
 from ..types import Document
 from .pipelines import DOCUMENTS_PER_BATCH, LinkingPipeline
-from .time_limit import TookTooLong, time_limit
 
 if TYPE_CHECKING:
     from ..kb.code_systems import CodeSystems
@@ -26,6 +37,11 @@ CHARACTERS_PER_BATCH = 1_000_000
 """The most characters of the documents that are linked together, unless one document has more."""
 CHARACTERS_PER_SECOND = 1000
 """The speed in characters per second that no pipeline should fall below."""
+NO_LIMIT = 1 << 62
+GRACE = 60.0
+"""Seconds after which a process ends that does not notice its time limit, since it runs no Python code."""
+_STANDARD_ERROR = 2  # the file itself: a notebook replaces sys.stderr by an object without one
+_LONGEST = 1e6  # seconds; a longer time is more than a timer may hold
 View = Callable[[LinkedDocument, "LoadedLinker"], Any]
 """What is wanted of a linked document."""
 
@@ -41,7 +57,7 @@ class LinkSettings(NamedTuple):
         codes: Opens the codes of links in other vocabularies.
         max_characters: A longer document fails.
         seconds: Documents that are linked together may take this time in seconds, plus one second for each
-            `CHARACTERS_PER_SECOND` of their characters.
+            `CHARACTERS_PER_SECOND` of their characters. Infinity is no limit.
         threshold: A threshold that replaces those of the linkers.
     """
 
@@ -56,14 +72,9 @@ class LinkSettings(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Why a document has no links.
+    """Why a document has no links, and its file and line."""
 
-    Attributes:
-        place: The file and line of the document.
-        reason: The reason.
-    """
-
-    place: str
+    position: str
     reason: str
 
 
@@ -153,6 +164,16 @@ class LoadedLinker:
         )
         self.codes = settings.codes(self.kb) if settings.codes else None
 
+    def identity(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the links depend on, besides the input: versions, settings and hashes of files, by name.
+
+        Args:
+            settings: Settings that change the links, by name.
+        """
+        versions = {"spacy-sapbert": __version__, "spaCy": spacy.__version__, "vocabulary": self.kb.fingerprint[:16]}
+        folder = self.pipeline.nlp.path
+        return {**versions, **settings, **(_hashes(Path(folder)) if folder else {})}
+
     def link(self, documents: Sequence[Document], view: View) -> list[Any]:
         """Return the view of each document, or its `Failure`."""
         numbered = [document._replace(position=str(number)) for number, document in enumerate(documents)]
@@ -182,3 +203,56 @@ class _Failures(Problems):
         """Return what was kept, and begin anew."""
         taken, self._reasons = self._reasons, {}
         return taken
+
+
+def _hashes(folder: Path) -> dict[str, str | int]:
+    """Return a hash of each file of a pipeline. Shared assets have one in their names, so only their sizes are read."""
+    files = ((path, path.relative_to(folder)) for path in sorted(folder.rglob("*")) if path.is_file())
+    return {
+        f"pipeline/{name.as_posix()}": path.stat().st_size if name.parts[0] == ARTIFACTS_FOLDER else sha256_of(path)
+        for path, name in files
+    }
+
+
+def digest_of(content: Any) -> str:
+    """Return a hash of data that JSON can hold. Other objects count by their texts."""
+    return blake2b(json.dumps(content, default=str).encode(), digest_size=16).hexdigest()
+
+
+# --- the time limit
+
+
+class TookTooLong(BaseException):
+    """The time limit is over. It is not an `Exception`, so that no component handles it as an error of its own."""
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raise `TookTooLong` in the block after some time, and end the process `GRACE` seconds later.
+
+    Only the main thread of a process can be interrupted, and only on systems with SIGALRM, which Windows lacks.
+    Elsewhere the block runs without a limit.
+
+    Args:
+        seconds: The limit in seconds of clock time; infinity for none.
+    """
+    here = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+    if not here or math.isinf(seconds):
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, _raise)
+    # it ends the process with a traceback
+    faulthandler.dump_traceback_later(min(seconds + GRACE, _LONGEST), exit=True, file=_STANDARD_ERROR)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+        signal.signal(signal.SIGALRM, before)
+
+
+def _raise(number: int, frame: object) -> None:
+    raise TookTooLong

@@ -1,8 +1,9 @@
-"""Link Arrow record batches of documents, as engines give them to their processes."""
+"""Link Arrow record batches of documents, also those of a Ray dataset or a Spark data frame."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +18,12 @@ from ..types import Document
 from .document_linker import DocumentLinker, Failure, LinkSettings, cut, linker_of
 
 if TYPE_CHECKING:
-    from pyarrow import RecordBatch, Schema
+    from pyarrow import RecordBatch, Schema, Table
 
 YEAR, FAILURE = "year", "failure"
 """The columns of a corpus that other tables of links lack."""
 _YEARS = range(1000, 10_000)
+_SPARK_TYPES = {"string": "string", "int64": "bigint", "double": "double", "bool": "boolean"}
 
 
 def link_batches(
@@ -53,6 +55,43 @@ def link_batches(
     yield from linked_batches(
         linker, (document for batch in batches for document in batch_documents(batch, options, quiet))
     )
+
+
+class RayLinker:
+    """Links the batches of a Ray dataset of documents.
+
+    Give the class to `Dataset.map_batches` with `batch_format="pyarrow"` and `concurrency`. Each actor loads the
+    pipeline once, by its path. So no pipeline is in the object store, whose buffers are read-only.
+
+    Args:
+        pipeline: Folder or package of a pipeline, which each machine can read.
+        settings: The other arguments of `link_batches`.
+    """
+
+    def __init__(self, pipeline: str | Path, **settings: Any) -> None:
+        self._pipeline = pipeline
+        self._settings = settings
+
+    def __call__(self, documents: Table) -> Iterator[Table]:
+        """Link a batch of documents; see `link_batches`."""
+        for batch in link_batches(self._pipeline, documents.to_batches(), **self._settings):
+            yield pyarrow.Table.from_batches([batch])
+
+
+def spark_linker(
+    pipeline: str | Path, **settings: Any
+) -> tuple[Callable[[Iterable[RecordBatch]], Iterator[RecordBatch]], str]:
+    """Return the two arguments of `DataFrame.mapInArrow`: a function that links documents, and the columns of links.
+
+    Each Python process of Spark loads the pipeline once. Spark gives it batches of
+    `spark.sql.execution.arrow.maxRecordsPerBatch` documents, by default 10,000. Set a smaller number for long texts.
+
+    Args:
+        pipeline: Folder or package of a pipeline, which each machine can read.
+        settings: The other arguments of `link_batches`.
+    """
+    columns = ", ".join(f"`{field.name}` {_SPARK_TYPES[str(field.type)]}" for field in links_schema())
+    return partial(link_batches, str(pipeline), **settings), columns
 
 
 def links_schema(code_systems: Iterable[str] = ()) -> Schema:

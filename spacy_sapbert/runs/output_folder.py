@@ -7,12 +7,10 @@ knows what is done from the files alone, however the runs before ended.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,15 +19,13 @@ from pyarrow import parquet
 
 from ..documents.folders import files_of
 from ..errors import CannotWriteError
-from ..files.output import LOCK_FILE, open_output, replacing
-from .local import IN_USE, TRIES
+from ..files.output import LOCK_FILE, locked, open_output, replacing
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch, Schema
 
 MANIFEST = "_manifest.json"
 """Readers of Parquet folders leave out names that begin with `_`."""
-_TRIES_FOLDER = ".tries"
 _KEY = b"spacy-sapbert"
 _SUFFIX = ".parquet"
 
@@ -62,24 +58,14 @@ class OutputFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other runs out. The tries of earlier runs are forgotten."""
-        from filelock import FileLock
-
-        lock = FileLock(self.path / f".{LOCK_FILE}", timeout=0)
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            lock.acquire()
-        except TimeoutError as error:
-            raise CannotWriteError(path=self.path, reason=IN_USE, remedy="Wait until it ends.") from error
-        except OSError as error:
-            raise CannotWriteError(path=self.path, reason=error.strerror or error) from error
-        try:
-            shutil.rmtree(self.path / _TRIES_FOLDER, ignore_errors=True)
-            yield
-        finally:
-            for unfinished in (self.path / _TRIES_FOLDER, *self.path.rglob(".*.tmp")):
-                shutil.rmtree(unfinished, ignore_errors=True)
-            lock.release()
+        """Keep other runs out, and remove at the end what processes began that were killed."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with locked(self.path / f".{LOCK_FILE}", self.path):
+            try:
+                yield
+            finally:
+                for unfinished in self.path.rglob(".*.tmp"):
+                    shutil.rmtree(unfinished, ignore_errors=True)
 
     def file_of(self, name: str) -> Path:
         """Return the Parquet file of a partition."""
@@ -126,25 +112,6 @@ class OutputFolder:
             values = origin._asdict() | {"left_out": sorted(origin.left_out)}
             writer.add_key_value_metadata({_KEY: json.dumps(values)})
 
-    def begin_try(self, name: str) -> bool:
-        """Count a try of a partition. Return False if it had all its tries, since its process ended each time."""
-        file = self._tries(name)
-        try:
-            file.parent.mkdir(exist_ok=True)
-            with file.open("ab") as handle:
-                if handle.tell() >= TRIES:
-                    return False
-                handle.write(b"x")
-                handle.flush()
-                os.fsync(handle.fileno())
-        except OSError as error:
-            raise CannotWriteError(path=file, reason=error.strerror or error) from error
-        return True
-
-    def end_try(self, name: str) -> None:
-        """Forget the tries of a partition, which did not end its process."""
-        self._tries(name).unlink(missing_ok=True)
-
     def remove_others(self, names: Iterable[str]) -> int:
         """Remove the files of partitions that are not in the input any more, and return their number.
 
@@ -167,6 +134,3 @@ class OutputFolder:
         """Write what the folder was made with, and how the last run ended."""
         with open_output(self.path / MANIFEST) as write:
             write(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
-
-    def _tries(self, name: str) -> Path:
-        return self.path / _TRIES_FOLDER / blake2b(name.encode(), digest_size=16).hexdigest()

@@ -32,11 +32,6 @@ BYTES_PER_PARTITION = 1 << 20
 """Small files of a folder share a partition up to this many files and bytes."""
 
 
-def may_work_later(error: SapbertError) -> bool:
-    """Return whether a rerun may not have an error: a file cannot be opened now."""
-    return str(error).startswith(f"[{CannotReadError.code}]")
-
-
 class InputFile(NamedTuple):
     """A file of a partition.
 
@@ -54,12 +49,7 @@ class InputFile(NamedTuple):
 
 
 class UnreadableFile(NamedTuple):
-    """A file that is damaged, or in another format.
-
-    Attributes:
-        name: The file.
-        reason: The error.
-    """
+    """The name of a file that is damaged or in another format, and the error."""
 
     name: str
     reason: str
@@ -89,7 +79,7 @@ class Partition(NamedTuple):
             except UnannotatedError:
                 problems.console.print(f"{file.name}: left out, since it has no annotated mentions")
             except SapbertError as error:
-                if problems.strict or may_work_later(error):
+                if problems.strict or isinstance(error, CannotReadError):  # a rerun may be able to open it
                     raise
                 yield UnreadableFile(file.name, str(error))
 

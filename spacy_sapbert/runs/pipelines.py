@@ -25,9 +25,8 @@ from ..pipeline.mentions import GOLD_SPANS, gold_doc, mentions_of
 from ..pipeline.tokenizer import bound_tokenizer
 from ..types import Candidate, Document
 
-# the components that run on given mentions
-_AFTER_MENTIONS = frozenset({*PREPARING, LINKER, GENE_SPECIES, SENTENCIZER, ASSERTION})
-_ENTITIES = frozenset({"doc.ents", "doc.spans"})
+AFTER_MENTIONS = frozenset({*PREPARING, LINKER, GENE_SPECIES, SENTENCIZER, ASSERTION})
+"""The components that run on given mentions."""
 _NO_LIMIT = 1 << 62
 DOCUMENTS_PER_BATCH = 512
 DOCUMENTS_PER_ZONE = 1000  # a new zone takes time, since the words of its texts are looked up again
@@ -153,13 +152,6 @@ class LinkingPipeline:
         except Exception:  # NER and parser do not leave out a document on which they fail
             return
 
-    def finds_new_names(self) -> bool:
-        """Return whether a component can find mentions that are not names of its vocabulary."""
-        metas = map(self.nlp.get_pipe_meta, self.nlp.pipe_names)
-        others = [meta for meta in metas if meta.factory not in (MATCHER, *_AFTER_MENTIONS)]
-        # a component that does not declare what it assigns can find mentions, such as a user's function
-        return any(not meta.assigns or _ENTITIES.intersection(meta.assigns) for meta in others)
-
     def _linkers(self) -> list[Any]:
         return [self.nlp.get_pipe(name) for name in self._names(frozenset({LINKER}))]
 
@@ -168,7 +160,7 @@ class LinkingPipeline:
 
     def _take_given_mentions(self) -> None:
         """Let the components read a span group, which can have overlapping mentions, unlike `doc.ents`."""
-        self.nlp.select_pipes(enable=self._names(_AFTER_MENTIONS))
+        self.nlp.select_pipes(enable=self._names(AFTER_MENTIONS))
         for _, component in self.nlp.pipeline:
             if hasattr(component, "spans_key"):
                 component.spans_key = GOLD_SPANS

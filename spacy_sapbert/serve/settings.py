@@ -1,13 +1,13 @@
 """Define what a server accepts and where it listens. This module loads nothing that only the server needs."""
 
-from __future__ import annotations
+# no postponed annotations here: spaCy could not check the limits in a config
 
 import socket
 from dataclasses import dataclass
 from enum import Enum
 from ipaddress import ip_address
 
-from ..errors import Errors, SapbertError
+from ..errors import Errors, SapbertError, SettingError
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]", "[")
 """The host names of this machine. Starlette before 1.8 reads an IPv6 address as the last one."""
@@ -42,6 +42,12 @@ class Limits:
     max_waiting: int = 32
     max_connections: int = 512
     timeout: float = 30.0
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            least = 0 if name == "max_waiting" else 0.01 if name == "timeout" else 1
+            if value < least:
+                raise SettingError(setting=name, component="serve", value=value, wanted=f"{least} or more")
 
 
 def is_local(host: str) -> bool:

@@ -12,6 +12,8 @@ _FILES = {
     "pairs": "pairs.cfg",
     "mine": "mine.cfg",
     "augment": "augment.cfg",
+    "discover": "discover.cfg",
+    "serve": "serve.cfg",
 }
 _TRANSFORMER = {"ner": "ner_trf.cfg"}
 KINDS = tuple(_FILES)

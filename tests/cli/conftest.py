@@ -6,13 +6,11 @@ import re
 import shlex
 import subprocess
 from contextlib import redirect_stdout
-from functools import lru_cache
 from pathlib import Path
 
 import pytest
 import spacy
 import spacy.cli
-import typer.main
 from typer.testing import CliRunner
 
 from spacy_sapbert.cli import main
@@ -28,16 +26,11 @@ class Finished:
         self.status, self.out, self.err = status, out, err
 
 
-# typer builds all commands for each run, which takes longer than most commands
-get_command = lru_cache(typer.main.get_command)
-
-
 @pytest.fixture
 def command(monkeypatch, capsysbinary):
     """A function that runs `spacy-sapbert` in this process."""
 
     def run(*arguments, stdin=b""):
-        monkeypatch.setattr("typer.main.get_command", get_command)
         monkeypatch.setattr("sys.argv", ["spacy-sapbert", *map(str, arguments)])
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin))))
         with pytest.raises(SystemExit) as stopped:

@@ -98,7 +98,7 @@ def test_the_documents_of_a_split(command, dense_folder, corpus, tmp_path):
 
 
 def test_a_precision_and_platt(command, dense_folder, corpus, tmp_path):
-    options = ("--precision", "0.9", "--method", "platt", "--held-out", "0.5", "--seed", "3")
+    options = ("--precision", "0.9", "--method", "platt", "--held-out", "0.5")
     finished = command("calibrate", dense_folder, corpus, "-o", tmp_path / "calibrated", *options)
     assert finished.status == 0, finished.err
     result = json.loads(finished.out)

@@ -55,7 +55,7 @@ def rows(path):
 
 def test_what_is_found_and_kept_is_a_name_of_the_next_vocabulary(command, pipeline, corpus, tmp_path, small_kb):
     table = tmp_path / "candidates.tsv"
-    arguments = ("discover", pipeline, corpus, "--gold", "--similarity", "0.5", "-o", table)
+    arguments = ("discover", pipeline, corpus, "-o", table, "--discover.similarity", 0.5, "--discover.gold")
     finished = command(*arguments)
     assert finished.status == 0, finished.err
     assert json.loads(finished.out) == {
@@ -96,12 +96,14 @@ def test_what_is_found_and_kept_is_a_name_of_the_next_vocabulary(command, pipeli
 
 def test_what_is_wanted_of_what_the_pipeline_finds(command, pipeline, corpus, tmp_path):
     table = tmp_path / "candidates.tsv"
-    wanted = ("--similarity", "0.5", "--type", "Disease", "--min-documents", "2")
-    found = json.loads(command("discover", pipeline, corpus, "-o", table, *wanted).out)
+    settings = ("--discover.similarity", 0.5, "--discover.types", "Disease", "--discover.min_documents", 2)
+    found = json.loads(command("discover", pipeline, corpus, "-o", table, *settings).out)
     assert (found["mentions"], found["candidates"], found["written"]) == (3, 1, 1)
     assert [row["id"] for row in rows(table)] == ["D003550"]
-    others = ("--type", "Chemical", "--min-documents", "2", "--similarity", "0.5")
-    found = json.loads(command("discover", pipeline, corpus, "--gold", "-o", table, *others).out)
+    (tmp_path / "d.cfg").write_text(
+        '[discover]\ntypes = ["Chemical"]\nmin_documents = 2\nsimilarity = 0.5\ngold = true\n'
+    )
+    found = json.loads(command("discover", pipeline, corpus, "-o", table, "-c", tmp_path / "d.cfg").out)
     assert (found["mentions_of_other_types"], found["candidates"], found["in_too_few_documents"]) == (4, 1, 1)
     assert rows(table) == []
 

@@ -34,8 +34,6 @@ def test_encoders_are_measured(command, make_encoder, pairs):
         ("starter", ["--and", "starter"], "E533"),
         ("starter", ["--and", "small", "--label", "one"], "E533"),
         ("starter", ["--and", "small", "--label", "one", "--label", "one"], "E533"),
-        ("starter", ["--heat", "plot.txt"], "E533"),
-        ("starter", ["--clusters", "train.txt"], "E533"),
         ("starter", ["--plots", __file__], "E507"),
     ],
 )

@@ -144,14 +144,14 @@ def test_ctrl_c_shows_no_traceback_of_a_worker_that_starts(engine, seconds, link
         _, messages = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert b"Traceback" not in messages
-    assert not [path for path in (tmp_path / "out").rglob("*") if path.suffix == ".tmp" or path.name == ".tries"]
+    assert not [path for path in (tmp_path / "out").rglob("*") if path.suffix == ".tmp"]
 
 
 def test_an_interruption_before_the_first_document(linking_folder, tmp_path):
     output = tmp_path / "out.tsv"
     with linking(linking_folder, "-", "--format", "jsonl", "--output", output) as process:
         end = time.monotonic() + PATIENCE
-        while not (tmp_path / ".out.tsv.parts" / "run.json").is_file():
+        while not (tmp_path / ".out.tsv.parts").is_dir():
             assert time.monotonic() < end
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
@@ -200,8 +200,7 @@ def test_another_pipeline_cannot_go_on(command, linking_folder, dense_folder, tm
     refused = command("link", dense_folder, source, *options, "--resume")
     assert refused.status == 1
     assert "[E563]" in refused.err
-    assert "files of the pipeline have changed (" in refused.err
-    assert "sapbert_linker/component.json" in refused.err
+    assert "pipeline/sapbert_linker/component.json" in refused.err
     assert "To go on" not in refused.err
     done = command("link", linking_folder, source, *options, "--resume")
     assert "1 documents were already finished" in done.err.splitlines()

@@ -172,9 +172,8 @@ def test_another_server(command, catalog, web_server):
     assert KnowledgeBase("fevers.kb").meta["catalog"]["address"] == f"{web_server.address}/mirror/x.obo"
 
 
-@pytest.mark.parametrize("arguments", [["--list"], []])
-def test_the_list(command, arguments):
-    finished = command("kb", "get", *arguments)
+def test_the_list(command):
+    finished = command("kb", "get")
     assert finished.status == 0
     rows = finished.out.decode().splitlines()
     (doid,) = [row for row in rows if row.split()[:1] == ["doid"]]

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 import spacy
-from rich.console import Console
 
 import spacy_sapbert
-from spacy_sapbert.cli.code_options import CodeOptions
+from spacy_sapbert.cli.kb_map import CodeOptions
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.outputs.tables import COLUMNS
 
@@ -199,7 +198,7 @@ def test_bad_options_of_link(folder, command, options, message):
 
 def test_a_run_depends_on_the_codes(kb):
     def identity(systems, mappings, predicates=None):
-        return CodeOptions.of(systems, mappings, predicates, Console(quiet=True)).identity()
+        return CodeOptions.of(systems, mappings, predicates=predicates).identity()
 
     mapping = [Path("m.sssom.tsv")]
     first = identity(["umls"], mapping)
@@ -208,7 +207,6 @@ def test_a_run_depends_on_the_codes(kb):
     mapping[0].write_text("DOID:1\tMESH:D1\n")
     others.append(identity(["UMLS"], mapping))
     assert first not in others
-    assert CodeOptions.checked(None, None, None) is None
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

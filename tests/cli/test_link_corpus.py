@@ -9,7 +9,7 @@ from rich.console import Console
 
 pytest.importorskip("pyarrow")
 
-from spacy_sapbert.cli.code_options import CodeOptions
+from spacy_sapbert.cli.kb_map import CodeOptions
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_standard_input_cannot_be_read_again(command, linking_folder, tmp_path):
     finished = command("link", linking_folder, "-", "--format", "text", "--engine", "local", "-o", tmp_path / "out")
     assert "could not read standard input again" in finished.err
     unknown = command("link", linking_folder, "-", "--format", "text", "--engine", "dask", "-o", tmp_path / "out")
-    assert "[E125] 'dask' is not a engine" in unknown.err or "'dask'" in unknown.err
+    assert "[E125] 'dask'" in unknown.err
 
 
 def test_records_that_are_all_broken_are_an_error(command, linking_folder, tmp_path):

@@ -100,22 +100,17 @@ def test_the_same_seed_writes_the_same_bytes(large_kb, tmp_path):
 def test_at_most_so_many_pairs_of_a_concept(large_kb, tmp_path):
     result, _ = run(large_kb, "-o", tmp_path / "pairs.txt", "--pairs.max_pairs", 4)
     assert result["pairs"] == sum(min(4, comb(2 + number % 6, 2)) for number in range(60))
+    config = '[pairs]\n@misc = "spacy-sapbert.Pairs.v1"\nmax_pairs = 4\n'
+    for text in (config, config.replace('@misc = "spacy-sapbert.Pairs.v1"\n', "")):  # the line is not needed
+        (tmp_path / "pairs.cfg").write_text(text)
+        assert run(large_kb, "-o", tmp_path / "pairs.txt", "-c", tmp_path / "pairs.cfg")[0] == result
 
 
 def test_the_published_numbers_of_kg_aligned_are_its_defaults(large_kb, tmp_path):
     with pytest.raises(SapbertError, match=r"E406.*concepts of pairs is 5000.*at most 30.*5 names or more"):
         run(large_kb, "-o", tmp_path / "kg", "--pairs.selection", "kg-aligned")
-    result, _ = run(
-        large_kb,
-        "-o",
-        tmp_path / "kg",
-        "--pairs.selection",
-        "kg-aligned",
-        "--pairs.concepts",
-        30,
-        "--pairs.eval_pairs",
-        60,
-    )
+    options = ["--pairs.selection", "kg-aligned", "--pairs.concepts", "30", "--pairs.eval_pairs", "60"]
+    result, _ = run(large_kb, "-o", tmp_path / "kg", *options)
     assert 90 <= result["pairs"] <= 150
     assert (result["eval_pairs"], result["plot_pairs"]) == (60, 10)
     assert result["train_pairs"] == result["pairs"] - 60
@@ -201,5 +196,5 @@ def test_places_that_cannot_be_written(kb, tmp_path):
     with pytest.raises(SapbertError, match="E507"):
         run(kb, "-o", tmp_path / "nowhere" / "pairs.txt")
     (tmp_path / "file").touch()
-    with pytest.raises(SapbertError, match="E507"):
+    with pytest.raises(SapbertError, match="E595"):
         run(kb, "-o", tmp_path / "file", "--pairs.eval_pairs", 1)

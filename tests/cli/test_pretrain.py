@@ -45,9 +45,10 @@ def arguments(pairs, tiny_encoder, tmp_path):
     """A function that makes the arguments of a short run."""
 
     def make(*options, output="out", config=CONFIG, **settings):
-        settings = {"paths.pairs": pairs, "paths.encoder": tiny_encoder, "pretrain.batcher.size": 8, **settings}
+        paths = {"paths.pairs": pairs, "paths.encoder": tiny_encoder, "pretrain.encoder.device": "cpu"}
+        settings = {**paths, "pretrain.batcher.size": 8, **settings}
         overrides = [text for name, value in settings.items() for text in (f"--{name}", str(value))]
-        return ["pretrain", config, "--output", tmp_path / output, "--device", "cpu", *options, *overrides]
+        return ["pretrain", config, "--output", tmp_path / output, *options, *overrides]
 
     return make
 
@@ -203,17 +204,9 @@ def fails(done):
     [
         ("pretrain.loss.@losses", "spacy-sapbert.Foo.v1", r"E541.*spacy-sapbert\.Foo\.v1(.|\n)*spacy-sapbert\.InfoNCE"),
         ("pretrain.epochs", "3", "E541.*unexpected argument: 'epochs'"),
-        ("pretrain.batcher.sizes", "3", "E541.*unexpected argument: 'sizes'"),
         ("pretrain.batcher.size", "many", "E541.*size.*'many' is not"),
-        ("pretrain.max_epochs", "many", "E541.*max_epochs.*'many' is not"),
-        ("pretrain.encoder.max_length", "many", "E541.*max_length.*'many' is not"),
-        ("pretrain.seed", "x", "E541.*seed.*'x' is not"),
-        ("pretrain.max_grad_norm", "x", "E541.*max_grad_norm.*'x' is not"),
         ("pretrain.miner.margin", "wide", "E541.*margin.*'wide' is not"),
-        ("pretrain.loss.alpha", "x", "E541.*alpha.*'x' is not"),
-        ("pretrain.optimizer.learn_rate", "high", "E541.*learn_rate.*'high' is not"),
         ("pretrain.optimizer.learn_rate", "-1.0", "E541.*learning rate: -1.0"),
-        ("pretrain.logger.every", "x", "E541.*every.*'x' is not"),
         ("pretrain.schedule", "null", "E541.*schedule.*None is not"),
         ("pretrain.accumulate", "0", "E406.*accumulate of .* is 0"),
         ("pretrain.precision", "fp16", "E406.*precision of .* is fp16.*bf16"),
@@ -224,10 +217,7 @@ def fails(done):
     ],
 )
 def test_a_setting_that_makes_no_sense_is_told(command, arguments, tmp_path, setting, value, told):
-    given = arguments(**{setting: value})
-    if setting == "pretrain.encoder.device":  # which has an option of its own
-        given = [text for text in given if text not in ("--device", "cpu")]
-    assert re.search(told, fails(command(*given)))
+    assert re.search(told, fails(command(*arguments(**{setting: value}))))
     assert not (tmp_path / "out").exists()
 
 
@@ -240,7 +230,7 @@ def test_a_setting_that_makes_no_sense_is_told(command, arguments, tmp_path, set
         ("[pretrain\n", "section headers"),
         ('[pretrain]\n@misc = "spacy-sapbert.SelfAlignment.v1"\n', "missing required argument: 'loss'"),
         ('[pretrain]\n@misc = "nothing"\n', "Could not find function 'nothing'"),
-        ("[pretrain]\nseed = ${paths.seed}\n", "paths.seed"),
+        ('[pretrain]\n@misc = "spacy-sapbert.SelfAlignment.v1"\nseed = ${paths.seed}\n', "paths.seed"),
         (None, "Could not read"),
     ],
 )
@@ -270,7 +260,7 @@ def test_what_training_needs_is_named(command, arguments, monkeypatch):
 
 def test_a_place_that_cannot_be_written_is_told(command, arguments, tmp_path):
     (tmp_path / "file").touch()
-    assert "E507" in fails(command(*arguments(output="file/out")))
+    assert "E595" in fails(command(*arguments(output="file/out")))
 
 
 def test_an_option_that_is_not_there_is_told(command, arguments):

@@ -89,7 +89,7 @@ def test_a_corpus_of_another_format_is_told_with_the_command_that_converts_it(
         list(reader(name)(nlp))
     command = str(raised.value).rpartition(": ")[2]
     assert shlex.split(command)[:5] == ["spacy-sapbert", "convert", name, "-o", f"{Path(name).stem}.spacy"]
-    assert command.endswith(f"--split-tokens{options}")
+    assert command.endswith(f".spacy{options}")
 
 
 @pytest.mark.slow
@@ -100,7 +100,7 @@ def test_spacy_train_ends_with_one_line_instead_of_a_traceback(tmp_path):
     done = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 1
     assert "Traceback" not in done.stdout + done.stderr
-    assert done.stderr.rstrip().endswith(": spacy-sapbert convert my.tsv -o my.spacy --split-tokens")
+    assert done.stderr.rstrip().endswith(": spacy-sapbert convert my.tsv -o my.spacy")
 
 
 def test_documents_are_read_as_spacy_reads_them(nlp, path):

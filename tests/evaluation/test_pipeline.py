@@ -217,7 +217,7 @@ def test_a_pipeline_that_finds_nothing(small_kb, documents):
 
 
 def scores_of_spacy(nlp, documents, folder):
-    """What `python -m spacy evaluate` gives on the corpus that `convert --split-tokens` makes."""
+    """What `python -m spacy evaluate` gives on the corpus that `convert` makes."""
     nlp.to_disk(folder / "pipeline")
     write_docbin((to_doc(spacy.blank("en"), one, split_tokens=True) for one in documents), folder / "corpus.spacy")
     given = [str(folder / name) for name in ("pipeline", "corpus.spacy", "scores.json")]

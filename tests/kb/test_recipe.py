@@ -65,7 +65,7 @@ def test_find():
     [("drugbank", "drugbank-open"), ("hp", "hpo"), ("monod", "mondo"), ("anatomy", "uberon"), ("ctd", "medic")],
 )
 def test_an_unknown_name_suggests_others(name, similar):
-    with pytest.raises(NotFoundError, match=rf"Similar ones are: .*{similar}.*--list"):
+    with pytest.raises(NotFoundError, match=rf"Similar ones are: .*{similar}.*kb get` shows"):
         find_recipe(name)
 
 

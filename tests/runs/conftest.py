@@ -54,8 +54,8 @@ def link_all(open_run):
     """A function that links the corpus in this process. RETURNS (list[str], CorpusRun): what was linked, the run."""
 
     def link(run=here, **settings):
-        with open_run(**settings) as opened:
-            results = list(opened(run))
+        opened = open_run(**settings)
+        results = list(opened(run))
         return [result.name for result in results if result.seconds], opened
 
     return link

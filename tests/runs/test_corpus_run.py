@@ -6,6 +6,7 @@ import os
 import pickle
 import time
 from collections import Counter
+from contextlib import closing
 
 import pyarrow.dataset
 import pyarrow.parquet as parquet
@@ -14,12 +15,16 @@ from filelock import FileLock
 
 from spacy_sapbert.errors import CannotWriteError, SapbertError
 from spacy_sapbert.files.output import LOCK_FILE
-from spacy_sapbert.runs import corpus_run, local
-from spacy_sapbert.runs.corpus_run import PartitionResult, engine
-from spacy_sapbert.runs.local import TRIES
+from spacy_sapbert.runs import corpus_run, engines
+from spacy_sapbert.runs.corpus_run import PartitionResult
+from spacy_sapbert.runs.engines import TRIES, engine, run_local
 from spacy_sapbert.runs.output_folder import MANIFEST
 
 NAMES = ["0.jsonl", "1.jsonl", "2.jsonl"]
+
+
+def here(work, partitions):
+    yield from map(work, partitions)
 
 
 def rows(folder):
@@ -57,7 +62,7 @@ def test_each_partition_becomes_a_file(link_all, out):
     assert written["complete"] is True
     assert +Counter(written["counts"]) == counts
     assert list(written["partitions"]) == NAMES
-    assert written["made with"]["settings"]["vocabulary"]
+    assert written["made with"]["vocabulary"]
 
 
 def test_a_rerun_does_only_what_is_missing_or_was_made_with_something_else(link_all, out, corpus, expected):
@@ -118,15 +123,14 @@ def test_a_table_of_someone_else_stays(link_all, out, tmp_path):
 
 
 def test_documents_that_were_replaced_since_go_without_linking_again(open_run, out, monkeypatch):
-    with open_run() as run:
-        list(run(lambda work, found: (work(one) for one in found)))
+    list(open_run()(here))
     before = rows(out)
     monkeypatch.setattr(corpus_run, "linked_batches", lambda *_: pytest.fail("it links again"))
     gone = frozenset({"1-0", "1-1"})
-    with open_run() as run:
-        run.partitions = [one._replace(left_out=gone) if one.name == "1.jsonl" else one for one in run.partitions]
-        list(run(lambda work, found: (work(one) for one in found)))
-        assert run.counts()["documents"] == 10
+    run = open_run()
+    run.partitions = [part._replace(left_out=gone) if part.name == "1.jsonl" else part for part in run.partitions]
+    list(run(here))
+    assert run.counts()["documents"] == 10
     assert rows(out) == [row for row in before if row["doc_id"] not in gone]
 
 
@@ -182,12 +186,9 @@ def test_a_full_disk_ends_the_run_and_keeps_what_is_done(link_all, out, monkeypa
 
 
 def test_a_partition_that_ends_its_process_each_time_is_set_aside(link_all, out, expected):
-    def dying(work, found):
-        """An engine that tries again for ever."""
-        for partition in found:
-            while partition.name == "1.jsonl" and work.output.begin_try(partition.name):
-                pass
-            yield work(partition)
+    def dying(work, partitions):
+        for partition in partitions:
+            yield work.lost(partition) if partition.name == "1.jsonl" else work(partition)
 
     linked, run = link_all(dying)
     assert linked == ["0.jsonl", "2.jsonl"]
@@ -219,16 +220,11 @@ def test_an_unexpected_error_sets_a_partition_aside(link_all, out, monkeypatch):
     assert {path.name for path in out.glob("*.parquet")} == {"0.jsonl.parquet", "2.jsonl.parquet"}
 
 
-class DiesOnArrival:
-    """Work that ends each process before it begins."""
-
-    def __reduce__(self):
-        return os._exit, (1,)
-
-
-def test_processes_that_cannot_start_end_the_run(open_run):
-    with open_run() as run, pytest.raises(SapbertError, match="E575"):
-        list(local.run_local(DiesOnArrival(), run.partitions, 2))
+def test_processes_that_cannot_start_end_the_run(open_run, monkeypatch):
+    run = open_run()
+    monkeypatch.setattr(engines, "start_worker", os._exit)  # with wrong arguments
+    with pytest.raises(SapbertError, match="E575"):
+        list(run(engine("local", 2)))
 
 
 TELLS_ITS_PROCESS = """lambda partition: __import__("importlib").import_module(
@@ -246,20 +242,19 @@ class TellsItsProcess:
 
 
 def test_a_process_is_replaced_after_many_documents(open_run, monkeypatch):
-    monkeypatch.setattr(local, "DOCUMENTS_PER_PROCESS", 10)
-    with open_run() as run:
-        first, second, third = (one.problem for one in local.run_local(TellsItsProcess(), run.partitions, 1))
+    monkeypatch.setattr(engines, "DOCUMENTS_PER_PROCESS", 10)
+    first, second, third = (one.problem for one in run_local(TellsItsProcess(), open_run().partitions, 1))
     assert first == second != third
 
 
-def test_an_error_that_ends_the_run_is_passed_on(link_all, monkeypatch, open_run):
+def test_an_error_that_ends_the_run_is_passed_on(monkeypatch, open_run):
     def full(self, partition, problems):
         raise CannotWriteError(path="x", reason="full")
 
     monkeypatch.setattr(corpus_run.PartitionWork, "_write", full)
-    with open_run() as run:
-        found = run._work.or_error(run.partitions[0])
-    assert isinstance(found, SapbertError)
+    run = open_run()
+    found = run._work(run.partitions[0]).error
+    assert isinstance(found, CannotWriteError)
     assert str(pickle.loads(pickle.dumps(found))) == str(found)
 
 
@@ -282,8 +277,7 @@ def test_the_partition_of_a_killed_worker_goes_to_another_one(open_run, tmp_path
     (tmp_path / "dying_work.py").write_text(DYING)
     monkeypatch.syspath_prepend(tmp_path)  # the processes get this path
     work = importlib.import_module("dying_work").work
-    with open_run() as run:
-        assert sorted(one.name for one in local.run_local(work, run.partitions, 1)) == NAMES
+    assert sorted(result.name for result in run_local(work, open_run().partitions, 1)) == NAMES
     assert [path.name for path in tmp_path.glob("*.jsonl")] == ["1.jsonl"]
 
 
@@ -309,8 +303,8 @@ def test_a_run_that_is_stopped_ends_its_processes_and_removes_what_they_began(op
     work = importlib.import_module("writing_work").work
 
     def stop_while_it_writes():
-        with open_run() as run:
-            for _ in run(lambda _, partitions: local.run_local(work, partitions, 2)):
+        with closing(open_run()(lambda _, partitions: run_local(work, partitions, 2))) as results:
+            for _ in results:
                 end = time.monotonic() + 60
                 while not list(out.glob(".*.tmp/*.jsonl")):
                     assert time.monotonic() < end
@@ -334,6 +328,5 @@ def test_engines_give_the_same_links(name, open_run, link_all, out, expected, tm
     other.chmod(0o755)
     monkeypatch.setenv("PATH", str(other.parent), prepend=os.pathsep)
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
-    with open_run() as run:
-        assert sorted(one.name for one in run(engine(name, 2)) if not one.problem) == NAMES
+    assert sorted(result.name for result in open_run()(engine(name, 2)) if not result.problem) == NAMES
     assert rows(out) == expected

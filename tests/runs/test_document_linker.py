@@ -1,4 +1,6 @@
 import json
+import signal
+import threading
 import time
 
 import pyarrow
@@ -9,7 +11,7 @@ from spacy.language import Language
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.outputs.tables import COLUMNS
 from spacy_sapbert.runs import document_linker, link_batches
-from spacy_sapbert.runs.document_linker import DocumentLinker, LinkSettings, cut, linker_of
+from spacy_sapbert.runs.document_linker import DocumentLinker, LinkSettings, TookTooLong, cut, linker_of, time_limit
 from spacy_sapbert.runs.link_batches import linked_batches, links_schema
 from spacy_sapbert.types import Document
 
@@ -120,3 +122,42 @@ def test_batches_are_bounded_by_characters_and_documents(monkeypatch):
 def test_years(year, found):
     document = Document("a", "b", position="c", meta=json.loads(json.dumps({"year": year})))
     assert link_batches._year(document) == found
+
+
+# --- the time limit
+
+
+def test_work_that_takes_too_long_ends():
+    before = signal.getsignal(signal.SIGALRM)
+
+    def component():
+        try:
+            time.sleep(60)
+        except Exception:
+            pytest.fail("a component could handle it as an error of its own")
+
+    with pytest.raises(TookTooLong), time_limit(0.05):
+        component()
+    assert signal.getsignal(signal.SIGALRM) is before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+def test_work_in_time_and_errors_leave_nothing_behind():
+    with time_limit(60):
+        pass
+    with pytest.raises(ZeroDivisionError), time_limit(60):
+        raise ZeroDivisionError
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+def test_other_threads_have_no_limit():
+    done = []
+
+    def work():
+        with time_limit(0.001):
+            done.append(sum(range(100_000)))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert done
