@@ -23,12 +23,7 @@ if TYPE_CHECKING:
 
 
 class Annotation(NamedTuple):
-    """A concept for the characters `start:end` of a text.
-
-    Attributes:
-        ids: The concept ids; several for a composite mention.
-        name: The matched name of the vocabulary, empty if unknown.
-    """
+    """The ids of a concept, or of several for a composite, for characters of a text, with the matched name."""
 
     start: int
     end: int
@@ -37,11 +32,7 @@ class Annotation(NamedTuple):
 
 
 class Annotator(Protocol):
-    """Annotates texts by rule.
-
-    Attributes:
-        name: The name of the annotator, as the provenance records it.
-    """
+    """Annotates texts by rule. The provenance records its name."""
 
     name: str
 

@@ -27,11 +27,7 @@ _UNTYPED = "CONCEPT"  # the label of the `concept_matcher`
 
 
 class Segment(NamedTuple):
-    """A segment of a document, numbered from 0, with its annotations.
-
-    Attributes:
-        concepts: The concepts that the document was chosen for.
-    """
+    """A segment of a document, numbered from 0, with its annotations and the concepts that it was chosen for."""
 
     document: Document
     concepts: tuple[str, ...]

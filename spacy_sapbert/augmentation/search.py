@@ -26,12 +26,7 @@ CREATE VIRTUAL TABLE words USING fts5 (text, content = '', tokenize = 'porter un
 
 
 class Hit(NamedTuple):
-    """A document in the result of a search.
-
-    Attributes:
-        key: The document's key in the search.
-        whole: Whether the document has all words of the query.
-    """
+    """A document in the result of a search, by its key. It is whole if it has all words of the query."""
 
     key: str
     whole: bool = True

@@ -17,33 +17,7 @@ Files = str | list[str] | None
 class AugmentationSettings:
     """How `spacy-sapbert augment` makes training documents, after Shao et al. (2024).
 
-    Attributes:
-        kb: The knowledge base of the concepts, or "starter".
-        train: Training corpora, which show the rare concepts.
-        labels: A file with the concept ids to search and to keep, one per line.
-        k: Concepts with fewer training documents are rare.
-        all_concepts: Search for all concepts, not only for rare ones.
-        documents: Documents to search: files or folders of any format that `link` reads.
-        eutils: Search "pubmed" or "pmc" over the network, instead of `documents`.
-        eutils_url: The address of the E-utilities.
-        cache: A folder for answers of the network. With it, an interrupted run can continue.
-        exclude: Corpora whose documents are left out, such as a test set.
-        max_documents: The most documents per concept.
-        max_tokens: The most tokens per segment.
-        tokenizer: Count the wordpieces of this encoder. None counts spaCy tokens.
-        metamaplite: Annotate with the MetaMapLite in this folder. None takes the concept_matcher.
-        annotations: A folder with the output of MetaMapLite for the files of `--texts`.
-        mapping: Mappings from the annotator's ids to the vocabulary: SSSOM, or tables of two columns.
-        mapping_kb: A knowledge base that maps the ids, such as one of UMLS.
-        abbreviation_filter: Leave out words that only look like an abbreviation.
-        verb_filter: Leave out names that are verbs in the text: "leads to".
-        inversion_filter: Leave out enumerations that only look like an inverted name: "Failure, Renal".
-        overlap_filter: If mentions overlap, keep the more specific one.
-        diversity_filter: Prefer documents that were found for few other concepts.
-        relevance_filter: Leave out documents that lack the concept of the search.
-        weight: The weight of each new document in training.
-        mix_with: .spacy files to mix in, with weight 1 for each document.
-        seed: The seed for the order of the documents.
+    `configs/augment.cfg`, which `init config augment` writes, describes each setting.
     """
 
     kb: str

@@ -40,12 +40,11 @@ class Judged(NamedTuple):
 
     Attributes:
         scores: The score of each link, float64.
-        right: Whether each link is right, bool. A link is right if it matches any gold id of its mention. It is wrong
-            if the mention has no gold id, or none in the vocabulary.
-        found: The highest score of a right link to each gold concept in the vocabulary, float64; -inf if there is no
-            such link.
+        right: Whether each link matches any gold id of its mention that the vocabulary has.
+        found: The highest score of a right link to each gold concept in the vocabulary, float64; -inf without such a
+            link.
         lenient: Lenient accuracy of each mention with all gold ids in the vocabulary, bool.
-        strict: Strict accuracy of each mention with all gold ids in the vocabulary, bool.
+        strict: Strict accuracy of each of these mentions, bool.
     """
 
     scores: np.ndarray

@@ -32,8 +32,8 @@ class LinkedMention(NamedTuple):
     """A gold mention and its links.
 
     Attributes:
-        long_form: The mention with its abbreviations expanded, even if the linker preferred the short form. None if the
-            mention has no abbreviation.
+        long_form: The mention with its abbreviations expanded, even if the linker preferred the short form, if it has
+            any.
         parts: The linked parts. Empty if the mention is not a span of tokens.
     """
 

@@ -87,10 +87,6 @@ def evaluate_separation(encoder: Encoder, pairs: NamePairs) -> Separation:
     """Encode the names of pairs, and measure all their cosines.
 
     `metrics.separation.as_measures` turns the result into numbers.
-
-    Args:
-        encoder: An encoder such as `TransformerEncoder`.
-        pairs: Pairs of synonyms from `read_name_pairs`.
     """
     left, right = np.split(encoder.encode([*pairs.left, *pairs.right]), 2)
     return measure_separation(left, right, pairs.synonyms)

@@ -12,14 +12,7 @@ Z_95 = 1.959964  # of the standard normal distribution
 
 
 class Curve(NamedTuple):
-    """The links above each threshold that separates some of them. All arrays have one shape, and thresholds rise.
-
-    Attributes:
-        n: The number of links with a score above the threshold, int64.
-        precision: The precision of these links, float64, from 0 to 1.
-        recall: The recall of these links, float64, from 0 to 1.
-        f1: The F1 of these links, float64, from 0 to 1.
-    """
+    """The number of links above each of some rising thresholds, and their precision, recall and F1, from 0 to 1."""
 
     thresholds: np.ndarray
     n: np.ndarray
@@ -51,14 +44,11 @@ def _above(values: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
 
 
 def reliability(probabilities: np.ndarray, right: np.ndarray, bins: int = BINS) -> list[dict[str, Any]]:
-    """Group links into bins by their probability.
+    """Group links into bins by their probability: `mean` probability, share that is `right`, and number `n` of each
+    bin.
 
     All bins have about the same number of links. Links with equal probability stay together, so a bin can be larger,
     and there can be fewer bins.
-
-    Returns:
-        One entry per bin, by rising probability. `mean` is its mean probability, `right` the share of its links that
-        are right, and `n` their number.
     """
     _, group, sizes = np.unique(probabilities, return_inverse=True, return_counts=True)
     middle = np.cumsum(sizes) - sizes / 2

@@ -84,7 +84,6 @@ class RankingScore(NamedTuple):
 
     Attributes:
         p: Precision. None if only concepts that do not count are predicted.
-        r: Recall of all predictions.
         few_r: Recall of the first `FEW_PLACES` predictions.
         ap: Average precision. Its mean over documents is MAP.
     """

@@ -25,15 +25,12 @@ Ids = AbstractSet[str]
 
 
 def lenient_at(k: int, gold: Collection[Ids], parts: Sequence[Sequence[Ids]]) -> bool:
-    """Return whether every part has a candidate that matches any gold id, among its first k candidates.
+    """Return whether there are parts, and each has a candidate that matches any gold id, among its first k candidates.
 
     Args:
         k: The number of candidates to look at.
         gold: The gold concepts, each as the set of the gold ids for it.
         parts: The candidates of each part, best first, each as the set of all its ids.
-
-    Returns:
-        False if there is no part.
     """
     ids = frozenset().union(*gold)
     return bool(parts) and all(any(ids & candidate for candidate in part[:k]) for part in parts)
@@ -55,15 +52,11 @@ def strict_at(k: int, gold: Collection[Ids], parts: Sequence[Sequence[Ids]]) -> 
 
 
 def gold_concepts(ids: Iterable[str], find_id: Callable[[str], Iterable[str]]) -> list[frozenset[str]]:
-    """Group the gold ids of one concept, because one part can match all of them.
+    """Group the gold ids of one concept, because one part can match all of them. An unknown id forms its own set.
 
     Args:
         ids: The gold ids of a mention.
-        find_id: A function that returns the primary ids of the concepts with an id, such as `KnowledgeBase.find_id`. It
-            returns nothing for an unknown id.
-
-    Returns:
-        One set of ids per concept. An unknown id forms its own set.
+        find_id: Returns the primary ids of the concepts with an id, such as `KnowledgeBase.find_id`.
     """
     groups: list[tuple[frozenset[str], frozenset[str]]] = []
     for concept_id in ids:
@@ -79,12 +72,10 @@ def gold_concepts(ids: Iterable[str], find_id: Callable[[str], Iterable[str]]) -
 
 
 class MentionScore(NamedTuple):
-    """The scores of a linked mention.
+    """The scores of a linked mention. Accuracy is by cutoff.
 
     Attributes:
         covered: Every gold id is in the vocabulary. BioSyn's protocol keeps only such mentions.
-        lenient: Lenient accuracy, by cutoff.
-        strict: Strict accuracy, by cutoff.
         exact_match: The mention or its long form is a name of a gold concept.
         slices: The elements of `SLICES` that the mention belongs to.
     """

@@ -79,11 +79,9 @@ def _negatives(left: np.ndarray, right: np.ndarray, synonyms: Sequence[np.ndarra
 def as_measures(separation: Separation) -> dict[str, Any]:
     """Compute the measures of a separation.
 
-    Returns:
-        Cosines from -1 to 1, rounded to 4 decimals, percentages and counts. The cosines are `mean` and `sd` of
-        `positive` and `negative`, the `difference` of the means, and `threshold_eer`. `sd` is that of the population
-        (divided by n). The percentages are `overlap`, `auc` and `eer`, the error rate at that threshold. `n` counts the
-        positives and the negatives.
+    The cosines are `mean` and `sd` (of the population) of `positive` and `negative`, the `difference` of the means, and
+    `threshold_eer`. The percentages are `overlap`, `auc` and `eer`, the error rate at that threshold. `n` counts the
+    positives and the negatives.
     """
     means = separation.positives.mean(dtype=np.float64), separation.negative_mean
     sds = separation.positives.std(dtype=np.float64), separation.negative_sd

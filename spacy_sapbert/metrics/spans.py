@@ -24,10 +24,7 @@ def place_in_text(mention: Mention) -> tuple[int, int, str]:
 
 
 def places(mentions: Iterable[Mention]) -> set[tuple[int, int, str]]:
-    """Return the characters and the label of each mention; a mention that is annotated twice occurs once.
-
-    Blanks at the ends of a mention do not count.
-    """
+    """Return the characters, without blanks at the ends, and the label of each mention; equal ones once."""
     return set(map(place_in_text, mentions))
 
 
@@ -43,10 +40,8 @@ def single_id(gold: Sequence[Mention], found: Sequence[Mention]) -> tuple[list[M
 class Comparison:
     """Compares the found mentions of a document with its annotations, using the ids of a vocabulary.
 
-    Args:
-        find_id: A function that returns the primary ids of the concepts with an id, the most likely first. It returns
-            nothing for an unknown id.
-        all_ids: A function that returns all ids of the concept with a primary id.
+    `find_id` returns the primary ids of the concepts with an id, the most likely first. `all_ids` returns all ids of
+    the concept with a primary id.
     """
 
     def __init__(self, find_id: Callable[[str], Sequence[str]], all_ids: Callable[[str], Iterable[str]]) -> None:

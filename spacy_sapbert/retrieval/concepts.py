@@ -32,9 +32,6 @@ class ConceptSet:
         kb: The vocabulary.
         ids: Primary or alternative ids; None for all. Ids that the knowledge base does not have are ignored.
         types: Only concepts of these types; empty for all.
-
-    Attributes:
-        rows (numpy.ndarray): The sorted rows of the concepts in the knowledge base, int64, shape (n,).
     """
 
     def __init__(self, kb: KnowledgeBase, ids: Collection[str] | None = None, types: Sequence[str] = ()) -> None:

@@ -18,9 +18,7 @@ ALIKE = 0.8  # least similarity of the n-grams of a text and a name, for the tex
 
 
 class Near(NamedTuple):
-    """The rows and cosines of the names nearest to a text, or to several, best first. A row of -1 means that there are
-    no more.
-    """
+    """The rows and cosines of the names nearest to a text, or to several, best first. -1 stands for no more rows."""
 
     rows: np.ndarray
     cosines: np.ndarray

@@ -25,11 +25,10 @@ NO_MENTION, REJECTED = "no mention", "rejected"
 def review_report(file: CorrectionsFile) -> dict[str, Any]:
     """Return the measures of a review.
 
-    Returns:
-        `corrections`: the number by action, scope and author. `mentions` and `decided`: the number of mentions, and of
-        those that corrections decide. `precision`: how many of the decided links are right, in bands of their
-        probability. `most_corrected`: the concepts whose links were wrong most often. `agreement`: how often two
-        reviewers decided the same.
+    `corrections` is their number by action, scope and author. `mentions` and `decided` count the mentions, and those
+    that corrections decide. `precision` is the share of right links among them, in bands of probability.
+    `most_corrected` has the concepts whose links were wrong most often, and `agreement` how often two reviewers decided
+    the same.
     """
     corrections = list(file.corrections().values())
     corpora = file.corpora()

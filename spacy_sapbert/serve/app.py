@@ -57,13 +57,10 @@ def make_app(
     token: str | None = None,
     on_started: Callable[[], object] = lambda: None,
 ) -> FastAPI:
-    """Create the web application of a site.
+    """Create the web application of a site, see `protect`. If its pipeline is not loaded yet, the server begins with
+    this.
 
-    Args:
-        site: The site. If its pipeline is not loaded yet, this begins when the server starts.
-        hosts: See `protect`.
-        token: See `protect`.
-        on_started: Called when the pipeline is loaded, or when that failed (`site.failure`).
+    `on_started` is called when the pipeline is loaded, or when that failed (`site.failure`).
     """
     app = FastAPI(
         title="spacy-sapbert",
