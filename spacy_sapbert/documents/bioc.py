@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import codecs
 import json
-import math
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element, SubElement
@@ -67,11 +66,7 @@ def read_bioc(source: DocumentSource) -> Iterator[Document]:
         "front" as in PMC. Of `meta`, "year" is a number. "pmid", "pmcid", "doi", "journal" and "license" are as PMC and
         PubTator give them.
     """
-    for line, element in _elements(source):
-        try:
-            yield _document(source, line, element)
-        except BrokenRecord as reason:
-            source.broken(line, reason)
+    yield from source.each(_elements(source), partial(_document, source))
 
 
 def _elements(source: DocumentSource) -> Iterator[tuple[int, Element]]:
@@ -195,47 +190,29 @@ def _integer(raw: str | None, what: str) -> int:
 def _merge_composites(annotations: list[_Annotation]) -> list[_Annotation]:
     """Add the single mentions of a composite, which BC5CDR also annotates, to its `parts`.
 
-    A single mention belongs to the first composite that it is inside of. It takes O(n log n) time.
+    A single mention belongs to the composite around it; of several ones, to the one that reaches farthest. It takes
+    O(n log n) time.
     """
     wholes = [item for item in annotations if item.role != "IndividualMention"]
-    composites = [(item.mention, row) for row, item in enumerate(wholes) if item.role == "CompositeMention"]
-    singles = [item for item in annotations if item.role == "IndividualMention"]
-    rows = _first_around([item.mention for item in singles], composites)
-    parts: dict[int, list[str]] = {}
-    for item, row in zip(singles, rows, strict=True):
-        if row is None:
-            wholes.append(item)
+    composites = [row for row, item in enumerate(wholes) if item.role == "CompositeMention"]
+    composites.sort(key=lambda row: wholes[row].mention.start, reverse=True)
+    singles = [(number, item) for number, item in enumerate(annotations) if item.role == "IndividualMention"]
+    farthest, end = 0, -1
+    parts: dict[int, list[tuple[int, str]]] = {}
+    for number, item in sorted(singles, key=lambda pair: pair[1].mention.start):
+        while composites and wholes[composites[-1]].mention.start <= item.mention.start:
+            row = composites.pop()
+            if wholes[row].mention.end > end:
+                farthest, end = row, wholes[row].mention.end
+        if item.mention.end <= end:
+            parts.setdefault(farthest, []).append((number, item.mention.text))
         else:
-            parts.setdefault(row, []).append(item.mention.text)
+            wholes.append(item)
     for row, texts in parts.items():
         mention = wholes[row].mention
-        wholes[row] = wholes[row]._replace(mention=mention._replace(parts=(*mention.parts, *texts)))
+        mention = mention._replace(parts=(*mention.parts, *(text for _, text in sorted(texts))))
+        wholes[row] = wholes[row]._replace(mention=mention)
     return wholes
-
-
-def _first_around(inner: list[Mention], outer: list[tuple[Mention, int]]) -> list[int | None]:
-    """Return the lowest number of a mention of `outer` around each mention of `inner`, or None.
-
-    The mentions are taken by their starts. A Fenwick tree over their ends has the lowest number of those that were
-    taken. So it does not compare each mention with each other one.
-    """
-    ends = sorted({-mention.end for mention, _ in outer})
-    lowest = [math.inf] * (len(ends) + 1)
-    waiting = sorted(outer, key=lambda pair: pair[0].start, reverse=True)
-    found: list[int | None] = [None] * len(inner)
-    for place in sorted(range(len(inner)), key=lambda place: inner[place].start):
-        while waiting and waiting[-1][0].start <= inner[place].start:
-            mention, number = waiting.pop()
-            at = bisect_left(ends, -mention.end) + 1
-            while at < len(lowest):
-                lowest[at] = min(lowest[at], number)
-                at += at & -at
-        at, best = bisect_right(ends, -inner[place].end), math.inf
-        while at:
-            best = min(best, lowest[at])
-            at -= at & -at
-        found[place] = None if best == math.inf else int(best)
-    return found
 
 
 def _place_mention(source: DocumentSource, line: int, text: str, annotation: _Annotation) -> Mention:
@@ -324,9 +301,7 @@ def _element_of(tag: str, value: Values) -> Element:
 _XML_HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<collection>\n'
 # the date is empty, so that the same documents give the same bytes
 _COLLECTION = {"source": "spacy-sapbert", "date": "", "key": ""}
-_FIRST_VALID = " "
-_INVALID = {code: " " for code in (*range(ord(_FIRST_VALID)), 0xFFFE, 0xFFFF) if chr(code) not in "\t\n\r"}
-_IN_TEXT = {"\r": "&#13;"}  # parsers turn a plain CR into LF
+_INVALID = {code: " " for code in (*range(ord(" ")), 0xFFFE, 0xFFFF) if chr(code) not in "\t\n\r"}
 
 
 def bioc_xml(documents: Iterable[Values]) -> Iterator[str]:
@@ -362,22 +337,20 @@ def _document_xml(document: Values) -> str:
 
 def _annotation_xml(annotation: Values) -> str:
     locations = "".join(
-        f'<location offset="{place["offset"]}" length="{place["length"]}"/>' for place in annotation["locations"]
+        f'<location offset="{location["offset"]}" length="{location["length"]}"/>'
+        for location in annotation["locations"]
     )
     inner = _infons_xml(annotation["infons"]) + locations + _element("text", annotation["text"])
     return f"<annotation id={_quoted(annotation['id'])}>{inner}</annotation>\n"
 
 
 def _infons_xml(infons: Mapping[str, str]) -> str:
-    return "".join(f"<infon key={_quoted(key)}>{_escaped(value)}</infon>" for key, value in infons.items())
+    return "".join(_element("infon", value, f" key={_quoted(key)}") for key, value in infons.items())
 
 
-def _element(name: str, value: object) -> str:
-    return f"<{name}>{_escaped(str(value))}</{name}>"
-
-
-def _escaped(text: str) -> str:
-    return escape(text.translate(_INVALID), _IN_TEXT)
+def _element(name: str, value: object, attributes: str = "") -> str:
+    # parsers turn a plain CR into LF
+    return f"<{name}{attributes}>{escape(str(value).translate(_INVALID), {chr(13): '&#13;'})}</{name}>"
 
 
 def _quoted(text: str) -> str:

@@ -219,7 +219,7 @@ def gold_of(document: Document, primary: Callable[[str], str], type: str | None 
     gold: dict[str, list[Mention]] = defaultdict(list)
     for mention in document.mentions:
         if type is None or has_type(mention.label, [type]):
-            for concept_id in dict.fromkeys(primary(one) for one in mention.ids if one != NIL):
+            for concept_id in dict.fromkeys(primary(gold_id) for gold_id in mention.ids if gold_id != NIL):
                 gold[concept_id].append(mention)
     return dict(gold)
 

@@ -6,6 +6,7 @@ A file has one article, or several in a `pmc-articleset` or in an answer of PMC'
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from xml.etree.ElementTree import Element
@@ -26,51 +27,18 @@ _PMC_IDS = ("pmcid", "pmc", "pmcaid")
 _LEFT_OUT = frozenset(
     {
         # no text of the article
-        "alt-text",
-        "attrib",
-        "copyright-statement",
-        "fn",
-        "fn-group",
-        "graphic",
-        "label",
-        "long-desc",
-        "media",
-        "object-id",
-        "permissions",
-        "ref-list",
-        "sec-meta",
+        *("alt-text", "attrib", "copyright-statement", "fn", "fn-group", "graphic", "label", "long-desc", "media"),
+        *("object-id", "permissions", "ref-list", "sec-meta"),
         # no sentences
-        "code",
-        "disp-formula",
-        "disp-formula-group",
-        "table",
-        "table-wrap-foot",
+        *("code", "disp-formula", "disp-formula-group", "table", "table-wrap-foot"),
         # a copy of a formula in another notation
-        "annotation",
-        "annotation-xml",
-        "mml:annotation",
-        "mml:annotation-xml",
-        "tex-math",
+        *("annotation", "annotation-xml", "mml:annotation", "mml:annotation-xml", "tex-math"),
     }
 )
 _APART = frozenset(
     {
-        "abstract",
-        "boxed-text",
-        "break",
-        "caption",
-        "def-item",
-        "disp-quote",
-        "fig",
-        "list-item",
-        "p",
-        "sec",
-        "supplementary-material",
-        "table-wrap",
-        "term",
-        "title",
-        "trans-abstract",
-        "verse-group",
+        *("abstract", "boxed-text", "break", "caption", "def-item", "disp-quote", "fig", "list-item", "p", "sec"),
+        *("supplementary-material", "table-wrap", "term", "title", "trans-abstract", "verse-group"),
     }
 )
 
@@ -89,13 +57,7 @@ def read_jats(source: DocumentSource) -> Iterator[Document]:
     first = next(chunks)
     path = _PATHS.get(root_tag(first), _PATHS["article"])
     parser = ElementParser(Path(source.file), "JATS", path, without=("ref-list", "table", "contrib-group"))
-    for line, article in parser.elements(chain([first], chunks)):
-        try:
-            document = _document(source, line, article)
-        except BrokenRecord as reason:
-            source.broken(line, reason)
-        else:
-            yield document
+    yield from source.each(parser.elements(chain([first], chunks)), partial(_document, source))
 
 
 def _document(source: DocumentSource, line: int, article: Element) -> Document:

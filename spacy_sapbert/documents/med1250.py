@@ -57,14 +57,10 @@ def read_med1250(
         The records in the order of the file.
     """
     source = DocumentSource(Path(path), report=report or Report(), encoding=encoding, strict=strict)
-    for lines in _merge(_blocks(source)):
-        try:
-            record = _record(lines)
-        except BrokenRecord as reason:
-            source.broken(lines[0][0], reason)
-        else:
-            source.report.documents += 1
-            yield record
+    numbered = ((lines[0][0], lines) for lines in _merge(_blocks(source)))
+    for record in source.each(numbered, lambda _, lines: _record(lines)):
+        source.report.documents += 1
+        yield record
     if report is None:
         source.report.warn_of_broken()
 

@@ -15,6 +15,7 @@ from ..files.source import BrokenRecord, excerpt
 from ..kb.ids import split_ids
 from ..types import Document, Mention
 from .source import UNTYPED, DocumentSource
+from .table_files import TableLines, rows_of
 
 COLUMNS = ("mention", "id", "sentence")
 """The columns of `names` in their order without a header. A table can lack the last one."""
@@ -39,22 +40,21 @@ def read_mention_table(source: DocumentSource) -> Iterator[Document]:
     """
     columns: tuple[str, ...] = COLUMNS
     widths: tuple[int, ...] = (len(COLUMNS) - 1, len(COLUMNS))
-    for number, line in source.lines():
+
+    def read(number: int, line: str) -> Document | None:
+        nonlocal columns, widths
         cells = tuple(cell.strip() for cell in line.split("\t"))
         if number == 1 and is_header(cells):
             columns, widths = cells, (len(cells),)
-        elif cells == ("",):
-            continue
-        elif len(cells) not in widths:
+            return None
+        if len(cells) not in widths:
             n_columns = f"{len(cells)} columns instead of {' or '.join(map(str, widths))}"
-            source.broken(number, f"{n_columns}: {', '.join(columns[: widths[-1]])}")
-        else:
-            try:
-                text, mention = _mention(dict(zip(columns, cells, strict=False)), source)
-            except BrokenRecord as reason:
-                source.broken(number, reason)
-            else:
-                yield Document(source.numbered(number), text, (mention,), position=source.place(number))
+            raise BrokenRecord(f"{n_columns}: {', '.join(columns[: widths[-1]])}")
+        text, mention = _mention(dict(zip(columns, cells, strict=False)), source)
+        return Document(source.numbered(number), text, (mention,), position=source.place(number))
+
+    filled = ((number, line) for number, line in source.lines() if line.strip())
+    yield from filter(None, source.each(filled, read))
 
 
 def is_header(cells: tuple[str, ...]) -> bool:
@@ -89,17 +89,18 @@ def read_askapatient(source: DocumentSource) -> Iterator[Document]:
     Yields:
         One document per row. Its text is the mention. Its id joins file name and line number with a colon.
     """
-    for number, line in source.lines():
-        if not line.strip():
-            continue
-        columns = [column.strip() for column in line.split("\t")]
-        if len(columns) != 3:
-            source.broken(number, f"{len(columns)} columns instead of 3: concept id, its name and the mention")
-        elif not columns[2]:
-            source.broken(number, "no mention")
-        else:
-            mention = _mention_at(0, columns[2], columns[2], split_ids(columns[0], _SNOMED))
-            yield Document(source.numbered(number), columns[2], (mention,), position=source.place(number))
+
+    def read(number: int, line: str) -> Document:
+        cells = [cell.strip() for cell in line.split("\t")]
+        if len(cells) != 3:
+            raise BrokenRecord(f"{len(cells)} columns instead of 3: concept id, its name and the mention")
+        concept_id, _, text = cells
+        if not text:
+            raise BrokenRecord("no mention")
+        mention = _mention_at(0, text, text, split_ids(concept_id, _SNOMED))
+        return Document(source.numbered(number), text, (mention,), position=source.place(number))
+
+    yield from source.each(((number, line) for number, line in source.lines() if line.strip()), read)
 
 
 def read_cometa(source: DocumentSource, id_column: str) -> Iterator[Document]:
@@ -113,39 +114,23 @@ def read_cometa(source: DocumentSource, id_column: str) -> Iterator[Document]:
         One document per row. Its text is the example, if that contains the term exactly once, as whole words and in
         upper or lower case. Otherwise, the text is the term alone, and this is counted.
     """
-    rows = _rows(source)
+    lines = TableLines(source)
+    # without `strict`, an unbalanced quotation mark would silently swallow the rows after it
+    cells_of_rows = rows_of(source, lines, csv.reader(lines, delimiter="\t", strict=True))
+    rows = ((line, [cell.strip() for cell in cells]) for line, cells in cells_of_rows)
     _, columns = next(rows, (1, []))
     for missing in (name for name in (_ID, _TERM, id_column, _EXAMPLE) if name not in columns):
         raise MissingColumnError(path=source.file, column=missing, columns=columns, remedy="Give the file of COMETA.")
-    for line, cells in rows:
-        try:
-            if len(cells) != len(columns):
-                raise BrokenRecord(f"{len(cells)} cells instead of {len(columns)}")
-            row = dict(zip(columns, cells, strict=True))
-            text, mention = _cometa_mention(row, id_column)
-        except BrokenRecord as reason:
-            source.broken(line, reason)
-        else:
-            source.report.alone += text != row[_EXAMPLE]
-            yield Document(row[_ID], text, (mention,), position=source.place(line))
 
+    def read(line: int, cells: list[str]) -> Document:
+        if len(cells) != len(columns):
+            raise BrokenRecord(f"{len(cells)} cells instead of {len(columns)}")
+        row = dict(zip(columns, cells, strict=True))
+        text, mention = _cometa_mention(row, id_column)
+        source.report.alone += text != row[_EXAMPLE]
+        return Document(row[_ID], text, (mention,), position=source.place(line))
 
-def _rows(source: DocumentSource) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line at which a row starts, and its cells. Empty rows are skipped."""
-    with source.open(newline="") as lines:
-        # without `strict`, an unbalanced quotation mark would silently swallow the rows after it
-        rows = csv.reader(lines, delimiter="\t", strict=True)
-        while True:
-            line = rows.line_num + 1
-            try:
-                cells = next(rows)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                source.broken(line, f"the text from here to line {rows.line_num} is not a row ({error})")
-                continue
-            if any(cells):
-                yield line, [cell.strip() for cell in cells]
+    yield from source.each(rows, read)
 
 
 def _cometa_mention(row: dict[str, str], id_column: str) -> tuple[str, Mention]:

@@ -8,12 +8,13 @@ Elements: NLM, PubMed XML Element Descriptions, https://www.nlm.nih.gov/bsd/lice
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
-from xml.parsers import expat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +22,8 @@ from numpy.typing import NDArray
 from ..errors import SapbertError
 from ..files.opening import open_unpacked
 from ..files.source import BrokenRecord
-from ..files.xml import ElementParser, blocks_of, root_tag
+from ..files.xml import ElementParser, blocks_of
 from ..types import Document
-from .formats import head_of
 from .source import DocumentSource
 from .text_files import with_title
 
@@ -36,6 +36,8 @@ _DELETED = "DeleteCitation"
 _NUMBER = re.compile("[0-9]+")
 _MOST_DIGITS = 9  # a PMID has 8 at present
 _NOT_NEEDED = ("AuthorList", "ChemicalList", "CommentsCorrectionsList", "GrantList", "History", "ReferenceList")
+_NOT_OF_PMIDS = (*_NOT_NEEDED, "Abstract", "Article", "Book", "MeshHeadingList", "PubmedBookData", "PubmedData")
+_CHUNK = 1 << 16  # as for documents: of a damaged file, both see the same part
 _ENGLISH = "eng"
 _ELSEWHERE = "Abstract available from the publisher"
 """What NLM writes instead of an abstract that PubMed does not have."""
@@ -61,18 +63,11 @@ def read_pubmed(source: DocumentSource, left_out: Collection[int] = ()) -> Itera
     """
     skipped = frozenset(map(int, left_out))
     parser = ElementParser(Path(source.file), "PubMed", (ROOT, "|".join(ARTICLES)), without=_NOT_NEEDED)
-    for number, (line, record) in enumerate(parser.elements(source.chunks())):
-        if number in skipped:
-            continue
-        try:
-            document = _document(record, source.place(line))
-        except BrokenRecord as reason:
-            source.broken(line, reason)
-        else:
-            yield document
+    records = enumerate(parser.elements(source.chunks()))
+    yield from source.each((record for number, record in records if number not in skipped), partial(_document, source))
 
 
-def _document(record: Element, place: str) -> Document:
+def _document(source: DocumentSource, line: int, record: Element) -> Document:
     citation, pmid = _citation(record)
     doc_id = pmid_of("".join(pmid.itertext()))
     if doc_id is None:
@@ -101,7 +96,7 @@ def _document(record: Element, place: str) -> Document:
     if (version := version_of(pmid.get("Version"))) != 1:
         meta["version"] = version
     given = {name: value for name, value in meta.items() if value}
-    return Document(str(doc_id), text, title=title, meta=given, position=place)
+    return Document(str(doc_id), text, title=title, meta=given, position=source.place(line))
 
 
 def _citation(record: Element) -> tuple[Element, Element]:
@@ -114,7 +109,7 @@ def _citation(record: Element) -> tuple[Element, Element]:
 
 
 def pmid_of(text: str) -> int | None:
-    """Return the PMID that a text is; None if it is no number."""
+    """Return the PMID that a text is; None if it is not a number."""
     digits = text.strip()
     return int(digits) if len(digits) <= _MOST_DIGITS and digits.isascii() and digits.isdecimal() else None
 
@@ -226,12 +221,12 @@ def superseded(paths: Sequence[Path], scan: Callable[[Path], FilePmids] | None =
         For each file that has any, the numbers of the records to leave out, for `read_pubmed`, in rising order.
     """
     ordered = sorted(dict.fromkeys(paths), key=lambda path: (path.name, str(path)))
-    found = list(map(scan or pmids_of, ordered))
-    left_out = {path: [file.replaced] for path, file in zip(ordered, found, strict=True)}
-    older = _older(found)
+    scans = list(map(scan or pmids_of, ordered))
+    left_out = {path: [file.replaced] for path, file in zip(ordered, scans, strict=True)}
+    older = _older(scans)
     files = (older >> np.uint64(_FILE_AT)) & np.uint64(2**_FILE_BITS - 1)
     for rank in np.unique(files):
-        file = found[int(rank)]
+        file = scans[int(rank)]
         pmids = older[files == rank] >> np.uint64(_PMID_AT)
         left_out[ordered[int(rank)]].append(file.numbers[np.searchsorted(file.pmids, pmids)])
     joined = {path: np.sort(np.concatenate(parts)) for path, parts in left_out.items()}
@@ -245,15 +240,15 @@ _PMID_AT = _VERSION_AT + _VERSION_BITS
 _BLOCK = 1 << 20  # keys
 
 
-def _older(found: Sequence[FilePmids]) -> NDArray[np.uint64]:
+def _older(scans: Sequence[FilePmids]) -> NDArray[np.uint64]:
     """Return the key of each record that is not the newest one of its PMID.
 
     A key holds the PMID, the version and the rank of the file, so that the newest record of a PMID is the last one in
     the order of the keys.
     """
-    keys = np.empty(sum(len(file.pmids) for file in found), np.uint64)
+    keys = np.empty(sum(len(file.pmids) for file in scans), np.uint64)
     end = 0
-    for rank, file in enumerate(found):
+    for rank, file in enumerate(scans):
         part = keys[end : end + len(file.pmids)]
         part[:] = file.pmids.astype(np.uint64) << np.uint64(_PMID_AT)
         part |= file.versions.astype(np.uint64) << np.uint64(_VERSION_AT)
@@ -275,16 +270,27 @@ def pmids_of(path: Path) -> FilePmids:
 
     Of a file that is damaged, what comes before the damage counts, as `read_pubmed` reads it before the error.
     """
-    scan = _Scan()
-    try:
-        with open_unpacked(path) as handle:
-            if root_tag(head_of(handle)) in ("", ROOT):
-                while chunk := handle.read(_CHUNK):
-                    scan.feed(chunk)
-                scan.feed(b"", is_last=True)
-    except (SapbertError, OSError, expat.ExpatError, LookupError, ValueError):
-        pass  # reading the file reports the reason
-    return _newest(scan.events)
+    events: list[tuple[int, int, int]] = []
+    parser = ElementParser(path, "PubMed", (ROOT, "|".join((*ARTICLES, _DELETED))), without=_NOT_OF_PMIDS)
+    number = -1
+    # reading the file reports the reason
+    with suppress(SapbertError, OSError), open_unpacked(path) as handle:
+        for _, element in parser.elements(chain(iter(lambda: handle.read(_CHUNK), b""), [b""])):
+            if element.tag == _DELETED:
+                events += _events(element.iterfind("PMID"), -1)
+            else:
+                number += 1
+                with suppress(BrokenRecord):
+                    events += _events([_citation(element)[1]], number)
+    return _newest(events)
+
+
+def _events(pmids: Iterable[Element], number: int) -> Iterator[tuple[int, int, int]]:
+    """Yield PMID, version and the number of the record; -1 for a deletion."""
+    for element in pmids:
+        pmid = pmid_of("".join(element.itertext()))
+        if pmid is not None:
+            yield pmid, version_of(element.get("Version")), number
 
 
 def _newest(events: Sequence[tuple[int, int, int]]) -> FilePmids:
@@ -305,79 +311,3 @@ def _newest(events: Sequence[tuple[int, int, int]]) -> FilePmids:
         numbers[is_newest].astype(np.int32),
         replaced[replaced >= 0].astype(np.int32),
     )
-
-
-_MARK = re.compile(rb"<(?:Pubmed(?:Book)?Article|DeleteCitation)[\s/>]")
-_LONGEST_MARK = len("<PubmedBookArticle>")
-_CHUNK = 1 << 16  # as for documents: of a damaged file, both see the same part
-
-
-class _Scan:
-    """Finds the PMIDs of records.
-
-    The parser checks all XML, but calls back only from the begin of a record to the end of its PMID. A search for the
-    bytes of the begin shows where the calls must start. It can find too much, as in a comment.
-
-    Attributes:
-        events: PMID, version and number of each record, and -1 instead of the number of a deletion.
-    """
-
-    def __init__(self) -> None:
-        self.events: list[tuple[int, int, int]] = []
-        self._parser = expat.ParserCreate()
-        self._parser.StartDoctypeDeclHandler = self._doctype
-        self._rest = b""
-        self._open: list[str] = []  # the tags from the record to the present element
-        self._version = 1
-        self._pmid: list[str] = []
-        self._number = -1
-
-    def feed(self, chunk: bytes, *, is_last: bool = False) -> None:
-        """Parse the next bytes."""
-        data = self._rest + chunk
-        begun = -1 if is_last else data.rfind(b"<", max(0, len(data) - _LONGEST_MARK))
-        data, self._rest = (data, b"") if begun < 0 else (data[:begun], data[begun:])
-        view = memoryview(data)
-        starts = [mark.start() for mark in _MARK.finditer(data)]
-        self._parser.Parse(view[: starts[0]] if starts else view, False)
-        for start, end in pairwise([*starts, len(data)] if starts else ()):
-            self._parser.StartElementHandler = self._start
-            self._parser.EndElementHandler = self._end
-            self._parser.Parse(view[start:end], False)
-        if is_last:
-            self._parser.Parse(b"", True)
-
-    def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        if not self._open:
-            if tag not in ARTICLES and tag != _DELETED:
-                return
-            self._number += tag != _DELETED
-        self._open.append(tag)
-        if self._is_pmid():
-            self._version = version_of(attributes.get("Version"))
-            self._pmid.clear()
-            self._parser.CharacterDataHandler = self._pmid.append
-
-    def _end(self, tag: str) -> None:
-        if not self._open:
-            return
-        is_pmid, is_record = self._is_pmid(), len(self._open) == 3
-        self._open.pop()
-        if is_pmid:
-            self._parser.CharacterDataHandler = None
-            pmid = pmid_of("".join(self._pmid))
-            if pmid is not None:
-                self.events.append((pmid, self._version, self._number if is_record else -1))
-        if not self._open or (is_pmid and is_record):
-            self._open.clear()
-            self._parser.StartElementHandler = self._parser.EndElementHandler = None
-
-    def _is_pmid(self) -> bool:
-        match self._open:
-            case [_, "MedlineCitation" | "BookDocument", "PMID"] | ["DeleteCitation", "PMID"]:
-                return True
-        return False
-
-    def _doctype(self, name: str, system_id: str | None, public_id: str | None, has_internal_subset: bool) -> None:
-        if has_internal_subset:
-            raise ValueError("a DTD inside the file")

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ..files.source import BrokenRecord
-from ..files.values import parse_int
+from ..files.values import ONE_LINE, parse_int
 from ..kb.ids import decode_id, encode_id, split_ids
 from ..types import Document, Mention
 from .source import UNTYPED, DocumentSource
@@ -21,8 +21,6 @@ from .source import UNTYPED, DocumentSource
 _HEAD = re.compile(r"([^|\t]+)\|([ta])\|(.*)", re.DOTALL)
 _MENTION_COLUMNS = (5, 6, 7)
 _RELATION_COLUMNS = (4, 5)
-# characters that some programs read as the end of a line or a column; one blank each, so that offsets stay
-_ONE_LINE = dict.fromkeys(map(ord, "\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " ")
 
 
 @dataclass
@@ -130,13 +128,8 @@ def pubtator_record(doc_id: str, title: str, text: str, mentions: Iterable[tuple
     """
     doc_id = encode_id(doc_id)
     head, body = (title, text[len(title) + 1 :]) if title else (text, "")
-    rows = (
-        (doc_id, str(start), str(end), _one_line(words), _one_line(label), ids)
-        for start, end, words, label, ids in mentions
-    )
-    lines = [f"{doc_id}|t|{_one_line(head)}", f"{doc_id}|a|{_one_line(body)}", *map("\t".join, rows)]
+    lines = [f"{doc_id}|t|{head.translate(ONE_LINE)}", f"{doc_id}|a|{body.translate(ONE_LINE)}"]
+    for start, end, words, label, ids in mentions:
+        cells = (doc_id, str(start), str(end), words.translate(ONE_LINE), label.translate(ONE_LINE), ids)
+        lines.append("\t".join(cells))
     return "\n".join(lines) + "\n\n"
-
-
-def _one_line(text: str) -> str:
-    return text.translate(_ONE_LINE)

@@ -40,7 +40,7 @@ class _Columns(NamedTuple):
 
 def read_csv(source: DocumentSource) -> Iterator[Document]:
     """Read a table with commas, semicolons or tabs, and with quotes if needed. The first line shows the delimiter."""
-    lines = _Lines(source)
+    lines = TableLines(source)
     first = _first(source, lines)
     delimiter = _delimiter(first, _is_numbered(source.options))
     # without `strict`, an unbalanced quotation mark would silently swallow the rows after it
@@ -49,13 +49,13 @@ def read_csv(source: DocumentSource) -> Iterator[Document]:
 
 def read_tsv(source: DocumentSource) -> Iterator[Document]:
     """Read a table with tabs. A quotation mark is part of its cell."""
-    lines = _Lines(source)
+    lines = TableLines(source)
     first = _first(source, lines)
     cells = csv.reader(chain([first], lines), delimiter="\t", quoting=csv.QUOTE_NONE)
     yield from _read(source, lines, cells, is_unquoted=True)
 
 
-def _first(source: DocumentSource, lines: _Lines) -> str:
+def _first(source: DocumentSource, lines: TableLines) -> str:
     first = next(lines, "")
     if lines.problem and not _is_numbered(source.options):
         raise BadRecordError(
@@ -71,7 +71,7 @@ def _delimiter(first: str, is_row: bool) -> str:
     return max(_DELIMITERS, key=first.count)
 
 
-class _Lines(Iterator[str]):
+class TableLines(Iterator[str]):
     """Passes lines to the csv module, and remembers whether one of the present row could not be decoded.
 
     Attributes:
@@ -92,9 +92,9 @@ class _Lines(Iterator[str]):
 
 
 def _read(
-    source: DocumentSource, lines: _Lines, cells: Iterator[list[str]], *, is_unquoted: bool = False
+    source: DocumentSource, lines: TableLines, cells: Iterator[list[str]], *, is_unquoted: bool = False
 ) -> Iterator[Document]:
-    rows = _rows(source, lines, cells)
+    rows = rows_of(source, lines, cells)
     line, header = next(rows, (1, []))
     if _is_numbered(source.options):
         rows = chain([(line, header)], rows)
@@ -110,8 +110,14 @@ def _read(
             source.broken(line, f"{len(row)} cells instead of {len(header)}{hint if is_unquoted else ''}")
 
 
-def _rows(source: DocumentSource, lines: _Lines, cells: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line at which a row starts, and its cells. Rows without any text are skipped."""
+def rows_of(source: DocumentSource, lines: TableLines, cells: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line at which a row starts, and its cells. Rows without any text are skipped, broken ones reported.
+
+    Args:
+        source: The file.
+        lines: Its lines.
+        cells: What the csv module makes of the lines.
+    """
     csv.field_size_limit(max(csv.field_size_limit(), MAX_CELL))
     line = 1
     while True:
@@ -235,14 +241,13 @@ def _check_types(source: DocumentSource, schema: Schema, columns: _Columns) -> N
     from pyarrow import types
 
     for column in filter(None, columns):
-        found = schema.field(column).type
-        kind = found.value_type if types.is_dictionary(found) else found
+        column_type = schema.field(column).type
+        kind = column_type.value_type if types.is_dictionary(column_type) else column_type
         text_kinds = (types.is_string, types.is_large_string, types.is_string_view, types.is_null)
         is_text = any(is_kind(kind) for is_kind in text_kinds)
         if not is_text and (column != columns.doc_id or not (types.is_integer(kind) or types.is_floating(kind))):
-            reason = (
-                f"the column {column} has the type {found}, but text and title must be text, and an id text or a number"
-            )
+            wrong = f"the column {column} has the type {column_type}"
+            reason = f"{wrong}, but text and title must be text, and an id text or a number"
             raise MismatchError(path=source.file, reason=reason, remedy="Name another column, or convert this one.")
 
 

@@ -7,6 +7,7 @@ relations. `Reactions` maps each string that is annotated as an adverse reaction
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
@@ -32,16 +33,13 @@ def read_tac(source: DocumentSource) -> Iterator[Document]:
 
     The text joins the sections in their order. A mention in several pieces extends from the first to the last piece. It
     is counted, unless there is only whitespace between the pieces. Ids are those of preferred terms, `MEDDRA:10028997`.
-    If a reaction has none, its lowest level term is used. A reaction with a string that is no mention is counted.
+    If a reaction has none, its lowest level term is used. A reaction with a string that is not a mention is counted.
 
     Yields:
         The label, named after its drug. Mention labels are the mention types.
     """
-    for line, label in ElementParser(source.path, "TAC", ("Label",)).elements(source.chunks()):
-        try:
-            yield _document(source, line, label)
-        except BrokenRecord as reason:
-            source.broken(line, reason)
+    labels = ElementParser(source.path, "TAC", ("Label",)).elements(source.chunks())
+    yield from source.each(labels, partial(_document, source))
 
 
 def _document(source: DocumentSource, line: int, label: Element) -> Document:
@@ -87,11 +85,11 @@ def _ids(label: Element) -> dict[str, tuple[str, ...]]:
     """Return the ids of each reaction by its string. The ids are empty if the reaction is not mapped."""
     ids: dict[str, dict[str, None]] = {}
     for reaction in label.iterfind("Reactions/Reaction"):
-        of_string = ids.setdefault(_fold_whitespace(reaction.get("str", "")).lower(), {})
+        string_ids = ids.setdefault(_fold_whitespace(reaction.get("str", "")).lower(), {})
         for terms in reaction.iterfind("Normalization"):
             raw = terms.get("meddra_pt_id") or terms.get("meddra_llt_id") or ""
-            of_string.update(dict.fromkeys(split_ids(raw, _PREFIX)))
-    return {string: tuple(found) for string, found in ids.items()}
+            string_ids.update(dict.fromkeys(split_ids(raw, _PREFIX)))
+    return {string: tuple(string_ids) for string, string_ids in ids.items()}
 
 
 def _mention(source: DocumentSource, line: int, section: _Section, element: Element) -> tuple[Mention, str]:
@@ -122,8 +120,8 @@ def _spans(element: Element) -> list[tuple[int, int]]:
     try:
         pieces = [(parse_int(start), parse_int(length)) for start, length in zip(starts, lengths, strict=True)]
     except ValueError:
-        places = f"start {element.get('start')!r} and len {element.get('len')!r}"
-        raise BrokenRecord(f"{places} are not pairs of numbers") from None
+        given = f"start {element.get('start')!r} and len {element.get('len')!r}"
+        raise BrokenRecord(f"{given} are not pairs of numbers") from None
     return [(start, start + length) for start, length in pieces]
 
 

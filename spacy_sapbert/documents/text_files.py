@@ -26,46 +26,42 @@ def read_text(source: DocumentSource) -> Iterator[Document]:
 
 def read_lines(source: DocumentSource) -> Iterator[Document]:
     """Read each line as a document, except blank lines."""
-    for number, line in source.lines():
-        if line.strip():
-            yield Document(source.numbered(number), line, position=source.place(number))
+    for number, line in _filled(source):
+        yield Document(source.numbered(number), line, position=source.place(number))
 
 
 def read_names(source: DocumentSource) -> Iterator[Document]:
     """Read a column of tab-separated lines. Each cell is a document and its only mention."""
     text_column = int(source.options.text_column or 1)
     id_column = int(source.options.id_column or 0)
-    for number, line in source.lines():
-        if not line.strip():
-            continue
+
+    def read(number: int, line: str) -> Document:
         cells = ["", *(cell.strip() for cell in line.split("\t"))]
         name, doc_id = (cells[column] if column < len(cells) else "" for column in (text_column, id_column))
-        if name:
-            mention = Mention(0, len(name), name, UNTYPED)
-            yield Document(doc_id or source.numbered(number), name, (mention,), position=source.place(number))
-        else:
-            source.broken(number, f"no name in column {text_column}")
+        if not name:
+            raise BrokenRecord(f"no name in column {text_column}")
+        mention = Mention(0, len(name), name, UNTYPED)
+        return Document(doc_id or source.numbered(number), name, (mention,), position=source.place(number))
+
+    yield from source.each(_filled(source), read)
 
 
 def read_jsonl(source: DocumentSource) -> Iterator[Document]:
     """Read each line as a JSON object, except blank lines."""
-    for number, line in source.lines():
-        if line.strip():
-            try:
-                document = json_document(line, source.numbered(number), source.options)
-            except BrokenRecord as reason:
-                source.broken(number, reason)
-            else:
-                yield document._replace(position=source.place(number))
+
+    def read(number: int, line: str) -> Document:
+        try:
+            value = parse_json(line)
+        except ValueError as error:
+            raise _not_json(error) from error
+        document = value_document(value, source.numbered(number), source.options)
+        return document._replace(position=source.place(number))
+
+    yield from source.each(_filled(source), read)
 
 
-def json_document(raw: str, name: str, options: ReadOptions) -> Document:
-    """Read a document from the text of a JSON object, see `value_document`."""
-    try:
-        value = parse_json(raw)
-    except ValueError as error:
-        raise _not_json(error) from error
-    return value_document(value, name, options)
+def _filled(source: DocumentSource) -> Iterator[tuple[int, str]]:
+    return ((number, line) for number, line in source.lines() if line.strip())
 
 
 def value_document(value: object, name: str, options: ReadOptions) -> Document:

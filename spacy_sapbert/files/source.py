@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TextIO
+from typing import Any, BinaryIO, NamedTuple, TextIO, TypeVar
 
 from ..errors import BadRecordError
 from .opening import OpenedFile, file_name, open_text, open_unpacked, read_whole, undecodable
@@ -18,6 +18,8 @@ MAX_PROBLEMS = 1000
 _LONGEST_QUOTE, _LONGEST_REASON = 80, 1000  # characters
 _CHUNK = 1 << 16
 _REMEDY = "if it has another encoding, give --encoding"
+Item = TypeVar("Item")
+Record = TypeVar("Record")
 _ESCAPED = re.compile("[\udc80-\udcff]")  # bytes that cannot be decoded, see the error handler "surrogateescape"
 
 
@@ -174,6 +176,21 @@ class Source:
             while chunk:
                 chunk = handle.read(_CHUNK)
                 yield chunk
+
+    def each(self, items: Iterable[tuple[int, Item]], read: Callable[[int, Item], Record]) -> Iterator[Record]:
+        """Yield what `read` makes of each item, and report those with which it raises a `BrokenRecord`.
+
+        Args:
+            items: The items with their lines.
+            read: Takes line and item.
+        """
+        for line, item in items:
+            try:
+                record = read(line, item)
+            except BrokenRecord as reason:
+                self.broken(line, reason)
+            else:
+                yield record
 
     def broken(self, line: int, reason: object, unit: str = "line") -> None:
         """Report a record that cannot be read."""

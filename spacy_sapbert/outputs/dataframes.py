@@ -16,7 +16,7 @@ from ..kb.storage import load_knowledge_base
 from ..pipeline.mentions import mentions_of
 from ..pipeline.sapbert_linker import linkers_of
 from .records import Record, doc_record
-from .tables import CODES, COLUMNS, table_rows
+from .tables import COLUMNS, code_columns, table_rows
 
 Library = Literal["pandas", "polars"]
 _LIBRARIES: tuple[Library, ...] = ("pandas", "polars")
@@ -50,7 +50,7 @@ def to_dataframe(
     """
     name, module = _library(library)
     records = _records([docs] if isinstance(docs, Doc) else docs, kb, spans_key, codes)
-    kinds = COLUMNS | {f"{CODES}{system}": str for system in (codes.systems if codes else ())}
+    kinds = COLUMNS | code_columns(codes.systems if codes else ())
     rows = list(table_rows(records))
     columns = {column: [row[column] for row in rows] for column in kinds}
     if name == "polars":

@@ -33,53 +33,33 @@ Record = Mapping[str, Any]
 
 
 class _Mark(NamedTuple):
-    """A mention on the page.
-
-    Attributes:
-        anchor: The anchor of its row in the table. That in the text ends in "t".
-        color: The class of its color.
-        tip: The names of its concepts.
-        flags: Its assertion.
-    """
+    """A mention on the page."""
 
     entity: Record
-    anchor: str
-    color: str
-    tip: str
-    flags: str
+    anchor: str  # of its row in the table; that in the text ends in "t"
+    color: str  # the class of its color
+    tip: str  # the names of its concepts
+    flags: str  # its assertion
 
 
 class _Row(NamedTuple):
-    """A row of the table of links.
-
-    Attributes:
-        is_first: Whether it is the first row of the mention.
-        values: The value of each column.
-    """
+    """A row of the table of links."""
 
     mark: _Mark
     link: Record | None
-    is_first: bool
-    values: dict[str, Any]
+    is_first: bool  # of the mention
+    values: dict[str, Any]  # by column
 
 
 class _Section(NamedTuple):
-    """A document on the page.
-
-    Attributes:
-        pieces: The text, as plain pieces and marks.
-        inner: The marks inside others.
-        legend: The color of each label. The label of mentions without a link is empty.
-        rows: The links.
-        columns: The columns of the table that have values.
-    """
+    """A document on the page."""
 
     heading: str
-    pieces: list[str | _Mark]
-    inner: list[_Mark]
-    legend: dict[str, str]
+    pieces: list[str | _Mark]  # the text, as plain pieces and marks
+    inner: list[_Mark]  # the marks inside others
+    legend: dict[str, str]  # the color of each label; that of mentions without a link is empty
     rows: list[_Row]
-    columns: list[str]
+    columns: list[str]  # those that have values
 
 
 def render_page(

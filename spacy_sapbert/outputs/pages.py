@@ -32,7 +32,8 @@ def display_label(label: str) -> str:
     """
     if " " in label.strip():
         return label.strip()
-    apart = "".join(f"{one} " if one.islower() and other.isupper() else one for one, other in pairwise(f"{label} "))
+    pairs = pairwise(f"{label} ")
+    apart = "".join(f"{letter} " if letter.islower() and after.isupper() else letter for letter, after in pairs)
     return " ".join(map(_word, apart.replace("_", " ").replace("-", " ").split())) or "No label"
 
 

@@ -12,7 +12,7 @@ from ..kb.code_systems import CodeSystems
 from ..kb.knowledge_base import ConceptLabel, KnowledgeBase
 from ..pipeline.attributes import get_abbreviation_occurrences, get_assertion, get_concepts, get_kb_ents, get_links
 from ..text.snippets import part_offsets, snippet
-from ..types import Alternative, Document, DocumentConcept, Link, Passage
+from ..types import Alternative, Document, DocumentConcept, Link
 
 _UNKNOWN = ConceptLabel("", ())
 Record = dict[str, Any]
@@ -37,34 +37,8 @@ class LinkedDocument(NamedTuple):
 def record_of(
     item: LinkedDocument, kb: KnowledgeBase, *, language: str = "", codes: CodeSystems | None = None
 ) -> Record:
-    """Return the record of a linked document, from which every output can be written.
-
-    Args:
-        item: The linked document.
-        kb: The knowledge base of the linker, for the names and types of concepts.
-        language: See `KnowledgeBase.labels_of`.
-        codes: Finds the codes of each link in other vocabularies.
-
-    Returns:
-        JSON values with the keys "id", "text", "title" (if there is one), "passages" (if several records are one
-        document), "entities", "abbreviations", "concepts" (if there are any), "code_systems" (with `codes`) and "meta"
-        (if there is any).
-    """
-    document = item.document
-    # a tokenizer that changes the text changes its length
-    text = document.text if len(document.text) == _length(item.doc) else None
-    return doc_record(
-        item.doc,
-        item.mentions,
-        kb,
-        doc_id=document.doc_id,
-        title=document.title,
-        meta=dict(document.meta),
-        text=text,
-        language=language,
-        codes=codes,
-        passages=document.passages,
-    )
+    """Return the record of a linked document, from which every output can be written, see `doc_record`."""
+    return doc_record(item.doc, item.mentions, kb, document=item.document, language=language, codes=codes)
 
 
 def doc_record(
@@ -73,49 +47,46 @@ def doc_record(
     kb: KnowledgeBase,
     *,
     doc_id: str | None = None,
-    title: str = "",
-    meta: Mapping[str, Any] | None = None,
-    text: str | None = None,
+    document: Document | None = None,
     language: str = "",
     codes: CodeSystems | None = None,
-    passages: Sequence[Passage] = (),
 ) -> Record:
-    """Return the record of a `Doc`, see `record_of`.
+    """Return the record of a `Doc`, from which every output can be written.
 
     Args:
         doc: The document.
         mentions: Its mentions, in the order of the record.
-        kb: The knowledge base of the linker.
-        doc_id: The id. None takes that of the `Doc`, if it has one.
-        title: The title, with which the text starts.
-        meta: Other values of the document.
-        text: The text of the `Doc`, if it is known. spaCy builds it on each access.
+        kb: The knowledge base of the linker, for the names and types of concepts.
+        doc_id: The id. None takes that of `document` or of the `Doc`, if it has one.
+        document: The document as it was read, for its title, passages and metadata.
         language: See `KnowledgeBase.labels_of`.
         codes: Finds the codes of each link in other vocabularies.
-        passages: The places of the joined records in the text.
+
+    Returns:
+        JSON values with the keys "id", "text", "title" (if there is one), "passages" (if several records are one
+        document), "entities", "abbreviations", "concepts" (if there are any), "code_systems" (with `codes`) and "meta"
+        (if there is any).
     """
-    text = doc.text if text is None else text
+    if document is None:
+        document = Document(str(doc.user_data.get(DOC_ID, "")), doc.text)
+    # spaCy builds the text on each access; a tokenizer that changes it changes its length
+    text = document.text if len(document.text) == _length(doc) else doc.text
     links = [get_links(mention) for mention in mentions]
     kb_ents = [get_kb_ents(mention) for mention in mentions]
     labels = kb.labels_of(list(_concept_ids(links, kb_ents)), language)
     pieces = offsets_of(doc)
-    record: Record = {"id": str(doc.user_data.get(DOC_ID, "")) if doc_id is None else doc_id, "text": text}
-    if title:
-        record["title"] = title
-    if passages:
-        record["passages"] = [passage._asdict() for passage in passages]
+    record: Record = {"id": document.doc_id if doc_id is None else doc_id, "text": text}
+    if document.title:
+        record["title"] = document.title
+    if document.passages:
+        record["passages"] = [passage._asdict() for passage in document.passages]
     record["entities"] = [
-        _entity(text, mention, of_mention, candidates, labels, pieces)
-        for mention, of_mention, candidates in zip(mentions, links, kb_ents, strict=True)
+        _entity(text, mention, mention_links, candidates, labels, pieces)
+        for mention, mention_links, candidates in zip(mentions, links, kb_ents, strict=True)
     ]
     record["abbreviations"] = [
-        {
-            "start": occurrence.start,
-            "end": occurrence.end,
-            "text": text[occurrence.start : occurrence.end],
-            "long_form": occurrence.long,
-        }
-        for occurrence in get_abbreviation_occurrences(doc)
+        {"start": start, "end": end, "text": text[start:end], "long_form": long_form}
+        for start, end, long_form, *_ in get_abbreviation_occurrences(doc)
     ]
     concepts = get_concepts(doc)
     if concepts:
@@ -123,8 +94,8 @@ def doc_record(
         record["concepts"] = [_concept(concept, shown) for concept in concepts]
     if codes:
         _add_codes(record, codes)
-    if meta:
-        record["meta"] = dict(meta)
+    if document.meta:
+        record["meta"] = dict(document.meta)
     return record
 
 
@@ -134,8 +105,8 @@ def _length(doc: Doc) -> int:
 
 
 def _concept_ids(links: Sequence[Sequence[Link]], kb_ents: Sequence[Sequence[tuple[str, float]]]) -> Iterator[str]:
-    for of_mention in links:
-        for link in of_mention:
+    for mention_links in links:
+        for link in mention_links:
             others = [other.concept_id for other in (link.runner_up, link.rejected) if other]
             yield from [link.concept_id, *others] if link.concept_id else others
     yield from (concept_id for candidates in kb_ents for concept_id, _ in candidates)
@@ -212,11 +183,11 @@ def _preferred(labels: Mapping[str, ConceptLabel], concept_id: str | None) -> st
 def _add_codes(record: Record, codes: CodeSystems) -> None:
     """Add the codes of each link, and the systems, so that the columns of a table are known."""
     links = [link for entity in record["entities"] for link in entity["links"]]
-    found = codes.of([link["concept_id"] for link in links if link["concept_id"]])
+    by_concept = codes.of([link["concept_id"] for link in links if link["concept_id"]])
     record["code_systems"] = list(codes.systems)
     for link in links:
-        of_link = found[link["concept_id"]] if link["concept_id"] else ()
-        link["codes"] = [{**code._asdict(), "predicate": code.predicate or None} for code in of_link]
+        given = by_concept[link["concept_id"]] if link["concept_id"] else ()
+        link["codes"] = [{**code._asdict(), "predicate": code.predicate or None} for code in given]
 
 
 def _concept(concept: DocumentConcept, labels: Mapping[str, ConceptLabel]) -> Record:

@@ -11,43 +11,22 @@ from typing import TYPE_CHECKING, Any
 from ..errors import MissingExtraError, OptionError
 from ..files.opening import without_gz
 from ..files.output import replacing
-from ..files.values import table_lines
+from ..files.values import ONE_LINE, table_lines
 from ..kb.ids import encode_id
 from ..types import NIL, SCORE_DIGITS
 
 if TYPE_CHECKING:
     import pyarrow
 
-COLUMNS: dict[str, type] = {
-    "doc_id": str,
-    "start": int,
-    "end": int,
-    "offsets": str,
-    "passage": int,
-    "text": str,
-    "label": str,
-    "snippet": str,
-    "concept_id": str,
-    "preferred_name": str,
-    "types": str,
-    "score": float,
-    "probability": float,
-    "assertion": str,
-    "matched_name": str,
-    "linked_text": str,
-    "long_form": str,
-    "split": bool,
-    "reason": str,
-    "tie": str,
-    "reasons": str,
-    "runner_up_id": str,
-    "runner_up_name": str,
-    "runner_up_score": float,
-    "runner_up_probability": float,
-    "rejected_id": str,
-    "rejected_name": str,
-    "rejected_score": float,
-}
+_NUMBERS = {"start": int, "end": int, "passage": int, "score": float, "probability": float, "split": bool}
+_NUMBERS |= {"runner_up_score": float, "runner_up_probability": float, "rejected_score": float}
+_NAMES = (
+    *("doc_id", "start", "end", "offsets", "passage", "text", "label", "snippet", "concept_id", "preferred_name"),
+    *("types", "score", "probability", "assertion", "matched_name", "linked_text", "long_form", "split", "reason"),
+    *("tie", "reasons", "runner_up_id", "runner_up_name", "runner_up_score", "runner_up_probability"),
+    *("rejected_id", "rejected_name", "rejected_score"),
+)
+COLUMNS: dict[str, type] = {name: _NUMBERS.get(name, str) for name in _NAMES}
 """The columns of every table and their types."""
 CODES = "codes_"
 """The beginning of the column with the codes of a code system: "codes_ICD10CM"."""
@@ -55,7 +34,6 @@ CODES = "codes_"
 NOT_LOOKED_UP = "the linker did not look up this mention"
 ROWS_PER_GROUP = 20_000
 _SEPARATOR = "|"
-_BLANKS = dict.fromkeys(map(ord, "\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " ")
 Row = dict[str, Any]
 Record = Mapping[str, Any]
 
@@ -93,7 +71,7 @@ def joined_ids(entity: Record) -> str:
     if entity["links"] or entity["kb_id"] in ("", NIL):
         linked = dict.fromkeys(link["concept_id"] for link in entity["links"] if link["concept_id"])
         return "|".join(map(encode_id, linked)) or "-"
-    return str(entity["kb_id"]).translate(_BLANKS)
+    return str(entity["kb_id"]).translate(ONE_LINE)
 
 
 def table_rows(records: Iterable[Record]) -> Iterator[Row]:
@@ -111,30 +89,33 @@ def table_rows(records: Iterable[Record]) -> Iterator[Row]:
             number = passages.number(entity["start"])
             passage = number + 1 if record.get("passages") else None
             for link in entity["links"] or [_no_link(entity)]:
-                codes = {f"{CODES}{system}": _SEPARATOR.join(unique_codes(link, system)) or None for system in systems}
+                codes = {f"{CODES}{system}": _codes(link, system) for system in systems}
                 yield _row(record["id"], entity, link, passage, passages.starts[number]) | codes
 
 
-def columns_of(records: Iterable[Record]) -> tuple[dict[str, type], Iterator[Record]]:
-    """Return the columns of a table and their types, and the records again.
-
-    The first record decides which code systems have a column.
-    """
+def _columns(records: Iterable[Record]) -> tuple[dict[str, type], Iterator[Record]]:
+    """Return the columns of a table and their types, and the records again. The first one has the code systems."""
     rest = iter(records)
     first = next(rest, None)
     if first is None:
         return COLUMNS, rest
-    return COLUMNS | {f"{CODES}{system}": str for system in first.get("code_systems", ())}, chain([first], rest)
+    return COLUMNS | code_columns(first.get("code_systems", ())), chain([first], rest)
 
 
-def unique_codes(link: Record, system: str) -> list[str]:
+def code_columns(systems: Iterable[str]) -> dict[str, type]:
+    """Return the columns of code systems and their types."""
+    return {f"{CODES}{system}": str for system in systems}
+
+
+def _codes(link: Record, system: str) -> str | None:
     """Return the codes of a link in a code system, each once, the most exact first."""
-    return list(dict.fromkeys(code["code"] for code in link.get("codes", ()) if code["system"] == system))
+    codes = (code["code"] for code in link.get("codes", ()) if code["system"] == system)
+    return _SEPARATOR.join(dict.fromkeys(codes)) or None
 
 
 def table_pieces(records: Iterable[Record], delimiter: str) -> Iterator[str]:
     """Yield the lines of a table with a tab or a comma between cells, see `table_lines`."""
-    columns, records = columns_of(records)
+    columns, records = _columns(records)
     rows = (map(row.get, columns) for row in table_rows(records))
     return table_lines(chain([columns], rows), delimiter)
 
@@ -145,7 +126,7 @@ def write_parquet(records: Iterable[Record], path: Path | None) -> None:
     import pyarrow
     from pyarrow import parquet
 
-    columns, records = columns_of(records)
+    columns, records = _columns(records)
     schema = arrow_schema(columns)
     rows = table_rows(records)
     with replacing(path) as temporary, parquet.ParquetWriter(temporary, schema) as writer:
@@ -174,43 +155,42 @@ def arrow_schema(columns: Mapping[str, type]) -> pyarrow.Schema:
     import pyarrow
 
     types = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_()}
-    return pyarrow.schema([(name, types[of_column]) for name, of_column in columns.items()])
+    return pyarrow.schema([(name, types[kind]) for name, kind in columns.items()])
 
 
 def _row(doc_id: str, entity: Record, link: Record, passage: int | None, shift: int) -> Row:
     runner_up, rejected = link["runner_up"] or {}, link["rejected"] or {}
-    offsets = link.get("offsets") or entity.get("offsets")
-    values = (
-        doc_id,
-        entity["start"] - shift,
-        entity["end"] - shift,
-        ";".join(f"{start - shift} {end - shift}" for start, end in offsets) if offsets else None,
-        passage,
-        entity["text"],
-        entity["label"],
-        entity["snippet"],
-        link["concept_id"] or NIL,
-        link["preferred_name"],
-        _SEPARATOR.join(link["types"]) or None,
-        _rounded(link["score"]),
-        _rounded(link["probability"]),
-        _SEPARATOR.join(entity.get("assertion", ())) or None,  # records of an earlier version have none
-        link["name"],
-        link["text"],
-        link["long_form"],
-        link["split"],
-        link["reason"],
-        link["tie"],
-        _SEPARATOR.join(link.get("reasons", ())) or None,
-        runner_up.get("concept_id"),
-        runner_up.get("preferred_name"),
-        _rounded(runner_up.get("score")),
-        _rounded(runner_up.get("probability")),
-        rejected.get("concept_id"),
-        rejected.get("preferred_name"),
-        _rounded(rejected.get("score")),
-    )
-    return dict(zip(COLUMNS, values, strict=True))
+    offsets = link.get("offsets") or entity.get("offsets") or ()
+    return {
+        "doc_id": doc_id,
+        "start": entity["start"] - shift,
+        "end": entity["end"] - shift,
+        "offsets": ";".join(f"{start - shift} {end - shift}" for start, end in offsets) or None,
+        "passage": passage,
+        "text": entity["text"],
+        "label": entity["label"],
+        "snippet": entity["snippet"],
+        "concept_id": link["concept_id"] or NIL,
+        "preferred_name": link["preferred_name"],
+        "types": _SEPARATOR.join(link["types"]) or None,
+        "score": _rounded(link["score"]),
+        "probability": _rounded(link["probability"]),
+        "assertion": _SEPARATOR.join(entity.get("assertion", ())) or None,  # records of an earlier version have none
+        "matched_name": link["name"],
+        "linked_text": link["text"],
+        "long_form": link["long_form"],
+        "split": link["split"],
+        "reason": link["reason"],
+        "tie": link["tie"],
+        "reasons": _SEPARATOR.join(link.get("reasons", ())) or None,
+        "runner_up_id": runner_up.get("concept_id"),
+        "runner_up_name": runner_up.get("preferred_name"),
+        "runner_up_score": _rounded(runner_up.get("score")),
+        "runner_up_probability": _rounded(runner_up.get("probability")),
+        "rejected_id": rejected.get("concept_id"),
+        "rejected_name": rejected.get("preferred_name"),
+        "rejected_score": _rounded(rejected.get("score")),
+    }
 
 
 def _no_link(entity: Record) -> Row:

@@ -87,10 +87,10 @@ def bioc_document(record: Record) -> Values:
 
 def _bounds(record: Record) -> list[tuple[int, int, str]]:
     """Return start, end and type of the passages."""
-    title, places = record.get("title", ""), PassageOffsets(record)
-    first, *others = zip(places.starts, places.ends, strict=True)
+    title, passages = record.get("title", ""), PassageOffsets(record)
+    first, *later = zip(passages.starts, passages.ends, strict=True)
     begin = [(0, len(title), "title"), (len(title) + 1, first[1], "abstract")] if title else [(0, first[1], "text")]
-    return [*begin, *((start, end, "text") for start, end in others)]
+    return [*begin, *((start, end, "text") for start, end in later)]
 
 
 def _passage(text: str, start: int, end: int, type: str) -> Values:

@@ -13,7 +13,7 @@ from rich.console import Console
 from ..documents.input_documents import Problems, ReadOptions
 from ..documents.table_files import batch_documents
 from ..outputs.records import Record
-from ..outputs.tables import CODES, COLUMNS, arrow_schema, table_rows
+from ..outputs.tables import COLUMNS, arrow_schema, code_columns, table_rows
 from ..types import Document
 from .document_linker import DocumentLinker, Failure, LinkSettings, cut, linker_of
 
@@ -96,7 +96,7 @@ def spark_linker(
 
 def links_schema(code_systems: Iterable[str] = ()) -> Schema:
     """Return the columns of links: those of every table of links, "year" and "failure"."""
-    return arrow_schema({**COLUMNS, **{f"{CODES}{system}": str for system in code_systems}, YEAR: int, FAILURE: str})
+    return arrow_schema({**COLUMNS, **code_columns(code_systems), YEAR: int, FAILURE: str})
 
 
 def schema_of(linker: DocumentLinker) -> Schema:

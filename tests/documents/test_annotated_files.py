@@ -135,11 +135,6 @@ def test_spacy_files(read, stored):
     assert (first.mentions, second.mentions) == ((stored,), ())
 
 
-def test_a_damaged_spacy_file_is_told(read):
-    with pytest.raises(SapbertError, match=r"\[E121\]"):
-        read("a.spacy", b"not a DocBin")
-
-
 def test_spacy_files_are_not_read_from_standard_input(problems):
     with pytest.raises(SapbertError, match=r"\[E533\] --format spacy"):
         list(read_documents(STDIN, ReadOptions(InputFormat.spacy), problems))
@@ -175,18 +170,6 @@ def test_bioc_xml_of_pmc(read):
     document = f'<document><id>PMC7654321</id><infon key="license">CC BY</infon>{passages}</document>'
     head = '<?xml version="1.0" encoding="UTF-8"?><!DOCTYPE collection SYSTEM "BioC.dtd">'
     (found,) = read("a.xml", f"{head}<collection><source>PMC</source><key>pmc.key</key>{document}</collection>")
-    assert found[:2] == ("PMC7654321", "On flu Background Flu is bad. Cited")
-    assert (found.title, found.meta) == ("On flu", PMC_META)
-
-
-def test_bioc_json_of_pmc(read):
-    passages = [
-        {"offset": offset, "infons": infons, "text": text, "sentences": [], "annotations": [], "relations": []}
-        for offset, infons, text in PMC_PASSAGES
-    ]
-    document = {"id": "PMC7654321", "infons": {"license": "CC BY"}, "passages": passages, "annotations": []}
-    content = [{"source": "PMC", "date": "20250101", "key": "pmc.key", "infons": {}, "documents": [document]}]
-    (found,) = read("a.json", json.dumps(content))
     assert found[:2] == ("PMC7654321", "On flu Background Flu is bad. Cited")
     assert (found.title, found.meta) == ("On flu", PMC_META)
 

@@ -1,5 +1,3 @@
-import time
-
 import pytest
 import spacy
 from hypothesis import given, settings
@@ -69,12 +67,6 @@ def test_blanks_at_the_ends_of_a_mention_do_not_count_for_its_tokens():
     assert from_doc(doc).mentions[0].text == "  flu  "
 
 
-def test_other_spans_key():
-    doc = to_doc(NLP, document("flu", (0, 3)), spans_key="sc")
-    assert [span.text for span in doc.spans["sc"]] == ["flu"]
-    assert "gold" not in doc.spans
-
-
 def test_splitting_leaves_the_other_tokens_alone():
     doc = to_doc(NLP, document("don't APCx now", (6, 9)), split_tokens=True)
     assert [(token.text, token.whitespace_) for token in doc] == [
@@ -86,15 +78,6 @@ def test_splitting_leaves_the_other_tokens_alone():
     ]
     assert doc[1].norm_ == "not"
     assert not doc.has_annotation("DEP")
-
-
-def test_many_splits_are_quick():
-    text = "abcdef " * 1000
-    gold = document(text, *((start, start + 3) for start in range(0, len(text), 7)))
-    before = time.perf_counter()
-    doc = to_doc(NLP, gold, split_tokens=True)
-    assert time.perf_counter() - before < 5
-    assert len(doc.spans["gold"]) == 1000
 
 
 def test_tokenizer_that_changes_the_text_is_an_error():

@@ -47,12 +47,6 @@ def test_a_list_of_another_corpus_is_an_error(listed):
         ids.check()
 
 
-def test_without_any_document_nothing_is_said_of_the_list(listed):
-    """Why there is none is told elsewhere."""
-    with pytest.warns(UserWarning, match=r"\[W203\] 1 of the 1"):
-        assert listed("1\n").check() == 1
-
-
 def test_a_corpus_gives_only_the_documents_of_the_list(listed, tmp_path):
     path = tmp_path / "corpus.txt"
     path.write_text("1|t|flu\n1\t0\t3\tflu\tT047\tC1\n\n2|t|cold\n2\t0\t4\tcold\tT047\tC2\n")

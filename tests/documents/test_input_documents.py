@@ -82,11 +82,6 @@ def test_every_json_object_with_a_text_is_read(folder, records):
         assert document.meta == {key: value for key, value in record.items() if key == "extra"}
 
 
-def test_a_byte_order_mark_is_no_text(folder):
-    documents, _ = read(folder / "bom.txt", "\ufeffone\n\ufefftwo".encode(), ReadOptions(InputFormat.lines))
-    assert [document.text for document in documents] == ["one", "\ufefftwo"]
-
-
 def test_pubtator_documents_know_their_line_and_title(folder):
     content = b"\n1|t|A\n1|a|b c\n1\t0\t1\tA\tX\tD1\n2|t|\n2|a|d\n3|t|e\n"
     documents, _ = read(folder / "a.txt", content, ReadOptions(InputFormat.pubtator))

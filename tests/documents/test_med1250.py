@@ -80,11 +80,6 @@ def test_broken_record_in_strict_reading(write):
         list(read_med1250(write(BROKEN), strict=True))
 
 
-def test_missing_file(tmp_path):
-    with pytest.raises(SapbertError, match="E120"):
-        list(read_med1250(tmp_path / "none.txt"))
-
-
 def test_development_records(data_dir):
     records = list(read_med1250(data_dir / "corpora" / "med1250" / "MED1250_labeled_dev.txt", strict=True))
     assert len(records) == 625

@@ -3,7 +3,6 @@
 import gzip
 import io
 import time
-from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
@@ -88,10 +87,6 @@ def test_a_record_as_it_is_published(read):
         "mesh": ["D000001", "D000002", "D000003"],
         "mesh_major": ["D000002", "D000003"],
     }
-
-
-def test_plain_and_gzipped_files_are_the_same(read):
-    assert read("a.xml", file_of(RECORD))[0][:2] == read("b.xml.gz", gzip.compress(file_of(RECORD).encode()))[0][:2]
 
 
 @pytest.mark.parametrize(
@@ -187,11 +182,6 @@ def test_broken_records_are_reported_and_the_rest_is_read(read, told, problems):
     assert "line 8: this record has no PMID" in told()
 
 
-def test_an_empty_set_has_no_documents(read, told):
-    assert read("a.xml", file_of()) == []
-    assert told() == ""
-
-
 @pytest.mark.parametrize(
     ("content", "code"),
     [
@@ -217,12 +207,6 @@ def test_documents_before_the_damage_are_read(tmp_path, problems):
     assert 1000 < len(found) < 20_000
     assert found == [str(pmid) for pmid in range(1, len(found) + 1)]
     assert list(pmids_of(path).pmids)[: len(found)] == list(range(1, len(found) + 1))
-
-
-def test_a_very_long_abstract(read):
-    words = "flu cold " * (50_000_000 // 9)
-    (document,) = read("a.xml", file_of(record(1, inner=abstract(words))))
-    assert len(document.text) == len("T ") + len(words.strip())
 
 
 def test_very_deep_markup(read):
@@ -336,12 +320,6 @@ def test_the_names_of_the_files_and_not_their_folders_give_the_order(files, tmp_
     assert texts([tmp_path]) == [("1", "new")]
 
 
-def test_nothing_is_said_if_nothing_is_left_out(files):
-    console = Console(file=io.StringIO())
-    assert len(texts(files(a=[record(1)], b=[record(2)]), console)) == 2
-    assert console.file.getvalue() == ""
-
-
 def test_files_that_may_be_of_pubmed(files, tmp_path):
     (path,) = files(a=[record(1)])
     (tmp_path / "b.xml.gz").write_bytes(b"\x1f\x8bdamaged")
@@ -362,37 +340,6 @@ def test_scans_can_be_made_elsewhere(files):
     scans = {path: pmids_of(path) for path in paths}
     left_out = superseded(paths, scans.__getitem__)
     assert {path.name: list(numbers) for path, numbers in left_out.items()} == {"a.xml": [0]}
-
-
-MISLEADING = """<?xml version="1.0" encoding="{encoding}"?>
-<!-- <PubmedArticle><MedlineCitation><PMID>1</PMID></MedlineCitation></PubmedArticle> -->
-<?note <PubmedArticle ?>
-<PubmedArticleSet>
-<PubmedArticle
- a=">" ><!-- <PMID>2</PMID> --><MedlineCitation Status="x"
-><PMID
- Other='<PMID>' Version = "2"
->&#x31;<!-- 4 -->1<![CDATA[5]]>
-</PMID><Article><ArticleTitle><![CDATA[<PubmedArticle><PMID>6</PMID>]]></ArticleTitle></Article>
-<CommentsCorrectionsList><CommentsCorrections><PMID>7</PMID></CommentsCorrections></CommentsCorrectionsList>
-</MedlineCitation><PubmedData><PMID>8</PMID></PubmedData></PubmedArticle>
-<PubmedArticle><PMID>9</PMID><MedlineCitation><CommentsCorrectionsList><PMID>10</PMID></CommentsCorrectionsList
-><PMID>12</PMID><Article><ArticleTitle>T</ArticleTitle></Article></MedlineCitation></PubmedArticle>
-<DeleteCitation
-><!-- <PMID>13</PMID> --><PMID Version='1'> 14 </PMID><PMID>x</PMID><PMID>15</PMID></DeleteCitation>
-</PubmedArticleSet>""".replace("Other='<PMID>'", "Other='PMID'")
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
-def test_only_the_pmids_of_records_and_deletions_are_found(tmp_path, problems, encoding):
-    path = tmp_path / "a.xml"
-    path.write_bytes(MISLEADING.format(encoding=encoding).encode(encoding))
-    found = pmids_of(path)
-    assert list(zip(found.pmids, found.versions, found.numbers, strict=True)) == [
-        (12, 1, 1), (14, 1, -1), (15, 1, -1), (115, 2, 0),
-    ]  # fmt: skip
-    documents = read_documents(path, ReadOptions(InputFormat.pubmed), problems)
-    assert [document.doc_id for document in documents] == ["115", "12"]
 
 
 EVENTS = st.lists(
@@ -419,14 +366,6 @@ def test_the_newest_records_are_those_of_a_plain_search(tmp_path_factory, conten
     assert texts([folder]) == [pair for pair in wanted if pair in kept]
 
 
-@pytest.mark.parametrize("chunk", [1, 7, 18, 19])
-def test_the_begin_of_a_record_can_be_torn_between_two_reads(tmp_path, monkeypatch, chunk):
-    monkeypatch.setattr("spacy_sapbert.documents.pubmed._CHUNK", chunk)
-    path = tmp_path / "a.xml"
-    path.write_text(file_of(record(1), record(2), deleted(3)))
-    assert list(pmids_of(path).pmids) == [1, 2, 3]
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -443,10 +382,6 @@ def test_a_file_without_records_supersedes_nothing(tmp_path, content):
     assert len(pmids_of(path).pmids) == 0
     assert superseded([path]) == {}
     assert superseded([]) == {}
-
-
-def test_a_file_that_does_not_exist_is_left_to_the_reader():
-    assert len(pmids_of(Path("nowhere.xml")).pmids) == 0
 
 
 def test_reading_and_searching_take_linear_time(tmp_path):

@@ -74,11 +74,6 @@ def test_blank_lines_may_be_many_or_missing(read, text):
     assert report.broken == 0
 
 
-def test_windows_line_ends_and_byte_order_mark(read):
-    documents, _ = read("\ufeff" + RECORD.replace("\n", "\r\n"))
-    assert [document[:3] for document in documents] == [DOCUMENT[:3]]
-
-
 def test_duplicate_records_are_kept_and_counted(read):
     documents, report = read(f"{RECORD}\n{RECORD}")
     assert [document[:3] for document in documents] == [DOCUMENT[:3]] * 2
@@ -142,13 +137,6 @@ def test_lines_before_the_first_title_are_broken(read):
     assert report.broken == 1
 
 
-def test_without_a_report_a_warning_tells_of_broken_records(tmp_path):
-    path = tmp_path / "corpus.txt"
-    path.write_text("1|t|flu\n1\t0\t99\tflu x\tDisease\tD1\n")
-    with pytest.warns(UserWarning, match=r"\[W201\].*1 broken.*line 2: offsets 0-99"):
-        assert len(list(read_corpus(path))) == 1
-
-
 words = st.text(alphabet="abcé-, ", min_size=1, max_size=12)
 
 
@@ -168,18 +156,6 @@ def test_what_is_written_is_read(tmp_path_factory, records):
     path.write_text("\n".join(lines), encoding="utf8")
     found = [document[:3] for document in read_corpus(path, strict=True)]
     assert found == [document[:3] for document in documents]
-
-
-@settings(deadline=None)
-@given(st.text(alphabet="12|ta\t\n -x", max_size=200))
-def test_any_text_is_read_to_its_end(tmp_path_factory, text):
-    path = tmp_path_factory.mktemp("any") / "corpus.txt"
-    path.write_text(text)
-    report = Report()
-    for document in read_corpus(path, "pubtator", report=report):
-        for mention in document.mentions:
-            assert mention.text == document.text[mention.start : mention.end]
-    assert report.documents + report.broken <= text.count("\n") + 1
 
 
 @pytest.mark.parametrize(

@@ -69,11 +69,6 @@ def test_unknown_format_is_an_error(tmp_path):
         list(read_corpus(tmp_path / "corpus.ann", "brat"))
 
 
-def test_a_path_may_be_a_string(tmp_path):
-    (tmp_path / "corpus.tsv").write_text("flu\tD1\n")
-    assert len(list(read_corpus(str(tmp_path / "corpus.tsv")))) == 1
-
-
 @pytest.mark.parametrize("path", ["missing.txt", "a" * 5000 + ".txt", "a\0.txt"])
 @pytest.mark.parametrize("read", [read_corpus, read_table, read_with_problems])
 def test_a_path_that_cannot_be_read(tmp_path, read, path):

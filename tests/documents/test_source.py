@@ -1,56 +1,9 @@
-import gzip
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.documents.source import NEAR, locate
-from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.files.source import Source
 from spacy_sapbert.types import Mention
-
-
-def lines(tmp_path, raw, **settings):
-    path = tmp_path / "corpus.txt"
-    path.write_bytes(raw)
-    return list(Source(path, **settings).lines())
-
-
-@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
-def test_line_ends_are_taken_off(tmp_path, end):
-    assert lines(tmp_path, end.join([b"one", b"", b"two"])) == [(1, "one"), (2, ""), (3, "two")]
-
-
-def test_byte_order_mark_is_left_out(tmp_path):
-    assert lines(tmp_path, "\ufeffa\nb\n".encode()) == [(1, "a"), (2, "b")]
-
-
-def test_carriage_return_inside_a_line_stays(tmp_path):
-    assert lines(tmp_path, b"a\rb\nc\r\n") == [(1, "a\rb"), (2, "c")]
-
-
-def test_other_unicode_line_separators_end_no_line(tmp_path):
-    assert lines(tmp_path, "a\u2028b\x0bc\n".encode()) == [(1, "a\u2028b\x0bc")]
-
-
-def test_gzip_is_seen_from_the_bytes(tmp_path):
-    assert lines(tmp_path, gzip.compress(b"a\nb\n")) == [(1, "a"), (2, "b")]
-
-
-def test_truncated_gzip_is_an_error(tmp_path):
-    with pytest.raises(SapbertError, match=r"\[E121\].*corpus\.txt"):
-        lines(tmp_path, gzip.compress(b"a line\n" * 50000)[:-20])
-
-
-def test_wrong_encoding_tells_the_line(tmp_path):
-    with pytest.raises(SapbertError, match=r"\[E127\].*corpus\.txt, line 2"):
-        lines(tmp_path, "a\nCétuximab\n".encode("cp1252"))
-    assert lines(tmp_path, "Cétuximab\n".encode("cp1252"), encoding="cp1252") == [(1, "Cétuximab")]
-
-
-def test_missing_file_is_an_error(tmp_path):
-    with pytest.raises(SapbertError, match=r"\[E120\]"):
-        list(Source(tmp_path / "none.txt").lines())
 
 
 def located(text, start, end, surface):

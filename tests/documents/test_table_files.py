@@ -108,14 +108,6 @@ def test_a_quotation_mark_that_is_not_closed_is_reported(read, told):
     assert "line 3: the text from here to line 4 is not a row" in told()
 
 
-@pytest.mark.slow
-def test_a_cell_of_a_hundred_megabytes_is_read(read, problems):
-    size = 100_000_000
-    (document,) = read("a.csv", b'id,text\nx,"' + b"flu " * (size // 4) + b'"\n')
-    assert len(document.text) == size
-    assert problems.count == 0
-
-
 CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 
 

@@ -149,20 +149,6 @@ def test_labels_are_told_from_bioc(tmp_path):
         assert guess_format(path) == format
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        (label()[:-3], "E127"),
-        (label(head='<!DOCTYPE Label [<!ENTITY a "aaaa">]>'), "E206"),
-        (label(head='<!DOCTYPE Label SYSTEM "a.dtd">').replace("Rash", "&rash;"), "E206"),
-        ("<collection/>", "E207"),
-    ],
-)
-def test_what_cannot_be_read_is_an_error(read, text, code):
-    with pytest.raises(SapbertError, match=rf"\[{code}\].*INVENTED\.xml"):
-        read(text)
-
-
 texts = st.text(alphabet="ab &<é\n", min_size=1, max_size=20).filter(str.strip)
 
 

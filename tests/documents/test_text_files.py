@@ -1,5 +1,3 @@
-import codecs
-
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -7,7 +5,6 @@ from rich.console import Console
 
 from spacy_sapbert.documents.formats import InputFormat
 from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
-from spacy_sapbert.errors import SapbertError
 
 
 def test_a_text_file_is_one_document(read):
@@ -45,12 +42,6 @@ def test_a_text_in_an_unknown_encoding_names_the_option(read, told, problems, fo
     assert problems.count == 1
 
 
-def test_an_encoding_without_visible_line_ends_ends_the_file(read):
-    content = codecs.BOM_UTF16_LE + "one\ntwo\n".encode("utf-16-le") + b"\x00\xd8\x00\xd8\n"
-    with pytest.raises(SapbertError, match=r"\[E127\] .*.*illegal UTF-16"):
-        read("a", content, InputFormat.lines)
-
-
 QUIET = Console(quiet=True)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 
@@ -68,11 +59,6 @@ def test_every_text_is_read_as_it_was_written(tmp_path_factory, text, encoding):
     lines = [line.removesuffix("\r") for line in text.split("\n" if "\n" in text else "\r")]
     documents = read_documents(path, ReadOptions(InputFormat.lines), Problems(QUIET, strict=True))
     assert [document.text for document in documents] == [line for line in lines if line.strip()]
-
-
-def test_a_line_of_many_chunks_is_read_in_other_encodings(read):
-    content = ("a" * 300_000 + "\nb").encode("utf-16")
-    assert [len(document.text) for document in read("a", content, InputFormat.lines)] == [300_000, 1]
 
 
 def test_names_can_have_ids(read, told):

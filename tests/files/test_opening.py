@@ -138,14 +138,6 @@ def test_vocabularies(tmp_path, short_lines, format):
         list(read_vocabulary(path, format, report=ReadReport()))
 
 
-@pytest.mark.parametrize("format", ["pubtator", "names", "askapatient"])
-def test_corpora(tmp_path, short_lines, format):
-    path = tmp_path / "a.gz"
-    path.write_bytes(gzip.compress(b"1|t|" + b"a" * 5 * LONG))
-    with pytest.raises(SapbertError, match="E586"):
-        list(read_corpus(path, format))
-
-
 def test_one_line_of_json_and_xml_is_held_up_to_the_bound(tmp_path, short_lines):
     path = tmp_path / "a.json"
     names = [{"id": f"D{i}", "name": "a" * 400} for i in range(200)]
@@ -202,12 +194,6 @@ def test_repetitive_tables_pass(tmp_path, monkeypatch):
     assert len(list(read_vocabulary(path, "umls", report=ReadReport()))) == 20_000
 
 
-def test_small_files_may_unpack_to_any_multiple(tmp_path):
-    path = tmp_path / "a.gz"
-    path.write_bytes(gzip.compress(b"a\n" * 500_000))
-    assert read_all(path) == 1_000_000
-
-
 @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 @pytest.mark.parametrize("inner", [bytes, gzip.compress], ids=["plain", "gzip"])
 def test_archives(tmp_path, small_files, method, inner):
@@ -257,13 +243,3 @@ def test_the_bytes_stay_the_same(tmp_path, short_lines):
         stream = bounded(tmp_path, io.BytesIO(content))
         assert b"".join(iter(lambda stream=stream, size=size: stream.read(size), b"")) == content
     assert list(bounded(tmp_path, io.BytesIO(content))) == content.splitlines(keepends=True)
-
-
-def test_closing(tmp_path):
-    path = tmp_path / "a.gz"
-    path.write_bytes(gzip.compress(b"a"))
-    with open_text(path) as handle:
-        binary = handle.buffer.raw._stream
-        packed = binary.fileobj
-    assert binary.closed
-    assert packed.closed

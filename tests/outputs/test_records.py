@@ -78,7 +78,7 @@ def test_record_of_a_document(small_kb):
     set_links(doc.ents[0], [Link("cold", "D003139", 1.0, "cold", probability=0.75, runner_up=other, **why)])
     set_assertion(doc.ents[0], ["negated", "family"])
     set_concepts(doc, [DocumentConcept("D001241", 0.5, "Aspirin", (doc[:1],), (("prior", 1.5),))])
-    record = doc_record(doc, doc.ents, small_kb, doc_id="7", title="A", meta={"year": 1})
+    record = doc_record(doc, doc.ents, small_kb, document=Document("7", doc.text, (), "A", {"year": 1}))
     assert (
         json.loads(json.dumps(record))
         == record
