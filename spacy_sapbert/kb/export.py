@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..errors import ChoiceError
 from ..files.values import table_lines
@@ -19,17 +19,6 @@ from .readers.table import FIELDS
 # Number of concepts read together: one by one, each would cost several queries.
 _BLOCK = 4096
 _SEPARATOR = "|"
-
-_CONCEPTS = "SELECT row, id, definition FROM concepts WHERE row >= ? AND row < ? ORDER BY row"
-_NAMES = (
-    "SELECT s.concept, n.text, s.scope, s.source, s.language FROM synonyms s JOIN names n ON n.row = s.name "
-    "JOIN concepts c ON c.row = s.concept WHERE s.concept >= ? AND s.concept < ? "
-    "ORDER BY s.concept, s.name != c.preferred, s.name, s.source, s.language"
-)
-_VALUES = [
-    f"SELECT concept, {column} FROM {table} WHERE concept >= ? AND concept < ? ORDER BY 1, 2"
-    for table, column in (("ids", "id"), ("types", "type"), ("parents", "parent"), ("xrefs", "xref, predicate"))
-]
 
 # What a format may not hold, and a query with a row for each instance
 _CONTENT = {
@@ -94,32 +83,9 @@ def export_lines(kb: KnowledgeBase, format: str, report: ExportReport) -> Iterat
 
 
 def stream_records(kb: KnowledgeBase) -> Iterator[Record]:
-    """Yield every concept in row order, with all its names, the preferred one first.
-
-    A name from two sources appears twice.
-    """
+    """Yield every concept in row order, see `KnowledgeBase.records`."""
     for first in range(0, len(kb), _BLOCK):
-        names = _by_concept(kb, _NAMES, first)
-        ids, types, parents, xrefs = (_by_concept(kb, sql, first) for sql in _VALUES)
-        for row, concept_id, definition in kb.query(_CONCEPTS, first, first + _BLOCK):
-            yield Record(
-                concept_id,
-                tuple(Name(*name) for name in names[row]),
-                tuple(other for (other,) in ids[row] if other != concept_id),
-                tuple(type_ for (type_,) in types[row]),
-                definition,
-                tuple(parent for (parent,) in parents[row]),
-                tuple(dict.fromkeys(xref for xref, _ in xrefs[row])),
-                tuple((xref, predicate) for xref, predicate in xrefs[row] if predicate),
-            )
-
-
-def _by_concept(kb: KnowledgeBase, sql: str, first: int) -> dict[int, list[tuple[Any, ...]]]:
-    """Run a query for a block of concepts, and return the rows that it found by concept row."""
-    values: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
-    for concept, *value in kb.query(sql, first, first + _BLOCK):
-        values[concept].append(tuple(value))
-    return values
+        yield from kb.records(range(first, min(first + _BLOCK, len(kb))))
 
 
 # --- formats

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import MismatchError, NotFoundError
 from ..files.values import check_not_newer
-from ..types import Concept, Name
+from ..types import Concept, Name, Record
 from .database import FORMAT, IDS, NAME_CONCEPTS, TIE_RANKS, open_database, reading
 from .semantic_types import SemanticTypeTree, semantic_type_tree
 
@@ -25,6 +25,16 @@ VALUES_PER_QUERY = 500  # every SQLite allows at least 999
 MOST_LABELS = 100_000  # that are kept in memory
 SHOWN = 3  # entries in the `repr` of a mapping
 _TYPES = "SELECT c.id, t.type FROM concepts c JOIN types t ON t.concept = c.row WHERE c.id IN ({}) ORDER BY t.type"
+# The names, ids, types, parents and cross-references of concepts, by row
+_CONTENT = (
+    "SELECT s.concept, n.text, s.scope, s.source, s.language FROM synonyms s JOIN names n ON n.row = s.name "
+    "JOIN concepts c ON c.row = s.concept WHERE s.concept IN ({}) "
+    "ORDER BY s.concept, s.name != c.preferred, s.name, s.source, s.language",
+    "SELECT concept, id FROM ids WHERE concept IN ({}) ORDER BY 1, 2",
+    "SELECT concept, type FROM types WHERE concept IN ({}) ORDER BY 1, 2",
+    "SELECT concept, parent FROM parents WHERE concept IN ({}) ORDER BY 1, 2",
+    "SELECT concept, xref, predicate FROM xrefs WHERE concept IN ({}) ORDER BY 1, 2, 3",
+)
 _TOTALS = "SELECT value, count FROM totals WHERE of = ? ORDER BY value"
 
 
@@ -392,18 +402,30 @@ class KnowledgeBase:
 
     def get(self, concept_id: str) -> Concept | None:
         """Return the concept with this primary id, or None."""
-        for row, definition in self.query("SELECT row, definition FROM concepts WHERE id = ?", concept_id):
-            preferred, *aliases = dict.fromkeys(name.text for name in self.names_of(concept_id))
-            return Concept(
-                concept_id,
-                preferred,
-                tuple(aliases),
-                self._values("SELECT type FROM types WHERE concept = ? ORDER BY type", row),
-                definition,
-                self.ids(concept_id)[1:],
-                self._values("SELECT parent FROM parents WHERE concept = ? ORDER BY parent", row),
-            )
+        for record in self.records(self._values("SELECT row FROM concepts WHERE id = ?", concept_id)):
+            preferred, *aliases = dict.fromkeys(name.text for name in record.names)
+            _, _, alternatives, types, definition, parents, *_ = record
+            return Concept(concept_id, preferred, tuple(aliases), types, definition, alternatives, parents)
         return None
+
+    def records(self, rows: Sequence[int]) -> Iterator[Record]:
+        """Yield all content of the concepts in these rows, in ascending order, with the preferred names first.
+
+        A name from two sources appears twice.
+        """
+        names, ids, types, parents, xrefs = (self._grouped(sql, rows) for sql in _CONTENT)
+        concepts = "SELECT row, id, definition FROM concepts WHERE row IN ({}) ORDER BY row"
+        for row, concept_id, definition in self._in_chunks(concepts, rows):
+            yield Record(
+                concept_id,
+                tuple(map(Name._make, names[row])),
+                tuple(other for other in ids[row] if other != concept_id),
+                types[row],
+                definition,
+                parents[row],
+                tuple(dict.fromkeys(xref for xref, _ in xrefs[row])),
+                tuple(xref for xref in xrefs[row] if xref[1]),
+            )
 
     def types_at(self, rows: Sequence[int]) -> list[tuple[str, ...]]:
         """Return the semantic types of the concepts in these rows, sorted, in the order of the rows."""
