@@ -43,7 +43,7 @@ def add_mentions(builder: KnowledgeBaseBuilder, documents: Iterable[Document], s
         source: The `source` of the new names.
     """
     for document in documents:
-        builder.counts += Counter({"mentions without an id": sum(not one.ids for one in document.mentions)})
+        builder.counts += Counter({"mentions without an id": sum(not mention.ids for mention in document.mentions)})
         for text, concept_id in mention_names(document, partial(_in_order_of_parts, builder)):
             builder.add_mention(concept_id, Name(text, SCOPE, source))
 
@@ -91,7 +91,8 @@ def add_training_mentions(
         for record in stream_records(kb):
             names = tuple(name for name in record.names if name.scope != SCOPE)
             builder.add(record._replace(names=names or record.names))  # a concept may have no other names
-        for record in _new_records(documents, {one for one in new_ids if not kb.find_id(one)}, new_types, source):
+        unknown = {concept_id for concept_id in new_ids if not kb.find_id(concept_id)}
+        for record in _new_records(documents, unknown, new_types, source):
             builder.add(record)
         for concept, annotations, *name in kb.query(_ANNOTATED):
             builder.add_annotations(concept, Name(*name), annotations)
@@ -113,8 +114,8 @@ def _new_records(documents: Iterable[Document], ids: set[str], types: Sequence[s
         for mention in document.mentions:
             for concept_id in mention.ids:
                 labels.setdefault(concept_id, Counter())[mention.label] += 1
-    for concept_id, of_concept in names.items():
-        texts = [Name(text, SCOPE, source) for text, _ in of_concept.most_common()]
+    for concept_id, counts in names.items():
+        texts = [Name(text, SCOPE, source) for text, _ in counts.most_common()]
         ((label, _),) = labels[concept_id].most_common(1)
         fitting = (label,) if label in types or not types else tuple(types)
         yield Record(concept_id, tuple(texts), types=tuple(filter(None, fitting)))

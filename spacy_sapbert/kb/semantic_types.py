@@ -74,8 +74,8 @@ def find_types(types: Iterable[str] = (), groups: Iterable[str] = ()) -> frozens
     codes = {code.lower(): code for code in SEMANTIC_GROUPS}
     codes |= {name.lower(): code for code, name in SEMANTIC_GROUPS.items()}
     tuis = {_look_up(by_name, type_, "semantic type") for type_ in types}
-    of_groups = {_look_up(codes, group, "semantic group") for group in groups}
-    return frozenset(tuis | {tui for tui, type_ in SEMANTIC_TYPES.items() if type_.group in of_groups})
+    chosen = {_look_up(codes, group, "semantic group") for group in groups}
+    return frozenset(tuis | {tui for tui, type_ in SEMANTIC_TYPES.items() if type_.group in chosen})
 
 
 def _look_up(known: dict[str, str], text: str, kind: str) -> str:

@@ -182,7 +182,7 @@ class _ConceptRules:
 
 
 def _tops(db: sqlite3.Connection, edges: np.ndarray) -> Iterator[int]:
-    """Yield the concepts without a parent that have grandchildren, of each vocabulary that has few of them."""
+    """Return the concepts without a parent that have grandchildren, of each vocabulary that has few of them."""
     children, parents = edges.T
     have_children = np.unique(parents)
     tops = np.setdiff1d(parents[np.isin(children, have_children)], children)
@@ -190,39 +190,37 @@ def _tops(db: sqlite3.Connection, edges: np.ndarray) -> Iterator[int]:
     for top in tops.tolist():
         (concept_id,) = db.execute("SELECT id FROM concepts WHERE row = ?", (top,)).fetchone()
         by_vocabulary[vocabulary_of(concept_id)].append(top)
-    for found in by_vocabulary.values():
-        if len(found) <= MOST_TOPS:
-            yield from found
+    return chain.from_iterable(rows for rows in by_vocabulary.values() if len(rows) <= MOST_TOPS)
 
 
 def _qualifiers(db: sqlite3.Connection, edges: np.ndarray) -> set[int]:
     """Return the concepts of `QUALIFIER_BRANCHES`, those below them, and those of `QUALIFIER_TYPES`."""
     waiting = _select(db, "SELECT concept FROM ids WHERE id IN ({})", QUALIFIER_BRANCHES)
-    found: set[int] = set()
+    qualifiers: set[int] = set()
     edges = edges[np.argsort(edges[:, 1], kind="stable")] if waiting else edges
     while waiting:
-        found.update(waiting)
+        qualifiers.update(waiting)
         starts, ends = (np.searchsorted(edges[:, 1], waiting, side) for side in ("left", "right"))
         spans = zip(starts.tolist(), ends.tolist(), strict=True)
-        waiting = sorted({child for start, end in spans for child in edges[start:end, 0].tolist()} - found)
-    return found.union(_select(db, "SELECT concept FROM types WHERE type IN ({})", QUALIFIER_TYPES))
+        waiting = sorted({child for start, end in spans for child in edges[start:end, 0].tolist()} - qualifiers)
+    return qualifiers.union(_select(db, "SELECT concept FROM types WHERE type IN ({})", QUALIFIER_TYPES))
 
 
 def _concepts_of(
     db: sqlite3.Connection, n_concepts: int, parts: Iterable[str], prefixes: Iterable[str], group: str
 ) -> bytearray:
     """Return whether each concept has a type that contains a part or is of a semantic group, or such an id: 0 or 1."""
-    found = bytearray(n_concepts)
+    members = bytearray(n_concepts)
     fits: dict[str, bool] = {}
     for concept, name in db.execute("SELECT concept, type FROM types"):
         if name not in fits:
             in_group = name in SEMANTIC_TYPES and SEMANTIC_TYPES[name].group == group
             fits[name] = in_group or any(part in name.lower() for part in parts)
-        found[concept] |= fits[name]
+        members[concept] |= fits[name]
     for prefix in prefixes:
         for (row,) in db.execute("SELECT row FROM concepts WHERE id >= ? AND id < ?", (f"{prefix}:", f"{prefix};")):
-            found[row] = 1
-    return found
+            members[row] = 1
+    return members
 
 
 def _select(db: sqlite3.Connection, sql: str, values: Collection[str]) -> list[int]:

@@ -44,7 +44,7 @@ class ReadReport(Report):
         names: Names in these records.
         names_dropped: Names left out, by reason: "empty" or "duplicate".
         control_characters: Control characters removed from names and definitions.
-        broken (int): Broken places, in whole rows or in parts of rows that were kept.
+        broken (int): Broken rows, and broken parts of rows that gave a record.
         problems (list[Problem]): The first 1,000 broken places.
         notes: Other counts of a reader.
         origins: Facts about a source of several files, as JSON values. "files" lists them with their checksums. Some
@@ -181,7 +181,7 @@ class ReaderContext(Source):
     def clean(self, text: str) -> str:
         """Decode HTML entities, remove control characters, and replace each run of whitespace by one space."""
         if "&" in text:
-            decoded = _ENTITY.sub(lambda found: _decode(found[0]), text)
+            decoded = _ENTITY.sub(lambda entity: _decode(entity[0]), text)
             if decoded != text:
                 self.report.notes[DECODED] += 1
                 text = decoded

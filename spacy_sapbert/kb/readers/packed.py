@@ -38,7 +38,7 @@ class PackedFile(NamedTuple):
     size: int
 
     @property
-    def place(self) -> Path:
+    def full_path(self) -> Path:
         """The path, with names in zip archives appended."""
         return self.path.joinpath(*self.members)
 
@@ -53,7 +53,7 @@ class PackedFile(NamedTuple):
         Yields:
             The open file. Errors while it is read are translated as well.
         """
-        with readable(self.place), ExitStack() as opened:
+        with readable(self.full_path), ExitStack() as opened:
             packed: IO[bytes] = opened.enter_context(self.path.open("rb"))
             size = share = self.path.stat().st_size  # share: the bytes of the file that a member takes
             for depth, member in enumerate(self.members):
@@ -61,15 +61,15 @@ class PackedFile(NamedTuple):
                 info = archive.getinfo(member)
                 share = share * min(info.compress_size, size) // max(size, 1)
                 size = info.file_size
-                check_ratio(self.place, size, share)
+                check_ratio(self.full_path, size, share)
                 packed = opened.enter_context(archive.open(member))
             counted = _CountingReader(packed, report)
             buffered: Any = io.BufferedReader(counted, _BUFFER)
             if buffered.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC):
                 unpacked = cast(BinaryIO, gzip.GzipFile(fileobj=buffered))
-                yield bounded(self.place, unpacked, lambda: counted.n_bytes * share // max(size, 1))
+                yield bounded(self.full_path, unpacked, lambda: counted.n_bytes * share // max(size, 1))
             else:
-                yield bounded(self.place, buffered)
+                yield bounded(self.full_path, buffered)
         if manifests is not None:
             name = "/".join([self.path.name, *self.members])
             manifests.append({"file": name, "bytes": self.size, "sha256": counted.digest.hexdigest()})

@@ -84,11 +84,11 @@ def find_release(path: Path, layout: Layout = UMLS) -> Release:
     """
     with readable(path):
         files = list(_find_files(path, layout))
-    homes = {file.home: file.part.place for file in files if file.table == "MRCONSO"}
+    homes = {file.home: file.part.full_path for file in files if file.table == "MRCONSO"}
     if not homes:
         remedy = f"Give the folder of a release, its {layout.folder} folder, or its zip file."
         raise NotFoundError(what=f"{layout.files['MRCONSO']} in {path}", remedy=remedy)
-    whole = {home: place for home, place in homes.items() if PurePosixPath(home).parent.name != _SUBSET}
+    whole = {home: path for home, path in homes.items() if PurePosixPath(home).parent.name != _SUBSET}
     homes = whole if layout is RXNORM and whole else homes
     if len(homes) > 1:
         raise _ambiguous(layout.files["MRCONSO"], path, homes.values())
@@ -145,7 +145,7 @@ def _members(archive: zipfile.ZipFile, path: Path, outer: tuple[str, ...], layou
 
 
 def _match_file(home: str, part: PackedFile, layout: Layout) -> _ReleaseFile | None:
-    match = _FILE.fullmatch(part.place.name)
+    match = _FILE.fullmatch(part.full_path.name)
     file = (match["file"] or "").upper() if match else ""
     table = next((table for table, name in layout.files.items() if name == file), "")
     if not match or (file and not table):
@@ -156,11 +156,11 @@ def _match_file(home: str, part: PackedFile, layout: Layout) -> _ReleaseFile | N
 def _sort_parts(path: Path, table: str, files: list[_ReleaseFile]) -> tuple[PackedFile, ...]:
     """Return the parts in order. A whole file takes precedence over parts, an unpacked file over a gzipped one."""
     whole = [file for file in files if not file.cut]
-    unpacked = [file for file in whole if not file.part.place.name.lower().endswith(".gz")]
+    unpacked = [file for file in whole if not file.part.full_path.name.lower().endswith(".gz")]
     chosen = sorted(unpacked or whole or files, key=lambda file: file.cut)
     cuts = [file.cut for file in chosen]
     if len(set(cuts)) < len(cuts):
-        raise _ambiguous(table, path, [file.part.place for file in chosen])
+        raise _ambiguous(table, path, [file.part.full_path for file in chosen])
     expected = [chr(97 + number // 26) + chr(97 + number % 26) for number in range(len(cuts))]
     if cuts not in ([""], expected):
         missing = next(cut for cut in expected if cut not in cuts)
@@ -200,7 +200,7 @@ class RrfTable:
 
     def __init__(self, name: str, parts: tuple[PackedFile, ...], context: ReaderContext, label: str = "") -> None:
         self.label = label or name
-        self.path = parts[0].place if len(parts) == 1 else parts[0].place.with_name(f"{self.label}.RRF")
+        self.path = parts[0].full_path if len(parts) == 1 else parts[0].full_path.with_name(f"{self.label}.RRF")
         self.n_rows = 0
         self.n_broken = 0
         self.files: list[dict[str, Any]] = []

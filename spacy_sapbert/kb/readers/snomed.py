@@ -132,7 +132,7 @@ def is_snomed(names: Iterator[str]) -> bool:
 def _release_files(path: Path) -> list[_File]:
     """Return the Snapshot files, or the Full files if there are no Snapshot files."""
     with readable(path):
-        release = sorted(_find_files(path), key=lambda file: file.part.place)
+        release = sorted(_find_files(path), key=lambda file: file.part.full_path)
     for view in _VIEWS[:2]:
         files = [file for file in release if file.view == view]
         if any(file.table == "Concept" for file in files):
@@ -157,7 +157,7 @@ def _find_files(path: Path) -> Iterator[_File]:
         path.stat()  # raises an error if there is no such file
         parts = []
     for part in parts:
-        match = _FILE.fullmatch(part.place.name)
+        match = _FILE.fullmatch(part.full_path.name)
         view = next((view for view in _VIEWS if match and view in match["content"]), None)
         if match and view:
             yield _File(match["table"], view, match["release"], part)
@@ -175,7 +175,7 @@ def _load(context: ReaderContext, database: sqlite3.Connection, file: _File, man
     with file.part.open(context.report, manifests) as lines:
         header = next(lines, b"").removeprefix(codecs.BOM_UTF8).decode("latin-1").rstrip("\r\n").split("\t")
         filtered = (table.only[0],) if table.only else ()
-        context = replace(context, path=file.part.place)
+        context = replace(context, path=file.part.full_path)
         context.need_columns(header, ("id", "effectiveTime", "active", *table.columns, *filtered))
         database.executemany(insert, _rows(context, lines, header, file.table))
 

@@ -273,9 +273,8 @@ class _ReleaseReader:
         for cui, group in groupby(names.by_concept(sort), key=lambda row: row[1][_CUI]):
             rows = list(group)
             # taken even for concepts that are then dropped, so that skipped rows really belong to no concept
-            of_concept = {name: table.take(cui) for name, table in others.items()}
-            types = self._types(of_concept["MRSTY"])
-            definition = self._definition(of_concept["MRDEF"], rows)
+            more = {name: table.take(cui) for name, table in others.items()}
+            types, definition = self._types(more["MRSTY"]), self._definition(more["MRDEF"], rows)
             atoms = [atom for line, cells in rows if (atom := reader.atom(line, cells))]
             if not atoms:
                 self._notes["concepts of which no name was taken"] += 1
@@ -288,7 +287,7 @@ class _ReleaseReader:
                     self.alternative_ids(cui.decode()),
                     types or self._context.types,
                     definition,
-                    tuple(self.concept_id(cells[1].decode()) for _, cells in of_concept["MRREL"]),
+                    tuple(self.concept_id(cells[1].decode()) for _, cells in more["MRREL"]),
                     xrefs=self._codes(rows),
                 )
         for name, table in others.items():
