@@ -166,26 +166,11 @@ class KnowledgeBaseBuilder:
         for name in names:
             self._add_name(number, name)
 
-    def add_names(self, record: Record) -> int:
-        """Add the names of a record to the concept with its primary id, if there is exactly one.
-
-        The id may be a primary, an alternative or an equivalent id of the concept. No more records can be added after.
-
-        Returns:
-            The number of concepts with the id. Only if it is 1, the names were added.
-        """
-        concepts = self._find_concepts(record.concept_id) or self._find_equivalent(record.concept_id)
-        names = [name for name in record.names if self._is_storable(name)]
-        label = {0: "translations of unknown concepts", 1: "translations added"}.get(len(concepts))
-        self.counts[label or "translations whose id belongs to several concepts"] += len(names)
-        if len(concepts) == 1:
-            number = self._place_records().in_row(concepts[0])[0]
-            for name in names:
-                self._add_name(number, name)
-        return len(concepts)
-
     def add_translation(self, records: Iterable[Record], path: Path) -> str | None:
-        """Add the names of records to concepts that have their ids (see `add_names`).
+        """Add the names of records to the concepts with their ids. No more records can be added after.
+
+        An id may be a primary, an alternative or an equivalent id of a concept. If several concepts have it, the names
+        are left out.
 
         Args:
             records: The translated names. They may be of another release than the concepts.
@@ -200,17 +185,24 @@ class KnowledgeBaseBuilder:
         total = unknown = 0
         examples: list[str] = []
         for record in records:
+            concepts = self._find_concepts(record.concept_id) or self._find_equivalent(record.concept_id)
+            names = [name for name in record.names if self._is_storable(name)]
             total += len(record.names)
-            if self.add_names(record) == 0:
+            if not concepts:
+                self.counts["translations of unknown concepts"] += len(names)
                 unknown += len(record.names)
                 examples += [record.concept_id] if len(examples) < _MAX_SHOWN else []
+            elif len(concepts) > 1:
+                self.counts["translations whose id belongs to several concepts"] += len(names)
+            else:
+                self.counts["translations added"] += len(names)
+                for name in names:
+                    self._add_name(self._place_records().in_row(concepts[0])[0], name)
         if total and unknown == total:
             reason = f"no other source has the concepts of its {total:,} names, such as {some_ids(examples)}"
             remedy = "Compare the ids. With `add_unknown: true` in a recipe, such concepts are taken, too."
             raise MismatchError(path=path, reason=reason, remedy=remedy)
-        if unknown > _MANY * total:
-            return Warnings.W576.format(unknown=unknown, total=total, path=path)
-        return None
+        return Warnings.W576.format(unknown=unknown, total=total, path=path) if unknown > _MANY * total else None
 
     def add_mention(self, concept_id: str, name: Name) -> None:
         """Add a name to every concept with this primary or alternative id, and count one annotation of it."""

@@ -91,8 +91,8 @@ def read_mappings(paths: Iterable[Path], *, report: ReadReport | None = None, st
     paths = [Path(path) for path in paths]
     for path in paths:
         context = ReaderContext(path, source=path.name, strict=strict, report=report)
-        for row in read_mapping_rows(context, accepts=is_exact):
-            equivalents.join(row.subject, row.object)
+        for subject, _, target in read_mapping_rows(context, accepts=is_exact):
+            equivalents.join(subject, target)
     if paths and not equivalents:
         remedy = (
             f"Rows read: {report.rows_read}. Rows left out: {dict(report.rows_dropped)}. Only skos:exactMatch, "
@@ -108,19 +108,12 @@ def is_exact(predicate: str) -> bool:
     return not predicate or predicate.lower() in EXACT
 
 
-class MappingRow(NamedTuple):
-    """A row of a file of mappings, with canonical ids.
+MappingRow = tuple[str, str, str]
+"""Canonical ids of subject and object, with the predicate between them.
 
-    Attributes:
-        subject: The first id.
-        predicate: How the object is related to the subject: with "skos:broadMatch", the object is broader. Empty if the
-            file has no predicates.
-        object: The second id.
-    """
-
-    subject: str
-    predicate: str
-    object: str
+It says how the object is related to the subject: with "skos:broadMatch", the object is broader. Empty if the file has
+no predicates.
+"""
 
 
 def read_mapping_rows(context: ReaderContext, accepts: Callable[[str], bool] = lambda _: True) -> Iterator[MappingRow]:
@@ -189,7 +182,7 @@ def _row(context: ReaderContext, line: int, cells: dict[str, str], predicate: st
         if concept_id in NO_ID:
             return context.drop_broken(line, f"no {column}")
         ids.append(concept_id)
-    yield MappingRow(ids[0], predicate, ids[1])
+    yield ids[0], predicate, ids[1]
 
 
 # --- cross-references

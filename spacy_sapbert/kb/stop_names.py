@@ -145,15 +145,6 @@ def stop_names(db: sqlite3.Connection, rules: StopNameRules) -> Iterator[tuple[i
                 yield row, reason
 
 
-def is_common(text: str) -> bool:
-    """Return whether a text is a word of general English that means no concept. Acronyms in capitals are not."""
-    if text.lower() not in common_words():
-        return False
-    from ..text.words import is_acronym  # imported here, because it prepares rules for the words of all languages
-
-    return not is_acronym(text)
-
-
 class _ConceptRules:
     """The default rules, with what they need to know of the concepts."""
 
@@ -168,8 +159,11 @@ class _ConceptRules:
 
     def reason(self, text: str, concepts: Collection[int], *, english: bool) -> str | None:
         """Return why a name of these concepts is a stop name, or None."""
-        if english and is_common(text):
-            return COMMON
+        if english and text.lower() in common_words():
+            from ..text.words import is_acronym  # imported here, because it prepares the rules of all languages
+
+            if not is_acronym(text):
+                return COMMON
         if text.lower() in _ROMAN or not any(map(str.isalpha, text)):
             return NUMBER
         if text.partition("(")[0].rstrip("+-") in _SYMBOLS and len(text) > 1:  # "Ca", "Ca(2+)"

@@ -7,13 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import EmptyError, SapbertError
-from spacy_sapbert.files.opening import open_text
-from spacy_sapbert.kb.build import new_knowledge_base
-from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.mapping import (
     Equivalents,
     MappedIds,
-    MappingRow,
     merge,
     one_to_one,
     read_mapping_rows,
@@ -23,7 +19,6 @@ from spacy_sapbert.kb.mapping import (
 )
 from spacy_sapbert.kb.readers import ReadReport
 from spacy_sapbert.kb.readers.context import ReaderContext
-from spacy_sapbert.types import Name, Record
 
 SSSOM = """\
 # mapping_set_id: https://example.org/a.sssom.tsv
@@ -218,32 +213,6 @@ def test_merged_records():
     assert merge(firsts, Equivalents([("D:1", "Y:1"), ("Y:1", "C:1")]), []) == ({2: 2, 3: 2}, 0)
 
 
-# --- published mappings
-
-
-def test_mondo_and_umls(data_dir, tmp_path):
-    mapping = data_dir / "vocabularies/mondo/mondo_exactmatch_umls.sssom.tsv.gz"
-    mrconso = data_dir / "vocabularies/rrf_shaped/MRCONSO.RRF.gz"
-    equivalents = read_mappings([mapping])
-    assert len(equivalents) == 2 * 21_660
-    with open_text(mrconso) as lines:
-        rows = [line.split("|") for line in lines]
-    names = {row[0]: row[14] for row in reversed(rows)}
-    with open_text(mapping) as lines:
-        mondo = dict(line.split("\t")[:2] for line in lines if line.startswith("MONDO:"))
-    with new_knowledge_base(tmp_path / "a.kb", equivalents) as builder:
-        for source, named in (("UMLS", names), ("MONDO", mondo)):
-            for concept_id, name in named.items():
-                builder.add(Record(concept_id, (Name(name, "preferred", source),)))
-        builder.finish({})
-    kb = KnowledgeBase(tmp_path / "a.kb")
-    merged = builder.counts["concepts merged into an earlier one by mappings"]
-    assert merged == 21_660
-    assert len(kb) == len(names) + len(mondo) - merged
-    assert kb.find_id("MONDO:0000001") == ("C0012634",)
-    assert all(len(kb.find_id(concept_id)) == 1 for concept_id in ("C0012634", *list(mondo)[:100]))
-
-
 # --- rows
 
 ROWS = """\
@@ -268,8 +237,8 @@ def rows_of(path, text, **kwargs):
 def test_rows_of_sssom(tmp_path):
     rows, report = rows_of(tmp_path / "a.tsv", ROWS)
     assert rows == [
-        MappingRow("DOID:1", "skos:exactMatch", "C0000001"),
-        MappingRow("DOID:2", "skos:broadMatch", "D000001"),
+        ("DOID:1", "skos:exactMatch", "C0000001"),
+        ("DOID:2", "skos:broadMatch", "D000001"),
     ]
     assert report.rows_dropped == {"Not skos:closeMatch": 1, "a text without an id": 1, "no term found": 1, "broken": 2}
     assert [(line, reason) for _, line, reason, _ in report.problems] == [(8, "no predicate_id"), (9, "no object_id")]
@@ -277,5 +246,5 @@ def test_rows_of_sssom(tmp_path):
 
 def test_chosen_predicates(tmp_path):
     rows, report = rows_of(tmp_path / "a.tsv", ROWS, accepts=lambda predicate: predicate == "skos:exactMatch")
-    assert rows == [MappingRow("DOID:1", "skos:exactMatch", "C0000001")]
+    assert rows == [("DOID:1", "skos:exactMatch", "C0000001")]
     assert report.rows_dropped["skos:broadMatch"] == 1
