@@ -1,11 +1,12 @@
 import json
-import threading
 from collections import deque
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs
+from io import BytesIO
+from urllib.error import HTTPError, URLError
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from spacy_sapbert.augmentation import eutils
 from spacy_sapbert.augmentation.eutils import TRIES, EutilsSearch
 from spacy_sapbert.errors import SapbertError
 
@@ -23,54 +24,39 @@ PMC = """<pmc-articleset><article><front><article-meta>
 
 
 class Ncbi:
-    """Plays the part of the E-utilities on this machine: what it was asked, and what it answers next instead."""
+    """Plays the part of the E-utilities: what it was asked, and what it answers next instead."""
+
+    url = "http://ncbi.test/eutils"
 
     def __init__(self):
         self.asked = []
         self.faults = deque()
-        answer = self.answer
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-                status, content = answer(self.path, {key: value for key, (value,) in parse_qs(body).items()})
-                self.send_response(status)
-                self.end_headers()
-                self.wfile.write(content.encode())
-
-            def log_message(self, *_):
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/eutils"
-        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    def open(self, request, timeout):
+        values = {key: value for key, (value,) in parse_qs(request.data.decode()).items()}
+        self.asked.append((urlsplit(request.full_url).path, values))
+        status, content = self.faults.popleft() if self.faults else (200, self.answer(*self.asked[-1]))
+        if status is None:
+            raise URLError(content)
+        if status != 200:
+            raise HTTPError(request.full_url, status, "", {}, BytesIO())
+        return BytesIO(content.encode())
 
     def answer(self, path, values):
-        self.asked.append((path, values))
-        if self.faults:
-            return self.faults.popleft()
         if path == "/eutils/esearch.fcgi":
-            return 200, json.dumps({"esearchresult": {"idlist": ["1", "2", "3"][: int(values["retmax"])]}})
+            return json.dumps({"esearchresult": {"idlist": ["1", "2", "3"][: int(values["retmax"])]}})
         if values["db"] == "pmc":
-            return 200, PMC
+            return PMC
         articles = (ARTICLE.format(key, TEXTS if key != "2" else "") for key in values["id"].split(","))
-        return 200, ABSTRACT.format("".join(articles))
-
-
-@pytest.fixture(scope="module")
-def server():
-    ncbi = Ncbi()
-    yield ncbi
-    ncbi.server.shutdown()
-    ncbi.server.server_close()
+        return ABSTRACT.format("".join(articles))
 
 
 @pytest.fixture
-def ncbi(server, monkeypatch):
-    server.asked.clear()
-    server.faults.clear()
+def ncbi(monkeypatch):
+    ncbi = Ncbi()
+    monkeypatch.setattr(eutils, "urlopen", ncbi.open)
     monkeypatch.delenv("NCBI_API_KEY", raising=False)
-    return server
+    return ncbi
 
 
 class Time:
@@ -173,7 +159,7 @@ def test_what_was_answered_before_is_not_asked_again_after_an_error(ncbi, tmp_pa
     search = make(ncbi, tmp_path)[0]
     hits = search.find("gout", 3)
     ncbi.faults += [(500, "")] * TRIES
-    with pytest.raises(SapbertError, match=r"\[E605\] http://127.* \(HTTP status 500\)"):
+    with pytest.raises(SapbertError, match=r"\[E605\] http://ncbi.* \(HTTP status 500\)"):
         search.fetch([hit.key for hit in hits])
     again = make(ncbi, tmp_path)[0]
     assert set(again.fetch([hit.key for hit in again.find("gout", 3)])) == {"1", "3"}
@@ -193,7 +179,6 @@ def test_what_stays_is_reported(ncbi):
     ncbi.faults += [(200, "[" * 100_000)] * TRIES
     with pytest.raises(SapbertError, match="not the result of a search"):
         search.find("gout", 3)
-    time = Time()
-    nobody = EutilsSearch("pubmed", "http://127.0.0.1:1", clock=time.clock, sleep=time.sleep)
+    ncbi.faults += [(None, "refused")] * TRIES
     with pytest.raises(SapbertError, match=r"\[E605\].*refused"):
-        nobody.find("gout", 1)
+        search.find("gout", 1)

@@ -154,11 +154,7 @@ def test_json_comes_back(tmp_path_factory, found):
                     "start": one.start,
                     "length": one.length,
                     "score": one.score,
-                    "conceptinfo": {
-                        "cui": one.concept_id,
-                        "preferredname": one.preferred,
-                        "conceptstring": one.name,
-                    },
+                    "conceptinfo": {"cui": one.concept_id, "preferredname": one.preferred, "conceptstring": one.name},
                 }
             ]
         }

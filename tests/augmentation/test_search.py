@@ -115,11 +115,7 @@ def test_the_scarcest_come_first_unseen_ones_included(small_kb):
     counts = Counter({"D003550": 2, "D009369": 10, "D001943": 1})
     labels = ["D009369", "D003550", "D001943", "D010051"]
     found = rare_concepts(counts, labels, small_kb, 10)
-    assert found == [
-        ("D010051", "Ovarian Neoplasms"),
-        ("D001943", "Breast Neoplasms"),
-        ("D003550", "Cystic Fibrosis"),
-    ]
+    assert found == [("D010051", "Ovarian Neoplasms"), ("D001943", "Breast Neoplasms"), ("D003550", "Cystic Fibrosis")]
     assert [one for one, _ in rare_concepts(counts, None, small_kb, 2)] == ["D001943"]
     assert len(rare_concepts(counts, labels, small_kb, None)) == 4
     assert len(rare_concepts(Counter(), None, small_kb, None)) == len(small_kb)

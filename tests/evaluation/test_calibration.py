@@ -208,12 +208,6 @@ def test_a_pipeline_is_calibrated(nlp, tmp_path):
     assert again.parameters == linker.linker.parameters
 
 
-def test_an_earlier_calibration_is_what_was_before(nlp):
-    first = calibrate(nlp, CORPUS)
-    second = calibrate(nlp, CORPUS)
-    assert second["before"] == first["after"] == second["after"]
-
-
 def test_weights_are_tried_where_there_are_two_scores(small_kb, tiny_encoder):
     nlp = spacy.blank("en")
     linker = nlp.add_pipe("sapbert_linker", config={"kb": str(small_kb.path), "encoder": str(tiny_encoder)})
@@ -276,17 +270,6 @@ def test_without_it_the_prior_stays(nlp):
     assert (linker.linker.parameters.annotated, linker.linker.parameters.prior_weight) == ({"D010051": 3}, 0.07)
 
 
-@pytest.mark.parametrize("method", ["isotonic", "platt"])
-def test_both_methods_say_what_is_likely(nlp, method):
-    calibrate(nlp, CORPUS, method=method)
-    doc = nlp.make_doc("mucoviscidosis and epileptic")
-    doc.ents = [doc.char_span(0, 14, label="X"), doc.char_span(19, 28, label="X")]
-    sure, unsure = (ent._.links[0] for ent in nlp(doc).ents)
-    assert sure.probability > 0.9
-    assert unsure.probability < sure.probability
-    assert type(sure.probability) is float
-
-
 # --- a reranker
 
 
@@ -311,15 +294,6 @@ def test_a_linker_that_does_not_rerank_gets_no_reranker(numbered, numbered_docum
     numbered.get_pipe("sapbert_linker").selection.rerank = False
     with pytest.raises(SapbertError, match="E533"):
         calibrate(numbered, numbered_documents, rerank=True)
-
-
-def test_the_reranker_stays_without_the_option(numbered, numbered_documents):
-    pytest.importorskip("lightgbm")
-    calibrate(numbered, numbered_documents, rerank=True)
-    linker = numbered.get_pipe("sapbert_linker").linker
-    trained = linker.reranker
-    assert calibrate(numbered, numbered_documents)["after"]["lenient"] == 100
-    assert linker.reranker is trained
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,7 @@ import pytest
 
 from spacy_sapbert.documents.med1250 import AbbreviationRecord, read_med1250
 from spacy_sapbert.documents.reader import read_corpus
-from spacy_sapbert.evaluation.components import (
-    NameCounts,
-    decide_by,
-    evaluate_abbreviations,
-    evaluate_composites,
-)
+from spacy_sapbert.evaluation.components import NameCounts, decide_by, evaluate_abbreviations, evaluate_composites
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.linking.name_matcher import NameMatcher
 from spacy_sapbert.types import Mention, Name, Record

@@ -7,7 +7,6 @@ import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.evaluation.linking import evaluate_linking
 from spacy_sapbert.evaluation.linking_errors import CLASSES, COLUMNS, ErrorReport, error_report
 from spacy_sapbert.evaluation.running import LinkedMention
@@ -260,24 +259,3 @@ def test_examples_are_two_different_mentions(kb):
         report(LinkedMention("1", Mention(0, 1, text, "D", ("D10",)), None, (part,)), WRONG)
     assert [error.linked.mention.text for error in report.examples["other"]] == ["Thrombotic", "thrombotics"]
     assert report.summary()["other"]["n"] == 4
-
-
-def test_nothing_wrong(nlp, tmp_path):
-    documents = [Document("1", "cancer", (Mention(0, 6, "cancer", "D", ("D1",)),))]
-    with error_report(nlp, tmp_path / "errors.jsonl") as report:
-        evaluate_linking(nlp, documents, each=report)
-    assert (tmp_path / "errors.jsonl").read_text() == ""
-    assert set(report.summary()) == set(CLASSES)
-    assert all(row == {"n": 0, "share": None} for row in report.summary().values())
-
-
-def test_bad_places_and_pipelines(nlp, tmp_path):
-    with pytest.raises(SapbertError, match="E507"), error_report(nlp, tmp_path / "no" / "errors.tsv"):
-        pass
-    with pytest.raises(SapbertError, match="E503"), error_report(spacy.blank("en"), tmp_path / "errors.tsv"):
-        pass
-    path = tmp_path / "errors.jsonl"
-    path.write_text("before")
-    with pytest.raises(ZeroDivisionError), error_report(nlp, path):
-        raise ZeroDivisionError
-    assert path.read_text() == "before"

@@ -66,27 +66,18 @@ def test_all_measures_by_hand(nlp, documents):
     assert (result["documents"], result["without_a_name"], result["other_labels"]) == (3, 1, {})
     assert result["ner"] == figures(
         *(7, 6, 5, 83.33, 71.43, 76.92),
-        types={
-            "Chemical": figures(2, 2, 1, 50.0, 50.0, 50.0),
-            "Disease": figures(5, 4, 4, 100.0, 80.0, 88.89),
-        },
+        types={"Chemical": figures(2, 2, 1, 50.0, 50.0, 50.0), "Disease": figures(5, 4, 4, 100.0, 80.0, 88.89)},
     )
     assert result["ner_untyped"] == figures(7, 6, 5, 83.33, 71.43, 76.92)
     assert result["span_id"] == figures(
         *(6, 5, 2, 40.0, 33.33, 36.36),
-        types={
-            "Chemical": figures(2, 2, 1, 50.0, 50.0, 50.0),
-            "Disease": figures(4, 3, 1, 33.33, 25.0, 28.57),
-        },
+        types={"Chemical": figures(2, 2, 1, 50.0, 50.0, 50.0), "Disease": figures(4, 3, 1, 33.33, 25.0, 28.57)},
     )
     assert result["span_id_single"] == figures(5, 4, 1, 25.0, 20.0, 22.22)
     # gold: aspirin, breast, ovarian; lithium, unknown. Found: aspirin, breast, ovarian, CF; cold, aspirin
     assert result["document_id"] == figures(
         *(5, 6, 3, 50.0, 60.0, 54.55),
-        types={
-            "Chemical": figures(2, 2, 1, 50.0, 50.0, 50.0),
-            "Disease": figures(4, 4, 2, 50.0, 50.0, 50.0),
-        },
+        types={"Chemical": figures(2, 2, 1, 50.0, 50.0, 50.0), "Disease": figures(4, 4, 2, 50.0, 50.0, 50.0)},
     )
 
 
@@ -130,10 +121,7 @@ def test_gold_mentions_can_be_given_but_not_their_ids(nlp, documents):
     # found: aspirin, the composite, ovarian, CF, cold, lithium; zebra is no name
     assert result["span_id"] == figures(
         *(6, 6, 4, 66.67, 66.67, 66.67),
-        types={
-            "Chemical": figures(2, 2, 2, 100.0, 100.0, 100.0),
-            "Disease": figures(4, 4, 2, 50.0, 50.0, 50.0),
-        },
+        types={"Chemical": figures(2, 2, 2, 100.0, 100.0, 100.0), "Disease": figures(4, 4, 2, 50.0, 50.0, 50.0)},
     )
     assert nlp.get_pipe("sapbert_linker").spans_key is None
     assert nlp.pipe_names == ["entity_ruler", "composite_splitter", "sapbert_linker"]

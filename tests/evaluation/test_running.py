@@ -3,7 +3,7 @@ import warnings
 import pytest
 
 from spacy_sapbert.errors import EmptyError, SapbertError
-from spacy_sapbert.evaluation.running import GoldMentions, predictions_file, warn_of_unknown_ids, with_known_ids
+from spacy_sapbert.evaluation.running import GoldMentions, warn_of_unknown_ids, with_known_ids
 from spacy_sapbert.types import Document, Mention
 
 
@@ -61,13 +61,3 @@ def test_the_share_of_mentions_without_a_known_id_is_reported(small_kb):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_of_unknown_ids([part, EMPTY], small_kb)
-
-
-def test_predictions_appear_at_the_end(tmp_path):
-    path = tmp_path / "predictions.jsonl"
-    with predictions_file(path) as write:
-        write({"text": "é"})
-        assert not path.exists()
-    assert path.read_text(encoding="utf-8") == '{"text": "é"}\n'
-    with predictions_file(None) as write:
-        write({"text": "é"})

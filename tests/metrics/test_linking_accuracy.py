@@ -4,13 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sapbert.metrics.linking_accuracy import (
-    MentionScore,
-    gold_concepts,
-    lenient_at,
-    strict_at,
-    summarize,
-)
+from spacy_sapbert.metrics.linking_accuracy import MentionScore, gold_concepts, lenient_at, strict_at, summarize
 
 A, B, C, D = ({letter} for letter in "ABCD")
 

@@ -46,10 +46,7 @@ def test_the_nearest_segment_counts(vectors):
 # --- sentences
 
 
-TABLE = {
-    "It was a chill.": {"cold": 0.6, "fits": 0.2},
-    "Spasms were seen": {"fits": 0.7, "cold": 0.3, "Lithium": 0.1},
-}
+TABLE = {"It was a chill.": {"cold": 0.6, "fits": 0.2}, "Spasms were seen": {"fits": 0.7, "cold": 0.3, "Lithium": 0.1}}
 
 
 def test_the_best_sentence_and_the_best_name(table_index, concepts):
