@@ -30,6 +30,7 @@ a/1.txt|MMI|0.46|Arthritis|C0003864|[dsyn]|"Arthritis"-text-0-"arthritis"-NN-0|1
 a/1.txt|MMI|0.46|Mild gout|C9000001|[fndg]|"Gout"-text-0-"Gout"-NN-0|text|0/4||
 a/1.txt|MMI|0.40|In pieces|C9000002|[fndg]|"Gout arthritis"-text-0-"Gout arthritis"-NN-0|text|0/4,17/9||
 """
+GOUT = {"cui": "C0018099", "preferredname": "gout"}
 JSON = [
     {
         "matchedtext": "Gout",
@@ -37,12 +38,7 @@ JSON = [
         "length": 4,
         "evlist": [
             {"score": 0, "start": 0, "length": 4, "conceptinfo": {"cui": "C9000001", "preferredname": "Mild gout"}},
-            {
-                "score": 0,
-                "start": 0,
-                "length": 4,
-                "conceptinfo": {"cui": "C0018099", "preferredname": "gout", "conceptstring": "GOUT"},
-            },
+            {"score": 0, "start": 0, "length": 4, "conceptinfo": {**GOUT, "conceptstring": "GOUT"}},
         ],
     }
 ]
@@ -147,19 +143,10 @@ def test_mmi_comes_back(tmp_path_factory, found, text):
 
 @given(found)
 def test_json_comes_back(tmp_path_factory, found):
-    entities = [
-        {
-            "evlist": [
-                {
-                    "start": one.start,
-                    "length": one.length,
-                    "score": one.score,
-                    "conceptinfo": {"cui": one.concept_id, "preferredname": one.preferred, "conceptstring": one.name},
-                }
-            ]
-        }
-        for one in found
-    ]
+    entities = []
+    for start, length, cui, score, preferred, name in found:
+        info = {"cui": cui, "preferredname": preferred, "conceptstring": name}
+        entities.append({"evlist": [{"start": start, "length": length, "score": score, "conceptinfo": info}]})
     assert list(read_json(source(tmp_path_factory, json.dumps(entities)))) == found
 
 

@@ -173,13 +173,13 @@ def test_names_that_come_from_the_document_alone_are_left_out(small_kb, table_in
     """As a name, a mention of the very document would speak for its concept with a likeness of 1."""
     texts = ["Sniffles.", "Sniffles and grippe"]
     mentions = [("Sniffles",), ("Sniffles", "grippe")]
+
+    def mention(text, name):
+        return Mention(text.index(name), text.index(name) + len(name), name, "", ("D003139",))
+
     documents = [
-        Document(
-            "",
-            text,
-            tuple(Mention(text.index(one), text.index(one) + len(one), one, "", ("D003139",)) for one in found),
-        )
-        for text, found in zip(texts, mentions, strict=True)
+        Document("", text, tuple(mention(text, name) for name in names))
+        for text, names in zip(texts, mentions, strict=True)
     ]
     kb = add_training_mentions(small_kb, documents, "training", tmp_path / "joined.kb")
     concepts = ConceptSet(kb)

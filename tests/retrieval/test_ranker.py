@@ -65,13 +65,8 @@ def ids(concepts, ranked):
 def test_without_weights_the_first_signal_ranks(signals, concepts):
     ranker = ConceptRanker(concepts, signals)
     ranked, none = ranker.rank([NLP.make_doc("one"), NLP.make_doc("two")], 9)
-    assert ids(concepts, ranked) == [
-        "D010051",
-        "D009369",
-        "D001943",
-        "D003139",
-        "D003550",
-    ]  # of equal ones, by the number of names
+    # of equal ones, by the number of names
+    assert ids(concepts, ranked) == ["D010051", "D009369", "D001943", "D003139", "D003550"]
     assert [one.score for one in ranked] == [1.0, 1.0, 0.5, 0.5, 0.0]
     assert all(one.contributions == () and one.evidence == () for one in ranked)
     assert none == []

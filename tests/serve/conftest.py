@@ -26,16 +26,8 @@ from spacy_sapbert.types import Document, Name, Record
 
 EVIL = "<script>alert('1')</script>\"'>"
 SMALL = Limits(max_chars=1000, max_texts=4, max_bytes=13_000)
-MENTIONS = [
-    "breast cancer",
-    "breast and ovarian cancer",
-    "cystic fibrosis",
-    "CF",
-    "zebra",
-    "hostile",
-    "cold",
-    "aspirin",
-]
+MENTIONS = ["breast cancer", "breast and ovarian cancer", "cystic fibrosis", "CF", "zebra", "hostile", "cold"]
+MENTIONS += ["aspirin"]
 
 
 @Language.component("test_web_failing")
