@@ -194,10 +194,10 @@ def evaluate_composites(
         if has_connector and (mention.parts or len(mention.ids) <= 1):
             (decided if mention.parts else singles).add(mention, (decide or split)(mention.text))
     return {
-        "connector": score_parts(connector.counts),
-        "no_connector": score_parts(no_connector.counts),
+        "connector": connector.report(),
+        "no_connector": no_connector.report(),
         "wrong_splits": {"n": len(singles.errors), "of": len(singles.counts)},
-        **({"decided": score_parts(decided.counts)} if decide else {}),
+        **({"decided": decided.report()} if decide else {}),
         "errors": {"connector": connector.errors, "wrong_splits": singles.errors},
     }
 
@@ -210,32 +210,15 @@ class _Group:
         self.errors: list[dict[str, Any]] = []
 
     def add(self, mention: Mention, predicted: Sequence[str]) -> None:
-        self.counts.append(compare_parts(mention.parts, predicted))
-        if not is_exact(self.counts[-1]):
+        gold, folded = ({" ".join(part.casefold().split()) for part in parts} for parts in (mention.parts, predicted))
+        self.counts.append(compare_sets(gold, folded))
+        if gold != folded:
             self.errors.append({"text": mention.text, "gold": list(mention.parts), "predicted": list(predicted)})
 
-
-def compare_parts(gold: Iterable[str], predicted: Iterable[str]) -> SetCounts:
-    """Count the predicted parts that are gold parts, with case and blanks folded."""
-    folded_gold, folded = ({" ".join(part.casefold().split()) for part in parts} for parts in (gold, predicted))
-    return compare_sets(folded_gold, folded)
-
-
-def is_exact(counts: SetCounts) -> bool:
-    """Return whether the predicted parts are exactly the gold parts."""
-    return counts.hits == counts.predicted == counts.gold
-
-
-def score_parts(counts: Sequence[SetCounts]) -> dict[str, Any]:
-    """Return the count `n` of mentions, and the percentages `exact`, `part_p`, `part_r` and `part_f1`.
-
-    `exact` is the share of mentions with all parts right. A percentage is 0 if its denominator is 0.
-    """
-    return {
-        "n": len(counts),
-        "exact": percent(ratio(sum(map(is_exact, counts)), len(counts))),
-        **{f"part_{name}": value for name, value in micro(counts).items()},
-    }
+    def report(self) -> dict[str, Any]:
+        """Return the count `n` of mentions, and the percentages `exact`, `part_p`, `part_r` and `part_f1`."""
+        n, parts = len(self.counts), {f"part_{name}": value for name, value in micro(self.counts).items()}
+        return {"n": n, "exact": percent(ratio(n - len(self.errors), n)), **parts}
 
 
 AROUND = 25  # characters of an example before and after the name

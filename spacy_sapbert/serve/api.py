@@ -78,21 +78,18 @@ class Entity(BaseModel):
     offsets: list[list[int]] = Field([], description="The pieces of a mention with gaps.")
 
 
-class Abbreviation(BaseModel):
-    """An occurrence of an abbreviation."""
-
-    start: int = Field(description="Where it starts in the text.")
-    end: int = Field(description="Where it ends.")
-    text: str = Field(description="The abbreviation.")
-    long_form: str = Field(description="Its long form.")
-
-
 class Evidence(BaseModel):
     """A place in the text that supports a concept."""
 
     start: int = Field(description="Where it starts in the text.")
     end: int = Field(description="Where it ends.")
     text: str = Field(description="Its text.")
+
+
+class Abbreviation(Evidence):
+    """An occurrence of an abbreviation."""
+
+    long_form: str = Field(description="Its long form.")
 
 
 class Concept(BaseModel):

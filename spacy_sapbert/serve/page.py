@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
 from operator import attrgetter
 from pathlib import Path
@@ -14,12 +14,11 @@ from spacy.tokens import Span
 from spacy.util import filter_spans
 
 from ..kb.knowledge_base import KnowledgeBase
-from ..outputs.pages import LOOK, LabelColors, display_label, open_template
+from ..outputs.pages import LOOK, LabelColors, concept_url, display_label, display_type, open_template
 from ..outputs.records import LinkedDocument
 from ..pipeline.attributes import get_abbreviation_occurrences, get_composite_splits, get_kb_ents, get_links
 from ..text.abbreviations import AbbreviationOccurrence
-from ..types import Alternative, Link
-from .concepts import concept_card, references
+from ..types import Alternative, Concept, Link
 from .safety import page_policy
 
 _FOLDER = Path(__file__).parent
@@ -156,3 +155,48 @@ def _pieces(text: str, cards: Sequence[Card]) -> Iterator[tuple[str, Card | None
         yield mention.text, by_span[mention.start, mention.end]
         end = mention.end_char
     yield text[end:], None
+
+
+class Reference(NamedTuple):
+    """A concept, or another code, with its web page, and with its preferred name, or else its id."""
+
+    id: str
+    url: str | None
+    name: str
+
+
+class ConceptCard(NamedTuple):
+    """What the vocabulary says of a concept, with types as words. If the vocabulary lacks it, its name is the id."""
+
+    id: str
+    url: str | None
+    name: str
+    types: list[str]
+    definition: str
+    synonyms: tuple[str, ...]
+    parents: list[Reference]
+    codes: list[Reference]
+
+
+def concept_card(kb: KnowledgeBase, concept_id: str) -> ConceptCard:
+    """Return the card of a concept."""
+    concept = kb.get(concept_id) or Concept(concept_id, concept_id)
+    parents = dict.fromkeys(primary for parent in concept.parents for primary in kb.find_id(parent) or (parent,))
+    codes = dict.fromkeys([*concept.alternative_ids, *kb.xrefs(concept_id)])
+    return ConceptCard(
+        concept_id,
+        concept_url(concept_id),
+        concept.canonical_name,
+        list(map(display_type, concept.types)),
+        concept.definition or "",
+        concept.aliases,
+        references(kb, parents),
+        [Reference(code, concept_url(code), code) for code in codes],
+    )
+
+
+def references(kb: KnowledgeBase, concept_ids: Iterable[str]) -> list[Reference]:
+    """Return concepts with their names."""
+    ids = list(concept_ids)
+    names = {id: label.preferred for id, label in kb.labels_of(ids).items()}
+    return [Reference(id, concept_url(id), names.get(id) or id) for id in ids]

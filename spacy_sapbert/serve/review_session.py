@@ -15,7 +15,7 @@ from ..review.corrections_file import CorrectionsFile
 from ..review.queue import COVERED, Group, Record, ReviewMention, ReviewQueue, by_expected_errors, review_mentions
 from ..runs.pipelines import LinkingPipeline
 from ..text.snippets import snippet
-from .concepts import concept_card, references
+from .page import concept_card, references
 
 CANDIDATES = 9  # one digit key each
 EXAMPLES = 6
