@@ -90,7 +90,10 @@ class ErrorReport:
     """
 
     def __init__(self, kb: KnowledgeBase, write: Callable[[Mapping[str, Any]], object]) -> None:
-        self._concepts = _Concepts(kb)
+        self._kb = kb
+        self._get = lru_cache(maxsize=100_000)(kb.get)
+        self._ids = lru_cache(maxsize=100_000)(lambda concept_id: frozenset(kb.ids(concept_id)))
+        self._ancestors = lru_cache(maxsize=10_000)(lambda concept_id: ancestors(concept_id, kb, self._get))
         self._write = write
         self._counts: Counter[str] = Counter()
         self.examples: dict[str, list[LinkingError]] = defaultdict(list)
@@ -99,7 +102,7 @@ class ErrorReport:
     def __call__(self, linked: LinkedMention, score: MentionScore) -> None:
         if not score.covered or score.lenient[1]:
             return
-        error = self._concepts.judge(linked)
+        error = self._judge(linked)
         name, why = classify(error)
         self._counts[name] += 1
         examples = self.examples[name]
@@ -125,13 +128,42 @@ class ErrorReport:
             **position,
             "mention": mention.text,
             "long_form": error.linked.long_form,
-            "gold": [{"id": gold_id, "name": self._concepts.name(gold_id)} for gold_id in mention.ids],
+            "gold": [{"id": id, "name": self._all([[id]])[0].canonical_name} for id in mention.ids],
             "predicted": [_first(part) for part in error.linked.parts],
             "rank": error.rank,
             "class": name,
             "relation": error.relation,
             "why": why,
         }
+
+    def _judge(self, linked: LinkedMention) -> LinkingError:
+        """Describe the error of a mention whose gold ids the knowledge base has."""
+        gold = gold_concepts(linked.mention.ids, self._kb.find_id)
+        ids = [[self._ids(candidate.concept_id) for candidate in part.candidates] for part in linked.parts]
+        wrong = [number for number, candidates in enumerate(ids) if not lenient_at(1, gold, [candidates])]
+        if not wrong:
+            return LinkingError(linked, len(gold), None, self._all(gold), None, None, None)
+        right = [candidates[0] for number, candidates in enumerate(ids) if candidates and number not in wrong]
+        others = frozenset().union(*right)
+        missing = self._all([group for group in gold if not group & others] or gold)
+        part = linked.parts[wrong[0]]
+        predicted = self._get(part.candidates[0].concept_id) if part.candidates else None
+        ranks = range(1, max(map(len, ids)) + 1)
+        rank = next((k for k in ranks if lenient_at(k, gold, ids)), None)
+        return LinkingError(linked, len(gold), part, missing, predicted, self._relation(predicted, missing), rank)
+
+    def _all(self, groups: Iterable[Iterable[str]]) -> tuple[Concept, ...]:
+        ids = (concept_id for group in groups for concept_id in sorted(group))
+        primary_ids = dict.fromkeys(primary for concept_id in ids for primary in self._kb.find_id(concept_id))
+        return tuple(concept for concept_id in primary_ids if (concept := self._get(concept_id)))
+
+    def _relation(self, predicted: Concept | None, gold: Collection[Concept]) -> str | None:
+        if predicted is None:
+            return None
+        if any(predicted.concept_id in self._ancestors(concept.concept_id) for concept in gold):
+            return "ancestor"
+        below = any(concept.concept_id in self._ancestors(predicted.concept_id) for concept in gold)
+        return "descendant" if below else None
 
 
 @contextmanager
@@ -173,51 +205,6 @@ def _cells(line: Mapping[str, Any]) -> Iterator[object]:
 
 
 # --- one error
-
-
-class _Concepts:
-    """Looks up the concepts of an error in a knowledge base."""
-
-    def __init__(self, kb: KnowledgeBase) -> None:
-        self._kb = kb
-        self._get = lru_cache(maxsize=100_000)(kb.get)
-        self._ids = lru_cache(maxsize=100_000)(lambda concept_id: frozenset(kb.ids(concept_id)))
-        self._ancestors = lru_cache(maxsize=10_000)(lambda concept_id: ancestors(concept_id, kb, self._get))
-
-    def judge(self, linked: LinkedMention) -> LinkingError:
-        """Describe the error of a mention that is wrong by the lenient measure. The knowledge base must have its gold
-        ids.
-        """
-        gold = gold_concepts(linked.mention.ids, self._kb.find_id)
-        ids = [[self._ids(candidate.concept_id) for candidate in part.candidates] for part in linked.parts]
-        wrong = [number for number, candidates in enumerate(ids) if not lenient_at(1, gold, [candidates])]
-        if not wrong:
-            return LinkingError(linked, len(gold), None, self._all(gold), None, None, None)
-        right = [candidates[0] for number, candidates in enumerate(ids) if candidates and number not in wrong]
-        others = frozenset().union(*right)
-        missing = self._all([group for group in gold if not group & others] or gold)
-        part = linked.parts[wrong[0]]
-        predicted = self._get(part.candidates[0].concept_id) if part.candidates else None
-        ranks = range(1, max(map(len, ids)) + 1)
-        rank = next((k for k in ranks if lenient_at(k, gold, ids)), None)
-        return LinkingError(linked, len(gold), part, missing, predicted, self._relation(predicted, missing), rank)
-
-    def name(self, concept_id: str) -> str:
-        """Return the preferred name of the concept with this primary or alternative id."""
-        return self._all([[concept_id]])[0].canonical_name
-
-    def _all(self, groups: Iterable[Iterable[str]]) -> tuple[Concept, ...]:
-        ids = (concept_id for group in groups for concept_id in sorted(group))
-        primary_ids = dict.fromkeys(primary for concept_id in ids for primary in self._kb.find_id(concept_id))
-        return tuple(concept for concept_id in primary_ids if (concept := self._get(concept_id)))
-
-    def _relation(self, predicted: Concept | None, gold: Collection[Concept]) -> str | None:
-        if predicted is None:
-            return None
-        if any(predicted.concept_id in self._ancestors(concept.concept_id) for concept in gold):
-            return "ancestor"
-        below = any(concept.concept_id in self._ancestors(predicted.concept_id) for concept in gold)
-        return "descendant" if below else None
 
 
 def classify(error: LinkingError) -> tuple[str, str]:

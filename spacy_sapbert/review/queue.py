@@ -99,16 +99,17 @@ UNLINKED_DOUBT = 0.5
 """The share of unlinked mentions that are wrong, where the linker is not calibrated."""
 
 
-def doubt(mention: ReviewMention) -> float:
-    """Return an estimate of the probability that a link is wrong, from 0 to 1.
+def sureness(link: ProposedLink) -> float:
+    """Return the probability of a link, or else its score, from 0 on."""
+    return max((link.score if link.probability is None else link.probability) or 0.0, 0.0)
 
-    A calibrated linker gives it. Otherwise, the score takes its place.
-    """
+
+def doubt(mention: ReviewMention) -> float:
+    """Return an estimate of the probability that a link is wrong, from 0 to 1."""
     link = mention.link
     if not link.concept_ids:
         return UNLINKED_DOUBT if link.probability is None else max(link.probability, 1 - link.probability)
-    sure = link.score if link.probability is None else link.probability
-    return 1 - min(max(sure or 0.0, 0.0), 1.0)
+    return 1 - min(sureness(link), 1.0)
 
 
 def by_expected_errors(group: Group) -> float:

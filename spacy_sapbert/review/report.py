@@ -14,7 +14,7 @@ from ..metrics.calibration import wilson_interval
 from ..metrics.counts import percent, ratio
 from .corrections import Decision, Decisions, ProposedLink, document_key, text_key
 from .corrections_file import CorrectionsFile
-from .queue import decision_of
+from .queue import decision_of, sureness
 
 BANDS = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
 MOST_CORRECTED = 10
@@ -71,18 +71,13 @@ def _precision(decided: Sequence[tuple[ProposedLink, Decision]]) -> list[dict[st
         right = [
             _outcome(decision) == _ids(link.concept_ids)
             for link, decision in decided
-            if link.concept_ids and low <= _sureness(link) and (_sureness(link) < high or is_last)
+            if link.concept_ids and low <= sureness(link) and (sureness(link) < high or is_last)
         ]
         if right:
             share, n = np.array([np.mean(right)]), np.array([len(right)])
             least, most = (percent(float(end[0])) for end in wilson_interval(share, n))
             rows.append({"from": low, "to": high, "n": len(right), "p": percent(share[0]), "low": least, "high": most})
     return rows
-
-
-def _sureness(link: ProposedLink) -> float:
-    sureness = link.score if link.probability is None else link.probability
-    return max(sureness or 0.0, 0.0)
 
 
 def _most_corrected(decided: Sequence[tuple[ProposedLink, Decision]]) -> list[dict[str, Any]]:
