@@ -128,10 +128,7 @@ def _abstract(citation: Element, article: Element) -> tuple[str, dict[str, str]]
     given = [(other, text) for other, text in others if text and not text.startswith(_ELSEWHERE)]
     given.sort(key=lambda pair: pair[0].get("Language", _ENGLISH) != _ENGLISH)
     for other, text in given:
-        return text, {
-            "abstract_type": other.get("Type", ""),
-            "abstract_language": other.get("Language", _ENGLISH),
-        }
+        return text, {"abstract_type": other.get("Type", ""), "abstract_language": other.get("Language", _ENGLISH)}
     return "", {}
 
 

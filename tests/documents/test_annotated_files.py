@@ -2,15 +2,11 @@ import json
 
 import pytest
 import spacy
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from spacy_sapbert.documents.bioc import read_bioc
 from spacy_sapbert.documents.docbin import write_docbin
 from spacy_sapbert.documents.docs import to_doc
 from spacy_sapbert.documents.formats import InputFormat
 from spacy_sapbert.documents.input_documents import ReadOptions, read_documents
-from spacy_sapbert.documents.source import DocumentSource
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.files.opening import STDIN
 from spacy_sapbert.types import Document, Mention
@@ -89,31 +85,6 @@ def test_broken_parts_of_bioc_json_are_reported(read, told):
     documents = read("a.json", json.dumps({"documents": [broken, strange]}))
     assert [document.text for document in documents] == ["cold"]
     assert "'x' is not a valid offset of a passage" in told()
-
-
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(["id", "passages", "sentences", "annotations", "infons", "locations", "offset", "text"]),
-            inner,
-        )
-    ),
-    max_leaves=20,
-)
-
-
-@settings(deadline=None)
-@given(value=VALUES)
-def test_any_json_is_read_or_told_of(tmp_path_factory, value):
-    path = tmp_path_factory.getbasetemp() / "any.json"
-    path.write_text(json.dumps(value), encoding="utf8")
-    try:
-        for document in read_bioc(DocumentSource(path)):
-            assert all(document.text[mention.start : mention.end] == mention.text for mention in document.mentions)
-    except SapbertError:
-        pass
 
 
 @pytest.fixture

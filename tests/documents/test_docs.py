@@ -4,10 +4,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc, DocBin, Span
 
-from spacy_sapbert.documents.docs import from_doc, to_doc
+from spacy_sapbert.documents.docs import (
+    annotated_labels,
+    documents_by_concept,
+    from_doc,
+    gold_of,
+    is_named,
+    primary_id,
+    set_annotated,
+    to_doc,
+    unsure_spans,
+)
 from spacy_sapbert.documents.source import Report
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.types import Document, Mention
+from spacy_sapbert.kb.build import new_knowledge_base
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
+from spacy_sapbert.kb.mentions import add_mentions
+from spacy_sapbert.types import NIL, Document, Mention, Name, Record
 
 NLP = spacy.blank("en")
 OTHER_VOCAB = spacy.blank("en").vocab
@@ -132,3 +145,93 @@ def test_splitting_loses_no_mention_and_changes_no_text(gold):
     found = [(span.text, span.label_, span.kb_id_) for span in doc.spans["gold"]]
     stripped = [mention for mention in gold.mentions if mention.text.strip()]
     assert found == [(mention.text.strip(), mention.label, "|".join(mention.ids)) for mention in stripped]
+
+
+# --- annotated types
+
+
+def make_doc():
+    doc = spacy.blank("en").make_doc("Patients and mice had asthma , and mice died")
+    doc.ents = [Span(doc, 2, 3, label="Species"), Span(doc, 4, 5, label="Disease")]
+    return doc
+
+
+def unsure_places(doc):
+    return [(span.start, span.end, span.label_) for span in unsure_spans(doc)]
+
+
+def test_a_document_annotates_all_types_unless_it_says_otherwise():
+    doc = make_doc()
+    assert annotated_labels(doc) is None
+    assert unsure_places(doc) == []
+    set_annotated(doc, None)
+    assert annotated_labels(doc) is None
+
+
+def test_unsure_words_are_those_outside_of_entities():
+    doc = make_doc()
+    set_annotated(doc, ["Species"], {"Species": {"patients", "mice"}})
+    assert list(annotated_labels(doc)) == ["Species"]
+    assert unsure_places(doc) == [(0, 1, "Species"), (7, 8, "Species")]
+
+
+def test_both_are_saved_with_the_document():
+    doc = make_doc()
+    set_annotated(doc, ["Species"], {"Species": {"patients"}})
+    saved = DocBin(docs=[doc], store_user_data=True).to_bytes()
+    (read,) = DocBin().from_bytes(saved).get_docs(doc.vocab)
+    assert list(annotated_labels(read)) == ["Species"]
+    assert unsure_places(read) == [(0, 1, "Species")]
+
+
+# --- the gold concepts of documents
+
+
+def gold(text, *ids, label="Disease"):
+    return Mention(0, len(text), text, label, ids)
+
+
+def gold_document(*mentions):
+    return Document("1", "", mentions)
+
+
+@pytest.fixture
+def primary(small_kb):
+    return lambda concept_id: primary_id(concept_id, small_kb)
+
+
+@pytest.mark.parametrize(
+    ("concept_id", "expected"),
+    [("D001943", "D001943"), ("OMIM:114480", "D001943"), ("X2", "D001241"), ("D999999", "D999999")],
+)
+def test_primary_ids(small_kb, concept_id, expected):
+    assert primary_id(concept_id, small_kb) == expected
+
+
+def test_each_concept_has_its_mentions(primary):
+    composite, single = (gold("breast and lung cancer", "OMIM:114480", "Q1"), gold("Breast cancer", "D001943"))
+    drug, unlinked = (gold("aspirin", "X1", "D001241", label="Chemical"), [gold("it"), gold("that", NIL)])
+    found = gold_document(composite, single, drug, *unlinked)
+    assert gold_of(found, primary) == {"D001943": [composite, single], "Q1": [composite], "D001241": [drug]}
+    assert gold_of(found, primary, "Chemical") == {"D001241": [drug]}
+    assert gold_of(gold_document(*unlinked), primary) == {}
+
+
+def test_documents_are_counted_not_mentions(primary):
+    one = gold_document(gold("a", "D001943"), gold("b", "OMIM:114480"))
+    assert documents_by_concept([one, one, gold_document(gold("c", "Q1"))], primary) == {"D001943": 2, "Q1": 1}
+
+
+def test_names_that_only_a_corpus_gave_are_none(tmp_path):
+    with new_knowledge_base(tmp_path / "test.kb") as builder:
+        for concept_id, name in (("C1", "Asthma"), ("C2", "Bronchitis")):
+            builder.add(Record(concept_id, (Name(name, "preferred", "test"),)))
+        annotated = [gold("wheeze", "C1"), gold("asthma", "C1"), gold("asthma", "C2")]
+        add_mentions(builder, [gold_document(*annotated)], "train")
+        builder.finish({})
+    kb = KnowledgeBase(tmp_path / "test.kb")
+    assert is_named("C1", [gold("x"), gold("ASTHMA")], kb)
+    assert not is_named("C1", [gold("wheeze"), gold("bronchitis")], kb)
+    assert not is_named("C2", [gold("Asthma")], kb)
+    assert not is_named("C1", [], kb)
+    assert not is_named("Q1", [gold("Asthma")], kb)

@@ -39,10 +39,7 @@ def told(spans):
 def test_predicted_documents_have_the_mentions_but_not_their_ids(nlp, path):
     for example in mention_corpus(path)(nlp):
         assert example.predicted.text == TEXT
-        assert told(example.predicted.ents) == [
-            ("BRCA1", "Gene", ""),
-            ("breast and ovarian cancer", "Disease", ""),
-        ]
+        assert told(example.predicted.ents) == [("BRCA1", "Gene", ""), ("breast and ovarian cancer", "Disease", "")]
         assert told(example.reference.ents)[1] == ("breast and ovarian cancer", "Disease", "D001943|D010051")
 
 

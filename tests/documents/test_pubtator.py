@@ -20,12 +20,7 @@ DOCUMENT = Document(
     (
         Mention(0, 13, "Renal failure", "Disease", ("D051437",)),
         Mention(
-            15,
-            40,
-            "Breast and ovarian cancer",
-            "Disease",
-            ("D001943", "D010051"),
-            ("Breast cancer", "ovarian cancer"),
+            15, 40, "Breast and ovarian cancer", "Disease", ("D001943", "D010051"), ("Breast cancer", "ovarian cancer")
         ),
     ),
 )
@@ -189,17 +184,6 @@ def test_counts_of_the_public_corpora(data_dir, name, format, counts, n_ids):
         assert len({i for mention in mentions if label in (None, mention.label) for i in mention.ids}) == n
 
 
-@pytest.mark.parametrize(
-    ("name", "n_rows", "n_empty"),
-    [("CDR_TrainingSet.PubTator.txt.gz", 107, 18), ("CDR_DevelopmentSet.PubTator.txt.gz", 89, 0)],
-)
-def test_parts_of_composites_in_bc5cdr(data_dir, name, n_rows, n_empty):
-    documents = read_corpus(data_dir / "corpora" / "bc5cdr" / name)
-    with_parts = [mention for document in documents for mention in document.mentions if mention.parts]
-    assert len(with_parts) == n_rows - n_empty
-    assert all(len(mention.parts) > 1 for mention in with_parts)
-
-
 @pytest.mark.parametrize("start", ["\x1c0", "0\x1f", "²", "٣", "1" * 5000, "1_0"])
 def test_an_offset_that_is_no_number_costs_its_row_only(read, start):
     # a row of seven columns is no relation, whatever its second column holds
@@ -209,26 +193,6 @@ def test_an_offset_that_is_no_number_costs_its_row_only(read, start):
     assert [problem.line for problem in report.problems] == [6]
     with pytest.raises(SapbertError, match=r"E127.*line 6"):
         read(RECORD + row, strict=True)
-
-
-CELLS = (
-    st.text() | st.integers().map(str) | st.sampled_from(["1", "1|t|a", "1|a|b", "\x1c0", "²", "\x85", "0", "3", "-1"])
-)
-
-
-@given(lines=st.lists(st.lists(CELLS, max_size=8).map("\t".join)), strict=st.booleans())
-def test_any_text_is_read_or_told_of(tmp_path_factory, lines, strict):
-    path = tmp_path_factory.getbasetemp() / "any.pubtator"
-    path.write_bytes("\n".join(lines).encode(errors="replace"))
-    report = Report()
-    try:
-        documents = list(read_corpus(path, "pubtator", report=report, strict=strict))
-    except SapbertError:
-        assert strict
-        return
-    assert report.documents == len(documents)
-    for document in documents:
-        assert all(document.text[mention.start : mention.end] == mention.text for mention in document.mentions)
 
 
 def test_messages_quote_only_the_beginning_of_long_texts(read):

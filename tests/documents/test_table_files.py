@@ -219,8 +219,7 @@ def test_names_of_columns_that_are_no_text_are_told(read, write_parquet, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("type", "value"),
-    [("timestamp[s]", 2**40), ("duration[s]", 2**62), ("date32[day]", 2**30), ("time64[us]", 2**62)],
+    ("type", "value"), [("timestamp[s]", 2**40), ("duration[s]", 2**62), ("date32[day]", 2**30), ("time64[us]", 2**62)]
 )
 def test_impossible_dates_and_times_are_told(read, tmp_path, type, value):
     pa = pytest.importorskip("pyarrow")

@@ -10,12 +10,7 @@ import pytest
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.files.opening import open_text, without_gz
-from spacy_sapbert.files.output import (
-    ScratchFolder,
-    open_output,
-    replacing,
-    replacing_folder,
-)
+from spacy_sapbert.files.output import ScratchFolder, open_output, replacing, replacing_folder
 from spacy_sapbert.files.values import hash64, parse_float, parse_int, parse_json
 
 
