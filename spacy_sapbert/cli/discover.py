@@ -110,14 +110,14 @@ def discover(
                 )
                 occurrences = [occurrence for mention in mentions for occurrence in mention["occurrences"]]
                 discovery.add(document["id"], occurrences)
-        if problems.count and not counts["documents"]:
-            raise SapbertError(Errors.E508.format(n=problems.count))
+        if problems.broken and not counts["documents"]:
+            raise SapbertError(Errors.E508.format(n=problems.broken))
         names = discovery.ranked(settings.min_documents)
         for line in table_lines(names, loaded.kb):
             write(line)
     problems.show_passages()
     counts += discovery.counts
-    left = {"broken_records": problems.count, "in_too_few_documents": counts["candidates"] - len(names)}
+    left = {"broken_records": problems.broken, "in_too_few_documents": counts["candidates"] - len(names)}
     show_values({**{name: counts[name] for name in _COUNTS}, **left, "written": len(names)})
 
 

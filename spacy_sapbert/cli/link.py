@@ -120,7 +120,7 @@ def link(
     problems.show_passages()
     counts = run.counts
     done = f"{counts['documents']:,} documents, {counts['mentions']:,} mentions, {counts['linked']:,} of them linked"
-    problems.console.print(f"{done}; {problems.count:,} broken records left out")
+    problems.console.print(f"{done}; {problems.broken:,} broken records left out")
 
 
 class _Run:
@@ -183,8 +183,8 @@ class _Run:
             for result in results:
                 self.counts += result.counts
                 yield result
-        if self._problems.count and not self.counts["documents"]:
-            raise SapbertError(Errors.E508.format(n=self._problems.count))
+        if self._problems.broken and not self.counts["documents"]:
+            raise SapbertError(Errors.E508.format(n=self._problems.broken))
 
 
 def _how_to_go_on(reason: str, finished: int) -> str:

@@ -301,7 +301,7 @@ def _element_of(tag: str, value: Values) -> Element:
 _XML_HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<collection>\n'
 # the date is empty, so that the same documents give the same bytes
 _COLLECTION = {"source": "spacy-sapbert", "date": "", "key": ""}
-_INVALID = {code: " " for code in (*range(ord(" ")), 0xFFFE, 0xFFFF) if chr(code) not in "\t\n\r"}
+_INVALID = dict.fromkeys({*range(ord(" ")), 0xFFFE, 0xFFFF} - set(map(ord, "\t\n\r")), " ")
 
 
 def bioc_xml(documents: Iterable[Values]) -> Iterator[str]:

@@ -102,7 +102,10 @@ def from_doc(doc: Doc, *, spans_key: str = "gold") -> Document:
 
 def offsets_of(doc: Doc) -> dict[tuple[int, int, str], tuple[tuple[int, int], ...]]:
     """Return the pieces of the discontinuous gold mentions of a `Doc`, by start, end and label of the mention."""
-    mentions = (_gold_mention(*row) for row in doc.user_data.get(GOLD_MENTIONS, ()))
+    rows = doc.user_data.get(GOLD_MENTIONS)
+    if not rows:
+        return {}
+    mentions = (_gold_mention(*row) for row in rows)
     discontinuous = [mention for mention in mentions if mention.offsets]
     text = doc.text if discontinuous else ""  # spaCy builds the text on each access
     return {(*_strip_whitespace(text, mention), mention.label): mention.offsets for mention in discontinuous}

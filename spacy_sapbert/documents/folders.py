@@ -12,10 +12,8 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple, cast
 
 from ..errors import DamagedError
-from ..files.opening import without_gz
 from ..files.source import Source
 
-_ENDINGS = (".tar", ".tgz")
 Skip = Callable[[Path, str], object]
 """Takes a path that is left out, and the reason."""
 
@@ -76,11 +74,6 @@ class Packed(NamedTuple):
     name: str
     size: int
     content: BinaryIO | None
-
-
-def is_archive(path: Path) -> bool:
-    """Return whether the name of a file is that of a tar archive, plain or gzipped."""
-    return without_gz(path).suffix.lower() in _ENDINGS
 
 
 def files_in(source: Source, endings: Collection[str]) -> Iterator[Packed]:

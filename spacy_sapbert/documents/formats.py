@@ -91,6 +91,7 @@ _ROOTS = {
     "pmc-articleset": InputFormat.jats,
     "OAI-PMH": InputFormat.jats,
 }
+_ARCHIVES = (".tar", ".tgz")
 _HEAD_SIZE = 1 << 16
 
 
@@ -120,6 +121,11 @@ def opened_format(path: Path, stream: BinaryIO) -> InputFormat:
 def may_be_pubmed(path: Path) -> bool:
     """Return whether the root element of a file decides whether it is PubMed, JATS or BioC."""
     return without_gz(path).suffix.lower() == ".xml"
+
+
+def is_archive(path: Path) -> bool:
+    """Return whether the name of a file is that of a tar archive, plain or gzipped."""
+    return without_gz(path).suffix.lower() in _ARCHIVES
 
 
 def packed_format(name: str, stream: BinaryIO) -> InputFormat:

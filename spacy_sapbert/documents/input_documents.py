@@ -14,8 +14,17 @@ from ..errors import OptionError, SapbertError
 from ..files.opening import STDIN, OpenedFile, file_name, open_file, without_gz
 from ..types import Document
 from .bioc import read_bioc
-from .folders import DamagedArchiveError, files_in, files_of, is_archive, translated
-from .formats import ANNOTATED, ARCHIVED, InputFormat, may_be_pubmed, opened_format, packed_format, suffix_format
+from .folders import DamagedArchiveError, files_in, files_of, translated
+from .formats import (
+    ANNOTATED,
+    ARCHIVED,
+    InputFormat,
+    is_archive,
+    may_be_pubmed,
+    opened_format,
+    packed_format,
+    suffix_format,
+)
 from .jats import read_jats
 from .pubmed import read_pubmed, superseded
 from .pubtator import read_pubtator
@@ -81,7 +90,7 @@ def read_all(inputs: Inputs, problems: Problems) -> Iterator[Document]:
         problems.total_bytes += file.stat().st_size
         if _may_be_pubmed(file, options):
             files.append(file)
-    if STDIN in (path for path, _ in inputs):
+    if STDIN in dict(inputs):
         problems.total_bytes = 0
     if len(files) > _MANY:
         problems.console.print(f"{len(files):,} XML files are searched for newer records of PubMed")
@@ -97,7 +106,8 @@ def _files(inputs: Inputs) -> Iterator[tuple[Path, ReadOptions]]:
     """Yield all files of inputs, but not standard input."""
     for path, options in inputs:
         if path != STDIN:
-            yield from ((file, options) for file in (files_of(path) if path.is_dir() else [path]))
+            for file in files_of(path) if path.is_dir() else [path]:
+                yield file, options
 
 
 def pubmed_files(inputs: Inputs) -> list[Path]:

@@ -169,11 +169,6 @@ class Problems(Report):
         read = self._bytes_before + (self._opened.position() if self._opened else 0)
         return min(1.0, read / self.total_bytes) if self.total_bytes else 0.0
 
-    @property
-    def count(self) -> int:
-        """The number of records that are left out."""
-        return self.broken
-
     def report(self, position: str, reason: object) -> None:
         """Report a record that is left out, by its position."""
         if self.strict:

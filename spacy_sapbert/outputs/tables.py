@@ -26,7 +26,7 @@ _NAMES = (
     *("tie", "reasons", "runner_up_id", "runner_up_name", "runner_up_score", "runner_up_probability"),
     *("rejected_id", "rejected_name", "rejected_score"),
 )
-COLUMNS: dict[str, type] = {name: _NUMBERS.get(name, str) for name in _NAMES}
+COLUMNS: dict[str, type] = dict.fromkeys(_NAMES, str) | _NUMBERS
 """The columns of every table and their types."""
 CODES = "codes_"
 """The beginning of the column with the codes of a code system: "codes_ICD10CM"."""

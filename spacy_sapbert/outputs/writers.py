@@ -16,7 +16,7 @@ from .html import html_pieces
 from .tables import PassageOffsets, Record, joined_ids, table_pieces, table_rows, write_parquet
 
 # JSON allows these characters, but some programs read them as the end of a line
-_JSON_LINE = {ord(character): f"\\u{ord(character):04x}" for character in "\x85\u2028\u2029"}
+_JSON_LINE = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 # the columns of the table that an annotation of BioC has as fields of its own
 _ELSEWHERE = frozenset({"doc_id", "start", "end", "offsets", "passage", "text", "label", "snippet", "concept_id"})
 

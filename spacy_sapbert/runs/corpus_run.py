@@ -206,7 +206,7 @@ class PartitionWork:
 
         def batches() -> Iterator[RecordBatch]:
             yield from _counted(_link(linker, partition, problems), origin.counts)
-            origin.counts["broken"] = problems.count
+            origin.counts["broken"] = problems.broken
 
         self.output.write(partition.name, schema_of(linker), batches(), origin)
         return origin.counts

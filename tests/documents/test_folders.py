@@ -71,7 +71,7 @@ def test_each_file_is_read_by_its_ending_in_a_stable_order(folder, problems, tol
         ("z", "xml"),
     ]
     assert told() == f"{path}: 4 files of no known format left out (2 .png, 1 no ending, 1 .pdf)\n"
-    assert problems.count == 0
+    assert problems.broken == 0
 
 
 def test_a_given_format_holds_for_all_files(folder, problems):
@@ -96,7 +96,7 @@ def test_a_file_that_cannot_be_read_is_reported_and_the_rest_goes_on(folder, pro
     for line, start in zip(told().splitlines(), starts, strict=True):
         assert line.startswith(f"{path}/{start}")
         assert line.endswith("; left out")
-    assert problems.count == 4
+    assert problems.broken == 4
     with pytest.raises(SapbertError, match=r"\[E121\]"):
         read(path, Problems(problems.console, strict=True))
 
@@ -108,7 +108,7 @@ def test_other_xml_and_json_is_counted_as_an_unknown_format(folder, problems, to
     for strict in (False, True):
         found = Problems(problems.console, strict=strict)
         assert [document.doc_id for document in read(path, found)] == ["e.txt"]
-        assert found.count == 0
+        assert found.broken == 0
     kinds = "2 .json that is not BioC, 2 .xml that is not BioC, PubMed or JATS"
     assert told() == 2 * f"{path}: 4 files of no known format left out ({kinds})\n"
 

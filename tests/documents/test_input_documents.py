@@ -59,15 +59,15 @@ def test_any_bytes_are_read_or_told_of(folder, format, gold, content):
         error = raised
     assert all(document.text.startswith(document.title) for document in documents)
     told = found.console.file.getvalue()
-    assert told.count("left out") == found.count
+    assert told.count("left out") == found.broken
     if format in LINE_FORMATS and not error:
         marked = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         text = content.decode("utf-16" if marked else "utf-8", errors="replace")
         end = "\n" if "\n" in text else "\r"
         filled = [line for line in text.split(end) if line.lstrip("\ufeff").strip()]
-        assert len(documents) + found.count == len(filled)
+        assert len(documents) + found.broken == len(filled)
     if format is InputFormat.text and not gold:
-        assert len(documents) + found.count == 1
+        assert len(documents) + found.broken == 1
 
 
 @settings(deadline=None)
@@ -75,7 +75,7 @@ def test_any_bytes_are_read_or_told_of(folder, format, gold, content):
 def test_every_json_object_with_a_text_is_read(folder, records):
     content = "".join(json.dumps(record) + "\n" for record in records).encode()
     documents, found = read(folder / "a.jsonl", content, ReadOptions(InputFormat.jsonl))
-    assert found.count == 0
+    assert found.broken == 0
     for number, (document, record) in enumerate(zip(documents, records, strict=True), start=1):
         assert document.doc_id == (record["id"] or f"a.jsonl:{number}")
         assert document.text == record["text"]
@@ -95,14 +95,14 @@ def test_what_is_no_text_or_too_long_is_left_out():
     found = problems()
     kept = list(sound((Document(text, text, position="here") for text in texts), found, max_length=3))
     assert [document.text for document in kept] == ["ok"]
-    assert found.count == 4
+    assert found.broken == 4
 
 
 def test_strict_raises_at_the_first_problem():
     strict = Problems(Console(file=io.StringIO()), strict=True)
     with pytest.raises(SapbertError, match=r"\[E127\] a.txt, line 3: torn"):
         strict.report("a.txt, line 3", "torn")
-    assert strict.count == 0
+    assert strict.broken == 0
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_an_output_without_a_known_ending_is_an_error(tmp_path, name):
 def test_json_that_cannot_be_held_costs_its_line_only(folder, line):
     documents, found = read(folder / "deep", f'{line}\n{{"text": "b"}}\n'.encode(), ReadOptions(InputFormat.jsonl))
     assert [document.text for document in documents] == ["b"]
-    assert found.count == 1
+    assert found.broken == 1
     assert "line 1: this is not JSON" in found.console.file.getvalue()
 
 
@@ -174,6 +174,6 @@ def test_any_json_lines_are_read_or_told_of(folder, lines):
     text = "\n".join(lines).encode(errors="replace")
     documents, found = read(folder / "lines", text, ReadOptions(InputFormat.jsonl))
     filled = [line for line in text.decode().split("\n") if line.removeprefix("\ufeff").strip()]
-    assert len(documents) + found.count == len(filled)
+    assert len(documents) + found.broken == len(filled)
     for document in documents:
         json.dumps([*document[:4], dict(document.meta)], ensure_ascii=False, allow_nan=False).encode()

@@ -199,7 +199,7 @@ def test_the_articles_of_an_archive_are_read(read, told, problems, tmp_path, nam
     assert [document.doc_id for document in documents] == ["PMC1", "PMC2", "PMC3"]
     assert documents[0].position == f"{tmp_path}/{name}/PMC1/1.nxml, line 2"
     assert f"{name}/broken.nxml: [E127]" in told()
-    assert problems.count == 1
+    assert problems.broken == 1
     assert f"{name}: 4 files that are not articles left out\n" in told()
     assert {path.name for path in tmp_path.iterdir()} == {name}
     assert set(tmp_path.parent.iterdir()) == before

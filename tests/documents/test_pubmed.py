@@ -176,7 +176,7 @@ def test_broken_records_are_reported_and_the_rest_is_read(read, told, problems):
     nameless = "<PubmedArticle><MedlineCitation><Article/></MedlineCitation></PubmedArticle>\n"
     content = file_of(record("x1"), record(-5), record(2, ""), record("1" * 10), nameless, record(3))
     assert [document.doc_id for document in read("a.xml", content)] == ["3"]
-    assert problems.count == 5
+    assert problems.broken == 5
     assert "a.xml, line 4: the PMID of this record is not a number; left out" in told()
     assert "line 6: record 2 has neither a title nor an abstract" in told()
     assert "line 8: this record has no PMID" in told()
@@ -254,7 +254,7 @@ def test_random_articles_are_read_back(tmp_path_factory, articles):
     documents = list(read_documents(path, ReadOptions(None), problems))
     found = [(one.doc_id, one.text, one.meta.get("year"), one.meta.get("version")) for one in documents]
     assert found == wanted
-    assert problems.count == len(articles) - len(wanted)
+    assert problems.broken == len(articles) - len(wanted)
 
 
 # --- newer records

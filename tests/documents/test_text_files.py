@@ -31,7 +31,7 @@ def test_other_encodings(read, problems, encoding, given, format):
     documents = read("a", content, format, encoding=given)
     found = "|".join(document.text for document in documents).replace("\r", "").replace("\n", "|").strip("|")
     assert found.removeprefix("text|") == "sténose|Naïve - no"
-    assert problems.count == 0
+    assert problems.broken == 0
 
 
 @pytest.mark.parametrize("format", [InputFormat.text, InputFormat.lines, InputFormat.names])
@@ -39,7 +39,7 @@ def test_a_text_in_an_unknown_encoding_names_the_option(read, told, problems, fo
     assert read("a", "sténose".encode("latin-1"), format) == []
     assert "this is not utf-8" in told()
     assert "if it has another encoding, give --encoding" in told()
-    assert problems.count == 1
+    assert problems.broken == 1
 
 
 QUIET = Console(quiet=True)
@@ -78,7 +78,7 @@ def test_keys_of_json_lines_can_be_named(read):
 def test_ids_that_occur_twice_are_reported_and_read(read, told, problems):
     content = "".join(f'{{"id": "x", "text": "{row}"}}\n' for row in range(15))
     assert len(read("a.jsonl", content)) == 15
-    assert (problems.count, problems.duplicates) == (0, 14)
+    assert (problems.broken, problems.duplicates) == (0, 14)
     lines = told().splitlines()
     assert len(lines) == 10
     assert "a.jsonl, line 2: an earlier document has the same id 'x'; both are linked" in lines[0]

@@ -101,7 +101,7 @@ def test_a_run_goes_on_with_its_parts(output, stop, whole):
     again = link(output, resume=True, finish=True)
     assert again.linked == list(range(stop, 4))
     assert (again.records, again.counts) == (whole.records, whole.counts)
-    assert again.problems.count == 2
+    assert again.problems.broken == 2
     assert os.listdir(output.parent) == []
 
 
@@ -138,7 +138,7 @@ def test_any_damage_to_the_parts_is_linked_again(output, whole):
             if path.is_file():
                 damage(path)
         again = link(output, resume=True)
-        assert (again.records, again.counts, again.problems.count) == (whole.records, whole.counts, 2)
+        assert (again.records, again.counts, again.problems.broken) == (whole.records, whole.counts, 2)
 
 
 def test_hours_of_work_are_not_thrown_away_without_a_word(output):
@@ -218,7 +218,7 @@ def test_a_stream_reports_failures_and_ends_after_what_could_be_read():
     with pytest.raises(SapbertError, match="broken"):
         collect()
     assert ids == ["d0", "d1", "d2", "d4", "d6"]
-    assert problems.count == 2
+    assert problems.broken == 2
 
 
 def test_processes_give_what_one_gives_in_order(linking_folder, monkeypatch):
