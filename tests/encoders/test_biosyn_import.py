@@ -94,9 +94,9 @@ def test_the_candidates_are_those_of_the_published_model(float32, biosyn_model, 
         for i, passes in enumerate(small_kb.matching_entries((), ())):
             concept = small_kb.concept_id(int(small_kb.name_concepts.concepts[i]))
             best[concept] = max(best[concept], own[small_kb.name_concepts.names[i]]) if passes else best[concept]
-        found = generator([text], 99)[0]
-        assert [best[c.concept_id] for c in found] == pytest.approx(sorted(best.values(), reverse=True), abs=1e-3)
-        for candidate in found:
+        result = generator([text], 99)[0]
+        assert [best[c.concept_id] for c in result] == pytest.approx(sorted(best.values(), reverse=True), abs=1e-3)
+        for candidate in result:
             row = names.index(candidate.name)
             assert candidate.dense == pytest.approx(own_dense[row], rel=1e-5, abs=1e-4)
             assert candidate.sparse == pytest.approx(own_sparse[row], abs=1e-5)
@@ -150,9 +150,9 @@ def test_a_smaller_encoder_keeps_them(imported, tmp_path):
     encoder = TransformerEncoder(str(imported), device="cpu")
     quantize(encoder, "float16")
     encoder.save(tmp_path / "small")
-    kept = TransformerEncoder(str(tmp_path / "small"))
-    assert kept.lexical_model[1:] == encoder.lexical_model[1:]
-    assert kept.lexical_model.ngrams.fingerprint == encoder.lexical_model.ngrams.fingerprint
+    left = TransformerEncoder(str(tmp_path / "small"))
+    assert left.lexical_model[1:] == encoder.lexical_model[1:]
+    assert left.lexical_model.ngrams.fingerprint == encoder.lexical_model.ngrams.fingerprint
     encoder.save(tmp_path / "small")  # over itself
 
 
@@ -232,11 +232,6 @@ def test_no_folder_and_missing_files(tmp_path, copied):
         refused(copied, rf"E344.*{file} is missing")
 
 
-def test_no_weights_of_the_encoder(copied):
-    (copied / "pytorch_model.bin").unlink()
-    refused(copied, "E302")
-
-
 class Hostile:
     def __init__(self, marker):
         self.marker = marker
@@ -257,12 +252,6 @@ def test_files_that_would_run_something(copied, tmp_path, file):
     assert not marker.exists()
 
 
-def test_a_pickle_that_was_cut_off(copied):
-    path = copied / "sparse_encoder.pk"
-    path.write_bytes(path.read_bytes()[:-100])
-    refused(copied, r"E344.*sparse_encoder\.pk is damaged or cut off")
-
-
 @pytest.mark.parametrize("value", ["text", {}, torch.tensor([1.0, 2.0]), torch.tensor([1j]), None])
 def test_a_weight_that_is_no_number(copied, value):
     torch.save(value, copied / "sparse_weight.pt")
@@ -275,13 +264,8 @@ def test_a_weight_that_weighs_nothing_sensible(copied, value):
     refused(copied, rf"E344.*weight in sparse_weight\.pt is {value}")
 
 
-def test_a_weight_file_that_is_none(copied):
-    (copied / "sparse_weight.pt").write_bytes(b"PK\x03\x04 and so on")
-    refused(copied, r"E344.*sparse_weight\.pt does not hold a number")
-
-
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "reported"),
     [
         ({"analyzer": "word"}, r"analyzer.*word"),
         ({"analyzer": "char_wb"}, r"analyzer.*char_wb"),
@@ -293,10 +277,10 @@ def test_a_weight_file_that_is_none(copied):
         ({"use_idf": False}, r"use_idf"),
     ],
 )
-def test_n_grams_that_are_counted_otherwise(copied, settings, told):
+def test_n_grams_that_are_counted_otherwise(copied, settings, reported):
     options = {"analyzer": "char", "ngram_range": (1, 2), **settings}
     (copied / "sparse_encoder.pk").write_bytes(pickle.dumps(TfidfVectorizer(**options).fit(["cold", "fits"])))
-    refused(copied, rf"E344.*other weights than here.*{told}")
+    refused(copied, rf"E344.*other weights than here.*{reported}")
 
 
 def test_other_lengths_of_n_grams_are_taken(copied):

@@ -52,8 +52,8 @@ def test_a_forked_child_computes_after_its_parent_has(small_kb, tiny_encoder, tm
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-@pytest.mark.parametrize(("given", "wanted"), [(None, "false"), ("true", "true")])
-def test_tokenizers_in_a_forked_process(given, wanted, monkeypatch):
+@pytest.mark.parametrize(("given", "expected"), [(None, "false"), ("true", "true")])
+def test_tokenizers_in_a_forked_process(given, expected, monkeypatch):
     use_one_thread_after_fork()
     if given is None:
         monkeypatch.delenv(PARALLELISM, raising=False)
@@ -61,6 +61,6 @@ def test_tokenizers_in_a_forked_process(given, wanted, monkeypatch):
         monkeypatch.setenv(PARALLELISM, given)
     child = os.fork()
     if not child:
-        os._exit(0 if os.environ[PARALLELISM] == wanted else 1)
+        os._exit(0 if os.environ[PARALLELISM] == expected else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert os.environ.get(PARALLELISM) == given

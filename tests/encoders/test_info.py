@@ -6,21 +6,22 @@ import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from spacy_sapbert.encoders.compression import quantize
-from spacy_sapbert.encoders.info import describe
+from spacy_sapbert.encoders.info import describe, write_vectors
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 
 
 def test_sizes(tiny_encoder):
-    found = describe(TransformerEncoder(str(tiny_encoder), device="cpu"))
+    result = describe(TransformerEncoder(str(tiny_encoder), device="cpu"))
     # pieces, positions and two segments, each of 32 dimensions, and a layer norm
     embeddings = (82 + 64 + 2 + 2) * 32
     # four maps of attention, two of the feed-forward part through 64, two layer norms
     layer = 4 * (32 * 32 + 32) + (32 * 64 + 64) + (64 * 32 + 32) + 2 * 64
     pooler = 32 * 32 + 32
-    assert found["parameters"] == {
+    assert result["parameters"] == {
         "embeddings": embeddings,
         "layers": 2 * layer,
         "adapter": 0,
@@ -28,7 +29,7 @@ def test_sizes(tiny_encoder):
         "other": pooler,
         "all": embeddings + 2 * layer + pooler,
     }
-    sizes = {key: found[key] for key in ("architecture", "layers", "dim", "vocabulary", "positions", "adapter")}
+    sizes = {key: result[key] for key in ("architecture", "layers", "dim", "vocabulary", "positions", "adapter")}
     assert sizes == {
         "architecture": "BertModel",
         "layers": 2,
@@ -44,14 +45,14 @@ def test_bytes_on_disk_and_history(tiny_encoder, tmp_path):
     quantize(encoder, "float16")
     encoder.record("quantize", dtype="float16")
     encoder.save(tmp_path / "half")
-    found = describe(TransformerEncoder(str(tmp_path / "half"), device="cpu"))
-    assert found["weight_bytes"] == (tmp_path / "half" / "model.safetensors").stat().st_size
-    assert found["bytes"] == sum(path.stat().st_size for path in (tmp_path / "half").rglob("*") if path.is_file())
-    assert 2 * found["parameters"]["all"] < found["weight_bytes"] < 2 * found["parameters"]["all"] + 8000
-    assert found["dtype"] == "float16"
-    assert found["trained"]["history"] == [{"step": "quantize", "dtype": "float16"}]
-    assert (found["pooling"], found["max_length"], found["text_normalizer"]) == ("mean", 25, "lower+greek")
-    assert found["fingerprint"] == encoder.fingerprint
+    result = describe(TransformerEncoder(str(tmp_path / "half"), device="cpu"))
+    assert result["weight_bytes"] == (tmp_path / "half" / "model.safetensors").stat().st_size
+    assert result["bytes"] == sum(path.stat().st_size for path in (tmp_path / "half").rglob("*") if path.is_file())
+    assert 2 * result["parameters"]["all"] < result["weight_bytes"] < 2 * result["parameters"]["all"] + 8000
+    assert result["dtype"] == "float16"
+    assert result["trained"]["history"] == [{"step": "quantize", "dtype": "float16"}]
+    assert (result["pooling"], result["max_length"], result["text_normalizer"]) == ("mean", 25, "lower+greek")
+    assert result["fingerprint"] == encoder.fingerprint
 
 
 @pytest.mark.slow
@@ -69,7 +70,50 @@ def test_an_encoder_of_the_hub(tiny_encoder, tmp_path):
     environment = {**os.environ, "HF_HUB_CACHE": str(tmp_path / "cache"), "HF_HUB_OFFLINE": "1"}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert (found["dtype"], found["pooling"]) == ("bfloat16", "mean")
-    assert found["bytes"] == sum(path.stat().st_size for path in (tmp_path / "half").rglob("*") if path.is_file())
-    assert found["fingerprint"] == encoder.fingerprint
+    result = json.loads(done.stdout)
+    assert (result["dtype"], result["pooling"]) == ("bfloat16", "mean")
+    assert result["bytes"] == sum(path.stat().st_size for path in (tmp_path / "half").rglob("*") if path.is_file())
+    assert result["fingerprint"] == encoder.fingerprint
+
+
+# --- vectors in a file
+
+
+TEXTS = ["Breast cancer", "cold", "breast cancer", "neoplasms", "z"]
+
+
+@pytest.fixture
+def encoder(tiny_encoder):
+    return TransformerEncoder(str(tiny_encoder), device="cpu")
+
+
+@pytest.mark.parametrize("batch", [1, 2, 5, 100])
+def test_a_row_a_text(encoder, tmp_path, batch):
+    path = tmp_path / "vectors.npy"
+    assert write_vectors(encoder, iter(TEXTS), path, batch=batch) == {"texts": 5, "without_vector": 0, "dim": 32}
+    vectors = np.load(path, allow_pickle=False)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(vectors, encoder.encode(TEXTS), atol=1e-5)
+    np.testing.assert_array_equal(np.load(path, mmap_mode="r"), vectors)
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_texts_that_are_none(encoder, tmp_path):
+    texts = [None, "cold", "", " \t", "z", None]
+    assert write_vectors(encoder, texts, tmp_path / "v.npy", batch=4)["without_vector"] == 4
+    vectors = np.load(tmp_path / "v.npy")
+    assert not vectors[[0, 2, 3, 5]].any()
+    np.testing.assert_allclose(vectors[[1, 4]], encoder.encode(["cold", "z"]), atol=1e-5)
+
+
+def broken():
+    yield "cold"
+    raise RuntimeError("the input broke")
+
+
+def test_cut_off(encoder, tmp_path):
+    (tmp_path / "v.npy").write_text("what was there")
+    with pytest.raises(RuntimeError):
+        write_vectors(encoder, broken(), tmp_path / "v.npy", batch=1)
+    assert (tmp_path / "v.npy").read_text() == "what was there"
+    assert len([*tmp_path.iterdir()]) == 1

@@ -9,7 +9,6 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from spacy_sapbert.encoders import ngrams
 from spacy_sapbert.encoders.ngrams import NgramEncoder
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.text.characters import code_points
 from spacy_sapbert.text.normalize import TEXT_NORMALIZERS, biosyn
 
 NAMES = ["Breast Cancer", "breast-cancer", "Cancer, Breast", "β-thalassemia (minor)", "IL-2", "??", "\u2028x"]
@@ -41,13 +40,6 @@ def test_weights_by_hand():
     np.testing.assert_allclose(encoder.encode(["ab"]).toarray()[0], np.array([rare, rare, frequent]) / length, 1e-6)
 
 
-def test_shape_and_type(encoder):
-    vectors = encoder.encode(TEXTS)
-    assert vectors.shape == (len(TEXTS), len(encoder.ngrams))
-    assert vectors.dtype == np.float32
-    assert encoder.encode([]).shape == (0, len(encoder.ngrams))
-
-
 def test_what_has_no_known_ngram_has_a_zero_row(encoder):
     assert encoder.encode(["", "-", "жж", "qq"]).nnz == 0
 
@@ -58,15 +50,6 @@ def test_rows_have_unit_length_or_none(texts):
     lengths = np.sqrt(encoder.encode(texts).power(2).sum(axis=1)).A1
     known = [bool(set(biosyn(text)) - {"я"}) for text in texts]
     np.testing.assert_allclose(lengths, np.array(known, dtype=float), atol=1e-6)
-
-
-def test_order_and_repetition_of_names_do_not_count(encoder):
-    assert NgramEncoder.fit(iter([*reversed(NAMES), *NAMES])).fingerprint == encoder.fingerprint
-
-
-def test_names_without_any_ngram():
-    encoder = NgramEncoder.fit(["-", "?!"])
-    assert encoder.encode(["a", "b"]).shape == (2, 0)
 
 
 @pytest.mark.parametrize("names", [NAMES, ["-"]])
@@ -116,14 +99,6 @@ def test_any_texts_as_sklearn_reads_them(names, texts, ngram_range, names_per_ch
     np.testing.assert_allclose(encoder.idf, vectorizer.idf_)
     expected = vectorizer.transform([TEXT_NORMALIZERS["lower"](text) for text in texts]).toarray()
     np.testing.assert_allclose(encoder.encode(texts).toarray(), expected, atol=1e-6)
-
-
-def test_lengths_of_vectors(encoder):
-    codes, starts = code_points(list(encoder.forms(TEXTS)))
-    for form, length in zip(encoder.forms(TEXTS), encoder.lengths(codes, starts), strict=True):
-        found = [form[i : i + n] for n in (1, 2) for i in range(len(form) - n + 1)]
-        weights = [found.count(one) * encoder.idf[i] for i, one in enumerate(encoder.ngrams)]
-        assert length == pytest.approx(np.linalg.norm(weights))
 
 
 def test_greek_letters_are_their_names():

@@ -26,8 +26,8 @@ def nearest(names, mentions, k=5):
 # Those of a run of BioSyn's code, but for the first of NCBI: there it has one mention of 787 more (87.42), which
 # scikit-learn's vectorizer alone does not find either, whatever names it counts in.
 @pytest.mark.slow
-@pytest.mark.parametrize(("corpus", "wanted"), [("ncbi", (87.29, 92.76)), ("bc5cdr", (86.79, 91.43))])
-def test_accuracy_of_the_sparse_score_is_that_of_biosyn(data_dir, corpus, wanted):
+@pytest.mark.parametrize(("corpus", "expected"), [("ncbi", (87.29, 92.76)), ("bc5cdr", (86.79, 91.43))])
+def test_accuracy_of_the_sparse_score_is_that_of_biosyn(data_dir, corpus, expected):
     with tarfile.open(data_dir / f"biosyn_protocol/{corpus}-disease.tar.gz") as archive:
         names = archive.getnames()
         owners = defaultdict(set)
@@ -37,10 +37,10 @@ def test_accuracy_of_the_sparse_score_is_that_of_biosyn(data_dir, corpus, wanted
         gold = [(row[3], set(row[4].replace("+", "|").split("|"))) for name in concepts for row in rows(archive, name)]
     dictionary = list(owners)
     parts = sorted({part for text, _ in gold for part in text.split("|")})
-    found = dict(zip(parts, nearest(dictionary, parts), strict=True))
-    for k, accuracy in zip((1, 5), wanted, strict=True):
+    result = dict(zip(parts, nearest(dictionary, parts), strict=True))
+    for k, accuracy in zip((1, 5), expected, strict=True):
         right = [
-            all(any(owners[dictionary[row]] & ids for row in found[part][:k]) for part in text.split("|"))
+            all(any(owners[dictionary[row]] & ids for row in result[part][:k]) for part in text.split("|"))
             for text, ids in gold
         ]
         assert round(100 * float(np.mean(right)), 2) == accuracy

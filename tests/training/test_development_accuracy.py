@@ -59,13 +59,13 @@ def measure(kb, tmp_path):
 def test_the_nearest_name_by_hand(measure, monkeypatch):
     """10° is next to its concept's 0°, 20° is next to 30° of another; within two names both are found."""
     monkeypatch.setattr(development, "CANDIDATES", 2)
-    found = measure(("sick liver", "Disease", "D1"), ("liver trouble", "Disease", "D1"), ("trauma", "Disease", "D2"))
-    assert found == {"acc@1": pytest.approx(100 / 3), "recall@2": pytest.approx(200 / 3)}
+    result = measure(("sick liver", "Disease", "D1"), ("liver trouble", "Disease", "D1"), ("trauma", "Disease", "D2"))
+    assert result == {"acc@1": pytest.approx(100 / 3), "recall@2": pytest.approx(200 / 3)}
 
 
 def test_a_mention_counts_each_time(measure):
-    found = measure(*[("sick liver", "Disease", "D1")] * 3, ("liver trouble", "Disease", "D1"))
-    assert found["acc@1"] == 75
+    result = measure(*[("sick liver", "Disease", "D1")] * 3, ("liver trouble", "Disease", "D1"))
+    assert result["acc@1"] == 75
 
 
 def test_fewer_names_than_candidates_are_all_candidates(measure):

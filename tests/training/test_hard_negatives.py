@@ -152,10 +152,10 @@ def test_more_neighbours_are_asked_for_where_too_many_are_skipped(tmp_path):
     names = {f"name {number}": number / 10 for number in range(120)}
     kb = make_kb(tmp_path / "c.kb", C1="|".join(names), C2="other", C3="third")
     vectors = Plane(kb.names(), {**names, "other": 20, "third": 30})
-    found = HardNegatives(kb, vectors, neighbors=1).mine(
+    result = HardNegatives(kb, vectors, neighbors=1).mine(
         [Pair("C1", "name 1", "name 0"), Pair("C1", "name 2", "name 0"), Pair("C2", "a", "other")], Counter()
     )
-    assert negatives(found) == ["other", "other", "name 119"]
+    assert negatives(result) == ["other", "other", "name 119"]
     assert vectors.asked == [(2, 21), (1, 84), (1, 122)]
 
 

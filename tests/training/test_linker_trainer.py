@@ -1,15 +1,22 @@
+from __future__ import annotations
+
+from collections import Counter
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from thinc.api import Adam
 
 from spacy_sapbert.encoders.ngrams import TEXT_NORMALIZER
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.kb.build import build_knowledge_base, new_knowledge_base
 from spacy_sapbert.kb.filters import Filter
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.linking.candidates import CandidateGenerator
 from spacy_sapbert.linking.linker import Linker
-from spacy_sapbert.training.linker_trainer import LinkerTrainer, TrainingMention
+from spacy_sapbert.training.linker_trainer import LinkerTrainer, NameCandidates, TrainingMention
 from spacy_sapbert.training.losses import marginal_likelihood
 from spacy_sapbert.training.settings import BioSyn
 from spacy_sapbert.types import Name, Record
@@ -55,8 +62,8 @@ def test_scores_are_dense_and_weighted_sparse_similarity_by_temperature(float32,
     texts = ["Breast Cancer", "a cold"]
     scores, _ = trainer.begin_update([mention(generator.kb, text, "D001943") for text in texts])
     dense, sparse = generator.similarities(texts)
-    wanted = np.take_along_axis((dense + 0.7 * sparse) / 0.1, scores.rows, axis=1)
-    assert scores.scores == pytest.approx(wanted, abs=1e-4)
+    expected = np.take_along_axis((dense + 0.7 * sparse) / 0.1, scores.rows, axis=1)
+    assert scores.scores == pytest.approx(expected, abs=1e-4)
 
 
 def test_right_are_all_names_of_the_concepts(generator):
@@ -98,7 +105,7 @@ def test_mentions_without_a_right_candidate_are_counted(generator):
     assert trainer.counts == {"mentions": 2, "without a right candidate": 1}
 
 
-def test_a_right_name_that_is_missing_takes_the_last_place(generator):
+def test_a_right_name_that_is_missing_becomes_the_last_candidate(generator):
     mentions = [mention(generator.kb, "cold", "D003139"), mention(generator.kb, "cold", "D008094")]
     trainer = LinkerTrainer(Linker(generator), biosyn(k=3, dense_share=0.0))
     without, _ = LinkerTrainer(Linker(generator), biosyn(k=3, dense_share=0.0, inject_gold=False)).begin_update(
@@ -136,7 +143,7 @@ def test_gradients_are_slopes_of_the_loss(generator):
     scores, backprop = trainer.begin_update(mentions)
     backprop(marginal_likelihood(scores.scores, scores.right)[1])
     weights = trainer.encoder.model.encoder.layer[0].output.dense.weight
-    found = [*trainer._gradient, float(weights.grad[2, 7])]
+    result = [*trainer._gradient, float(weights.grad[2, 7])]
 
     def slope(move):
         step = 1e-2
@@ -150,14 +157,14 @@ def test_gradients_are_slopes_of_the_loss(generator):
     def move_weight(step):
         weights.data[2, 7] += step
 
-    def mover(place):
+    def mover(position):
         def move(step):
-            trainer._weights[place] += step
+            trainer._weights[position] += step
 
         return move
 
-    wanted = [slope(mover(0)), slope(mover(1)), slope(move_weight)]
-    assert found == pytest.approx(wanted, rel=0.03, abs=2e-3)
+    expected = [slope(mover(0)), slope(mover(1)), slope(move_weight)]
+    assert result == pytest.approx(expected, rel=0.03, abs=2e-3)
 
 
 def test_training_brings_right_names_nearer(generator):
@@ -207,3 +214,66 @@ def test_without_an_encoder_nothing_can_be_trained(small_kb):
     generator = CandidateGenerator(small_kb, cached_ngram_index(small_kb, TEXT_NORMALIZER), None)
     with pytest.raises(SapbertError, match="E342"):
         LinkerTrainer(Linker(generator), biosyn())
+
+
+# --- candidate names
+
+
+@pytest.mark.parametrize(("dense_share", "n_sparse"), [(0.0, 6), (0.5, 3), (0.34, 4), (1.0, 0)])
+def test_candidates_are_sparse_ones_topped_up_with_dense_ones(generator, dense_share, n_sparse):
+    text = "tumours of the breast"
+    candidates = NameCandidates(generator, biosyn(dense_share=dense_share, inject_gold=False), Counter())
+    rows, _ = candidates([mention(generator.kb, text, "D001943")])
+    (dense,), (sparse,) = generator.similarities([text])
+    by_sparse = order(sparse)[:n_sparse]
+    expected = by_sparse + [row for row in order(dense) if row not in by_sparse][: 6 - n_sparse]
+    assert rows[0].tolist() == expected
+
+
+def test_a_mention_is_never_among_its_own_candidates(small_vocabulary, tmp_path, tiny_encoder):
+    with new_knowledge_base(tmp_path / "annotated.kb") as builder:
+        for record in small_vocabulary:
+            builder.add(record)
+        for text in ("Mammary-Cancer", "mammary tumour"):
+            builder.add_mention("D001943", Name(text, "mention", "corpus"))
+        builder.finish({})
+    generator = generator_of(KnowledgeBase(tmp_path / "annotated.kb"), tiny_encoder)
+    kb = generator.kb
+    candidates = NameCandidates(generator, biosyn(k=kb.n_names), Counter())
+    texts = ["mammary cancer", "mammary tumour", "breast cancer"]
+    (annotated, tumour, known), _ = candidates([mention(kb, text, "D001943") for text in texts])
+    # the same but for case and punctuation; a name of the vocabulary itself stays
+    assert "Mammary-Cancer" not in names_at(kb, annotated)
+    assert "mammary tumour" in names_at(kb, annotated)
+    assert "mammary tumour" not in names_at(kb, tumour)
+    assert "breast cancer" in names_at(kb, known)
+
+
+def test_candidates_pass_the_filter(generator):
+    kb = generator.kb
+    candidates = NameCandidates(generator, biosyn(k=4), Counter())
+    rows, _ = candidates([mention(kb, "cold", "D003139", filter=Filter(("Chemical",))), mention(kb, "cold", "D003139")])
+    chemicals = {name.text for one in ("D008094", "D001241", "D009020") for name in kb.names_of(one)}
+    assert set(names_at(kb, rows[0])) <= chemicals
+    assert "cold" in names_at(kb, rows[1])
+
+
+def test_a_narrow_filter_makes_fewer_candidates(generator):
+    candidates = NameCandidates(generator, biosyn(k=6), Counter())
+    filter = Filter(("Phenomenon",))  # one concept with two names
+    rows, _ = candidates([mention(generator.kb, "cold", "D003080", filter=filter)])
+    assert rows.shape == (1, 2)
+
+
+@settings(max_examples=15, deadline=None)
+@given(k=st.integers(1, 12), share=st.floats(0, 1), text=st.text("abcdeor nst", min_size=1, max_size=12))
+def test_candidates_are_always_k_different_names(small_generator, k, share, text):
+    candidates = NameCandidates(small_generator, biosyn(k=k, dense_share=share), Counter())
+    rows, sparse = candidates([TrainingMention(text, frozenset([0]))])
+    assert rows.shape == sparse.shape == (1, k)
+    assert len(set(rows[0].tolist())) == k
+
+
+@pytest.fixture(scope="module")
+def small_generator(small_kb, tiny_encoder):
+    return generator_of(small_kb, tiny_encoder)

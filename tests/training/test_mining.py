@@ -139,9 +139,3 @@ def test_known_synonyms_are_not_negatives_of_a_pair():
     concept = [(0, 2), (0, 3), (1, 2), (1, 3), (0, 5)]
     mined = in_batch_negatives()(at(0, 1, 2, 3, 4, 5), batch_of_pairs(6, [(0, 1), (2, 3), (4, 5)], others=concept))
     assert triplets(mined.triplets.T) == [(2, 3, 5), (4, 5, 1), (4, 5, 3)]
-
-
-def test_one_pair_alone_has_no_negatives():
-    mined = in_batch_negatives()(at(0, 1), batch_of_pairs(2, [(0, 1)]))
-    assert mined.triplets.shape == (0, 3)
-    assert not mined.positives.any()

@@ -1,9 +1,18 @@
 from __future__ import annotations
 
+import os
+import socket
+import sys
+import time
+import traceback
+
 import pytest
+import torch
+from safetensors.torch import load_file
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
-from spacy_sapbert.training.optimizing import adamw, warmup_linear
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.training.optimizing import Processes, adamw, warmup_linear
 
 
 def factors(total, **settings):
@@ -19,7 +28,7 @@ def test_the_rate_goes_up_first():
     assert factors(7, warmup_steps=3) == pytest.approx([0.25, 0.5, 0.75, 1, 0.75, 0.5, 0.25])
 
 
-def test_the_rate_goes_down_to_where_it_is_told():
+def test_the_rate_goes_down_to_the_final_factor():
     assert factors(4, final=0.2) == pytest.approx([1, 0.8, 0.6, 0.4])
     assert factors(5, warmup_steps=1, final=1) == [0.5, 1, 1, 1, 1]
 
@@ -42,20 +51,203 @@ def groups(model, **settings):
 
 
 def test_biases_and_norms_do_not_decay(model):
-    found = groups(model, weight_decay=0.3)
+    result = groups(model, weight_decay=0.3)
     still = {name for name, _ in model.named_parameters() if name.endswith("bias") or "LayerNorm" in name}
-    assert found == {0.3: {name for name, _ in model.named_parameters()} - still, 0.0: still}
-    assert "encoder.layer.0.attention.self.query.weight" in found[0.3]
-    assert "embeddings.word_embeddings.weight" in found[0.3]
-    assert "embeddings.LayerNorm.weight" in found[0.0]
+    assert result == {0.3: {name for name, _ in model.named_parameters()} - still, 0.0: still}
+    assert "encoder.layer.0.attention.self.query.weight" in result[0.3]
+    assert "embeddings.word_embeddings.weight" in result[0.3]
+    assert "embeddings.LayerNorm.weight" in result[0.0]
 
 
 def test_frozen_weights_are_left_out(model):
     model.embeddings.requires_grad_(False)
-    found = groups(model, weight_decay=0.3)
-    assert found[0.0]
-    assert not any(name.startswith("embeddings") for names in found.values() for name in names)
+    result = groups(model, weight_decay=0.3)
+    assert result[0.0]
+    assert not any(name.startswith("embeddings") for names in result.values() for name in names)
 
 
 def test_the_learning_rate_is_that_of_the_setting(model):
     assert {group["lr"] for group in adamw(learn_rate=3e-4)(model).param_groups} == {3e-4}
+
+
+# --- several processes on one machine, forked, which is faster than a launcher
+
+
+SECONDS = 60
+# 36 pairs, so that the last batch is one pair: two names, fewer than three processes;
+# in float32, as the parts of a batch are rounded differently in bfloat16
+SETTINGS = {"batch_size": 5, "dropout": False, "precision": "fp32"}
+
+
+def sgd(module):
+    return torch.optim.SGD(module.parameters(), lr=0.05)
+
+
+@pytest.fixture
+def in_processes(monkeypatch):
+    """A function that does something in several processes at once, and gives how each ended: -9 after a minute."""
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+    started = []
+
+    def run(size, work):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        environment = {"WORLD_SIZE": str(size), "MASTER_PORT": str(port)}
+        children = [fork({**environment, "RANK": str(rank)}, work) for rank in range(size)]
+        started.extend(children)
+        return [wait(child) for child in children]
+
+    yield run
+    for child in started:
+        try:
+            os.kill(child, 9)
+        except ProcessLookupError:
+            continue
+        os.waitpid(child, 0)
+
+
+def fork(environment, work):
+    child = os.fork()
+    if child:
+        return child
+    status = 1
+    try:
+        os.environ.update(environment)
+        work()
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def wait(child):
+    """RETURNS (int): the exit status."""
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.02)
+    os.kill(child, 9)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def losses(read_curve, output):
+    return [line["loss"] for line in read_curve(output)]
+
+
+def mined(read_curve, output):
+    return [(line["mined_triplets"], line["mined_pairs"]) for line in read_curve(output)]
+
+
+def assert_same_weights(one, other):
+    weights = [load_file(output / "model-last" / "model.safetensors") for output in (one, other)]
+    torch.testing.assert_close(*weights, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("size", "settings"), [(2, {}), (3, {}), (2, {"accumulate": 2, "max_grad_norm": 0.5}), (2, {"precision": "bf16"})]
+)
+def test_several_processes_learn_as_one_does(make_run, in_processes, read_curve, tmp_path, size, settings):
+    """Also where the number of names is odd, and where there are fewer names than processes."""
+    settings = {**SETTINGS, "optimizer": sgd, **settings}
+    run = make_run(**settings)
+    before = run.encoder.model.embeddings.word_embeddings.weight.detach().clone()
+    numbers = [len(run.pairs.batch(batch).names) for batch in run._batches_of(0)]
+    assert any(number % 2 for number in numbers)
+    assert numbers[-1] == 2
+    run.train(tmp_path / "one")
+    assert (run.encoder.model.embeddings.word_embeddings.weight - before).abs().max() > 1e-3
+    assert in_processes(size, lambda: make_run(**settings).train(tmp_path / "several")) == [0] * size
+    precise = settings.get("precision") != "bf16"
+    tolerance = 1e-5 if precise else 1e-2
+    one, several = (losses(read_curve, tmp_path / name) for name in ("one", "several"))
+    assert several == pytest.approx(one, abs=tolerance)
+    if precise:
+        assert mined(read_curve, tmp_path / "several") == mined(read_curve, tmp_path / "one")
+        assert_same_weights(tmp_path / "one", tmp_path / "several")
+
+
+def test_the_curve_with_adamw_and_a_stop_is_that_of_one_process(make_run, in_processes, read_curve, tmp_path):
+    """The first process says when time is over."""
+    settings = {**SETTINGS, "max_steps": 4}
+    make_run(**settings).train(tmp_path / "one")
+    for _ in range(2):
+        work = lambda: make_run(**settings).train(tmp_path / "two", resume=True, max_minutes=0)  # noqa: E731
+        assert in_processes(2, work) == [0, 0]
+    assert len(losses(read_curve, tmp_path / "two")) == 2
+    assert in_processes(2, lambda: make_run(**settings).train(tmp_path / "two", resume=True)) == [0, 0]
+    assert losses(read_curve, tmp_path / "two") == pytest.approx(losses(read_curve, tmp_path / "one"), abs=1e-4)
+
+
+def test_every_process_drops_out_by_itself(make_run, in_processes, read_curve, tmp_path):
+    settings = {**SETTINGS, "dropout": True, "max_steps": 2}
+    for name in ("first", "again"):
+        assert in_processes(2, lambda name=name: make_run(**settings).train(tmp_path / name)) == [0, 0]
+    assert losses(read_curve, tmp_path / "first") == losses(read_curve, tmp_path / "again")
+    make_run(**settings).train(tmp_path / "one")
+    assert losses(read_curve, tmp_path / "one") != losses(read_curve, tmp_path / "first")
+
+
+def test_only_the_first_process_writes_and_evaluates(make_run, in_processes, tmp_path):
+    def evaluation(encoder):
+        (tmp_path / f"evaluated-{os.environ['RANK']}").touch()
+        return {"acc@1": 1.0}
+
+    def work():
+        make_run(**SETTINGS, max_steps=2, evaluation=evaluation).train(tmp_path / os.environ["RANK"])
+
+    assert in_processes(2, work) == [0, 0]
+    names = {"checkpoint-2", "log.jsonl", "model-best", "model-last"}
+    assert {path.name for path in (tmp_path / "0").iterdir()} == names
+    assert not (tmp_path / "1").exists()
+    assert [path.name for path in tmp_path.glob("evaluated-*")] == ["evaluated-0"]
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_all_processes_end_where_one_fails(make_run, in_processes, tmp_path, rank):
+    def work():
+        def fail(step, total):
+            if step == 1 and int(os.environ["RANK"]) == rank:
+                raise SapbertError("no more")
+            return warmup_linear()(step, total)
+
+        make_run(**SETTINGS, schedule=fail).train(tmp_path)
+
+    started = time.monotonic()
+    assert in_processes(2, work) == [1, 1]
+    assert time.monotonic() - started < SECONDS / 2
+
+
+def test_names_are_shared_out_and_gathered_in_order():
+    """What every process gets, beside the order in which the batch wants it."""
+    alone = Processes("cpu")
+    assert (alone.rank, alone.size, alone.is_first) == (0, 1, True)
+    order = [3, 0, 2, 1]
+    assert alone.share(order) == order
+    vectors = torch.tensor([[3.0], [0.0], [2.0], [1.0]], requires_grad=True)
+    gathered = alone.gather(vectors, order)
+    assert gathered.flatten().tolist() == [0.0, 1.0, 2.0, 3.0]
+    gathered[3].backward()
+    assert vectors.grad.flatten().tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert alone.agree(True)
+    assert not alone.agree(False)
+
+
+@pytest.mark.parametrize(("device", "chosen"), [("cuda", [3]), ("cuda:1", []), ("cpu", [])])
+def test_every_process_takes_a_gpu_of_its_own(monkeypatch, device, chosen):
+    """Unless one was named."""
+    devices, backends = [], []
+    monkeypatch.setattr("torch.cuda.set_device", devices.append)
+    monkeypatch.setattr("torch.distributed.init_process_group", backends.append)
+    for name, value in (("RANK", "7"), ("LOCAL_RANK", "3"), ("WORLD_SIZE", "8")):
+        monkeypatch.setenv(name, value)
+    processes = Processes(device)
+    assert (processes.rank, processes.size, processes.is_first) == (7, 8, False)
+    assert devices == chosen
+    assert backends == ["gloo" if device == "cpu" else "nccl"]
+    assert processes.share(list(range(20))) == [7, 15]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import itertools
 import random
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -10,8 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.training.pair_files import HEADINGS, Pair, Triple, triple_line
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.training.pair_files import (
+    HEADINGS,
+    Pair,
+    SharedName,
+    Triple,
+    pair_line,
+    read_pairs,
+    read_shared_names,
+    read_triples,
+    triple_line,
+)
 from spacy_sapbert.training.pair_table import PairTable, PairWithNegatives, read_pair_file, read_triple_file
+from spacy_sapbert.training.pairs import shared_names, synonym_pairs
+from spacy_sapbert.training.settings import PairSelection
+from spacy_sapbert.types import Name, Record
 
 
 def table(*lines, owners=None):
@@ -40,31 +55,12 @@ def test_a_batch_holds_its_pairs():
     assert synonyms(batch) == {("a", "b"), ("e", "f")}
 
 
-def test_two_pairs_of_one_concept_are_not_negatives():
-    batch = whole(table("C1|a|b", "C1|c|d", "C2|e|f"))
-    assert synonyms(batch) == {("a", "b"), ("a", "c"), ("a", "d"), ("b", "c"), ("b", "d"), ("c", "d"), ("e", "f")}
-
-
-def test_a_name_of_two_pairs_is_there_once():
-    batch = whole(table("C1|a|b", "C1|a|c", "C1|b|c"))
-    assert sorted(batch.names) == ["a", "b", "c"]
-    assert batch.pairs.shape == (3, 2)
-
-
 def test_a_name_is_there_once_where_a_file_is_not_grouped():
     batch = whole(table("C1|a|b", "C2|c|d", "C1|b|e", "C2|d|c"))
     assert sorted(batch.names) == ["a", "b", "c", "d", "e"]
     names = [(batch.names[left], batch.names[right]) for left, right in batch.pairs]
     assert names == [("a", "b"), ("c", "d"), ("b", "e"), ("d", "c")]
     assert synonyms(batch) == {("a", "b"), ("a", "e"), ("b", "e"), ("c", "d")}
-
-
-def test_a_name_of_two_concepts_is_not_a_negative_of_either():
-    owners = {"cold": ["C1", "C2"]}
-    batch = whole(table("C1|cold|common cold", "C2|low|lowness", "C3|x|y", owners=owners))
-    assert synonyms(batch) == {
-        ("cold", "common cold"), ("cold", "low"), ("cold", "lowness"), ("low", "lowness"), ("x", "y"),
-    }  # fmt: skip
 
 
 def test_two_shared_names_can_meet_in_a_concept_that_is_not_in_the_batch():
@@ -78,14 +74,8 @@ def test_without_shared_names_the_ids_of_the_pairs_count_alone():
     batch = whole(table("C1|cold|common cold", "C2|cold|low"))
     assert sorted(batch.names) == ["cold", "cold", "common cold", "low"]
     assert synonyms(batch) == {("cold", "common cold"), ("cold", "low")}
-    places = [place for place, name in enumerate(batch.names) if name == "cold"]
-    assert not batch.synonyms[places[0], places[1]]
-
-
-def test_the_same_name_of_two_concepts_is_not_a_negative_of_itself():
-    batch = whole(table("C1|cold|common cold", "C2|cold|low", owners={"cold": ["C1", "C2"]}))
-    assert ("cold", "cold") in synonyms(batch)
-    assert ("common cold", "low") not in synonyms(batch)
+    positions = [position for position, name in enumerate(batch.names) if name == "cold"]
+    assert not batch.synonyms[positions[0], positions[1]]
 
 
 VOCABULARIES = st.dictionaries(st.sampled_from("ABCDEF"), st.sets(st.sampled_from("stuvwxyz"), min_size=2), min_size=1)
@@ -121,11 +111,6 @@ def test_a_table_counts():
     assert {pairs.name(row) for row in range(5)} == {"a", "b", "c", "d"}
 
 
-def test_names_may_hold_any_letters():
-    batch = whole(table("C1|Sjögren|β-thalassämie", "C2|病|🦠"))
-    assert synonyms(batch) == {("Sjögren", "β-thalassämie"), ("病", "🦠")}
-
-
 def test_tables_have_different_fingerprints():
     tables = [
         table("C1|a|b", "C2|c|d"),
@@ -154,25 +139,6 @@ def test_a_file_is_read_with_its_shared_names(tmp_path, packed):
     assert ("cold", "low") in synonyms(whole(read_pair_file(str(path))))
     assert ("cold", "low") in synonyms(whole(read_pair_file(str(path), shared=str(shared))))
     assert ("cold", "low") not in synonyms(whole(read_pair_file(str(path), shared=None)))
-
-
-def test_a_broken_row_is_reported_with_its_file_and_line(tmp_path):
-    path = tmp_path / "pairs.txt"
-    path.write_text("C1||a||b\n\nC2||a\n")
-    with pytest.raises(SapbertError, match=r"E127.*pairs.txt, line 3"):
-        read_pair_file(str(path))
-    path.write_text("C1||a||b\n")
-    (tmp_path / "pairs.shared.txt").write_text("a||C1||C2\nb||C1\n")
-    with pytest.raises(SapbertError, match=r"E127.*pairs.shared.txt, line 2"):
-        read_pair_file(str(path))
-
-
-def test_a_file_that_is_not_there_is_reported(tmp_path):
-    with pytest.raises(SapbertError, match="E120"):
-        read_pair_file(str(tmp_path / "pairs.txt"))
-    (tmp_path / "pairs.txt").write_text("C1||a||b\n")
-    with pytest.raises(SapbertError, match="E120"):
-        read_pair_file(str(tmp_path / "pairs.txt"), shared=str(tmp_path / "other.txt"))
 
 
 @pytest.mark.parametrize(("lines", "same"), [("C1||a||a\nC2||b||b\n", 2), ("\n", 0)])
@@ -211,7 +177,7 @@ def with_negatives(concept_id, *pair, **negatives):
 
 
 def given(batch):
-    return [tuple(batch.names[place] for place in triplet) for triplet in batch.triplets]
+    return [tuple(batch.names[position] for position in triplet) for triplet in batch.triplets]
 
 
 def test_negatives_come_with_their_pairs():
@@ -268,10 +234,130 @@ def triples_of(triples):
     return [fields[1:] for fields in triples]
 
 
-def test_a_broken_file_of_triples_is_reported(tmp_path):
+# --- files
+
+
+def record(concept_id, *names):
+    return Record(concept_id, tuple(Name(text, "exact", "s") for text in names))
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_pairs_of_others_are_read(tmp_path, packed):
+    data = b"\xef\xbb\xbfC1||a b||c\r\n\r\n C2 || D  e || f | g \nC3|||x|||y"
+    path = tmp_path / "pairs.txt"
+    path.write_bytes(gzip.compress(data) if packed else data)
+    assert list(read_pairs(path)) == [Pair("C1", "a b", "c"), Pair("C2", "D  e", "f | g"), Pair("C3", "|x", "|y")]
+
+
+@pytest.mark.parametrize("line", ["C1", "C1||a", "C1||a||b||c", "||a||b", "C1|| ||b", "C1||a||", "C1|a|b"])
+def test_a_broken_pair_is_reported_with_its_line(tmp_path, line):
+    path = tmp_path / "pairs.txt"
+    path.write_text(f"C0||a||b\n\n{line}\nC2||a||b\n")
+    pairs = read_pairs(path)
+    assert next(pairs) == Pair("C0", "a", "b")
+    with pytest.raises(SapbertError, match=r"E127.*pairs.txt, line 3: .*id\|\|name\|\|name"):
+        next(pairs)
+
+
+@pytest.mark.parametrize("line", ["cold", "cold||C1", "cold||C1||", "||C1||C2", "cold||C1|| ||C2"])
+def test_a_broken_shared_name_is_reported_with_its_line(tmp_path, line):
+    path = tmp_path / "pairs.shared.txt"
+    path.write_text(f"flu||C1||C2||C3\n{line}\n")
+    names = read_shared_names(path)
+    assert next(names) == SharedName("flu", ("C1", "C2", "C3"))
+    with pytest.raises(SapbertError, match=r"E127.*line 2: .*name\|\|id\|\|id"):
+        next(names)
+
+
+def test_shared_names_make_a_table(tmp_path):
+    path = tmp_path / "pairs.shared.txt"
+    path.write_text("cold||C1||C2\nflu||C2||C3\n")
+    assert dict(read_shared_names(path)) == {"cold": ("C1", "C2"), "flu": ("C2", "C3")}
+
+
+# letters that could be taken for something else, and any others
+TEXTS = st.text(
+    st.sampled_from("|aB \n\t\r\x0b\x0c\x1c\x1f\x85\u2028\u2029\ufeff\u00a0İß") | st.characters(), min_size=1
+)
+NAMED_CONCEPTS = st.lists(st.tuples(TEXTS, st.lists(TEXTS, min_size=1, max_size=5)), min_size=1, max_size=5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    NAMED_CONCEPTS.filter(lambda concepts: any(name.strip() for _, names in concepts for name in names)), st.booleans()
+)
+def test_what_is_written_is_read_again(tmp_path_factory, concepts, packed):
+    folder = tmp_path_factory.mktemp("round_trip")
+    kb = build_knowledge_base((record(concept_id, *names) for concept_id, names in concepts), folder / "a.kb")
+    counts: Counter[str] = Counter()
+    try:
+        pairs = [pair for _, pair in synonym_pairs(kb, PairSelection(), counts)]
+    except SapbertError:
+        assert not counts["pairs"]
+        pairs = []
+    shared = list(shared_names(kb))
+    opened = gzip.open if packed else open
+    with opened(folder / "pairs.txt", "wt", encoding="utf8", newline="") as file:
+        file.writelines(pair_line(*pair) for pair in pairs)
+    with opened(folder / "shared.txt", "wt", encoding="utf8", newline="") as file:
+        file.writelines(pair_line(name, *concept_ids) for name, concept_ids in shared)
+    assert list(read_pairs(folder / "pairs.txt")) == pairs
+    assert list(read_shared_names(folder / "shared.txt")) == shared
+    if not counts["unwritable_ids"]:
+        reported = counts["unwritable_names"] + counts["duplicate_names"] + counts["names"]
+        assert reported == len(kb.query("SELECT DISTINCT concept, name FROM synonyms"))
+
+
+# --- triples
+
+HEAD = "concept_id\tanchor\tpositive\tnegative"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_triples_of_others_are_read(tmp_path, packed):
+    """Columns in another order, others beside them, and none that can be left out."""
+    data = b"\xef\xbb\xbfnegative\tnote\tconcept_id\tanchor\tpositive\r\nhot\t\tC1\tcold\tchill\r\n\r\n"
     path = tmp_path / "triples.tsv"
-    path.write_text(HEADINGS + "C1\ta\tb\tx\t0.5\tC2\nC1\ta\tb\n")
-    with pytest.raises(SapbertError, match=r"E127.*triples.tsv, line 3"):
-        read_triple_file(str(path))
-    with pytest.raises(SapbertError, match=r"E406.*negatives of .* is 0"):
-        read_triple_file(str(path), negatives=0)
+    path.write_bytes(gzip.compress(data) if packed else data)
+    assert list(read_triples(path)) == [Triple("C1", "cold", "chill", "hot", None, ())]
+
+
+def test_a_column_that_is_missing_is_reported(tmp_path):
+    path = tmp_path / "triples.tsv"
+    for head in ("", "concept_id\tanchor\tpositive", "C1||a||b", "CUI\tSTR_A\tSTR_P\tnegative"):
+        path.write_text(f"{head}\nC1\ta\tb\tc\n")
+        with pytest.raises(SapbertError, match=r"E128.*triples.tsv has no column.*spacy-sapbert mine"):
+            next(read_triples(path))
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("C1\ta\tb", "argument 2 is shorter"),
+        ("C1\ta\tb\tc\td\te", "longer"),
+        ("C1\t \tb\tc\t0.5", "anchor is empty"),
+        ("\ta\tb\tc\t0.5", "concept_id is empty"),
+        ("C1\ta\tb\tc\tnear", "near"),
+    ],
+)
+def test_a_broken_triple_is_reported_with_its_line(tmp_path, line, reason):
+    path = tmp_path / "triples.tsv"
+    path.write_text(f"{HEAD}\tsimilarity\nC0\ta\tb\tc\t0.5\n\n{line}\n")
+    triples = read_triples(path)
+    assert next(triples) == Triple("C0", "a", "b", "c", 0.5)
+    with pytest.raises(SapbertError, match=rf"E127.*triples.tsv, line 4: .*{reason}.*Correct the line"):
+        next(triples)
+
+
+# in normal form there are single blanks and no others; quotation marks and bars are part of a name
+NAMES = st.text(st.sampled_from("aB\"|,;'") | st.characters(exclude_categories=("Z", "C")), min_size=1, max_size=8)
+IDS = st.from_regex(r"[A-Z]{1,5}:?[0-9]{1,6}", fullmatch=True)
+COSINES = st.integers(-10000, 10000).map(lambda number: number / 10000)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.builds(Triple, IDS, NAMES, NAMES, NAMES, st.none() | COSINES, st.lists(IDS, max_size=2).map(tuple))))
+def test_what_is_written_is_read_again_of_triples(tmp_path_factory, triples):
+    path = tmp_path_factory.mktemp("triples") / "triples.tsv"
+    path.write_text(HEADINGS + "".join(map(triple_line, triples)), encoding="utf8")
+    assert list(read_triples(path)) == triples

@@ -61,25 +61,25 @@ def test_a_reranker_that_does_not_help_is_left_out():
 
 
 def test_a_mention_does_not_meet_itself_as_a_name(linker, annotated_document):
-    texts = [f"{place} trouble" for place in ("lung", "liver", "skin", "bone", "brain", "spleen")]
+    texts = [f"{position} trouble" for position in ("lung", "liver", "skin", "bone", "brain", "spleen")]
     documents = [annotated_document(str(number), (text, f"A:{number}")) for number, text in enumerate(texts)]
     documents.append(annotated_document("again", (texts[0], "A:0")))
     folds = np.arange(len(documents)) % 2
     folds[-1] = 1 - folds[0]
     names = {}
-    for places, ranked, kb in cross_fitted(linker, documents, folds, add_mentions=True):
-        for place, one in zip(places, ranked, strict=True):
-            names[place] = one.parts[0].part.candidates[0].name == documents[place].mentions[0].text
-            assert bool(kb.find_name(documents[place].mentions[0].text)) == names[place]
-    assert [place for place, same in sorted(names.items()) if same] == [0, len(documents) - 1]
+    for positions, ranked, kb in cross_fitted(linker, documents, folds, add_mentions=True):
+        for position, one in zip(positions, ranked, strict=True):
+            names[position] = one.parts[0].part.candidates[0].name == documents[position].mentions[0].text
+            assert bool(kb.find_name(documents[position].mentions[0].text)) == names[position]
+    assert [position for position, same in sorted(names.items()) if same] == [0, len(documents) - 1]
 
 
 def test_the_counts_of_a_fold_leave_out_its_own_mentions(linker, numbered_documents):
     linker.stored_parameters = linker.stored_parameters._replace(annotated={"B:0": 6}, prior_weight=0.1)
     few = numbered_documents[:7:6]  # of two concepts
-    for places, ranked, _ in cross_fitted(linker, few, np.array([0, 1]), add_mentions=False):
+    for positions, ranked, _ in cross_fitted(linker, few, np.array([0, 1]), add_mentions=False):
         priors = {one.concept_id: one.prior for part in ranked[0].parts for one in part.part.candidates}
-        own, other = (f"B:{place}" for place in (places[0], 1 - places[0]))
+        own, other = (f"B:{position}" for position in (positions[0], 1 - positions[0]))
         assert priors[own] == 0
         assert priors.get(other, 1) == 1
     assert linker.stored_parameters.annotated == {"B:0": 6}
@@ -130,11 +130,11 @@ def test_only_texts_with_a_choice_teach_something(linker, annotated_document):
 
 def test_mentions_are_looked_up_with_long_forms_and_splits():
     text = "Cystic fibrosis (CF) is rare. CF and breast or ovarian cancer."
-    places = [(0, 15), (30, 32), (37, 61)]
-    mentions = tuple(Mention(start, end, text[start:end], "Disease", ("X",)) for start, end in places)
-    found = [query.variants for query in mention_queries(Document("x", text, mentions))]
-    assert [one.long_form for one in found] == [None, "Cystic fibrosis", None]
-    assert ("breast cancer", "ovarian cancer") in found[2].composite_splits
+    positions = [(0, 15), (30, 32), (37, 61)]
+    mentions = tuple(Mention(start, end, text[start:end], "Disease", ("X",)) for start, end in positions)
+    result = [query.variants for query in mention_queries(Document("x", text, mentions))]
+    assert [one.long_form for one in result] == [None, "Cystic fibrosis", None]
+    assert ("breast cancer", "ovarian cancer") in result[2].composite_splits
 
 
 @pytest.mark.parametrize("setting", [{"folds": 1}, {"trees": 0}, {"depth": 11}, {"leaves": 1}, {"learning_rate": 0.0}])

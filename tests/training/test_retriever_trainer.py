@@ -1,16 +1,20 @@
+from __future__ import annotations
+
 import warnings
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import spacy
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from spacy.training import Example
 from thinc.api import Adam
 
 from spacy_sapbert.documents.docs import PROVENANCE, WEIGHT, to_doc
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import TrainingDataError
-from spacy_sapbert.retrieval.phrase_signal import PhrasesSignal
 from spacy_sapbert.retrieval.settings import ConceptVectorSettings
 from spacy_sapbert.retrieval.storage import open_retriever
 from spacy_sapbert.training.retriever_trainer import DocumentLoss, RetrieverTrainer, TrainingDocument
@@ -117,22 +121,6 @@ def test_without_an_encoder_to_train_the_signals_are_weighed_all_the_same(make, 
     assert trainer.retriever.weights is not None
 
 
-def unit(vectors):
-    return (vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)).astype(np.float32)
-
-
-class Vectors:
-    """Of 30 concepts, at random."""
-
-    concepts = range(30)
-    vectors = unit(np.random.default_rng(1).normal(size=(30, 8)))
-
-    def nearest(self, queries, n):
-        cosines = queries @ self.vectors.T
-        positions = np.argsort(-cosines, axis=1, kind="stable")[:, :n]
-        return np.take_along_axis(cosines, positions, axis=1), positions
-
-
 def test_documents_count_as_much_as_they_say(monkeypatch):
     given_back = []
     read = [unit(np.random.default_rng(seed).normal(size=(n, 8))) for seed, n in ((0, 3), (1, 2))]
@@ -221,14 +209,6 @@ def test_labels_without_a_name_are_learned(make, examples):
         assert ("N1" in trainer.retriever.counts.concepts) == known
 
 
-def test_all_labels_may_be_learned(make):
-    given = examples_of([Document("1", "Grippe", (Mention(0, 6, "Grippe", "Disease", ("N1",)),))])
-    trainer = make(["phrases", "prior"])
-    trainer.retriever.labels = ["D003139", "N1"]
-    train(trainer, given, steps=1)
-    assert trainer.retriever.concepts.ids == ["D003139", "N1"]
-
-
 def test_names_from_the_document_alone_do_not_count_for_it(make):
     text = "Acute liver failure (ALF), breast and ovarian pox"
     spans = [(21, 24, ("D003139",)), (27, 49, ("D009369", "D001943"))]
@@ -240,16 +220,6 @@ def test_names_from_the_document_alone_do_not_count_for_it(make):
     (own,) = trainer._counts.values()
     left_out = {retriever.kb.name(row).lower() for row in signal._own_names(own)}
     assert left_out == {"acute liver failure", "breast pox", "ovarian pox"}
-
-
-def test_the_signals_are_weighed_once_without_an_encoder(make, examples):
-    trainer = make(["phrases", "prior"])
-    train(trainer, examples, steps=1)
-    trainer.refresh()
-    weights = trainer.retriever.stored_weights
-    step(trainer, examples, Adam(0.1))
-    trainer.refresh()
-    assert trainer.retriever.stored_weights is weights  # nothing new was seen
 
 
 def test_the_mention_model_is_fitted_for_phrases_alone(make, examples):
@@ -330,10 +300,85 @@ def test_the_encoder_says_how_it_was_trained_only_while_it_is_saved(trained):
         assert "history" not in retriever.document_encoder.encoder.trained
 
 
-def test_what_was_not_trained_says_nothing(make):
-    with make().trained_retriever() as retriever:
-        assert "history" not in retriever.document_encoder.encoder.trained
+# --- the loss of a document
 
 
-def test_an_untrained_retriever_has_the_threshold_of_its_signal(make):
-    assert make(["phrases"]).retriever.threshold == PhrasesSignal.threshold
+N, DIM = 30, 8
+
+
+def unit(vectors):
+    return (vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)).astype(np.float32)
+
+
+class Vectors:
+    """Of 30 concepts, at random."""
+
+    def __init__(self, n=N):
+        self.vectors = unit(np.random.default_rng(1).normal(size=(n, DIM)))
+        self.concepts = range(n)
+
+    def nearest(self, queries, n):
+        cosines = queries @ self.vectors.T
+        positions = np.argsort(-cosines, axis=1, kind="stable")[:, :n]
+        return np.take_along_axis(cosines, positions, axis=1), positions
+
+
+def segments(seed=0, n=3):
+    return unit(np.random.default_rng(seed).normal(size=(n, DIM)))
+
+
+def document_loss(n=N, **others):
+    return DocumentLoss(Vectors(n), ConceptRetrieval(**others))
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(0, 1000),
+    st.integers(1, 4),
+    st.sets(st.integers(0, N - 1), min_size=1, max_size=4),
+    st.sampled_from([0.05, 1.0]),
+)
+def test_loss_and_gradient_are_those_of_the_formula(seed, n_segments, right, temperature):
+    """−log of the share of each right concept beside the wrong ones, averaged; a cosine is that of the best segment."""
+    vectors, right = segments(seed, n_segments), sorted(right)
+    loss, gradient = document_loss(temperature=temperature)(vectors, right)
+    wrong = document_loss().wrong(vectors, right).tolist()
+    given_ = torch.tensor(vectors, dtype=torch.float64, requires_grad=True)
+    concepts = torch.tensor(Vectors().vectors, dtype=torch.float64)
+    scores = (given_ @ concepts.T).max(dim=0).values / temperature
+    of_each = [torch.logsumexp(scores[[one, *wrong]], 0) - scores[one] for one in right]
+    expected = sum(of_each) / len(right)
+    expected.backward()
+    assert loss == pytest.approx(expected.item(), rel=1e-4, abs=1e-6)
+    assert gradient == pytest.approx(given_.grad.numpy(), rel=1e-3, abs=1e-4)
+    assert gradient.dtype == np.float32
+
+
+def test_wrong_ones_are_the_nearest_and_some_at_random():
+    vectors, right = segments(), [4, 9]
+    drawn = document_loss(hard=6, random=5).wrong(vectors, right).tolist()
+    best = (vectors @ Vectors().vectors.T).max(axis=0)
+    assert drawn[:6] == [position for position in np.argsort(-best) if position not in right][:6]
+    assert len(drawn) == len(set(drawn)) == 11
+    assert not set(drawn) & set(right)
+
+
+def test_they_are_drawn_anew_and_by_the_seed():
+    one, same, other = document_loss(seed=1), document_loss(seed=1), document_loss(seed=2)
+    draws = [[which.wrong(segments(), [4]).tolist() for _ in range(3)] for which in (one, same, other)]
+    assert draws[0] == draws[1] != draws[2]
+    assert draws[0][0] != draws[0][1]
+    assert draws[0][0][:20] == draws[0][1][:20]
+
+
+@pytest.mark.parametrize(("hard", "random", "n"), [(0, 5, 5), (20, 0, 20), (28, 5, 28), (3, 100, 28), (100, 5, 28)])
+def test_as_many_as_there_are(hard, random, n):
+    drawn = document_loss(hard=hard, random=random).wrong(segments(), [4, 9]).tolist()
+    assert len(drawn) == len(set(drawn)) == n
+    assert not {4, 9} & set(drawn)
+
+
+def test_places_that_an_index_did_not_find_are_left_out():
+    loss = document_loss(hard=5, random=0)
+    loss.vectors.nearest = lambda queries, n: (np.array([[0.9, 0.5, -np.inf]]), np.array([[3, 4, -1]]))
+    assert loss.wrong(segments(n=1), [3]).tolist() == [4]

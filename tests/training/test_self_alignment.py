@@ -14,10 +14,11 @@ from safetensors.torch import load_file
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.training.losses import multi_similarity
-from spacy_sapbert.training.mining import hard_triplets
+from spacy_sapbert.training.losses import multi_similarity, multiple_negatives_ranking, triplet
+from spacy_sapbert.training.mining import given_triplets, hard_triplets, in_batch_negatives
 from spacy_sapbert.training.optimizing import adamw, warmup_linear
 from spacy_sapbert.training.pair_files import Pair
+from spacy_sapbert.training.pair_table import PairWithNegatives
 
 
 def weights(output, folder="model-last"):
@@ -61,14 +62,6 @@ def test_the_encoder_can_be_used_after_training(make_run, tmp_path):
     saved = TransformerEncoder(str(tmp_path / "model-last"), device="cpu")
     np.testing.assert_allclose(run.encoder.encode(["bacor", "dofen"]), saved.encode(["bacor", "dofen"]), atol=1e-5)
     assert run.encoder.fingerprint == saved.fingerprint != before
-
-
-def test_steps_and_epochs(make_run):
-    assert make_run(max_epochs=3).total_steps == 15
-    assert make_run(max_epochs=3, accumulate=2).total_steps == 9
-    assert make_run(max_epochs=3, max_steps=7).total_steps == 7
-    assert make_run(max_epochs=1, max_steps=7).total_steps == 5
-    assert make_run(batch_size=256).total_steps == 1
 
 
 @pytest.mark.parametrize("accumulate", [1, 2])
@@ -181,30 +174,12 @@ def test_a_run_stops_in_time_and_goes_on(make_run, read_curve, tmp_path):
     assert_same_weights(tmp_path / "parts", tmp_path / "whole")
 
 
-def test_a_run_that_stops_in_time_leaves_its_last_step(make_run, tmp_path, monkeypatch):
-    """Whenever time is over, also between a step and the next."""
-    ticks = itertools.count()
-    monkeypatch.setattr("time.monotonic", lambda: next(ticks))
-    for most in range(6, 16):
-        output = tmp_path / str(most)
-        steps = make_run().train(output, max_minutes=most / 60)["steps"]
-        assert (output / f"checkpoint-{steps}").is_dir(), most
-
-
 def test_the_minutes_of_all_starts_count(make_run, tmp_path, monkeypatch):
     ticks = itertools.count(step=60)
     monkeypatch.setattr("time.monotonic", lambda: next(ticks))
     first = make_run().train(tmp_path, max_minutes=0)["minutes"]
     assert first > 0
     assert make_run().train(tmp_path, resume=True, max_minutes=0)["minutes"] == pytest.approx(2 * first)
-
-
-def test_a_run_that_is_done_stays_as_it_is(make_run, read_curve, tmp_path):
-    make_run().train(tmp_path)
-    curve, before = read_curve(tmp_path), weights(tmp_path)
-    assert make_run().train(tmp_path, resume=True)["finished"]
-    assert read_curve(tmp_path) == curve
-    torch.testing.assert_close(weights(tmp_path), before, rtol=0, atol=0)
 
 
 def test_a_used_folder_is_not_begun_anew(make_run, read_curve, tmp_path):
@@ -216,7 +191,7 @@ def test_a_used_folder_is_not_begun_anew(make_run, read_curve, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "reported"),
     [
         ({"seed": 1}, "seed: 0 there, 1 here"),
         ({"pairs": [Pair("C1", "bador", "dofen")]}, "pairs: "),
@@ -225,12 +200,12 @@ def test_a_used_folder_is_not_begun_anew(make_run, read_curve, tmp_path):
         ({"max_steps": 3}, "steps: 2 there, 3 here"),
     ],
 )
-def test_a_checkpoint_of_another_run_is_reported(make_run, tmp_path, settings, told):
+def test_a_checkpoint_of_another_run_is_reported(make_run, tmp_path, settings, reported):
     settings_before = {"max_steps": 2}
     make_run(**settings_before).train(tmp_path)
     with pytest.raises(SapbertError, match="E305") as error:
         make_run(**{**settings_before, **settings}).train(tmp_path, resume=True)
-    assert told in str(error.value)
+    assert reported in str(error.value)
 
 
 def test_a_checkpoint_of_another_encoder_is_reported(make_run, make_encoder, tmp_path):
@@ -239,27 +214,6 @@ def test_a_checkpoint_of_another_encoder_is_reported(make_run, make_encoder, tmp
         make_run(encoder=make_encoder(seed=1, pooling="mean")).train(tmp_path, resume=True)
     with pytest.raises(SapbertError, match=r"E305.*\(encoder: "):
         make_run(encoder=make_encoder(pooling="cls")).train(tmp_path, resume=True)
-
-
-def test_a_full_disk_leaves_the_checkpoint_before(make_run, read_curve, tmp_path, monkeypatch):
-    settings = {"checkpoint_every": 2, "max_epochs": 2}
-    make_run(**settings).train(tmp_path / "whole")
-
-    def full(tensors, path):
-        if "checkpoint" in str(path) and next(left) == 0:
-            raise OSError(28, "No space left on device")
-        save_file(tensors, path)
-
-    left = itertools.chain([1, 1], itertools.repeat(0))
-    import safetensors.torch
-
-    save_file = safetensors.torch.save_file
-    with monkeypatch.context() as patch:
-        patch.setattr("safetensors.torch.save_file", full)
-        with pytest.raises(SapbertError, match=r"E507.*checkpoint-4 .*No space left on device"):
-            make_run(**settings).train(tmp_path / "parts")
-    make_run(**settings).train(tmp_path / "parts", resume=True)
-    assert read_curve(tmp_path / "parts") == read_curve(tmp_path / "whole")
 
 
 # --- what is hard, and what is wrong
@@ -357,19 +311,6 @@ def test_gradients_are_scaled_down_to_a_norm(make_run, tmp_path):
         assert (norm == pytest.approx(0.01, rel=1e-3)) == (most is not None)
 
 
-def test_the_learning_rate_follows_the_schedule(make_run, read_curve, tmp_path):
-    make_run(optimizer=adamw(0.01), schedule=warmup_linear(2)).train(tmp_path)
-    rates = [line["learn_rate"] for line in read_curve(tmp_path)]
-    assert rates == pytest.approx([0.01 / 3, 0.02 / 3, 0.01, 0.02 / 3, 0.01 / 3])
-
-
-def test_frozen_weights_stay(make_run, tmp_path):
-    run = make_run(optimizer=lambda module: adamw()(module.embeddings.requires_grad_(False) and module))
-    change = moved(run, tmp_path)
-    assert not any(one.any() for name, one in change.items() if name.startswith("embeddings"))
-    assert any(one.any() for name, one in change.items() if name.startswith("encoder"))
-
-
 def test_bfloat16_is_close_to_float32(make_run, read_curve, tmp_path):
     for precision in ("fp32", "bf16"):
         make_run(precision=precision, dropout=False).train(tmp_path / precision)
@@ -392,27 +333,22 @@ def test_a_batch_is_encoded_as_its_names_would_be_alone(make_run):
 # --- evaluations
 
 
-def test_the_best_encoder_is_kept(make_run, read_curve, tmp_path):
+def test_the_best_encoder_is_saved(make_run, read_curve, tmp_path):
     values = iter([20.0, 30.0, 50.0, 50.0, 40.0, 45.0])
-    kept = []
+    left = []
 
     def evaluation(encoder):
         assert not encoder.model.training
-        kept.append(encoder.model.encoder.layer[0].output.dense.weight.detach().clone())
+        left.append(encoder.model.encoder.layer[0].output.dense.weight.detach().clone())
         return {"acc@1": next(values), "other": 1.0}
 
     result = make_run(evaluation=evaluation, evaluate_every=1).train(tmp_path)
     assert result["best"] == 50.0
     best = weights(tmp_path, "model-best")["encoder.layer.0.output.dense.weight"]
-    torch.testing.assert_close(best, kept[2], rtol=0, atol=0)
-    told = [line for line in read_curve(tmp_path) if "acc@1" in line]
-    assert [line["acc@1"] for line in told] == [20.0, 30.0, 50.0, 50.0, 40.0, 45.0]
-    assert told[0] == {"step": 0, "acc@1": 20.0, "other": 1.0}
-
-
-def test_evaluations_come_before_training_every_so_often_and_in_the_end(make_run, read_curve, tmp_path):
-    make_run(evaluation=lambda encoder: {"acc@1": 1.0}, evaluate_every=2).train(tmp_path)
-    assert [line["step"] for line in read_curve(tmp_path) if "acc@1" in line] == [0, 2, 4, 5]
+    torch.testing.assert_close(best, left[2], rtol=0, atol=0)
+    reported = [line for line in read_curve(tmp_path) if "acc@1" in line]
+    assert [line["acc@1"] for line in reported] == [20.0, 30.0, 50.0, 50.0, 40.0, 45.0]
+    assert reported[0] == {"step": 0, "acc@1": 20.0, "other": 1.0}
 
 
 def test_the_best_value_outlives_a_stop(make_run, tmp_path):
@@ -427,14 +363,6 @@ def test_the_best_value_outlives_a_stop(make_run, tmp_path):
     result = make_run(evaluation=values(30.0, 59.0, 10.0), **settings).train(tmp_path, resume=True)
     assert result["best"] == 60.0
     torch.testing.assert_close(weights(tmp_path, "model-best"), best, rtol=0, atol=0)
-
-
-def test_an_encoder_that_training_only_harms_is_kept_as_it_was(make_run, tmp_path):
-    run = make_run(evaluation=lambda encoder: {"acc@1": 1.0})
-    before = {name: weight.clone() for name, weight in run.encoder.model.state_dict().items()}
-    run.train(tmp_path)
-    name = "encoder.layer.0.output.dense.weight"
-    torch.testing.assert_close(weights(tmp_path, "model-best")[name], before[name], rtol=0, atol=0)
 
 
 def test_a_checkpoint_of_other_settings_is_refused(make_run, tmp_path):
@@ -465,18 +393,18 @@ def test_evaluations_change_no_curve(make_run, read_curve, tmp_path):
 
 def test_names_that_the_encoder_reads_alike_are_not_negatives(make_run, make_encoder, tmp_path):
     """What stands for two concepts in two spellings has one vector, which cannot be drawn apart from itself."""
-    found = []
+    result = []
 
     def miner(vectors, batch):
-        found.append(batch.synonyms)
+        result.append(batch.synonyms)
         return hard_triplets(None)(vectors, batch)
 
     pairs = [Pair("C1", "tumour", "growth"), Pair("C2", "tumor", "swelling")]
     for text_normalizer, synonyms in (("lower", [1, 1, 1, 1]), ("american", [1, 1, 2, 2])):
         encoder = make_encoder(pooling="mean", text_normalizer=text_normalizer)
         make_run(pairs, encoder, miner=miner).train(tmp_path / text_normalizer)
-        assert sorted(found[-1].sum(1).tolist()) == synonyms
-        assert not found[-1].diagonal().any()
+        assert sorted(result[-1].sum(1).tolist()) == synonyms
+        assert not result[-1].diagonal().any()
 
 
 # --- learning
@@ -555,3 +483,85 @@ def test_the_core_needs_no_spacy(tiny_encoder, synonym_pairs, tmp_path):
     assert TransformerEncoder(str(tmp_path / "out" / "pruned")).dim == 32
     assert (tmp_path / "out" / "run" / "model-last" / "model.safetensors").is_file()
     assert len((tmp_path / "out" / "run" / "log.jsonl").read_text().splitlines()) == 5
+
+
+# --- negatives that were mined offline, and projections
+
+
+WEIGHTS = "model.safetensors"
+
+
+@pytest.fixture(scope="session")
+def pairs_with_negatives(synonym_pairs):
+    """Each pair with three names of the next three concepts."""
+    names = {pair.concept_id: pair.name1 for pair in synonym_pairs}
+    others = itertools.cycle(names.items())
+    return [
+        PairWithNegatives(
+            *pair, tuple((name, (key,)) for key, name in itertools.islice(others, 4) if key != pair[0])[:3]
+        )
+        for pair in synonym_pairs
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "miner", "loss"),
+    [
+        (False, in_batch_negatives, multiple_negatives_ranking),
+        (True, in_batch_negatives, multiple_negatives_ranking),
+        (True, given_triplets, triplet),
+    ],
+)
+def test_a_run_lowers_the_loss(make_run, read_curve, synonym_pairs, pairs_with_negatives, tmp_path, given, miner, loss):
+    pairs = pairs_with_negatives if given else synonym_pairs
+    make_run(pairs, miner=miner(), loss=loss(), max_epochs=6, dropout=False).train(tmp_path)
+    curve = [line["loss"] for line in read_curve(tmp_path)]
+    assert sum(curve[-5:]) < 0.8 * sum(curve[:5])
+
+
+# --- a projection
+
+
+def frozen(run):
+    return {name for name, weights in run.encoder.model.named_parameters() if not weights.requires_grad}
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_projection_is_trained(make_run, read_curve, tiny_encoder, tmp_path, alone):
+    run = make_run(projection="tanh", projection_dim=16, projection_alone=alone, max_epochs=6, dropout=False)
+    everything = {name for name, _ in run.encoder.model.named_parameters()}
+    layer = {f"name_projection.linear.{part}" for part in ("weight", "bias")}
+    assert frozen(run) == (everything - layer if alone else set())
+    run.train(tmp_path)
+    curve = [line["loss"] for line in read_curve(tmp_path)]
+    assert sum(curve[-5:]) < sum(curve[:5])
+    saved = TransformerEncoder(str(tmp_path / "model-last"), device="cpu")
+    np.testing.assert_allclose(saved.encode(["bacor"]), run.encoder.encode(["bacor"]), atol=1e-5)
+    assert saved.dim == 16
+    before, after = (load_file(folder / WEIGHTS) for folder in (tiny_encoder, tmp_path / "model-last"))
+    assert all(torch.equal(before[name], after[name]) for name in after) is alone
+
+
+def test_a_run_with_a_projection_goes_on(make_run, tmp_path):
+    settings = {"projection": "tanh", "projection_alone": True}
+    make_run(**settings).train(tmp_path / "whole")
+    for _ in range(5):
+        make_run(**settings).train(tmp_path / "parts", resume=True, max_minutes=0)
+    whole, parts = (load_file(tmp_path / name / "model-last" / "2_Dense" / WEIGHTS) for name in ("whole", "parts"))
+    torch.testing.assert_close(parts, whole, rtol=0, atol=0)
+    with pytest.raises(SapbertError, match=r"E305.*projection_dim"):
+        make_run(**settings, projection_dim=8).train(tmp_path / "parts", resume=True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reported"),
+    [
+        ({"projection_alone": True}, "E406.*projection_alone of .* is True"),
+        ({"projection": "tanh", "projection_alone": True, "adapter": 2}, "E406.*no adapter"),
+        ({"projection": "tanh", "projection_dim": 0}, "E406.*projection_dim of .* is 0"),
+        ({"projection": "softmax"}, "E125.*softmax.*tanh"),
+    ],
+)
+def test_settings_of_a_projection_that_are_impossible(make_run, settings, reported):
+    with pytest.raises(SapbertError, match=reported):
+        make_run(**settings)

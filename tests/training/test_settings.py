@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import pytest
 
 from spacy_sapbert.errors import SettingError

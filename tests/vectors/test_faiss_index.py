@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 import re
-import signal
-import threading
-import time
 
 import numpy as np
 import pytest
@@ -92,8 +89,8 @@ def test_it_is_made_once_beside_the_vectors(vectors, small_kb, monkeypatch):
     monkeypatch.setattr("spacy_sapbert.vectors.faiss_index.build_index", None)
     again = open_faiss(vectors, small_kb, "HNSW32;efSearch=16")
     queries = vectors.encode(["breast", "cold"])
-    for found, expected in zip(again.nearest(queries, 3), first.nearest(queries, 3), strict=True):
-        np.testing.assert_array_equal(found, expected)
+    for result, expected in zip(again.nearest(queries, 3), first.nearest(queries, 3), strict=True):
+        np.testing.assert_array_equal(result, expected)
     np.testing.assert_array_equal(again.encode(["new"]), vectors.encode(["new"]))
 
 
@@ -131,37 +128,6 @@ def test_an_index_without_description_is_built_again(vectors, small_kb):
     assert open_faiss(vectors, small_kb, "HNSW").nearest(vectors.encode(["cold"]), 3)[1].shape == (1, 3)
 
 
-@pytest.mark.parametrize("bytes_left", [0, 50, 700])
-def test_a_full_disk(vectors, small_kb, bytes_left):
-    resource = pytest.importorskip("resource")
-    limits, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    try:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_left, limits[1]))
-        with pytest.raises(SapbertError, match=r"E507.*HNSW32\.faiss"):
-            open_faiss(vectors, small_kb, "HNSW")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        signal.signal(signal.SIGXFSZ, handler)
-    assert files(vectors.folder) == sorted(FILES)
-
-
-def test_several_at_once_build_an_index_once(vectors, small_kb, monkeypatch):
-    built, opened = [], []
-
-    def slow(array, kind, path):
-        built.append(kind)
-        time.sleep(0.05)
-        build_index(array, kind, path)
-
-    monkeypatch.setattr("spacy_sapbert.vectors.faiss_index.build_index", slow)
-    threads = [threading.Thread(target=lambda: opened.append(open_faiss(vectors, small_kb, "HNSW"))) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-    assert (len(opened), built) == (3, ["HNSW32"])
-
-
 # --- "auto"
 
 
@@ -186,8 +152,8 @@ def test_an_index_by_the_number_of_names(vectors, small_kb, monkeypatch, tmp_pat
     assert saved.path.parent == paths[INDEX]
     queries = vectors.encode(["cold", "breast cancer", "new"])
     for index in (opened, saved):  # it proposes all 34 names, since that is the least
-        for found, expected in zip(index.nearest(queries, 5), vectors.nearest(queries, 5), strict=True):
-            np.testing.assert_allclose(found, expected, atol=1e-6)
+        for result, expected in zip(index.nearest(queries, 5), vectors.nearest(queries, 5), strict=True):
+            np.testing.assert_allclose(result, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -217,19 +183,19 @@ def test_the_nearest_of_those_that_pass(kind, vectors, small_kb, monkeypatch):
     queries = vectors.encode(["cold", "breast cancer"])
     rows = np.array([3, 8, 20, 33])
     for index in (opened, vectors):
-        products, found = index.nearest(queries, 3, passing(rows))
+        products, result = index.nearest(queries, 3, passing(rows))
         assert (np.diff(products) <= 0).all()
-        assert set(found.flat) <= set(rows)
+        assert set(result.flat) <= set(rows)
     best = np.argsort(-vectors.similarities(queries, rows))[:, :3]
-    np.testing.assert_array_equal(found, rows[best])
+    np.testing.assert_array_equal(result, rows[best])
 
 
 def test_few_rows_are_searched_exactly(vectors, small_kb, monkeypatch):
     monkeypatch.setattr("spacy_sapbert.vectors.faiss_index._centroids", lambda index: 0)
     opened = open_faiss(vectors, small_kb, "PQ8x2")  # it cannot search only some rows
     queries, mask = vectors.encode(["cold", "new"]), passing([3, 8, 20, 33])
-    for found, expected in zip(opened.nearest(queries, 3, mask), vectors.nearest(queries, 3, mask), strict=True):
-        np.testing.assert_array_equal(found, expected)
+    for result, expected in zip(opened.nearest(queries, 3, mask), vectors.nearest(queries, 3, mask), strict=True):
+        np.testing.assert_array_equal(result, expected)
 
 
 def test_products_are_exact_and_in_order(vectors, small_kb, monkeypatch):

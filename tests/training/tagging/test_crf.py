@@ -1,9 +1,13 @@
 """The CRFs, compared with sums and maxima over all sequences of tags."""
 
+from __future__ import annotations
+
 import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from spacy_sapbert.training.tagging.crf import (
     BEGIN,
@@ -17,6 +21,7 @@ from spacy_sapbert.training.tagging.crf import (
     best_tags,
     expectations,
 )
+from spacy_sapbert.training.tagging.spans import TokenSpan, allowed_tags, find_spans, padded
 
 N_TOKENS, N_TYPES, N_TEXTS = 4, 2, 3
 
@@ -57,7 +62,7 @@ def score(tags, scores, transitions):
 def test_expectations_are_those_of_all_sequences(scores, transitions, random, partial):
     allowed = random.random(scores.shape) < 0.7 if partial else np.ones(scores.shape, dtype=bool)
     allowed[..., OUTSIDE] = True
-    found = expectations(scores, transitions, allowed if partial else None)
+    result = expectations(scores, transitions, allowed if partial else None)
     for kind, text in itertools.product(range(N_TYPES), range(N_TEXTS)):
         of_text = scores[:, kind, text]
         weights = {tags: np.exp(score(tags, of_text, transitions[kind])) for tags in sequences(allowed[:, kind, text])}
@@ -67,28 +72,28 @@ def test_expectations_are_those_of_all_sequences(scores, transitions, random, pa
             tags_expected[range(N_TOKENS), tags] += weight / total
             for pair in itertools.pairwise(tags):
                 pairs_expected[pair] += weight / total
-        assert found.log_weight[kind, text] == pytest.approx(np.log(total))
-        np.testing.assert_allclose(found.tags[:, kind, text], tags_expected, atol=1e-9)
-        np.testing.assert_allclose(found.pairs[kind, text], pairs_expected, atol=1e-9)
+        assert result.log_weight[kind, text] == pytest.approx(np.log(total))
+        np.testing.assert_allclose(result.tags[:, kind, text], tags_expected, atol=1e-9)
+        np.testing.assert_allclose(result.pairs[kind, text], pairs_expected, atol=1e-9)
 
 
 def test_the_best_tags_are_those_of_the_best_sequence(scores, transitions):
-    found = best_tags(scores, transitions)
+    result = best_tags(scores, transitions)
     for kind, text in itertools.product(range(N_TYPES), range(N_TEXTS)):
         best = max(sequences(), key=lambda tags: score(tags, scores[:, kind, text], transitions[kind]))
-        assert tuple(found[:, kind, text]) == best
+        assert tuple(result[:, kind, text]) == best
 
 
 def test_expectations_are_the_gradient_of_the_log_weight(scores, transitions):
-    found, step = expectations(scores, transitions), 1e-5
+    result, step = expectations(scores, transitions), 1e-5
     more = scores.copy()
     more[1, 0, 2, BEGIN] += step
-    change = expectations(more, transitions).log_weight[0, 2] - found.log_weight[0, 2]
-    assert change / step == pytest.approx(found.tags[1, 0, 2, BEGIN], abs=1e-4)
+    change = expectations(more, transitions).log_weight[0, 2] - result.log_weight[0, 2]
+    assert change / step == pytest.approx(result.tags[1, 0, 2, BEGIN], abs=1e-4)
     steeper = transitions.copy()
     steeper[1, BEGIN, LAST] += step
-    change = expectations(scores, steeper).log_weight[1] - found.log_weight[1]
-    np.testing.assert_allclose(change / step, found.pairs[1, :, BEGIN, LAST], atol=1e-4)
+    change = expectations(scores, steeper).log_weight[1] - result.log_weight[1]
+    np.testing.assert_allclose(change / step, result.pairs[1, :, BEGIN, LAST], atol=1e-4)
 
 
 def test_if_all_tags_are_allowed_nothing_is_learned(scores, transitions):
@@ -110,9 +115,9 @@ def test_padding_changes_nothing_if_it_must_be_outside(scores, transitions):
 
 def test_long_texts_do_not_overflow(random):
     scores = random.normal(scale=50, size=(3000, 1, 1, N_TAGS))
-    found = expectations(scores, np.zeros((1, N_TAGS, N_TAGS)))
-    assert np.isfinite(found.log_weight).all()
-    np.testing.assert_allclose(found.tags.sum(axis=-1), 1)
+    result = expectations(scores, np.zeros((1, N_TAGS, N_TAGS)))
+    assert np.isfinite(result.log_weight).all()
+    np.testing.assert_allclose(result.tags.sum(axis=-1), 1)
 
 
 def test_a_mention_begins_and_ends():
@@ -120,3 +125,99 @@ def test_a_mention_begins_and_ends():
     assert followers["B"] == followers["I"] == {"I", "L"}
     assert followers["O"] == followers["L"] == followers["U"] == {"O", "B", "U"}
     assert TAGS[INSIDE] == "I"
+
+
+# --- spans and tags
+
+
+LABELS = ("Disease", "Gene")
+NO_TRANSITIONS = np.zeros((2, N_TAGS, N_TAGS))
+
+
+def allowed(n_tokens, *spans, annotated=LABELS, unsure=()):
+    """The allowed tags of each label as text, such as "B L O"; "*" if all are allowed."""
+    result = allowed_tags(
+        n_tokens, LABELS, [TokenSpan(*span) for span in spans], annotated, map(TokenSpan._make, unsure)
+    )
+    texts = []
+    for column in range(len(LABELS)):
+        rows = [
+            "".join(tag for tag, is_allowed in zip(TAGS, row, strict=True) if is_allowed) for row in result[:, column]
+        ]
+        texts.append(" ".join("*" if row == TAGS else row for row in rows))
+    return texts
+
+
+def test_annotated_labels_have_exactly_their_mentions():
+    assert allowed(5, (1, 4, "Disease"), (4, 5, "Gene")) == ["O B I L O", "O O O O U"]
+
+
+def test_another_label_is_unknown_except_on_mentions():
+    assert allowed(4, (1, 3, "Disease"), annotated=["Disease"]) == ["O B L O", "* O O *"]
+
+
+def test_an_unsure_span_is_open_unless_it_is_a_mention():
+    assert allowed(3, (2, 3, "Gene"), unsure=[(0, 1, "Gene"), (2, 3, "Gene")]) == ["O O O", "* O U"]
+
+
+def test_labels_of_other_kinds_are_left_out():
+    assert allowed(2, (0, 1, "Plant"), unsure=[(1, 2, "Plant")]) == ["O O", "O O"]
+
+
+def test_an_empty_document_has_no_tags():
+    assert allowed_tags(0, LABELS, [], LABELS).shape == (0, 2, N_TAGS)
+
+
+def scores_for(*tags_of_labels):
+    """Scores that prefer these tags, one text of tags per label."""
+    scores = np.zeros((len(tags_of_labels[0]), len(tags_of_labels), N_TAGS))
+    for column, tags in enumerate(tags_of_labels):
+        for token, tag in enumerate(tags):
+            scores[token, column, TAGS.index(tag)] = 5
+    return scores
+
+
+def find(*documents):
+    return [[tuple(span) for span in spans] for spans in find_spans(documents, NO_TRANSITIONS, LABELS)]
+
+
+def test_spans_of_the_best_tags():
+    assert find(scores_for("OBILU", "UOOOO")) == [[(0, 1, "Gene"), (1, 4, "Disease"), (4, 5, "Disease")]]
+
+
+def test_of_overlapping_spans_the_surer_one_counts():
+    scores = scores_for("BLO", "OUO")
+    assert find(scores) == [[(0, 2, "Disease")]]
+    scores[1, 1] *= 3
+    assert find(scores) == [[(1, 2, "Gene")]]
+
+
+def test_each_document_has_its_own_spans():
+    documents = [scores_for("UO", "OU"), np.zeros((0, 2, N_TAGS)), scores_for("OOOBL", "OOOOO")]
+    assert find(*documents) == [[(0, 1, "Disease"), (1, 2, "Gene")], [], [(3, 5, "Disease")]]
+
+
+def test_no_mention_goes_beyond_the_end():
+    # the last token of the shorter document would like to begin a mention; it has no score for one of its own
+    shorter = scores_for("OB", "OO")
+    shorter[1, 0, TAGS.index("U")] = -1
+    assert find(shorter, scores_for("OOOOO", "OOOOO")) == [[], []]
+
+
+@given(st.lists(st.integers(0, 12), max_size=6), st.integers(0, 2**16))
+def test_documents_do_not_influence_each_other(lengths, seed):
+    random = np.random.default_rng(seed)
+    documents = [random.normal(scale=3, size=(length, 2, N_TAGS)) for length in lengths]
+    together = find_spans(documents, NO_TRANSITIONS, LABELS)
+    assert together == [find_spans([document], NO_TRANSITIONS, LABELS)[0] for document in documents]
+    for spans, document in zip(together, documents, strict=True):
+        taken = [token for span in spans for token in range(span.start, span.end)]
+        assert len(taken) == len(set(taken))
+        assert all(token < len(document) for token in taken)
+
+
+def test_padding_is_outside():
+    joined = padded([np.ones((1, 2, N_TAGS)), np.ones((3, 2, N_TAGS))], outside_only=True)
+    assert joined.shape == (3, 2, 2, N_TAGS)
+    assert joined[2, :, 0].argmax(axis=-1).tolist() == [0, 0]
+    assert joined[2, 0, 1] == pytest.approx(1)

@@ -42,8 +42,8 @@ CONFIG = {
     }
 }
 TRAIN = ("colorectal cancer", "mucoviscidosis", "breast cancer")
-FRAMES = ("Here {} is told .", "Some {} for all", "We saw {} again", "{} it was", "They saw {}")
-PLAIN = ("We saw two tables again", "Some other things for all", "Here much more is told .", "No name it was")
+FRAMES = ("Here {} is reported .", "Some {} for all", "We saw {} again", "{} it was", "They saw {}")
+PLAIN = ("We saw two tables again", "Some other things for all", "Here much more is reported .", "No name it was")
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def vectors(model, *docs):
 WORDS = "the cystic fibrosis of lungs"
 
 
-def test_tokens_in_names_are_told_apart(embed):
+def test_tokens_in_names_have_other_vectors(embed):
     plain, with_name = vectors(embed, marked(WORDS), marked(WORDS, (1, 3, "Disease")))
     assert plain.shape == (5, WIDTH)
     different = (np.abs(plain - with_name).max(axis=1) > 1e-6).tolist()
