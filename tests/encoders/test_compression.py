@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from spacy_sapbert.encoders.compression import (
     Words,
     cut_positions,
-    cut_words,
     indispensable,
     keep_layers,
     prune_vocabulary,
@@ -121,10 +120,6 @@ def test_names_are_read_in_the_encoders_normal_form(tiny_encoder):
     assert prune_vocabulary(encoder, ["breast,cancer"])["pieces_per_name"] == 2
 
 
-def test_no_names(encoder):
-    assert prune_vocabulary(encoder, [])["pieces"] == 5 + 2 * 36
-
-
 def test_the_pooler_stays_as_it_was(make_encoder, tmp_path):
     with_pooler = TransformerEncoder(str(make_encoder()), device="cpu")
     weights = with_pooler.model.pooler.dense.weight.detach().clone()
@@ -154,12 +149,6 @@ def test_the_first_layer_alone_gives_its_hidden_states(encoder, original):
     ids = torch.tensor(original.tokenize(["breast cancer"]))
     hidden = original.model(ids, output_hidden_states=True).hidden_states[1].detach().mean(1).numpy()
     np.testing.assert_allclose(encoder.encode(["breast cancer"]), hidden / np.linalg.norm(hidden), atol=1e-5)
-
-
-def test_all_layers_in_their_order_change_nothing(encoder, original):
-    keep_layers(encoder, [0, 1])
-    np.testing.assert_array_equal(encoder.encode(NAMES), original.encode(NAMES))
-    assert encoder.fingerprint == original.fingerprint
 
 
 @pytest.mark.parametrize("layers", [[], [2], [-1], [0, 0], [0, 1, 2]])
@@ -265,34 +254,12 @@ def test_words_of_names(tokenizer):
     assert words.n_names == 2
 
 
-def test_pieces_per_name(tokenizer):
-    # breast cancer 2, breast neo ##plasm ##s 4, cold 1
-    assert Words(tokenizer, PIECED).pieces_per_name(tokenizer) == pytest.approx(7 / 3)
-    assert Words(tokenizer, []).pieces_per_name(tokenizer) == 0
-
-
-def test_piece_counts(tokenizer):
-    counts = Words(tokenizer, [*PIECED, "ζζ"]).piece_counts(tokenizer)
-    assert counts == {"breast": 2, "cancer": 1, "neo": 1, "##plasm": 1, "##s": 1, "cold": 1, "[UNK]": 1}
-
-
 def test_words_that_save_most_come_first(tokenizer):
     # pieces saved: neoplasms 2, colds 2 * 1, zoster 5; breast saves none, and ζ cannot be cut
     names = ["neoplasms", "colds", "colds", "zoster", "breast", "ζ"]
     words = Words(tokenizer, names)
     assert words.worth_adding(10) == ["zoster", "colds", "neoplasms"]
     assert words.worth_adding(1) == ["zoster"]
-
-
-def test_pieces_of_words(tokenizer):
-    ids = tokenizer.get_vocab()
-    assert cut_words(tokenizer, ["neoplasms"]) == {"neoplasms": [ids["neo"], ids["##plasm"], ids["##s"]]}
-
-
-def test_what_is_indispensable(tokenizer):
-    always = indispensable(tokenizer)
-    assert {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##a", "##s", "9"} <= always
-    assert not {"breast", "neo", "##plasm"} & always
 
 
 def test_another_vocabulary(tokenizer):

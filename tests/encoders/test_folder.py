@@ -111,24 +111,6 @@ def test_it_is_a_plain_folder_of_hugging_face(encoder, tmp_path, capfd):
     np.testing.assert_allclose(vector / np.linalg.norm(vector), encoder.encode(["breast cancer"]), atol=1e-5)
 
 
-def test_our_own_file(encoder, tmp_path):
-    encoder.save(tmp_path / "saved")
-    assert json.loads((tmp_path / "saved" / "spacy_sapbert.json").read_text()) == {
-        "format": 1,
-        "pooling": "mean",
-        "max_length": 25,
-        "text_normalizer": "lower+greek",
-        "l2_normalized": True,
-        "trained": {},
-    }
-
-
-def test_weights_can_be_read_by_whoever_reads_the_config(encoder, tmp_path):
-    encoder.save(tmp_path / "saved")
-    modes = {(tmp_path / "saved" / name).stat().st_mode for name in ("config.json", "model.safetensors")}
-    assert len(modes) == 1
-
-
 def test_licences_go_with_the_weights(tiny_encoder, tmp_path):
     folder = shutil.copytree(tiny_encoder, tmp_path / "encoder")
     for name in ("LICENSE", "NOTICE.txt", "README.md"):

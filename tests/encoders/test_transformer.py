@@ -376,14 +376,6 @@ def test_the_starter_encoder_spells_out_greek_letters():
     assert TransformerEncoder("starter").text_normalizer == "american+greek"
 
 
-@pytest.mark.parametrize("form", ["lower", "lower+greek"])
-def test_an_encoder_keeps_what_it_does_with_greek_letters(tiny_encoder, tmp_path, form):
-    encoder = TransformerEncoder(str(tiny_encoder), text_normalizer=form)
-    encoder.save(tmp_path / "saved")
-    saved = TransformerEncoder(str(tmp_path / "saved"))
-    assert (saved.text_normalizer, saved.fingerprint) == (form, encoder.fingerprint)
-
-
 def test_without_torch_an_encoder_is_an_error_with_a_remedy(tiny_encoder, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(SapbertError, match=r"E542.*'none'"):
@@ -485,8 +477,3 @@ def test_weights_that_are_a_link_to_another_file(folder, tmp_path):
     with pytest.raises(SapbertError, match="E302") as reported:
         TransformerEncoder(str(folder), device="cpu").encode(["fever"])
     assert "secret secret" not in str(reported.value)
-
-
-def test_files_that_are_nested_too_deeply(folder):
-    (folder / "config.json").write_text("[" * 100_000)
-    check_told(folder, "nested too deeply")

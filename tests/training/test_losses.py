@@ -342,11 +342,6 @@ def test_pairwise_by_hand():
     assert gradients == pytest.approx(np.array([[-5 / 12, -5 / 14, 5 / 12 + 5 / 14]]))
 
 
-def test_hard_em_takes_the_first_of_equal_ones():
-    _, gradients = hard_em(np.zeros((1, 3)), np.array([[False, True, True]]))
-    assert gradients == pytest.approx(np.array([[1 / 3, -2 / 3, 1 / 3]]))
-
-
 @pytest.mark.parametrize("loss", CANDIDATE_LOSSES)
 @pytest.mark.parametrize("right", [False, True])
 def test_a_mention_without_right_or_without_wrong_candidates_teaches_nothing(loss, right):

@@ -66,10 +66,6 @@ def test_frozen_weights_are_left_out(model):
     assert not any(name.startswith("embeddings") for names in result.values() for name in names)
 
 
-def test_the_learning_rate_is_that_of_the_setting(model):
-    assert {group["lr"] for group in adamw(learn_rate=3e-4)(model).param_groups} == {3e-4}
-
-
 # --- several processes on one machine, forked, which is faster than a launcher
 
 

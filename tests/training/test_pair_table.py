@@ -69,15 +69,6 @@ def test_two_shared_names_can_meet_in_a_concept_that_is_not_in_the_batch():
     assert synonyms(batch) == {("cold", "common cold"), ("chill", "chilliness"), ("chill", "cold")}
 
 
-def test_without_shared_names_the_ids_of_the_pairs_count_alone():
-    """As in the published code: the same name under two ids is a negative of itself."""
-    batch = whole(table("C1|cold|common cold", "C2|cold|low"))
-    assert sorted(batch.names) == ["cold", "cold", "common cold", "low"]
-    assert synonyms(batch) == {("cold", "common cold"), ("cold", "low")}
-    positions = [position for position, name in enumerate(batch.names) if name == "cold"]
-    assert not batch.synonyms[positions[0], positions[1]]
-
-
 VOCABULARIES = st.dictionaries(st.sampled_from("ABCDEF"), st.sets(st.sampled_from("stuvwxyz"), min_size=2), min_size=1)
 
 
@@ -176,18 +167,18 @@ def with_negatives(concept_id, *pair, **negatives):
     return PairWithNegatives(concept_id, *pair, tuple((name, tuple(ids.split())) for name, ids in negatives.items()))
 
 
-def given(batch):
+def negatives_of(batch):
     return [tuple(batch.names[position] for position in triplet) for triplet in batch.triplets]
 
 
 def test_negatives_come_with_their_pairs():
     pairs = [with_negatives("C1", "a", "b", x="C8", y="C9"), Pair("C2", "c", "d"), with_negatives("C3", "e", "f", x="")]
     pairs = PairTable(pairs)
-    assert given(whole(pairs)) == [("a", "b", "x"), ("a", "b", "y"), ("e", "f", "x")]
+    assert negatives_of(whole(pairs)) == [("a", "b", "x"), ("a", "b", "y"), ("e", "f", "x")]
     batch = pairs.batch(np.array([2, 1]))
-    assert given(batch) == [("e", "f", "x")]
+    assert negatives_of(batch) == [("e", "f", "x")]
     assert batch.names == ["e", "f", "c", "d", "x"]
-    assert given(pairs.batch(np.array([1]))) == []
+    assert negatives_of(pairs.batch(np.array([1]))) == []
 
 
 def test_negatives_are_known_by_their_concepts():
@@ -201,11 +192,6 @@ def test_negatives_are_known_by_their_concepts():
     assert len(batch.names) == len(set(batch.names)) == 9
     own = {("a", "b"), ("c", "d"), ("v", "w")}
     assert synonyms(batch) == own | {("c", "x"), ("d", "x"), ("x", "y"), ("c", "y"), ("d", "y"), ("w", "y"), ("v", "y")}
-
-
-def test_names_that_are_known_to_be_shared_are_so_as_negatives():
-    batch = whole(PairTable([with_negatives("C1", "a", "b", x="C2"), Pair("C3", "c", "d")], {"x": ("C2", "C3")}))
-    assert synonyms(batch) == {("a", "b"), ("c", "d"), ("c", "x"), ("d", "x")}
 
 
 def test_the_fingerprint_depends_on_negatives():
@@ -223,8 +209,8 @@ def test_a_file_of_triples(tmp_path):
     path.write_text(HEADINGS + "".join(triple_line(Triple(*fields, 0.5, ("C9",))) for fields in triples))
     pairs = read_triple_file(str(path))
     assert len(pairs) == 3
-    assert given(whole(pairs)) == triples_of(triples)
-    assert given(whole(read_triple_file(str(path), negatives=1))) == triples_of([triples[0], *triples[2:]])
+    assert negatives_of(whole(pairs)) == triples_of(triples)
+    assert negatives_of(whole(read_triple_file(str(path), negatives=1))) == triples_of([triples[0], *triples[2:]])
     (tmp_path / "triples.shared.tsv").write_text("x||C9||C2\n")
     assert ("c", "x") in synonyms(whole(read_triple_file(str(path))))
     assert ("c", "x") not in synonyms(whole(read_triple_file(str(path), shared=None)))

@@ -6,7 +6,6 @@ import signal
 import numpy as np
 import pytest
 
-from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.files.values import hash64
 from spacy_sapbert.kb.build import build_knowledge_base
@@ -84,16 +83,6 @@ def test_one_vector_a_name_in_its_row(small_kb, encoder, tmp_path, compression):
     for row in range(small_kb.n_names):
         np.testing.assert_array_equal(opened.vectors[row], expected[row])
     assert sorted(path.name for path in (tmp_path / "built").iterdir()) == sorted(FILES)
-
-
-def test_vectors_of_a_real_encoder(small_kb, tiny_encoder, tmp_path, monkeypatch):
-    monkeypatch.setattr(name_vectors, "NAMES_PER_CHUNK", 8192)
-    encoder = TransformerEncoder(str(tiny_encoder))
-    build_name_vectors(small_kb, encoder, tmp_path / "built")
-    names = list(small_kb.names())
-    vectors = NameVectors(tmp_path / "built", small_kb, encoder).vectors
-    np.testing.assert_array_equal(vectors, stored(encoder.encode(names, fast=True)))
-    assert np.sum(vectors * encoder.encode(names), axis=1).min() > 0.99
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)

@@ -112,23 +112,6 @@ def test_products_of_any_names(names, texts, ngram_range, form, max_table, chara
         check_products(index, [*texts, *names])
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        ["??", "ab", "abc"],  # the first form is empty
-        ["??", "?!"],
-        ["a", "?", "b", "ab", "!", "!?", "abc"],
-        ["a", "b"],  # no 2-gram, and no 3-gram
-    ],
-)
-@pytest.mark.parametrize("max_table", [0, 2**22])
-@pytest.mark.parametrize("characters_at_once", [1, 2, 2**20])
-def test_empty_forms_and_single_characters(tmp_path, monkeypatch, names, max_table, characters_at_once):
-    monkeypatch.setattr(ngram_index, "MAX_TABLE", max_table)
-    monkeypatch.setattr(ngram_index, "CHARACTERS_AT_ONCE", characters_at_once)
-    check_products(build(names, tmp_path, ngram_range=(1, 3)), ["", "a", "ab", "abc", "?", "cab"])
-
-
 def test_more_characters_than_have_codes_of_their_own(tmp_path):
     """Some of 300 letters share a code in the postings, but not in the scores."""
     letters = [chr(code) for code in range(0x4E00, 0x4E00 + 300)]
@@ -270,13 +253,6 @@ def test_search_finds_the_most_similar_of_all_names_with_a_common_ngram(index, s
         assert (of_text[n:] == -1).all()
 
 
-def test_the_best_of_a_search(index, small_kb):
-    scores, rows = index.search(["breast cancers", "Seizures"], 2)
-    assert [small_kb.name(row) for row in rows[0].tolist()] == ["breast cancer", "Cancer, Breast"]
-    assert small_kb.name(int(rows[1, 0])) == "Seizures"
-    assert scores[1, 0] == pytest.approx(1, abs=1e-5)
-
-
 def test_texts_without_a_known_ngram(index):
     for texts in (["", "жж", "??"], []):
         assert (index.propose(index.encode(texts), 5) == -1).all()
@@ -285,23 +261,12 @@ def test_texts_without_a_known_ngram(index):
         assert (rows == -1).all()
 
 
-def test_names_without_any_ngram(tmp_path):
-    index = build(["??", "!"], tmp_path)
-    assert (index.propose(index.encode(["ab", "?", ""]), 5) == -1).all()
-    assert index.similarities(["ab"]).shape == (1, 2)
-
-
 def test_a_text_has_blanks_and_no_name_has_any(tmp_path):
     index = build(["cold", "fits"], tmp_path)
     assert index.propose(index.encode(["c cold"]), 1).tolist() == [[0]]
     assert index.propose(index.encode(["a t c x"]), 2).tolist() == [[-1, -1]]
     index = build(["a", "b"], tmp_path / "letters")
     assert index.propose(index.encode(["b x"]), 1).tolist() == [[1]]
-
-
-def test_of_names_with_the_same_ngrams_the_shorter_one_is_proposed(tmp_path):
-    index = build(["cold and long ago", "cold at", "cold or so"], tmp_path)
-    assert index.propose(index.encode(["cold"]), 1).tolist() == [[1]]
 
 
 @pytest.fixture
@@ -395,21 +360,6 @@ def test_threads(index):
     assert len(results) == 80
     for result in results:
         np.testing.assert_array_equal(result, expected)
-
-
-@fork
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_forked_child_after_the_parent_has_searched(index):
-    expected = index.search(TEXTS, 5)
-    context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=lambda: sender.send(index.search(TEXTS, 5)))
-    child.start()
-    assert receiver.poll(60)
-    np.testing.assert_array_equal(receiver.recv(), expected)
-    child.join(60)
-    assert child.exitcode == 0
-    np.testing.assert_array_equal(index.search(TEXTS, 5), expected)
 
 
 @pytest.mark.parametrize(("per_name", "read"), [(0, 2), (1000, 0)])
@@ -529,18 +479,6 @@ def test_a_cached_index_is_built_once(own_cache, builds, small_kb):
     assert builds.read_text() == "xxx"
 
 
-def test_an_interrupted_build_leaves_nothing(own_cache, small_kb, monkeypatch, tmp_path):
-    def interrupted(*values):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(postings_build, "_write_postings", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            cached_ngram_index(small_kb, "biosyn+greek")
-    assert [path.suffix for path in (tmp_path / "cache" / "ngrams").iterdir()] in ([], [".lock"])
-    assert cached_ngram_index(small_kb, "biosyn+greek").search(["cold"], 1)[0] == pytest.approx(1, abs=1e-5)
-
-
 # --- damage
 
 
@@ -574,18 +512,3 @@ def test_a_full_disk_leaves_nothing(small_kb, tmp_path, monkeypatch):
             with pytest.raises(SapbertError, match=r"\[E507\].*index.*No space left"):
                 build_ngram_index(small_kb, ngrams, tmp_path / "index")
         assert list(tmp_path.iterdir()) == []
-
-
-def test_an_index_stays_if_it_cannot_be_replaced(index, small_kb, tmp_path, monkeypatch):
-    index.save(tmp_path / "index")
-    before = contents(tmp_path / "index")
-    with monkeypatch.context() as patch:
-        patch.setattr(ngram_index.shutil, "copyfile", is_full)
-        with pytest.raises(SapbertError, match="E507"):
-            index.save(tmp_path / "index")
-    with monkeypatch.context() as patch:
-        patch.setattr(postings_build, "_write_chunk", is_full)
-        with pytest.raises(SapbertError, match="E507"):
-            build_ngram_index(small_kb, NgramEncoder.fit(["x"]), tmp_path / "index")
-    assert contents(tmp_path / "index") == before
-    assert [path.name for path in tmp_path.iterdir()] == ["index"]
