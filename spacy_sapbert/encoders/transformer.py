@@ -289,7 +289,10 @@ class TransformerEncoder:
             mask[row, : len(pieces)] = 1
         ids, mask = ids.to(self.device), mask.to(self.device)
         hidden = self.model(input_ids=ids, attention_mask=mask).last_hidden_state
-        vectors = self._pool(hidden.float(), mask)
+        vectors = hidden[:, 0].float()
+        if self.pooling == "mean":
+            weights = mask.unsqueeze(-1).float()
+            vectors = (hidden.float() * weights).sum(1) / weights.sum(1)
         projection = get_projection(self.model)
         if projection is not None:
             vectors = projection(vectors).float()
@@ -367,12 +370,6 @@ class TransformerEncoder:
         import torch
 
         return torch.nn.functional.normalize(vectors, dim=-1) if self.l2_normalized else vectors
-
-    def _pool(self, hidden: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
-        if self.pooling == "cls":
-            return hidden[:, 0]
-        weights = mask.unsqueeze(-1).to(hidden.dtype)
-        return (hidden * weights).sum(1) / weights.sum(1)
 
 
 def batches_by_length(lengths: list[int], tokens: int) -> list[np.ndarray]:

@@ -43,8 +43,12 @@ class NearestName:
         used = [
             mention for mention in mentions if len(mention.ids) == 1 and (not types or has_type(mention.label, types))
         ]
-        gold = [(mention.text, _names_of(knowledge_base, mention.ids[0])) for mention in used]
-        self._gold = [(text, names) for text, names in gold if names]
+        gold = [(mention.text, knowledge_base.find_id(mention.ids[0])) for mention in used]
+        self._gold = [
+            (text, {name.text for concept_id in ids for name in knowledge_base.names_of(concept_id)})
+            for text, ids in gold
+            if ids
+        ]
         if not self._gold:
             what = f"mention with a concept of the vocabulary among the {len(mentions)} of {corpus}"
             remedy = "Check that the ids belong to the vocabulary."
@@ -56,13 +60,13 @@ class NearestName:
         normalize = TEXT_NORMALIZERS[encoder.text_normalizer]
         names = list(dict.fromkeys(map(normalize, self._names)))
         texts = list(dict.fromkeys(text for text, _ in self._gold))
-        vectors, queries = (encoder.encode(some, fast=self._fast) for some in (names, texts))
+        vectors, queries = (encoder.encode(given, fast=self._fast) for given in (names, texts))
         nearest = dict(zip(texts, _nearest(queries, vectors), strict=True))
         gold = [(text, set(map(normalize, right))) for text, right in self._gold]
-        found = [[names[row] in right for row in nearest[text]] for text, right in gold]
+        hits = [[names[row] in right for row in nearest[text]] for text, right in gold]
         return {
-            "acc@1": 100 * float(np.mean([hits[0] for hits in found])),
-            f"recall@{CANDIDATES}": 100 * float(np.mean([any(hits) for hits in found])),
+            "acc@1": 100 * float(np.mean([is_right[0] for is_right in hits])),
+            f"recall@{CANDIDATES}": 100 * float(np.mean(list(map(any, hits)))),
         }
 
 
@@ -73,8 +77,3 @@ def _nearest(queries: np.ndarray, vectors: np.ndarray) -> Iterator[np.ndarray]:
         rows = np.argpartition(-scores, min(CANDIDATES, len(vectors) - 1), axis=1)[:, :CANDIDATES]
         order = np.argsort(-np.take_along_axis(scores, rows, axis=1), axis=1, kind="stable")
         yield from np.take_along_axis(rows, order, axis=1)
-
-
-def _names_of(knowledge_base: KnowledgeBase, concept_id: str) -> set[str]:
-    """Return all names of the concepts with this primary or alternative id."""
-    return {name.text for primary in knowledge_base.find_id(concept_id) for name in knowledge_base.names_of(primary)}

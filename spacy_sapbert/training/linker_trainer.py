@@ -165,14 +165,14 @@ class LinkerTrainer:
 
         With `deduplicate_mentions`, mentions that were picked since the names were encoded are left out.
         """
-        picked = [one for one in dict.fromkeys(mentions) if one not in self._picked and self._has_names(one)]
+        picked = []
+        for mention in dict.fromkeys(mentions):
+            mask = self.linker.generator.names_that_pass(mention.filter)
+            if mention not in self._picked and (mask is None or mask.any()):
+                picked.append(mention)
         if self.settings.deduplicate_mentions:
             self._picked.update(picked)
         return picked
-
-    def _has_names(self, mention: TrainingMention) -> bool:
-        mask = self.linker.generator.names_that_pass(mention.filter)
-        return mask is None or bool(mask.any())
 
     # --- a step
 

@@ -50,11 +50,12 @@ def hard_triplets(margin: float | None = 0.2) -> Miner:
         anchors, positives = pairs.T
         candidates = ~synonyms
         candidates.fill_diagonal_(False)
-        found = candidates[anchors]
+        hard = candidates[anchors]
         if margin is not None:
-            distances = _distances(vectors.detach())
-            found &= distances[anchors] - distances[anchors, positives, None] <= margin
-        which, negatives = found.nonzero().T
+            fixed = vectors.detach()  # of unit length, so that their distances follow from their cosines
+            distances = (2 - 2 * fixed @ fixed.T).clamp(min=0).sqrt()
+            hard &= distances[anchors] - distances[anchors, positives, None] <= margin
+        which, negatives = hard.nonzero().T
         triplets = torch.stack((anchors[which], positives[which], negatives), dim=1)
         return _mined(triplets, synonyms)
 
@@ -95,8 +96,8 @@ def in_batch_negatives() -> Miner:
         given = torch.from_numpy(batch.triplets[:, 2]).to(vectors.device)
         candidates = torch.cat((positives, given)).unique()
         wrong = ~synonyms[anchors][:, candidates] & (anchors[:, None] != candidates)
-        which, found = wrong.nonzero().T
-        triplets = torch.stack((anchors[which], positives[which], candidates[found]), dim=1)
+        which, negatives = wrong.nonzero().T
+        triplets = torch.stack((anchors[which], positives[which], candidates[negatives]), dim=1)
         return _mined(triplets, synonyms)
 
     return mine
@@ -109,11 +110,6 @@ def _mined(triplets: Tensor, like: Tensor) -> Mined:
         like: A tensor with the shape and device of the pairs, bool, shape (n, n).
     """
     return Mined(triplets, _marked(like, triplets[:, 0], triplets[:, 1]), _marked(like, triplets[:, 0], triplets[:, 2]))
-
-
-def _distances(vectors: Tensor) -> Tensor:
-    """Return the L2 distances of unit vectors, computed from their cosines, float32, shape (n, n)."""
-    return (2 - 2 * vectors @ vectors.T).clamp(min=0).sqrt()
 
 
 def _marked(like: Tensor, rows: Tensor, columns: Tensor) -> Tensor:

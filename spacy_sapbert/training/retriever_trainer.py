@@ -137,17 +137,15 @@ class RetrieverTrainer:
         documents = []
         for example in examples:
             key, positions = _key(example.reference), self._positions(from_doc(example.reference))
-            if key in self._counts and self._is_held_out(key):
+            # without an encoder to train, all documents fit the weights of the signals
+            is_drawn = self.model is None or hash64(f"{self.settings.seed} {key}") / 2**64 < self.settings.held_out
+            if is_drawn and key in self._counts:
                 self._is_stale |= key not in self.held_out
                 self.held_out[key] = HeldOutDocument(example.predicted, self._counts[key], positions)
                 positions = ()
             if self.model is not None and positions:
                 documents.append(TrainingDocument(example.predicted, positions, self._weight(example.reference)))
         return documents
-
-    def _is_held_out(self, key: int) -> bool:
-        """Return whether a document fits the weights. All do if there is no encoder to train."""
-        return self.model is None or hash64(f"{self.settings.seed} {key}") / 2**64 < self.settings.held_out
 
     def _weight(self, reference: Doc) -> float:
         if is_augmented(reference) and self.settings.augmented_weight is not None:
@@ -173,7 +171,9 @@ class RetrieverTrainer:
         total, gradients = 0.0, []
         share = 1 / len(documents)
         for vectors, document in zip(segments, documents, strict=True):
-            loss, gradient = self._loss_of(np.asarray(vectors), document.positions)
+            loss, gradient = 0.0, np.zeros_like(vectors)
+            if document.positions and len(vectors):
+                loss, gradient = self._loss(np.asarray(vectors), document.positions)
             total += share * document.weight * loss
             gradients.append((share * document.weight * gradient).astype(np.float32))
         return total, lambda: backprop(cast("list[Floats2d]", gradients))
@@ -184,9 +184,6 @@ class RetrieverTrainer:
             self.model.finish_update(sgd)
             self.steps += 1
             self._is_stale = True
-
-    def _loss_of(self, segments: np.ndarray, right: Sequence[int]) -> tuple[float, np.ndarray]:
-        return self._loss(segments, right) if right and len(segments) else (0.0, np.zeros_like(segments))
 
     # --- the weights of the signals
 

@@ -245,7 +245,10 @@ def build_name_vectors(
         table = _equalize(unfinished / VECTORS_FILE, text_hashes(kb.names(), encoder))
         table.save(unfinished)
         array = read_array(unfinished / VECTORS_FILE)
-        details = {"longest": _longest(StoredVectors(array, encoder.dim)), "sample": _sample(array)}
+        vectors = StoredVectors(array, encoder.dim)
+        chunks = (vectors[start : start + NAMES_PER_CHUNK] for start in range(0, len(array), NAMES_PER_CHUNK))
+        longest = max((float(np.linalg.norm(chunk, axis=1).max()) for chunk in chunks), default=0.0)
+        details = {"longest": longest, "sample": _sample(array)}
         for name in _FILES[:-1]:
             os.replace(unfinished / name, folder / name)
         with replacing(folder / MANIFEST_FILE) as temporary:
@@ -317,11 +320,6 @@ def _equalize(path: Path, hashes: np.ndarray) -> HashTable:
         array[rows] = array[firsts[numbers[rows]]]
     array.flush()
     return HashTable.of(hashes)
-
-
-def _longest(vectors: StoredVectors) -> float:
-    starts = range(0, len(vectors), NAMES_PER_CHUNK)
-    return max((float(np.linalg.norm(vectors[i : i + NAMES_PER_CHUNK], axis=1).max()) for i in starts), default=0.0)
 
 
 def _sample(array: np.ndarray) -> str:

@@ -166,18 +166,15 @@ def _connect(address: Address) -> QdrantClient:
     key = os.getpid(), address.location if address.is_url else os.path.abspath(address.location)
     with _lock:
         client = _open.get(key)
+        where: dict[str, Any] = {"path": address.location}
+        if address.is_url:
+            where = {"url": address.location, "api_key": os.environ.get(API_KEY), "check_compatibility": False}
         try:
-            client = client or QdrantClient(**_connection(address), timeout=SECONDS)
+            client = client or QdrantClient(**where, timeout=SECONDS)
         except RuntimeError as error:  # the client reports a locked folder like this
             raise SapbertError(Errors.E329.format(folder=address.location)) from error
         _open[key] = client
     return client
-
-
-def _connection(address: Address) -> dict[str, Any]:
-    if address.is_url:
-        return {"url": address.location, "api_key": os.environ.get(API_KEY), "check_compatibility": False}
-    return {"path": address.location}
 
 
 class QdrantVectors(Index):

@@ -23,7 +23,7 @@ from spacy_sapbert.documents.formats import InputFormat
 from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
 from spacy_sapbert.documents.reader import FORMATS, read_corpus
 from spacy_sapbert.documents.source import Report
-from spacy_sapbert.encoders.safe_pickle import read_vectorizer
+from spacy_sapbert.encoders.biosyn_import import read_vectorizer
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.readers import READERS, ReadReport, read_vocabulary
 from spacy_sapbert.outputs.records import record_of

@@ -50,7 +50,8 @@ def typed_tagger(tok2vec: Network, members: int = 1) -> Network:
     Returns:
         A layer that gives one array per document, shape (tokens, members * labels * tags).
     """
-    taggers: Any = [chain(each, with_array(Linear(init_W=zero_init))) for each in _copies(tok2vec, members)]
+    copies = [tok2vec, *(tok2vec.copy() for _ in range(members - 1))]
+    taggers: Any = [chain(copy, with_array(Linear(init_W=zero_init))) for copy in copies]
     transitions: Any = Model(_TRANSITIONS, _pass, init=_init, params={_TRANSITIONS: None}, dims={"nO": None})
     together: Any = concatenate(*taggers) if members > 1 else taggers[0]
     network: Any = chain(together, transitions)
@@ -59,10 +60,6 @@ def typed_tagger(tok2vec: Network, members: int = 1) -> Network:
         network.set_ref(f"scores{number}", tagger.layers[-1].layers[0])
     network.attrs["members"] = members
     return cast(Network, network)
-
-
-def _copies(tok2vec: Network, number: int) -> list[Network]:
-    return [tok2vec, *(tok2vec.copy() for _ in range(number - 1))]
 
 
 def members_of(network: Network) -> int:
