@@ -30,7 +30,7 @@ MOST_SHOWN = 200  # characters of what a pickle says
 MOST_NESTED = 8  # tuples in tuples
 
 # What `NgramEncoder` does. `lowercase` is not checked: names are already in lower case.
-_WANTED = {
+_EXPECTED = {
     "input": "content",
     "analyzer": "char",
     "strip_accents": None,
@@ -51,7 +51,7 @@ def import_biosyn(folder: Path, output: Path) -> TransformerEncoder:
         The encoder.
 
     Raises:
-        SapbertError: E302 the encoder cannot be loaded, E507 and E507 the output cannot be written, E343 the pickle
+        SapbertError: E302 the encoder cannot be loaded, E507 the output cannot be written, E343 the pickle
             refers to a class that is not allowed, E344 a file is missing or invalid.
     """
     for file in ("config.json", VECTORIZER_FILE, WEIGHT_FILE):
@@ -79,8 +79,7 @@ def _read_weight(folder: Path) -> float:
     import torch
 
     try:
-        found = torch.load(folder / WEIGHT_FILE, map_location="cpu", weights_only=True)
-        weight = float(found.item())  # a tensor of one element
+        weight = float(torch.load(folder / WEIGHT_FILE, map_location="cpu", weights_only=True).item())
     except Exception as error:  # torch raises many kinds of errors for a damaged file, some with long messages
         reason = f"{WEIGHT_FILE} does not hold a number: {type(error).__name__}: {str(error).partition(chr(10))[0]}"
         raise _import_error(folder, reason) from error
@@ -96,7 +95,7 @@ def _read_ngrams(folder: Path) -> NgramEncoder:
     if not isinstance(inner, Transformer) or not isinstance(inner.state, dict):
         raise _import_error(folder, f"the vectorizer in {VECTORIZER_FILE} was not fitted")
     settings = {**state, **inner.state}
-    wrong = [_excerpt(name, settings[name]) for name, value in _WANTED.items() if settings.get(name, value) != value]
+    wrong = [_excerpt(name, settings[name]) for name, value in _EXPECTED.items() if settings.get(name, value) != value]
     if wrong:
         raise _import_error(folder, f"its n-grams have other weights than here: {', '.join(wrong)}")
     try:
@@ -147,8 +146,8 @@ def _diagonal(matrix: Matrix, n: int) -> Array:
     indices, indptr = _values(matrix.state["indices"]), _values(matrix.state["indptr"])
     if not (np.array_equal(indices, np.arange(n)) and np.array_equal(indptr, np.arange(n + 1))):
         raise ValueError("the matrix of weights is not diagonal")
-    found: Array = matrix.state["data"]
-    return found
+    data: Array = matrix.state["data"]
+    return data
 
 
 def _values(stored: Any) -> np.ndarray:

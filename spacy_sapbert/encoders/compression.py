@@ -55,11 +55,11 @@ def prune_vocabulary(
     words = Words(old, map(normalize, names))
     new_words = words.worth_adding(add_pieces)
     widest = with_vocabulary(old, [*_by_id(old), *new_words])
-    kept = _kept(widest, words, min_count, keep_pieces, set(new_words))
+    used = _used_pieces(widest, words, min_count, keep_pieces, set(new_words))
     ids = old.get_vocab()
-    rows = [[ids[piece]] for piece in _by_id(old) if piece in kept]
+    rows = [[ids[piece]] for piece in _by_id(old) if piece in used]
     rows += cut_words(old, new_words).values()
-    pruned = with_vocabulary(widest, [piece for piece in _by_id(widest) if piece in kept])
+    pruned = with_vocabulary(widest, [piece for piece in _by_id(widest) if piece in used])
     encoder.replace(_with_embeddings(encoder.model, rows, pruned.pad_token_id), pruned)
     return {
         "names": words.n_names,
@@ -78,26 +78,28 @@ def keep_layers(encoder: TransformerEncoder, layers: Sequence[int]) -> None:
         layers: Numbers of the layers, from 0, in their new order.
     """
     state = encoder.model.state_dict()
-    known = {int(found[2]) for found in map(LAYER.match, state) if found}
+    known = {int(match[2]) for match in map(LAYER.match, state) if match}
     if not layers or not known.issuperset(layers) or len(set(layers)) < len(layers):
         raise OptionError(
             "Give one or more of its layers, each once.",
             option=f"--layers {','.join(map(str, layers))}",
             reason=f"the encoder has {len(known)} layers, counted from 0",
         )
-    kept = {key: value for key, value in state.items() if not LAYER.match(key)}
-    for place, layer in enumerate(layers):
-        for key, value in state.items():
-            found = LAYER.match(key)
-            if found and int(found[2]) == layer:
-                kept[f"{found[1]}.{place}.{found[3]}"] = value
-    encoder.replace(_rebuilt(encoder.model, kept, num_hidden_layers=len(layers)))
+    numbers = {layer: number for number, layer in enumerate(layers)}
+    weights = {}
+    for key, value in state.items():
+        match = LAYER.match(key)
+        if match is None:
+            weights[key] = value
+        elif int(match[2]) in numbers:
+            weights[f"{match[1]}.{numbers[int(match[2])]}.{match[3]}"] = value
+    encoder.replace(_rebuilt(encoder.model, weights, num_hidden_layers=len(layers)))
 
 
 def spread_layers(encoder: TransformerEncoder, n: int) -> list[int]:
     """Return n evenly spread layers of an encoder, among them the first and the last."""
     last = encoder.model.config.num_hidden_layers - 1
-    return [0] if n == 1 else [round(place * last / (n - 1)) for place in range(n)]
+    return [0] if n == 1 else [round(number * last / (n - 1)) for number in range(n)]
 
 
 def cut_positions(encoder: TransformerEncoder, n: int) -> None:
@@ -137,7 +139,7 @@ def quantize(encoder: TransformerEncoder, dtype: str) -> None:
     encoder.dtype = dtype
 
 
-def _kept(tokenizer: Any, words: Words, min_count: int, keep_pieces: int | None, added: set[str]) -> set[str]:
+def _used_pieces(tokenizer: Any, words: Words, min_count: int, keep_pieces: int | None, added: set[str]) -> set[str]:
     """Return the wordpieces that must stay, and those that the names use often enough."""
     always = indispensable(tokenizer) | added
     counts = words.piece_counts(tokenizer)
@@ -258,7 +260,7 @@ def with_vocabulary(tokenizer: Any, pieces: Sequence[str]) -> Any:
     """
     from transformers import AutoTokenizer
 
-    ids = {piece: place for place, piece in enumerate(pieces)}
+    ids = {piece: number for number, piece in enumerate(pieces)}
     with ScratchFolder() as folder:
         tokenizer.save_pretrained(folder)
         for file, renumber in (("tokenizer.json", _renumber_tokenizer), ("tokenizer_config.json", _renumber_config)):
@@ -289,9 +291,9 @@ def _renumber_tokenizer(saved: dict[str, Any], ids: Mapping[str, int]) -> None:
     frame = saved["post_processor"] or {}
     for token in frame.get("special_tokens", {}).values():  # TemplateProcessing
         token["ids"] = [ids[piece] for piece in token["tokens"]]
-    for place in ("sep", "cls"):  # BertProcessing
-        if place in frame:
-            frame[place][1] = ids[frame[place][0]]
+    for token in ("sep", "cls"):  # BertProcessing
+        if token in frame:
+            frame[token][1] = ids[frame[token][0]]
 
 
 def _renumber_config(saved: dict[str, Any], ids: Mapping[str, int]) -> None:

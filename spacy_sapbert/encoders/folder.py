@@ -109,16 +109,16 @@ def read_settings(name: str) -> dict[str, Any]:
 def _find(name: str, file: str) -> Path | None:
     """Return an optional file of an encoder, or None."""
     if Path(name).exists():
-        return path if (path := Path(name) / file).is_file() else None
+        return own if (own := Path(name) / file).is_file() else None
     from huggingface_hub import try_to_load_from_cache
     from transformers.utils import cached_file
 
     try:
-        known = try_to_load_from_cache(name, file)  # asking the hub is slow without a network
-        found = cached_file(name, file) if known is None else known
+        cached = try_to_load_from_cache(name, file)  # asking the hub is slow without a network
+        path = cached_file(name, file) if cached is None else cached
     except (OSError, ValueError):  # no such file, or no such model, which loading the model reports
         return None
-    return Path(found) if isinstance(found, str) else None
+    return Path(path) if isinstance(path, str) else None
 
 
 def read_lexical_model(name: str, settings: Mapping[str, Any]) -> LexicalModel | None:
@@ -230,8 +230,8 @@ def stored_dtype(name: str) -> str:
     for path in sorted(local_folder(name).glob("model*.safetensors")):
         with safe_open(path, framework="numpy") as weights:
             kinds = {str(weights.get_slice(key).get_dtype()) for key in weights.keys()}  # noqa: SIM118
-        if found := kinds.intersection(_DTYPES):
-            return _DTYPES[found.pop()] if len(found) == 1 else "float32"
+        if floats := kinds.intersection(_DTYPES):
+            return _DTYPES[floats.pop()] if len(floats) == 1 else "float32"
     return "float32"
 
 
@@ -332,12 +332,10 @@ def _without_additions(model: Any) -> dict[str, Any]:
 def _write_for_sentence_transformers(folder: Path, model: Any, settings: Mapping[str, Any]) -> None:
     """Write the files of the first versions of sentence-transformers. All later versions read them."""
     dim = int(model.config.hidden_size)
-    modes = dict.fromkeys((*_POOLING_MODES.values(), *_OTHER_MODES), False) | {
-        _POOLING_MODES[settings["pooling"]]: True
-    }
-    pooling = {f"pooling_mode_{mode}": on for mode, on in modes.items()}
-    wanted = {"Pooling": True, "Dense": get_projection(model) is not None, "Normalize": settings["l2_normalized"]}
-    modules = [("", "Transformer"), *((path, kind) for path, kind in _MODULES.items() if wanted[kind])]
+    chosen = _POOLING_MODES[settings["pooling"]]
+    pooling = {f"pooling_mode_{mode}": mode == chosen for mode in (*_POOLING_MODES.values(), *_OTHER_MODES)}
+    has = {"Pooling": True, "Dense": get_projection(model) is not None, "Normalize": settings["l2_normalized"]}
+    modules = [("", "Transformer"), *((path, kind) for path, kind in _MODULES.items() if has[kind])]
     content: dict[str, Any] = {
         MODULES_FILE: [
             {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}

@@ -50,34 +50,25 @@ def describe(encoder: TransformerEncoder) -> dict[str, Any]:
 
 
 def _lexical_model(encoder: TransformerEncoder) -> dict[str, float] | None:
-    part = encoder.lexical_model
-    if part is None:
+    model = encoder.lexical_model
+    if model is None:
         return None
-    return {
-        "ngrams": len(part.ngrams.ngrams),
-        "sparse_weight": part.sparse_weight,
-        "threshold": part.threshold,
-    }
+    return {"ngrams": len(model.ngrams.ngrams), "sparse_weight": model.sparse_weight, "threshold": model.threshold}
 
 
 def _parameters(model: Any) -> dict[str, int]:
-    counts: Counter[str] = Counter()
+    counts = Counter(dict.fromkeys(("embeddings", "layers", "adapter", "projection", "other"), 0))
     for name, weights in model.named_parameters():
-        counts[_part_of_weight(name)] += weights.numel()
-    return {
-        **{part: counts[part] for part in ("embeddings", "layers", "adapter", "projection", "other")},
-        "all": counts.total(),
-    }
-
-
-def _part_of_weight(name: str) -> str:
-    if "adapters." in name:
-        return "adapter"
-    if name.startswith(PROJECTION):
-        return "projection"
-    if LAYER.match(name):
-        return "layers"
-    return "embeddings" if "embeddings" in name else "other"
+        if "adapters." in name:
+            part = "adapter"
+        elif name.startswith(PROJECTION):
+            part = "projection"
+        elif LAYER.match(name):
+            part = "layers"
+        else:
+            part = "embeddings" if "embeddings" in name else "other"
+        counts[part] += weights.numel()
+    return {**counts, "all": counts.total()}
 
 
 def write_vectors(
@@ -100,9 +91,9 @@ def write_vectors(
     with replacing(path) as temporary, temporary.open("wb") as file:
         _write_header(file, 0, encoder.dim)
         while chunk := list(islice(source, batch)):
-            filled = [row for row, text in enumerate(chunk) if text and text.strip()]
+            filled = {row: text for row, text in enumerate(chunk) if text and text.strip()}
             vectors = np.zeros((len(chunk), encoder.dim), dtype="<f4")
-            vectors[filled] = encoder.encode([chunk[row] or "" for row in filled], fast=fast)
+            vectors[list(filled)] = encoder.encode(list(filled.values()), fast=fast)
             file.write(vectors.tobytes())
             written += len(chunk)
             without += len(chunk) - len(filled)

@@ -128,8 +128,8 @@ class NgramEncoder:
         known, columns = self._keys[size]
         if not len(known):
             return np.full(len(keys), len(self.ngrams))
-        places = np.searchsorted(known, keys).clip(max=len(known) - 1)
-        return np.where(known[places] == keys, columns[places], len(self.ngrams))
+        positions = np.searchsorted(known, keys).clip(max=len(known) - 1)
+        return np.where(known[positions] == keys, columns[positions], len(self.ngrams))
 
     @property
     def sizes(self) -> range:
@@ -206,7 +206,7 @@ def _count_texts(forms: Sequence[str], size: int) -> tuple[np.ndarray, np.ndarra
 
 def _text(key: int, size: int) -> str:
     """Return an n-gram that is given as a number."""
-    return "".join(chr(key // CODE_POINTS**place % CODE_POINTS) for place in range(size - 1, -1, -1))
+    return "".join(chr(key // CODE_POINTS**power % CODE_POINTS) for power in range(size - 1, -1, -1))
 
 
 class LexicalModel(NamedTuple):

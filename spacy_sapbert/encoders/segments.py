@@ -29,7 +29,7 @@ def sentences(doc: Doc) -> list[Characters]:
     if doc.has_annotation("SENT_START"):
         bounds = [(sent.start_char, sent.end_char) for sent in doc.sents]
     else:
-        cuts = [found.span() for found in _SENTENCE_END.finditer(doc.text)]
+        cuts = [match.span() for match in _SENTENCE_END.finditer(doc.text)]
         starts, ends = [0, *(end for _, end in cuts)], [*(start for start, _ in cuts), len(doc.text)]
         bounds = list(zip(starts, ends, strict=True))
     return [(start, end) for start, end in bounds if doc.text[start:end].strip()]
@@ -97,13 +97,13 @@ class DocumentEncoder:
 
         vectors: list[np.ndarray] = []
         for start in range(0, len(docs), DOCS_PER_BATCH):
-            of_docs = self.pieces(docs[start : start + DOCS_PER_BATCH])
+            segmented = self.pieces(docs[start : start + DOCS_PER_BATCH])
             with torch.inference_mode():  # weights that are opened in this mode cannot be trained
-                encoded = self.encoder.embed_by_length([piece for of_doc in of_docs for piece in of_doc])
-            vectors += split(encoded.cpu().numpy(), of_docs)
+                encoded = self.encoder.embed_by_length([pieces for segments in segmented for pieces in segments])
+            vectors += split(encoded.cpu().numpy(), segmented)
         return vectors
 
 
-def split(vectors: np.ndarray, of_docs: Sequence[Sequence[object]]) -> list[np.ndarray]:
+def split(vectors: np.ndarray, segmented: Sequence[Sequence[object]]) -> list[np.ndarray]:
     """Split the rows of an array by document: each gets as many rows as it has segments."""
-    return np.split(vectors, np.cumsum([len(of_doc) for of_doc in of_docs[:-1]])) if of_docs else []
+    return np.split(vectors, np.cumsum(list(map(len, segmented[:-1])))) if segmented else []

@@ -65,14 +65,14 @@ def document_model(
 def _forward_documents(
     model: DocumentModel, docs: list[Doc], is_train: bool
 ) -> tuple[list[Floats2d], Callable[[list[Floats2d]], list[Doc]]]:
-    of_docs = model.attrs["pieces"](docs)
-    vectors, backprop = model.layers[0]([piece for of_doc in of_docs for piece in of_doc], is_train)
+    segmented = model.attrs["pieces"](docs)
+    vectors, backprop = model.layers[0]([pieces for segments in segmented for pieces in segments], is_train)
 
     def backward(gradients: list[Floats2d]) -> list[Doc]:
-        backprop(cast(Floats2d, np.concatenate([np.asarray(one) for one in gradients])))
+        backprop(cast(Floats2d, np.concatenate(list(map(np.asarray, gradients)))))
         return []
 
-    return cast("list[Floats2d]", split(vectors, of_docs)), backward
+    return cast("list[Floats2d]", split(vectors, segmented)), backward
 
 
 def _shim(encoder: TransformerEncoder, dropout: bool) -> PyTorchShim:
@@ -103,7 +103,7 @@ def _shim(encoder: TransformerEncoder, dropout: bool) -> PyTorchShim:
         def finish_update(self, optimizer: Optimizer) -> None:
             for name, weights in self._model.named_parameters():
                 if weights.grad is not None:
-                    arrays = (cast(FloatsXd, one.detach().cpu().numpy()) for one in (weights, weights.grad))
+                    arrays = (cast(FloatsXd, values.detach().cpu().numpy()) for values in (weights, weights.grad))
                     changed, _ = optimizer((self.id, name), *arrays)
                     weights.data.copy_(torch.from_numpy(changed))
                     weights.grad = None
@@ -116,7 +116,7 @@ def _freeze(module: Any, trained_layers: int | None) -> None:
     module.requires_grad_(trained_layers is None)
     if trained_layers is None:
         return
-    layers = {name: int(found[2]) for name, _ in module.named_parameters() if (found := LAYER.match(name))}
+    layers = {name: int(match[2]) for name, _ in module.named_parameters() if (match := LAYER.match(name))}
     n_layers = len(set(layers.values()))
     if not 1 <= trained_layers <= n_layers:
         wanted = f"from 1 to {n_layers}, the layers of the encoder"
