@@ -7,8 +7,8 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import TypeVar
 from urllib.error import HTTPError, URLError
@@ -19,6 +19,7 @@ from ..documents.jats import read_jats
 from ..documents.pubmed import read_pubmed
 from ..documents.source import DocumentSource
 from ..errors import Errors, SapbertError
+from ..files.opening import OpenedFile
 from ..files.output import replacing
 from ..files.values import parse_json
 from ..types import Document
@@ -91,7 +92,7 @@ class EutilsSearch:
 
     def _read_documents(self, answer: bytes) -> dict[str, Document]:
         """Return the documents with more than a title, by their numbers without "PMC"."""
-        source = _AnswerSource(Path("answer"), content=answer)
+        source = DocumentSource(Path("answer"), opened=OpenedFile(BytesIO(answer), None, lambda: 0))
         read = read_pubmed(source) if self._database == "pubmed" else read_jats(source)
         return {
             document.doc_id.removeprefix("PMC"): document._replace(position=self._database)
@@ -156,16 +157,6 @@ class EutilsSearch:
         if now < self._next:
             self._sleep(self._next - now)
         self._next = max(now, self._next) + 1 / (RATE_WITH_KEY if self._key else RATE)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _AnswerSource(DocumentSource):
-    """An answer as a file of documents."""
-
-    content: bytes
-
-    def chunks(self) -> Iterator[bytes]:
-        yield from (self.content, b"")
 
 
 def _read_keys(answer: bytes) -> list[str]:

@@ -112,9 +112,8 @@ def opened_format(path: Path, stream: BinaryIO) -> InputFormat:
     if format is None:
         raise unknown_format(path, [format.value for format in InputFormat])
     if format is InputFormat.text:
-        head = head_of(stream).removeprefix(codecs.BOM_UTF8).lstrip()
-        is_pubtator = PUBTATOR_TITLE.match(head.partition(b"\n")[0].decode(errors="replace"))
-        return InputFormat.pubtator if is_pubtator else format
+        first_line = head_of(stream).removeprefix(codecs.BOM_UTF8).lstrip().partition(b"\n")[0]
+        return InputFormat.pubtator if PUBTATOR_TITLE.match(first_line.decode(errors="replace")) else format
     return _ROOTS.get(root_tag(head_of(stream)), format) if may_be_pubmed(path) else format
 
 

@@ -156,13 +156,7 @@ def read_documents(
 
 
 def sound(documents: Iterable[Document], problems: Problems, max_length: int) -> Iterator[Document]:
-    """Leave out and report documents that are not text, or are too long.
-
-    Args:
-        documents: The documents.
-        problems: Reports the documents that are left out.
-        max_length: The maximum length in characters.
-    """
+    """Leave out and report documents that are not text, or have more than `max_length` characters."""
     for document in documents:
         reason = fault(document.text, max_length)
         if reason:
@@ -191,12 +185,7 @@ def read_file(
 ) -> Iterator[Document]:
     """Read one file as `read_documents` does. It is opened once.
 
-    Args:
-        path: The file; `-` is standard input.
-        name: The id of its only document, and the beginning of the ids of documents without an id.
-        options: How to read it.
-        problems: Reports broken records.
-        left_out: Records of PubMed to leave out.
+    `name` is the id of its only document, and the beginning of the ids of documents without an id.
     """
     with open_file(path) as opened, problems.reading(opened):
         source = _source(path, name, options, problems, opened)
@@ -306,11 +295,6 @@ def files_to_read(path: Path, options: ReadOptions, problems: Problems) -> Itera
     """Yield the files of an input, each with its name.
 
     The files of a folder are those of a known format, in the order of `files_of`. Others are counted and reported.
-
-    Args:
-        path: A file or a folder; `-` is standard input.
-        options: How to read the input.
-        problems: Reports files of a folder that are left out.
     """
     if not os.path.isdir(path):
         yield path, "stdin" if path == STDIN else path.name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -57,7 +57,7 @@ def read_med1250(
         The records in the order of the file.
     """
     source = DocumentSource(Path(path), report=report or Report(), encoding=encoding, strict=strict)
-    numbered = ((lines[0][0], lines) for lines in _merge(_blocks(source)))
+    numbered = ((lines[0][0], lines) for lines in _records(source))
     for record in source.each(numbered, lambda _, lines: _record(lines)):
         source.report.documents += 1
         yield record
@@ -65,17 +65,13 @@ def read_med1250(
         source.report.warn_of_broken()
 
 
-def _blocks(source: DocumentSource) -> Iterator[Numbered]:
-    """Yield the lines between blank lines."""
-    for blank, lines in groupby(source.lines(), key=lambda line: not line[1].strip()):
-        if not blank:
-            yield list(lines)
-
-
-def _merge(blocks: Iterable[Numbered]) -> Iterator[Numbered]:
-    """Yield the lines of each record, including the blocks that continue it."""
+def _records(source: DocumentSource) -> Iterator[Numbered]:
+    """Yield the lines of each record, including the blocks between blank lines that continue it."""
     record: Numbered = []
-    for block in blocks:
+    for is_blank, lines in groupby(source.lines(), key=lambda line: not line[1].strip()):
+        if is_blank:
+            continue
+        block = list(lines)
         has_pmid = _PMID.fullmatch(block[0][1]) is not None
         if record and (not has_pmid or block[0][1].strip() == record[0][1].strip()):
             record += block[has_pmid:]

@@ -216,12 +216,9 @@ class DocumentSource(Source):
         return f"{self.name}:{number}"
 
     def placed(self, line: int, text: str, mention: Mention) -> Mention:
-        """Return the mention at its position in the document (see `locate`), and report a mismatch.
+        """Return the mention at its position in the text of its document (see `locate`), and report a mismatch.
 
-        Args:
-            line: Line of the mention in the file.
-            text: Text of the document.
-            mention: The mention as annotated. An empty text is not compared.
+        An empty text of the mention is not compared.
         """
         span = locate(text, mention)
         if span is None:

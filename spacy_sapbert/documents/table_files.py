@@ -12,7 +12,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import BadRecordError, DamagedError, MismatchError, MissingColumnError, MissingExtraError
-from ..files.opening import file_name
+from ..files.opening import OpenedFile, file_name, open_file
 from ..types import Document
 from .source import DocumentSource, Problems, ReadOptions
 from .text_files import ID, TEXT, TITLE, with_title
@@ -111,12 +111,9 @@ def _read(
 
 
 def rows_of(source: DocumentSource, lines: TableLines, cells: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line at which a row starts, and its cells. Rows without any text are skipped, broken ones reported.
+    """Yield the line at which a row starts, and its cells, which the csv module makes of the lines.
 
-    Args:
-        source: The file.
-        lines: Its lines.
-        cells: What the csv module makes of the lines.
+    Rows without any text are skipped. Broken ones are reported.
     """
     csv.field_size_limit(max(csv.field_size_limit(), MAX_CELL))
     line = 1
@@ -178,7 +175,7 @@ def _document(source: DocumentSource, columns: _Columns, row: dict[str, Any], nu
 
 def read_parquet(source: DocumentSource) -> Iterator[Document]:
     """Read a Parquet file, a few rows at a time. A column of binary data is left out."""
-    with _open_parquet(source) as file:
+    with open_file(source.path, source.opened) as opened, _open_parquet(source, opened) as file:
         yield from _arrow_documents(source, file.schema_arrow, partial(_parquet_rows, source, file))
 
 
@@ -198,23 +195,23 @@ def _arrow_documents(
         yield _document(source, columns, values, number, "row")
 
 
-def _open_parquet(source: DocumentSource) -> ParquetFile:
+def _open_parquet(source: DocumentSource, opened: OpenedFile) -> ParquetFile:
     try:
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
     except ImportError as error:
         raise MissingExtraError(what=f"Reading {source.file}", package="pyarrow", extra="parquet") from error
+    if opened.packed:
+        raise _not_parquet(source.path, "it is gzipped")
     try:
-        if source.opened is None or source.opened.packed:
-            raise OSError("it is gzipped")
-        file = ParquetFile(source.opened.stream)
+        file = ParquetFile(opened.stream)
         _ = file.schema_arrow.names  # pyarrow decodes the names of the columns only now
         return file
     except (ArrowException, UnicodeDecodeError, OSError) as error:
         raise _not_parquet(source.path, error) from error
 
 
-def _not_parquet(path: Path, error: Exception) -> DamagedError:
+def _not_parquet(path: Path, error: object) -> DamagedError:
     remedy = "Check that the file is complete, or give its format."
     return DamagedError(path=file_name(path), reason=f"it cannot be read as Parquet: {error}", remedy=remedy)
 

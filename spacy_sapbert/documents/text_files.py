@@ -65,13 +65,7 @@ def _filled(source: DocumentSource) -> Iterator[tuple[int, str]]:
 
 
 def value_document(value: object, name: str, options: ReadOptions) -> Document:
-    """Read a document from a JSON object.
-
-    Args:
-        value: The JSON value.
-        name: The id of the document, if the object has none.
-        options: How to read it.
-    """
+    """Read a document from a JSON object. `name` is its id, if the object has none."""
     try:
         check_writable(value, allow_nan=False)
     except ValueError as error:

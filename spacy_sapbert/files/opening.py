@@ -147,13 +147,7 @@ def _marked(stream: Any) -> str | None:
 
 
 def decoded_head(stream: Any, encoding: str, size: int) -> str:
-    """Return the first characters of an open file, which can still be read. Others than of its encoding are replaced.
-
-    Args:
-        stream: The stream of an `OpenedFile`.
-        encoding: The encoding, as for `open_text`.
-        size: The most characters.
-    """
+    """Return the first characters of an opened file, which can still be read. Wrong bytes are replaced."""
     head = stream.peek(4 * size)
     text: str = head.decode((codecs.lookup(encoding).name == "utf-8" and _marked(stream)) or encoding, "replace")
     return text[:size]

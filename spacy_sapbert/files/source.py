@@ -178,12 +178,7 @@ class Source:
                 yield chunk
 
     def each(self, items: Iterable[tuple[int, Item]], read: Callable[[int, Item], Record]) -> Iterator[Record]:
-        """Yield what `read` makes of each item, and report those with which it raises a `BrokenRecord`.
-
-        Args:
-            items: The items with their lines.
-            read: Takes line and item.
-        """
+        """Yield what `read` makes of each line number and item. Report those with which it raises a `BrokenRecord`."""
         for line, item in items:
             try:
                 record = read(line, item)

@@ -158,31 +158,19 @@ class ElementParser:
                 raise malformed_xml(self._path, error) from error
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        if self._skipped or (self._tree and tag in self._without):
+            self._skipped += 1
+            self._parser.CharacterDataHandler = None
+            return
         if self._depth == 0 and tag != self._root:
             values = {"path": self._path, "format": self._format, "root": tag, "wanted": self._root}
             raise SapbertError(Errors.E207.format(**values))
         if self._depth == self._level and tag in self._tags:
             self._tree = TreeBuilder(element_factory=self._element)
             self._parser.CharacterDataHandler = self._tree.data
-        elif self._tree and tag in self._without:
-            self._skipped = 1
-            self._parser.StartElementHandler = self._start_skipped
-            self._parser.EndElementHandler = self._end_skipped
-            self._parser.CharacterDataHandler = None
-            return
         self._depth += 1
         if self._tree:
             self._tree.start(tag, attributes)
-
-    def _start_skipped(self, tag: str, attributes: dict[str, str]) -> None:
-        self._skipped += 1
-
-    def _end_skipped(self, tag: str) -> None:
-        self._skipped -= 1
-        if self._tree and not self._skipped:
-            self._parser.StartElementHandler = self._start
-            self._parser.EndElementHandler = self._end
-            self._parser.CharacterDataHandler = self._tree.data
 
     def _element(self, tag: str, attributes: dict[str, str]) -> LocatedElement:
         element = LocatedElement(tag, attributes)
@@ -190,6 +178,11 @@ class ElementParser:
         return element
 
     def _end(self, tag: str) -> None:
+        if self._skipped:
+            self._skipped -= 1
+            if self._tree and not self._skipped:
+                self._parser.CharacterDataHandler = self._tree.data
+            return
         self._depth -= 1
         if not self._tree:
             return
