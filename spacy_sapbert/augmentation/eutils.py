@@ -44,13 +44,7 @@ class EutilsSearch:
     """Searches PubMed (title and abstract) or the open access part of PubMed Central (full text).
 
     The key comes from the environment variable NCBI_API_KEY. It is sent with requests, but never written to a file.
-
-    Args:
-        database: "pubmed" or "pmc".
-        url: The address of the E-utilities.
-        cache: The folder for cached answers. None caches nothing.
-        clock: Returns the time in seconds.
-        sleep: Waits for a number of seconds.
+    Without a folder for them, no answers are cached.
 
     Attributes:
         counts: The counts `requests` (sent), `answers_kept` (read from the cache) and `tries_again`.

@@ -31,8 +31,8 @@ def candidate_log(
 ) -> Callable[..., tuple[LogStep, Finalize]]:
     """Create a logger for `spacy train` that writes a line of JSON at each evaluation, in addition to another logger.
 
-    A line has `step`, `epoch`, the linker's scores (see `score_links`) and `candidates`. For each chosen mention,
-    `candidates` has the first k candidates, best first, each with `id`, `name` and `score`.
+    A line has `step`, `epoch`, the linker's scores (see `score_links`) and `candidates`: for each chosen mention the
+    first k, best first, each with `id`, `name` and `score`.
 
     Args:
         path: The file to write. A new run replaces it. None writes no file.

@@ -97,16 +97,10 @@ class RankingScore(NamedTuple):
 def score_ranking(
     ranked: Sequence[str], gold: Collection[str], subset: Collection[str] | None = None, *, k: int = PLACES
 ) -> RankingScore:
-    """Score the first concepts of a ranking on a subset of the gold concepts.
+    """Score the first k concepts of a ranking, best first, on a subset of the gold concepts, or on all.
 
     Gold concepts outside the subset are neither right nor wrong: P and average precision ignore them. R is the share of
-    the subset among the first k of the whole ranking.
-
-    Args:
-        ranked: Concept ids, best first. If there are fewer than k, the missing ones count as wrong.
-        gold: The gold concepts.
-        subset: The subset to score, not empty. None is all gold concepts.
-        k: The number of predictions.
+    the subset among the first k of the whole ranking. If there are fewer than k, the missing ones count as wrong.
     """
     subset = gold if subset is None else subset
     others = set(gold) - set(subset)

@@ -22,8 +22,6 @@ class Separation(NamedTuple):
         thresholds: Rising thresholds, float32, shape (t,): every 0.0001 from -1 to 1, each positive, the next number
             above each positive, and one above all cosines.
         below: The number of negatives below each threshold, int64, shape (t,). The last one counts all negatives.
-        negative_mean: The mean of the negatives.
-        negative_sd: The standard deviation of the negatives.
     """
 
     positives: np.ndarray

@@ -233,7 +233,7 @@ class PriorSignal(Signal):
         self.counts = counts
 
     def read(self, docs: Sequence[Doc], own: Sequence[DocumentCounts] | None = None) -> Sequence[View]:
-        return [PriorView(self, counts) for counts in own or [NOTHING] * len(docs)]
+        return [PriorView(self.frequent, self._other_documents(counts)) for counts in own or [NOTHING] * len(docs)]
 
     @cached_property
     def documents(self) -> np.ndarray:
@@ -245,8 +245,7 @@ class PriorSignal(Signal):
         """The positions of the annotated concepts, int64, the most frequent first."""
         return np.argsort(-self.documents, kind="stable")[: np.count_nonzero(self.documents)]
 
-    def other_documents(self, own: DocumentCounts) -> np.ndarray:
-        """Return the number of documents without the document itself, int64, by position."""
+    def _other_documents(self, own: DocumentCounts) -> np.ndarray:
         counted = self.counts.concepts if self.counts else {}
         ids = {concept_id: 1 for concept_id in own.concepts if concept_id in counted}
         return self.documents - self._sum(ids) if ids else self.documents
@@ -260,14 +259,13 @@ class PriorSignal(Signal):
 
 
 class PriorView(View):
-    """The prior for one document. It is the same for all documents, except that the document itself does not count."""
+    """The prior for one document: the frequent concepts, and the number of other documents with each concept."""
 
-    def __init__(self, prior: PriorSignal, own: DocumentCounts) -> None:
-        self._prior = prior
-        self._documents = prior.other_documents(own)
+    def __init__(self, frequent: np.ndarray, documents: np.ndarray) -> None:
+        self._frequent, self._documents = frequent, documents
 
     def nearest(self, n: int) -> np.ndarray:
-        return self._prior.frequent[:n]
+        return self._frequent[:n]
 
     def features(self, positions: np.ndarray) -> np.ndarray:
         counts = self._documents[positions].astype(np.float32)

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -229,20 +229,20 @@ class _PhraseReader:
 
     def __init__(self, text: str, counts: TrainingCounts, own: DocumentCounts) -> None:
         self._counts, self._own = counts, own
-        self._odds = _WordOdds(counts, own.words)
+        self._odds = cache(self._odds_of)
         self._index = WordIndex(text)
-        self._of_words = [self._odds.of(word.text) for word in self._index.words]
+        self._words = [self._odds(word.text) for word in self._index.words]
 
     def features(self, phrase: Phrase) -> tuple[float, ...]:
         start, end = phrase.spans[0]
         is_run = len(phrase.text) == end - start  # otherwise it is a part of a composite
         inside = self._index.inside(start, end)
-        words = self._of_words[inside] if is_run else [self._odds.of(word.text) for word in words_of(phrase.text)]
+        words = self._words[inside] if is_run else [self._odds(word.text) for word in words_of(phrase.text)]
         before, after = self._index.before(start), self._index.after(end)
         return (
             *_features_of_words(words),
-            self._odds.of(before).inside if before else 0.0,
-            self._odds.of(after).inside if after else 0.0,
+            self._odds(before).inside if before else 0.0,
+            self._odds(after).inside if after else 0.0,
             not before,
             not after,
             before in STOP_WORDS,
@@ -250,6 +250,16 @@ class _PhraseReader:
             math.log1p(len(phrase.spans)),
             *self._counts.known(phrase.text, self._own),
         )
+
+    def _odds_of(self, word: str) -> _Odds:
+        """Return the odds of a word, by the other documents."""
+        counts = zip(self._counts.words, self._own.words, strict=True)
+        seen, *marked = (max(0, here[word] - there[word]) for here, there in counts)
+        inside, first, last = (
+            log_odds((n + ADDED * share) / (seen + ADDED)) - log_odds(share)
+            for n, share in zip(marked, self._counts.word_shares, strict=True)
+        )
+        return _Odds(inside, first, last, seen) if seen else _UNKNOWN
 
 
 class _Odds(NamedTuple):
@@ -279,24 +289,3 @@ def _features_of_words(words: Sequence[_Odds]) -> tuple[float, ...]:
 
 
 _UNKNOWN = _Odds(0.0, 0.0, 0.0, 0)
-
-
-class _WordOdds:
-    """The `_Odds` of words, by other documents than one."""
-
-    def __init__(self, counts: TrainingCounts, own: WordCounts) -> None:
-        self._counts, self._own, self._shares = counts.words, own, counts.word_shares
-        self._known: dict[str, _Odds] = {}
-
-    def of(self, word: str) -> _Odds:
-        """Return the odds of a word."""
-        if word not in self._known:
-            seen, inside, first, last = (
-                max(0, here[word] - there[word]) for here, there in zip(self._counts, self._own, strict=True)
-            )
-            of_inside, of_first, of_last = (
-                log_odds((n + ADDED * share) / (seen + ADDED)) - log_odds(share)
-                for n, share in zip((inside, first, last), self._shares, strict=True)
-            )
-            self._known[word] = _Odds(of_inside, of_first, of_last, seen) if seen else _UNKNOWN
-        return self._known[word]

@@ -25,15 +25,11 @@ class Correction(NamedTuple):
             or "add" a mention that was missed.
         scope: "occurrence", "corpus" or "everywhere".
         document: The `document_key` of the document in which it was decided.
-        start: The first character of the mention.
-        end: The position after its last character.
-        text: The text of the mention.
+        end: The position after the last character of the mention.
         concept_ids: The concepts that were accepted, chosen or rejected; several for a composite. Empty for
             "no_mention", and for an added mention without a concept.
         label: The label of the mention. A correction with a label holds for mentions with this label only.
-        author: Who decided.
         date: When, in UTC, such as "2026-11-23T18:00:00Z".
-        comment: A remark for people.
     """
 
     action: str
@@ -77,10 +73,6 @@ class ProposedLink(NamedTuple):
 
     Attributes:
         document: The `document_key` of the document.
-        start: The first character of the mention.
-        end: The position after its last character.
-        text: The text of the mention.
-        label: Its label.
         concept_ids: The linked concepts; several for a composite, none if the mention is not linked.
         probability: The lowest probability of its parts; None if the linker is not calibrated. Without a link, it is
             that of the best candidate.

@@ -72,22 +72,19 @@ def read_links(path: Path) -> Iterator[Record]:
     """Read the records that `spacy-sapbert link` wrote as JSON lines."""
     with open_text(path) as lines:
         for number, line in enumerate(lines, start=1):
-            if line.strip():
-                yield _record(path, number, line)
-
-
-def _record(path: Path, number: int, line: str) -> Record:
-    try:
-        record = parse_json(line)
-        for mention in review_mentions(record):
-            link = mention.link
-            if not link.text or link.start < 0 or record["text"][link.start : link.end] != link.text:
-                raise ValueError(f"the text has no {link.text!r} at {link.start}")
-    except (LookupError, ValueError, TypeError, AttributeError) as error:
-        reason = f"there is no {error}" if isinstance(error, KeyError) else error
-        remedy = "Give the JSON lines that `spacy-sapbert link` wrote, or a pipeline and documents."
-        raise BadRecordError(remedy, path=path, line=number, reason=reason) from error
-    return dict(record)
+            if not line.strip():
+                continue
+            try:
+                record = parse_json(line)
+                for mention in review_mentions(record):
+                    link = mention.link
+                    if not link.text or link.start < 0 or record["text"][link.start : link.end] != link.text:
+                        raise ValueError(f"the text has no {link.text!r} at {link.start}")
+            except (LookupError, ValueError, TypeError, AttributeError) as error:
+                reason = f"there is no {error}" if isinstance(error, KeyError) else error
+                remedy = "Give the JSON lines that `spacy-sapbert link` wrote, or a pipeline and documents."
+                raise BadRecordError(remedy, path=path, line=number, reason=reason) from error
+            yield dict(record)
 
 
 Group = Sequence[ReviewMention]
