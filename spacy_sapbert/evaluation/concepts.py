@@ -115,38 +115,31 @@ def _with_names(labels: Sequence[str], kb: KnowledgeBase, counts: Counter[str]) 
 
 
 class _Scorer:
-    """Collects the scores of documents, by group of gold concepts. `in_train` counts the training documents of
-    concepts.
-    """
+    """Collects the scores of documents, by group of gold concepts, each with the number of concepts of the group."""
 
     def __init__(self, retriever: Any, in_train: Mapping[str, int] | None, k: int) -> None:
         self._retriever = retriever
         self._in_train = in_train
         self._k = k
         names = ("all", "non_canonical") if in_train is None else ("all", "non_canonical", "rare")
-        self._scores: dict[str, list[RankingScore]] = {name: [] for name in names}
-        self._types: dict[str, list[RankingScore]] = defaultdict(list)
-        self._sizes: Counter[tuple[str, ...]] = Counter()
+        self._scores: dict[tuple[str, ...], list[tuple[int, RankingScore]]] = {(name,): [] for name in names}
         self._without_a_name = 0
         self._above: list[SetCounts] = []
         self.tops: list[SetCounts] = []
 
     def __call__(self, gold: Mapping[str, Sequence[Mention]], concepts: Sequence[DocumentConcept]) -> RankingScore:
-        """Return the score of a ranking without a threshold, best first, over all gold concepts of the document, with
-        their mentions.
-        """
+        """Return the score of a ranking without a threshold over all gold concepts of the document."""
         ranked = [concept.concept_id for concept in concepts]
         groups: dict[tuple[str, ...], list[str]] = {("all",): list(gold), **self._groups(gold)}
         for group, subset in groups.items():
-            scores = self._types[group[1]] if group[0] == "types" else self._scores[group[0]]
-            scores.append(score_ranking(ranked, gold, subset, k=self._k))
-            self._sizes[group] += len(subset)
+            score = len(subset), score_ranking(ranked, gold, subset, k=self._k)
+            self._scores.setdefault(group, []).append(score)
         self._without_a_name += sum(not self._retriever.kb.find_id(concept_id) for concept_id in gold)
         self.tops.append(compare_sets(gold.keys(), set(ranked[: self._k]))._replace(predicted=self._k))
         threshold = self._retriever.retriever.threshold
         predicted = {concept.concept_id for concept in concepts[: self._retriever.k] if concept.score > threshold}
         self._above.append(compare_sets(gold.keys(), predicted))
-        return self._scores["all"][-1]
+        return self._scores["all",][-1][1]
 
     def _groups(self, gold: Mapping[str, Sequence[Mention]]) -> dict[tuple[str, ...], list[str]]:
         """Return the gold concepts of each group except "all". A concept can be in several groups, or in none."""
@@ -164,19 +157,20 @@ class _Scorer:
         k, threshold = self._k, self._retriever.retriever.threshold
         best = [SetCounts(min(k, counts.gold), k, counts.gold) for counts in self.tops]
         return {
-            "concepts": self._sizes["all",],
+            "concepts": sum(n for n, _ in self._scores["all",]),
             "without_a_name": self._without_a_name,
-            **{name: self._group((name,), scores) for name, scores in self._scores.items()},
-            "types": {label: self._group(("types", label), scores) for label, scores in sorted(self._types.items())},
+            **{group[0]: self._group(group) for group in self._scores if len(group) == 1},
+            "types": {group[1]: self._group(group) for group in sorted(self._scores) if len(group) == 2},
             "micro": _at(k, micro(self.tops)),
             "threshold": {"value": threshold, "macro": macro(self._above), "micro": micro(self._above)},
             "best_possible": _at(k, macro(best)),
         }
 
-    def _group(self, group: tuple[str, ...], scores: Sequence[RankingScore]) -> dict[str, Any]:
-        p, r, few_r, ap = zip(*scores, strict=True) if scores else ((),) * 4
+    def _group(self, group: tuple[str, ...]) -> dict[str, Any]:
+        scores = self._scores[group]
+        p, r, few_r, ap = zip(*(score for _, score in scores), strict=True) if scores else ((),) * 4
         return {
-            "n": self._sizes[group],
+            "n": sum(n for n, _ in scores),
             **_at(self._k, precision_recall_f1(mean([share for share in p if share is not None]), mean(r))),
             f"r@{FEW_PLACES}": percent(mean(few_r)),
             "map": percent(mean(ap)),
@@ -191,11 +185,6 @@ def _prediction(
     doc_id: str, gold: Iterable[str], ranked: Sequence[DocumentConcept], score: RankingScore, k: int
 ) -> dict[str, Any]:
     """Return a line of the predictions file."""
-    return {
-        "doc_id": doc_id,
-        "gold": sorted(gold),
-        "ranked": [{"id": concept.concept_id, "score": concept.score} for concept in ranked],
-        f"r@{k}": score.r,
-        f"r@{FEW_PLACES}": score.few_r,
-        "ap": score.ap,
-    }
+    concepts = [{"id": concept.concept_id, "score": concept.score} for concept in ranked]
+    measures = {f"r@{k}": score.r, f"r@{FEW_PLACES}": score.few_r, "ap": score.ap}
+    return {"doc_id": doc_id, "gold": sorted(gold), "ranked": concepts, **measures}

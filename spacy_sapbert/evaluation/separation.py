@@ -66,11 +66,8 @@ def read_name_pairs(path: Path) -> NamePairs:
     synonyms = _synonyms([concepts[name] for name in left], [concepts[name] for name in right])
     if all(len(positions) == len(pairs) for positions in synonyms):
         what = f"two names in the {len(pairs)} pairs of {path} that are known to differ in meaning"
-        raise EmptyError(
-            "Give pairs of two or more concepts.",
-            what=what,
-            consequence="synonyms cannot be compared with other names",
-        )
+        consequence = "synonyms cannot be compared with other names"
+        raise EmptyError("Give pairs of two or more concepts.", what=what, consequence=consequence)
     return NamePairs(left, right, concept_ids, synonyms, len(read) - len(pairs))
 
 

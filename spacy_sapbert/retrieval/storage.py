@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -78,16 +79,8 @@ def with_vocabulary(
     Raises:
         EmptyError: None of the labels is a concept of the vocabulary.
     """
-    other = Retriever(
-        ConceptSet(kb, retriever.labels, types),
-        retriever.signals,
-        encoder=retriever.encoder,
-        labels=retriever.labels,
-        types=types,
-        counts=retriever.counts,
-        mention_model=retriever.mention_model,
-        stored_weights=retriever.stored_weights,
-    )
+    concepts = ConceptSet(kb, retriever.labels, types)
+    other = replace(retriever, concepts=concepts, types=types, concept_vectors=None, name_vectors=None, ngrams=None)
     _check_concepts(other, "the pipeline's own")
     _open_vectors(other, index, vectors or ConceptVectorSettings())
     if retriever.document_encoder and retriever.document_encoder.encoder is not retriever.encoder:
