@@ -10,7 +10,7 @@ from spacy_sapbert.vectors.flat import cached_name_vectors
 TABLE = {"chill": {"cold": 0.9, "Common Cold": 0.8, "fits": 0.1}, "spasm": {"fits": 0.7}}
 
 
-def told(concepts, pairs):
+def concepts_of(concepts, pairs):
     texts, positions, cosines = pairs
     return sorted(
         (int(text), concepts.ids[position], round(float(cosine), 2))
@@ -21,7 +21,7 @@ def told(concepts, pairs):
 def test_names_become_concepts(table_index, concepts):
     near_names = NearNames(table_index(TABLE), concepts, 2)
     near = near_names(["spasm", "chill"])
-    assert told(concepts, near_names.concepts_with([near["chill"], near["spasm"]])) == [
+    assert concepts_of(concepts, near_names.concepts_with([near["chill"], near["spasm"]])) == [
         (0, "D003080", 0.9), (0, "D003139", 0.8), (0, "D003139", 0.9), (1, "D012640", 0.7),
     ]  # fmt: skip
 
@@ -31,14 +31,16 @@ def test_names_can_be_left_out(table_index, concepts):
     near_names = NearNames(index, concepts, 3)
     near = near_names(["chill"])
     without = {index.rows["cold"], index.rows["fits"]}
-    assert told(concepts, near_names.concepts_with([near["chill"]], without)) == [(0, "D003139", 0.8)]
+    assert concepts_of(concepts, near_names.concepts_with([near["chill"]], without)) == [(0, "D003139", 0.8)]
 
 
 def test_only_names_of_the_set_are_asked_for(table_index, small_kb):
     concepts = ConceptSet(small_kb, ["D012640"])
     near_names = NearNames(table_index(TABLE), concepts, 10)
     assert near_names.n == 2
-    assert told(concepts, near_names.concepts_with(list(near_names(["chill"]).values()))) == [(0, "D012640", 0.1)]
+    assert concepts_of(concepts, near_names.concepts_with(list(near_names(["chill"]).values()))) == [
+        (0, "D012640", 0.1)
+    ]
 
 
 def test_a_text_is_encoded_once(table_index, concepts, monkeypatch):

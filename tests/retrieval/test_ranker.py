@@ -115,8 +115,8 @@ def test_scores_by_hand():
 @given(st.lists(st.tuples(*[st.floats(-5, 5)] * 3), min_size=1, max_size=5))
 def test_contributions_add_up_to_the_score(rows):
     features = np.array(rows)
-    for score, told in zip(WEIGHTS.scores(features), WEIGHTS.contributions(features), strict=True):
-        logit = WEIGHTS.bias + sum(value for _, value in told)
+    for score, contributions in zip(WEIGHTS.scores(features), WEIGHTS.contributions(features), strict=True):
+        logit = WEIGHTS.bias + sum(value for _, value in contributions)
         assert score == pytest.approx(1 / (1 + np.exp(-logit)))
 
 

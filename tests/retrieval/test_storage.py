@@ -9,7 +9,6 @@ from spacy_sapbert.encoders.ngrams import TEXT_NORMALIZER
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.retrieval import storage
-from spacy_sapbert.retrieval.phrase_signal import PhrasesSignal
 from spacy_sapbert.retrieval.ranker import SignalWeights
 from spacy_sapbert.retrieval.settings import ConceptVectorSettings
 from spacy_sapbert.retrieval.storage import DOCUMENT_ENCODER, FITTED_FILE, open_retriever
@@ -70,18 +69,6 @@ def test_what_was_saved_ranks_as_before(retriever, tmp_path):
     assert load_retriever(saved, ["prior"]).concepts.ids == [*retriever.concepts.ids, "D001241"]
 
 
-def test_an_encoder_of_documents_is_saved_where_it_is_another(retriever, tmp_path):
-    n = len(PhrasesSignal.features)
-    weights = SignalWeights((("phrases", n),), (1.0,) * n, (0.5,) * n, -1.0, 0.4)
-    retriever.stored_weights = weights
-    retriever.separate_document_encoder().encoder.model.embeddings.word_embeddings.weight.data += 0.5
-    saved = save(retriever, tmp_path / "saved")
-    again = load_retriever(saved, SIGNALS, types=["Disease"], device="cpu")
-    assert again.document_encoder.encoder is not again.encoder
-    assert ranked(again) == ranked(retriever)
-    assert again.stored_weights == weights
-
-
 @pytest.fixture
 def large(small_kb, tiny_encoder, monkeypatch, tmp_path):
     """A retriever that compares phrases by their n-grams first, with a cache of its own."""
@@ -129,12 +116,6 @@ def test_without_an_encoder(small_kb, tmp_path):
     again = load_retriever(save(retriever, tmp_path), ["mentions"])
     assert again.encoder is again.name_vectors is again.concept_vectors is None
     assert len(again.concepts) == 15
-
-
-def test_nothing_can_be_named(small_kb, tmp_path):
-    (tmp_path / "labels.txt").write_text("D001943\n")
-    with pytest.raises(SapbertError, match=r"E105.*labels\.txt.*Chemical"):
-        open_retriever(small_kb, None, ["prior"], labels=tmp_path / "labels.txt", types=["Chemical"])
 
 
 def test_a_retriever_without_a_mention_model(small_kb, tmp_path):
