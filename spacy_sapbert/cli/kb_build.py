@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -254,12 +255,13 @@ def _documents(corpus: File, strict: bool, builder: KnowledgeBaseBuilder) -> Ite
 
 def _meta(recipe: Recipe, report: ReadReport, origin: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the knowledge base records about how it was built."""
+    from ..kb.recipe import File
+
+    manifest = partial(_manifest, report=report)
     files = {"mentions": recipe.mentions, "sources": recipe.sources, "translations": recipe.translations}
-    meta: dict[str, Any] = {
-        key: [_manifest(file.path, file.format, report) for file in of_kind] for key, of_kind in files.items()
-    }
-    meta["mappings"] = [_manifest(path, None, report) for path in recipe.mappings]
-    languages = [file.language for file in recipe.sources]
+    files["mappings"] = [*map(File, recipe.mappings)]
+    meta: dict[str, Any] = {key: [*map(manifest, some)] for key, some in files.items()}
+    languages = [*map(attrgetter("language"), recipe.sources)]
     languages = languages[:1] if len({*languages}) == 1 else languages
     meta["names_language"] = languages if any(languages) else []
     if recipe.title or origin:
@@ -271,11 +273,11 @@ def _meta(recipe: Recipe, report: ReadReport, origin: Mapping[str, Any]) -> dict
     return meta | {"add_unknown": recipe.add_unknown, "merge_xrefs": [*recipe.merge_xrefs], "read": report.counts()}
 
 
-def _manifest(path: Path, format: str | None, report: ReadReport) -> dict[str, Any]:
+def _manifest(file: File, report: ReadReport) -> dict[str, Any]:
     """Return a file that was read, with its checksum or with the origin that its reader reports."""
     # without folders, so that the same files give the same knowledge base anywhere
-    origin = report.origins.get(path) or {"sha256": sha256_of(path)}
-    return {"file": path.name or path.resolve().name, "format": format, **origin}
+    origin = report.origins.get(file.path) or {"sha256": sha256_of(file.path)}
+    return {"file": file.path.name or file.path.resolve().name, "format": file.format, **origin}
 
 
 def _show_report(report: ReadReport, of_mappings: ReadReport, builder: KnowledgeBaseBuilder, console: Console) -> None:

@@ -145,7 +145,7 @@ class KnowledgeBaseBuilder:
         """Add a concept, or add the content of the record to an existing concept."""
         if self._concepts is not None:
             raise RuntimeError("records are added before mentions")
-        names = [name for name in record.names if self._is_storable(name)]
+        names = list(filter(self._is_storable, record.names))
         if not names:
             self.counts["concepts without a name"] += 1
             return
@@ -186,7 +186,7 @@ class KnowledgeBaseBuilder:
         examples: list[str] = []
         for record in records:
             concepts = self._find_concepts(record.concept_id) or self._find_equivalent(record.concept_id)
-            names = [name for name in record.names if self._is_storable(name)]
+            names = list(filter(self._is_storable, record.names))
             total += len(record.names)
             if not concepts:
                 self.counts["translations of unknown concepts"] += len(names)
@@ -259,8 +259,8 @@ class KnowledgeBaseBuilder:
             "format": FORMAT,
             "fingerprint": fingerprint(self._db),
         }
-        rows = sorted((key, json.dumps(value, sort_keys=True)) for key, value in meta.items())
-        self._db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
+        for key, value in sorted(meta.items()):
+            self._db.execute("INSERT INTO meta VALUES (?, ?)", (key, json.dumps(value, sort_keys=True)))
         self.is_finished = True
 
     # --- input

@@ -102,14 +102,14 @@ def _record(
 
     def values(field: str) -> list[str]:
         split = [part for cell in cells.get(field, ()) for part in (cell.split(separator) if separator else [cell])]
-        return [value.strip() for value in split if value.strip()]
+        return [*filter(None, map(str.strip, split))]
 
     def ids(name: str) -> Iterator[str]:
         for field in fields:
             if field.startswith(name):
                 yield from (add_prefix(curie(value), field.partition(":")[2]) for value in values(field))
 
-    texts = [cell for cell in cells["name"] if cell.strip()] + values("synonyms")
+    texts = [*filter(str.strip, cells["name"]), *values("synonyms")]
     has_preferred = "synonyms" in fields or len(fields["name"]) > 1
     names = [(text, "exact" if index or not has_preferred else "preferred") for index, text in enumerate(texts)]
     concept_id, *alternatives = map(curie, cells["id"])
