@@ -146,7 +146,7 @@ records = st.builds(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     st.lists(records, min_size=1, max_size=6).filter(lambda given: any(n.text.strip() for r in given for n in r.names))
 )
@@ -307,7 +307,7 @@ def test_mentions_find_merged_concepts(tmp_path):
 pairs = st.tuples(st.sampled_from("ABCDEFG"), st.sampled_from("ABCDEFG"))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.sampled_from("ABCDEFG"), min_size=1, max_size=12), st.lists(pairs, max_size=6))
 def test_any_mappings(ids, equal):
     classes = {one: {one} for one in "ABCDEFG"}

@@ -127,7 +127,7 @@ ids = st.sampled_from([f"{prefix}:{n}" for prefix in ("A", "B", "C") for n in ra
 pairs = st.lists(st.tuples(ids, st.sampled_from(["skos:exactMatch", "skos:broadMatch"]), ids), max_size=6)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
 @given(xrefs=st.lists(st.tuples(ids, ids), max_size=4), rows=pairs)
 def test_every_code_is_in_the_vocabulary_or_in_a_mapping(xrefs, rows, tmp_path):
     by_id = {f"X:{n}": (Name(f"name {n}", "exact", "s"),) for n in range(3)}

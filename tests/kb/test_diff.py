@@ -168,7 +168,7 @@ VOCABULARY = st.dictionaries(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(old=VOCABULARY, new=VOCABULARY)
 def test_changes_lead_from_the_old_to_the_new(difference, old, new):
     """Without alternative ids: the old pairs of concept and name, with the changes made, are the new ones."""

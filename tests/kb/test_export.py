@@ -214,7 +214,7 @@ VOCABULARIES = st.dictionaries(st.sampled_from(["D1", "C2", "OMIM:3", "DOID:4"])
 
 
 @pytest.mark.parametrize("format", FORMATS)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(vocabulary=VOCABULARIES)
 def test_every_name_comes_back_or_is_counted(format, vocabulary, tmp_path):
     records = [Record(one, tuple(Name(text, "exact", "MEDIC") for text in names)) for one, names in vocabulary.items()]
@@ -248,7 +248,7 @@ ANY_XREFS = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(names=st.lists(ANY_NAMES, min_size=1, max_size=3), xrefs=ANY_XREFS)
 def test_languages_and_predicates_come_back(names, xrefs, tmp_path):
     ids = tuple(dict.fromkeys(xref for xref, _ in xrefs))
