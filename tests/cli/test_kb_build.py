@@ -121,15 +121,6 @@ def test_the_manifest_of_a_release(build, tmp_path):
     assert kb.get("C9000001").parents == ("C9000009",)
 
 
-def test_the_same_release_gives_the_same_knowledge_base(build, tmp_path):
-    build()
-    first = (tmp_path / "a.kb").read_bytes()
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "2099AA").rename(tmp_path / "elsewhere" / "2099AA")
-    build(sources=["elsewhere/2099AA"])
-    assert (tmp_path / "a.kb").read_bytes() == first
-
-
 @pytest.mark.parametrize(
     ("keys", "names"),
     [
@@ -149,19 +140,6 @@ def test_the_same_release_gives_the_same_knowledge_base(build, tmp_path):
 def test_keys_of_umls(build, keys, names):
     assert list(names_of(build(**keys)).values()) == names
     assert list(names_of(build(sources=[{"path": "2099AA", "format": "umls", **keys}])).values()) == names
-
-
-def test_definitions_can_be_left_out(build):
-    assert build(definitions=False).get("C9000001").definition is None
-
-
-def test_rows_that_are_not_sorted(command, build, tmp_path):
-    path = tmp_path / "2099AA" / "META" / "MRSTY.RRF"
-    path.write_text("".join(reversed(TYPES.splitlines(keepends=True))))
-    finished = command("kb", "build", "2099AA", "-o", "a.kb")
-    assert finished.status == 1
-    assert "[E145] 2099AA/META/MRSTY.RRF, line 2" in finished.err
-    assert build(sort=True).type_counts() == {"T047": 1, "T121": 2}
 
 
 @pytest.mark.parametrize(
@@ -259,12 +237,6 @@ def test_every_source_gets_the_options_of_its_format(build):
     ]
 
 
-def test_columns_of_a_table(build):
-    columns = {"id": "code", "name": ["label", "more"]}
-    kb = build([{"path": "codes.txt", "format": "table", "delimiter": "$", "column": columns}])
-    assert names_of(kb) == {"D2": ["pain", "ache"]}
-
-
 def test_mapped_concepts_become_one(command, build, tmp_path):
     (tmp_path / "same.tsv").write_text("C9000001\tD1\nbroken\n")
     sources = ["2099AA", "own.tsv"]
@@ -292,14 +264,6 @@ def test_cross_references_merge(build, tmp_path):
     kb = build(sources, merge_xrefs=["UMLS"])
     assert names_of(kb)["C9000001"] == ["grey fever", "GF", "febris"]
     assert kb.meta["merge_xrefs"] == ["UMLS"]
-
-
-def test_without_a_terminal_only_the_report_is_shown(command):
-    finished = command("kb", "build", "2099AA", "-o", "a.kb")
-    assert finished.out == b""
-    assert "\x1b" not in finished.err
-    assert "%" not in finished.err
-    assert json.loads(command("kb", "info", "a.kb").out)["concepts"] == 3
 
 
 # --- keys of other formats
@@ -343,18 +307,6 @@ def test_keys_of_clinical_terminologies(tmp_path, build, run_recipe):
     assert "'term_type' is not a key of a source with the format loinc" in finished.err
 
 
-def test_language_of_labels(tmp_path, build):
-    pytest.importorskip("pyoxigraph")
-    skos = "http://www.w3.org/2004/02/skos/core#"
-    labels = ", ".join(f'"{text}"@{language}' for language, text in (("en", "grey fever"), ("es", "fiebre gris")))
-    concept = f"<http://example.org/F_1> a <{skos}Concept> ; <{skos}prefLabel> {labels} ."
-    (tmp_path / "f.ttl").write_text(concept)
-    assert build(["f.ttl"]).get("F:1").canonical_name == "grey fever"
-    assert build(["f.ttl"], label_language="es").get("F:1").canonical_name == "fiebre gris"
-    both = build(["f.ttl"], label_language=["all"]).get("F:1")
-    assert (both.canonical_name, both.aliases) == ("grey fever", ("fiebre gris",))
-
-
 def test_rows_of_a_table_can_be_chosen(tmp_path, build):
     (tmp_path / "a.tsv").write_text("a remark\nid\tname\tstate\nD1\tfever\tlive\nD2\tpain\tdead\n", encoding="utf-16")
     kb = build(["a.tsv"], where={"state": "live"}, skip=1, encoding="utf-16", format="table")
@@ -365,12 +317,6 @@ def test_a_key_at_the_top_reaches_the_sources_of_its_format_only(tmp_path, build
     (tmp_path / "a.obo").write_text(OBO)
     kb = build(["a.obo", "own.tsv"], prefix="AB")
     assert "D1" in list(kb.concept_ids())
-
-
-def test_release_and_licence_are_kept(build):
-    kb = build(["own.tsv"], release="2024-01", license="CC0", title="Own")
-    assert (kb.meta["release"], kb.meta["licence"]) == ("2024-01", "CC0")
-    assert kb.meta["catalog"] == {"name": "recipe", "title": "Own", "home": ""}
 
 
 # --- translations and languages

@@ -119,24 +119,9 @@ def test_answers_that_are_not_the_file(command, catalog, tmp_path, web_server, a
     assert files(tmp_path) == []
 
 
-def test_the_release_of_the_catalog(command, catalog):
-    catalog(SHA256, release="1")
-    assert command("kb", "get", "fevers").status == 0
-    assert KnowledgeBase("fevers.kb").meta["release"] == "1"
-
-
 def test_a_small_file_is_reported(command, catalog):
     catalog(size=100)
     assert "The file has only 0.0 MB; usually it has about 100 MB" in command("kb", "get", "fevers").err
-
-
-def test_another_host_is_reported(command, catalog, web_server):
-    target = f"{web_server.address.replace('127.0.0.1', 'localhost')}/y"
-    web_server.answers["/x.obo"] = lambda handler: web_server.send(handler, b"", 302, Location=target)
-    web_server.answers["/y"] = BODY
-    finished = command("kb", "get", "fevers")
-    assert "The file came from another host: localhost." in finished.err
-    assert KnowledgeBase("fevers.kb").meta["catalog"]["hosts"] == ["localhost"]
 
 
 # --- without the address of the catalog
@@ -158,12 +143,6 @@ def test_a_folder_without_the_file(command, catalog, tmp_path):
     finished = command("kb", "get", "fevers", "--mirror", tmp_path / "nothing")
     assert finished.status == 1
     assert f"E504] There is no file x.obo in {tmp_path / 'nothing'}" in " ".join(finished.err.split())
-
-
-def test_a_web_page_in_a_folder(command, catalog, tmp_path):
-    (tmp_path / "x.obo").write_bytes(b"<!doctype html>")
-    assert "it is a web page" in command("kb", "get", "fevers", "--mirror", ".").err
-    assert (tmp_path / "x.obo").exists()
 
 
 def test_another_server(command, catalog, web_server):

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ import spacy
 
 import spacy_sapbert
 from spacy_sapbert.cli.kb_map import CodeOptions
-from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.outputs.tables import COLUMNS
 
 OBO = """\
@@ -150,33 +148,6 @@ def test_tables(folder, command, name, delimiter):
     found = rows(also(command, folder, name), delimiter)
     assert list(found[0]) == [*COLUMNS, "codes_ICD10CM", "codes_UMLS"]
     assert [(row["codes_ICD10CM"], row["codes_UMLS"]) for row in found] == WANTED
-
-
-def test_parquet(folder, command):
-    parquet = pytest.importorskip("pyarrow.parquet")
-    found = parquet.read_table(also(command, folder, "a.parquet")).to_pylist()
-    assert [(row["codes_ICD10CM"] or "", row["codes_UMLS"] or "") for row in found] == WANTED
-
-
-def test_other_formats(folder, command):
-    infons = json.loads(Path(also(command, folder, "a.bioc.json")).read_text())["documents"][0]["passages"][0]
-    found = [annotation["infons"].get("codes_ICD10CM") for annotation in infons["annotations"]]
-    assert found == ["ICD10CM:C50|ICD10CM:C50.9", None]
-    assert '<infon key="codes_UMLS">C0006142</infon>' in Path(also(command, folder, "a.xml")).read_text()
-    page = Path(also(command, folder, "a.html")).read_text()
-    assert '<th scope="col">Codes</th>' in page
-    found = re.findall(r'<a href="([^"]*)"[^>]*>(?:<bdi>)?(ICD10CM:[^<]*)<', page)
-    assert [code for _, code in found] == ["ICD10CM:C50", "ICD10CM:C50.9"]
-    assert all(address.endswith(code.removeprefix("ICD10CM:")) for address, code in found)
-    (document,) = read_corpus(Path(also(command, folder, "a.pubtator")), "pubtator", strict=True)
-    assert [mention.ids for mention in document.mentions] == [("DOID:1", "DOID:2"), ()]
-
-
-def test_without_the_option_nothing_changes(folder, command):
-    assert command("link", folder, "a.jsonl", "-o", "a.csv").status == 0
-    assert list(rows("a.csv", ",")[0]) == list(COLUMNS)
-    assert command("link", folder, "a.jsonl", "-o", "a.html").status == 0
-    assert "Codes" not in Path("a.html").read_text()
 
 
 @pytest.mark.parametrize(

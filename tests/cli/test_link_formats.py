@@ -103,6 +103,26 @@ def test_every_input_can_be_written_to_every_output(name, command, linking_folde
             assert places == PLACES, format
 
 
+OVERLAPPING = (
+    "7|t|Breast and ovarian cancer in CF patients\n7|a|\n7\t0\t25\tBreast and ovarian cancer\tDisease\tD001943\n"
+    "7\t11\t25\tovarian cancer\tDisease\tD010051\n7\t29\t40\tCF patients\tGroup\t-\n7\t29\t31\tCF\tDisease\tD003550\n"
+)
+
+
+def test_overlapping_mentions_are_in_every_output(command, linking_folder, tmp_path):
+    (tmp_path / "a.pubtator").write_text(OVERLAPPING)
+    finished = command("link", linking_folder, tmp_path / "a.pubtator", "--gold", "--to", "jsonl")
+    for format in OUTPUTS:
+        write_records([json.loads(finished.out)], OutputFormat(format), tmp_path / format)
+        if format == "html":
+            page = (tmp_path / format).read_text()
+            assert page.count('<a class="mention') == 4 + 5  # in the text and below it; in the table, one per part
+            assert "Inside other mentions: " in page
+        else:
+            _, places = _places(tmp_path / format, format)
+            assert {place[:2] for place in places} == {(0, 25), (11, 25), (29, 31), (29, 40)}
+
+
 ARTICLE = """\
 7|t|On cystic fibrosis (CF)
 7|a|It is common.

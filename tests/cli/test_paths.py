@@ -59,12 +59,6 @@ def test_inputs_that_are_pipes_do_not_wait_for_a_writer(run, line):
     check_named(run(line, "pipe.tsv"), ["a.txt", "a.tsv", "pipe.tsv"])
 
 
-def test_an_output_with_the_longest_possible_name(run, tmp_path):
-    name = "x" * 251 + ".tsv"
-    assert run(WRITE["kb export"], name).status == 0
-    assert (tmp_path / name).is_file()
-
-
 @pytest.mark.parametrize("name", WRITE)
 def test_outputs_that_are_pipes_stay_pipes(run, name):
     """A reader takes what is written. A knowledge base cannot be written to a pipe."""
