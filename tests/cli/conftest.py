@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 from contextlib import redirect_stdout
+from glob import glob
 from pathlib import Path
 
 import pytest
@@ -78,23 +79,29 @@ def run_page(command):
     content.
     """
 
-    def run(page, instead=None):
-        """Run a page. `instead` replaces slow parts of commands by quick ones."""
+    def run(page, instead=None, *, section="", commands_only=False):
+        """Run a page, or a section of it. `instead` replaces slow parts of commands by quick ones.
+
+        RETURNS: The finished commands of this package by their lines.
+        """
         text = (PAGES / f"{page}.md").read_text(encoding="utf8")
+        text = text.partition(f"## {section}\n")[2].partition("\n## ")[0] if section else text
         for slow, quick in (instead or {}).items():
             assert slow in text
             text = text.replace(slow, quick)
         blocks = re.findall(r"```(\w+)\n(.*?)```", text, flags=re.DOTALL)
-        namespace = {}
+        namespace, finished = {}, {}
         for (language, block), (following, expected) in zip(blocks, [*blocks[1:], ("", "")], strict=True):
-            if language == "python":
+            if language == "python" and not commands_only:
                 with redirect_stdout(io.StringIO()) as printed:
                     exec(block, namespace)
                 assert following != "text" or printed.getvalue() == expected
             if language == "yaml" and (name := re.match(r"# (\S+\.yaml)\n", block)):
                 Path(name[1]).write_text(block)
             for line in block.splitlines() if language == "bash" else []:
-                run_line(command, line)
+                finished[line] = run_line(command, line)
+        assert any(finished.values())
+        return finished
 
     return run
 
@@ -102,10 +109,12 @@ def run_page(command):
 def run_line(command, line):
     program, *arguments = shlex.split(line)
     if program == "spacy-sapbert":
-        finished = command(*arguments)
+        finished = command(*(path for word in arguments for path in (sorted(glob(word)) if "*" in word else [word])))
         assert finished.status == 0, finished.err
-    elif program == "spacy":
+        return finished
+    if program == "spacy":
         finished = CliRunner().invoke(spacy.cli.app, arguments)
         assert finished.exit_code == 0, finished.output
     else:
         subprocess.run(["bash", "-o", "pipefail", "-c", line], check=True)
+    return None

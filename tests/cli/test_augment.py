@@ -1,6 +1,4 @@
 import json
-import re
-import shlex
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,6 @@ from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.types import Name, Record
 
 CONFIG = Path(__file__).parents[2] / "configs" / "augment.cfg"
-PAGE = (Path(__file__).parents[2] / "docs" / "augmentation.md").read_text(encoding="utf8")
 
 # In training two concepts have a document each; ovarian and breast cancer have none.
 TRAIN = """\
@@ -244,16 +241,10 @@ def test_the_output_must_be_a_training_file_and_not_an_input(run, command, place
     assert Path("train.spacy").read_bytes() == before
 
 
-def test_the_commands_of_the_page_run(place, command):
-    lines = [line for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
-    assert len(lines) == 5
-    for line in lines:
-        program, *arguments = shlex.split(line)
-        assert program == "spacy-sapbert"
-        if "--augment.annotations" in arguments:
-            text = "Ovarian neoplasms. Ovarian cancer, ovarian tissue, breast and ovarian cancer."
-            brat = "T1\tMMLite 0 17\tOvarian neoplasms\nN1\tReference T1 ConceptId:D010051\tx\n"
-            (Path("texts") / f"{file_stem(text)}.ann").write_text(brat)
-        finished = command(*arguments)
-        assert finished.status == 0, finished.err
+def test_the_commands_of_the_page_run(place, run_page):
+    Path("texts").mkdir()
+    text = "Ovarian neoplasms. Ovarian cancer, ovarian tissue, breast and ovarian cancer."
+    brat = "T1\tMMLite 0 17\tOvarian neoplasms\nN1\tReference T1 ConceptId:D010051\tx\n"
+    (Path("texts") / f"{file_stem(text)}.ann").write_text(brat)
+    run_page("augmentation", commands_only=True)
     assert set(written("augmented.spacy")) == {"a:0", "1"}

@@ -1,6 +1,5 @@
 import json
 import re
-import shlex
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -11,8 +10,6 @@ import spacy
 from spacy_sapbert.documents.docbin import write_docbin
 from spacy_sapbert.documents.docs import to_doc
 
-ROOT = Path(__file__).parents[2]
-SECTION = "## Fit the threshold and probabilities"
 RECORD = """\
 {id}|t|breast cancer, mucoviscidosis and ovarian cancers
 {id}|a|gastric cancerous, lithiums or epileptic
@@ -161,29 +158,16 @@ def test_plots_without_matplotlib(command, dense_folder, corpus, tmp_path, monke
     assert not (tmp_path / "o").exists()
 
 
-def test_the_commands_on_how_sure_a_link_is_run(command, dense_folder, corpus, tmp_path, monkeypatch):
-    """They name a pipeline, a corpus and texts, which stand here under these names."""
+def test_the_commands_of_the_pages_run(run_page, dense_folder, corpus, tmp_path, monkeypatch):
+    """They name pipelines, corpora and texts, which stand here under these names."""
     monkeypatch.chdir(tmp_path)
     Path("medic_linker").symlink_to(dense_folder)
+    Path("PIPELINE").symlink_to(dense_folder)
     Path("abstracts.txt").write_text("breast cancer")
-    section = (ROOT / "docs" / "linking.md").read_text(encoding="utf8").partition(SECTION)[2].partition("\n## ")[0]
-    blocks = re.findall(r"```bash\n(.*?)```", section, flags=re.DOTALL)
-    lines = [line for block in blocks for line in block.splitlines()]
-    assert [line.split()[1] for line in lines] == ["calibrate", "link"]
-    for line in lines:
-        finished = command(*shlex.split(line)[1:])
-        assert finished.status == 0, finished.err
+    Path("train.pubtator").write_bytes(corpus.read_bytes())
+    run_page("linking", section="Fit the threshold and probabilities")
     header, row = (line.split("\t") for line in Path("links.tsv").read_text().splitlines())
     assert 0.9 < float(row[header.index("probability")]) <= 1
-
-
-def test_the_command_on_evaluating_runs(command, dense_folder, corpus, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("PIPELINE").symlink_to(dense_folder)
-    corpus.rename("train.pubtator")
-    section = (ROOT / "docs" / "evaluating.md").read_text(encoding="utf8").split("## Calibrate\n")[1]
-    (line,) = re.findall(r"^spacy-sapbert calibrate .*$", section.partition("\n## ")[0], flags=re.MULTILINE)
-    finished = command(*shlex.split(line)[1:])
-    assert finished.status == 0, finished.err
+    run_page("evaluating", section="Calibrate")
     assert spacy.load("calibrated").get_pipe("sapbert_linker").linker.threshold is not None
     assert Path("plots/reliability.svg").is_file()

@@ -331,7 +331,7 @@ def test_an_unknown_ending_is_an_error_before_anything_is_linked(command, linkin
 
 
 def test_broken_records_are_reported_and_the_rest_goes_on(command, linking_folder, tmp_path):
-    broken = {b"{bad": "this is not JSON", b'{"id": 1}': "there is no key 'text'", b'{"text": " "}': "the text is empty"}
+    broken = {
         b"{bad": "this is not JSON",
         b'{"id": "x"}': "there is no key 'text'",
         b'{"text": " "}': "the text is empty",

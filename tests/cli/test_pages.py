@@ -240,7 +240,7 @@ def test_languages(run_page):
 def test_vector_stores(run_page):
     pytest.importorskip("qdrant_client")
     server, folder = "http://localhost:6333", "database"
-    run_page("vector-stores", {f"{server}#": f"qdrant:{folder}#", f"--to {server}": f"--to {folder}"})
+    run_page("vector-stores", {f"{server}#": f"qdrant:{folder}#"})
     for pipeline in ("hnsw_linker", "pipeline"):
         assert [ent.kb_id_ for ent in spacy.load(pipeline)("A heart attack.").ents] == ["D009203"]
 

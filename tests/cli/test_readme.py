@@ -3,18 +3,14 @@
 import gzip
 import json
 import re
-import shlex
 import shutil
-from glob import glob
 from pathlib import Path
 from zipfile import ZipFile
 
 import numpy as np
 import pytest
 import spacy
-import spacy.cli
 import srsly
-from typer.testing import CliRunner
 
 from spacy_sapbert.documents.docbin import read_docbin
 from spacy_sapbert.kb.build import build_knowledge_base
@@ -88,30 +84,18 @@ def workplace(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_commands_run(workplace, command):
-    lines = [
-        line
-        for block in blocks("bash")
-        for line in block.splitlines()
-        if not line.startswith(("pip install ", "make "))
-    ]
-    names = ["demo", "kb build", "assemble --kb", "link ner_linker", "evaluate linking"]
-    assert [" ".join(line.split()[1:3]) for line in lines] == names
-    for line in lines:
-        program, *arguments = shlex.split(line)
-        finished = command(*arguments)
-        assert (program, finished.status) == ("spacy-sapbert", 0), finished.err
+def test_the_commands_run(workplace, run_page):
+    run_page("../README", {"pip install": "true", "make ": "true "}, commands_only=True)
     assert (workplace / "demo.html").is_file()
     assert "D009203" in (workplace / "links.csv").read_text()
     assert "Diabetes" in (workplace / "errors.tsv").read_text()
 
 
-def test_the_commands_on_abbreviations_and_composites_run(workplace, command):
+def test_the_commands_on_abbreviations_and_composites_run(workplace, command, run_page):
     Path("corpus.pubtator").rename("CORPUS")
     Path("MED1250_labeled").write_text("1\nHeart attack (HA)\nText.\n\n  HA|Heart attack\n\n")
     assert command("kb", "build", "medic.txt.gz", "--format", "medic", "-o", "medic.kb").status == 0
-    page = (ROOT / "docs" / "abbreviations-and-composites.md").read_text(encoding="utf8")
-    run_commands(page, ["spacy-sapbert evaluate abbreviations", "spacy-sapbert evaluate composites"], command)
+    run_page("abbreviations-and-composites", commands_only=True)
 
 
 RELEASE = {
@@ -245,26 +229,25 @@ def training_place(tmp_path, monkeypatch, tiny_encoder):
     return tmp_path
 
 
-def test_the_commands_on_pretraining_run(training_place, command):
-    page = all_blocks(ROOT / "docs" / "pretraining.md")
-    lines = [line for language, text in page if language == "bash" for line in text.splitlines() if line]
-    lines = [line for line in lines if " kg" not in line.replace(" kg-", "")]  # see below: a larger vocabulary
-    assert {line.split()[1] for line in lines} == {"kb", "pairs", "init", "mine", "pretrain", "assemble", "encoder"}
-    for line in lines:
-        finished = command(*shlex.split(line)[1:])
-        assert finished.status == 0, finished.err
+def test_the_commands_on_pretraining_run(training_place, command, run_page, make_encoder):
+    slow = "kg-aligned -o"
+    smaller = "kg-aligned --pairs.min_names 4 --pairs.concepts 12 --pairs.eval_pairs 10 --pairs.plot_pairs 3 -o"
+    words = ("cold", "flu", "ache", "itch")
+    names = [tuple(Name(f"{word} {number}", "exact", "s") for word in words) for number in range(12)]
+    build_knowledge_base([Record(f"C{number}", some) for number, some in enumerate(names)], Path("names.kb"))
+    run_page("pretraining", {slow: smaller})
     assert {"model-last", "log.jsonl", "config.cfg"} <= {path.name for path in Path("run").iterdir()}
     assert np.load("vectors.npy").shape[0] == 2
+    assert Path("bare/model-last").is_dir()
+    drawn = {f"{name}.{ending}" for name in ("separation", "heat_map", "clusters") for ending in ("svg", "png")}
+    assert {path.name for path in Path("pictures").iterdir()} == drawn
     config = Path("pretrain.cfg").read_text().replace("evaluation = null\n", "")
-    (evaluation,) = [text for language, text in page if language == "ini"]
+    (evaluation,) = [text for language, text in all_blocks(ROOT / "docs" / "pretraining.md") if language == "ini"]
     Path("measured.cfg").write_text(f"{config}\n{evaluation}")
     given = ("--paths.pairs", "pairs.txt", "--paths.encoder", "base")
     finished = command("pretrain", "measured.cfg", "--output", "measured", *given)
     assert finished.status == 0, finished.err
     assert Path("measured/model-best").is_dir()
-    for text in (text for language, text in page if language == "python"):
-        exec(text, {})
-    assert Path("bare/model-last").is_dir()
 
 
 @pytest.fixture
@@ -288,52 +271,21 @@ def linking_place(tmp_path, monkeypatch, command, shorten, tiny_encoder, biosyn_
     return tmp_path
 
 
-def run_commands(page, wanted, command):
-    """Run the commands of a page, or of a section, which are those that are wanted by their first words."""
-    found = re.findall(r"```bash\n(.*?)```", page, flags=re.DOTALL)
-    lines = [line for block in found for line in block.splitlines()]
-    assert [" ".join(line.split()[:3]) for line in lines] == wanted
-    for program, *arguments in map(shlex.split, lines):
-        if program == "spacy":
-            finished = CliRunner().invoke(spacy.cli.app, arguments)
-            assert finished.exit_code == 0, finished.output
-        else:
-            finished = command(*arguments)
-            assert finished.status == 0, finished.err
-
-
-def test_the_commands_on_training_a_retriever_run(linking_place, command):
+def test_the_commands_on_training_a_retriever_run(linking_place, run_page):
     Path("labels.txt").write_text("D003920\nD009203\n")
-    section = (ROOT / "docs" / "documents.md").read_text(encoding="utf8").split("## Training\n")[1].split("\n## ")[0]
-    wanted = [
-        "spacy-sapbert kb build",
-        "spacy-sapbert convert train.pubtator",
-        "spacy-sapbert convert dev.pubtator",
-        "spacy-sapbert init config",
-        "spacy train retriever.cfg",
-    ]
-    run_commands(section, wanted, command)
+    run_page("documents", section="Training")
     saved = srsly.read_json("training/model-best/concept_retriever/component.json")["assets"]
     assert saved["document_encoder"] != saved["encoder"]
 
 
-def test_the_commands_on_an_ner_run(tmp_path, monkeypatch, shorten, command):
+def test_the_commands_on_an_ner_run(tmp_path, monkeypatch, shorten, run_page):
     monkeypatch.chdir(tmp_path)
     sample = ROOT / "assets" / "sample"
     shutil.copy(sample / "dictionaries" / "medic" / "medic_06Jul2012.txt", "names.txt")
     for name, file in {"train": "NCBItrainset_corpus.txt", "dev": "NCBIdevelopset_corpus.txt"}.items():
         shutil.copy(sample / "corpora" / "ncbi_disease" / file, f"{name}.pubtator")
     shorten("ner", {"max_steps = 2200": "max_steps = 4", "eval_frequency = 1100": "eval_frequency = 2"})
-    wanted = [
-        "spacy-sapbert kb build",
-        "spacy-sapbert convert train.pubtator",
-        "spacy-sapbert convert dev.pubtator",
-        "spacy-sapbert init config",
-        "spacy train ner.cfg",
-        "spacy evaluate training/model-best",
-        "spacy-sapbert assemble --kb",
-    ]
-    run_commands((ROOT / "docs" / "ner.md").read_text(encoding="utf8"), wanted, command)
+    run_page("ner")
     assert "names" in spacy.load("training/model-last")("Breast cancer.").spans
 
 
@@ -395,14 +347,9 @@ def corpora_place(tmp_path, monkeypatch, command):
         Path(f"MedAscii/{name}.asc").write_text(text)
 
 
-def test_the_commands_for_corpora_run(corpora_place, command):
-    found = {}
-    for language, block in all_blocks(ROOT / "docs" / "corpora.md"):
-        for line in block.splitlines() if language == "bash" else []:
-            given = [path for word in shlex.split(line)[1:] for path in (glob(word) if "*" in word else [word])]
-            finished = command(*given)
-            assert finished.status == 0, finished.err
-            found[" ".join(given[:4])] = json.loads(finished.out) if given[0] == "evaluate" else finished.err
+def test_the_commands_for_corpora_run(corpora_place, run_page):
+    finished = run_page("corpora", commands_only=True)
+    found = {line.removeprefix("spacy-sapbert evaluate linking "): done.out for line, done in finished.items()}
     of_corpora = {
         "umls_linker corpus_pubtator.txt.gz": (1, 1, 100.0),
         "snomed_linker splits/stratified_general/test.csv": (2, 2, 100.0),
@@ -410,7 +357,7 @@ def test_the_commands_for_corpora_run(corpora_place, command):
         "meddra_linker labels.spacy": (1, 1, 100.0),
     }
     for corpus, expected in of_corpora.items():
-        measures = found[f"evaluate linking {corpus}"]
+        (measures,) = (json.loads(out) for line, out in found.items() if line.startswith(corpus))
         assert (measures["mentions"], measures["covered"], measures["strict"]["acc@1"]) == expected
     assert [doc.user_data["doc_id"] for doc in read_docbin(Path("train.spacy"))] == ["1"]
     assert [ent.text for doc in read_docbin(Path("diseases.spacy")) for ent in doc.ents] == ["heart attack"]
@@ -419,65 +366,27 @@ def test_the_commands_for_corpora_run(corpora_place, command):
     assert "SNOMEDCT:900000008||heart attacks||heart attack" in Path("pairs.txt").read_text()
 
 
-def test_the_commands_on_separation_run(tmp_path, monkeypatch, command, make_encoder):
-    monkeypatch.chdir(tmp_path)
-    names = [
-        [Name(f"{word} {number}", "exact", "s") for word in ("cold", "flu", "ache", "itch")] for number in range(12)
-    ]
-    build_knowledge_base([Record(f"C{number}", tuple(some)) for number, some in enumerate(names)], Path("names.kb"))
-    shutil.copytree(make_encoder(pooling="mean"), "base")
-    shutil.copytree(make_encoder(seed=1), "run/model-last")
-    section = (ROOT / "docs" / "pretraining.md").read_text(encoding="utf8").split("## How far apart\n")[1]
-    smaller = "kg-aligned --pairs.min_names 4 --pairs.concepts 12 --pairs.eval_pairs 10 --pairs.plot_pairs 3"
-    commands = section.split("\n## ")[0].replace("kg-aligned -o", f"{smaller} -o")
-    run_commands(commands, ["spacy-sapbert pairs names.kb", "spacy-sapbert evaluate separation"], command)
-    drawn = {f"{name}.{ending}" for name in ("separation", "heat_map", "clusters") for ending in ("svg", "png")}
-    assert {path.name for path in Path("pictures").iterdir()} == drawn
-
-
-def test_the_commands_on_errors_run(linking_place, command):
+def test_the_commands_on_errors_run(linking_place, run_page):
     document = Path("CORPUS").read_text()
     Path("CORPUS").write_text(document + document.replace("1|", "2|").replace("\n1\t", "\n2\t"))
     shutil.copytree("PIPELINE", "OTHER")
-    section = (ROOT / "docs" / "linking.md").read_text(encoding="utf8").split("## Find out what is wrong\n")[1]
-    wanted = ["spacy-sapbert evaluate linking"] * 3
-    run_commands(section, [*wanted, "spacy-sapbert evaluate compare"], command)
+    run_page("linking", section="Find out what is wrong")
     assert "cardiac infarct" in Path("errors.tsv").read_text().splitlines()[1]
 
 
-def test_the_commands_on_measuring_a_pipeline_run(linking_place, command):
+def test_the_commands_on_measuring_a_pipeline_run(linking_place, run_page):
     shutil.copytree("PIPELINE", "OTHER")
     document = Path("dev.pubtator").read_text()
     Path("dev.pubtator").write_text(document + document.replace("1|", "2|").replace("\n1\t", "\n2\t"))
-    wanted = [
-        *["spacy-sapbert evaluate pipeline"] * 3,
-        *["spacy-sapbert evaluate linking"] * 2,
-        *["spacy-sapbert evaluate pipeline"] * 2,
-        "spacy-sapbert evaluate compare",
-        "spacy-sapbert convert dev.pubtator",
-        "spacy evaluate PIPELINE",
-    ]
-    page = (ROOT / "docs" / "evaluating.md").read_text(encoding="utf8")
-    before, rest = page.split("## Calibrate\n")  # tests/cli/test_calibrate.py runs that section
-    run_commands(before + rest.partition("\n## ")[2], wanted, command)
+    # tests/cli/test_calibrate.py runs that section
+    run_page("evaluating", {"spacy-sapbert calibrate": "true"}, commands_only=True)
     assert "cardiac infarct" in Path("errors.tsv").read_text()
     scores = srsly.read_json("scores.json")
     assert {"ents_f", "span_id_f", "link_acc"} <= set(scores)
 
 
-def test_the_commands_on_training_a_linker_run(linking_place, command):
-    wanted = [
-        "spacy-sapbert kb build",
-        "spacy-sapbert convert train.pubtator",
-        "spacy-sapbert convert dev.pubtator",
-        "spacy-sapbert init config",
-        "spacy train linker.cfg",
-        "spacy train linker.cfg",
-        "spacy-sapbert evaluate training",
-        "spacy-sapbert import biosyn",
-        "spacy-sapbert assemble --kb",
-    ]
-    run_commands((ROOT / "docs" / "training-a-linker.md").read_text(encoding="utf8"), wanted, command)
+def test_the_commands_on_training_a_linker_run(linking_place, run_page):
+    run_page("training-a-linker", commands_only=True)
     assert len(list(Path("training/model-best/shared").glob("encoder-*"))) == 1
     log = list(srsly.read_jsonl("log.jsonl"))
     assert [line["epoch"] for line in log] == [0, 1]
