@@ -21,6 +21,7 @@ from ..files.console import progress_callback, stderr_console, track
 from ..files.opening import sha256_of
 from ..files.output import refuse_input, temporary_folder
 from .inputs import show_problems, split_pairs
+from .kb_tables import print_wide
 
 if TYPE_CHECKING:
     from ..kb.build import KnowledgeBaseBuilder
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 _MEGABYTE = 10**6
 _CUT_OFF = 0.5  # a download that is smaller than this share of the usual size
-_PIPE_WIDTH = 240  # without a terminal, rows must not be wrapped
 
 Mentions = Annotated[
     list[Path] | None,
@@ -209,7 +209,7 @@ def _build(recipe: Recipe, output: Path, console: Console, origin: Mapping[str, 
 
             sources = [lambda report, file=file: read(file, report=report) for file in base]
             records = curate(curation, sources, report, builder.counts)
-        for record in track(records, console, "concepts", share=partial(_share_read, report)):
+        for record in track(records, console, "concepts", share=lambda: report.bytes_read / max(1, report.bytes_total)):
             builder.add(record)
         with console.status(f"writing {output}"):
             for file in translated:
@@ -226,10 +226,6 @@ def _build(recipe: Recipe, output: Path, console: Console, origin: Mapping[str, 
     stop_names = f", {builder.n_stop_names:,} of them stop names" if builder.n_stop_names else ""
     line = f"{output}: {builder.n_concepts:,} concepts, {builder.n_names:,} names{stop_names}"
     console.print(line, markup=False, highlight=False)
-
-
-def _share_read(report: ReadReport) -> float:
-    return report.bytes_read / report.bytes_total if report.bytes_total else 0.0
 
 
 def _read(file: File, report: ReadReport, strict: bool) -> Iterator[Record]:
@@ -313,11 +309,8 @@ def _print_catalog() -> None:
     for recipe in sorted(read_catalog().values(), key=lambda recipe: not recipe.sources):
         size = f"{recipe.size:g}" if recipe.sources else "-"
         table.add_row(*map(escape, (recipe.name, size, recipe.license, recipe.release, recipe.purpose)))
-    console = Console()
-    if not console.is_terminal:
-        console.width = _PIPE_WIDTH
-    console.print(table)
-    console.print("A vocabulary without a size cannot be downloaded by a program. `kb get NAME` says how to get it.")
+    print_wide(table)
+    Console().print("A vocabulary without a size cannot be downloaded by a program. `kb get NAME` says how to get it.")
 
 
 def _fetch(

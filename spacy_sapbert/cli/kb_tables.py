@@ -17,7 +17,7 @@ from ..types import Concept
 STDOUT = Path("-")
 _COLUMNS = ("name", "ids", "occurrences", "documents", "why", "example")
 _NUMBERS = ("occurrences", "documents")
-_PIPE_WIDTH = 240  # without a terminal, rows must not be wrapped
+_PIPE_WIDTH = 240
 _DEFINITION_WIDTH = 80
 _EXAMPLE_WIDTH = 60
 _SHOWN_GROUPS = 12
@@ -31,6 +31,14 @@ def show_counts(table: Table, result: Mapping[str, Any], output: Path) -> None:
         show(table, result)
 
 
+def print_wide(table: Table) -> None:
+    """Print a table on standard output. Without a terminal, its rows are not wrapped."""
+    console = Console()
+    if not console.is_terminal:
+        console.width = _PIPE_WIDTH
+    console.print(table)
+
+
 def print_concepts(rows: Iterable[tuple[str, Concept, str]]) -> None:
     """Print the concepts that were found, each with its score and the name or id that matched."""
     table = Table("score", "id", "preferred name", "matched name", "types", "definition", box=None)
@@ -38,10 +46,7 @@ def print_concepts(rows: Iterable[tuple[str, Concept, str]]) -> None:
         definition = shorten(concept.definition or "", _DEFINITION_WIDTH, placeholder=" …")
         cells = (concept.concept_id, concept.canonical_name, matched, ", ".join(concept.types), definition)
         table.add_row(score, *map(escape, cells))
-    console = Console()
-    if not console.is_terminal:
-        console.width = _PIPE_WIDTH
-    console.print(table)
+    print_wide(table)
 
 
 def info_table(result: Mapping[str, Any]) -> Table:

@@ -36,12 +36,10 @@ _SHOWN = 10
 
 
 class PartitionResult(NamedTuple):
-    """How a partition ended.
+    """How the partition of this name ended.
 
     Attributes:
-        name: The partition.
         counts: The documents, mentions, linked mentions, failures and broken records.
-        seconds: The time that it took.
         reports: The first reports of broken records.
         problem: Why it was set aside; empty if its file was written.
         error: What ends the run, if it does. It is not raised, since some engines change what is raised.
@@ -59,15 +57,10 @@ class CorpusRun:
     """Links a corpus: each partition of the input becomes one file of the output, exactly once.
 
     Args:
-        settings: How to link.
-        sources: The inputs, with their options.
-        output: The folder of the links.
-        problems: Reports what is left out.
         shown: Other settings that change the links, by name.
         workers: The number of processes that search files of PubMed for newer records.
 
     Attributes:
-        partitions: The partitions of the input.
         removed: The number of files whose input is gone.
         results: How the partitions ended, by name.
     """
@@ -93,9 +86,6 @@ class CorpusRun:
 
     def __call__(self, engine: Engine) -> Generator[PartitionResult, None, None]:
         """Link the partitions that are not done. Closing the generator ends the processes that do so.
-
-        Args:
-            engine: See `engines.engine`.
 
         Yields:
             The results: first those that were done before, then the others as they end.
@@ -152,10 +142,7 @@ class PartitionWork:
     """Links partitions, and writes their files. It travels to the processes of an engine.
 
     Attributes:
-        settings: How to link.
         run: A hash of pipeline, vocabulary and settings.
-        output: The folder of the links.
-        strict: Stop at the first broken record.
     """
 
     settings: LinkSettings

@@ -106,11 +106,7 @@ def linker_of(settings: LinkSettings) -> DocumentLinker:
 
 
 class DocumentLinker:
-    """Links documents that `cut` returned, in bounded time.
-
-    Args:
-        settings: How to link.
-    """
+    """Links documents that `cut` returned, in bounded time."""
 
     def __init__(self, settings: LinkSettings) -> None:
         self.settings = settings
@@ -122,12 +118,7 @@ class DocumentLinker:
         return self._loaded
 
     def __call__(self, documents: Sequence[Document], view: View = linked_record) -> list[Any]:
-        """Return the record of each document, or its `Failure`.
-
-        Args:
-            documents: The documents.
-            view: Returns what is wanted of a linked document.
-        """
+        """Return the view of each document, or its `Failure`."""
         characters = sum(len(document.text) for document in documents)
         if len(documents) == 1 and characters > self.settings.max_characters:
             most = f"at most {self.settings.max_characters:,} are allowed"
@@ -145,11 +136,7 @@ class DocumentLinker:
 
 
 class LoadedLinker:
-    """A pipeline, and what the records of its links need.
-
-    Args:
-        settings: How to link.
-    """
+    """A pipeline, and what the records of its links need."""
 
     def __init__(self, settings: LinkSettings) -> None:
         self._failures = _Failures()
@@ -165,11 +152,7 @@ class LoadedLinker:
         self.codes = settings.codes(self.kb) if settings.codes else None
 
     def identity(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what the links depend on, besides the input: versions, settings and hashes of files, by name.
-
-        Args:
-            settings: Settings that change the links, by name.
-        """
+        """Return what the links depend on, besides the input: versions, settings and hashes of files, by name."""
         versions = {"spacy-sapbert": __version__, "spaCy": spacy.__version__, "vocabulary": self.kb.fingerprint[:16]}
         folder = self.pipeline.nlp.path
         return {**versions, **settings, **(_hashes(Path(folder)) if folder else {})}

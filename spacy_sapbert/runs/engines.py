@@ -51,25 +51,14 @@ Engine = Callable[[Work, Iterable[Any]], Results]
 
 
 def engine(name: str, workers: int, address: str | None = None) -> Engine:
-    """Return an engine.
-
-    Args:
-        name: One of `ENGINES`.
-        workers: The number of tasks that are done at the same time.
-        address: The address of the Ray cluster, or the Spark master. None for this machine.
-    """
+    """Return one of `ENGINES`, with a number of workers. Ray and Spark run on this machine, or at an address."""
     if name == "local":
         return partial(run_local, workers=workers)
     return partial({"ray": run_on_ray, "spark": run_on_spark}[name], workers=workers, address=address)
 
 
 def run_local(work: Work, tasks: Iterable[Any], workers: int) -> Results:
-    """Do tasks in processes of this machine.
-
-    Args:
-        work: What a process does with a task.
-        tasks: The tasks. Each is taken when a process is free.
-        workers: The number of processes.
+    """Do tasks in processes of this machine. A task is taken when a process is free.
 
     Yields:
         The results, in the order in which the tasks end.
@@ -146,10 +135,7 @@ def _hiding_ctrl_c() -> Iterator[None]:
 def start_worker(threads: int, parent: int, can_start: Event) -> None:
     """Prepare a process: bound its threads, and end it when its parent ends, however that ends.
 
-    Args:
-        threads: The number of threads that torch and faiss may use.
-        parent: The number of the parent process.
-        can_start: Shows the parent that processes can start.
+    `can_start` shows the parent that processes can start.
     """
     can_start.set()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal; the parent ends this one

@@ -31,10 +31,9 @@ _Chunk = tuple[int, Sequence[Document]]  # numbered documents that are linked to
 
 
 class ChunkResult(NamedTuple):
-    """What was made of documents that were linked together.
+    """What was made of a numbered chunk of documents.
 
     Attributes:
-        number: The number of the chunk of documents in the run.
         records: The records of the documents. Those that lie in a part are left out.
         failures: Why other documents have none.
         counts: The documents, their mentions, and how many of these are linked.
@@ -50,12 +49,7 @@ class ChunkResult(NamedTuple):
 
 @dataclass(frozen=True)
 class ChunkWork:
-    """Links numbered chunks of documents. It travels to other processes.
-
-    Attributes:
-        settings: How to link.
-        view: What is wanted of a linked document.
-    """
+    """Links numbered chunks of documents. It travels to other processes."""
 
     settings: LinkSettings
     view: View = linked_record
@@ -77,13 +71,8 @@ class ChunkWork:
     ) -> Generator[ChunkResult, None, None]:
         """Link documents in chunks, in order, and report those that fail.
 
-        If a document cannot be read, those before it come first, unless there are parts.
-
-        Args:
-            documents: The documents.
-            problems: Reports the documents that fail.
-            workers: The number of processes.
-            parts: Keeps the records. What they have already is not linked again.
+        The parts, if any, keep the records; what they have already is not linked again. Without parts, if a document
+        cannot be read, those before it come first.
         """
         errors: list[Exception] = []
         running: dict[int, Sequence[Document]] = {}
@@ -138,7 +127,6 @@ def open_parts(output: Path, *, resume: bool | None = None) -> Iterator[Parts]:
     At the end of the block, they are removed if the output is written, or if there are none.
 
     Args:
-        output: The output.
         resume: Go on with the parts of an interrupted run, if there are any. False throws them away. None allows none.
     """
     folder = output.with_name(f".{output.name}.parts")
@@ -160,9 +148,6 @@ def open_parts(output: Path, *, resume: bool | None = None) -> Iterator[Parts]:
 
 class Parts:
     """The parts of an output, in a folder.
-
-    Args:
-        folder: The folder.
 
     Attributes:
         n_documents: The number of documents with a record in a part.

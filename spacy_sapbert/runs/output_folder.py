@@ -47,11 +47,7 @@ class Origin(NamedTuple):
 
 
 class OutputFolder:
-    """The folder of a linked corpus. It holds only paths, so that it can travel to the processes of an engine.
-
-    Args:
-        path: The folder.
-    """
+    """The folder of a linked corpus. It holds only paths, so that it can travel to the processes of an engine."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -97,11 +93,7 @@ class OutputFolder:
     def write(self, name: str, schema: Schema, batches: Iterable[RecordBatch], origin: Origin) -> None:
         """Write the file of a partition. It appears when it is complete.
 
-        Args:
-            name: The partition.
-            schema: The columns.
-            batches: The links. Those without a row are left out.
-            origin: What they are made of. Its counts are read after the last batch.
+        Batches without a row are left out. The counts of `origin` are read after the last batch.
         """
         with (
             replacing(self.file_of(name), parents=True) as temporary,

@@ -36,9 +36,7 @@ class InputFile(NamedTuple):
     """A file of a partition.
 
     Attributes:
-        path: Where it is.
         name: Its path relative to the input folder, or its name.
-        options: How to read it.
         replaced: The numbers of the records of PubMed that another one of the same file replaces or deletes.
     """
 
@@ -60,7 +58,6 @@ class Partition(NamedTuple):
 
     Attributes:
         name: The path of the first file, relative to the input folder. That of the output has `.parquet` after it.
-        files: The files.
         left_out: Ids of documents of PubMed that another file replaces or deletes.
     """
 
@@ -98,12 +95,7 @@ def find_partitions(
     """Cut inputs into partitions. Each file is one, but consecutive small files of a folder share one.
 
     A file of PubMed is always one, since another file can replace its records. Of several records with
-    the same PMID, only the newest is kept, see `superseded`.
-
-    Args:
-        sources: Files and folders with their options.
-        problems: Reports files of a folder that are left out.
-        workers: The number of processes that search files of PubMed for newer records.
+    the same PMID, only the newest is kept, see `superseded`. `workers` processes search files of PubMed for them.
     """
     scanned = _scan(pubmed_files(sources), workers)
     partitions: dict[str, Partition] = {}

@@ -33,11 +33,7 @@ DOCUMENTS_PER_ZONE = 1000  # a new zone takes time, since the words of its texts
 
 
 def load_pipeline(name: str) -> Language:
-    """Load a pipeline, which then takes linear time to tokenize a text, see `BoundedTokenizer`.
-
-    Args:
-        name: A folder, or the name of an installed package.
-    """
+    """Load a folder or an installed package. It then tokenizes in linear time, see `BoundedTokenizer`."""
     try:
         nlp = spacy.load(name)
     except SapbertError:

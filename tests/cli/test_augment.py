@@ -151,16 +151,6 @@ def test_documents_that_lack_the_concept_are_left_out(run):
     assert run(all_concepts=True)["concepts"]["searched"] == 2
 
 
-def test_few_documents_of_a_concept_are_different_ones(run):
-    texts = ("Lithium, aspirin.", "Aspirin and nothing else in so long a text.")
-    srsly.write_jsonl("abstracts/a.jsonl", [{"id": f"x{n}", "text": text} for n, text in enumerate(texts)])
-    Path("labels.txt").write_text("D001241\nD008094\n")
-    assert run(max_documents=1)["documents"]["passed_over"] == 1
-    assert set(written()) == {"x0:0", "x1:0"}
-    run(max_documents=1, diversity_filter=False)
-    assert set(written()) == {"x0:0"}
-
-
 def test_the_same_input_gives_the_same_file_with_manual_documents_mixed_in(run, command):
     assert command("convert", "train.pubtator", "-o", "train.spacy").status == 0
     settings = {"mix_with": "train.spacy", "seed": 3, "weight": 0.2}

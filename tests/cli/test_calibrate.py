@@ -67,40 +67,17 @@ def test_a_reranker(command, numbered_kb, numbered_documents, tmp_path):
     assert finished.status == 0, finished.err
     assert re.search(r"reranker: \d+ → \d+ of \d+ texts right", finished.err)
     assert json.loads(finished.out)["after"]["lenient"] == 100
-    ruler = nlp.add_pipe("entity_ruler", first=True)
-    ruler.add_patterns([{"label": "Disease", "pattern": "lung disease type 2"}])
-    linker = spacy.load(tmp_path / "reranked").get_pipe("sapbert_linker")
-    linker.threshold = 0.1
-    doc = linker(ruler(nlp.make_doc("lung disease type 2")))
-    assert doc.ents[0]._.links[0].reasons[0].startswith("instead of A:0")
 
 
-def test_the_prior(command, dense_folder, corpus, tmp_path):
-    finished = command("calibrate", dense_folder, corpus, "-o", tmp_path / "calibrated", "--prior")
-    assert finished.status == 0, finished.err
-    result = json.loads(finished.out)
-    assert [row["prior_weight"] for row in result["prior_weights"]][:2] == [0, 0.01]
-    assert "μ" in finished.err
-    fitted = spacy.load(tmp_path / "calibrated").get_pipe("sapbert_linker").linker.parameters
-    assert fitted.annotated["D010051"] == 28
-    assert fitted.prior_weight == result["prior_weight"]["after"]
-
-
-def test_the_documents_of_a_split(command, dense_folder, corpus, tmp_path):
-    ids = tmp_path / "ids.txt"
-    ids.write_text("".join(f"{number}\n" for number in range(1, 21)))
-    finished = command("calibrate", dense_folder, corpus, "-o", tmp_path / "calibrated", "--ids", ids)
-    assert finished.status == 0, finished.err
-    assert json.loads(finished.out)["documents"] == {"fitted": 14, "held_out": 6}
-
-
-def test_a_precision_and_platt(command, dense_folder, corpus, tmp_path):
-    options = ("--precision", "0.9", "--method", "platt", "--held-out", "0.5")
+def test_a_precision_platt_and_the_prior(command, dense_folder, corpus, tmp_path):
+    options = ("--precision", "0.9", "--method", "platt", "--held-out", "0.5", "--prior")
     finished = command("calibrate", dense_folder, corpus, "-o", tmp_path / "calibrated", *options)
     assert finished.status == 0, finished.err
     result = json.loads(finished.out)
     assert (result["method"], result["documents"]["held_out"]) == ("platt", 20)
     assert result["after"]["p"] >= 90
+    assert result["prior_weights"]
+    assert "μ" in finished.err
 
 
 def test_ids_of_another_vocabulary_are_reported_before_anything_is_linked(

@@ -55,14 +55,6 @@ def test_a_split_is_measured(workplace, command):
     assert json.loads(finished.out)["all"]["n"] == 1
 
 
-def test_with_five_places(workplace, command):
-    finished = command("evaluate", "concepts", "PIPELINE", "corpus.txt", "--k", "5", "--gold-mentions")
-    result = json.loads(finished.out)
-    assert list(result["all"]) == ["n", "p@5", "r@5", "f1@5", "map"]
-    assert "rare" not in result
-    assert "labels" not in result
-
-
 def test_predictions_are_compared(workplace, command, ranking_nlp):
     assert command("evaluate", "concepts", "PIPELINE", "corpus.txt", "--predictions", "a.jsonl").status == 0
     rankings = ranking_nlp.get_pipe("retriever").rankings

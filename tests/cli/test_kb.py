@@ -99,13 +99,6 @@ def test_columns_types_and_prefix(command, tmp_path):
     assert KnowledgeBase("a.kb").get("NCBIGene:7").types == ("Gene", "Human")
 
 
-def test_no_more_than_ten_broken_rows_are_shown(command, tmp_path):
-    (tmp_path / "medic.txt").write_text("D1||one\n" + "broken\n" * 1234)
-    finished = command("kb", "build", "medic.txt", "-o", "a.kb", "--format", "medic")
-    assert finished.err.count("medic.txt, line") == 10
-    assert "and 1,224 more" in finished.err
-
-
 # --- build with mentions
 
 
@@ -176,17 +169,6 @@ def test_info_is_json_with_a_table_for_people(command):
     assert found["fingerprint"] == KnowledgeBase("a.kb").fingerprint
     shown = counts(finished.err)
     assert (shown["concepts"], shown["concepts with names: 2"], shown["names from corpus"]) == (3, 2, 2)
-
-
-def test_many_types_are_summed_up(command, tmp_path):
-    rows = "".join(f"D{i}\tname {i}\ttype_{i // 2:02}\n" for i in range(39))
-    (tmp_path / "many.tsv").write_text("id\tname\ttypes\n" + rows)
-    command("kb", "build", "many.tsv", "-o", "a.kb")
-    finished = command("kb", "info", "a.kb")
-    assert len(json.loads(finished.out)["types"]) == 20
-    shown = counts(finished.err)
-    assert shown["concepts of type type_00"] == 2
-    assert shown["concepts of type others"] == 39 - 12 * 2
 
 
 @pytest.mark.parametrize(

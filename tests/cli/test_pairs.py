@@ -128,11 +128,6 @@ def test_parts_stand_in_files_of_their_own(large_kb, tmp_path):
     assert sorted(path.name for path in folder.iterdir()) == ["eval.txt", "plot.txt", "train.shared.txt", "train.txt"]
 
 
-def test_no_file_for_a_heat_map_without_such_pairs(large_kb, tmp_path):
-    run(large_kb, "-o", tmp_path / "parts", "--pairs.eval_pairs", 20)
-    assert not (tmp_path / "parts" / "plot.txt").exists()
-
-
 def test_mentions_are_paired_with_names(kb, corpus, tmp_path):
     result, table = run(kb, "-o", tmp_path / "pairs.txt", "--pairs.mentions", corpus)
     assert list(read_pairs(tmp_path / "pairs.txt")) == [

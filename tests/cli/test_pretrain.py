@@ -148,7 +148,7 @@ def is_plain(key, value):
 
 @pytest.mark.parametrize(
     "name",
-    ["InfoNCE", "NCA", "LiftedStructure", "Circle", "Triplet", "Cosine", "MultiSimilarity", "MultipleNegativesRanking"],
+    ["InfoNCE", "NCA", "LiftedStructure", "Circle", "Triplet", "Cosine", "MultipleNegativesRanking"],
 )
 def test_every_loss_can_be_named(command, arguments, tmp_path, name):
     config = tmp_path / "loss.cfg"

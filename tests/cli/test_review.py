@@ -3,7 +3,6 @@ import json
 import pytest
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.review.corrections import Correction, ProposedLink, document_key
 from spacy_sapbert.review.corrections_file import CorrectionsFile
@@ -34,12 +33,6 @@ def ids(path):
     return {entity["text"]: entity["kb_id"] for entity in record["entities"]}
 
 
-def test_help(command):
-    finished = command("review", "--help")
-    assert finished.status == 0
-    assert all(name in finished.out.decode() for name in ("page", "export", "report"))
-
-
 def test_export(command, file, tmp_path):
     names = tmp_path / "names.tsv"
     finished = command("review", "export", file.path, "-o", tmp_path / "c.pubtator", "--names", names)
@@ -68,14 +61,6 @@ def test_cells_of_names_are_escaped(command, tmp_path):
     assert {len(row) for row in rows} == {6}
     read = [name.text for record in read_vocabulary(names, "discovered", report=ReadReport()) for name in record.names]
     assert read == texts
-
-
-def test_names_in_a_knowledge_base(command, file, tmp_path, small_vocabulary):
-    names = tmp_path / "names.tsv"
-    assert command("review", "export", file.path, "-o", tmp_path / "c.spacy", "--names", names).status == 0
-    added = list(read_vocabulary(names, "discovered", report=ReadReport()))
-    kb = build_knowledge_base([*small_vocabulary, *added], tmp_path / "new.kb")
-    assert "aspirin" in kb.get("D009020").aliases
 
 
 def test_exports_that_cannot_be(command, file, tmp_path):

@@ -23,10 +23,6 @@ from spacy_sapbert.runs.output_folder import MANIFEST
 NAMES = ["0.jsonl", "1.jsonl", "2.jsonl"]
 
 
-def here(work, partitions):
-    yield from map(work, partitions)
-
-
 def rows(folder):
     return pyarrow.dataset.dataset(folder).to_table().to_pylist()
 
@@ -123,13 +119,13 @@ def test_a_table_of_someone_else_stays(link_all, out, tmp_path):
 
 
 def test_documents_that_were_replaced_since_go_without_linking_again(open_run, out, monkeypatch):
-    list(open_run()(here))
+    list(open_run()(run_here))
     before = rows(out)
     monkeypatch.setattr(corpus_run, "linked_batches", lambda *_: pytest.fail("it links again"))
     gone = frozenset({"1-0", "1-1"})
     run = open_run()
     run.partitions = [part._replace(left_out=gone) if part.name == "1.jsonl" else part for part in run.partitions]
-    list(run(here))
+    list(run(run_here))
     assert run.counts()["documents"] == 10
     assert rows(out) == [row for row in before if row["doc_id"] not in gone]
 
