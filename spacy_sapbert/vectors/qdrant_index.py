@@ -300,7 +300,7 @@ class QdrantVectors(Index):
         """Return an error with the command that makes the collection."""
         address = self._collection.address
         command = ["spacy-sapbert", "kb", "upload", str(self._kb.path), "--encoder", self.encoder.name]
-        command += ["--to", address.location, "--collection", address.collection]
+        command += ["--to", f"{address.location}#{address.collection}"]
         command += ["--centroids"] * bool(about and about.concepts)
         return MismatchError(f"Upload the vocabulary: {shlex.join(command)}", path=str(address), reason=reason)
 

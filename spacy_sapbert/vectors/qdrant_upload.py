@@ -84,7 +84,7 @@ def _prepare(collection: Collection, about: About) -> None:
     if collection.exists():
         before = collection.about()
         if before is None:
-            remedy = "Choose another name with --collection, or delete the collection."
+            remedy = "Choose another name after #, or delete the collection."
             raise MismatchError(remedy, path=str(collection.address), reason="the collection was not made by an upload")
         if before.encoder != about.encoder:
             with collection.asking() as client:

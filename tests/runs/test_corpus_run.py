@@ -118,14 +118,14 @@ def test_a_table_of_someone_else_stays(link_all, out, tmp_path):
     assert parquet.read_table(out / "0.jsonl.parquet").to_pylist() == [{"a": 1}]
 
 
-def test_documents_that_were_replaced_since_go_without_linking_again(open_run, out, monkeypatch):
-    list(open_run()(run_here))
+def test_documents_that_were_replaced_since_go_without_linking_again(open_run, link_all, out, monkeypatch):
+    link_all()
     before = rows(out)
     monkeypatch.setattr(corpus_run, "linked_batches", lambda *_: pytest.fail("it links again"))
     gone = frozenset({"1-0", "1-1"})
     run = open_run()
     run.partitions = [part._replace(left_out=gone) if part.name == "1.jsonl" else part for part in run.partitions]
-    list(run(run_here))
+    list(run(lambda work, partitions: (work(partition) for partition in partitions)))
     assert run.counts()["documents"] == 10
     assert rows(out) == [row for row in before if row["doc_id"] not in gone]
 

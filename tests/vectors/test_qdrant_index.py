@@ -179,7 +179,7 @@ def asked(small_kb, encoder, address):
 
 
 def test_no_folder_and_no_collection(asked, put, versions, address, encoder, small_kb):
-    command = f"kb upload {small_kb.path} --encoder {encoder.name} --to {address.location}#small"
+    command = f"kb upload {small_kb.path} --encoder {encoder.name} --to '{address.location}#small'"
     with pytest.raises(SapbertError, match=f"E305.*it does not exist.*{re.escape(command)}"):
         asked()
     upload(versions[0], cached_name_vectors(versions[0], encoder), Address(address.location, "other"))
