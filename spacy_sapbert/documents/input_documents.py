@@ -26,7 +26,7 @@ from .formats import (
     suffix_format,
 )
 from .jats import read_jats
-from .pubmed import read_pubmed, superseded
+from .pubmed import pmids_of, read_pubmed, superseded
 from .pubtator import read_pubtator
 from .reader import Reader, read_spacy
 from .source import DocumentSource, OtherFormatError, Problems, ReadOptions, join_passages
@@ -94,7 +94,7 @@ def read_all(inputs: Inputs, problems: Problems) -> Iterator[Document]:
         problems.total_bytes = 0
     if len(files) > _MANY:
         problems.console.print(f"{len(files):,} XML files are searched for newer records of PubMed")
-    left_out: LeftOut = superseded(files) if files else NOTHING
+    left_out: LeftOut = superseded({file: pmids_of(file) for file in files}) if files else NOTHING
     if count := sum(map(len, left_out.values())):
         reason = "since a newer record replaces or deletes them"
         problems.console.print(f"{count:,} records of PubMed left out, {reason}")

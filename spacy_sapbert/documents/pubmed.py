@@ -8,12 +8,11 @@ Elements: NLM, PubMed XML Element Descriptions, https://www.nlm.nih.gov/bsd/lice
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 import numpy as np
@@ -38,6 +37,7 @@ _MOST_DIGITS = 9  # a PMID has 8 at present
 _NOT_NEEDED = ("AuthorList", "ChemicalList", "CommentsCorrectionsList", "GrantList", "History", "ReferenceList")
 _NOT_OF_PMIDS = (*_NOT_NEEDED, "Abstract", "Article", "Book", "MeshHeadingList", "PubmedBookData", "PubmedData")
 _CHUNK = 1 << 16  # as for documents: of a damaged file, both see the same part
+_NO_EVENTS = np.empty((0, 3), np.int32)
 _ENGLISH = "eng"
 _ELSEWHERE = "Abstract available from the publisher"
 """What NLM writes instead of an abstract that PubMed does not have."""
@@ -186,86 +186,41 @@ def _flat(element: Element) -> str:
 # --- newer records
 
 
-class FilePmids(NamedTuple):
-    """The newest record of each PMID of a file, or its deletion.
-
-    Attributes:
-        pmids: The PMIDs, in rising order. Type uint32.
-        versions: Their versions; 255 also stands for higher ones. Type uint8.
-        numbers: The numbers of the records in the file, from 0. -1 for a deletion. Type int32.
-        replaced: The numbers of the records that another one of the same file replaces or deletes. Type int32.
-    """
-
-    pmids: NDArray[np.uint32]
-    versions: NDArray[np.uint8]
-    numbers: NDArray[np.int32]
-    replaced: NDArray[np.int32]
-
-
-def superseded(paths: Sequence[Path], scan: Callable[[Path], FilePmids] | None = None) -> dict[Path, NDArray[np.int32]]:
+def superseded(scans: Mapping[Path, NDArray[np.int32]]) -> dict[Path, NDArray[np.int32]]:
     """Find the records of files of PubMed that a newer record replaces or deletes.
 
     Of the records of a PMID, the one with the highest version is the newest. Of the same version, it is the one in the
     last file, by the file names, and in this file the last one. A deletion counts like a record.
 
-    38 million records take about 650 MB, without their files.
+    38 million records take about a gigabyte, without their files.
 
     Args:
-        paths: The files.
-        scan: Returns what `pmids_of` found in a file, for example in another process. None reads the files.
+        scans: What `pmids_of` returns for each file.
 
     Returns:
         For each file that has any, the numbers of the records to leave out, for `read_pubmed`, in rising order.
     """
-    ordered = sorted(dict.fromkeys(paths), key=lambda path: (path.name, str(path)))
-    scans = list(map(scan or pmids_of, ordered))
-    left_out = {path: [file.replaced] for path, file in zip(ordered, scans, strict=True)}
-    older = _older(scans)
-    files = (older >> np.uint64(_FILE_AT)) & np.uint64(2**_FILE_BITS - 1)
-    for rank in np.unique(files):
-        file = scans[int(rank)]
-        pmids = older[files == rank] >> np.uint64(_PMID_AT)
-        left_out[ordered[int(rank)]].append(file.numbers[np.searchsorted(file.pmids, pmids)])
-    joined = {path: np.sort(np.concatenate(parts)) for path, parts in left_out.items()}
-    return {path: numbers for path, numbers in joined.items() if len(numbers)}
+    ordered = sorted(scans, key=lambda path: (path.name, str(path)))
+    pmids, versions, numbers = np.concatenate([_NO_EVENTS, *(scans[path] for path in ordered)]).T
+    order = np.lexsort((versions, pmids))  # stable, so that the last one of a version stays the last one
+    has_newer = np.zeros(len(order), bool)
+    has_newer[order[:-1]] = pmids[order[1:]] == pmids[order[:-1]]
+    has_newer &= numbers >= 0
+    left_out, end = {}, 0
+    for path in ordered:
+        start, end = end, end + len(scans[path])
+        if has_newer[start:end].any():
+            left_out[path] = numbers[start:end][has_newer[start:end]]
+    return left_out
 
 
-_FILE_BITS, _VERSION_BITS = 25, 8
-_FILE_AT = 1  # the last bit shows a deletion
-_VERSION_AT = _FILE_AT + _FILE_BITS
-_PMID_AT = _VERSION_AT + _VERSION_BITS
-_BLOCK = 1 << 20  # keys
-
-
-def _older(scans: Sequence[FilePmids]) -> NDArray[np.uint64]:
-    """Return the key of each record that is not the newest one of its PMID.
-
-    A key holds the PMID, the version and the rank of the file, so that the newest record of a PMID is the last one in
-    the order of the keys.
-    """
-    keys = np.empty(sum(len(file.pmids) for file in scans), np.uint64)
-    end = 0
-    for rank, file in enumerate(scans):
-        part = keys[end : end + len(file.pmids)]
-        part[:] = file.pmids.astype(np.uint64) << np.uint64(_PMID_AT)
-        part |= file.versions.astype(np.uint64) << np.uint64(_VERSION_AT)
-        part |= np.uint64(rank << _FILE_AT)
-        part |= (file.numbers < 0).astype(np.uint64)
-        end += len(part)
-    keys.sort()
-    older = [np.empty(0, np.uint64)]
-    for start in range(0, len(keys) - 1, _BLOCK):  # in blocks, since the keys take much memory
-        block = keys[start : start + _BLOCK + 1]
-        pmids = block >> np.uint64(_PMID_AT)
-        is_record = (block[:-1] & np.uint64(1)) == 0
-        older.append(block[:-1][is_record & (pmids[1:] == pmids[:-1])])
-    return np.concatenate(older)
-
-
-def pmids_of(path: Path) -> FilePmids:
+def pmids_of(path: Path) -> NDArray[np.int32]:
     """Read only the PMIDs, the versions and the deletions of a file of PubMed. Another file has none.
 
     Of a file that is damaged, what comes before the damage counts, as `read_pubmed` reads it before the error.
+
+    Returns:
+        Rows of PMID, version, and the number of the record in the file, from 0, or -1 for a deletion.
     """
     events: list[tuple[int, int, int]] = []
     parser = ElementParser(path, "PubMed", (ROOT, "|".join((*ARTICLES, _DELETED))), without=_NOT_OF_PMIDS)
@@ -279,32 +234,11 @@ def pmids_of(path: Path) -> FilePmids:
                 number += 1
                 with suppress(BrokenRecord):
                     events += _events([_citation(element)[1]], number)
-    return _newest(events)
+    return np.array(events, np.int32).reshape(-1, 3)
 
 
 def _events(pmids: Iterable[Element], number: int) -> Iterator[tuple[int, int, int]]:
-    """Yield PMID, version and the number of the record; -1 for a deletion."""
     for element in pmids:
         pmid = pmid_of("".join(element.itertext()))
         if pmid is not None:
             yield pmid, version_of(element.get("Version")), number
-
-
-def _newest(events: Sequence[tuple[int, int, int]]) -> FilePmids:
-    """Return the newest event of each PMID of a file.
-
-    Args:
-        events: PMID, version and number of each record, and -1 instead of the number of a deletion.
-    """
-    pmids, versions, numbers = np.array(events, np.int64).reshape(-1, 3).T
-    versions = np.minimum(versions, 2**_VERSION_BITS - 1)
-    order = np.lexsort((versions, pmids))  # stable, so that the last one of a version stays the last one
-    pmids, versions, numbers = pmids[order], versions[order], numbers[order]
-    is_newest = np.append(pmids[1:] != pmids[:-1], np.full(min(1, len(pmids)), True))
-    replaced = numbers[~is_newest]
-    return FilePmids(
-        pmids[is_newest].astype(np.uint32),
-        versions[is_newest].astype(np.uint8),
-        numbers[is_newest].astype(np.int32),
-        replaced[replaced >= 0].astype(np.int32),
-    )

@@ -19,7 +19,7 @@ from ..documents.input_documents import (
     pubmed_files,
     read_file,
 )
-from ..documents.pubmed import FilePmids, pmids_of, superseded
+from ..documents.pubmed import pmids_of, superseded
 from ..errors import CannotReadError, Errors, SapbertError
 from ..files.opening import file_name, sha256_of
 from ..types import Document
@@ -109,14 +109,14 @@ def find_partitions(
             if partition.name in partitions:
                 raise SapbertError(Errors.E566.format(name=partition.name))
             partitions[partition.name] = partition
-    left_out = superseded(list(scanned), scanned.__getitem__) if scanned else {}
+    left_out = superseded(scanned) if scanned else {}
     newest = [_leave_out(partition, left_out, scanned) for partition in partitions.values()]
     if count := sum(len(partition.left_out) for partition in newest):
         problems.console.print(f"{count:,} documents of PubMed left out, since another file replaces or deletes them")
     return newest
 
 
-def _scan(paths: Sequence[Path], workers: int) -> dict[Path, FilePmids]:
+def _scan(paths: Sequence[Path], workers: int) -> dict[Path, NDArray[np.int32]]:
     """Return the records of each file that is of PubMed."""
     if min(workers, len(paths)) <= 1:
         scans = list(map(pmids_of, paths))
@@ -124,18 +124,20 @@ def _scan(paths: Sequence[Path], workers: int) -> dict[Path, FilePmids]:
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(min(workers, len(paths)), mp_context=context) as executor:
             scans = list(executor.map(pmids_of, paths))
-    return {path: pmids for path, pmids in zip(paths, scans, strict=True) if len(pmids.pmids)}
+    return {path: pmids for path, pmids in zip(paths, scans, strict=True) if len(pmids)}
 
 
 def _leave_out(
-    partition: Partition, left_out: Mapping[Path, NDArray[np.int32]], scanned: Mapping[Path, FilePmids]
+    partition: Partition, left_out: Mapping[Path, NDArray[np.int32]], scanned: Mapping[Path, NDArray[np.int32]]
 ) -> Partition:
     files, ids = [], set(partition.left_out)
     for file in partition.files:
         if file.path in left_out:
-            pmids = scanned[file.path]
-            ids.update(map(str, pmids.pmids[np.isin(pmids.numbers, left_out[file.path])].tolist()))
-            file = file._replace(replaced=frozenset(pmids.replaced.tolist()))
+            scan = scanned[file.path]
+            replaced = superseded({file.path: scan}).get(file.path, np.empty(0, np.int32))
+            by_others = np.setdiff1d(left_out[file.path], replaced)
+            ids.update(map(str, scan[np.isin(scan[:, 2], by_others), 0].tolist()))
+            file = file._replace(replaced=frozenset(replaced.tolist()))
         files.append(file)
     return partition._replace(files=tuple(files), left_out=frozenset(ids))
 

@@ -206,7 +206,7 @@ def test_documents_before_the_damage_are_read(tmp_path, problems):
         found.extend(document.doc_id for document in documents)
     assert 1000 < len(found) < 20_000
     assert found == [str(pmid) for pmid in range(1, len(found) + 1)]
-    assert list(pmids_of(path).pmids)[: len(found)] == list(range(1, len(found) + 1))
+    assert list(pmids_of(path)[:, 0])[: len(found)] == list(range(1, len(found) + 1))
 
 
 def test_very_deep_markup(read):
@@ -294,7 +294,8 @@ def test_later_files_replace_and_delete_records(files, tmp_path):
     assert console.file.getvalue() == "2 records of PubMed left out, since a newer record replaces or deletes them\n"
     assert sorted(texts([update, base])) == sorted(wanted)
     assert texts([tmp_path]) == wanted
-    assert {path: list(numbers) for path, numbers in superseded([update, base]).items()} == {base: [0, 2]}
+    left_out = superseded({path: pmids_of(path) for path in (update, base)})
+    assert {path: list(numbers) for path, numbers in left_out.items()} == {base: [0, 2]}
 
 
 def test_in_one_file_the_highest_version_and_then_the_last_record_counts(files):
@@ -335,13 +336,6 @@ def test_one_file_is_read_with_given_numbers(files, problems):
     assert [document.doc_id for document in found] == ["2"]
 
 
-def test_scans_can_be_made_elsewhere(files):
-    paths = files(b=[record(1)], a=[record(1)])
-    scans = {path: pmids_of(path) for path in paths}
-    left_out = superseded(paths, scans.__getitem__)
-    assert {path.name: list(numbers) for path, numbers in left_out.items()} == {"a.xml": [0]}
-
-
 EVENTS = st.lists(
     st.lists(st.tuples(st.integers(1, 4), st.integers(1, 3), st.booleans()), max_size=6), min_size=1, max_size=4
 )
@@ -379,9 +373,8 @@ def test_the_newest_records_are_those_of_a_plain_search(tmp_path_factory, conten
 def test_a_file_without_records_supersedes_nothing(tmp_path, content):
     path = tmp_path / "a.xml"
     path.write_bytes(content)
-    assert len(pmids_of(path).pmids) == 0
-    assert superseded([path]) == {}
-    assert superseded([]) == {}
+    assert len(pmids_of(path)) == 0
+    assert superseded({path: pmids_of(path)}) == superseded({}) == {}
 
 
 def test_reading_and_searching_take_linear_time(tmp_path):
