@@ -50,14 +50,6 @@ def _texts(value: Any) -> list[str]:
     return [_text(text) for text in _list(value)]
 
 
-def _paths(value: Any) -> list[Path]:
-    return [Path(path) for path in _texts(value)]
-
-
-def _ids(value: Any) -> tuple[str, ...]:
-    return tuple(map(canonical_id, _texts(value)))
-
-
 def _languages(value: Any) -> list[str]:
     languages = _texts(value)
     return [] if "all" in languages else languages
@@ -221,9 +213,9 @@ _KINDS: dict[str, Callable[[Any], Any]] = {
     "str": _text,
     "float": _number,
     "bool": _flag,
-    "tuple[str, ...]": _ids,
+    "tuple[str, ...]": lambda ids: tuple(map(canonical_id, _texts(ids))),
     "Sequence[str]": _texts,
-    "Sequence[Path]": _paths,
+    "Sequence[Path]": lambda paths: list(map(Path, _texts(paths))),
     "Sequence[File]": _list,
 }
 _RECIPE: _Keys = {item.name: (item.name, _KINDS[str(item.type)]) for item in fields(Recipe) if item.name != "name"}

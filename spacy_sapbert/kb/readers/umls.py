@@ -265,10 +265,10 @@ class _ReleaseReader:
         drugs, parents = self._relations()
         trade_names = self._names_of_brands(drugs)
         others = {
-            "MRSTY": ByConcept(self._tables["MRSTY"].by_concept(sort) if "MRSTY" in self._tables else iter(())),
-            "MRDEF": ByConcept(self._tables["MRDEF"].by_concept(sort) if "MRDEF" in self._tables else iter(())),
-            "MRREL": ByConcept(parents),
+            name: ByConcept(self._tables[name].by_concept(sort) if name in self._tables else iter(()))
+            for name in ("MRSTY", "MRDEF")
         }
+        others["MRREL"] = ByConcept(parents)
         reader = _AtomReader(names, self._context, self._selection, self._ranks)
         for cui, group in groupby(names.by_concept(sort), key=lambda row: row[1][_CUI]):
             rows = list(group)

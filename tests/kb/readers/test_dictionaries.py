@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import tarfile
+from itertools import combinations
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -65,6 +70,30 @@ def test_what_is_left_out_is_counted(tmp_path):
     assert report.rows_read == 4
     assert report.rows_dropped == {"no name": 1, "broken": 2}
     assert [row.line for row in report.problems] == [2, 4]
+
+
+@pytest.fixture(scope="session")
+def train_dictionary(data_dir, tmp_path_factory):
+    with tarfile.open(data_dir / "biosyn_protocol/ncbi-disease.tar.gz") as archive:
+        member = next(member for member in archive if member.name.endswith("/train_dictionary.txt"))
+        path = tmp_path_factory.mktemp("biosyn") / "train_dictionary.txt"
+        path.write_bytes(archive.extractfile(member).read())
+    return path
+
+
+def test_medic_as_biosyn_writes_it(data_dir, train_dictionary):
+    records, report = read(train_dictionary, id_prefix="OMIM", strict=True)
+    assert (report.rows_read, report.rows_kept) == (71924, 71924)
+    found = {pair for record in records for pair in pairs((record.concept_id, *record.alternative_ids))}
+    with gzip.open(data_dir / "dictionaries/medic/medic_06Jul2012.txt.gz", "rt") as lines:
+        ids = [line.split("||")[0].split("|") for line in lines]
+    wanted = {pair for row in ids for pair in pairs(f"OMIM:{one}" if one.isdigit() else one for one in row)}
+    assert len(found & wanted) / len(found) > 0.99
+    assert len(found & wanted) / len(wanted) > 0.99
+
+
+def pairs(ids):
+    return combinations(sorted(set(ids)), 2)
 
 
 # --- MEDIC
