@@ -109,6 +109,11 @@ def test_a_tab_may_be_written_as_an_escape(tmp_path):
     assert records[0].names[0].text == "a,b"
 
 
+def test_an_apostrophe_before_a_formula_is_removed_once(tmp_path):
+    records, _ = read(tmp_path / "t.tsv", "id\tname\tsynonyms\n1\t'+a\t''+b\n")
+    assert [name.text for name in records[0].names] == ["+a", "'+b"]
+
+
 def test_rows_are_selected(tmp_path):
     text = "id,name,status\n1,a,good\n2,b,bad\n"
     records, report = read(tmp_path / "t.csv", text, where={"status": "good"})
