@@ -156,7 +156,7 @@ def test_an_error_of_the_reader_is_not_blamed_on_the_file(tmp_path):
         docs.throw(ZeroDivisionError())
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(places=st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=8))
 def test_changed_bytes_give_documents_or_a_named_error(tmp_path, places):
     path = tmp_path / "gold.spacy"

@@ -124,8 +124,8 @@ def annotated_documents(draw):
     return Document(draw(st.sampled_from(["1", "PMC2", ""])), text, tuple(mentions))
 
 
-@settings(deadline=None)
-@given(st.lists(annotated_documents(), max_size=3), st.booleans())
+@settings(max_examples=50, deadline=None)
+@given(st.lists(annotated_documents(), max_size=2), st.booleans())
 def test_documents_come_back_exactly_from_a_docbin(documents, split_tokens):
     packed = DocBin(store_user_data=True)
     for gold in documents:

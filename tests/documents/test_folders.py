@@ -152,7 +152,7 @@ def test_symbolic_links_do_not_leave_the_folder_or_run_in_circles(folder, tmp_pa
 
 def test_very_deep_folders_are_read(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    depth = 1500  # deeper than functions can call each other
+    depth = 1100  # deeper than functions can call each other
     for _ in range(depth):
         os.mkdir("d")
         os.chdir("d")
