@@ -26,11 +26,6 @@ NAMES = [
 
 
 @pytest.fixture
-def encoder(tiny_encoder):
-    return TransformerEncoder(str(tiny_encoder), device="cpu")
-
-
-@pytest.fixture
 def other(make_encoder):
     return TransformerEncoder(str(make_encoder(seed=1, pooling="cls")), device="cpu")
 

@@ -82,11 +82,6 @@ def test_an_encoder_of_the_hub(tiny_encoder, tmp_path):
 TEXTS = ["Breast cancer", "cold", "breast cancer", "neoplasms", "z"]
 
 
-@pytest.fixture
-def encoder(tiny_encoder):
-    return TransformerEncoder(str(tiny_encoder), device="cpu")
-
-
 @pytest.mark.parametrize("batch", [1, 2, 5, 100])
 def test_a_row_a_text(encoder, tmp_path, batch):
     path = tmp_path / "vectors.npy"

@@ -136,19 +136,6 @@ def test_others_are_left_to_transformers(copied, changes):
     assert read_plain_bert(str(copied)) is None
 
 
-def test_an_activation_that_is_left_to_transformers(copied):
-    """The result is that of transformers, with the other activation."""
-    before = TransformerEncoder(str(copied), device="cpu").encode(TEXTS)
-    change(copied, "config.json", hidden_act="relu")
-    encoder = TransformerEncoder(str(copied), device="cpu")
-    vectors = encoder.encode(TEXTS)
-    model = transformers.BertModel.from_pretrained(copied).eval()
-    expected = of_transformers(model, encoder.tokenize(TEXTS), "mean")
-    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-    np.testing.assert_allclose(vectors, expected, atol=1e-5)
-    assert np.abs(vectors - before).max() > 0.01
-
-
 def test_a_model_with_a_head(make_encoder):
     folder = make_encoder(model="BertForMaskedLM")
     model = transformers.BertModel.from_pretrained(folder).eval()

@@ -6,15 +6,9 @@ import torch
 from thinc.api import Adam
 
 from spacy_sapbert.encoders.thinc_layer import thinc_encoder
-from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
 
 NAMES = ["cold", "breast cancer", "a", "neoplasms of the breast", "cancer"]
-
-
-@pytest.fixture
-def encoder(tiny_encoder):
-    return TransformerEncoder(str(tiny_encoder))
 
 
 def learn(model, encoder, target, steps=1):

@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import shutil
 import struct
 import sys
 import tracemalloc
@@ -28,12 +27,6 @@ TEXTS = [
     "ζ unknown",
     "b",
 ]
-
-
-@pytest.fixture
-def copied(tiny_encoder, tmp_path):
-    """A folder of an encoder that a test may damage."""
-    return shutil.copytree(tiny_encoder, tmp_path / "encoder")
 
 
 def expected_vectors(folder, texts, pooling, max_length=25):
@@ -84,13 +77,6 @@ def test_a_text_is_encoded_once(tiny_encoder, monkeypatch):
     assert (vectors[0] == vectors[1]).all()
     assert (vectors[0] == vectors[2]).all()
     assert not np.allclose(vectors[0], vectors[3])
-
-
-def test_names_are_cut_to_the_length(tiny_encoder):
-    encoder = TransformerEncoder(str(tiny_encoder), max_length=6)
-    long, short, shorter = encoder.encode(["a b c d e f g", "a b c d", "a b c"])
-    np.testing.assert_allclose(long, short, atol=1e-5)
-    assert not np.allclose(long, shorter, atol=1e-3)
 
 
 def test_one_very_long_name_does_not_blow_up_its_batch(tiny_encoder):
@@ -315,13 +301,6 @@ def test_a_broken_config(copied, config):
         TransformerEncoder(str(copied)).encode(["a"])
 
 
-@pytest.mark.parametrize("change", [{"hidden_size": 64}, {"num_hidden_layers": 3}, {"vocab_size": 7}])
-def test_weights_of_another_shape(copied, change):
-    damage(copied, "config.json", change)
-    with pytest.raises(SapbertError, match="E302"):
-        TransformerEncoder(str(copied)).encode(["a"])
-
-
 @pytest.mark.parametrize("left", [0, 100, 0.5])
 def test_weights_that_were_cut_off(copied, left):
     path = copied / "model.safetensors"
@@ -409,37 +388,31 @@ def trace(tmp_path):
     return tmp_path / "code_was_run"
 
 
-@pytest.fixture
-def folder(make_encoder, tmp_path):
-    """An encoder of its own, which a test may damage."""
-    return shutil.copytree(make_encoder(), tmp_path / "encoder")
-
-
 def change(path, **values):
     content = json.loads(path.read_text()) if path.exists() else {}
     path.write_text(json.dumps(content | values))
 
 
-def check_told(folder, reason=""):
+def check_reported(folder, reason=""):
     with pytest.raises(SapbertError, match=rf"(?s)\[E302\].*{reason}"):
         TransformerEncoder(str(folder), device="cpu").encode(["fever"])
 
 
 @pytest.mark.parametrize("write", [pickle.dump, torch.save], ids=["pickle", "torch"])
-def test_no_pickle_is_run(folder, trace, write):
-    (folder / "model.safetensors").unlink()
-    with (folder / "pytorch_model.bin").open("wb") as file:
+def test_no_pickle_is_run(copied, trace, write):
+    (copied / "model.safetensors").unlink()
+    with (copied / "pytorch_model.bin").open("wb") as file:
         write({"embeddings": RunsCode(trace)}, file)
-    check_told(folder)
+    check_reported(copied)
     assert not trace.exists()
 
 
 @pytest.mark.parametrize("file", ["config.json", "tokenizer_config.json"])
-def test_no_module_of_the_folder_is_imported(folder, trace, file):
-    (folder / "own.py").write_text(f"import os\nos.mkdir({str(trace)!r})\nclass Own: ...\n")
-    change(folder / "config.json", model_type="own")
-    change(folder / file, auto_map={"AutoConfig": "own.Own", "AutoModel": "own.Own", "AutoTokenizer": ["own.Own"] * 2})
-    check_told(folder)
+def test_no_module_of_the_folder_is_imported(copied, trace, file):
+    (copied / "own.py").write_text(f"import os\nos.mkdir({str(trace)!r})\nclass Own: ...\n")
+    change(copied / "config.json", model_type="own")
+    change(copied / file, auto_map={"AutoConfig": "own.Own", "AutoModel": "own.Own", "AutoTokenizer": ["own.Own"] * 2})
+    check_reported(copied)
     assert not trace.exists()
 
 
@@ -458,22 +431,22 @@ def test_no_module_of_the_folder_is_imported(folder, trace, file):
     ],
     ids=str,
 )
-def test_a_config_of_another_size_takes_no_memory(folder, values):
-    change(folder / "config.json", **values)
-    check_told(folder)
+def test_a_config_of_another_size_takes_no_memory(copied, values):
+    change(copied / "config.json", **values)
+    check_reported(copied)
 
 
 @pytest.mark.parametrize("length", [0, 1 << 27, 1 << 62])
-def test_a_header_of_weights_with_another_length(folder, length):
-    weights = folder / "model.safetensors"
+def test_a_header_of_weights_with_another_length(copied, length):
+    weights = copied / "model.safetensors"
     weights.write_bytes(struct.pack("<Q", length) + weights.read_bytes()[8:])
-    check_told(folder)
+    check_reported(copied)
 
 
-def test_weights_that_are_a_link_to_another_file(folder, tmp_path):
+def test_weights_that_are_a_link_to_another_file(copied, tmp_path):
     (tmp_path / "secret.txt").write_text("secret " * 100)
-    (folder / "model.safetensors").unlink()
-    (folder / "model.safetensors").symlink_to(tmp_path / "secret.txt")
+    (copied / "model.safetensors").unlink()
+    (copied / "model.safetensors").symlink_to(tmp_path / "secret.txt")
     with pytest.raises(SapbertError, match="E302") as reported:
-        TransformerEncoder(str(folder), device="cpu").encode(["fever"])
+        TransformerEncoder(str(copied), device="cpu").encode(["fever"])
     assert "secret secret" not in str(reported.value)

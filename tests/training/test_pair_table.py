@@ -23,7 +23,13 @@ from spacy_sapbert.training.pair_files import (
     read_triples,
     triple_line,
 )
-from spacy_sapbert.training.pair_table import PairTable, PairWithNegatives, read_pair_file, read_triple_file
+from spacy_sapbert.training.pair_table import (
+    PairTable,
+    PairWithNegatives,
+    read_pair_file,
+    read_triple_file,
+    shuffled_batches,
+)
 from spacy_sapbert.training.pairs import shared_names, synonym_pairs
 from spacy_sapbert.training.settings import PairSelection
 from spacy_sapbert.types import Name, Record
@@ -347,3 +353,25 @@ def test_what_is_written_is_read_again_of_triples(tmp_path_factory, triples):
     path = tmp_path_factory.mktemp("triples") / "triples.tsv"
     path.write_text(HEADINGS + "".join(map(triple_line, triples)), encoding="utf8")
     assert list(read_triples(path)) == triples
+
+
+# --- batches
+
+
+PAIRS = PairTable(Pair(f"C{number}", f"a{number}", f"b{number}") for number in range(23))
+
+
+def batches(seed, size=5):
+    return [batch.tolist() for batch in shuffled_batches(size)(PAIRS, np.random.default_rng(seed))]
+
+
+def test_every_pair_comes_once_an_epoch():
+    result = batches(0)
+    assert [len(batch) for batch in result] == [5, 5, 5, 5, 3]
+    assert sorted(number for batch in result for number in batch) == list(range(23))
+
+
+@pytest.mark.parametrize("size", [0, -1])
+def test_a_size_has_to_be_above_0(size):
+    with pytest.raises(SapbertError, match=rf"E406.*size.*{size}"):
+        shuffled_batches(size)

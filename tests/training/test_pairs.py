@@ -77,13 +77,6 @@ def test_the_number_of_a_combination_identifies_it(number):
     assert b * (b - 1) // 2 + a == number
 
 
-@pytest.mark.parametrize("number", [2**53 - 1, 2**53, comb(10**9, 2) - 1, comb(10**9, 2)])
-def test_large_combinations_are_not_rounded(number):
-    a, b = nth_combination(number)
-    assert a < b
-    assert comb(b, 2) + a == number
-
-
 def test_all_pairs_are_taken_where_they_are_few_enough():
     pairs = list(draw_pairs(Synonyms("C1", list("abcde")), PairSelection(max_pairs=10)))
     assert len(pairs) == 10
@@ -179,12 +172,6 @@ def test_all_concepts_are_read_however_many(kb_of):
     result, counts = drawn(kb_of(*((f"C{number}", "a", f"b{number}") for number in range(2500))))
     assert counts["concepts"] == len(result["train"]) == 2500
     assert [pair.concept_id for pair in result["train"]] == [f"C{number}" for number in range(2500)]
-
-
-def test_a_seed_draws_the_same_again_and_another_one_not(kb_of):
-    kb = kb_of(*((f"C{number}", *map(str, range(20))) for number in range(5)))
-    assert drawn(kb, seed=3) == drawn(kb, seed=3)
-    assert drawn(kb, seed=3)[0] != drawn(kb, seed=4)[0]
 
 
 def test_the_pairs_of_a_concept_do_not_depend_on_the_others(tmp_path):

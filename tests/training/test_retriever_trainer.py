@@ -9,15 +9,16 @@ import spacy
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Adam
 
 from spacy_sapbert.documents.docs import PROVENANCE, WEIGHT, to_doc
 from spacy_sapbert.encoders.transformer import TransformerEncoder
-from spacy_sapbert.errors import TrainingDataError
+from spacy_sapbert.errors import SapbertError, TrainingDataError
 from spacy_sapbert.retrieval.settings import ConceptVectorSettings
 from spacy_sapbert.retrieval.storage import open_retriever
-from spacy_sapbert.training.retriever_trainer import DocumentLoss, RetrieverTrainer, TrainingDocument
+from spacy_sapbert.training.retriever_trainer import DocumentLoss, RetrieverTrainer, TrainingDocument, mixed_batches
 from spacy_sapbert.training.settings import ConceptRetrieval
 from spacy_sapbert.types import Document, Mention
 
@@ -382,3 +383,48 @@ def test_places_that_an_index_did_not_find_are_left_out():
     loss = document_loss(hard=5, random=0)
     loss.vectors.nearest = lambda queries, n: (np.array([[0.9, 0.5, -np.inf]]), np.array([[3, 4, -1]]))
     assert loss.wrong(segments(n=1), [3]).tolist() == [4]
+
+
+# --- documents annotated by people and by rules
+
+
+def example(name):
+    doc = Doc(NLP.vocab, words=[name])
+    if name.startswith("rule"):
+        doc.user_data[PROVENANCE] = {}
+    return Example(doc.copy(), doc)
+
+
+def document_batches(names, **sizes):
+    result = mixed_batches(**sizes)([example(name) for name in names])
+    return [[one.reference.text.strip() for one in batch] for batch in result]
+
+
+def test_every_batch_has_its_share_of_both():
+    names = ["rule1", "a", "b", "rule2", "c", "rule3", "d", "e"]
+    assert document_batches(names, manual=2, augmented=1) == [["a", "b", "rule1"], ["c", "d", "rule2"], ["e", "rule3"]]
+
+
+def test_few_documents_by_rule_come_again():
+    assert document_batches(["rule1", "a", "b", "c"], manual=1, augmented=1) == [
+        ["a", "rule1"],
+        ["b", "rule1"],
+        ["c", "rule1"],
+    ]
+
+
+def test_more_of_them_than_fit_do_not_make_an_epoch_longer():
+    names = ["a", *(f"rule{number}" for number in range(50))]
+    assert document_batches(names, manual=4, augmented=2) == [["a", "rule0", "rule1"]]
+
+
+@pytest.mark.parametrize("kind", ["rule", "manual"])
+def test_documents_of_one_kind_alone(kind):
+    names = [f"{kind}{number}" for number in range(5)]
+    assert document_batches(names, manual=2, augmented=3) == [names[:2], names[2:4], names[4:]]
+
+
+@pytest.mark.parametrize("sizes", [{"manual": 0}, {"augmented": 0}, {"augmented": -1}])
+def test_sizes_have_to_be_above_0(sizes):
+    with pytest.raises(SapbertError, match=rf"E406.*{next(iter(sizes))}"):
+        mixed_batches(**sizes)

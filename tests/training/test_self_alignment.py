@@ -208,14 +208,6 @@ def test_a_checkpoint_of_another_run_is_reported(make_run, tmp_path, settings, r
     assert reported in str(error.value)
 
 
-def test_a_checkpoint_of_another_encoder_is_reported(make_run, make_encoder, tmp_path):
-    make_run().train(tmp_path)
-    with pytest.raises(SapbertError, match=r"E305.*\(encoder: \w{1,16} there, \w{1,16} here\)"):
-        make_run(encoder=make_encoder(seed=1, pooling="mean")).train(tmp_path, resume=True)
-    with pytest.raises(SapbertError, match=r"E305.*\(encoder: "):
-        make_run(encoder=make_encoder(pooling="cls")).train(tmp_path, resume=True)
-
-
 # --- what is hard, and what is wrong
 
 
@@ -540,17 +532,6 @@ def test_a_projection_is_trained(make_run, read_curve, tiny_encoder, tmp_path, a
     assert saved.dim == 16
     before, after = (load_file(folder / WEIGHTS) for folder in (tiny_encoder, tmp_path / "model-last"))
     assert all(torch.equal(before[name], after[name]) for name in after) is alone
-
-
-def test_a_run_with_a_projection_goes_on(make_run, tmp_path):
-    settings = {"projection": "tanh", "projection_alone": True}
-    make_run(**settings).train(tmp_path / "whole")
-    for _ in range(5):
-        make_run(**settings).train(tmp_path / "parts", resume=True, max_minutes=0)
-    whole, parts = (load_file(tmp_path / name / "model-last" / "2_Dense" / WEIGHTS) for name in ("whole", "parts"))
-    torch.testing.assert_close(parts, whole, rtol=0, atol=0)
-    with pytest.raises(SapbertError, match=r"E305.*projection_dim"):
-        make_run(**settings, projection_dim=8).train(tmp_path / "parts", resume=True)
 
 
 @pytest.mark.parametrize(
