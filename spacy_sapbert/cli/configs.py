@@ -1,4 +1,4 @@
-"""Read the config file of a command, with overrides from the command line such as --pairs.seed 1."""
+"""The configs that come with the package, and reading a config with overrides such as --pairs.seed 1."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import typer
 from typer.core import TyperCommand
 
 from ..errors import Errors, MissingExtraError, SapbertError
-from ..training.configs import read_config
 
 OptionalConfig = Annotated[
     Path | None, typer.Option("--config", "-c", help="Config file. Default: the one that `init config` writes.")
@@ -78,3 +77,42 @@ def resolve(
         if isinstance(error, ConfigValidationError):
             reason = str(ConfigValidationError.from_error(error, title="", show_config=False)).strip()
         raise SapbertError(Errors.E541.format(path=path or f"{section}.cfg", reason=reason)) from error
+
+
+# --- the configs that come with the package
+
+_FILES = {
+    "linker": "linker.cfg",
+    "ner": "ner.cfg",
+    "retriever": "concept_retriever.cfg",
+    "pretrain": "pretrain.cfg",
+    "pairs": "pairs.cfg",
+    "mine": "mine.cfg",
+    "augment": "augment.cfg",
+    "discover": "discover.cfg",
+    "serve": "serve.cfg",
+}
+_TRANSFORMER = {"ner": "ner_trf.cfg"}
+KINDS = tuple(_FILES)
+
+# A wheel has the configs in the package. A checkout has them in the top folder, where the project reads them.
+_PACKAGE = Path(__file__).parents[1]
+_FOLDERS = (_PACKAGE / "configs", _PACKAGE.parent / "configs")
+
+
+def read_config(kind: str, *, gpu: bool = False) -> str:
+    """Return the text of a config, with its comments.
+
+    Args:
+        gpu: Whether the config is for training on a GPU: an NER is a transformer, and spaCy takes the memory that
+            PyTorch has.
+    """
+    name = _TRANSFORMER.get(kind, _FILES[kind]) if gpu else _FILES[kind]
+    folder = next(folder for folder in _FOLDERS if (folder / name).is_file())
+    text = (folder / name).read_text(encoding="utf-8")
+    return text.replace("gpu_allocator = null", 'gpu_allocator = "pytorch"') if gpu else text
+
+
+def config_name(kind: str, *, gpu: bool = False) -> str:
+    """Return the name of the file in which the package has a config."""
+    return _TRANSFORMER.get(kind, _FILES[kind]) if gpu else _FILES[kind]

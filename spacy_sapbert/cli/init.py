@@ -11,7 +11,7 @@ import typer
 
 from ..errors import DOCS, CannotWriteError
 from ..files.output import open_output
-from ..training.configs import KINDS, config_name, read_config
+from .configs import KINDS, config_name, read_config
 
 STDOUT = Path("-")
 _PAGE = re.compile(r"docs/([\w-]+)\.md")

@@ -9,7 +9,7 @@ from spacy.util import load_config
 from typer.testing import CliRunner
 
 import spacy_sapbert
-from spacy_sapbert.training.configs import KINDS, config_name, read_config
+from spacy_sapbert.cli.configs import KINDS, config_name, read_config
 
 ROOT = Path(__file__).parents[2]
 CHOICES = [*((kind, False) for kind in KINDS), ("linker", True), ("ner", True), ("retriever", True)]
