@@ -307,13 +307,13 @@ for _code in (pickle.TUPLE, pickle.TUPLE1, pickle.TUPLE2, pickle.TUPLE3):
 def read_vectorizer(path: Path) -> Vectorizer:
     """Read a pickled `TfidfVectorizer` without making one."""
     try:
-        found = _Unpickler(path.read_bytes(), path).load()
+        vectorizer = _Unpickler(path.read_bytes(), path).load()
     except SapbertError:
         raise
     except Exception as error:  # a damaged pickle raises many kinds of errors
         reason = f"{path.name} is damaged or cut off: {type(error).__name__}: {str(error)[:MOST_SHOWN]}"
         raise SapbertError(Errors.E344.format(path=path.parent, reason=reason)) from error
-    if not isinstance(found, Vectorizer):
+    if not isinstance(vectorizer, Vectorizer):
         reason = f"{path.name} does not hold a TfidfVectorizer"
         raise SapbertError(Errors.E344.format(path=path.parent, reason=reason))
-    return found
+    return vectorizer

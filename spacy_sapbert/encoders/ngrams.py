@@ -69,10 +69,12 @@ class NgramEncoder:
             hashes = {form: hash64(form) for form in chunk if form}
             new = [form for form, key in hashes.items() if key not in seen]
             seen.update(hashes.values())
-            for size, found in counts.items():
+            for size, occurrences in counts.items():
                 keys, numbers = _count_texts(new, size)
-                found.update(dict(zip(keys.tolist(), numbers.tolist(), strict=True)))
-        texts = {_text(key, size): number for size, found in counts.items() for key, number in found.items()}
+                occurrences.update(dict(zip(keys.tolist(), numbers.tolist(), strict=True)))
+        texts = {
+            _text(key, size): number for size, occurrences in counts.items() for key, number in occurrences.items()
+        }
         known = sorted(texts)
         idf = np.log((1 + len(seen)) / (1 + np.array([texts[ngram] for ngram in known]))) + 1
         return cls(known, idf, ngram_range, text_normalizer)

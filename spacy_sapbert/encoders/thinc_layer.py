@@ -119,8 +119,8 @@ def _freeze(module: Any, trained_layers: int | None) -> None:
     layers = {name: int(match[2]) for name, _ in module.named_parameters() if (match := LAYER.match(name))}
     n_layers = len(set(layers.values()))
     if not 1 <= trained_layers <= n_layers:
-        wanted = f"from 1 to {n_layers}, the layers of the encoder"
-        raise SettingError(setting="trained_layers", component="the training", value=trained_layers, wanted=wanted)
+        allowed = f"from 1 to {n_layers}, the layers of the encoder"
+        raise SettingError(setting="trained_layers", component="the training", value=trained_layers, wanted=allowed)
     for name, weights in module.named_parameters():
         is_above = layers.get(name, -1) >= n_layers - trained_layers or name.startswith(PROJECTION)
         weights.requires_grad_(is_above)

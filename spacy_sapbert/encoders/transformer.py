@@ -167,8 +167,8 @@ class TransformerEncoder:
             torch.empty(0, device=self._device)
         except Exception as error:  # torch raises many kinds of errors, some with long messages
             reason = str(error).partition("\n")[0]
-            wanted = f"auto, cpu, or a device that torch has here ({reason})"
-            raise SettingError(setting="device", component="the encoder", value=self._device, wanted=wanted) from error
+            allowed = f"auto, cpu, or a device that torch has here ({reason})"
+            raise SettingError(setting="device", component="the encoder", value=self._device, wanted=allowed) from error
         return self._device
 
     @cached_property
@@ -309,7 +309,7 @@ class TransformerEncoder:
         parts = batches_by_length([len(ids) for ids in pieces], self._tokens_per_batch)
         if not parts:
             return torch.zeros((0, self.dim), device=self.device)
-        vectors = torch.cat([self.embed([pieces[place] for place in part]) for part in parts])
+        vectors = torch.cat([self.embed([pieces[row] for row in part]) for part in parts])
         return vectors[torch.from_numpy(np.concatenate(parts).argsort()).to(vectors.device)]
 
     def copy(self) -> "TransformerEncoder":
@@ -409,5 +409,5 @@ def open_encoder(
         return None
     opened = TransformerEncoder(encoder, pooling=pooling, l2_normalized=l2_normalized, device=device)
     folder = Path(opened.name)
-    place = (str(folder.resolve()), *file_states(folder)) if folder.is_dir() else opened.name
-    return shared((TransformerEncoder, place, *opened.settings.items(), device), lambda: opened)
+    source = (str(folder.resolve()), *file_states(folder)) if folder.is_dir() else opened.name
+    return shared((TransformerEncoder, source, *opened.settings.items(), device), lambda: opened)

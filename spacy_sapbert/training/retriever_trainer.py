@@ -122,9 +122,9 @@ class RetrieverTrainer:
             return None
         features, is_mention = [], []
         for doc, document in documents[:: -(-len(documents) // MOST_DOCUMENTS)]:
-            found, own = phrases(doc), self._counts[_key(doc)]
-            features.append(phrase_features(document.text, found, counts, own))
-            is_mention.append(np.array([own.marked[phrase.text] > 0 for phrase in found], dtype=bool))
+            doc_phrases, own = phrases(doc), self._counts[_key(doc)]
+            features.append(phrase_features(document.text, doc_phrases, counts, own))
+            is_mention.append(np.array([own.marked[phrase.text] > 0 for phrase in doc_phrases], dtype=bool))
         return MentionModel.fit(np.concatenate(features), np.concatenate(is_mention))
 
     def training_documents(self, examples: Sequence[Example]) -> list[TrainingDocument]:

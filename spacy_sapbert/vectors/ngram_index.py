@@ -256,17 +256,17 @@ class _NgramTables:
     def columns(self, codes: np.ndarray, size: int) -> np.ndarray:
         """Return the column of the n-gram that starts at each character, int32. It may reach into the next text."""
         keys: np.ndarray = codes.astype(np.int32 if size in self._tables else np.int64)
-        for place in range(1, size):
-            last = max(len(codes) - place, 0)
+        for offset in range(1, size):
+            last = max(len(codes) - offset, 0)
             keys *= self._base
-            keys[:last] += codes[place:]
+            keys[:last] += codes[offset:]
         if size in self._tables:
             return self._tables[size][keys]
         known, columns = self._sorted[size]
         if not len(known):
             return np.full(len(keys), self._none, dtype=np.int32)
-        places = np.searchsorted(known, keys).clip(max=len(known) - 1)
-        return np.where(known[places] == keys, columns[places], self._none).astype(np.int32)
+        positions = np.searchsorted(known, keys).clip(max=len(known) - 1)
+        return np.where(known[positions] == keys, columns[positions], self._none).astype(np.int32)
 
 
 def _parts(sizes: np.ndarray, most: int) -> Iterator[slice]:

@@ -29,10 +29,10 @@ MOST_TEXTS = 2**15  # of which partial scores are kept at once: the index of a t
 
 
 class _Grams(NamedTuple):
-    """The 4-grams of some texts, as parallel int64 arrays: text, place, number of names, rank within the text."""
+    """The 4-grams of some texts, as parallel int64 arrays: text, position, number of names, rank within the text."""
 
     texts: np.ndarray
-    places: np.ndarray
+    positions: np.ndarray
     counts: np.ndarray
     ranks: np.ndarray
 
@@ -115,7 +115,7 @@ class Postings:
         """
         rows = np.full((len(forms), n), -1, dtype=np.int64)
         grams = self._rarest(*self._codes.grams(*code_points(forms)), self._budget(postings))
-        if len(grams.places):
+        if len(grams.positions):
             self._propose(self._multiply_alike(grams), rows, self._allowed(mask))
         return rows
 
@@ -132,30 +132,30 @@ class Postings:
 
     def _propose(self, scored: _Scored, rows: np.ndarray, allowed: np.ndarray | None) -> None:
         """Write the proposals for a few texts into `rows`."""
-        which, found, sums = scored
+        which, proposed, sums = scored
         if allowed is not None:
-            passing = allowed[found]
-            which, found, sums = which[passing], found[passing], sums[passing]
-        scores = sums / self._lengths[found].clip(min=1)
+            passing = allowed[proposed]
+            which, proposed, sums = which[passing], proposed[passing], sums[passing]
+        scores = sums / self._lengths[proposed].clip(min=1)
         ends = np.searchsorted(which, np.arange(len(rows) + 1)).tolist()
         for text in range(len(rows)):
             part = slice(ends[text], ends[text + 1])
-            best = _highest(scores[part], found[part], rows.shape[1])
+            best = _highest(scores[part], proposed[part], rows.shape[1])
             rows[text, : len(best)] = best
 
     def _rarest(self, texts: np.ndarray, numbers: np.ndarray, budget: float) -> _Grams:
         """Return the rarest 4-grams of each text, as many as the budget allows, and at least one."""
-        places = np.searchsorted(self._grams, numbers)
-        known = places < len(self._grams)
-        known[known] = self._grams[places[known]] == numbers[known]
-        texts, places = texts[known], places[known]
-        counts = self._starts[places + 1].astype(np.int64) - self._starts[places]
+        positions = np.searchsorted(self._grams, numbers)
+        known = positions < len(self._grams)
+        known[known] = self._grams[positions[known]] == numbers[known]
+        texts, positions = texts[known], positions[known]
+        counts = self._starts[positions + 1].astype(np.int64) - self._starts[positions]
         order = np.lexsort((counts, texts))
-        texts, places, counts = texts[order], places[order], counts[order]
+        texts, positions, counts = texts[order], positions[order], counts[order]
         firsts = np.searchsorted(texts, texts)
         ranks, sums = np.arange(len(texts)) - firsts, np.cumsum(counts)
         read = (ranks == 0) | (sums - sums[firsts] + counts[firsts] <= budget)
-        return _Grams(texts[read], places[read], counts[read], ranks[read])
+        return _Grams(texts[read], positions[read], counts[read], ranks[read])
 
     def _weights(self, counts: np.ndarray) -> np.ndarray:
         """Return the weights of 4-grams with these numbers of names, float32."""
@@ -187,17 +187,17 @@ class Postings:
         common = np.bincount(names, np.repeat(weights, np.diff(ends)), self.n_names)
         least = SHARE * np.square(self._lengths)
         likely = common >= least * (1 - ROUNDING)
-        kept = np.flatnonzero(likely[names])
+        remaining = np.flatnonzero(likely[names])
         rows = np.flatnonzero(likely)
         columns = np.zeros(self.n_names, dtype=np.int32)
         columns[rows] = np.arange(len(rows))
-        ones = np.ones(len(kept), dtype=np.float32)
-        ends = np.searchsorted(kept, ends)
-        sums = texts @ csr_matrix((ones, columns[names[kept]], ends), shape=(texts.shape[1], len(rows)))
-        found = rows[sums.indices]
-        enough = sums.data >= least[found]
+        ones = np.ones(len(remaining), dtype=np.float32)
+        ends = np.searchsorted(remaining, ends)
+        sums = texts @ csr_matrix((ones, columns[names[remaining]], ends), shape=(texts.shape[1], len(rows)))
+        proposed = rows[sums.indices]
+        enough = sums.data >= least[proposed]
         which = np.repeat(np.arange(texts.shape[0]), np.diff(sums.indptr))
-        return _Scored(which[enough], found[enough], sums.data[enough])
+        return _Scored(which[enough], proposed[enough], sums.data[enough])
 
     def _read(self, grams: _Grams) -> tuple[csr_matrix, np.ndarray, np.ndarray]:
         """Read the postings of 4-grams, each once.
@@ -208,24 +208,24 @@ class Postings:
         """
         from scipy.sparse import csr_matrix
 
-        places, columns = np.unique(grams.places, return_inverse=True)
-        firsts = self._starts[places]
-        counts = (self._starts[places + 1] - firsts).astype(np.int64)
+        positions, columns = np.unique(grams.positions, return_inverse=True)
+        firsts = self._starts[positions]
+        counts = (self._starts[positions + 1] - firsts).astype(np.int64)
         n_texts = int(grams.texts.max(initial=-1)) + 1
         starts = np.searchsorted(grams.texts, np.arange(n_texts + 1))
-        texts = csr_matrix((self._weights(grams.counts), columns, starts), shape=(n_texts, len(places)))
+        texts = csr_matrix((self._weights(grams.counts), columns, starts), shape=(n_texts, len(positions)))
         rows = self._rows[slices(firsts, counts)]
         return texts, rows, np.concatenate([[0], np.cumsum(counts)])
 
     def _accumulate(self, grams: _Grams) -> _Scored:
         """Add up the weights of the 4-grams that each text shares with each name, for few texts."""
-        texts, places, counts, ranks = grams
+        texts, positions, counts, ranks = grams
         weights = self._weights(counts)
         accumulator = self._take_accumulator(int(texts.max(initial=-1)) + 1 << self._bits)
         touched = [np.zeros(0, dtype=np.int64)]
         for rank in range(int(ranks.max(initial=-1)) + 1):  # within one rank, no cell occurs twice
             chosen = np.flatnonzero(ranks == rank)
-            sizes, firsts = counts[chosen], self._starts[places[chosen]].tolist()
+            sizes, firsts = counts[chosen], self._starts[positions[chosen]].tolist()
             read = [self._rows[first : first + n] for first, n in zip(firsts, sizes.tolist(), strict=True)]
             cells = np.concatenate(read) + _each(texts[chosen] << self._bits, sizes)
             sums = accumulator[cells]
@@ -261,5 +261,5 @@ def _highest(scores: np.ndarray, rows: np.ndarray, n: int) -> np.ndarray:
 
 
 def _each(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Repeat values. A single value stays as it is, since it applies to any number of places."""
+    """Repeat values. A single value stays as it is, since it applies to any number of positions."""
     return values if len(values) == 1 else np.repeat(values, sizes)

@@ -32,7 +32,7 @@ BASE, OWN = 48, 40
 _EDGE = 1  # a blank, and the start and the end of a name
 _EDGES = 2  # on each side, so that short names share more 4-grams
 
-_BLANK = sum(_EDGE * BASE**place for place in range(GRAM))  # the number of a 4-gram of edges, as in an empty text
+_BLANK = sum(_EDGE * BASE**power for power in range(GRAM))  # the number of a 4-gram of edges, as in an empty text
 
 
 class GramCodes(NamedTuple):
@@ -83,8 +83,8 @@ class GramCodes(NamedTuple):
     def _codes_of(self, points: np.ndarray) -> np.ndarray:
         if not len(self.points):
             return np.zeros(len(points), dtype=np.int64)
-        places = np.searchsorted(self.points, points).clip(max=len(self.points) - 1)
-        return np.where(self.points[places] == points, self.codes[places], 0)
+        positions = np.searchsorted(self.points, points).clip(max=len(self.points) - 1)
+        return np.where(self.points[positions] == points, self.codes[positions], 0)
 
 
 def identity(kb: KnowledgeBase, ngrams: NgramEncoder) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def build_ngram_index(kb: KnowledgeBase, ngrams: NgramEncoder, folder: Path) -> 
 
 def _write(kb: KnowledgeBase, ngrams: NgramEncoder, work: Path, folder: Path) -> None:
     frequencies, starts = _write_points(ngrams.forms(kb.names()), work)
-    frequent = "".join(sorted(frequencies, key=lambda one: (-frequencies[one], one)))
+    frequent = "".join(sorted(frequencies, key=lambda character: (-frequencies[character], character)))
     alphabet = "".join(sorted(set("".join(ngrams.ngrams))))
     _write_names(work, ngrams, alphabet, starts, folder)
     _write_postings(work, GramCodes.of(frequent), starts, folder)
@@ -144,8 +144,8 @@ def _write_names(work: Path, ngrams: NgramEncoder, alphabet: str, starts: np.nda
     lengths = [np.zeros(0)]
     with _array_file(folder / "characters.npy", np.min_scalar_type(len(alphabet)), int(starts[-1])) as write:
         for points, part in _chunks(work, starts):
-            places = np.searchsorted(known, points).clip(max=max(len(known) - 1, 0))
-            write(np.where(known[places] == points, places + 1, 0) if len(known) else np.zeros(len(points)))
+            positions = np.searchsorted(known, points).clip(max=max(len(known) - 1, 0))
+            write(np.where(known[positions] == points, positions + 1, 0) if len(known) else np.zeros(len(points)))
             lengths.append(ngrams.lengths(points, part))
     _save(folder / "starts.npy", _small(starts))
     _save(folder / "lengths.npy", np.concatenate(lengths).astype(np.float32))
@@ -172,8 +172,8 @@ def _write_postings(work: Path, codes: GramCodes, starts: np.ndarray, folder: Pa
             for i, file in enumerate(files):
                 some = counts[i, first:last].astype(np.int64)
                 rows = np.fromfile(file, dtype=np.int32, count=int(some.sum()))
-                places = np.repeat(free - np.cumsum(some) + some, some) + np.arange(len(rows))
-                block[places] = rows + i * NAMES_PER_CHUNK
+                positions = np.repeat(free - np.cumsum(some) + some, some) + np.arange(len(rows))
+                block[positions] = rows + i * NAMES_PER_CHUNK
                 free = free + some
             write(block)
 

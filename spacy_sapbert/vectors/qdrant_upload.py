@@ -119,14 +119,14 @@ def _upload_points(collection: Collection, points: list[PointStruct]) -> Counter
 
 def _remove_others(collection: Collection, kb: KnowledgeBase, *, centroids: bool) -> int:
     """Remove points of names or concepts that the knowledge base does not have, and return their number."""
-    wanted = {ABOUT_ID, *name_ids(kb).tolist(), *(map(concept_point, kb.concept_ids()) if centroids else ())}
+    expected = {ABOUT_ID, *name_ids(kb).tolist(), *(map(concept_point, kb.concept_ids()) if centroids else ())}
     removed, offset = 0, None
     with collection.asking() as client:
         while True:
             records, offset = client.scroll(
                 collection.name, limit=10 * POINTS_PER_BATCH, offset=offset, with_payload=False, with_vectors=False
             )
-            gone = [record.id for record in records if record.id not in wanted]
+            gone = [record.id for record in records if record.id not in expected]
             if gone:
                 client.delete(collection.name, gone)
             removed += len(gone)
@@ -149,17 +149,15 @@ def _points(kb: KnowledgeBase, vectors: NameVectors, *, centroids: bool) -> Iter
     ids = name_ids(kb).tolist()
     for start in range(0, kb.n_names, POINTS_PER_BATCH):
         rows = _names(kb, "s.name", start)
-        points, of_batch = [], vectors.vectors[start : start + POINTS_PER_BATCH].tolist()
-        for row, of_name in groupby(rows, key=lambda name: name.row):
-            owners = list(of_name)
+        points, batch_vectors = [], vectors.vectors[start : start + POINTS_PER_BATCH].tolist()
+        for row, group in groupby(rows, key=lambda name: name.row):
+            owners = list(group)
             payload = {"name": owners[0].text, "owners": _owners(kb, owners)}
-            points.append(PointStruct(id=ids[row], vector={NAME: of_batch[row - start]}, payload=payload))
+            points.append(PointStruct(id=ids[row], vector={NAME: batch_vectors[row - start]}, payload=payload))
         yield points
     for start in range(0, len(kb) if centroids else 0, POINTS_PER_BATCH):
         rows = _names(kb, "s.concept", start)
-        yield [
-            _centroid(kb, vectors, list(of_concept)) for _, of_concept in groupby(rows, key=lambda name: name.concept)
-        ]
+        yield [_centroid(kb, vectors, list(group)) for _, group in groupby(rows, key=lambda name: name.concept)]
 
 
 def _names(kb: KnowledgeBase, column: str, start: int) -> list[_Name]:

@@ -136,7 +136,7 @@ def _find_positions(
     if model.attrs["has_learnt"] and any(len(doc) and key not in doc.spans for doc in docs):
         raise SapbertError(Errors.E643.format(key=key))
     hashes: Any = [_position_hashes(doc, key, labels) for doc in docs]
-    return [model.ops.asarray2i(of_doc, dtype="uint64") for of_doc in hashes], lambda _: []
+    return [model.ops.asarray2i(doc_hashes, dtype="uint64") for doc_hashes in hashes], lambda _: []
 
 
 def _position_hashes(doc: Doc, key: str, labels: list[str]) -> NDArray[np.uint64]:

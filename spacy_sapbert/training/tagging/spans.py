@@ -70,13 +70,13 @@ def find_spans(scores: Sequence[Floats], transitions: Floats, labels: Sequence[s
         scores: One array per document, shape (tokens, labels, tags).
         transitions: Score of each pair of neighboring tags, shape (labels, tags, tags).
     """
-    found: list[list[TokenSpan]] = [[] for _ in scores]
+    results: list[list[TokenSpan]] = [[] for _ in scores]
     for batch in _batches(scores):
         tags = best_tags(padded([scores[number] for number in batch], outside_only=True), transitions)
         for column, number in enumerate(batch):
             spans = list(_spans(tags[: len(scores[number]), :, column], labels))
-            found[number] = _without_overlaps(spans, scores[number], labels)
-    return found
+            results[number] = _without_overlaps(spans, scores[number], labels)
+    return results
 
 
 def padded(scores: Sequence[Floats], *, outside_only: bool = False) -> Floats:
@@ -90,8 +90,8 @@ def padded(scores: Sequence[Floats], *, outside_only: bool = False) -> Floats:
     joined = np.zeros((max(map(len, scores)), n_labels, len(scores), n_tags))
     if outside_only:
         joined[..., BEGIN:] = _RULED_OUT
-    for column, of_document in enumerate(scores):
-        joined[: len(of_document), :, column] = of_document
+    for column, document_scores in enumerate(scores):
+        joined[: len(document_scores), :, column] = document_scores
     return joined
 
 
@@ -126,9 +126,9 @@ def _without_overlaps(spans: list[TokenSpan], scores: Floats, labels: Sequence[s
         return float((column[range(len(column)), _tags_of(len(column))] - column[:, OUTSIDE]).sum())
 
     taken = np.zeros(len(scores), dtype=np.bool_)
-    kept = []
+    chosen = []
     for span in sorted(spans, key=gain, reverse=True):
         if not taken[span.start : span.end].any():
             taken[span.start : span.end] = True
-            kept.append(span)
-    return sorted(kept)
+            chosen.append(span)
+    return sorted(chosen)
