@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
-from xml.etree.ElementTree import Element, SubElement
-from xml.sax.saxutils import escape, quoteattr
+from xml.etree.ElementTree import Element, SubElement, tostring
 
 from ..files.opening import read_whole
 from ..files.source import BrokenRecord
@@ -298,7 +297,6 @@ def _element_of(tag: str, value: Values) -> Element:
 
 # --- writing
 
-_XML_HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<collection>\n'
 # the date is empty, so that the same documents give the same bytes
 _COLLECTION = {"source": "spacy-sapbert", "date": "", "key": ""}
 _INVALID = dict.fromkeys({*range(ord(" ")), 0xFFFE, 0xFFFF} - set(map(ord, "\t\n\r")), " ")
@@ -310,10 +308,13 @@ def bioc_xml(documents: Iterable[Values]) -> Iterator[str]:
     XML allows no control characters except tab and line ends. Each of the others becomes a blank, so that offsets stay.
 
     Args:
-        documents: The documents as BioC JSON has them.
+        documents: The documents as BioC JSON has them, with the keys in the order of the XML.
     """
-    yield _XML_HEAD + "".join(f"{_element(name, value)}\n" for name, value in _COLLECTION.items())
-    yield from map(_document_xml, documents)
+    head = "".join(f"<{name}>{value}</{name}>\n" for name, value in _COLLECTION.items())
+    yield f'<?xml version="1.0" encoding="UTF-8"?>\n<collection>\n{head}'
+    for document in documents:
+        xml = tostring(_element_of("document", document), encoding="unicode")
+        yield xml.translate(_INVALID).replace("\r", "&#13;") + "\n"  # parsers turn a plain CR into LF
     yield "</collection>\n"
 
 
@@ -324,34 +325,3 @@ def bioc_json(documents: Iterable[Values]) -> Iterator[str]:
     for number, document in enumerate(documents):
         yield ("," if number else "") + "\n" + json.dumps(document, ensure_ascii=False)
     yield "\n]}\n"
-
-
-def _document_xml(document: Values) -> str:
-    passages = "".join(
-        f"<passage>{_infons_xml(passage['infons'])}{_element('offset', passage['offset'])}"
-        f"{_element('text', passage['text'])}\n{''.join(map(_annotation_xml, passage['annotations']))}</passage>\n"
-        for passage in document["passages"]
-    )
-    return f"<document>{_element('id', document['id'])}\n{passages}</document>\n"
-
-
-def _annotation_xml(annotation: Values) -> str:
-    locations = "".join(
-        f'<location offset="{location["offset"]}" length="{location["length"]}"/>'
-        for location in annotation["locations"]
-    )
-    inner = _infons_xml(annotation["infons"]) + locations + _element("text", annotation["text"])
-    return f"<annotation id={_quoted(annotation['id'])}>{inner}</annotation>\n"
-
-
-def _infons_xml(infons: Mapping[str, str]) -> str:
-    return "".join(_element("infon", value, f" key={_quoted(key)}") for key, value in infons.items())
-
-
-def _element(name: str, value: object, attributes: str = "") -> str:
-    # parsers turn a plain CR into LF
-    return f"<{name}{attributes}>{escape(str(value).translate(_INVALID), {chr(13): '&#13;'})}</{name}>"
-
-
-def _quoted(text: str) -> str:
-    return quoteattr(text.translate(_INVALID))

@@ -94,9 +94,8 @@ def _bounds(record: Record) -> list[tuple[int, int, str]]:
 
 
 def _passage(text: str, start: int, end: int, type: str) -> Values:
-    infons = {"type": type}
     rest: Values = {"sentences": [], "annotations": [], "relations": []}
-    return {"offset": start, "infons": infons, "text": text[start:end], **rest}
+    return {"infons": {"type": type}, "offset": start, "text": text[start:end], **rest}
 
 
 def _annotation(number: int, record: Record, entity: Record) -> Values:
@@ -105,8 +104,8 @@ def _annotation(number: int, record: Record, entity: Record) -> Values:
     return {
         "id": str(number),
         "infons": _infons(record, entity),
-        "text": " ".join(text[start:end] for start, end in pieces),
         "locations": [{"offset": start, "length": end - start} for start, end in pieces],
+        "text": " ".join(text[start:end] for start, end in pieces),
     }
 
 
