@@ -134,9 +134,7 @@ class MatcherAnnotator:
         preferred = {id: self._kb.names_of(id)[0].text for id in ids}
         preferring = {id for id in ids if preferred[id] == name}
         preferring = preferring or {id for id in ids if word_keys(preferred[id]) == word_keys(name)}
-        evidence = [
-            TieEvidence(id, self._kb.annotations(id, name), id in preferring, main=not is_supplementary(id))
-            for id in ids
-        ]
+        counts = {id: self._kb.annotations(id, name) for id in ids}
+        evidence = [TieEvidence(id, counts[id], id in preferring, main=not is_supplementary(id)) for id in ids]
         best = rank(evidence)[0]._replace(concept_id="")
         return sorted(tie.concept_id for tie in evidence if tie._replace(concept_id="") == best)

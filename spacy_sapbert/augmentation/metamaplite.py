@@ -159,12 +159,8 @@ def read_brat(source: Source) -> Iterator[RankedAnnotation]:
         yield RankedAnnotation(*spans[key], canonical_id(cui), scores.get(key, 0.0), preferred)
 
 
-READERS: dict[str, Callable[[Source], Iterator[RankedAnnotation]]] = {
-    ".mmi": read_mmi,
-    ".json": read_json,
-    ".ann": read_brat,
-    ".brat": read_brat,
-}
+Reader = Callable[[Source], Iterator[RankedAnnotation]]
+READERS: dict[str, Reader] = {".mmi": read_mmi, ".json": read_json, ".ann": read_brat, ".brat": read_brat}
 
 
 def read_output(path: Path, text: str, report: Report | None = None) -> list[Annotation]:
@@ -286,11 +282,7 @@ def _command(installed: Path) -> list[str]:
     jars = sorted(installed.glob("target/metamaplite-*-standalone.jar")) or sorted(installed.glob("metamaplite-*.jar"))
     indexes = sorted(path.parent for path in installed.glob("data/ivf/**/indices"))
     models, terms = installed / "data" / "models", installed / "data" / "specialterms.txt"
-    needed = {
-        "target/metamaplite-…-standalone.jar": jars,
-        "data/ivf/…/indices": indexes,
-        "data/models": models.is_dir(),
-    }
+    needed = {"target/…-standalone.jar": jars, "data/ivf/…/indices": indexes, "data/models": models.is_dir()}
     if missing := [what for what, files in needed.items() if not files]:
         remedy = "Give the folder public_mm_lite with MetaMapLite's jar and with the unpacked data of a UMLS release."
         raise DamagedError(remedy, path=installed, reason=f"there is no {', no '.join(missing)}")

@@ -23,24 +23,17 @@ Row = tuple[tuple[Any, ...], list[Any]]
 
 
 def compare_predictions(a: Path, b: Path, *, resamples: int = RESAMPLES, seed: int = SEED) -> dict[str, Any]:
-    """Compare two prediction files of `evaluate_linking`, `evaluate_concepts` or `evaluate_pipeline`.
+    """Compare two prediction files of `evaluate_linking`, `evaluate_concepts` or `evaluate_pipeline`, both of the same
+    one.
 
-    Both files must come from the same function. For links, all mentions with a gold id count, because the two
-    vocabularies may cover different mentions.
-
-    Args:
-        a: The first file.
-        b: The second file.
-        resamples: The number of bootstrap samples. Each sample draws as many documents as there are.
-        seed: The seed of the draws.
+    For links, all mentions with a gold id count, because the two vocabularies may cover different mentions. Each of the
+    bootstrap samples draws as many documents as there are.
 
     Returns:
         The counts `mentions` and `documents`, and one entry per measure. For links, `lenient` and `strict` each have
-        `acc@1` and `acc@5`. For documents, the measures are `r@10`, `r@5` and `map`, averaged over documents; 10 stands
-        for the number of predicted concepts. For pipelines, they are the F1 of `ner`, `span_id` and `document_id`, over
-        all documents together. Each entry has the percentages `a` and `b`, their `difference` b - a in points, and
-        `low`, `high` and `p`. `low` and `high` are the ends of the 95 % interval: percentiles of the resampled
-        differences. `p` is two-sided: twice the share of resampled differences on the other side of 0, or on it.
+            `acc@1` and `acc@5`. For documents, the measures are `r@10`, `r@5` and `map`, averaged over documents; 10
+            stands for the number of predicted concepts. For pipelines, they are the F1 of `ner`, `span_id` and
+            `document_id`, over all documents together. Each entry is that of `describe_difference`.
 
     Raises:
         SapbertError: A line is broken, the files are about different documents, mentions or concepts, or there are

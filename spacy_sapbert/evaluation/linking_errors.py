@@ -112,14 +112,10 @@ class ErrorReport:
         self._write(self._line(error, name, why))
 
     def summary(self) -> dict[str, dict[str, float | None]]:
-        """Return the count `n` of each class and its `share` of the errors in percent.
-
-        The share is None if there are no errors.
-        """
+        """Return the count `n` of each class and its `share` of the errors in percent; None if there are no errors."""
         total, counts = self._counts.total(), self._counts
-        return {
-            name: {"n": counts[name], "share": percent(counts[name] / total if total else None)} for name in CLASSES
-        }
+        shares = {name: percent(counts[name] / total if total else None) for name in CLASSES}
+        return {name: {"n": counts[name], "share": share} for name, share in shares.items()}
 
     def _line(self, error: LinkingError, name: str, why: str) -> dict[str, Any]:
         mention = error.linked.mention

@@ -166,9 +166,8 @@ class _Tally:
         }
         for measure in MEASURES:
             by_label = {label: _figures(counts[measure]) for label, counts in sorted(self._types.items())}
-            result[measure]["types"] = {
-                label: figures for label, figures in by_label.items() if figures["gold"] or figures["found"]
-            }
+            with_cases = {label: counts for label, counts in by_label.items() if counts["gold"] or counts["found"]}
+            result[measure]["types"] = with_cases
         for figures in self._without_a_match(result, types) if others else ():
             figures.update(p=None, r=None, f1=None)
         return result

@@ -192,7 +192,7 @@ def has_known_id(mention: Mention, kb: KnowledgeBase) -> bool:
 
 @contextmanager
 def predictions_file(path: Path | None) -> Iterator[Callable[[Mapping[str, Any]], object]]:
-    """Open a file of predictions, and yield a function that writes a line of JSON; without a path, it does nothing.
+    """Yield a function that writes a prediction as a line of JSON to a new file; without a path, it does nothing.
 
     The file appears when the block ends without an error.
     """

@@ -60,12 +60,13 @@ def reliability(probabilities: np.ndarray, right: np.ndarray, bins: int = BINS) 
     ]
 
 
-def wilson_interval(share: np.ndarray, n: np.ndarray, z: float = Z_95) -> tuple[np.ndarray, np.ndarray]:
+def wilson_interval(share: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the lowest and highest plausible share of right links, by the score interval of Wilson (1927), for 95 %.
 
     The formula is that of Brown, Cai and DasGupta (2001, equation 4). It takes links as independent. Links of one
     document are not, so true intervals are somewhat wider. The shares and the numbers of links have the shape (bins,).
     """
+    z = Z_95
     center = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
     return np.clip(center - half, 0, 1), np.clip(center + half, 0, 1)

@@ -87,8 +87,5 @@ class Comparison:
 
     def _with_ids(self, mentions: Iterable[Mention]) -> dict[tuple[Place, frozenset[str]], tuple[str, ...]]:
         """Return the ids of the mentions with any, by their characters and primary ids."""
-        return {
-            (place_in_text(mention)[:2], frozenset(map(self.primary, mention.ids))): mention.ids
-            for mention in mentions
-            if mention.ids
-        }
+        with_ids = (mention for mention in mentions if mention.ids)
+        return {(place_in_text(item)[:2], frozenset(map(self.primary, item.ids))): item.ids for item in with_ids}

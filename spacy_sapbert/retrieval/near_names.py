@@ -64,10 +64,8 @@ class NearNames:
     def _nearest(self, queries: np.ndarray) -> Near:
         cosines, rows = self.vectors.nearest(queries, self.n, self.concepts.names)
         if self.vectors.local and not self.vectors.exact:  # estimates: the cosine of equal names may differ from 1
-            exact = [
-                self.vectors.similarities(query[None], nearest)[0] for query, nearest in zip(queries, rows, strict=True)
-            ]
-            cosines = np.stack(exact)
+            pairs = zip(queries, rows, strict=True)
+            cosines = np.stack([self.vectors.similarities(query[None], nearest)[0] for query, nearest in pairs])
         return Near(rows, cosines)
 
     def concepts_with(self, near: Sequence[Near], without: Collection[int] = ()) -> ConceptMatches:

@@ -51,7 +51,8 @@ class Retriever:
     opens, saves and loads it.
 
     Attributes:
-        concepts: The concepts that can be predicted.
+        concepts: The concepts that can be predicted: those with one of `labels` (None for all) and of `types` (empty
+            for all).
         signals: The signals, some of `SIGNALS`.
         settings: Shared with the caller, who may change them at any time.
         spans_key: The signal "mentions" reads `doc.spans[spans_key]` instead of `doc.ents`.
@@ -61,10 +62,7 @@ class Retriever:
         ngrams: The n-grams of the names, if `needs_ngrams`.
         exact_limit: In a vocabulary of at most so many names, "phrases" compares every phrase with all names.
         document_encoder: The document encoder, for "document". It may be trained.
-        labels: The ids that select the concepts; None for all of the vocabulary.
-        types: The types that select the concepts; empty for all.
-        counts: Counts from annotated documents.
-        mention_model: Estimates from these counts how likely a phrase is a mention.
+        counts: Counts from annotated documents, from which `mention_model` estimates how likely a phrase is a mention.
         stored_weights: The fitted weights of the signals.
     """
 

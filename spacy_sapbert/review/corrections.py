@@ -167,9 +167,6 @@ class Decisions:
                 self._added.setdefault(correction.document, []).append(correction)
                 self._add_phrase(correction)
 
-    def __len__(self) -> int:
-        return len({id(correction) for corrections in self._by_place.values() for correction in corrections})
-
     def of(self, document: str, start: int, end: int, text: str, label: str = "") -> Decision:
         """Return what holds for a mention of the document with this key."""
         rejected: frozenset[str] = frozenset()

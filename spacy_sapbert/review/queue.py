@@ -128,9 +128,7 @@ ORDERS: Mapping[str, Callable[[Group], float]] = {
 
 
 class Progress(NamedTuple):
-    """How far a review is: the mentions that corrections decide, all mentions, and the different texts that are still
-    open.
-    """
+    """How far a review is: the decided mentions, all mentions, and the different texts that are still open."""
 
     decided: int
     mentions: int

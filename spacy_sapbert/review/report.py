@@ -109,11 +109,8 @@ def _agreement(links: Iterable[ProposedLink], first: Decisions, second: Decision
             both.add((text_key(link.text), link.label, _outcome(decision), _outcome(other)))
     ours, theirs = [outcomes[2] for outcomes in both], [outcomes[3] for outcomes in both]
     same = sum(map(eq, ours, theirs))
-    return {
-        "texts": len(both),
-        "agree": percent(ratio(same, len(both))) if both else None,
-        "kappa": _kappa(ours, theirs),
-    }
+    agree = percent(ratio(same, len(both))) if both else None
+    return {"texts": len(both), "agree": agree, "kappa": _kappa(ours, theirs)}
 
 
 def _kappa(ours: Sequence[str], theirs: Sequence[str]) -> float | None:
