@@ -1,10 +1,8 @@
 import pickle
-import sqlite3
 
 import pytest
 import spacy
 
-from spacy_sapbert.errors import DamagedError
 from spacy_sapbert.review.corrections import Correction, document_key
 from spacy_sapbert.review.corrections_file import CorrectionsFile
 
@@ -106,14 +104,6 @@ def test_concepts_of_another_vocabulary_are_told(make, file):
     doc.ents = [doc.char_span(16, 20, label="Disease")]
     with pytest.warns(UserWarning, match=r"W417.*1 of 2 concepts.*X999"):
         assert nlp(doc).ents[0].kb_id_ == "D003080"
-
-
-def test_a_damaged_file(make, file):
-    file.add([correction("accept", "cold", "D003080")])
-    with sqlite3.connect(file.path) as db:
-        db.execute("UPDATE corrections SET concept_ids = '{'")
-    with pytest.raises(DamagedError):
-        linked(make(file.path))
 
 
 def test_an_added_mention_wins_over_a_longer_match(make, file):

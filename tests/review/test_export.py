@@ -68,7 +68,7 @@ def test_it_is_read_again(file, key, tmp_path, name):
     from spacy_sapbert.cli.review import _write_corpus
 
     documents, _ = exported(file)
-    _write_corpus(iter(documents), tmp_path / name, "en")
+    _write_corpus(iter(documents), tmp_path / name)
     (found,) = read_corpus(tmp_path / name)
     assert (found.doc_id, found.text.rstrip()) == ("1", TEXT)
     assert [(one.start, one.end, one.text) for one in found.mentions] == [one[:3] for one in documents[0].mentions]
