@@ -9,11 +9,10 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cache, cached_property, partial
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import MismatchError
 from ..files.output import replacing
 from ..files.values import parse_json, read_array
 from ..kb.knowledge_base import KnowledgeBase
@@ -229,9 +228,6 @@ class NameMatcher:
             cls.build(kb, rules).save(folder)
 
         make_once(folder, (folder / MANIFEST_FILE).is_file, build)
-        if _read_manifest(folder) != _manifest(kb, rules):
-            reason = "its keys are those of another vocabulary or language"
-            raise MismatchError("Delete the folder; it will be made again.", path=folder, reason=reason)
         return cls.load(kb, folder)
 
     def save(self, folder: Path) -> None:
@@ -239,8 +235,9 @@ class NameMatcher:
         for name, array in ((HASHES_FILE, self.hashes), (ROWS_FILE, self.rows)):
             with replacing(folder / name) as temporary, temporary.open("wb") as file:
                 np.save(file, array, allow_pickle=False)
+        manifest = {"store": self.kb.fingerprint, "keys": KEYS, "language": self.rules.code}
         with replacing(folder / MANIFEST_FILE) as temporary:
-            temporary.write_text(json.dumps(_manifest(self.kb, self.rules), sort_keys=True), encoding="utf-8")
+            temporary.write_text(json.dumps(manifest, sort_keys=True), encoding="utf-8")
 
     def artifact(self) -> Artifact:
         """Return the keys of the names as an artifact of a component."""
@@ -259,8 +256,10 @@ class NameMatcher:
     def load(cls, kb: KnowledgeBase, folder: Path) -> NameMatcher:
         """Open what `save` wrote, memory-mapped."""
         # folders of earlier versions have no manifest; their keys are English
-        rules = rules_of(_read_manifest(folder)["language"]) if (folder / MANIFEST_FILE).is_file() else ENGLISH
+        rules, manifest = ENGLISH, folder / MANIFEST_FILE
         with opening(folder):
+            if manifest.is_file():
+                rules = rules_of(parse_json(manifest.read_text(encoding="utf-8"))["language"])
             hashes, rows = (read_array(folder / name) for name in (HASHES_FILE, ROWS_FILE))
             if hashes.shape != rows.shape:
                 raise ValueError("the keys of the names do not fit their rows")
@@ -284,6 +283,8 @@ class NameMatcher:
     def _with_acronyms(self, columns: WordColumns, windows: list[_Window]) -> list[_Window]:
         """Add the acronyms, whose rows come before those of the same word as a bag of words."""
         positions = [i for i, key in enumerate(columns.acronyms) if key and columns.keys[i]]
+        if not positions:
+            return windows
         keys = np.array([columns.acronyms[i] for i in positions], dtype=np.uint64)
         acronyms = {i: rows for i, rows in zip(positions, self._look_up(keys), strict=True) if rows}
         longer = [window for window in windows if window.start + 1 < window.end or window.start not in acronyms]
@@ -312,10 +313,9 @@ class NameMatcher:
 
     def _look_up(self, keys: np.ndarray) -> list[list[int]]:
         """Return the rows of the names with each key."""
-        lefts, rights = (np.searchsorted(self.hashes, keys, side).tolist() for side in ("left", "right"))
-        return [
-            self.rows[left:right].tolist() if left < right else [] for left, right in zip(lefts, rights, strict=True)
-        ]
+        lefts, rights = np.searchsorted(self.hashes, keys), np.searchsorted(self.hashes, keys, "right")
+        edges = zip(lefts.tolist(), rights.tolist(), strict=True)
+        return [self.rows[left:right].tolist() if left < right else [] for left, right in edges]
 
     def _rows(self, key: int) -> list[int]:
         shift, bits = self._bitmap
@@ -363,16 +363,6 @@ def keys_version(rules: LanguageRules) -> str:
 def matcher_cache(kb: KnowledgeBase, rules: LanguageRules = ENGLISH) -> Path:
     """Return the cache folder for the keys of the names of a knowledge base by the rules of a language."""
     return cache_dir() / "matchers" / f"{kb.fingerprint[:16]}-{keys_version(rules)}"
-
-
-def _manifest(kb: KnowledgeBase, rules: LanguageRules) -> dict[str, Any]:
-    return {"store": kb.fingerprint, "keys": KEYS, "language": rules.code}
-
-
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    with opening(folder):
-        manifest: dict[str, Any] = parse_json((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
-        return {"store": manifest["store"], "keys": manifest["keys"], "language": manifest["language"]}
 
 
 def _bounded_windows(breaks: np.ndarray, solid: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:

@@ -12,9 +12,8 @@ from ..store.artifact import opening
 from ..types import LinkedPart
 from .rerank_features import N_FEATURES, CandidateFeatures, DocumentEvidence, WordRarity, shortlist
 from .rerank_reasons import explain
+from .settings import RERANKER_FILE
 from .trees import Trees
-
-RERANKER_FILE = "reranker.safetensors"
 
 
 class Reranker(NamedTuple):
@@ -81,14 +80,12 @@ class Reranker(NamedTuple):
         save_file(arrays, folder / RERANKER_FILE)
 
     @classmethod
-    def load(cls, folder: Path) -> Reranker | None:
-        """Read what `save` wrote. Without a file, return None."""
+    def load(cls, folder: Path) -> Reranker:
+        """Read what `save` wrote."""
         from safetensors import SafetensorError
         from safetensors.numpy import load_file
 
         path = folder / RERANKER_FILE
-        if not path.is_file():
-            return None
         with opening(path):
             try:
                 arrays = load_file(path)

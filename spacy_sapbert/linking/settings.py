@@ -24,6 +24,7 @@ SPLIT_MARGIN = 0.0
 # with the starter encoder, and 1 more with the sparse score alone.
 SPELLING_MARGIN = 0.02
 PARAMETERS_FILE = "parameters.json"
+RERANKER_FILE = "reranker.safetensors"
 
 # Fitted on the training parts of BC5CDR and NCBI Disease. The threshold is within 0.1 points of the best F1 when gold
 # mentions are linked to the starter vocabulary. With the starter encoder, precision is 95.2 and recall 88.9. With the

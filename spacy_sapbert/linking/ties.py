@@ -36,6 +36,9 @@ class TieEvidence(NamedTuple):
     names: int = 1
 
 
+_Evidence = Mapping[tuple[str, str], tuple[TieEvidence, tuple[str, ...]]]
+"""The evidence for a concept and a name, without a label, and the types of the concept."""
+
 # Ordered by precedence. Chosen on the training parts of BC5CDR and NCBI Disease (`benchmarks/ties.py`).
 RULES = ("annotations", "preferred", "type", "main", "names")
 
@@ -96,17 +99,16 @@ class TieBreaker:
             mentions: The parts of each mention.
             labels: The label of each mention.
         """
-        evidence = self._evidence([candidate for parts in mentions for part in parts for candidate in tied(part)])
-        return [
-            tuple([self._ordered(part, label, evidence) for part in parts])
-            for parts, label in zip(mentions, labels, strict=True)
-        ]
+        equal = [candidate for parts in mentions for part in parts for candidate in tied(part)]
+        evidence = self._evidence(equal) if equal else {}
+        ordered = []
+        for parts, label in zip(mentions, labels, strict=True):
+            ordered.append(tuple([self._ordered(part, label, evidence) for part in parts]))
+        return ordered
 
-    def _evidence(self, candidates: Sequence[Candidate]) -> dict[tuple[str, str], tuple[TieEvidence, tuple[str, ...]]]:
-        """Return the evidence for concepts and their names, without a label, and their types. It is read at once."""
+    def _evidence(self, candidates: Sequence[Candidate]) -> _Evidence:
+        """Return the evidence for concepts and their names, without a label. The vocabulary is read once for all."""
         pairs = list(dict.fromkeys((candidate.concept_id, candidate.name) for candidate in candidates))
-        if not pairs:
-            return {}
         summaries = self._kb.summaries_of([concept_id for concept_id, _ in pairs])
         evidence = {}
         for (id, name), n in zip(pairs, self._kb.annotations_of(pairs), strict=True):
@@ -115,9 +117,7 @@ class TieBreaker:
             evidence[id, name] = entry, concept.types
         return evidence
 
-    def _ordered(
-        self, part: LinkedPart, label: str, evidence: Mapping[tuple[str, str], tuple[TieEvidence, tuple[str, ...]]]
-    ) -> LinkedPart:
+    def _ordered(self, part: LinkedPart, label: str, evidence: _Evidence) -> LinkedPart:
         best = tied(part)
         if not best:
             return _with_prior_explained(part)

@@ -51,18 +51,18 @@ class AbbreviationResolver(Component):
 
     def predict(self, docs: Iterable[Doc]) -> List[List[AbbreviationOccurrence]]:
         """Return the occurrences of short forms in each document. The documents are not changed."""
-        return [self._find_occurrences(doc.text) for doc in docs]
+        occurrences = []
+        for doc in docs:
+            text = doc.text
+            definitions = find_definitions(text, min_precision=self.min_precision, rules=self._rules)
+            occurrences.append(find_occurrences(text, definitions, self.known))
+        return occurrences
 
     def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[List[AbbreviationOccurrence]]) -> None:
         """Write the predictions to the documents. They replace earlier ones."""
         register()  # scispaCy may have replaced the attributes meanwhile
         for doc, occurrences in zip(docs, predictions):
             set_abbreviation_occurrences(doc, occurrences)
-
-    def _find_occurrences(self, text: str) -> List[AbbreviationOccurrence]:
-        return find_occurrences(
-            text, find_definitions(text, min_precision=self.min_precision, rules=self._rules), self.known
-        )
 
 
 Language.factory(

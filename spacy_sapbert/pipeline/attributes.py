@@ -55,7 +55,7 @@ def set_abbreviation_occurrences(doc: Doc, occurrences: Iterable[AbbreviationOcc
 
 def get_abbreviation_occurrences(doc: Doc) -> List[AbbreviationOccurrence]:
     """Return the abbreviation occurrences of a document, by position."""
-    return [AbbreviationOccurrence(*entry) for entry in _entries(doc)]
+    return list(map(AbbreviationOccurrence._make, _entries(doc)))
 
 
 def _entries(doc: Doc) -> List[List[Any]]:
@@ -133,12 +133,12 @@ def set_long_form(span: Span, long_form: Union[Span, str, None]) -> None:
 
 def get_composite_splits(span: Span) -> List[Tuple[str, ...]]:
     """Return the composite splits of a mention, the most plausible first."""
-    return [tuple(split) for split in _get(span, "composite_splits")]
+    return list(map(tuple, _get(span, "composite_splits")))
 
 
 def set_composite_splits(span: Span, composite_splits: Iterable[Sequence[str]]) -> None:
     """Set the composite splits of a mention."""
-    _set(span, "composite_splits", [list(split) for split in composite_splits])
+    _set(span, "composite_splits", list(map(list, composite_splits)))
 
 
 def get_corrections(span: Span) -> Dict[str, str]:
@@ -148,7 +148,7 @@ def get_corrections(span: Span) -> Dict[str, str]:
 
 def set_corrections(span: Span, corrections: Mapping[str, str]) -> None:
     """Set the spelling corrections of a mention."""
-    _set(span, "corrections", [list(pair) for pair in corrections.items()])
+    _set(span, "corrections", list(map(list, corrections.items())))
 
 
 def get_assertion(span: Span) -> Tuple[str, ...]:
@@ -195,8 +195,8 @@ def set_links(span: Span, links: Iterable[Link]) -> None:
     """Set the links of the mention. Their flags are not kept: `set_assertion` sets those of the mention."""
     entries = []
     for link in links:
-        others = (other and list(other) for other in (link.runner_up, link.rejected))
-        entries.append([*link[:_PLAIN_FIELDS], *others, list(link.reasons)])
+        runner_up, rejected = link.runner_up and list(link.runner_up), link.rejected and list(link.rejected)
+        entries.append([*link[:_PLAIN_FIELDS], runner_up, rejected, list(link.reasons)])
     _set_linked(span, "links", entries)
 
 

@@ -69,7 +69,8 @@ class Component(Pipe):
             if value := arguments.get(setting):
                 component = type(self).__name__
                 raise SettingError(remedy, setting=setting, component=component, value=value, wanted="left out")
-        values = {setting: _copied(arguments[setting]) for setting in settings_names(type(self))}
+        values = {setting: arguments[setting] for setting in settings_names(type(self))}
+        values.update((setting, value.copy()) for setting, value in values.items() if isinstance(value, (list, dict)))
         for setting, block in self.blocks.items():
             values[setting] = block.read(name, setting, values[setting] or {})
         if self.shared:
@@ -103,7 +104,9 @@ class Component(Pipe):
 def settings_names(component: Type[Any]) -> List[str]:
     """Return the names of the settings of a component class."""
     arguments = inspect.signature(component).parameters.values()
-    return [one.name for one in arguments if one.kind == one.KEYWORD_ONLY and one.name not in _GONE]
+    return [
+        argument.name for argument in arguments if argument.kind == argument.KEYWORD_ONLY and argument.name not in _GONE
+    ]
 
 
 def defaults_of(component: Type[Component], **others: Any) -> Dict[str, Any]:
@@ -115,7 +118,9 @@ def defaults_of(component: Type[Component], **others: Any) -> Dict[str, Any]:
     """
     arguments = inspect.signature(component).parameters
     defaults = {name: arguments[name].default for name in settings_names(component)}
-    return {**defaults, **{name: block().as_dict() for name, block in component.blocks.items()}, **others}
+    for name, block in component.blocks.items():
+        defaults[name] = block().as_dict()
+    return {**defaults, **others}
 
 
 def settings_of(component: Any) -> Dict[str, Any]:
@@ -157,10 +162,6 @@ def _shared_setting(name: str) -> Any:
         setattr(component.settings, name, value)
 
     return property(get, set)
-
-
-def _copied(value: Any) -> Any:
-    return value.copy() if isinstance(value, (list, dict)) else value
 
 
 def _value(component: Any, setting: str) -> Any:

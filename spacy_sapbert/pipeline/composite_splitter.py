@@ -1,11 +1,11 @@
 """`composite_splitter`: propose splits of composite mentions, from which the linker chooses."""
 
-from typing import Iterable, List, Optional, Sequence, Tuple
+from typing import Dict, Iterable, List, Optional, Tuple
 
 from spacy.language import Language
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 
-from ..text.abbreviations import AbbreviationOccurrence, expand
+from ..text.abbreviations import expand
 from ..text.composites import composite_splits
 from .attributes import get_abbreviation_occurrences, get_composite_splits, register, set_composite_splits
 from .component_settings import Component, check_setting, defaults_of
@@ -61,16 +61,16 @@ class CompositeSplitter(Component):
     def _splits_of_mentions(self, doc: Doc) -> List[CompositeSplits]:
         occurrences = get_abbreviation_occurrences(doc)
         text = doc.text if occurrences else ""  # spaCy builds the text on each access
-        return [self._splits(mention, text, occurrences) for mention in mentions_of(doc, self.spans_key)]
-
-    def _splits(self, mention: Span, text: str, occurrences: Sequence[AbbreviationOccurrence]) -> CompositeSplits:
-        forms = [mention.text]
-        if occurrences:
-            forms.insert(0, expand(text, mention.start_char, mention.end_char, occurrences, self._rules))
-        proposed = (
-            split for form in forms for split in composite_splits(form, max_splits=self.max_splits, rules=self._rules)
-        )
-        return list(dict.fromkeys(proposed))
+        splits_of_mentions = []
+        for mention in mentions_of(doc, self.spans_key):
+            forms = [mention.text]
+            if occurrences:
+                forms.insert(0, expand(text, mention.start_char, mention.end_char, occurrences, self._rules))
+            proposed: Dict[Tuple[str, ...], None] = {}
+            for form in forms:
+                proposed.update(dict.fromkeys(composite_splits(form, max_splits=self.max_splits, rules=self._rules)))
+            splits_of_mentions.append(list(proposed))
+        return splits_of_mentions
 
 
 Language.factory(

@@ -14,7 +14,14 @@ from spacy.vocab import Vocab
 from ..documents.docs import from_doc
 from ..errors import SettingError
 from ..kb.languages import language_tag
-from ..linking.settings import CandidateSettings, LinkerSettings, SelectionSettings, VectorSettings
+from ..linking.settings import (
+    RERANKER_FILE,
+    CandidateSettings,
+    LinkerParameters,
+    LinkerSettings,
+    SelectionSettings,
+    VectorSettings,
+)
 from ..store.artifact import ArtifactWriter
 from ..training.settings import BioSyn
 from ..types import NIL, LinkedPart
@@ -32,7 +39,6 @@ if TYPE_CHECKING:
     from ..kb.knowledge_base import KnowledgeBase
     from ..linking.candidates import CandidateGenerator
     from ..linking.linker import Linker, MentionCandidates
-    from ..linking.variants import MentionQuery
     from ..training.linker_trainer import CandidateScores, LinkerTrainer, TrainingMention
 
 Parts = Tuple[LinkedPart, ...]
@@ -173,7 +179,8 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
 
     def predict(self, docs: Sequence[Doc]) -> List[List[Parts]]:
         """Return the parts of each mention of each document, with candidates of any score."""
-        queries = [self._queries(doc) for doc in docs]
+        resolve = self.resolve_abbreviations
+        queries = [queries_of(doc, self.spans_key, resolve_abbreviations=resolve) for doc in docs]
         if not any(queries):
             return [[] for _ in docs]
         linked = self.linker.link(queries, [doc.text for doc in docs] if self.linker.reranks else ())
@@ -227,9 +234,6 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         self._use(self._open(load_knowledge_base(kb), vectors.encoder if vectors else None, text_normalizer))
         assert self._linker is not None
         self._linker.stored_parameters = linker.stored_parameters.without_calibration()
-
-    def _queries(self, doc: Doc) -> List["MentionQuery"]:
-        return queries_of(doc, self.spans_key, resolve_abbreviations=self.resolve_abbreviations)
 
     def _open(self, kb: "KnowledgeBase", encoder: Any, text_normalizer: str) -> "CandidateGenerator":
         from ..linking.storage import open_generator
@@ -297,7 +301,8 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         for example in examples:
             doc = with_gold_mentions(example, self.spans_key)
             gold = gold_ids(example.reference, self.spans_key)
-            for mention, query in zip(mentions_of(doc, self.spans_key), self._queries(doc)):
+            queries = queries_of(doc, self.spans_key, resolve_abbreviations=self.resolve_abbreviations)
+            for mention, query in zip(mentions_of(doc, self.spans_key), queries):
                 found += trainer.mentions(query, gold.get(place_of(mention), ()))
         return trainer.pick(found)
 
@@ -317,11 +322,8 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         self._corrections_setting.save(artifacts)
 
     def _load(self, folder: Path, artifacts: Mapping[str, Path]) -> None:
-        from ..linking.reranker import Reranker
-        from ..linking.settings import LinkerParameters
         from ..linking.storage import load_generator
 
-        parameters, reranker = LinkerParameters.load(folder), Reranker.load(folder)
         candidates = self.settings.candidates
         generator = load_generator(
             artifacts,
@@ -332,7 +334,11 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         )
         self._use(generator)
         assert self._linker is not None
-        self._linker.stored_parameters, self._linker.reranker = parameters, reranker
+        self._linker.stored_parameters = LinkerParameters.load(folder)
+        if (folder / RERANKER_FILE).is_file():
+            from ..linking.reranker import Reranker
+
+            self._linker.reranker = Reranker.load(folder)
         self._corrections_setting = self._corrections_setting.saved(artifacts)
 
 

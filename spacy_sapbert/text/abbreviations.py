@@ -101,6 +101,8 @@ def find_definitions(text: str, *, min_precision: float = 0.9, rules: LanguageRu
         The definitions, sorted by position of the short form.
     """
     found: list[Definition] = []
+    if "(" not in text and "[" not in text:
+        return found
     for bracket in _without_list_markers(_find_brackets(text, rules)):
         forms = _propose(text, bracket, rules)
         definitions = [
@@ -272,7 +274,7 @@ def _define_joint_forms(
 
 
 def find_occurrences(
-    text: str, definitions: Iterable[Definition], known: Mapping[str, str] = MappingProxyType({})
+    text: str, definitions: Sequence[Definition], known: Mapping[str, str] = MappingProxyType({})
 ) -> list[AbbreviationOccurrence]:
     """Find every occurrence of a short form as a separate word, in the same case.
 
@@ -290,6 +292,8 @@ def find_occurrences(
         The occurrences, sorted by position.
     """
     defined: dict[str, list[Definition]] = {}
+    if not definitions and not known:
+        return []
     for definition in sorted(definitions, key=_SHORT_START):
         defined.setdefault(_singular(definition.short), []).append(definition)
     occurrences = [_occurrence(*found, defined[short]) for found, short in _find_words(text, defined)]

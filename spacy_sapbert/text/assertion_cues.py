@@ -5,6 +5,8 @@ The kinds of assertion are those of ConText (Harkema et al. 2009). Cues of negat
 
 from __future__ import annotations
 
+from itertools import product
+
 Termset = dict[str, list[str]]
 
 FLAGS = ("negated", "uncertain", "family", "historical", "hypothetical")
@@ -36,7 +38,7 @@ _PLAIN_RELATIVES = (
     *("mother", "father", "parent", "brother", "sister", "sibling", "son", "daughter", "aunt", "uncle", "cousin"),
     *("nephew", "niece", "grandmother", "grandfather", "grandparent", "mom", "dad"),
 )
-_RELATIVES = [*_PLAIN_RELATIVES, *(f"{relative}s" for relative in _PLAIN_RELATIVES), "relatives"]
+_RELATIVES = [*_PLAIN_RELATIVES, *map("{}s".format, _PLAIN_RELATIVES), "relatives"]
 _OWNERS = ("his", "her", "their", "the", "a", "one", "two")
 _INFORMS = ("reports", "reported", "states", "stated", "says", "said", "denies", "noticed", "brought", "called")
 
@@ -46,7 +48,7 @@ _UNCERTAIN: Termset = {
         *("not likely", "in may", "of may", "since may", "until may"),
     ],
     BEFORE: [
-        *(cue for cue in NOT_EXCLUDED if cue != "versus"),  # in abstracts it compares groups
+        *filter("versus".__ne__, NOT_EXCLUDED),  # in abstracts it compares groups
         *("possible", "possibly", "probable", "probably", "likely", "presumed", "presumptive", "questionable"),
         *("suspect", "suspects", "suspected", "suspicion of", "suspicion for", "suspicious for", "question of"),
         *("concern for", "concerned for", "concerning for", "suggest", "suggests", "suggesting", "suggestive of"),
@@ -68,11 +70,11 @@ _FAMILY: Termset = {
     PSEUDO: [
         *("daughter cell", "daughter cells", "daughter chromosomes", "sister chromatid", "sister chromatids"),
         *("sister group", "sister species", "sister taxa", "parent compound", "parent compounds", "parent drug"),
-        *(f"{relative} {informs}" for relative in _PLAIN_RELATIVES for informs in _INFORMS),
+        *map(" ".join, product(_PLAIN_RELATIVES, _INFORMS)),
     ],
     BEFORE: [*_RELATIVES, "family history", "family hx", "fh", "fhx", "family members"],
     AFTER: [
-        *(f"in {owner} {relative}" for owner in _OWNERS for relative in _RELATIVES),
+        *map(" ".join, product(["in"], _OWNERS, _RELATIVES)),
         *("in the family", "in his family", "in her family", "runs in the family"),
     ],
     TERMINATION: [*_TERMINATION, "he", "she", "patient", "who"],
