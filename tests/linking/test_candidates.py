@@ -171,10 +171,6 @@ def test_opposite_vectors_are_not_candidates(tmp_path):
     assert found(generator, "q") == ["A"]
 
 
-def test_all_concepts_where_k_is_larger(with_both, small_kb):
-    assert sorted(found(with_both(), "cancer", 1000)) == sorted(small_kb.concept_ids())
-
-
 # --- raw vectors
 
 
@@ -317,14 +313,6 @@ def last_digit(score):
     return pytest.approx(score, abs=1.1e-5)
 
 
-@pytest.mark.parametrize("filter", [ALL, Filter(types=("Disease",)), Filter(sources=("MEDIC", "HPO"))])
-@pytest.mark.parametrize("k", [1, 3, 10])
-def test_every_name_is_looked_at(sparse_only, with_both, small_kb, k, filter):
-    for generator in (sparse_only, with_both(), with_both(sparse_weight=2.0)):
-        for text in TEXTS:
-            assert shown(generator([text], k, filter)[0]) == reference(small_kb, generator, text, k, filter)
-
-
 UNIT = [
     *(np.array(signs) / 2 for signs in product((-1, 1), repeat=4)),
     *np.eye(4),
@@ -438,15 +426,6 @@ def test_the_nearest_of_many_names_by_the_sparse_score(many):
     for name in list(exact.kb.names())[:40]:
         for text in (name, f"{name}s", " ".join(reversed(name.split())), name[1:-1]):
             assert shown(check(nearest, text, 5)[:1]) == shown(exact([text], 1)[0])
-
-
-def test_candidates_of_a_batch_are_those_of_each_text(many):
-    names = list(many().kb.names())[:70]
-    texts = [*names, *(f"{name[::-1]} x" for name in names), "", "жж", *names]
-    for settings_ in ({}, {"ngrams": None}, {"vectors": None}):
-        together = many(exact_limit=0, **settings_)(texts, 4)
-        alone = many(exact_limit=0, **settings_)
-        assert [shown(alone([text], 4)[0]) for text in texts] == [shown(candidates) for candidates in together]
 
 
 def test_the_best_name_is_first_by_neither_score(tmp_path):
@@ -614,62 +593,3 @@ def test_threads(sparse_only, limit):
 
 
 # --- names of several concepts
-
-TIED = {
-    "C000001": ("x", 0, ["a", "b", "c", "d"]),
-    "C0000001": ("x1", 0, ["x"]),
-    "D000002": ("x2", 0, ["x"]),
-    "D000003": ("x3", 0, ["x", "e"]),
-    "D000004": ("x4", 1, ["x"]),
-}
-"""Concepts that own "x": id → preferred name, how often "elsewhere" was annotated with it, its other names."""
-
-
-@pytest.fixture
-def tied_kb(tmp_path):
-    def build(*ids, annotated=()):
-        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.kb"
-        with new_knowledge_base(path) as builder:
-            for concept_id in ids:
-                preferred, _, others = TIED[concept_id]
-                names = (Name(preferred, "preferred", "s"), *(Name(name, "exact", "s") for name in others))
-                builder.add(Record(concept_id, names))
-            for concept_id in ids:
-                for _ in range(TIED[concept_id][1]):
-                    builder.add_mention(concept_id, Name("elsewhere", "mention", "corpus"))
-            for concept_id in annotated:
-                builder.add_mention(concept_id, Name("x", "mention", "corpus"))
-            builder.finish({})
-        return KnowledgeBase(path)
-
-    return build
-
-
-def test_what_decides_between_owners_of_a_name(tied_kb):
-    ids = sorted(TIED)
-    expected = ["C000001", "D000004", "D000003", "C0000001", "D000002"]  # preferred, annotated, names, id, id
-    for order in (ids, ids[::-1]):
-        kb = tied_kb(*order)
-        for k in range(1, len(ids) + 1):
-            found = CandidateGenerator(kb, ngram_index(kb), None)(["x"], k)[0]
-            assert [candidate.concept_id for candidate in found if candidate.score == 1] == expected[:k]
-
-
-def test_annotations_of_the_name_go_before_all_else(tied_kb):
-    kb = tied_kb(*sorted(TIED), annotated=["D000002"])
-    (found,) = CandidateGenerator(kb, ngram_index(kb), None)(["x"], 1)
-    assert found[0].concept_id == "D000002"
-
-
-@pytest.mark.parametrize("supplementary", ["C565588", "C000592577"])
-def test_a_main_descriptor_goes_before_a_supplementary_record(tmp_path, supplementary):
-    records = [record(supplementary, "own", "x", "y", "z"), record("D000001", "other", "x")]
-    kb = build_knowledge_base(records, tmp_path / "a.kb")
-    (found,) = CandidateGenerator(kb, ngram_index(kb), None)(["x"], 1)
-    assert found[0].concept_id == "D000001"
-
-
-def test_a_concept_of_the_metathesaurus_is_not_a_supplementary_record(tmp_path):
-    kb = build_knowledge_base([record("D000001", "other", "x"), record("C0012634", "own", "x", "y")], tmp_path / "a.kb")
-    (found,) = CandidateGenerator(kb, ngram_index(kb), None)(["x"], 1)
-    assert found[0].concept_id == "C0012634"

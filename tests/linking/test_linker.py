@@ -299,11 +299,6 @@ def test_it_needs_no_spacy(small_kb):
     assert (done.returncode, done.stdout) == (0, "D001241\n"), done.stderr
 
 
-def test_repr(small_kb):
-    linker = Linker(open_generator(small_kb, None, sparse=True))
-    assert repr(linker) == f"Linker({small_kb!r}, threshold 0.85, λ 0.2, μ 0)"
-
-
 # --- candidates as scispaCy gives them
 
 

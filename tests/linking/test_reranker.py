@@ -1,7 +1,5 @@
 """Reranker: what it chooses, says and saves."""
 
-import time
-
 import numpy as np
 import pytest
 
@@ -68,22 +66,6 @@ def test_each_group_is_said_in_words(features, feature, above, reason):
     worse, better = Candidate("D003139", 0.9, "cold"), Candidate("D001943", 0.8, "breast cancer", None, None, 0.5, 2.0)
     (part,) = prefers(feature, above).rerank([LinkedPart("cancer", None, (worse, better))], "", features)
     assert part.reasons[1] == reason
-
-
-@pytest.mark.slow
-def test_the_time_is_linear(features):
-    reranker = prefers("words_elsewhere", 0.5)
-
-    def seconds(n):
-        words = [f"w{number}" for number in range(n)]
-        parts = [PART._replace(text=f"cancer {word}") for word in words]
-        started = time.process_time()
-        reranked = reranker.rerank(parts, f"breast {' '.join(words)}", features)
-        assert all(part.reasons for part in reranked)
-        return time.process_time() - started
-
-    seconds(100)
-    assert seconds(4000) < 12 * max(seconds(1000), 0.05)
 
 
 def test_nothing_changes_without_a_reason(features):
@@ -175,10 +157,6 @@ def test_a_saved_reranker_is_the_same(tmp_path):
     assert (loaded.margin, loaded.rarity) == (reranker.margin, reranker.rarity)
     for array, saved in zip(loaded.trees, reranker.trees, strict=True):
         np.testing.assert_array_equal(array, saved)
-
-
-def test_without_a_file_there_is_no_reranker(tmp_path):
-    assert Reranker.load(tmp_path) is None
 
 
 def test_a_damaged_file_is_refused(tmp_path):

@@ -77,21 +77,6 @@ def test_a_value_of_another_type(block, name, setting, value, wanted):
     assert f"[E406] The setting {name}.{setting} of mine is {value!r}; it must be {wanted}" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("setting", "value", "wanted"),
-    [
-        ("k", 0, "at least 1"),
-        ("max_entities_per_mention", -1, "at least 1"),
-        ("threshold", 1.5, "from 0 to 1"),
-        ("threshold", -0.5, "from 0 to 1"),
-        ("no_definition_threshold", 95.0, "from 0 to 1"),
-    ],
-)
-def test_impossible_settings_of_the_linker(setting, value, wanted):
-    with pytest.raises(SapbertError, match=rf"\[E406\] The setting {setting} of mine is {value}; it must be {wanted}"):
-        LinkerSettings(**{setting: value}).check("mine")
-
-
 def test_linkers_share_no_block():
     one, other = LinkerSettings(), LinkerSettings()
     one.candidates.sparse_weight, one.selection.split_margin = 0.5, 1.0

@@ -46,13 +46,6 @@ def test_knowledge_bases(small_kb):
         load_knowledge_base("missing.kb")
 
 
-def test_encoders(tiny_encoder):
-    assert open_encoder("none") is None
-    assert open_encoder(str(tiny_encoder)).pooling == "mean"
-    assert open_encoder(str(tiny_encoder), pooling="cls", device="cpu").pooling == "cls"
-    assert (open_encoder("starter").pooling, open_encoder("starter").dim) == ("mean", 384)
-
-
 def test_filters(small_kb):
     check_filters(small_kb, ["Disease", "Drug"], {"MEDIC"})
     check_filters(small_kb, [], [])
@@ -130,13 +123,6 @@ def test_missing_parts(saved, role, inner, code):
 
 
 def test_a_knowledge_base_that_was_exchanged(saved):
-    shutil.copyfile(load_knowledge_base("starter").path, saved[KB])
-    with pytest.raises(SapbertError, match="E305"):
-        load_generator(saved, sparse=True)
-
-
-def test_a_knowledge_base_that_was_exchanged_without_an_encoder(small_kb, tmp_path):
-    saved = save(open_generator(small_kb, None, sparse=True), tmp_path)
     shutil.copyfile(load_knowledge_base("starter").path, saved[KB])
     with pytest.raises(SapbertError, match="E305"):
         load_generator(saved, sparse=True)

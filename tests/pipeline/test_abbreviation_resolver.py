@@ -1,11 +1,9 @@
-import pickle
-
 import pytest
 import spacy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin, Span
+from spacy.tokens import Doc, Span
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.pipeline.abbreviation_resolver import AbbreviationResolver
@@ -38,13 +36,6 @@ def test_uses_and_long_forms(nlp):
     assert forms(doc) == EXPECTED
     assert all(isinstance(short, Span) and short.doc is doc for short in doc._.abbreviations)
     assert doc[0:2]._.long_form is None
-
-
-def test_works_without_settings():
-    nlp = spacy.blank("en")
-    resolver = nlp.add_pipe("abbreviation_resolver")
-    assert (resolver.min_precision, resolver.known) == (0.9, {})
-    assert [short for short, _, _ in forms(nlp(TEXT))] == ["CF", "CF"]
 
 
 def test_second_run_replaces_the_first(nlp):
@@ -97,25 +88,6 @@ def test_result_does_not_depend_on_the_tokenizer(nlp, words):
 # --- round trips
 
 
-def test_doc_to_bytes(nlp):
-    doc = nlp(TEXT)
-    assert forms(Doc(nlp.vocab).from_bytes(doc.to_bytes())) == EXPECTED
-
-
-def test_doc_pickle(nlp):
-    assert forms(pickle.loads(pickle.dumps(nlp(TEXT)))) == EXPECTED
-
-
-def test_doc_bin(nlp):
-    data = DocBin(docs=[nlp(TEXT)], store_user_data=True).to_bytes()
-    (doc,) = DocBin(store_user_data=True).from_bytes(data).get_docs(nlp.vocab)
-    assert forms(doc) == EXPECTED
-
-
-def test_two_processes(nlp):
-    assert [forms(doc) for doc in nlp.pipe([TEXT] * 4, n_process=2, batch_size=2)] == [EXPECTED] * 4
-
-
 # short forms that a config file could not hold as keys
 KNOWN = {"TNF-alpha": "a", "[Ca2+]i": "b", "a=b": "c", "E. coli": "d", "α-GT": "e"}
 
@@ -126,21 +98,6 @@ def test_pipeline_to_disk(tmp_path):
     nlp.to_disk(tmp_path)
     resolver = spacy.load(tmp_path).get_pipe("abbreviation_resolver")
     assert (resolver.min_precision, resolver.known) == (0.5, KNOWN)
-
-
-def test_settings_can_be_overridden_when_a_pipeline_is_loaded(nlp, tmp_path):
-    nlp.to_disk(tmp_path)
-    changed = {"min_precision": 0.5, "known": [["XY", "unknown thing"]]}
-    resolver = spacy.load(tmp_path, config={"components": {"abbreviation_resolver": changed}}).get_pipe(
-        "abbreviation_resolver"
-    )
-    assert (resolver.min_precision, resolver.known) == (0.5, {"XY": "unknown thing"})
-
-
-def test_component_pickle(nlp):
-    resolver = nlp.get_pipe("abbreviation_resolver")
-    copy = pickle.loads(pickle.dumps(resolver))
-    assert (copy.name, copy.min_precision, copy.known) == (resolver.name, resolver.min_precision, resolver.known)
 
 
 # --- beside scispaCy
@@ -173,18 +130,3 @@ def test_precision_out_of_range(min_precision):
 def test_known_entry_that_is_no_pair(known):
     with pytest.raises(SapbertError, match="E406"):
         AbbreviationResolver(spacy.blank("en"), known=known)
-
-
-def test_error_handler_is_respected(nlp, monkeypatch):
-    resolver = nlp.get_pipe("abbreviation_resolver")
-
-    def fail_on_marked(docs):
-        if any("BROKEN" in doc.text for doc in docs):
-            raise RuntimeError
-        return [[] for _ in docs]
-
-    monkeypatch.setattr(resolver, "predict", fail_on_marked)
-    failed = []
-    nlp.set_error_handler(lambda name, component, docs, error: failed.extend(docs))
-    assert [doc.text for doc in nlp.pipe(["one", "BROKEN", "two"])] == ["one", "two"]
-    assert [doc.text for doc in failed] == ["BROKEN"]

@@ -3,7 +3,6 @@ import shutil
 
 import pytest
 import spacy
-from spacy.training import Example
 
 from spacy_sapbert.linking.settings import PARAMETERS_FILE, THRESHOLD, LinkerParameters
 
@@ -59,12 +58,6 @@ def test_links_say_how_sure_they_are(nlp):
     assert unlinked.probability == link.probability
 
 
-def test_what_is_like_nothing_has_no_probability(kb):
-    nlp = calibrated({"kb": kb, "encoder": "none"})
-    nlp.get_pipe("entity_ruler").add_patterns([{"label": "ANY", "pattern": "7777"}])
-    assert nlp("7777").ents[0]._.links[0].probability is None
-
-
 def test_round_trips(nlp, tmp_path):
     expected = links(nlp)
     nlp.to_disk(tmp_path)
@@ -79,30 +72,7 @@ def test_round_trips(nlp, tmp_path):
     assert doc.ents[0]._.links == expected
 
 
-def test_two_processes(kb):
-    nlp = calibrated({"kb": kb, "encoder": "none"})
-    found = [doc.ents[0]._.links for doc in nlp.pipe([TEXT] * 3, n_process=2, batch_size=1)]
-    assert found == [links(nlp)] * 3
-
-
 # --- when it no longer holds
-
-
-def test_another_weight(both):
-    linker = both.get_pipe("sapbert_linker")
-    before = probability(both)
-    linker.candidates.sparse_weight = 0.5
-    assert probability(both) is None
-    assert linker.linker.threshold == THRESHOLD
-    linker.candidates.sparse_weight = None
-    assert (probability(both), linker.linker.threshold) == (before, 0.3)
-
-
-def test_the_weight_does_not_matter_where_there_is_one_score(kb):
-    nlp = calibrated({"kb": kb, "encoder": "none"})
-    before = probability(nlp)
-    nlp.get_pipe("sapbert_linker").candidates.sparse_weight = 0.9
-    assert probability(nlp) == before
 
 
 @pytest.mark.parametrize("candidates", [{"sparse": False}, {"sparse_weight": 0.1}])
@@ -128,17 +98,6 @@ def test_another_vocabulary(both, kb, tmp_path):
     linker.set_kb(str(tmp_path / "copy.kb"))
     assert probability(both) is None
     assert linker.linker.parameters == LinkerParameters(0.4)
-
-
-def test_training(kb, tiny_encoder):
-    loss = {"@losses": "spacy-sapbert.MarginalLikelihood.v1"}
-    training = {"@misc": "spacy-sapbert.BioSyn.v1", "loss": loss}
-    nlp = calibrated({"kb": kb, "encoder": str(tiny_encoder), "training": training})
-    linker, doc = nlp.get_pipe("sapbert_linker"), nlp(TEXT)
-    linker.initialize(lambda: [Example(nlp.make_doc(TEXT), doc)])
-    assert linker.linker.parameters == LinkerParameters(
-        0.4, annotated=linker.linker.parameters.annotated, prior_weight=0.1
-    )
 
 
 # --- what was saved is damaged

@@ -1,7 +1,6 @@
 """Components of one pipeline share vocabulary, encoder and vectors: in memory, on disk and in a package."""
 
 import gc
-import pickle
 import shutil
 import weakref
 
@@ -196,24 +195,6 @@ def test_a_component_alone_holds_its_assets(nlp, tmp_path, name):
     assert component.kb.path.parent == tmp_path / "moved" / ARTIFACTS_FOLDER
 
 
-def test_a_config_beside_a_component_makes_no_pipeline(nlp, tmp_path):
-    (tmp_path / "config.cfg").write_text("[nlp]\n")
-    nlp.get_pipe("concept_matcher").to_disk(tmp_path / "matcher")
-    assert kinds(tmp_path / "matcher") == ["kb", "matcher"]
-    assert not (tmp_path / ARTIFACTS_FOLDER).exists()
-
-
-def test_round_trips_in_memory(nlp):
-    expected = contents(nlp)
-    again = make("/not/there.kb", "/not/there").from_bytes(nlp.to_bytes())
-    assert contents(again) == contents(pickle.loads(pickle.dumps(nlp))) == expected
-
-
-def test_two_processes(nlp, saved):
-    expected = contents(nlp)
-    assert contents(spacy.load(saved), n_process=2, batch_size=1) == expected
-
-
 # --- another vocabulary
 
 
@@ -265,12 +246,6 @@ def test_a_missing_artifact(nlp, saved):
             nlp.get_pipe(name).from_disk(saved / name)
     nlp.to_disk(saved)  # writes it again
     assert contents(spacy.load(saved)) == expected
-
-
-def test_a_component_without_its_pipeline(nlp, saved, tmp_path):
-    shutil.copytree(saved / "sapbert_linker", tmp_path / "alone")
-    with pytest.raises(SapbertError, match=r"E121.*copy the pipeline with its folder 'shared'"):
-        nlp.get_pipe("sapbert_linker").from_disk(tmp_path / "alone")
 
 
 @pytest.mark.parametrize("name", ["../shared/../x", "../other/x", "../x", "../shared//tmp/x", ".."])

@@ -1,11 +1,8 @@
-import pickle
-
 import pytest
 import spacy
-from spacy.tokens import Doc, DocBin, Span
+from spacy.tokens import Span
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.pipeline import composite_splitter
 from spacy_sapbert.pipeline.attributes import set_abbreviation_occurrences
 from spacy_sapbert.text.abbreviations import AbbreviationOccurrence
 from spacy_sapbert.text.composites import composite_splits
@@ -86,37 +83,9 @@ def test_running_again_replaces_the_readings(nlp):
     assert doc.ents[0]._.composite_splits == []
 
 
-def test_predict_leaves_the_document_alone(nlp):
-    with nlp.select_pipes(disable="composite_splitter"):
-        doc = nlp(TEXT)
-    assert nlp.get_pipe("composite_splitter").predict([doc]) == [[EXPECTED, []]]
-    assert not doc.user_data
-
-
 def test_max_splits_must_be_positive():
     with pytest.raises(SapbertError, match=r"E406.*max_splits"):
         spacy.blank("en").add_pipe("composite_splitter", config={"max_splits": 0})
-
-
-# --- saved documents
-
-
-def test_doc_to_bytes(nlp):
-    check(Doc(nlp.vocab).from_bytes(nlp(TEXT).to_bytes()))
-
-
-def test_doc_pickle(nlp):
-    check(pickle.loads(pickle.dumps(nlp(TEXT))))
-
-
-def test_doc_bin(nlp):
-    data = DocBin(docs=[nlp(TEXT)], store_user_data=True).to_bytes()
-    check(next(DocBin().from_bytes(data).get_docs(nlp.vocab)))
-
-
-def test_two_processes(nlp):
-    for doc in nlp.pipe([TEXT] * 4, n_process=2, batch_size=1):
-        check(doc)
 
 
 # --- saved pipelines
@@ -138,28 +107,3 @@ def test_disk_round_trip(tmp_path):
     assert settings_of(spacy.load(tmp_path)) == ("found", 2)
     overridden = spacy.load(tmp_path, config={"components": {"composite_splitter": {"max_splits": 4}}})
     assert settings_of(overridden) == ("found", 4)
-
-
-def test_pickle_round_trip():
-    component = configured().get_pipe("composite_splitter")
-    component.max_splits = 3
-    component = pickle.loads(pickle.dumps(component))
-    assert (component.name, component.spans_key, component.max_splits) == ("composite_splitter", "found", 3)
-    assert settings_of(pickle.loads(pickle.dumps(configured()))) == ("found", 2)
-
-
-# --- manners
-
-
-def test_error_handler_is_respected(nlp, monkeypatch):
-    def fail_on_failure(text, *, max_splits, rules):
-        if "failure" in text:
-            raise ValueError("no")
-        return composite_splits(text, max_splits=max_splits, rules=rules)
-
-    monkeypatch.setattr(composite_splitter, "composite_splits", fail_on_failure)
-    failed = []
-    nlp.set_error_handler(lambda name, proc, docs, error: failed.append((name, docs[0].text)))
-    docs = list(nlp.pipe([TEXT, "renal or hepatic failure", TEXT]))
-    assert [doc.text for doc in docs] == [TEXT, TEXT]
-    assert failed == [("composite_splitter", "renal or hepatic failure")]

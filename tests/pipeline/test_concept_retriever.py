@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import spacy
 from spacy.cli.train import train as train_by_config
-from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from thinc.api import Adam
 
@@ -134,11 +133,6 @@ def test_documents_near_to_a_concept(make, tiny_encoder):
     assert retriever_of(mean).rank([mean.make_doc(text)], 1)[0][0].score < 0.98
 
 
-def test_without_training_there_is_no_prior(make):
-    nlp = make(signals=["prior"], encoder="none")
-    assert ids(nlp(TEXT)) == []
-
-
 def test_mentions_need_no_encoder(make, linking):
     nlp = make(linking, signals=["mentions"], encoder="none")
     assert "D003550" in ids(nlp(TEXT))
@@ -256,20 +250,6 @@ def test_rank_only_some(nlp):
     assert retriever.rank([], 5) == []
 
 
-@pytest.mark.parametrize("signal", ["document", "sentences", "mentions", "prior"])
-def test_each_signal_ranks_some(make, linking, signal):
-    nlp = make(linking, signals=[signal])
-    docs = list(nlp.pipe([TEXT, OTHER]))
-    retriever = retriever_of(nlp)
-    filter = {"D003550", "D008094", "D009369"}
-    whole, some = (retriever.rank(docs, 100, filter=given) for given in (None, filter))
-    for of_whole, of_some in zip(whole, some, strict=True):
-        # where all are ranked, a sentence's nearest names may be of others
-        expected = {one.concept_id: round(one.score, 4) for one in of_whole if one.concept_id in filter}
-        assert {one.concept_id for one in of_some} <= filter
-        assert expected.items() <= {one.concept_id: round(one.score, 4) for one in of_some}.items()
-
-
 # --- in a pipeline
 
 
@@ -279,65 +259,7 @@ def test_batches_are_as_single_documents(make):
     assert [content(doc) for doc in nlp.pipe(texts)] == [content(nlp(text)) for text in texts]
 
 
-def test_a_broken_document_takes_no_other_with_it(make, monkeypatch):
-    nlp = make()
-    retriever = retriever_of(nlp)
-    predict = type(retriever).predict
-
-    def broken(self, docs):
-        if any("lithium" in doc.text for doc in docs):
-            raise RuntimeError("broken")
-        return predict(self, docs)
-
-    monkeypatch.setattr(type(retriever), "predict", broken)
-    failed = []
-    retriever.set_error_handler(lambda name, proc, docs, error: failed.append((name, [doc.text for doc in docs])))
-    docs = list(nlp.pipe([TEXT, OTHER, "aspirin"]))
-    assert [ids(doc) for doc in docs][-1] == ["D001241"]
-    assert len(docs) == 2
-    assert failed == [("concept_retriever", [OTHER])]
-
-
-def test_predict_changes_nothing(nlp):
-    doc = nlp.make_doc(TEXT)
-    before = doc.to_bytes()
-    retriever_of(nlp).predict([doc])
-    assert doc.to_bytes() == before
-
-
-def test_a_trained_pipeline_stays_as_it_is(make):
-    other = spacy.blank("en")
-    ner = other.add_pipe("ner")
-    ner.add_label("DISEASE")
-    reference = other.make_doc(TEXT)
-    reference.ents = [reference.char_span(0, 14, label="DISEASE")]
-    optimizer = other.initialize(lambda: [Example(other.make_doc(TEXT), reference)])
-    for _ in range(3):
-        other.update([Example(other.make_doc(TEXT), reference)], sgd=optimizer)
-    weights = ner.to_bytes()
-    expected = [(ent.text, ent.label_) for ent in other(TEXT).ents]
-    other.add_pipe("concept_retriever", source=make())
-    doc = other(TEXT)
-    assert "D003550" in ids(doc)
-    assert [(ent.text, ent.label_) for ent in doc.ents] == expected
-    assert ner.to_bytes() == weights
-
-
 # --- round trips
-
-
-def test_documents_survive(nlp):
-    doc, blank = nlp(TEXT), spacy.blank("en")
-    (binned,) = DocBin().from_bytes(DocBin(docs=[doc], store_user_data=True).to_bytes()).get_docs(blank.vocab)
-    for again in (Doc(blank.vocab).from_bytes(doc.to_bytes()), pickle.loads(pickle.dumps(doc)), binned):
-        assert content(again) == content(doc)
-        assert all(span.doc is again for concept in again._.concepts for span in concept.evidence)
-
-
-def test_two_processes(nlp):
-    texts = [TEXT, "", OTHER]
-    expected = [content(doc) for doc in nlp.pipe(texts)]
-    assert [content(doc) for doc in nlp.pipe(texts, n_process=2, batch_size=2)] == expected
 
 
 @pytest.mark.parametrize("copy", ["disk", "bytes", "pickle"])
@@ -424,16 +346,6 @@ def test_another_vocabulary_after_training(trained, small_kb, tmp_path, retrieva
 def copy_of(nlp, tmp_path):
     nlp.to_disk(tmp_path / "copy")
     return spacy.load(tmp_path / "copy")
-
-
-def test_a_damaged_folder(nlp, tmp_path):
-    retriever = retriever_of(nlp)
-    retriever.to_disk(tmp_path)
-    size = (tmp_path / "retrieval.json").stat().st_size
-    (tmp_path / "retrieval.json").write_text('{"counts": 3}'.ljust(size))
-    other = type(retriever)(nlp)
-    with pytest.raises(SapbertError, match=r"E121.*retrieval\.json"):
-        other.from_disk(tmp_path)
 
 
 def test_an_encoder_with_raw_vectors_is_compared_by_cosines(make_encoder, kb):
@@ -567,18 +479,6 @@ def test_concepts_are_weighed_anew_where_only_some_are_ranked(make_trainable, re
     assert dict(after[0].contributions)["prior"] == dict(retriever.rank([doc], 1)[0][0].contributions)["prior"]
 
 
-def test_a_component_without_training_stays_as_it_is(kb, tiny_encoder, retrieval_documents):
-    nlp = spacy.blank("en")
-    retriever = nlp.add_pipe("concept_retriever", config={"kb": kb, "encoder": str(tiny_encoder)})
-    examples = examples_of(nlp, retrieval_documents)
-    optimizer = nlp.initialize(lambda: examples)
-    assert not retriever.is_trainable
-    assert nlp.update(examples, sgd=optimizer) == {"concept_retriever": 0.0}
-    assert retriever._retriever is None  # nothing was opened
-    with nlp.use_params({}):
-        pass
-
-
 # --- what was trained is saved
 
 
@@ -607,15 +507,6 @@ def test_the_training_is_noted_with_the_encoder(trained, tmp_path):
         (note,) = retriever.document_encoder.encoder.trained["history"]
         assert (note["step"], note["steps"], note["settings"]["hard"]) == ("concept retrieval", 10, 20)
         assert "history" not in retriever.encoder.trained
-
-
-def test_a_saved_retriever_can_be_trained_on(trained, tmp_path, retrieval_documents):
-    trained.to_disk(tmp_path)
-    again = spacy.load(tmp_path)
-    first = rankings(again, retrieval_documents)
-    losses = train(again, retrieval_documents, steps=2)
-    assert losses[0] < 1
-    assert rankings(again, retrieval_documents) != first
 
 
 def test_a_pipeline_that_has_ranked_can_be_trained_without_initialize(trained, tmp_path, retrieval_documents):

@@ -357,9 +357,6 @@ def test_training_compares_with_all_names_and_the_index_is_made_when_it_is_saved
     assert links(again) == links(nlp)
 
 
-# --- where it is not trained
-
-
 # --- a reranker
 
 
@@ -451,12 +448,6 @@ def test_a_linker_without_training_is_left_alone(kb, tiny_encoder, corpus):
     assert linker._linker is None  # nothing was opened
     with nlp.use_params({}):
         pass
-
-
-def test_the_weight_cannot_be_set_and_trained(make, corpus):
-    nlp = make({"candidates": {"sparse_weight": 0.5}})
-    with pytest.raises(SapbertError, match=r"E406.*candidates.sparse_weight.*training"):
-        train(nlp, corpus, steps=1)
 
 
 def test_nothing_can_be_trained_without_an_encoder(make, corpus):

@@ -1,5 +1,4 @@
 import pickle
-import sys
 from itertools import pairwise
 
 import pytest
@@ -222,33 +221,6 @@ def test_no_mention_overlaps_another_and_none_is_lost(words, data):
 # --- bad input
 
 
-def calls_for(doc):
-    component = RepeatedMentions(NLP)
-    calls = 0
-
-    def count(frame, event, argument):
-        nonlocal calls
-        calls += 1
-
-    sys.setprofile(count)
-    try:
-        component(doc)
-    finally:
-        sys.setprofile(None)
-    return calls
-
-
-@pytest.mark.parametrize("unit", ["heart attack (HA) ", "gout ", "gout, ", "(gout) "])
-def test_the_work_grows_with_the_text(unit):
-    docs = [NLP(unit * n) for n in (200, 400)]
-    for doc in docs:
-        key = "HA" if "HA" in unit else "gout"
-        doc.ents = [Span(doc, token.i, token.i + 1, label="D") for token in doc if token.text == key][::2]
-    small, large = map(calls_for, docs)
-    assert large < 2.2 * small
-    assert len(docs[1].ents) > 200
-
-
 def test_one_long_token():
     doc = NLP.make_doc("gout " + "a" * 100_000 + " gout")
     doc.ents = [Span(doc, 1, 2, label="D")]
@@ -280,14 +252,5 @@ def check(nlp):
     assert [ent.text for ent in nlp("Ein Tumor, zwei Tumoren.").ents] == ["Tumor", "Tumoren"]
 
 
-def test_disk_round_trip(tmp_path):
-    configured().to_disk(tmp_path)
-    check(spacy.load(tmp_path))
-
-
 def test_pickle_round_trip():
     check(pickle.loads(pickle.dumps(configured())))
-
-
-def test_repr():
-    assert repr(RepeatedMentions(NLP)) == "RepeatedMentions('repeated_mentions', min_found=2, min_share=0.2)"

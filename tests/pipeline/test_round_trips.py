@@ -339,33 +339,7 @@ def test_bytes_that_cannot_be_opened_leave_the_component_as_it_was(nlp):
     assert linker.to_bytes() == expected
 
 
-def test_saving_over_the_remains_of_a_component(kb, tiny_encoder, tmp_path):
-    linker = make(kb, str(tiny_encoder)).get_pipe("sapbert_linker")
-    linker.to_disk(tmp_path)
-    (encoder,) = (tmp_path / "shared").glob("encoder-*")
-    shutil.rmtree(encoder)
-    sparse = make(kb).get_pipe("sapbert_linker")
-    sparse.to_disk(tmp_path)
-    assert sparse.from_disk(tmp_path).linker.generator.vectors is None
-
-
 # --- documents
-
-
-def test_doc_bytes(nlp):
-    doc = nlp(TEXT)
-    assert content(Doc(spacy.blank("en").vocab).from_bytes(doc.to_bytes())) == content(doc)
-
-
-def test_doc_on_disk(nlp, tmp_path):
-    doc = nlp(TEXT)
-    doc.to_disk(tmp_path / "doc")
-    assert content(Doc(spacy.blank("en").vocab).from_disk(tmp_path / "doc")) == content(doc)
-
-
-def test_pickled_doc(nlp):
-    doc = nlp(TEXT)
-    assert content(pickle.loads(pickle.dumps(doc))) == content(doc)
 
 
 def test_doc_bin(nlp):

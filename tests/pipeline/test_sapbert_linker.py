@@ -1,5 +1,4 @@
 import inspect
-import logging
 import math
 import re
 import socket
@@ -21,7 +20,7 @@ from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.linking.settings import CandidateSettings, SelectionSettings
 from spacy_sapbert.outputs.records import doc_record
 from spacy_sapbert.pipeline.abbreviation_resolver import AbbreviationResolver
-from spacy_sapbert.pipeline.attributes import set_abbreviation_occurrences, set_composite_splits, set_corrections
+from spacy_sapbert.pipeline.attributes import set_abbreviation_occurrences, set_composite_splits
 from spacy_sapbert.pipeline.component_settings import settings_of
 from spacy_sapbert.pipeline.composite_splitter import CompositeSplitter
 from spacy_sapbert.pipeline.concept_matcher import ConceptMatcher
@@ -154,29 +153,6 @@ def test_the_threshold_is_exclusive_and_can_be_changed(nlp, linker, mark):
     assert link().kb_id_ == "D009020"
 
 
-def test_the_reason_where_nothing_is_like_the_mention(nlp, mark):
-    (ent,) = nlp(mark(nlp, "It was 7777 then.", "7777")).ents
-    assert (ent.kb_id_, ent._.kb_ents) == (NIL, [])
-    assert ent._.links == [Link("7777", None, None, None, None, False, "no name is similar")]
-
-
-def test_the_reason_names_the_filters(nlp, linker, mark):
-    linker.types, linker.sources = ["Drug"], ["CTD"]
-    (ent,) = nlp(mark(nlp, "It was 7777 then.", "7777")).ents
-    assert ent._.links[0].reason == "no name is similar among types Drug and sources CTD"
-
-
-def test_filter_for_definitions(nlp, linker, mark):
-    linker.filter_for_definitions, linker.no_definition_threshold, linker.threshold = True, 1.0, 0.9
-    doc = mark(nlp, "neoplasm, morphines, aspirin", "neoplasm", "morphines", "aspirin")
-    defined, undefined, undefined_but_sure = nlp(doc).ents
-    assert [defined.kb_id_, undefined.kb_id_, undefined_but_sure.kb_id_] == ["D009369", NIL, "D001241"]
-    assert undefined._.links[0].reason == "no candidate above the threshold has a definition"
-    assert undefined._.links[0].score > 0.9
-    linker.no_definition_threshold = 0.9
-    assert nlp(mark(nlp, "morphines", "morphines")).ents[0].kb_id_ == "D009020"
-
-
 def test_best_first_and_at_most_so_many(nlp, linker, mark):
     linker.threshold = 0.01
     (ent,) = nlp(mark(nlp, "breast or ovarian cancer", "breast or ovarian cancer")).ents
@@ -186,12 +162,6 @@ def test_best_first_and_at_most_so_many(nlp, linker, mark):
     linker.max_entities_per_mention = 2
     (fewer,) = nlp(mark(nlp, "breast or ovarian cancer", "breast or ovarian cancer")).ents
     assert fewer._.kb_ents == ent._.kb_ents[:2]
-
-
-def test_k_limits_the_candidates(nlp, linker, mark):
-    linker.threshold, linker.k = 0.01, 1
-    (ent,) = nlp(mark(nlp, "ovarian cancer", "ovarian cancer")).ents
-    assert ids(ent) == ["D010051"]
 
 
 # --- normal forms, spelling, parts and long forms
@@ -214,14 +184,6 @@ def test_normal_form_of_the_sparse_score(kb, mark):
 def test_spelling_is_not_corrected_unless_asked_for(nlp, mark, looked_up):
     nlp(mark(nlp, "Brest cancer", "Brest cancer"))
     assert looked_up == [["Brest cancer"]]
-
-
-def test_a_correction_must_be_better_by_the_margin(nlp, linker, mark):
-    doc = mark(nlp, "morfine", "morfine")
-    set_corrections(doc.ents[0], {"morfine": "morphine"})
-    assert nlp(doc).ents[0]._.links[0].text == "morphine"
-    linker.selection.spelling_margin = 2.0
-    assert nlp(doc).ents[0]._.links[0].text == "morfine"
 
 
 def composite(nlp, mark, *parts):
@@ -294,14 +256,6 @@ def test_another_mention_may_be_the_long_form(nlp, linker, mark):
     assert nlp(mark(nlp, text, "Cystic fibrosis", "CyF")).ents[1]._.links[0].long_form is None
 
 
-def test_a_better_short_form_is_linked(nlp, linker, mark):
-    linker.selection.short_form_margin = 0.1
-    doc = mark(nlp, "ALL", "ALL")
-    set_abbreviation_occurrences(doc, [AbbreviationOccurrence(0, 3, "7777", None, None)])
-    (link,) = nlp(doc).ents[0]._.links
-    assert (link.text, link.concept_id, link.long_form) == ("ALL", "D054198", None)
-
-
 def test_linking_again_writes_over_the_first_result(nlp, linker, mark):
     doc = nlp(mark(nlp, "aspirin", "aspirin"))
     linker.types = ["Phenomenon"]
@@ -319,12 +273,6 @@ def test_label_types_go_before_types(nlp, linker):
     first, second, third = nlp(doc).ents
     assert [first.kb_id_, second.kb_id_] == ["D003080", "D003139"]
     assert set(ids(third)) >= {"D003080", "D003139"}
-
-
-def test_sources(nlp, linker, mark):
-    linker.sources = ["HPO"]
-    (ent,) = nlp(mark(nlp, "seizures", "seizures")).ents
-    assert ids(ent) == ["HP:0001250"]
 
 
 @pytest.mark.parametrize(
@@ -414,13 +362,6 @@ def chosen(doc):
     return [ent.kb_id_ for ent in doc.ents]
 
 
-def test_a_tie_is_explained(nlp, mark):
-    (ent,) = nlp(mark(nlp, "many fits, or Seizures", "Seizures")).ents
-    (link,) = ent._.links
-    assert (link.concept_id, ids(ent)[:2]) == ("D012640", ["D012640", "HP:0001250"])
-    assert link.tie == "same score as HP:0001250; chosen because this is its preferred name"
-
-
 def test_no_tie_is_told_where_nothing_is_linked(nlp, linker, mark):
     linker.threshold = 1.0
     assert nlp(mark(nlp, "Seizures", "Seizures")).ents[0]._.links[0].tie is None
@@ -440,17 +381,6 @@ def test_no_tie_is_told_where_the_first_has_no_definition(tmp_path, mark):
     assert found == [("A", "same score as B; chosen because this is its preferred name"), ("B", None)]
 
 
-def test_the_label_decides_but_does_not_filter(ambiguous, mark):
-    def link(mention, label="MENTION"):
-        return chosen(ambiguous(mark(ambiguous, mention, (mention, label))))
-
-    assert link("warm") == ["A"]
-    assert link("warm", "SYMPTOM") == ["C"]
-    assert link("betaxin", "Symptom") == ["B"]
-    ambiguous.get_pipe("sapbert_linker").label_types = {"SYMPTOM": ["Drug"]}
-    assert link("warm", "SYMPTOM") == ["B"]
-
-
 @settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(st.sampled_from(["warm", "betaxin", "gamma pain", "other"]), min_size=1, unique=True)))
 def test_a_document_is_linked_alike_alone_and_in_any_batch(ambiguous, mark, drawn):
@@ -461,12 +391,6 @@ def test_a_document_is_linked_alike_alone_and_in_any_batch(ambiguous, mark, draw
     alone = [linker(doc) for doc in docs()]
     for together in (linker.pipe(docs()), reversed(list(linker.pipe(reversed(docs()))))):
         assert [doc.user_data for doc in together] == [doc.user_data for doc in alone]
-
-
-def test_ties_survive_bytes(ambiguous, mark):
-    linked = ambiguous(mark(ambiguous, "warm", "warm"))
-    again = Doc(ambiguous.vocab).from_bytes(linked.to_bytes())
-    assert again.ents[0]._.links[0].tie.endswith("chosen because its id comes first")
 
 
 # --- settings
@@ -623,19 +547,6 @@ def test_each_text_is_looked_up_once_in_a_batch(nlp, linker, mark, looked_up):
     assert all([ent.kb_id_ for ent in doc.ents] == ["D001241", "D008094"] for doc in docs)
 
 
-def test_one_look_up_for_each_filter(nlp, linker, mark, looked_up):
-    linker.label_types = {"PHENOMENON": ["Phenomenon"]}
-    nlp(mark(nlp, "cold and aspirin", ("cold", "PHENOMENON"), "aspirin"))
-    assert sorted(looked_up) == [["aspirin"], ["cold"]]
-
-
-def test_predict_writes_nothing(nlp, linker, mark):
-    doc = mark(nlp, "aspirin", "aspirin")
-    before = doc.to_bytes()
-    linker.predict([doc])
-    assert doc.to_bytes() == before
-
-
 @pytest.fixture
 def broken(linker, monkeypatch):
     """A linker that fails on one document."""
@@ -665,22 +576,7 @@ def test_the_error_handler_is_told_of_the_broken_document_alone(nlp, mark):
     assert [(name, texts) for name, texts, _ in told] == [("sapbert_linker", ["broken aspirin"])]
 
 
-@pytest.mark.usefixtures("broken")
-def test_errors_can_be_logged(nlp, mark, caplog):
-    nlp.set_error_handler(lambda name, _, docs, error: logging.getLogger("mine").warning("%s: %s", name, error))
-    assert list(nlp.pipe([mark(nlp, "broken aspirin", "aspirin")])) == []
-    assert "sapbert_linker: cannot be" in caplog.text
-
-
 # --- the vocabulary
-
-
-def test_the_vocabulary_as_scispacy_shows_it(linker):
-    assert linker.kb.cui_to_entity["D009369"].canonical_name == "Neoplasms"
-    assert linker.kb.cui_to_entity["D009369"].definition == "New abnormal growth of tissue."
-    assert linker.kb.alias_to_cuis["cold"] == {"D003139", "D003080"}
-    assert "D1" not in linker.kb.cui_to_entity
-    assert len(linker.kb.cui_to_entity) == 15
 
 
 def test_another_vocabulary_can_be_set(nlp, linker, mark, tmp_path):
@@ -701,18 +597,6 @@ def test_with_an_encoder(kb, tiny_encoder, mark, sparse):
     (ent,) = nlp(mark(nlp, "Acetylsalicylic Acid", "Acetylsalicylic Acid")).ents
     assert ent.kb_id_ == "D001241"
     assert ent._.links[0].score == pytest.approx(1.0, abs=1e-5)
-
-
-def test_the_weight_of_the_sparse_score_can_be_changed(kb, tiny_encoder, mark):
-    nlp = spacy.blank("en")
-    linker = nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": str(tiny_encoder)})
-    doc = mark(nlp, "ovarian", "ovarian")
-    for weight in (0.0, 0.5, 2.0):
-        linker.candidates.sparse_weight = weight
-        (((part,),),) = linker.predict([doc])
-        for candidate in part.candidates:
-            expected = (candidate.dense + weight * candidate.sparse) / (1 + weight)
-            assert candidate.score == pytest.approx(expected, abs=1e-4)
 
 
 def test_an_encoder_folder_without_weights(kb, mark, tmp_path):

@@ -181,12 +181,6 @@ def test_it_stays_so_when_saved_pickled_and_in_other_processes(trained, tmp_path
     assert [[(entity.text, entity.label_) for entity in doc.ents] for doc in docs] == expected
 
 
-def test_batches_give_the_same(trained):
-    texts = [*DISEASES, *SPECIES, "A much longer document with no mention of anything at all."]
-    together = [[entity.text for entity in doc.ents] for doc in trained.pipe(texts, batch_size=10)]
-    assert together == [[entity.text for entity in trained(text).ents] for text in texts]
-
-
 def test_labels_can_be_given_and_are_saved_for_the_next_training():
     nlp = make_nlp()
     ner = nlp.get_pipe("typed_ner")

@@ -197,9 +197,3 @@ def test_letters_apart_become_words(letters):
 def test_forms_with_greek_are_the_forms_of_what_is_spelled_out(text):
     for name in ("none", "lower", "unpunctuated", "biosyn", "american"):
         assert TEXT_NORMALIZERS[f"{name}+greek"](text) == TEXT_NORMALIZERS[name](spell_out_greek(text))
-
-
-@pytest.mark.parametrize("text", ["α" * 300_000, "α " * 150_000, "α" + "\u0301" * 300_000, "αα\u0301-" * 100_000])
-def test_long_texts(text):
-    """Linear: with a quadratic pattern these would take hours."""
-    assert len(spell_out_greek(text)) >= 5
