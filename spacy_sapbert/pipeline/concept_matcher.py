@@ -24,7 +24,6 @@ from spacy.training import Example
 from spacy.util import filter_spans
 
 from ..store.artifact import ArtifactWriter
-from ..store.cache import drop_oldest
 from ..text.words import word_keys
 from .attributes import get_abbreviation_occurrences, set_matched_name
 from .base import FolderPipe
@@ -109,7 +108,7 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         self.set_corrections(corrections)
         self._matcher: Optional[NameMatcher] = None
         self._filtered: Optional[Tuple[Any, Optional[np.ndarray]]] = None
-        self._labels: Dict[Tuple[Any, int], Any] = {}
+        self._labels: Dict[Any, Any] = {}
         check_setting(self, "min_length", min_length >= 1, "at least 1")
         known = MODIFIERS if any(self._rules.words.modifiers) else (OUTSIDE,)
         wanted = f"one of {', '.join(MODIFIERS)}; only {OUTSIDE} for other languages than English"
@@ -234,19 +233,17 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         names = dict.fromkeys(text for of_concept in self.kb.names_of_concepts(concepts) for text in of_concept)
         return bool(wanted) and any(wanted.issubset(self._keys(name)) for name in names)
 
-    def _labels_of(self, rows: Set[int]) -> Dict[int, Tuple[str, ...]]:
+    def _labels_of(self, rows: Set[int]) -> Mapping[Any, Tuple[str, ...]]:
         """Return the labels of each name; none if the filter excludes all its concepts."""
         matching = self._matching_entries()  # first, since it checks the filter
         setting = self.label, tuple(self.types), tuple(self.sources)
-        cached = {row: self._labels.get((setting, row)) for row in rows}
-        known = {row: labels for row, labels in cached.items() if labels is not None}
-        missing = sorted(rows.difference(known))
+        if self._labels.get(None) != setting or len(self._labels) > CACHED_LABELS:
+            self._labels = {None: setting}  # a new object, since another thread may read the old one
+        labels = self._labels
+        missing = sorted(rows.difference(labels))
         if missing:
-            read = self._read_labels(missing, matching)
-            self._labels.update(((setting, row), labels) for row, labels in read.items())
-            known.update(read)
-            drop_oldest(self._labels, CACHED_LABELS)
-        return known
+            labels.update(self._read_labels(missing, matching))
+        return labels
 
     def _read_labels(self, rows: Sequence[int], matching: Optional[np.ndarray]) -> Dict[int, Tuple[str, ...]]:
         """Return the first type of each concept with the name, that of the best tie rank first."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from string import ascii_lowercase
 
 from .languages.rules import word_set
 
@@ -16,8 +17,7 @@ MAX_LENGTH = 16  # characters of a formula
 
 def _table(pairs: str) -> dict[str, str]:
     """Return what symbols stand for, from pairs such as "HCl:hydrochloric_acid"."""
-    split = (pair.split(":") for pair in pairs.split())
-    return {symbol: name.replace("_", " ") for symbol, name in split}
+    return dict(re.findall(r"(\S+):(\S+)", pairs))
 
 
 _ELEMENTS = _table(
@@ -70,17 +70,18 @@ _NON_METALS = word_set("H He B C N O F Ne Si P S Cl Ar As Se Br Kr Te I Xe At Rn
 
 
 def _alternatives(symbols: Iterable[str]) -> str:
-    return "|".join(sorted(symbols, key=len, reverse=True))
+    return "|".join(sorted(sorted(symbols), key=len, reverse=True))
 
 
 _ELEMENT = _alternatives(_ELEMENTS)
 _ANION = _alternatives(_ANIONS)
-_METAL = _alternatives([*(symbol for symbol in _ELEMENTS if symbol not in _NON_METALS), "NH4"])
+_LONG_ANION = _alternatives(_ANIONS.keys() - {"F", "I", "O", "S"})
+_METAL = _alternatives({*_ELEMENTS, "NH4"} - _NON_METALS)
 _POSITIVE = r"[(\[]?(?:\d?\+|\+\d|\+{2,3})[)\]]?"
 _NEGATIVE = r"[(\[]?\d?-{1,3}[)\]]?"
 _ION = re.compile(
     rf"(?P<cation>{_ELEMENT}|NH4){_POSITIVE}|(?P<halide>F|I)[(\[]?-[)\]]?"
-    rf"|(?P<anion>{_alternatives(symbol for symbol in _ANIONS if len(symbol) > 1)}){_NEGATIVE}"
+    rf"|(?P<anion>{_alternatives(_ANIONS.keys() - {'F', 'I', 'O', 'S'})}){_NEGATIVE}"
 )
 _SYMBOL = re.compile(rf"(?P<element>{_ELEMENT})(?:\((?:I{{1,3}}|I?V|VI)\))?")
 _ISOTOPE = re.compile(rf"[(\[]?(?P<mass>\d{{2,3}}m?)[)\]]?(?P<element>{_ELEMENT})")
@@ -96,11 +97,12 @@ def formula_name(text: str) -> str | None:
     Case counts: "Co" is cobalt, "CO" carbon monoxide. Charge, oxidation state and mass number are left out.
     Deuterium and tritium are other concepts than hydrogen, so "3H" has no name.
     """
-    if len(text) > MAX_LENGTH:
+    if len(text) > MAX_LENGTH or text[:1] in ascii_lowercase:
         return None
     formula = unicodedata.normalize("NFKC", text).replace("\N{MINUS SIGN}", "-").replace("\N{EN DASH}", "-")
     formula = _SPACE_BEFORE_CHARGE.sub("", formula)
-    return _COMPOUNDS.get(formula) or _element(formula) or _ion(formula) or _salt(formula) or _amino_acid(formula)
+    name = _COMPOUNDS.get(formula) or _element(formula) or _ion(formula) or _salt(formula) or _amino_acid(formula)
+    return name and name.replace("_", " ")
 
 
 def _element(formula: str) -> str | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import string
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 
 _PUNCTUATION = re.compile(rf"[\s{re.escape(string.punctuation)}]+")
 
@@ -19,7 +20,7 @@ _AMERICAN = {
 """Parts of words in British spelling, with their American spelling."""
 _CONTEXTS = {"oedem": "(?<!i)oedem", "oesoph": r"\boesoph", "oestr": r"\boestr", "leuco": "leuco(?!vorin)"}
 """Parts that are British only in some contexts: not in angioedema, gastroesophageal, leucovorin."""
-_BRITISH = re.compile("|".join(_CONTEXTS.get(part, part) for part in _AMERICAN))
+_BRITISH = re.compile("|".join((dict(zip(_AMERICAN, _AMERICAN, strict=True)) | _CONTEXTS).values()))
 
 MAX_GREEK_RUN = 3  # Greek letters in a row; a longer run is a Greek word
 
@@ -38,18 +39,16 @@ _GREEK_BLOCKS = (
 )
 
 
-def _greek_letters() -> dict[str, str]:
-    """Map each character that is a variant of a Greek letter to its name."""
+@cache
+def _greek_letters() -> tuple[Mapping[str, str], re.Pattern[str]]:
+    """Map each character that is a variant of a Greek letter to its name, and return the pattern of a run of them."""
     names = {chr(ord("α") + offset): name for offset, name in enumerate(_GREEK_NAMES)}
     names |= {letter.upper(): name.capitalize() for letter, name in names.items()}
     variants = {chr(code): unicodedata.normalize("NFKD", chr(code))[0] for block in _GREEK_BLOCKS for code in block}
     # these have no decomposition: the increment sign stands for Δ, and the phonetic letter for α
     variants |= {"∆": "Δ", "ɑ": "α"}
-    return names | {variant: names[letter] for variant, letter in variants.items() if letter in names}
-
-
-_GREEK_LETTERS = _greek_letters()
-_GREEK_RUN = re.compile(rf"(?:[{''.join(_GREEK_LETTERS)}][\u0300-\u036f]*)+")
+    letters = names | {variant: names[letter] for variant, letter in variants.items() if letter in names}
+    return letters, re.compile(rf"(?:[{''.join(letters)}][\u0300-\u036f]*)+")
 
 
 def unchanged(text: str) -> str:
@@ -82,11 +81,12 @@ def spell_out_greek(text: str) -> str:
     Accents, final sigma, the micro sign and mathematical letters count as the plain letter. A capital letter gets a
     capitalized name. Greek words stay as they are.
     """
-    return text if text.isascii() else _GREEK_RUN.sub(_spell_out_run, text)
+    return text if text.isascii() else _greek_letters()[1].sub(_spell_out_run, text)
 
 
 def _spell_out_run(run: re.Match[str]) -> str:
-    names = [_GREEK_LETTERS[letter] for letter in run[0] if letter in _GREEK_LETTERS]
+    letters, _ = _greek_letters()
+    names = [letters[letter] for letter in run[0] if letter in letters]
     return "-".join(names) if len(names) <= MAX_GREEK_RUN else run[0]
 
 
@@ -101,8 +101,10 @@ GREEK = "+greek"
 """Suffix of a normal form in which Greek letters are spelled out."""
 
 
-def _with_greek_names(normalize: Callable[[str], str]) -> Callable[[str], str]:
-    return lambda text: normalize(spell_out_greek(text))
+def _with_greek_names(normalize: Callable[[str], str], text: str) -> str:
+    return normalize(spell_out_greek(text))
 
 
-TEXT_NORMALIZERS = {**_FORMS, **{name + GREEK: _with_greek_names(form) for name, form in _FORMS.items()}}
+TEXT_NORMALIZERS = dict(_FORMS)
+for _name, _form in _FORMS.items():
+    TEXT_NORMALIZERS[_name + GREEK] = partial(_with_greek_names, _form)

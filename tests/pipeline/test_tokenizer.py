@@ -131,4 +131,5 @@ def test_only_the_bounded_tokenizer_makes_documents_of_unknown_texts():
     assert len(blank_pipeline("en").make_doc("(" * 16_000)) == 16_000  # spaCy's own takes 20 seconds
     package = Path(spacy_sapbert.__file__).parent
     callers = {path.name for path in package.rglob("*.py") if "spacy.blank(" in path.read_text(encoding="utf8")}
-    assert callers == {"tokenizer.py", "assemble.py", "factories.py", "errors.py"}  # the others save or load what they make
+    # the others save or load what they make
+    assert callers == {"tokenizer.py", "assemble.py", "factories.py", "errors.py"}
