@@ -15,7 +15,7 @@ from ..types import DocumentConcept
 from .attributes import register, set_concepts
 from .base import BatchedPipe
 from .component_settings import INSIDE, check_setting, defaults_of
-from .concepts_scorer import score_concepts
+from .scorers import score_concepts
 
 if TYPE_CHECKING:
     from ..kb.knowledge_base import KnowledgeBase

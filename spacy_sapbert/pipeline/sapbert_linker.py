@@ -30,8 +30,8 @@ from .base import BatchedPipe
 from .component_settings import check_setting, defaults_of
 from .corrections import CorrectedComponent, corrected
 from .factories import INSIDE
-from .linking_scorer import score_links
 from .mentions import gold_ids, mentions_of, place_of, queries_of, set_kb_ids, with_gold_mentions
+from .scorers import score_links
 
 if TYPE_CHECKING:
     import numpy as np

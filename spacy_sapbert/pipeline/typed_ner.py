@@ -23,7 +23,7 @@ from ..training.tagging.network import (
     transitions_of,
 )
 from ..training.tagging.spans import TokenSpan, allowed_tags, find_spans, padded
-from .typed_ner_scorer import score_annotated_types
+from .scorers import score_annotated_types
 
 _INITIAL_EXAMPLES = 10
 _MODEL = {

@@ -5,9 +5,9 @@ import pytest
 
 from spacy_sapbert.errors import DamagedError
 from spacy_sapbert.linking.linker import Linker
-from spacy_sapbert.linking.rerank_features import FEATURES, N_FEATURES, CandidateFeatures, WordRarity
-from spacy_sapbert.linking.reranker import RERANKER_FILE, Reranker, choose
-from spacy_sapbert.linking.settings import THRESHOLD
+from spacy_sapbert.linking.rerank_features import FEATURES, N_FEATURES, CandidateFeatures, DocumentEvidence, WordRarity
+from spacy_sapbert.linking.reranker import Reranker, choose, explain
+from spacy_sapbert.linking.settings import RERANKER_FILE, THRESHOLD
 from spacy_sapbert.linking.storage import open_generator
 from spacy_sapbert.linking.trees import Trees
 from spacy_sapbert.linking.variants import MentionQuery, MentionVariants
@@ -173,3 +173,33 @@ def test_a_reranker_with_other_features_is_refused(tmp_path):
     reranker._replace(trees=trees).save(tmp_path)
     with pytest.raises(DamagedError, match="other features"):
         Reranker.load(tmp_path)
+
+
+# --- reasons
+
+INSTEAD = "instead of D009369 (cancer), which is more similar (0.900)"
+
+
+def reasons(**added):
+    values = np.zeros(N_FEATURES)
+    for name, value in added.items():
+        values[NAMES.index(name)] = value
+    part = LinkedPart("cancer", None, (CANCER, BREAST))
+    return explain(part, BREAST, CANCER, values, np.zeros((2, N_FEATURES)), DocumentEvidence({}, {}))
+
+
+@pytest.mark.parametrize(("dense", "shown"), [(1.0, True), (0.9, False)])
+def test_a_group_with_less_than_a_tenth_is_left_out(dense, shown):
+    first, *groups = reasons(names=9.0, dense=dense)
+    assert first == INSTEAD
+    assert groups[0].startswith(f"vocabulary {9 / (9 + dense):.0%}: ")
+    assert [group.partition(" ")[0] for group in groups] == ["vocabulary"] + ["similarity"] * shown
+
+
+def test_the_strongest_group_comes_first():
+    assert [text.partition(" ")[0] for text in reasons(names=2.0, dense=3.0)[1:]] == ["similarity", "vocabulary"]
+
+
+def test_what_speaks_against_the_candidate_has_no_share():
+    assert reasons(names=2.0, dense=-3.0)[1:] == ("vocabulary 100%: several small differences",)
+    assert reasons(dense=-3.0) == (INSTEAD,)

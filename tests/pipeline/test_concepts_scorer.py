@@ -2,7 +2,7 @@ import pytest
 from spacy.training import Example
 
 from spacy_sapbert.documents.docs import to_doc
-from spacy_sapbert.pipeline.concepts_scorer import make_concepts_scorer, score_concepts
+from spacy_sapbert.pipeline.scorers import make_concepts_scorer, score_concepts
 from spacy_sapbert.types import Document, Mention
 
 BREAST, OVARIAN, CF = "D001943", "D010051", "D003550"

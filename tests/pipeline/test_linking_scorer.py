@@ -2,7 +2,7 @@ import pytest
 import spacy
 from spacy.training import Example
 
-from spacy_sapbert.pipeline.linking_scorer import make_linking_scorer, score_links
+from spacy_sapbert.pipeline.scorers import make_linking_scorer, score_links
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ import spacy
 from spacy.training import Example
 
 from spacy_sapbert.documents.docs import set_annotated
-from spacy_sapbert.pipeline.typed_ner_scorer import score_annotated_types
+from spacy_sapbert.pipeline.scorers import score_annotated_types
 
 NLP = spacy.blank("en")
 TEXT = "asthma and fever in mice and men"
