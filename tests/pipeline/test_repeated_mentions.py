@@ -1,4 +1,3 @@
-import pickle
 from itertools import pairwise
 
 import pytest
@@ -235,22 +234,3 @@ def test_settings_outside_their_range(config):
     (setting,) = config
     with pytest.raises(SapbertError, match=rf"E406.*{setting}"):
         RepeatedMentions(NLP, **config)
-
-
-def configured():
-    nlp = spacy.blank("de")
-    config = {"min_found": 1, "min_share": 0.5, "correct": False, "only_labels": ["D"]}
-    nlp.add_pipe("entity_ruler").add_patterns([{"label": "D", "pattern": "Tumor"}])
-    nlp.add_pipe("repeated_mentions", config=config)
-    return nlp
-
-
-def check(nlp):
-    component = nlp.get_pipe("repeated_mentions")
-    settings = component.min_found, component.min_share, component.correct, component.only_labels
-    assert settings == (1, 0.5, False, ["D"])
-    assert [ent.text for ent in nlp("Ein Tumor, zwei Tumoren.").ents] == ["Tumor", "Tumoren"]
-
-
-def test_pickle_round_trip():
-    check(pickle.loads(pickle.dumps(configured())))

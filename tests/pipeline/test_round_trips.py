@@ -77,33 +77,18 @@ def test_the_example_has_something_of_everything(nlp):
 # --- pipelines
 
 
-def test_bytes(sources):
-    nlp = make(**sources)
-    expected = content(nlp(TEXT))
-    data = nlp.to_bytes()
-    forget(sources)
-    again = make("/not/there.kb", "/not/there", sparse=sources["sparse"]).from_bytes(data)
-    assert content(again(TEXT)) == expected
-
-
-def test_disk(sources, tmp_path):
+def test_disk_bytes_and_pickle(sources, tmp_path):
     nlp = make(**sources)
     expected = content(nlp(TEXT))
     nlp.to_disk(tmp_path / "saved")
+    data, pickled = nlp.to_bytes(), pickle.dumps(nlp)
     del nlp
     forget(sources)
-    again = spacy.load(tmp_path / "saved")
-    assert content(again(TEXT)) == expected
+    of_bytes = make("/not/there.kb", "/not/there", sparse=sources["sparse"]).from_bytes(data)
+    for again in (spacy.load(tmp_path / "saved"), of_bytes, pickle.loads(pickled)):
+        assert content(again(TEXT)) == expected
     (tmp_path / "saved").rename(tmp_path / "moved")
     assert content(spacy.load(tmp_path / "moved")(TEXT)) == expected
-
-
-def test_pickled_pipeline(sources):
-    nlp = make(**sources)
-    expected = content(nlp(TEXT))
-    data = pickle.dumps(nlp)
-    forget(sources)
-    assert content(pickle.loads(data)(TEXT)) == expected
 
 
 def test_saving_before_first_use(kb, tmp_path):

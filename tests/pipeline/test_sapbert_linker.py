@@ -234,13 +234,6 @@ def with_abbreviation(nlp, mark):
     return nlp(doc).ents[0]
 
 
-def test_the_long_form_is_linked(nlp, linker, mark):
-    linker.threshold = 0.5
-    ent = with_abbreviation(nlp, mark)
-    assert ent.kb_id_ == "D003550"
-    assert (ent._.links[0].text, ent._.links[0].long_form) == ("mucoviscidosis patients",) * 2
-
-
 def test_long_forms_can_be_left_out(nlp, linker, mark):
     linker.resolve_abbreviations = False
     ent = with_abbreviation(nlp, mark)

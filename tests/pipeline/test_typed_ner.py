@@ -196,9 +196,3 @@ def test_training_needs_mentions():
     nlp = make_nlp()
     with pytest.raises(TrainingDataError, match=r"E364.*typed_ner"):
         nlp.initialize(lambda: [example(nlp, "Nothing here", {})])
-
-
-def test_documents_are_evaluated_on_the_types_that_they_annotate(trained):
-    scores = trained.evaluate(partly_annotated(trained))
-    assert scores["ents_f"] == 1
-    assert set(scores["ents_per_type"]) == {"Disease", "Species"}
