@@ -25,6 +25,6 @@ def read(tmp_path, problems):
 
 
 @pytest.fixture
-def told(problems):
+def messages(problems):
     """A function that returns what was reported."""
     return lambda: problems.console.file.getvalue()

@@ -50,12 +50,12 @@ def test_bioc_xml(read):
     assert (second.doc_id, second.text, second.title) == ("8", "No title", "")
 
 
-def test_annotated_mentions_of_bioc(read, told):
+def test_annotated_mentions_of_bioc(read, messages):
     first, second = read("a.xml", XML, gold=True)
     assert first.mentions == (Mention(7, 10, "Flu", "Disease", ("D007251",)),)
     assert second.mentions == ()
     read("a.xml", XML.replace('offset="7" length', 'offset="8" length'), gold=True)
-    assert "1 annotated mentions differ from the text at their offsets; 1 of them were moved" in told()
+    assert "1 annotated mentions differ from the text at their offsets; 1 of them were moved" in messages()
 
 
 def test_bioc_json_with_a_document_per_line(read):
@@ -74,17 +74,17 @@ def test_bioc_json_is_read_as_the_xml(read, shape):
 
 
 @pytest.mark.parametrize("content", ['{"text": "flu"}', "[]", '{"text": "flu"}\n{"text": "cold"}', '{"passages": 3}'])
-def test_other_json_is_told(read, content):
+def test_other_json_is_reported(read, content):
     with pytest.raises(SapbertError, match=r"\[E121\] .*format is jsonl"):
         read("a.json", content)
 
 
-def test_broken_parts_of_bioc_json_are_reported(read, told):
+def test_broken_parts_of_bioc_json_are_reported(read, messages):
     broken = {"id": 8, "passages": [{"offset": "x", "text": "flu"}]}
     strange = {"id": 9, "passages": [3, {"offset": 0, "text": "cold", "annotations": [4, {"locations": [5]}]}]}
     documents = read("a.json", json.dumps({"documents": [broken, strange]}))
     assert [document.text for document in documents] == ["cold"]
-    assert "'x' is not a valid offset of a passage" in told()
+    assert "'x' is not a valid offset of a passage" in messages()
 
 
 @pytest.fixture

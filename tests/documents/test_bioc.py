@@ -226,7 +226,7 @@ def test_what_is_written_is_read(tmp_path_factory, texts, data):
 
 
 @pytest.mark.parametrize("encoding", ["GBK", "Shift_JIS", "UTF-7", "no-encoding"])
-def test_an_encoding_that_cannot_be_read_is_told(read, encoding):
+def test_an_encoding_that_cannot_be_read_is_reported(read, encoding):
     head = f'<?xml version="1.0" encoding="{encoding}"?>\n'
     with pytest.raises(SapbertError, match=r"E127.*corpus\.xml, line 1:.*encoding.*UTF-8 can"):
         read(collection(passage(0, "flu"), head=head))

@@ -169,8 +169,8 @@ def test_changed_bytes_give_documents_or_a_named_error(tmp_path, places):
         documents = list(read_corpus(path))
     except SapbertError as error:
         documents = []
-        told = str(error)
-        assert "E121" in told
+        message = str(error)
+        assert "E121" in message
     assert all(0 <= m.start <= m.end <= len(doc.text) for doc in documents for m in doc.mentions)
 
 

@@ -32,15 +32,18 @@ def path(nlp, tmp_path):
     return str(tmp_path / "corpus.spacy")
 
 
-def told(spans):
+def shown(spans):
     return [(span.text, span.label_, span.kb_id_) for span in spans]
 
 
 def test_predicted_documents_have_the_mentions_but_not_their_ids(nlp, path):
     for example in mention_corpus(path)(nlp):
         assert example.predicted.text == TEXT
-        assert told(example.predicted.ents) == [("BRCA1", "Gene", ""), ("breast and ovarian cancer", "Disease", "")]
-        assert told(example.reference.ents)[1] == ("breast and ovarian cancer", "Disease", "D001943|D010051")
+        assert shown(example.predicted.ents) == [
+            ("BRCA1", "Gene", ""),
+            ("breast and ovarian cancer", "Disease", ""),
+        ]
+        assert shown(example.reference.ents)[1] == ("breast and ovarian cancer", "Disease", "D001943|D010051")
 
 
 def test_a_span_group_keeps_what_overlaps(nlp, path):
@@ -70,7 +73,7 @@ def test_what_is_no_span_of_the_tokens_is_left_out(nlp):
         ("rows.txt", "a\tb\tc\td\n", " --format FORMAT"),
     ],
 )
-def test_a_corpus_of_another_format_is_told_with_the_command_that_converts_it(
+def test_a_corpus_of_another_format_is_reported_with_the_command_that_converts_it(
     nlp, tmp_path, monkeypatch, reader, name, text, options
 ):
     monkeypatch.chdir(tmp_path)
@@ -91,6 +94,6 @@ def test_documents_are_read_as_spacy_reads_them(nlp, path):
     assert list(document_corpus(str(Path(path).parent))(nlp))  # a folder
 
 
-def test_a_file_that_is_none_is_told(nlp, tmp_path):
+def test_a_file_that_is_none_is_reported(nlp, tmp_path):
     with pytest.raises(SapbertError, match="E120"):
         list(mention_corpus(str(tmp_path / "no.spacy"))(nlp))

@@ -54,7 +54,7 @@ MIXED = {
 }
 
 
-def test_each_file_is_read_by_its_ending_in_a_stable_order(folder, problems, told):
+def test_each_file_is_read_by_its_ending_in_a_stable_order(folder, problems, messages):
     path = folder(MIXED)
     found = [(document.doc_id, document.text) for document in read(path, problems)]
     assert found == [
@@ -70,7 +70,7 @@ def test_each_file_is_read_by_its_ending_in_a_stable_order(folder, problems, tol
         ("f.txt.gz", "packed"),
         ("z", "xml"),
     ]
-    assert told() == f"{path}: 4 files of no known format left out (2 .png, 1 no ending, 1 .pdf)\n"
+    assert messages() == f"{path}: 4 files of no known format left out (2 .png, 1 no ending, 1 .pdf)\n"
     assert problems.broken == 0
 
 
@@ -80,7 +80,7 @@ def test_a_given_format_holds_for_all_files(folder, problems):
     assert found == [("a.txt:1", "one"), ("a.txt:2", "two"), ("sub/b.note:1", "three")]
 
 
-def test_a_file_that_cannot_be_read_is_reported_and_the_rest_goes_on(folder, problems, told):
+def test_a_file_that_cannot_be_read_is_reported_and_the_rest_goes_on(folder, problems, messages):
     packed = gzip.compress(b"cut off " * 1000)
     path = folder(
         {
@@ -93,7 +93,7 @@ def test_a_file_that_cannot_be_read_is_reported_and_the_rest_goes_on(folder, pro
     )
     assert [document.doc_id for document in read(path, problems)] == ["e.txt"]
     starts = ["a.txt.gz: [E121]", "b.csv: [E128]", "c.pubtator.gz: [E121]", "d.txt, line 1: this is not utf-8"]
-    for line, start in zip(told().splitlines(), starts, strict=True):
+    for line, start in zip(messages().splitlines(), starts, strict=True):
         assert line.startswith(f"{path}/{start}")
         assert line.endswith("; left out")
     assert problems.broken == 4
@@ -101,7 +101,7 @@ def test_a_file_that_cannot_be_read_is_reported_and_the_rest_goes_on(folder, pro
         read(path, Problems(problems.console, strict=True))
 
 
-def test_other_xml_and_json_is_counted_as_an_unknown_format(folder, problems, told):
+def test_other_xml_and_json_is_counted_as_an_unknown_format(folder, problems, messages):
     path = folder(
         {"a.json": '{"name": "x"}', "b.json": "{not json", "c.xml": "<html/>", "d.xml": "<a/>", "e.txt": "flu"}
     )
@@ -110,14 +110,14 @@ def test_other_xml_and_json_is_counted_as_an_unknown_format(folder, problems, to
         assert [document.doc_id for document in read(path, found)] == ["e.txt"]
         assert found.broken == 0
     kinds = "2 .json that is not BioC, 2 .xml that is not BioC, PubMed or JATS"
-    assert told() == 2 * f"{path}: 4 files of no known format left out ({kinds})\n"
+    assert messages() == 2 * f"{path}: 4 files of no known format left out ({kinds})\n"
 
 
-def test_a_file_that_breaks_in_its_middle_keeps_what_was_read(folder, problems, told):
+def test_a_file_that_breaks_in_its_middle_keeps_what_was_read(folder, problems, messages):
     document = "<document><id>1</id><passage><offset>0</offset><text>flu</text></passage></document>"
     path = folder({"a.xml": f"<collection>{document}<broken", "b.txt": "cold"})
     assert [document.text for document in read(path, problems)] == ["flu", "cold"]
-    assert "[E127]" in told()
+    assert "[E127]" in messages()
 
 
 def test_folders_that_cannot_be_listed_are_skipped(folder, monkeypatch):
@@ -170,9 +170,9 @@ def test_file_names_that_are_not_unicode(folder, problems):
     document.position.encode()
 
 
-def test_only_annotated_files_are_read_for_their_mentions(folder, problems, told):
+def test_only_annotated_files_are_read_for_their_mentions(folder, problems, messages):
     path = folder(MIXED)
     documents = read(path, problems, gold=True)
     assert [document.doc_id for document in documents] == ["1", "2", "z"]
     assert all(document.mentions == () for document in documents)
-    assert "7 files without annotated mentions left out" in told()
+    assert "7 files without annotated mentions left out" in messages()

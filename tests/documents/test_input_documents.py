@@ -46,7 +46,7 @@ LINE_FORMATS = (InputFormat.lines, InputFormat.jsonl, InputFormat.names)
 @example(format=InputFormat.csv, gold=False, content=b'text\n"a\n\xff"\nb\n"c')
 @example(format=InputFormat.lines, gold=False, content=b"\xff\xfea\x00\n")
 @example(format=InputFormat.bioc, gold=True, content=b'[{"a": [{"passages": [], "id": 1}]}]')
-def test_any_bytes_are_read_or_told_of(folder, format, gold, content):
+def test_any_bytes_are_read_or_reported(folder, format, gold, content):
     assume(not content.startswith(b"\x1f\x8b"))  # which would be gzipped
     if format is InputFormat.parquet:
         pytest.importorskip("pyarrow")
@@ -58,8 +58,8 @@ def test_any_bytes_are_read_or_told_of(folder, format, gold, content):
     except SapbertError as raised:
         error = raised
     assert all(document.text.startswith(document.title) for document in documents)
-    told = found.console.file.getvalue()
-    assert told.count("left out") == found.broken
+    messages = found.console.file.getvalue()
+    assert messages.count("left out") == found.broken
     if format in LINE_FORMATS and not error:
         marked = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         text = content.decode("utf-16" if marked else "utf-8", errors="replace")
@@ -170,7 +170,7 @@ RECORDS = st.lists(st.tuples(st.sampled_from(["text", "id", "title", "a"]), VALU
 
 
 @given(lines=st.lists(RECORDS | st.text()))
-def test_any_json_lines_are_read_or_told_of(folder, lines):
+def test_any_json_lines_are_read_or_reported(folder, lines):
     text = "\n".join(lines).encode(errors="replace")
     documents, found = read(folder / "lines", text, ReadOptions(InputFormat.jsonl))
     filled = [line for line in text.decode().split("\n") if line.removeprefix("\ufeff").strip()]

@@ -126,11 +126,11 @@ def test_a_translated_abstract_takes_the_place_of_a_missing_one(read):
     assert (document.text, document.meta) == ("Gripe", {"abstract_language": "es"})
 
 
-def test_broken_articles_are_reported_and_the_rest_is_read(read, told):
+def test_broken_articles_are_reported_and_the_rest_is_read(read, messages):
     content = f"<pmc-articleset><article/>\n{small(1, '')}\n{small(2)}</pmc-articleset>"
     assert [document.doc_id for document in read("a.xml", content)] == ["PMC2"]
-    assert "a.xml, line 1: an article without the element <front>; left out" in told()
-    assert "line 2: the article PMC1 has no text" in told()
+    assert "a.xml, line 1: an article without the element <front>; left out" in messages()
+    assert "line 2: the article PMC1 has no text" in messages()
 
 
 XML_TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"], exclude_characters="￾￿"))
@@ -193,23 +193,23 @@ MEMBERS = [
 
 
 @pytest.mark.parametrize(("name", "mode"), [("a.tar.gz", "w:gz"), ("a.tgz", "w:gz"), ("a.tar", "w")])
-def test_the_articles_of_an_archive_are_read(read, told, problems, tmp_path, name, mode):
+def test_the_articles_of_an_archive_are_read(read, messages, problems, tmp_path, name, mode):
     before = set(tmp_path.parent.iterdir())
     documents = read(name, archive_of(*MEMBERS, mode=mode))
     assert [document.doc_id for document in documents] == ["PMC1", "PMC2", "PMC3"]
     assert documents[0].position == f"{tmp_path}/{name}/PMC1/1.nxml, line 2"
-    assert f"{name}/broken.nxml: [E127]" in told()
+    assert f"{name}/broken.nxml: [E127]" in messages()
     assert problems.broken == 1
-    assert f"{name}: 4 files that are not articles left out\n" in told()
+    assert f"{name}: 4 files that are not articles left out\n" in messages()
     assert {path.name for path in tmp_path.iterdir()} == {name}
     assert set(tmp_path.parent.iterdir()) == before
 
 
-def test_archives_of_a_folder_are_read(tmp_path, problems, told):
+def test_archives_of_a_folder_are_read(tmp_path, problems, messages):
     (tmp_path / "a.tar.gz").write_bytes(archive_of(*MEMBERS))
     (tmp_path / "b.tar").write_bytes(archive_of(member("a.csv", b"1,2"), mode="w"))
     assert len(list(read_documents(tmp_path, ReadOptions(None), problems))) == 3
-    assert "1 files of no known format left out (1 .tar that is without articles)" in told()
+    assert "1 files of no known format left out (1 .tar that is without articles)" in messages()
 
 
 BIOC = (
@@ -226,7 +226,7 @@ def test_archives_of_bioc_are_known_by_their_first_file(read, tmp_path):
     assert (document.doc_id, document.text) == ("PMC2", "flu")
 
 
-def test_an_archive_without_articles_is_told(read):
+def test_an_archive_without_articles_is_reported(read):
     with pytest.raises(SapbertError, match=r"\[E121\] .*contains no article of the format jats"):
         read("a.tar", archive_of(member("a.txt", b"flu"), mode="w"))
 
@@ -253,11 +253,11 @@ def test_articles_before_the_damage_are_read(tmp_path, problems, name, cut, code
     assert found == [f"PMC{number}" for number in range(len(found))]
 
 
-def test_too_large_a_file_is_left_out_unread(read, told, monkeypatch):
+def test_too_large_a_file_is_left_out_unread(read, messages, monkeypatch):
     monkeypatch.setattr("spacy_sapbert.documents.input_documents._LARGEST_PACKED", 300)
     large, fine = member("large.xml", small(1, "flu " * 100).encode()), member("fine.xml", small(2).encode())
     assert [document.doc_id for document in read("a.tar", archive_of(large, fine, mode="w"))] == ["PMC2"]
-    assert "large.xml: this file has" in told()
+    assert "large.xml: this file has" in messages()
 
 
 def test_a_header_that_would_fill_the_memory_is_refused(read):

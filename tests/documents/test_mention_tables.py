@@ -131,10 +131,10 @@ def test_each_row_of_askapatient_is_a_document(written):
     assert (report.documents, report.duplicates, report.broken) == (3, 0, 0)
 
 
-def test_the_files_are_latin_1_unless_told_otherwise(written):
-    for encoding, told in (("latin-1", None), ("utf-8", "utf-8")):
+def test_the_files_are_latin_1_unless_given(written):
+    for encoding, given_encoding in (("latin-1", None), ("utf-8", "utf-8")):
         path = written("22253000\tPain\tn\xe4usea\n", encoding)
-        (document,) = read_corpus(path, "askapatient", encoding=told)
+        (document,) = read_corpus(path, "askapatient", encoding=given_encoding)
         assert document.text == "n\xe4usea"
 
 
@@ -273,7 +273,7 @@ def test_a_term_may_have_no_id(path):
 
 
 @pytest.mark.parametrize("heading", [[], ["mention", "id"], ["ID", "Term", "Specific SNOMED ID", "Example"]])
-def test_a_file_without_the_columns_is_told(path, heading):
+def test_a_file_without_the_columns_is_reported(path, heading):
     write(path, heading=heading)
     with pytest.raises(SapbertError, match=r"\[E128\].*test\.csv has no column (ID|General SNOMED ID)"):
         list(read_corpus(path, "cometa-general"))

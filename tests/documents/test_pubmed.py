@@ -172,14 +172,14 @@ def test_a_version_is_named(read):
     assert document.meta["version"] == 3
 
 
-def test_broken_records_are_reported_and_the_rest_is_read(read, told, problems):
+def test_broken_records_are_reported_and_the_rest_is_read(read, messages, problems):
     nameless = "<PubmedArticle><MedlineCitation><Article/></MedlineCitation></PubmedArticle>\n"
     content = file_of(record("x1"), record(-5), record(2, ""), record("1" * 10), nameless, record(3))
     assert [document.doc_id for document in read("a.xml", content)] == ["3"]
     assert problems.broken == 5
-    assert "a.xml, line 4: the PMID of this record is not a number; left out" in told()
-    assert "line 6: record 2 has neither a title nor an abstract" in told()
-    assert "line 8: this record has no PMID" in told()
+    assert "a.xml, line 4: the PMID of this record is not a number; left out" in messages()
+    assert "line 6: record 2 has neither a title nor an abstract" in messages()
+    assert "line 8: this record has no PMID" in messages()
 
 
 @pytest.mark.parametrize(
@@ -237,8 +237,8 @@ def test_random_articles_are_read_back(tmp_path_factory, articles):
     records, wanted = [], []
     for pmid, version, title, parts, year in articles:
         date = f"<Journal><JournalIssue><PubDate><Year>{year}</Year></PubDate></JournalIssue></Journal>" if year else ""
-        told = "".join(f"<AbstractText Label={quoteattr(a)}>{escape(b)}</AbstractText>" for a, b in parts)
-        body = f"{date}<Abstract>{told}</Abstract>"
+        abstract_texts = "".join(f"<AbstractText Label={quoteattr(a)}>{escape(b)}</AbstractText>" for a, b in parts)
+        body = f"{date}<Abstract>{abstract_texts}</Abstract>"
         records.append(record(pmid, escape(title), version=version, inner=body))
         texts = [
             f"{a.strip()}: {collapsed(b)}" if a.strip() and a.strip().upper() != "UNLABELLED" else collapsed(b)

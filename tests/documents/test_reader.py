@@ -59,7 +59,7 @@ def test_plain_formats_are_guessed_also_when_gzipped(tmp_path, text, format):
         "31415926\tOn flu\tFlu is bad.\n",
     ],
 )
-def test_other_formats_must_be_told(tmp_path, text):
+def test_other_formats_must_be_given(tmp_path, text):
     path = tmp_path / "corpus.txt"
     path.write_text(text)
     with pytest.raises(SapbertError, match=r"\[E124\].*pubtator, ncbi, bioc, names, docbin"):
@@ -106,7 +106,7 @@ def test_an_empty_list_is_an_error(listed, text):
         listed(text)
 
 
-def test_ids_that_no_document_has_are_told(listed):
+def test_ids_that_no_document_has_are_reported(listed):
     ids = listed("1\n2\n3\n")
     assert ids.takes("2")
     with pytest.warns(UserWarning, match=r"\[W203\] 2 of the 3 ids of .*pmids\.txt .*'1'"):

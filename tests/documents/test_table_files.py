@@ -44,10 +44,10 @@ def test_a_tsv_file_has_no_quotes(read):
     assert ids_and_texts(read("a.tsv", 'id\ttext\nx\t"flu" is bad\n')) == [("x", '"flu" is bad')]
 
 
-def test_a_tsv_file_with_quotes_is_read_as_csv(read, told):
+def test_a_tsv_file_with_quotes_is_read_as_csv(read, messages):
     content = 'id\ttext\nx\t"two\nlines"\n'
     assert read("a.tsv", content) != []
-    assert "line 3: 1 cells instead of 2; if cells are in quotes, give --format csv; left out" in told()
+    assert "line 3: 1 cells instead of 2; if cells are in quotes, give --format csv; left out" in messages()
     assert ids_and_texts(read("b.tsv", content, InputFormat.csv)) == [("x", "two\nlines")]
 
 
@@ -82,9 +82,9 @@ def test_a_header_in_another_encoding_names_the_option(read):
         read("a.tsv", "id\trésumé\ttext\n1\ta\tflu\n".encode("latin-1"))
 
 
-def test_a_first_row_in_another_encoding_is_a_broken_row(read, told):
+def test_a_first_row_in_another_encoding_is_a_broken_row(read, messages):
     assert ids_and_texts(read("a.csv", b"1,\xe9\n2,flu\n", text_column="2", id_column="1")) == [("2", "flu")]
-    assert "line 1: this is not utf-8" in told()
+    assert "line 1: this is not utf-8" in messages()
 
 
 def test_a_column_that_is_there_twice_is_an_error(read):
@@ -92,10 +92,10 @@ def test_a_column_that_is_there_twice_is_an_error(read):
         read("a.csv", "text,text\na,b\n")
 
 
-def test_broken_rows_are_reported_and_the_rest_is_read(read, told):
+def test_broken_rows_are_reported_and_the_rest_is_read(read, messages):
     content = b'id,text\n1,a,b\n2,flu\n3,sten\xe9ose\n"4"x,a\n5,"two\nst\xe9"\n6,cold\n'
     assert ids_and_texts(read("a.csv", content)) == [("2", "flu"), ("6", "cold")]
-    reasons = told().splitlines()
+    reasons = messages().splitlines()
     assert "line 2: 3 cells instead of 2" in reasons[0]
     assert "line 4: this is not utf-8" in reasons[1]
     assert "line 5: the text from here to line 5 is not a row" in reasons[2]
@@ -103,9 +103,9 @@ def test_broken_rows_are_reported_and_the_rest_is_read(read, told):
     assert len(reasons) == 4
 
 
-def test_a_quotation_mark_that_is_not_closed_is_reported(read, told):
+def test_a_quotation_mark_that_is_not_closed_is_reported(read, messages):
     assert ids_and_texts(read("a.csv", 'id,text\n1,flu\n2,"cold\n3,croup\n')) == [("1", "flu")]
-    assert "line 3: the text from here to line 4 is not a row" in told()
+    assert "line 3: the text from here to line 4 is not a row" in messages()
 
 
 CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
@@ -196,13 +196,13 @@ def test_parquet_is_read_in_batches(read, write_parquet, tmp_path, problems):
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"not parquet at all, but long enough"])
-def test_what_is_not_parquet_is_told(read, content):
+def test_what_is_not_parquet_is_reported(read, content):
     pytest.importorskip("pyarrow")
     with pytest.raises(SapbertError, match=r"\[E121\]"):
         read("a.parquet", content)
 
 
-def test_a_damaged_parquet_file_is_told(read, write_parquet, tmp_path):
+def test_a_damaged_parquet_file_is_reported(read, write_parquet, tmp_path):
     path = tmp_path / write_parquet({"text": [f"flu {row} " * 50 for row in range(3000)]}, compression="gzip")
     content = bytearray(path.read_bytes())
     content[100 : len(content) // 2] = bytes(len(content) // 2 - 100)
@@ -211,7 +211,7 @@ def test_a_damaged_parquet_file_is_told(read, write_parquet, tmp_path):
         read("a.parquet")
 
 
-def test_names_of_columns_that_are_no_text_are_told(read, write_parquet, tmp_path):
+def test_names_of_columns_that_are_no_text_are_reported(read, write_parquet, tmp_path):
     path = tmp_path / write_parquet({"text": ["flu"], "naive": [1]})
     path.write_bytes(path.read_bytes().replace(b"naive", b"na\xefve"))
     with pytest.raises(SapbertError, match=r"\[E121\]"):
@@ -221,7 +221,7 @@ def test_names_of_columns_that_are_no_text_are_told(read, write_parquet, tmp_pat
 @pytest.mark.parametrize(
     ("type", "value"), [("timestamp[s]", 2**40), ("duration[s]", 2**62), ("date32[day]", 2**30), ("time64[us]", 2**62)]
 )
-def test_impossible_dates_and_times_are_told(read, tmp_path, type, value):
+def test_impossible_dates_and_times_are_reported(read, tmp_path, type, value):
     pa = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 

@@ -142,7 +142,7 @@ def test_labels_without_a_drug_or_with_a_section_twice_are_reported(read):
         assert (documents, report.broken) == ([], 1)
 
 
-def test_labels_are_told_from_bioc(tmp_path):
+def test_labels_are_distinguished_from_bioc(tmp_path):
     path = tmp_path / "a.xml"
     for text, format in ((label(), "tac"), (HEAD + "<!-- ours --><Label/>", "tac"), ("<Labels/>", "bioc")):
         path.write_text(text)

@@ -35,10 +35,10 @@ def test_other_encodings(read, problems, encoding, given, format):
 
 
 @pytest.mark.parametrize("format", [InputFormat.text, InputFormat.lines, InputFormat.names])
-def test_a_text_in_an_unknown_encoding_names_the_option(read, told, problems, format):
+def test_a_text_in_an_unknown_encoding_names_the_option(read, messages, problems, format):
     assert read("a", "sténose".encode("latin-1"), format) == []
-    assert "this is not utf-8" in told()
-    assert "if it has another encoding, give --encoding" in told()
+    assert "this is not utf-8" in messages()
+    assert "if it has another encoding, give --encoding" in messages()
     assert problems.broken == 1
 
 
@@ -61,11 +61,11 @@ def test_every_text_is_read_as_it_was_written(tmp_path_factory, text, encoding):
     assert [document.text for document in documents] == [line for line in lines if line.strip()]
 
 
-def test_names_can_have_ids(read, told):
+def test_names_can_have_ids(read, messages):
     documents = read("a.tsv", "x1\tflu\n\tcold\nx3\n", InputFormat.names, text_column="2", id_column="1")
     assert [(document.doc_id, document.text) for document in documents] == [("x1", "flu"), ("a.tsv:2", "cold")]
     assert [document.mentions[0][:3] for document in documents] == [(0, 3, "flu"), (0, 4, "cold")]
-    assert "line 3: no name in column 2; left out" in told()
+    assert "line 3: no name in column 2; left out" in messages()
 
 
 def test_keys_of_json_lines_can_be_named(read):
@@ -75,11 +75,11 @@ def test_keys_of_json_lines_can_be_named(read):
     assert (document.title, document.meta) == ("On flu", {"head": "On flu", "title": "x"})
 
 
-def test_ids_that_occur_twice_are_reported_and_read(read, told, problems):
+def test_ids_that_occur_twice_are_reported_and_read(read, messages, problems):
     content = "".join(f'{{"id": "x", "text": "{row}"}}\n' for row in range(15))
     assert len(read("a.jsonl", content)) == 15
     assert (problems.broken, problems.duplicates) == (0, 14)
-    lines = told().splitlines()
+    lines = messages().splitlines()
     assert len(lines) == 10
     assert "a.jsonl, line 2: an earlier document has the same id 'x'; both are linked" in lines[0]
     assert lines[-1].endswith("further ones are not shown")

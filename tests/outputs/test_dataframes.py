@@ -78,6 +78,6 @@ def test_the_library_that_is_installed_is_taken(nlp, monkeypatch):
     assert dataframes._library(None) == ("pandas", "pandas")
     assert dataframes._library("polars") == ("polars", "polars")
     only()
-    for asked, told in ((None, "pandas or polars"), ("polars", "polars")):
-        with pytest.raises(SapbertError, match=rf"\[E542\] .*package {told},"):
+    for asked, named in ((None, "pandas or polars"), ("polars", "polars")):
+        with pytest.raises(SapbertError, match=rf"\[E542\] .*package {named},"):
             spacy_sapbert.to_dataframe(nlp("aspirin"), library=asked)

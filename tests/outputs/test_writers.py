@@ -193,8 +193,8 @@ def test_every_code_is_in_every_output(some):
         for passage in document["passages"]
         for annotation in passage["annotations"]
     ]
-    told = [value for infons in annotations for name, value in infons.items() if name.startswith("codes_")]
-    assert sorted(told) == sorted(cell for cells in wanted for cell in cells if cell)
+    code_infons = [value for infons in annotations for name, value in infons.items() if name.startswith("codes_")]
+    assert sorted(code_infons) == sorted(cell for cells in wanted for cell in cells if cell)
     assert written(some, "html").count(">Codes</th>") == sum(
         any(link["codes"] for entity in record["entities"] for link in entity["links"]) for record in some
     )
@@ -241,7 +241,7 @@ def test_tsv_has_a_line_for_each_row(some):
 @given(ODD)
 @example("'=x")
 @example("''")
-def test_an_escaped_cell_is_told_from_one_with_an_apostrophe_of_its_own(text):
+def test_an_escaped_cell_is_distinguished_from_one_with_an_apostrophe_of_its_own(text):
     assert unescaped(escaped(text)) == text
 
 
