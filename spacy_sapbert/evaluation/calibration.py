@@ -209,10 +209,8 @@ def _fit(nlp: Language, documents: Documents, seed: int, follow: Follow, *, prio
     """Choose the weights and train a reranker. The linker does not change."""
     linker = find_linker(nlp).linker
     present, present_prior = linker.sparse_weight, linker.prior_weight
-    with (
-        _restored_weights(linker.settings.candidates) as settings,
-        linker.reranking(None if rerank else linker.reranker),
-    ):
+    earlier = None if rerank else linker.reranker
+    with _restored_weights(linker.settings.candidates) as settings, linker.reranking(earlier):
         if prior:
             settings.prior_weight = 0.0  # the old prior must not influence the choice of λ
         weights = _try_weights(nlp, documents, follow)

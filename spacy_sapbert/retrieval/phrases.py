@@ -25,7 +25,7 @@ _WORD = re.compile(r"[^\W_]+")
 _CONNECTOR = re.compile(r"\b(?:and|or|nor)\b|/")
 # A composite has no other stop words than these inside, and no separator but the comma.
 _IN_COMPOSITES = frozenset(
-    ("of", "the", "and", "or", "nor", "as", "well", "but", "not", "also", "both", "either", "neither")
+    ["of", "the", "and", "or", "nor", "as", "well", "but", "not", "also", "both", "either", "neither"]
 )
 _BARRIERS = (STOP_WORDS - _IN_COMPOSITES) | (SEPARATORS - {","})
 

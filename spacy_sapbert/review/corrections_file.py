@@ -221,9 +221,8 @@ class CorrectionsFile:
             raise DamagedError(_OTHER_FILE, path=self.path, reason=error) from error
 
     def _check(self, db: sqlite3.Connection) -> None:
-        version, application = (
-            db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("user_version", "application_id")
-        )
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        (application,) = db.execute("PRAGMA application_id").fetchone()
         if application != APPLICATION_ID:
             raise DamagedError(_OTHER_FILE, path=self.path, reason="it is not a file of corrections")
         if version != FORMAT:

@@ -159,17 +159,16 @@ class ReviewQueue:
         self._added: dict[str, list[Added]] = {}
         self._of_document: dict[str, list[int]] = {}
         self._numbers: dict[str, list[int]] = {}
+        self._labels: dict[str, set[str]] = {}
         groups: dict[tuple[object, ...], list[int]] = {}
         for number, mention in enumerate(self.mentions):
             self._numbers.setdefault(mention.text_key, []).append(number)
+            self._labels.setdefault(mention.text_key, set()).add(mention.link.label)
             self._of_document.setdefault(mention.link.document, []).append(number)
             groups.setdefault((mention.text_key, mention.link.label, mention.best), []).append(number)
         self._group_of = {number: numbers for numbers in groups.values() for number in numbers}
         ranked = sorted(groups.values(), key=lambda numbers: order([self.mentions[number] for number in numbers]))
         self._order = list(range(len(self.mentions))) if order is by_document else list(chain.from_iterable(ranked))
-        self._labels = {
-            key: len({self.mentions[number].link.label for number in numbers}) for key, numbers in self._numbers.items()
-        }
         self._corrections: dict[int, Correction] = {}
         self._corpora: Mapping[str, Collection[str]] = {}
         self.decisions = Decisions([], {})
@@ -230,7 +229,7 @@ class ReviewQueue:
 
     def needs_label(self, number: int) -> bool:
         """Return whether the text has several labels, so that a correction must name the label that it holds for."""
-        return self._labels[self.mentions[number].text_key] > 1
+        return len(self._labels[self.mentions[number].text_key]) > 1
 
     @property
     def progress(self) -> Progress:
