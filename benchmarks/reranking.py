@@ -159,11 +159,14 @@ def show(**row: Any) -> None:
 
 
 def measure_groups(trained: Trained, dev: Documents, where: dict[str, Any]) -> Reranker | None:
-    """Measure rerankers with one more group of features each, and return the one with all groups."""
+    """Measure rerankers without one group of features, then with one more each, and return the one with all groups."""
     show(**where, row="scores", **accuracy(measure(trained.linker, dev, None, 0.0)))
     base = measure(trained.linker, dev, None)
     show(**where, row="prior", **accuracy(base))
     found: dict[str, Any] = {}
+    for group in FEATURES:
+        found = cross_validated(trained, without(trained.data, [group]))
+        show(**where, row=f"- {group}", **found, **gain(measure(trained.linker, dev, found["reranker"]), base))
     for number, group in enumerate(FEATURES, start=1):
         found = cross_validated(trained, without(trained.data, list(FEATURES)[number:]))
         show(**where, row=f"+ {group}", **found, **gain(measure(trained.linker, dev, found["reranker"]), base))
