@@ -39,7 +39,7 @@ COMMANDS: dict[str, dict[str, str]] = {
     },
     "Evaluation": {"evaluate": "Measure pipelines on annotated corpora, and encoders on pairs of names."},
 }
-_MODULES = {"import": "encoder"}  # of the commands that share a module
+_MODULES = {"import": "encoder", "pairs": "pretrain", "mine": "pretrain"}  # of the commands that share a module
 _WITH_CONFIG = frozenset({"augment", "discover", "mine", "pairs", "pretrain", "serve"})
 
 

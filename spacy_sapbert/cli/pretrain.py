@@ -1,18 +1,224 @@
-"""Define `spacy-sapbert pretrain`, which trains an encoder from a config file."""
+"""Define `spacy-sapbert pairs`, `mine` and `pretrain`: what an encoder is trained on, and its training."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
-from ..files.console import show_values
+from .. import __version__
+from ..documents.reader import read_corpus
+from ..errors import Errors, SapbertError
+from ..files.console import progress_callback, show_values, stderr_console, track
+from ..files.opening import sha256_of
 from ..files.output import open_output
-from .configs import resolve
+from ..training.pair_files import (
+    HEADINGS,
+    Triple,
+    pair_line,
+    read_pairs,
+    read_shared_names,
+    shared_names_path,
+    triple_line,
+)
+from ..training.settings import MiningSettings, PairSettings
+from .configs import OptionalConfig, resolve
+
+if TYPE_CHECKING:
+    from ..training.checkpoints import PartialFile
+    from ..training.pair_files import Pair, SharedName
+    from ..training.settings import PairSelection
 
 SECTION = "pretrain"
 CONFIG_FILE = "config.cfg"
+_STEPS = 20  # of the cosines that are counted
+
+
+def pairs(
+    ctx: typer.Context,
+    kb: Annotated[str, typer.Argument(help="Knowledge base file, or 'starter'.")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="File to write, gzipped if its name ends in .gz. With eval_pairs: a folder."
+        ),
+    ],
+    config: OptionalConfig = None,
+) -> None:
+    """Write pairs of synonyms to train an encoder on.
+
+    Each line is `id||name||name`.
+    To override a setting of the config, give it as --pairs.max_pairs 10.
+    With eval_pairs, the output is a folder with train.txt, eval.txt and plot.txt.
+    A second file, such as pairs.shared.txt, lists the names that several concepts share: `name||id||id…`.
+    Training does not use these names as negatives of each other.
+    With mentions, each mention is paired with names of its concept, and is the first name of the pair.
+    """
+    from ..kb.storage import load_knowledge_base
+    from ..training.pairs import (
+        MENTION_COUNTS,
+        SYNONYM_COUNTS,
+        gold_mentions,
+        mention_pairs,
+        shared_names,
+        synonym_pairs,
+    )
+
+    _, settings = resolve(ctx, config, "pairs", PairSettings)
+    chosen = settings.chosen()
+    opened = load_knowledge_base(kb)
+    counts: Counter[str] = Counter()
+    names: tuple[str, ...]
+    if settings.mentions is None:
+        names, gold = SYNONYM_COUNTS, []
+        drawn = synonym_pairs(opened, chosen, counts, seed=settings.seed)
+    else:
+        documents = track(read_corpus(Path(settings.mentions), settings.mentions_format), stderr_console())
+        names, gold = MENTION_COUNTS, gold_mentions(opened, documents, counts, settings.types)
+        drawn = mention_pairs(opened, gold, counts, max_pairs=chosen.max_pairs, seed=settings.seed)
+    written = _write_pairs(drawn, shared_names(opened, gold), _paths(output, chosen))
+    show_values({**{name: counts[name] for name in names}, **written})
+
+
+def _paths(output: Path, chosen: PairSelection) -> dict[str, Path]:
+    """Return the files to write, by their contents."""
+    paths = {"train": output}
+    if chosen.eval_pairs:
+        parts = ("train", "eval", "plot") if chosen.plot_pairs else ("train", "eval")
+        paths = {part: output / f"{part}.txt" for part in parts}
+        output.mkdir(parents=True, exist_ok=True)
+    return {**paths, "shared": shared_names_path(paths["train"])}
+
+
+def _write_pairs(
+    drawn: Iterable[tuple[str, Pair]], shared: Iterable[SharedName], paths: Mapping[str, Path]
+) -> dict[str, int]:
+    """Write all files. They appear when the last of them is complete.
+
+    Returns:
+        The number of lines of each file, by the name in the result of the command.
+    """
+    written = dict.fromkeys(paths, 0)
+    with ExitStack() as stack:
+        write = {part: stack.enter_context(open_output(path)) for part, path in paths.items()}
+        for part, pair in track(drawn, stderr_console(), "pairs"):
+            write[part](pair_line(*pair))
+            written[part] += 1
+        for name, concept_ids in track(shared, stderr_console(), "shared names"):
+            write["shared"](pair_line(name, *concept_ids))
+            written["shared"] += 1
+    return {"shared_names" if part == "shared" else f"{part}_pairs": number for part, number in written.items()}
+
+
+# --- mine
+
+
+def mine(
+    ctx: typer.Context,
+    pairs: Annotated[Path, typer.Argument(help="Pairs from `spacy-sapbert pairs`.")],
+    kb: Annotated[str, typer.Option(help="Knowledge base from which the pairs were drawn, or 'starter'.")],
+    encoder: Annotated[str, typer.Option(help="Encoder before training: 'starter', a folder or a hub name.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Table to write. It is gzipped if its name ends in .gz.")
+    ],
+    config: OptionalConfig = None,
+) -> None:
+    """Mine hard negatives to train an encoder on.
+
+    The negatives of a pair are the names of other concepts that are nearest to its second name.
+    The output contains one triple per negative.
+    Names of any concept that has one of the two names are skipped, and so are identical texts.
+    If a file of shared names belongs to the pairs, the command copies it for the triples.
+    To override a setting of the config, give it as --mine.neighbors 5.
+    To continue an interrupted run, start the same command again.
+    The JSON counts the cosines of positives and negatives in steps of 0.05, by the lower end of each step.
+    """
+    from spacy.util import minibatch
+
+    from ..encoders.transformer import TransformerEncoder
+    from ..kb.storage import load_knowledge_base
+    from ..training.checkpoints import PartialFile
+    from ..training.hard_negatives import PAIRS_AT_ONCE, HardNegatives
+    from ..vectors.flat import cached_name_vectors
+    from ..vectors.storage import open_index
+
+    _, settings = resolve(ctx, config, "mine", MiningSettings)
+    knowledge_base = load_knowledge_base(kb)
+    opened = TransformerEncoder(encoder, pooling=settings.pooling, l2_normalized=True, device=settings.device)
+    shared = shared_names_path(pairs) if shared_names_path(pairs).is_file() else None
+    run = {
+        "version": __version__,
+        "pairs": [sha256_of(path, unpacked=True) for path in (pairs, shared) if path],
+        "kb": knowledge_base.fingerprint,
+        "encoder": opened.fingerprint,
+        "neighbors": settings.neighbors,
+        "index": settings.index,
+    }
+    partial = PartialFile(output, run)
+    console = stderr_console()
+    with progress_callback(console, "names") as progress:
+        # the index needs these vectors, and only this call reports its progress
+        cached_name_vectors(knowledge_base, opened, progress)
+    vectors = open_index(knowledge_base, opened, settings.index)
+    negatives = HardNegatives(
+        knowledge_base, vectors, neighbors=settings.neighbors, shared=read_shared_names(shared) if shared else ()
+    )
+    batches = minibatch(track(read_pairs(pairs), console, "pairs"), PAIRS_AT_ONCE)
+    for batch in islice(batches, partial.done, None):
+        counts: Counter[str] = Counter()
+        triples = negatives.mine(batch, counts)
+        partial.add({"counts": counts, "triples": triples})
+    result = _statistics(partial)
+    if result["triples"]:
+        _write_triples(partial, output, shared)
+    partial.remove()
+    if not result["triples"]:
+        raise SapbertError(Errors.E543.format(pairs=result["pairs"], unknown=result["pairs_of_unknown_concepts"]))
+    show_values(result)
+
+
+def _statistics(partial: PartialFile) -> dict[str, Any]:
+    """Return `MINED_COUNTS`, and the distribution of the cosines of positives and negatives."""
+    from ..training.hard_negatives import MINED_COUNTS
+
+    counts: Counter[str] = Counter()
+    steps = np.arange(_STEPS + 1) / _STEPS
+    histogram = np.zeros(len(steps), dtype=int)
+    total = 0.0
+    for piece in partial.pieces():
+        counts.update(piece["counts"])
+        cosines = [triple[Triple._fields.index("similarity")] for triple in piece["triples"]]
+        histogram += np.histogram(cosines, bins=[-1, *steps])[0]
+        total += sum(cosines)
+    labels = ["below 0", *(f"{step:.2f}" for step in steps[:-1])]
+    return {
+        **{name: counts[name] for name in MINED_COUNTS},
+        "mean_cosine": round(total / max(1, counts["triples"]), 4),
+        "cosines": dict(zip(labels, histogram.tolist(), strict=True)),
+    }
+
+
+def _write_triples(partial: PartialFile, output: Path, shared: Path | None) -> None:
+    """Write the triples, and a copy of the shared names of their pairs."""
+    with ExitStack() as stack:
+        write = stack.enter_context(open_output(output))
+        if shared:
+            write_shared = stack.enter_context(open_output(shared_names_path(output)))
+            for name, concept_ids in read_shared_names(shared):
+                write_shared(pair_line(name, *concept_ids))
+        write(HEADINGS)
+        for piece in partial.pieces():
+            for fields in piece["triples"]:
+                write(triple_line(Triple(*fields)))
+
+
+# --- pretrain
 
 
 def pretrain(
