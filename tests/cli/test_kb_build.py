@@ -287,26 +287,6 @@ def test_keys_of_an_ontology(tmp_path, build):
     assert [name.scope for name in kb.names_of("AB:1")] == ["preferred", "exact"]
 
 
-def test_keys_of_clinical_terminologies(tmp_path, build, run_recipe):
-    rrf = tmp_path / "RxNorm_full_01022099" / "rrf"
-    rrf.mkdir(parents=True)
-    drugs = atom("9", "curamine", "ENG||||||1", "RXNORM", "IN") + atom(
-        "9", "curamin salt", "ENG||||||2", "RXNORM", "SY"
-    )
-    (rrf / "RXNCONSO.RRF").write_text(drugs)
-    lines = [
-        '"LOINC_NUM","COMPONENT","LONG_COMMON_NAME","STATUS","RELATEDNAMES2"',
-        '"1-8","a","Greyness","ACTIVE","Ash;Hue"',
-    ]
-    (tmp_path / "Loinc.csv").write_text("\n".join(lines))
-    kb = build(["RxNorm_full_01022099"], term_type="IN")
-    assert [name.text for name in kb.names_of("RXNORM:9")] == ["curamine"]
-    kb = build(["RxNorm_full_01022099", {"path": "Loinc.csv", "format": "loinc"}], term_type="IN", related_names=True)
-    assert {name.text for name in kb.names_of("LOINC:1-8")} == {"Greyness", "Ash", "Hue"}
-    finished = run_recipe([{"path": "Loinc.csv", "format": "loinc"}], term_type="IN")
-    assert "'term_type' is not a key of a source with the format loinc" in finished.err
-
-
 def test_rows_of_a_table_can_be_chosen(tmp_path, build):
     (tmp_path / "a.tsv").write_text("a remark\nid\tname\tstate\nD1\tfever\tlive\nD2\tpain\tdead\n", encoding="utf-16")
     kb = build(["a.tsv"], where={"state": "live"}, skip=1, encoding="utf-16", format="table")

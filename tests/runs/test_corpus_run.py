@@ -258,23 +258,27 @@ DYING = """
 import os, signal
 from collections import Counter
 from pathlib import Path
-from spacy_sapbert.runs.corpus_run import PartitionResult
+from spacy_sapbert.runs.corpus_run import PartitionResult, PartitionWork
 
-def work(partition):
-    died = Path(__file__).with_name(partition.name)
-    if partition.name == "1.jsonl" and not died.exists():
-        died.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return PartitionResult(partition.name, Counter())
+class Dying(PartitionWork):
+    def __call__(self, partition):
+        died = Path(__file__).with_name(partition.name)
+        if partition.name == "2.jsonl" or (partition.name == "1.jsonl" and not died.exists()):
+            died.open("a").write("x")
+            os.kill(os.getpid(), signal.SIGKILL)
+        return PartitionResult(partition.name, Counter())
+
+work = Dying(None, "", None)
 """
 
 
-def test_the_partition_of_a_killed_worker_goes_to_another_one(open_run, tmp_path, monkeypatch):
+def test_the_partition_of_a_killed_worker_goes_to_another_one_up_to_three_times(open_run, tmp_path, monkeypatch):
     (tmp_path / "dying_work.py").write_text(DYING)
     monkeypatch.syspath_prepend(tmp_path)  # the processes get this path
     work = importlib.import_module("dying_work").work
-    assert sorted(result.name for result in run_local(work, open_run().partitions, 1)) == NAMES
-    assert [path.name for path in tmp_path.glob("*.jsonl")] == ["1.jsonl"]
+    results = {result.name: result.problem for result in run_local(work, open_run().partitions, 1)}
+    assert results == {"0.jsonl": "", "1.jsonl": "", "2.jsonl": "its process ended at each of 3 tries"}
+    assert {path.name: len(path.read_text()) for path in tmp_path.glob("*.jsonl")} == {"1.jsonl": 1, "2.jsonl": 3}
 
 
 WRITING = """

@@ -1,4 +1,3 @@
-import os
 from pathlib import Path
 
 import pytest
@@ -55,28 +54,11 @@ def test_a_file_of_pubmed_shares_no_partition(tmp_path):
     assert [[one.text for one in contents(partition)] for partition in partitions] == [[], ["New."], ["A note."]]
 
 
-def test_a_name_that_is_not_unicode(tmp_path):
-    path = tmp_path / os.fsdecode(b"\xff.txt")
-    try:
-        path.write_text("A note.")
-    except OSError:
-        pytest.skip("the file system allows only Unicode")
-    (partition,) = found(tmp_path)
-    assert partition.name == "\ufffd.txt"
-    assert [one.text for one in contents(partition)] == ["A note."]
-
-
 def test_a_given_file_is_a_partition(notes):
     assert names(found(notes / "b.txt", notes / "sub" / "c.txt")) == {"b.txt": ["b.txt"], "c.txt": ["c.txt"]}
     (notes / "sub" / "b.txt").write_text("Another.")
     with pytest.raises(SapbertError, match=r"E566.*b\.txt\.parquet"):
         found(notes / "b.txt", notes / "sub" / "b.txt")
-
-
-def test_documents_that_a_later_file_replaces_are_left_out(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"id": "1", "text": "One."}\n{"id": "2", "text": "Two."}\n')
-    (partition,) = found(tmp_path)
-    assert [one.doc_id for one in contents(partition._replace(left_out=frozenset("1")))] == ["2"]
 
 
 def test_a_damaged_file_keeps_the_documents_before_it(tmp_path):
