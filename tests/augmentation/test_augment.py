@@ -58,7 +58,7 @@ def segments():
 
 
 def test_documents_that_were_taken_are_cut(segments):
-    assert [(one.document.doc_id, one.number, one.text) for one in segments] == [
+    assert [(segment.document.doc_id, segment.number, segment.text) for segment in segments] == [
         ("one", 0, "Breast cancer hurts."),
         ("one", 1, "Aspirin helps."),
         ("two", 0, "Aspirin."),
@@ -68,11 +68,11 @@ def test_documents_that_were_taken_are_cut(segments):
 
 def test_what_is_left_after_each_step_is_counted(segments, annotation):
     annotated = list(annotation(segments))
-    assert [one.ids for one in annotated] == [{"D001943"}, {"D001241"}, {"D001241"}, set()]
+    assert [segment.ids for segment in annotated] == [{"D001943"}, {"D001241"}, {"D001241"}, set()]
     assert annotation.left == {"found": 5, "mapped": 4, "after_overlaps": 3, "of_labels": 3}
     assert annotation.without_answer == 1
     # the other document was taken for another concept
-    assert [one.text for one in without_irrelevant(annotated)] == ["Breast cancer hurts.", "Aspirin helps."]
+    assert [segment.text for segment in without_irrelevant(annotated)] == ["Breast cancer hurts.", "Aspirin helps."]
     assert count_documents(annotated) == {"D001943": 1, "D001241": 2}
 
 

@@ -129,16 +129,16 @@ def source(tmp_path_factory, content):
 @given(found, names)
 def test_mmi_comes_back(tmp_path_factory, found, text):
     lines = (
-        f'1.txt|MMI|{one.score:.2f}|{one.preferred}|{one.concept_id}|[dsyn]|"{one.name}"-text-0-"x"-NN-0|text|'
-        f"{one.start}/{one.length}|C05;C06|\n"
-        for one in found
+        f'1.txt|MMI|{ranked.score:.2f}|{ranked.preferred}|{ranked.concept_id}|[dsyn]|"{ranked.name}"-text-0-"x"-NN-0|text|'
+        f"{ranked.start}/{ranked.length}|C05;C06|\n"
+        for ranked in found
     )
     read = source(tmp_path_factory, "".join(lines))
     assert list(read_mmi(read)) == found
     assert read.report.broken == 0
     # whatever the triggers hold, the places are found
     line = f'1|MMI|1.00|n|C0000001|[dsyn]|"{text}"-text-0-"{text}"-NN-0|text|7/3||\n'
-    assert [one[:3] for one in read_mmi(source(tmp_path_factory, line))] == [(7, 3, "C0000001")]
+    assert [ranked[:3] for ranked in read_mmi(source(tmp_path_factory, line))] == [(7, 3, "C0000001")]
 
 
 @given(found)
@@ -153,12 +153,12 @@ def test_json_comes_back(tmp_path_factory, found):
 @given(found)
 def test_brat_comes_back(tmp_path_factory, found):
     lines = (
-        f"T{n}\tMMLite {one.start} {one.start + one.length}\tx\n"
-        f"N{n}\tReference T{n} ConceptId:{one.concept_id}\t{one.preferred}\n"
-        f"N{n}\tReference T{n} Score:{one.score}\t{one.score}\n"
-        for n, one in enumerate(found)
+        f"T{n}\tMMLite {ranked.start} {ranked.start + ranked.length}\tx\n"
+        f"N{n}\tReference T{n} ConceptId:{ranked.concept_id}\t{ranked.preferred}\n"
+        f"N{n}\tReference T{n} Score:{ranked.score}\t{ranked.score}\n"
+        for n, ranked in enumerate(found)
     )
-    assert list(read_brat(source(tmp_path_factory, "".join(lines)))) == [one._replace(name="") for one in found]
+    assert list(read_brat(source(tmp_path_factory, "".join(lines)))) == [ranked._replace(name="") for ranked in found]
 
 
 @given(st.text('|MI/;,"[]C0123456789\n\t{}TN :', max_size=60))

@@ -38,9 +38,9 @@ def exported(file, **options):
 
 def test_decided_mentions(file, key):
     ((document,), counts) = exported(file)
-    assert [(one.text, one.ids) for one in document.mentions] == WANTED
-    assert all(TEXT[one.start : one.end] == one.text for one in document.mentions)
-    assert [one.label for one in document.mentions] == ["Disease"] * 3 + ["CONCEPT"]
+    assert [(mention.text, mention.ids) for mention in document.mentions] == WANTED
+    assert all(TEXT[mention.start : mention.end] == mention.text for mention in document.mentions)
+    assert [mention.label for mention in document.mentions] == ["Disease"] * 3 + ["CONCEPT"]
     assert counts == {"documents": 1, "mentions": 4, "undecided mentions left out": 1}
 
 
@@ -52,7 +52,7 @@ def test_complete_documents(file, key, proposed):
     )
     file.add([correction("no_mention", key, "fits")])
     ((document,), counts) = exported(file, complete=True)
-    assert [(one.text, one.ids) for one in document.mentions] == WANTED
+    assert [(mention.text, mention.ids) for mention in document.mentions] == WANTED
     assert (counts["documents"], counts["documents without a correction"]) == (1, 1)
 
 
@@ -71,8 +71,10 @@ def test_it_is_read_again(file, key, tmp_path, name):
     _write_corpus(iter(documents), tmp_path / name)
     (found,) = read_corpus(tmp_path / name)
     assert (found.doc_id, found.text.rstrip()) == ("1", TEXT)
-    assert [(one.start, one.end, one.text) for one in found.mentions] == [one[:3] for one in documents[0].mentions]
-    assert [one.ids for one in found.mentions] == [one[1] for one in WANTED]
+    assert [(mention.start, mention.end, mention.text) for mention in found.mentions] == [
+        mention[:3] for mention in documents[0].mentions
+    ]
+    assert [mention.ids for mention in found.mentions] == [mention[1] for mention in WANTED]
 
 
 def names(file):
