@@ -15,7 +15,7 @@ from fastapi.openapi.models import OpenAPI
 
 from spacy_sapbert.documents.formats import InputFormat
 from spacy_sapbert.documents.input_documents import ReadOptions
-from spacy_sapbert.documents.text_files import json_document, value_document
+from spacy_sapbert.documents.text_files import value_document
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.outputs.records import record_of
 from spacy_sapbert.serve.api import Record
@@ -57,7 +57,7 @@ def test_json_is_that_of_link(ask, linking):
     )
     status, headers, body = ask("POST", "/link", sent)
     assert (status, headers["Content-Type"]) == (200, "application/json")
-    document = json_document(sent, "", ReadOptions(InputFormat.jsonl))
+    document = value_document(json.loads(sent), "", ReadOptions(InputFormat.jsonl))
     (item,) = linking([document])
     assert json.loads(body) == json.loads(json.dumps(record_of(item, linking.kb)))
     assert [entity["kb_id"] for entity in json.loads(body)["entities"]][-1] == "D001943|D010051"
