@@ -340,8 +340,8 @@ def test_the_page_on_serving(serving):
     server = serving(token="0123456789abcdef")
     found = namespace["link"](f"http://127.0.0.1:{server.port}", ["a cold", ""], "0123456789abcdef")
     assert [set(found[0]) > {"id", "text", "entities"}, set(found[1])] == [True, {"error"}]
-    rows = dict(re.findall(r"^\| `--([a-z-]+)` \| .*? \| ([\d,]+) \|", page, flags=re.MULTILINE))
-    defaults = {field.name.replace("_", "-"): field.default for field in fields(Limits)}
+    rows = dict(re.findall(r"^\| `([a-z_]+)` \| .*? \| ([\d,]+) \|", page, flags=re.MULTILINE))
+    defaults = {field.name: field.default for field in fields(Limits)}
     assert {name: float(value.replace(",", "")) for name, value in rows.items()} == defaults
     addresses = set(re.findall(r"`(?:GET|POST) (/\w*(?:\.json)?)`", page))
     assert addresses == {"/", "/link", "/batch", "/docs", "/openapi.json", "/health", "/ready", "/metrics"}
