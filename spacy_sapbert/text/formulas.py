@@ -81,7 +81,7 @@ _POSITIVE = r"[(\[]?(?:\d?\+|\+\d|\+{2,3})[)\]]?"
 _NEGATIVE = r"[(\[]?\d?-{1,3}[)\]]?"
 _ION = re.compile(
     rf"(?P<cation>{_ELEMENT}|NH4){_POSITIVE}|(?P<halide>F|I)[(\[]?-[)\]]?"
-    rf"|(?P<anion>{_alternatives(_ANIONS.keys() - {'F', 'I', 'O', 'S'})}){_NEGATIVE}"
+    rf"|(?P<anion>{_LONG_ANION}){_NEGATIVE}"
 )
 _SYMBOL = re.compile(rf"(?P<element>{_ELEMENT})(?:\((?:I{{1,3}}|I?V|VI)\))?")
 _ISOTOPE = re.compile(rf"[(\[]?(?P<mass>\d{{2,3}}m?)[)\]]?(?P<element>{_ELEMENT})")
