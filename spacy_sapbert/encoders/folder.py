@@ -17,7 +17,7 @@ from typing import Any
 from ..errors import CannotWriteError, DamagedError, Errors, MismatchError, SapbertError
 from ..files.output import replaced_folder, replacing_folder
 from ..files.values import check_not_newer, parse_json
-from ..store.artifact import saved_artifacts
+from ..store.artifact import ENCODER_FOLDER, saved_artifacts
 from ..text.normalize import TEXT_NORMALIZERS
 from .additions import (
     get_projection,
@@ -33,9 +33,6 @@ from .ngrams import NGRAMS_FOLDER, LexicalModel
 STARTER = "starter"
 """The name of the encoder in the package."""
 _STARTER_FOLDER = Path(__file__).parents[1] / "starter" / "encoder"
-
-ENCODER_FOLDER = "encoder"
-"""The role and the kind of an encoder among the artifacts of a component."""
 
 SETTINGS_FILE = "spacy_sapbert.json"
 FORMAT = 1  # of this file, and of the files of ours that it names; 1 if the file has no number

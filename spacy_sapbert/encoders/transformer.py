@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ChoiceError, DamagedError, MissingExtraError, SettingError
-from ..store.artifact import Artifact, fingerprint_of
+from ..store.artifact import ENCODER_FOLDER, Artifact, fingerprint_of
 from ..store.cache import file_states, shared
 from ..text.normalize import TEXT_NORMALIZERS
 from .additions import activation_of, get_projection
 from .folder import (
-    ENCODER_FOLDER,
     POOLER,
     load_model,
     load_tokenizer,

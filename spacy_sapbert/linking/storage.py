@@ -6,14 +6,14 @@ import math
 import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..encoders.ngrams import NGRAMS_FOLDER, TEXT_NORMALIZER, NgramEncoder
-from ..encoders.transformer import ENCODER_FOLDER, TransformerEncoder, open_encoder
 from ..errors import Warnings
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.mentions import TRAINING_SOURCE, add_training_mentions
 from ..kb.storage import KB_FILE, kb_artifact, open_saved_knowledge_base
-from ..store.artifact import KB, ArtifactWriter
+from ..store.artifact import ENCODER_FOLDER, KB, ArtifactWriter
 from ..types import Document
 from ..vectors.flat import NameVectors, build_name_vectors
 from ..vectors.ngram_index import NgramIndex, cached_ngram_index, open_ngram_index
@@ -22,6 +22,9 @@ from ..vectors.storage import FLAT, VECTORS_FOLDER, open_index, save_index
 from ..vectors.stored import COMPRESSION
 from .candidates import EXACT_LIMIT, CandidateGenerator
 from .settings import SPARSE_WEIGHT
+
+if TYPE_CHECKING:
+    from ..encoders.transformer import TransformerEncoder
 
 
 def open_generator(
@@ -114,6 +117,8 @@ def load_generator(
     kb = open_saved_knowledge_base(artifacts)
     encoder = vectors = ngrams = None
     if ENCODER_FOLDER in artifacts:
+        from ..encoders.transformer import open_encoder
+
         encoder = open_encoder(str(artifacts[ENCODER_FOLDER]), device=device)
         assert encoder is not None
         vectors = open_index(kb, encoder, index, artifacts)

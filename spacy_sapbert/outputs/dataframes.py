@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from spacy.tokens import Doc
 
 from ..errors import Errors, MissingExtraError, SapbertError
-from ..kb.code_systems import CodeSystems
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.storage import load_knowledge_base
 from ..pipeline.mentions import mentions_of
 from ..pipeline.sapbert_linker import linkers_of
 from .records import Record, doc_record
 from .tables import COLUMNS, code_columns, table_rows
+
+if TYPE_CHECKING:
+    from ..kb.code_systems import CodeSystems
 
 Library = Literal["pandas", "polars"]
 _LIBRARIES: tuple[Library, ...] = ("pandas", "polars")

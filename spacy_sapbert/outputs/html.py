@@ -13,7 +13,6 @@ from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 
 from ..documents.docs import DOC_ID
-from ..kb.code_systems import CodeSystems
 from ..kb.knowledge_base import KnowledgeBase
 from ..pipeline.attributes import get_links
 from ..pipeline.mentions import mentions_of
@@ -24,6 +23,8 @@ from .tables import NOT_LOOKED_UP
 
 if TYPE_CHECKING:
     from jinja2 import Template
+
+    from ..kb.code_systems import CodeSystems
 
 TITLE = "Linked documents"
 _FOLDER = Path(__file__).parent

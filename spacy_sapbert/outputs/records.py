@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spacy.tokens import Doc, Span
 
 from ..documents.docs import DOC_ID, offsets_of
-from ..kb.code_systems import CodeSystems
 from ..kb.knowledge_base import ConceptLabel, KnowledgeBase
 from ..pipeline.attributes import get_abbreviation_occurrences, get_assertion, get_concepts, get_kb_ents, get_links
 from ..text.snippets import part_offsets, snippet
 from ..types import Alternative, Document, DocumentConcept, Link
+
+if TYPE_CHECKING:
+    from ..kb.code_systems import CodeSystems
 
 _UNKNOWN = ConceptLabel("", ())
 Record = dict[str, Any]

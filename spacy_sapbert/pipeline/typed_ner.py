@@ -14,15 +14,7 @@ from thinc.types import Floats2d
 
 from ..documents.docs import annotated_labels, unsure_spans
 from ..errors import Errors, SapbertError, TrainingDataError
-from ..training.tagging.crf import N_TAGS, Floats, expectations
-from ..training.tagging.network import (
-    add_transition_gradient,
-    is_initialized,
-    members_of,
-    set_number_of_labels,
-    transitions_of,
-)
-from ..training.tagging.spans import TokenSpan, allowed_tags, find_spans, padded
+from ..training import tagging
 from .scorers import score_annotated_types
 
 _INITIAL_EXAMPLES = 10
@@ -92,7 +84,7 @@ class TypedNer(TrainablePipe):
         """
         if label in self.labels:
             return 0
-        if is_initialized(self.model):
+        if tagging.is_initialized(self.model):
             raise SapbertError(Errors.E363.format(label=label, labels=", ".join(self.labels)))
         self.cfg["labels"].append(label)
         self.vocab.strings.add(label)
@@ -123,24 +115,24 @@ class TypedNer(TrainablePipe):
             self.add_label(label)
         if not self.labels:
             raise TrainingDataError(Errors.E364.format(name=self.name))
-        set_number_of_labels(self.model, len(self.labels))
+        tagging.set_number_of_labels(self.model, len(self.labels))
         docs = [example.predicted for example in islice(get_examples(), _INITIAL_EXAMPLES)]
         self.model.initialize(X=docs or None)
 
-    def predict(self, docs: Iterable[Doc]) -> List[List[TokenSpan]]:
+    def predict(self, docs: Iterable[Doc]) -> "List[List[tagging.TokenSpan]]":
         """Return the mentions of each document, without changing the documents."""
         docs = list(docs)
         if not any(map(len, docs)):
             return [[] for _ in docs]
-        members, n_labels = members_of(self.model), len(self.labels)
+        members, n_labels = tagging.members_of(self.model), len(self.labels)
         scores = [
-            self._shaped(of_doc).reshape(len(of_doc), members, n_labels, N_TAGS).mean(axis=1)
+            self._shaped(of_doc).reshape(len(of_doc), members, n_labels, tagging.N_TAGS).mean(axis=1)
             for of_doc in self.model.predict(docs)
         ]
-        transitions = self._transitions().reshape(members, n_labels, N_TAGS, N_TAGS).mean(axis=0)
-        return find_spans(scores, transitions, self.labels)
+        transitions = self._transitions().reshape(members, n_labels, tagging.N_TAGS, tagging.N_TAGS).mean(axis=0)
+        return tagging.find_spans(scores, transitions, self.labels)
 
-    def set_annotations(self, docs: Iterable[Doc], spans_of_docs: List[List[TokenSpan]]) -> None:
+    def set_annotations(self, docs: Iterable[Doc], spans_of_docs: "List[List[tagging.TokenSpan]]") -> None:
         """Add the mentions to `doc.ents`."""
         for doc, spans in zip(docs, spans_of_docs):
             existing = list(doc.ents)
@@ -191,14 +183,19 @@ class TypedNer(TrainablePipe):
         shaped = [self._shaped(of_doc) for of_doc in scores]
         if not any(map(len, shaped)):
             return 0.0, scores
-        joined, transitions = padded(shaped), self._transitions()
+        joined, transitions = tagging.padded(shaped), self._transitions()
         exists, allowed = (np.zeros(joined.shape, dtype=np.bool_) for _ in range(2))
         exists[..., 0] = allowed[..., 0] = True
         for column, example in enumerate(examples):
             exists[: len(shaped[column]), :, column] = True
-            allowed[: len(shaped[column]), :, column] = np.tile(self._allowed(example), (1, members_of(self.model), 1))
-        free, gold = expectations(joined, transitions, exists), expectations(joined, transitions, allowed)
-        add_transition_gradient(self.model, self._to_ops((free.pairs - gold.pairs).sum(axis=1)))
+            allowed[: len(shaped[column]), :, column] = np.tile(
+                self._allowed(example), (1, tagging.members_of(self.model), 1)
+            )
+        free, gold = (
+            tagging.expectations(joined, transitions, exists),
+            tagging.expectations(joined, transitions, allowed),
+        )
+        tagging.add_transition_gradient(self.model, self._to_ops((free.pairs - gold.pairs).sum(axis=1)))
         difference = free.tags - gold.tags
         gradients = [
             self._to_ops(difference[: len(of_doc), :, column].reshape(len(of_doc), -1))
@@ -210,24 +207,26 @@ class TypedNer(TrainablePipe):
         """Return the allowed tags of the predicted tokens, shape (tokens, labels, tags)."""
         reference, n_tokens = example.reference, len(example.predicted)
         if not reference.has_annotation("ENT_IOB"):
-            return allowed_tags(n_tokens, self.labels, (), ())
+            return tagging.allowed_tags(n_tokens, self.labels, (), ())
         aligned = example.get_aligned_spans_y2x(reference.ents)
-        spans = [TokenSpan(span.start, span.end, span.label_) for span in aligned]
+        spans = [tagging.TokenSpan(span.start, span.end, span.label_) for span in aligned]
         inside = {(span.start_char, span.end_char) for span in aligned}
         cut = [entity for entity in reference.ents if (entity.start_char, entity.end_char) not in inside]
         open_spans = [*unsure_spans(reference), *cut]  # a cut entity begins or ends inside a predicted token
         unsure = [_expanded(span, example.predicted) for span in open_spans]
         annotated = annotated_labels(reference)
-        return allowed_tags(n_tokens, self.labels, spans, self.labels if annotated is None else annotated, unsure)
+        return tagging.allowed_tags(
+            n_tokens, self.labels, spans, self.labels if annotated is None else annotated, unsure
+        )
 
-    def _shaped(self, scores: Any) -> Floats:
+    def _shaped(self, scores: Any) -> "tagging.Floats":
         """Return the scores of tags, shape (tokens, members * labels, tags)."""
-        n_columns = members_of(self.model) * len(self.labels)
-        array: Floats = self.model.ops.to_numpy(scores).reshape(len(scores), n_columns, N_TAGS)
+        n_columns = tagging.members_of(self.model) * len(self.labels)
+        array: tagging.Floats = self.model.ops.to_numpy(scores).reshape(len(scores), n_columns, tagging.N_TAGS)
         return array
 
-    def _transitions(self) -> Floats:
-        return np.asarray(self.model.ops.to_numpy(transitions_of(self.model)), dtype=np.float64)
+    def _transitions(self) -> "tagging.Floats":
+        return np.asarray(self.model.ops.to_numpy(tagging.transitions_of(self.model)), dtype=np.float64)
 
     def _to_ops(self, array: Any) -> Any:
         return self.model.ops.asarray(array, dtype="float32")
@@ -242,7 +241,7 @@ Language.factory(
 )
 
 
-def _expanded(span: Span, doc: Doc) -> TokenSpan:
+def _expanded(span: Span, doc: Doc) -> "tagging.TokenSpan":
     """Return the tokens of another document with the same text that the span touches."""
     touched: Any = doc.char_span(span.start_char, span.end_char, alignment_mode="expand")
-    return TokenSpan(touched.start, touched.end, span.label_)
+    return tagging.TokenSpan(touched.start, touched.end, span.label_)

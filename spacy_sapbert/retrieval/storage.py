@@ -11,14 +11,14 @@ from typing import Any
 
 from ..encoders.ngrams import NGRAMS_FOLDER, TEXT_NORMALIZER
 from ..encoders.segments import DocumentEncoder
-from ..encoders.transformer import ENCODER_FOLDER, TransformerEncoder, open_encoder
+from ..encoders.transformer import TransformerEncoder, open_encoder
 from ..errors import DamagedError, EmptyError
 from ..files.output import replacing
 from ..files.values import parse_json
 from ..kb.ids import read_labels, write_labels
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.storage import kb_artifact, open_saved_knowledge_base
-from ..store.artifact import KB, ArtifactWriter, opening
+from ..store.artifact import ENCODER_FOLDER, KB, ArtifactWriter, opening
 from ..vectors.ngram_index import cached_ngram_index, open_ngram_index
 from ..vectors.storage import FLAT, open_index, save_index
 from .concepts import ConceptSet, ConceptVectors, cached_concept_vectors

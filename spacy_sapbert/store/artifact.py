@@ -18,6 +18,8 @@ ARTIFACTS_FOLDER = "shared"
 """The folder of the artifacts, in the folder of the pipeline or of a component that is saved alone."""
 KB = "kb"
 """The role of the knowledge base among the artifacts of a component."""
+ENCODER_FOLDER = "encoder"
+"""The role and the kind of an encoder among the artifacts of a component."""
 
 
 # what libraries raise for a damaged file

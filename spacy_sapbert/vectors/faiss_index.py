@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..encoders.fork_safety import use_one_thread_after_fork
-from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError, SettingError
 from ..files.output import replacing
 from ..files.values import parse_json
@@ -22,6 +21,7 @@ from .flat import NAMES_PER_CHUNK, NameVectors, copy_file, vectors_cache
 from .stored import StoredVectors
 
 if TYPE_CHECKING:
+    from ..encoders.transformer import TransformerEncoder
     from ..kb.filters import FilterMask
 
 # An IVF index searches the nearest eighth of its cells, but at least `LEAST_PROBED` cells.

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..encoders.transformer import TransformerEncoder
 from ..errors import MismatchError
 from ..files.output import replacing
 from ..files.values import hash64, parse_json, read_array
@@ -38,6 +37,7 @@ from .stored import (
 )
 
 if TYPE_CHECKING:
+    from ..encoders.transformer import TransformerEncoder
     from ..kb.filters import FilterMask
 
 logger = logging.getLogger(__name__)

@@ -14,7 +14,6 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, MismatchError, MissingExtraError, SapbertError
 from ..files.values import hash64
 from ..kb.knowledge_base import KnowledgeBase
@@ -25,6 +24,7 @@ from .stored import HashTable
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
+    from ..encoders.transformer import TransformerEncoder
     from ..kb.filters import Filter, FilterMask
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ..encoders.transformer import TransformerEncoder
 from ..errors import Warnings
 from ..kb.knowledge_base import KnowledgeBase
 from ..store.artifact import ArtifactWriter
@@ -16,6 +16,9 @@ from .flat import VECTORS, NameVectors, cached_name_vectors, vectors_cache
 from .index import Index
 from .qdrant_index import Address, QdrantVectors, is_address
 from .stored import COMPRESSION
+
+if TYPE_CHECKING:
+    from ..encoders.transformer import TransformerEncoder
 
 VECTORS_FOLDER = "vectors"
 INDEX = "index"

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from spacy_sapbert.encoders.ngrams import NGRAMS_FOLDER
-from spacy_sapbert.encoders.transformer import ENCODER_FOLDER, open_encoder
+from spacy_sapbert.encoders.transformer import open_encoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.filters import check_filters
 from spacy_sapbert.kb.storage import KB, load_knowledge_base
 from spacy_sapbert.linking.candidates import EXACT_LIMIT
 from spacy_sapbert.linking.storage import load_generator, open_generator, save_generator, with_mentions
-from spacy_sapbert.store.artifact import ArtifactWriter
+from spacy_sapbert.store.artifact import ENCODER_FOLDER, ArtifactWriter
 from spacy_sapbert.vectors.storage import VECTORS
 
 TEXTS = ["breast cancers", "cold", "CF", "zzz"]

@@ -1,1 +1,5 @@
 """Tagging mentions: one linear-chain CRF per type, which learns from partly annotated documents."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,24 @@
+from .crf import N_TAGS, Floats, expectations
+from .network import (
+    add_transition_gradient,
+    is_initialized,
+    members_of,
+    set_number_of_labels,
+    transitions_of,
+)
+from .spans import TokenSpan, allowed_tags, find_spans, padded
+
+__all__ = [
+    "N_TAGS",
+    "Floats",
+    "TokenSpan",
+    "add_transition_gradient",
+    "allowed_tags",
+    "expectations",
+    "find_spans",
+    "is_initialized",
+    "members_of",
+    "padded",
+    "set_number_of_labels",
+    "transitions_of",
+]
