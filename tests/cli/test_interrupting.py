@@ -164,7 +164,7 @@ def test_an_interruption_before_the_first_document(linking_folder, tmp_path):
 @pytest.mark.slow
 def test_other_commands_leave_no_half_file(linking_folder, tmp_path):
     output = tmp_path / "new.tsv"
-    arguments = ["discover", linking_folder, "-", "--format", "jsonl", "-o", output]
+    arguments = ["discover", linking_folder, "-", "-o", output, "--discover.format", "jsonl"]
     command = [sys.executable, "-m", "spacy_sapbert", *map(str, arguments)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         end = time.monotonic() + PATIENCE
