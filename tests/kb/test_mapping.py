@@ -160,44 +160,21 @@ def test_files_without_an_exact_match(write, text):
         read_mappings([write("a.tsv", text)])
 
 
-def test_no_files():
-    assert len(read_mappings([])) == 0
-
-
 # --- cross-references
 
 
 @pytest.mark.parametrize(
-    ("concept_id", "expected"),
+    ("expected", "ids", "prefixes"),
     [
-        ("C0012634", "UMLS"),
-        ("D009369", "MESH"),
-        ("D000086382", "MESH"),
-        ("C565588", "MESH"),
-        ("C000604007", "MESH"),
-        ("OMIM:145250", "OMIM"),
-        ("Orphanet:5", "Orphanet"),
-        ("C12", ""),
-        ("custom", ""),
+        ("UMLS", ["C0012634"], ["umls", "UMLS_CUI"]),
+        ("MESH", ["D009369", "D000086382", "C565588", "C000604007"], ["MSH", "Mesh"]),
+        ("OMIM", ["OMIM:145250"], ["omim"]),
+        ("Orphanet", ["Orphanet:5"], ["ORPHANET"]),
+        ("", ["C12", "custom"], []),
     ],
 )
-def test_the_vocabulary_of_an_id(concept_id, expected):
-    assert vocabulary_of(concept_id) == expected
-
-
-@pytest.mark.parametrize(
-    ("prefix", "expected"),
-    [
-        ("umls", "UMLS"),
-        ("UMLS_CUI", "UMLS"),
-        ("MSH", "MESH"),
-        ("Mesh", "MESH"),
-        ("omim", "OMIM"),
-        ("ORPHANET", "Orphanet"),
-    ],
-)
-def test_prefixes_of_vocabularies(prefix, expected):
-    assert vocabulary(prefix) == expected
+def test_the_vocabulary_of_ids_and_prefixes(expected, ids, prefixes):
+    assert {*map(vocabulary_of, ids), *map(vocabulary, prefixes)} == {expected}
 
 
 def test_links_that_are_one_to_one():

@@ -92,7 +92,7 @@ def parse_id(identifier: Any) -> str:
     [
         ("symptom_ontology/symp.obo", 895),
         ("chebi/chebi_import.obo.gz", 1583),
-        ("go/go_import.obo.gz", 3717),
+        pytest.param("go/go_import.obo.gz", 3717, marks=pytest.mark.slow),
         pytest.param("uberon/uberon_import.obo.gz", 7576, marks=pytest.mark.slow),
         pytest.param("hpo/hp-2015-01-27.obo.gz", 10972, marks=pytest.mark.slow),
     ],

@@ -5,7 +5,6 @@ import gzip
 import pytest
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.types import Name, Record
 
 # invented diseases, in the elements of the tabular list
@@ -50,13 +49,7 @@ TABULAR = """\
 """
 
 
-def read(path, data, **kwargs) -> tuple[list[Record], ReadReport]:
-    path.write_bytes(data.encode() if isinstance(data, str) else data)
-    report = ReadReport()
-    return list(read_vocabulary(path, report=report, **kwargs)), report
-
-
-def test_chapters_sections_and_codes(tmp_path):
+def test_chapters_sections_and_codes(read, tmp_path):
     records, report = read(tmp_path / "icd.xml", TABULAR, source="ICD", strict=True)
     by_id = {record.concept_id.removeprefix("ICD10CM:"): record for record in records}
     assert list(by_id) == ["A00-B99", "A00-A09", "A00", "A00.0", "A00.8", "B99-B99", "B99"]
@@ -78,7 +71,7 @@ def test_chapters_sections_and_codes(tmp_path):
     assert (report.rows_read, report.rows_kept) == (7, 7)
 
 
-def test_excludes_are_no_names_and_other_conditions_are_narrower(tmp_path):
+def test_excludes_are_no_names_and_other_conditions_are_narrower(read, tmp_path):
     records, report = read(tmp_path / "icd.xml", TABULAR)
     texts = {name.text: name.scope for record in records for name in record.names}
     assert texts["Pink fever"] == "narrow"
@@ -90,7 +83,7 @@ def test_excludes_are_no_names_and_other_conditions_are_narrower(tmp_path):
     }
 
 
-def test_settings_and_guessing(tmp_path):
+def test_settings_and_guessing(read, tmp_path):
     packed = tmp_path / "tabular.xml.gz"
     data = gzip.compress(TABULAR.replace("utf-8", "utf-16").encode("utf-16"))
     records, _ = read(packed, data, format="icd10cm", types=("Disease",), id_prefix="X")
@@ -98,7 +91,7 @@ def test_settings_and_guessing(tmp_path):
     assert (records[0].types, records[3].types) == (("chapter",), ("Disease",))
 
 
-def test_broken_elements_are_counted(tmp_path):
+def test_broken_elements_are_counted(read, tmp_path):
     text = TABULAR.replace("<desc>Red fever</desc>", "").replace("<name>A00.8</name>", "")
     records, report = read(tmp_path / "icd.xml", text)
     assert [record.concept_id for record in records] == [
@@ -122,13 +115,13 @@ def test_broken_elements_are_counted(tmp_path):
         (("ICD10CM.tabular>", "other>"), r"E207.*<other>.*<ICD10CM\.tabular>"),
     ],
 )
-def test_what_cannot_be_read(tmp_path, change, error):
+def test_what_cannot_be_read(read, tmp_path, change, error):
     with pytest.raises(SapbertError, match=error):
         read(tmp_path / "icd.xml", TABULAR.replace(*change), format="icd10cm")
 
 
-def test_deep_nesting_is_no_problem(tmp_path):
-    n = 20_000
+def test_deep_nesting_is_no_problem(read, tmp_path):
+    n = 3_000  # deeper than functions can call each other
     opened = "".join(f"<diag><name>A{level}</name><desc>fever</desc>" for level in range(n))
     records, _ = read(
         tmp_path / "a.xml",

@@ -5,8 +5,9 @@ import json
 import pytest
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.types import Name, Record
+
+FORMAT = "json"
 
 FEVER = {
     "id": "0000001",
@@ -17,26 +18,15 @@ FEVER = {
 }
 
 
-def read(path, entries, format="json", **kwargs) -> tuple[list[Record], ReadReport]:
-    path.write_text(entries if isinstance(entries, str) else json.dumps(entries, indent=1))
-    report = ReadReport()
-    return list(read_vocabulary(path, format, report=report, **kwargs)), report
-
-
-def test_a_term(tmp_path):
+def test_a_term(read, tmp_path):
     records, report = read(tmp_path / "f.json", [FEVER], types=["Disease"], strict=True)
-    names = (
-        Name("red fever", "preferred", "f"),
-        Name("febris rubra", "exact", "f"),
-        Name("hot red", "broad", "f"),
-        Name("redness", "narrow", "f"),
-        Name('a "b" c', "exact", "f"),
-    )
+    names = [("red fever", "preferred"), ("febris rubra", "exact"), ("hot red", "broad"), ("redness", "narrow")]
+    names = tuple(Name(*name, "f") for name in [*names, ('a "b" c', "exact")])
     assert records == [Record("FEV:0000001", names, (), ("Disease",), xrefs=("D1", "C2", "SNOMEDCT:3", "4"))]
     assert (report.rows_read, report.records, report.names) == (1, 1, 5)
 
 
-def test_a_term_of_a_newer_file(tmp_path):
+def test_a_term_of_a_newer_file(read, tmp_path):
     term = {
         "id": "FEV:1",
         "name": "red fever",
@@ -50,20 +40,19 @@ def test_a_term_of_a_newer_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("entry", "id_prefix", "wanted"),
+    ("entry", "wanted", "with_prefix"),
     [
-        ({"id": "7", "namespace": "efo"}, None, "EFO:7"),
-        ({"id": "7", "namespace": "efo"}, "X", "X:7"),
-        ({"id": "7"}, "X", "X:7"),
-        ({"id": "7"}, None, "7"),
-        ({"id": "HP:7", "namespace": "efo"}, "X", "HP:7"),
-        ({"id": "D7", "namespace": "mesh"}, None, "D7"),
-        ({"id": "http://www.ebi.ac.uk/efo/EFO_7", "namespace": "x"}, None, "EFO:7"),
+        ({"id": "7", "namespace": "efo"}, "EFO:7", "X:7"),
+        ({"id": "7"}, "7", "X:7"),
+        ({"id": "HP:7", "namespace": "efo"}, "HP:7", "HP:7"),
+        ({"id": "D7", "namespace": "mesh"}, "D7", "X:D7"),
+        ({"id": "http://www.ebi.ac.uk/efo/EFO_7", "namespace": "x"}, "EFO:7", "EFO:7"),
     ],
 )
-def test_prefixes(tmp_path, entry, id_prefix, wanted):
-    records, _ = read(tmp_path / "f.json", [{**entry, "name": "a"}], id_prefix=id_prefix)
-    assert records[0].concept_id == wanted
+def test_prefixes(read, tmp_path, entry, wanted, with_prefix):
+    for prefix, expected in ((None, wanted), ("X", with_prefix)):
+        (record,), _ = read(tmp_path / "f.json", [{**entry, "name": "a"}], id_prefix=prefix)
+        assert record.concept_id == expected
 
 
 @pytest.mark.parametrize(
@@ -80,7 +69,7 @@ def test_prefixes(tmp_path, entry, id_prefix, wanted):
         ({**FEVER, "relations": []}, "relations is not a dict"),
     ],
 )
-def test_broken_terms_are_reported_with_their_line(tmp_path, entry, reason):
+def test_broken_terms_are_reported_with_their_line(read, tmp_path, entry, reason):
     text = f"[\n{json.dumps(FEVER)},\n\n{json.dumps(entry)}\n, {json.dumps(FEVER)}]\n"
     records, report = read(tmp_path / "f.json", text)
     assert len(records) == 2
@@ -91,15 +80,11 @@ def test_broken_terms_are_reported_with_their_line(tmp_path, entry, reason):
         read(tmp_path / "f.json", text, strict=True)
 
 
-def test_terms_without_a_name_are_counted(tmp_path):
+def test_terms_without_a_name_are_counted_and_a_list_may_be_empty(read, tmp_path):
     records, report = read(tmp_path / "f.json", [{"id": "F:1"}, {"id": "F:2", "name": " "}])
     assert records == []
     assert report.rows_dropped == {"no name": 2}
-
-
-@pytest.mark.parametrize("text", ["[]", " [ ]\n", "[\n]"])
-def test_an_empty_list(tmp_path, text):
-    assert read(tmp_path / "f.json", text)[0] == []
+    assert [read(tmp_path / "f.json", text)[0] for text in ("[]", " [ ]\n", "[\n]")] == [[]] * 3
 
 
 @pytest.mark.parametrize(
@@ -114,13 +99,13 @@ def test_an_empty_list(tmp_path, text):
         ("[" * 100_000, 1),
     ],
 )
-def test_what_is_not_json(tmp_path, text, line):
+def test_what_is_not_json(read, tmp_path, text, line):
     with pytest.raises(SapbertError, match=rf"E127.*f\.json, line {line}"):
         read(tmp_path / "f.json", text)
 
 
 @pytest.mark.parametrize("text", ['{"graphs": []}', "", "id\tname\n"])
-def test_what_is_not_a_list(tmp_path, text):
+def test_what_is_not_a_list(read, tmp_path, text):
     with pytest.raises(SapbertError, match=r"E121.*f\.json.*json.*obograph"):
         read(tmp_path / "f.json", text)
 
@@ -136,22 +121,25 @@ ENTITY = {
 }
 
 
-def read_lines(path, lines, **kwargs) -> tuple[list[Record], ReadReport]:
-    return read(
-        path, "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines), "scispacy", **kwargs
-    )
+@pytest.fixture
+def read_lines(read, tmp_path):
+    """A function that reads a file with an entity on each line; a text is a line as it is."""
+
+    def run(lines, **kwargs):
+        text = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
+        return read(tmp_path / "kb.jsonl", text, "scispacy", **kwargs)
+
+    return run
 
 
-def test_an_entity(tmp_path):
-    records, _ = read_lines(tmp_path / "kb.jsonl", [ENTITY], strict=True)
-    names = (Name("Red fever", "preferred", "kb"), Name("Fever, red", "exact", "kb"))
-    assert records == [Record("C0000001", names, (), ("T047",), "A fever.")]
-
-
-def test_fields_that_may_be_missing(tmp_path):
+def test_an_entity_and_one_without_what_may_be_missing(read_lines):
     short = {"concept_id": "C1", "canonical_name": "a", "definition": None}
-    records, _ = read_lines(tmp_path / "kb.jsonl", [short, ""], types=["T033"], strict=True)
-    assert records == [Record("C1", (Name("a", "preferred", "kb"),), (), ("T033",))]
+    records, _ = read_lines([ENTITY, short, ""], types=["T033"], strict=True)
+    names = (Name("Red fever", "preferred", "kb"), Name("Fever, red", "exact", "kb"))
+    assert records == [
+        Record("C0000001", names, (), ("T047",), "A fever."),
+        Record("C1", (Name("a", "preferred", "kb"),), (), ("T033",)),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -166,17 +154,17 @@ def test_fields_that_may_be_missing(tmp_path):
         ({**ENTITY, "concept_id": " "}, "no id"),
     ],
 )
-def test_broken_lines_are_reported_and_the_rest_goes_on(tmp_path, line, reason):
-    records, report = read_lines(tmp_path / "kb.jsonl", [ENTITY, line, ENTITY])
+def test_broken_lines_are_reported_and_the_rest_goes_on(read_lines, line, reason):
+    records, report = read_lines([ENTITY, line, ENTITY])
     assert len(records) == 2
     assert [row.line for row in report.problems] == [2]
     assert reason in report.problems[0].reason
     with pytest.raises(SapbertError, match=r"E127.*kb\.jsonl, line 2"):
-        read_lines(tmp_path / "kb.jsonl", [ENTITY, line, ENTITY], strict=True)
+        read_lines([ENTITY, line, ENTITY], strict=True)
 
 
-def test_half_a_surrogate_pair_is_taken_out(tmp_path):
+def test_half_a_surrogate_pair_is_taken_out(read_lines):
     line = r'{"concept_id": "C1", "canonical_name": "a\ud800b", "aliases": ["\ud83d\ude00"]}'
-    records, report = read_lines(tmp_path / "kb.jsonl", [line])
+    records, report = read_lines([line])
     assert [name.text for name in records[0].names] == ["ab", "😀"]
     assert report.control_characters == 1

@@ -11,14 +11,6 @@ from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.readers import ReadReport, guess_format, read_vocabulary
 from spacy_sapbert.types import Name, Record
 
-
-def read(path, text=None, **kwargs) -> tuple[list[Record], ReadReport]:
-    if text is not None:
-        path.write_bytes(text.encode())
-    report = ReadReport()
-    return list(read_vocabulary(path, report=report, **kwargs)), report
-
-
 # --- CTD
 
 DISEASES = """\
@@ -38,7 +30,7 @@ CHEMICALS = """\
 """
 
 
-def test_diseases_as_csv(tmp_path):
+def test_diseases_as_csv(read, tmp_path):
     text = DISEASES.replace('Red fever|"Red" fever', '"Red fever|""Red"" fever"')
     records, report = read(tmp_path / "CTD_diseases.csv", text, source="CTD", types=["Disease"], strict=True)
     assert records == [
@@ -60,20 +52,20 @@ def test_diseases_as_csv(tmp_path):
     assert report.rows_read == 3
 
 
-def test_chemicals_as_tsv_keep_their_quotation_marks(tmp_path):
+def test_chemicals_as_tsv_keep_their_quotation_marks(read, tmp_path):
     records, _ = read(tmp_path / "CTD_chemicals.tsv", CHEMICALS, strict=True)
     assert [name.text for name in records[0].names] == ['"right" acid', "acid, right", "RA", "r-acid"]
     assert records[0].concept_id == "C000001"
     assert records[0].parents == ()
 
 
-def test_lines_count_from_the_start_of_the_file(tmp_path):
+def test_lines_count_from_the_start_of_the_file(read, tmp_path):
     _, report = read(tmp_path / "CTD_chemicals.tsv", CHEMICALS + "short\trow\n")
     assert [row.line for row in report.problems] == [4]
     assert report.rows_dropped == {"broken": 1}
 
 
-def test_ctd_without_its_columns(tmp_path):
+def test_ctd_without_its_columns(read, tmp_path):
     with pytest.raises(SapbertError, match="E128"):
         read(tmp_path / "a.tsv", "name\tid\nfever\tD1\n", format="ctd")
 
@@ -88,7 +80,7 @@ def row(property: str, text: str, subject: str = "F:1", language: str = "es", st
     return f"en\t{language}\t{subject}\tred fever\t{property}\t{text}\t{status}\n"
 
 
-def test_labels_and_synonyms_are_names(tmp_path):
+def test_labels_and_synonyms_are_names(read, tmp_path):
     text = BABELON
     text += row("rdfs:label", "fiebre roja")
     text += row("oboInOwl:hasBroadSynonym", "fiebre", "http://purl.obolibrary.org/obo/F_2")
@@ -101,7 +93,7 @@ def test_labels_and_synonyms_are_names(tmp_path):
     ]
 
 
-def test_the_source_tells_the_language(tmp_path):
+def test_the_source_tells_the_language(read, tmp_path):
     text = BABELON + row("rdfs:label", "fiebre", language="es") + row("rdfs:label", "fièvre", language="fr")
     records, _ = read(tmp_path / "all.babelon.tsv", text, source="HPO")
     assert [record.names[0].source for record in records] == ["HPO-es", "HPO-fr"]
@@ -110,7 +102,7 @@ def test_the_source_tells_the_language(tmp_path):
     assert report.rows_dropped == {"other language": 1}
 
 
-def test_what_is_no_name_is_counted(tmp_path):
+def test_what_is_no_name_is_counted(read, tmp_path):
     text = BABELON
     text += row("IAO:0000115", "Una fiebre.")
     text += row("rdfs:label", "")
@@ -122,7 +114,7 @@ def test_what_is_no_name_is_counted(tmp_path):
     assert report.rows_dropped == {"not a name": 1, "not translated": 2}
 
 
-def test_tables_of_the_disease_ontology(tmp_path):
+def test_tables_of_the_disease_ontology(read, tmp_path):
     text = (
         "source_id\tpredicate\tsource_text\ttranslation_text\tsource_lang\ttranslation_lang\tstatus\tnotes\n"
         'DOID:1\toboInOwl:hasRelatedSynonym\tfever\tfiebre\ten\tes\tDONE\t"of\nthree\n""lines"""\n'
@@ -136,12 +128,12 @@ def test_tables_of_the_disease_ontology(tmp_path):
     ]
 
 
-def test_comments_before_the_table(tmp_path):
+def test_comments_before_the_table(read, tmp_path):
     text = "# made by hand\n#licence\tCC0\n" + BABELON + row("rdfs:label", "fiebre")
     assert len(read(tmp_path / "a.tsv", text, strict=True)[0]) == 1
 
 
-def test_broken_translations_are_reported_with_their_line(tmp_path):
+def test_broken_translations_are_reported_with_their_line(read, tmp_path):
     text = BABELON + row("rdfs:label", "fiebre") + "en\tes\tF:1\n" + row("rdfs:label", "fiebre", subject=" ")
     text += row("rdfs:label", '"fiebre" roja') + row("rdfs:label", "rojez")
     records, report = read(tmp_path / "a.babelon.tsv", text)
@@ -165,7 +157,7 @@ def test_babelon_without_its_columns(tmp_path, text):
 REVIEWED = "id\tkeep\tname\tmatched_name\tsimilarity\tmy notes\n"
 
 
-def test_marked_rows_are_names_of_their_scope(tmp_path):
+def test_marked_rows_are_names_of_their_scope(read, tmp_path):
     marks = ["y", "Yes ", "exact", "narrow", "broad", "related", "", " ", "n", "No"]
     rows = [f'MESH:D{i}\t{mark}\tthe "{i}"\tx\t0.9\t\n' for i, mark in enumerate(marks)]
     records, report = read(tmp_path / "reviewed.tsv", REVIEWED + "".join(rows))
@@ -174,14 +166,14 @@ def test_marked_rows_are_names_of_their_scope(tmp_path):
     assert report.rows_dropped == {"not marked to be kept": 4}
 
 
-def test_a_mark_that_nobody_knows_is_broken(tmp_path):
+def test_a_mark_that_nobody_knows_is_broken(read, tmp_path):
     records, report = read(tmp_path / "a.tsv", REVIEWED + "D1\tmaybe\tb\tx\t0.9\t\nD2\ty\tb\tx\t0.9\t\n")
     assert [record.concept_id for record in records] == ["D2"]
     assert report.problems[0].line == 2
     assert "'maybe' in the column keep is none of: y, " in report.problems[0].reason
 
 
-def test_without_its_columns_it_is_an_ordinary_table(tmp_path):
+def test_without_its_columns_it_is_an_ordinary_table(read, tmp_path):
     text = REVIEWED.replace("keep\t", "") + "D1\tb\tx\t0.9\t\n"
     records, _ = read(tmp_path / "a.tsv", text)
     assert records == [Record("D1", (Name("b", "exact", "a"),))]
@@ -232,7 +224,7 @@ def release(tmp_path):
     return tmp_path / "Loinc_2.99"
 
 
-def test_names_and_deprecated_terms(release):
+def test_names_and_deprecated_terms(read, release):
     records, report = read(release, source="LOINC", strict=True)
     names = [
         Name(text, "exact" if row else "preferred", "LOINC")
@@ -248,13 +240,13 @@ def test_names_and_deprecated_terms(release):
     assert [file["file"] for file in report.origins[release]["files"]] == ["Loinc.csv", "MapTo.csv"]
 
 
-def test_related_names(release):
+def test_related_names(read, release):
     records, report = read(release, related_names=True)
     assert [name.text for name in records[0].names if name.scope == "related"] == ["Colour", "Skn"]
     assert not report.notes
 
 
-def test_loinc_is_guessed(release, tmp_path):
+def test_loinc_is_guessed(read, release, tmp_path):
     file = release / "LoincTable" / "Loinc.csv"
     assert guess_format(file) == guess_format(release) == guess_format(file.parent) == "loinc"
     other = tmp_path / "Loinc.csv"
@@ -263,7 +255,7 @@ def test_loinc_is_guessed(release, tmp_path):
     assert read(file, source="s")[0] == read(release, source="s")[0]
 
 
-def test_broken_rows_of_loinc(release):
+def test_broken_rows_of_loinc(read, release):
     file = release / "LoincTable" / "Loinc.csv"
     file.write_text(table([TERMS[0][:-1], ["", *TERMS[2][1:]], TERMS[2]]), newline="")
     records, report = read(release)
@@ -273,7 +265,7 @@ def test_broken_rows_of_loinc(release):
         read(release, strict=True)
 
 
-def test_files_and_columns_of_loinc_that_are_missing(release):
+def test_files_and_columns_of_loinc_that_are_missing(read, release):
     (release / "AccessoryFiles").mkdir()
     with pytest.raises(SapbertError, match=r"E504.*Loinc\.csv.*folder"):
         read(release / "AccessoryFiles", format="loinc")

@@ -5,7 +5,6 @@ import hashlib
 import pytest
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.types import Name, Record
 
 # invented terms, in the columns of the MedDRA Distribution File Format Document
@@ -39,12 +38,7 @@ def folder(tmp_path):
     return folder
 
 
-def read(path, **kwargs) -> tuple[list[Record], ReadReport]:
-    report = ReadReport()
-    return list(read_vocabulary(path, report=report, **kwargs)), report
-
-
-def test_preferred_terms_are_concepts_and_lowest_level_terms_their_names(folder):
+def test_preferred_terms_are_concepts_and_lowest_level_terms_their_names(read, folder):
     records, report = read(folder, source="MedDRA", strict=True)
     names = (Name("Red fever", "preferred", "MedDRA"), Name("Fever, red", "exact", "MedDRA"))
     ids = ("MEDDRA:10000002", "MEDDRA:10000003")
@@ -54,13 +48,13 @@ def test_preferred_terms_are_concepts_and_lowest_level_terms_their_names(folder)
     assert report.names_dropped == {"not current": 1}
 
 
-def test_terms_that_are_not_current(folder):
+def test_terms_that_are_not_current(read, folder):
     records, report = read(folder, non_current=True)
     assert [name.text for name in records[0].names] == ["Red fever", "Fever, red", "Febris rubra"]
     assert not report.names_dropped
 
 
-def test_the_hierarchy(folder):
+def test_the_hierarchy(read, folder):
     parents = {record.concept_id[-2:]: (record.types, record.parents) for record in read(folder)[0]}
     assert parents == {
         "01": (("PT",), ("MEDDRA:10000007", "MEDDRA:10000008")),
@@ -72,11 +66,11 @@ def test_the_hierarchy(folder):
     }
 
 
-def test_a_file_of_the_folder_stands_for_it(folder):
+def test_a_file_of_the_folder_stands_for_it(read, folder):
     assert read(folder / "pt.asc", source="x")[0] == read(folder, source="x")[0]
 
 
-def test_names_of_files_in_capitals(folder):
+def test_names_of_files_in_capitals(read, folder):
     for file in folder.iterdir():
         file.rename(file.with_name(file.name.upper()))
     assert len(read(folder, strict=True)[0]) == 6
@@ -92,7 +86,7 @@ def test_names_of_files_in_capitals(folder):
         ("pt.asc", "$No code$$", "no id"),
     ],
 )
-def test_broken_lines_are_reported_with_file_and_line(folder, file, line, reason):
+def test_broken_lines_are_reported_with_file_and_line(read, folder, file, line, reason):
     lines = (folder / file).read_text().splitlines(keepends=True)
     (folder / file).write_text("".join([lines[0], line + "\n", *lines[1:]]))
     records, report = read(folder)
@@ -103,7 +97,7 @@ def test_broken_lines_are_reported_with_file_and_line(folder, file, line, reason
         read(folder, strict=True)
 
 
-def test_the_report_tells_the_files(folder):
+def test_the_report_tells_the_files(read, folder):
     _, report = read(folder)
     files = report.origins[folder]["files"]
     assert [file["file"] for file in files] == [f"{n}.asc" for n in ("llt", "pt", "hlt", "hlgt", "soc", "mdhier")]

@@ -5,8 +5,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.types import Name, Record
+
+FORMAT = "obo"
 
 HEADER = "format-version: 1.2\ndefault-namespace: fevers\n\n"
 TERM = r"""[Term]
@@ -32,17 +33,11 @@ xref: url:http\://example.org/a\,b
 """
 
 
-def read(path, text, **kwargs) -> tuple[list[Record], ReadReport]:
-    path.write_bytes(text.encode())
-    report = ReadReport()
-    return list(read_vocabulary(path, "obo", report=report, **kwargs)), report
-
-
 def texts(record: Record, scope: str) -> list[str]:
     return [name.text for name in record.names if name.scope == scope]
 
 
-def test_a_term_with_everything(tmp_path):
+def test_a_term_with_everything(read, tmp_path):
     records, report = read(tmp_path / "f.obo", HEADER + TERM, strict=True)
     (record,) = records
     assert record.concept_id == "F:1"
@@ -59,7 +54,7 @@ def test_a_term_with_everything(tmp_path):
     assert report.names_dropped == {"duplicate": 1}
 
 
-def test_stanzas_that_give_no_record_are_counted(tmp_path):
+def test_stanzas_that_give_no_record_are_counted(read, tmp_path):
     text = (
         HEADER
         + "[Term]\nid: F:1\nname: a\nis_obsolete: true\n\n[Typedef]\nid: part_of\nname: part of\n\n"
@@ -75,7 +70,7 @@ def test_stanzas_that_give_no_record_are_counted(tmp_path):
         read(tmp_path / "f.obo", text, strict=True)
 
 
-def test_ids_that_were_replaced_are_alternative_ids(tmp_path):
+def test_ids_that_were_replaced_are_alternative_ids(read, tmp_path):
     def obsolete(number: int, *lines: str) -> str:
         return "\n".join(["[Term]", f"id: F:{number}", f"name: {number}", "is_obsolete: true", *lines]) + "\n\n"
 
@@ -92,28 +87,28 @@ def test_ids_that_were_replaced_are_alternative_ids(tmp_path):
     assert report.rows_dropped == {"obsolete": 7}
 
 
-def test_prefixes(tmp_path):
+def test_prefixes(read, tmp_path):
     text = HEADER + "[Term]\nid: F:1\nname: a\n\n[Term]\nid: GO:1\nname: b\n\n[Term]\nname: c\n"
     records, report = read(tmp_path / "f.obo", text, prefixes=["f"])
     assert [record.concept_id for record in records] == ["F:1"]
     assert report.rows_dropped == {"other prefix": 1, "broken": 1}
 
 
-def test_ids_may_be_iris(tmp_path):
+def test_ids_may_be_iris(read, tmp_path):
     text = HEADER + "[Term]\nid: http\\://www.orpha.net/ORDO/Orphanet_1\nname: a\n"
     text += "is_a: http://www.orpha.net/ORDO/Orphanet_2 ! b\n"
     (record,) = read(tmp_path / "f.obo", text)[0]
     assert (record.concept_id, record.parents) == ("Orphanet:1", ("Orphanet:2",))
 
 
-def test_types(tmp_path):
+def test_types(read, tmp_path):
     text = HEADER + "[Term]\nid: F:1\nname: a\n\n[Term]\nid: F:2\nname: b\nnamespace: other\n"
     assert [record.types for record in read(tmp_path / "f.obo", text)[0]] == [("fevers",), ("other",)]
     given_types = read(tmp_path / "f.obo", text, types=["Disease"])[0]
     assert [record.types for record in given_types] == [("Disease",), ("other",)]
 
 
-def test_scope_that_is_not_written(tmp_path):
+def test_scope_that_is_not_written(read, tmp_path):
     text = HEADER + '[Term]\nid: gard:1\nname: a\nsynonym: "b" []\nsynonym: "c"\n'
     assert texts(read(tmp_path / "f.obo", text)[0][0], "related") == ["b", "c"]
     (record,) = read(tmp_path / "f.obo", text, default_scope="exact")[0]
@@ -121,7 +116,7 @@ def test_scope_that_is_not_written(tmp_path):
     assert record.concept_id == "GARD:1"
 
 
-def test_names_that_look_like_syntax(tmp_path):
+def test_names_that_look_like_syntax(read, tmp_path):
     text = (
         HEADER
         + "[Term]\nid: F:1\nname: 5-{2-[x]}-acid! {(a=b)}\n"
@@ -131,14 +126,14 @@ def test_names_that_look_like_syntax(tmp_path):
     assert [name.text for name in record.names] == ["5-{2-[x]}-acid! {(a=b)}", "{[4-({[x]}", 'c\\"']
 
 
-def test_comments_blank_lines_and_continued_lines(tmp_path):
+def test_comments_blank_lines_and_continued_lines(read, tmp_path):
     text = "! a comment\n" + HEADER + "[Term]\n! another\n\nid: F:1\nname: a \\\nb\\\\\nnamespace: c\n\n"
     (record,) = read(tmp_path / "f.obo", text, strict=True)[0]
     assert record.names[0].text == "a b\\"
     assert record.types == ("c",)
 
 
-def test_broken_lines_cost_no_more_than_themselves(tmp_path):
+def test_broken_lines_cost_no_more_than_themselves(read, tmp_path):
     text = (
         HEADER
         + '[Term]\nid: F:1\nname: a\nsynonym: b EXACT []\nsynonym: "c "d" e" EXACT []\n'
@@ -162,7 +157,7 @@ TEXTS = st.text(st.sampled_from('ab\\"{}[](),:! =\n\t') | st.characters(blacklis
 
 @given(TEXTS, TEXTS, TEXTS, st.sampled_from(["EXACT", "NARROW", "BROAD", "RELATED"]))
 @example("\xa0", "0", "0", "EXACT")
-def test_escapes_round_trip(tmp_path_factory, name, synonym, definition, scope):
+def test_escapes_round_trip(read, tmp_path_factory, name, synonym, definition, scope):
     path = tmp_path_factory.mktemp("obo") / "f.obo"
     text = f"""{HEADER}[Term]\nid: F:1\nname: {escape(name)} {{a="b"}} ! c\nsynonym: "{escape(synonym)}" {scope} [d:1]
 synonym: "last" EXACT []\ndef: "{escape(definition)}" [e:1]\n"""
@@ -175,7 +170,7 @@ synonym: "last" EXACT []\ndef: "{escape(definition)}" [e:1]\n"""
 
 
 @given(st.lists(st.text('[]Termidna: "\\{}!x\n')).map("\n".join))
-def test_any_text_is_read_or_reported(tmp_path_factory, text):
+def test_any_text_is_read_or_reported(read, tmp_path_factory, text):
     path = tmp_path_factory.mktemp("obo") / "f.obo"
     _, report = read(path, text)
     assert report.rows_kept == report.records

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.types import Name, Record
+
+FORMAT = "obograph"
 
 OBO = "http://purl.obolibrary.org/obo/"
 IN_OWL = "http://www.geneontology.org/formats/oboInOwl#"
@@ -47,72 +48,56 @@ def document(nodes, edges=(), **graph) -> dict[str, Any]:
     return {"graphs": [{"id": "x", "nodes": list(nodes), "edges": list(edges), **graph}]}
 
 
-def read(path, content, **kwargs) -> tuple[list[Record], ReadReport]:
-    path.write_text(content if isinstance(content, str) else json.dumps(content, indent=1))
-    report = ReadReport()
-    return list(read_vocabulary(path, "obograph", report=report, **kwargs)), report
-
-
-def test_a_class(tmp_path):
+def test_a_class(read, tmp_path):
     records, _ = read(tmp_path / "f.json", document([FEVER], EDGES), types=["Disease"], strict=True)
-    names = (
-        Name("red fever", "preferred", "f"),
-        Name("febris rubra", "exact", "f"),
-        Name("scarlet fever", "narrow", "f"),
-        Name("fever", "broad", "f"),
-        Name("redness", "related", "f"),
-        Name("reddening", "related", "f"),
-    )
+    texts = ["red fever", "febris rubra", "scarlet fever", "fever", "redness", "reddening"]
+    scopes = ["preferred", "exact", "narrow", "broad", "related", "related"]
+    names = tuple(Name(text, scope, "f") for text, scope in zip(texts, scopes, strict=True))
     wanted = Record("F:1", names, ("F:3",), ("fevers",), "A fever.", ("F:0",), ("C1", "SNOMEDCT:2"))
     assert records == [wanted]
 
 
-def test_nodes_that_give_no_record_are_counted(tmp_path):
-    nodes = [
-        node("F_1", "a", deprecated=True),
-        node("F_2", "b", type="PROPERTY"),
-        node("F_3", "c", type="INDIVIDUAL"),
-        node("F_4", "d", type=None),
-        node("F_5"),
-        node("F_6", "e"),
-    ]
+def test_nodes_that_give_no_record_are_counted(read, tmp_path):
+    others = [node(f"F_{type}", "b", type=type) for type in ("PROPERTY", "INDIVIDUAL", None)]
+    nodes = [node("F_1", "a", deprecated=True), *others, node("F_5"), node("F_6", "e")]
     records, report = read(tmp_path / "f.json", document(nodes))
     assert [record.concept_id for record in records] == ["F:6"]
     assert report.rows_read == 6
     assert report.rows_dropped == {"obsolete": 1, "property": 1, "individual": 1, "no type": 1, "no name": 1}
 
 
-def test_subclasses_of_the_obsolete_class_are_obsolete(tmp_path):
+def test_subclasses_of_the_obsolete_class_are_obsolete(read, tmp_path):
     nodes = [node("ObsoleteClass", "obsolete class"), node("F_1", "a"), node("F_2", "b")]
     records, report = read(tmp_path / "f.json", document(nodes, [is_a("F_1", "ObsoleteClass"), is_a("F_2", "F_1")]))
     assert [record.concept_id for record in records] == ["F:2"]
     assert report.rows_dropped == {"obsolete": 2}
 
 
-def test_an_id_that_was_replaced_is_an_alternative_id(tmp_path):
+def test_an_id_that_was_replaced_is_an_alternative_id(read, tmp_path):
     replaced_by = [{"pred": OBO + "IAO_0100001", "val": OBO + "F_2"}]
     old = node("F_1", "a", deprecated=True, basicPropertyValues=replaced_by + properties(hasAlternativeId="F:0"))
     records, _ = read(tmp_path / "f.json", document([old, node("F_2", "b")]))
     assert [(record.concept_id, record.alternative_ids) for record in records] == [("F:2", ("F:1", "F:0"))]
 
 
-def test_types(tmp_path):
+def test_types(read, tmp_path):
     graph = document([node("F_1", "a")], meta={"basicPropertyValues": properties(**{"default-namespace": "fevers"})})
     assert read(tmp_path / "f.json", graph)[0][0].types == ("fevers",)
     assert read(tmp_path / "f.json", graph, types=["Disease"])[0][0].types == ("Disease",)
     assert read(tmp_path / "f.json", document([FEVER]))[0][0].types == ("fevers",)
 
 
-def test_graphs_after_the_first_are_imports(tmp_path):
+def test_graphs_after_the_first_are_imports(read, tmp_path):
     content = {"graphs": document([FEVER])["graphs"] + document([node("CHEBI_1", "acid")])["graphs"]}
     records, report = read(tmp_path / "f.json", content)
     assert [record.concept_id for record in records] == ["F:1"]
     assert report.rows_dropped == {"imported": 1}
     records, report = read(tmp_path / "f.json", content, imports=True)
     assert [record.concept_id for record in records] == ["F:1", "CHEBI:1"]
+    assert read(tmp_path / "f.json", {"graphs": [{"id": "x"}]})[0] == []
 
 
-def test_prefixes(tmp_path):
+def test_prefixes(read, tmp_path):
     nodes = [FEVER, node("CHEBI_1", "acid"), {**node("", "fever"), "id": "http://www.orpha.net/ORDO/Orphanet_2"}]
     records, report = read(tmp_path / "f.json", document(nodes), prefixes=["f", "orphanet"])
     assert [record.concept_id for record in records] == ["F:1", "Orphanet:2"]
@@ -131,7 +116,7 @@ def test_prefixes(tmp_path):
         (node("F_2", "a", basicPropertyValues=[{"pred": None, "val": None}, 1]), "basicPropertyValues holds"),
     ],
 )
-def test_broken_nodes_are_reported_with_their_line(tmp_path, broken, reason):
+def test_broken_nodes_are_reported_with_their_line(read, tmp_path, broken, reason):
     lines = ",\n".join(json.dumps(each) for each in (FEVER, broken, node("F_9", "last")))
     text = f'{{"graphs": [{{"edges": [], "nodes": [\n{lines}]}}]}}'
     records, report = read(tmp_path / "f.json", text)
@@ -154,12 +139,12 @@ def test_broken_nodes_are_reported_with_their_line(tmp_path, broken, reason):
         (document([], [{"sub": 1}]), "sub is not a str"),
     ],
 )
-def test_other_json(tmp_path, content, reason):
+def test_other_json(read, tmp_path, content, reason):
     with pytest.raises(SapbertError, match=rf"E121.*f\.json.*obograph: {reason}"):
         read(tmp_path / "f.json", content)
 
 
-def test_a_file_that_was_cut_off(tmp_path):
+def test_a_file_that_was_cut_off(read, tmp_path):
     text = json.dumps(document([FEVER], EDGES), indent=1)
     with pytest.raises(SapbertError, match=r"E127.*f\.json, line \d\d"):
         read(tmp_path / "f.json", text[:-20])
@@ -167,7 +152,3 @@ def test_a_file_that_was_cut_off(tmp_path):
         read(tmp_path / "f.json", "[" * 100_000)
     with pytest.raises(SapbertError, match=r"E127.*line 2: .*too many digits"):
         read(tmp_path / "f.json", '{"graphs": [{"nodes": [{"id": 12},\n{"id": ' + "1" * 5000 + "}]}]}")
-
-
-def test_no_nodes(tmp_path):
-    assert read(tmp_path / "f.json", {"graphs": [{"id": "x"}]})[0] == []

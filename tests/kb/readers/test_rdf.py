@@ -2,14 +2,13 @@ from __future__ import annotations
 
 import gzip
 import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.readers import ReadReport, guess_format, read_vocabulary
+from spacy_sapbert.kb.readers import guess_format
 from spacy_sapbert.types import Name, Record
 
 pyoxigraph = pytest.importorskip("pyoxigraph")
@@ -65,13 +64,7 @@ f:2 a skos:Concept ; skos:prefLabel "fiebre azul"@es .
 """
 
 
-def read(path: Path, data: str | bytes, **kwargs) -> tuple[list[Record], ReadReport]:
-    path.write_bytes(data.encode() if isinstance(data, str) else data)
-    report = ReadReport()
-    return list(read_vocabulary(path, report=report, **kwargs)), report
-
-
-def test_a_class_with_everything(tmp_path):
+def test_a_class_with_everything(read, tmp_path):
     records, report = read(tmp_path / "f.owl", OWL, strict=True)
     names = [("red fever", "preferred"), ("febris rubra", "exact"), ("scarlet fever", "narrow"), ("fever", "broad")]
     assert records == [
@@ -91,7 +84,7 @@ def test_a_class_with_everything(tmp_path):
     assert report.notes == {"imported ontologies that are not read": 1}
 
 
-def test_a_concept_with_everything(tmp_path):
+def test_a_concept_with_everything(read, tmp_path):
     records, report = read(tmp_path / "f.ttl", SKOS, strict=True)
     texts = ("red fever", "red fevr", "rad fever", "scarlet fever")
     assert [record.concept_id for record in records] == ["F:1", "F:0"]
@@ -102,7 +95,7 @@ def test_a_concept_with_everything(tmp_path):
     assert report.names_dropped == {"language": 3}
 
 
-def test_languages(tmp_path):
+def test_languages(read, tmp_path):
     records, report = read(tmp_path / "f.ttl", SKOS, languages=("es",), strict=True)
     assert [record.names[0].text for record in records] == ["fiebre roja", "fiebre azul"]
     assert report.names_dropped == {"language": 5}
@@ -115,14 +108,14 @@ def test_languages(tmp_path):
     assert not report.names_dropped
 
 
-def test_prefixes(tmp_path):
+def test_prefixes(read, tmp_path):
     text = SKOS + '<http://example.org/G_1> a skos:Concept ; skos:prefLabel "g" .\n'
     records, report = read(tmp_path / "f.ttl", text, prefixes=("g",))
     assert [record.concept_id for record in records] == ["G:1"]
     assert report.rows_dropped == {"other prefix": 3}
 
 
-def test_other_forms_of_the_same_triples(tmp_path):
+def test_other_forms_of_the_same_triples(read, tmp_path):
     expected, _ = read(tmp_path / "f.ttl", SKOS)
     quads = list(pyoxigraph.parse(SKOS.encode(), format=pyoxigraph.RdfFormat.TURTLE))
     for suffix, format in {"rdf": "RDF_XML", "nt": "N_TRIPLES", "nq": "N_QUADS", "trig": "TRIG"}.items():
@@ -137,7 +130,7 @@ def test_other_forms_of_the_same_triples(tmp_path):
     assert "red féver" in {name.text for name in read(tmp_path / "l.ttl", latin, encoding="latin-1")[0][0].names}
 
 
-def test_a_label_that_is_no_text(tmp_path):
+def test_a_label_that_is_no_text(read, tmp_path):
     text = SKOS + "f:0 skos:altLabel f:7 .\n"
     records, report = read(tmp_path / "f.ttl", text)
     assert len(records) == 2
@@ -148,7 +141,7 @@ def test_a_label_that_is_no_text(tmp_path):
         read(tmp_path / "f.ttl", text, strict=True)
 
 
-def test_a_circle_of_replacements(tmp_path):
+def test_a_circle_of_replacements(read, tmp_path):
     text = SKOS + "".join(
         f"f:{one} a skos:Concept ; <http://www.w3.org/2002/07/owl#deprecated> true ; "
         f"<http://purl.org/dc/terms/isReplacedBy> f:{other} .\n"
@@ -173,7 +166,7 @@ def test_a_circle_of_replacements(tmp_path):
         ("f.owl", "Prefix: f: <http://example.org/>\n", r"E163.*Manchester"),
     ],
 )
-def test_what_cannot_be_read(tmp_path, name, data, error):
+def test_what_cannot_be_read(read, tmp_path, name, data, error):
     with pytest.raises(SapbertError, match=error):
         read(tmp_path / name, data)
 
@@ -181,13 +174,13 @@ def test_what_cannot_be_read(tmp_path, name, data, error):
 @pytest.mark.parametrize(
     "entity", ['SYSTEM "file:///etc/passwd"', '"&obo;&obo;"', f'"{"a" * 1000}"', '"<a/>"'], ids=range(4)
 )
-def test_unsafe_entities_are_refused(tmp_path, entity):
+def test_unsafe_entities_are_refused(read, tmp_path, entity):
     text = OWL.replace("]>", f"<!ENTITY bad {entity}>]>").replace("red fever", "&bad;")
     with pytest.raises(SapbertError, match=r"E206.*line 5.*entity bad"):
         read(tmp_path / "f.owl", text)
 
 
-def test_the_library_is_missing(tmp_path, monkeypatch):
+def test_the_library_is_missing(read, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyoxigraph", None)
     with pytest.raises(SapbertError, match=r"E542.*spacy-sapbert\[ontologies\]"):
         read(tmp_path / "f.ttl", SKOS)
@@ -205,7 +198,7 @@ synonyms = st.lists(st.tuples(texts, st.sampled_from(list(FIELDS))), max_size=3)
 
 @pytest.mark.parametrize("syntax", ["RDF_XML", "TURTLE"])
 @given(st.lists(st.tuples(texts, synonyms, st.integers(0, 9)), max_size=4))
-def test_what_is_written_is_read(tmp_path_factory, syntax, terms):
+def test_what_is_written_is_read(read, tmp_path_factory, syntax, terms):
     def iri(row):
         return pyoxigraph.NamedNode(f"http://purl.obolibrary.org/obo/F_{row}")
 

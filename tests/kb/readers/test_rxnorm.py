@@ -5,9 +5,11 @@ import zipfile
 import pytest
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.readers import ReadReport, guess_format, read_vocabulary
+from spacy_sapbert.kb.readers import guess_format
 from spacy_sapbert.kb.readers.umls import UmlsSettings
 from spacy_sapbert.types import Name, Record
+
+FORMAT = "rxnorm"
 
 
 def atom(rxcui, rxaui, sab, tty, text, suppress="N", lat="ENG"):
@@ -43,12 +45,7 @@ def write(folder, tables=None):
     return folder
 
 
-def read(path, **kwargs) -> tuple[list[Record], ReadReport]:
-    report = ReadReport()
-    return list(read_vocabulary(path, "rxnorm", report=report, **kwargs)), report
-
-
-def test_drugs(tmp_path):
+def test_drugs(read, tmp_path):
     records, report = read(write(tmp_path), strict=True)
     by_id = {record.concept_id: record for record in records}
     assert by_id.keys() == {"RXNORM:9", "RXNORM:10", "RXNORM:11", "RXNORM:100"}
@@ -71,7 +68,7 @@ def test_drugs(tmp_path):
     assert origin["absent"] == []
 
 
-def test_settings(tmp_path):
+def test_settings(read, tmp_path):
     settings = UmlsSettings(parents=True, trade_names=False, term_types=("IN", "SCD"), drop_suppressed="")
     records, report = read(write(tmp_path), umls=settings)
     assert [(record.concept_id, [name.text for name in record.names]) for record in records] == [
@@ -85,7 +82,7 @@ def test_settings(tmp_path):
     assert {record.concept_id for record in typed} == {"RXNORM:9", "RXNORM:10"}
 
 
-def test_the_whole_release_takes_precedence_over_its_subset(tmp_path):
+def test_the_whole_release_takes_precedence_over_its_subset(read, tmp_path):
     release = tmp_path / "RxNorm_full_01022099"
     write(release / "rrf")
     write(release / "prescribe" / "rrf", {"RXNCONSO": CONSO[:3]})
@@ -102,7 +99,7 @@ def test_the_whole_release_takes_precedence_over_its_subset(tmp_path):
     assert len(read(release / "prescribe")[0]) == 1
 
 
-def test_broken_rows(tmp_path):
+def test_broken_rows(read, tmp_path):
     records, report = read(write(tmp_path, {"RXNCONSO": ["9|ENG|cut", *CONSO], "RXNSTY": ["9|T121|"]}))
     assert len(records) == 4
     assert report.rows_dropped["broken"] == 1
@@ -116,7 +113,7 @@ def test_broken_rows(tmp_path):
         read(tmp_path, strict=True)
 
 
-def test_files_that_are_missing(tmp_path):
+def test_files_that_are_missing(read, tmp_path):
     with pytest.raises(SapbertError, match=r"E504.*RXNCONSO.*rrf folder"):
         read(tmp_path)
     write(tmp_path, {"RXNCONSO": CONSO})

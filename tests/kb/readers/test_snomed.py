@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.readers import ReadReport, guess_format, read_vocabulary
+from spacy_sapbert.kb.readers import guess_format
 from spacy_sapbert.types import Name, Record
 
 FSN, SYNONYM, DEFINITION = "900000000000003001", "900000000000013009", "900000000000550004"
@@ -102,12 +102,7 @@ def write(folder, release=None, view="Snapshot"):
     return folder
 
 
-def read(path, **kwargs) -> tuple[list[Record], ReadReport]:
-    report = ReadReport()
-    return list(read_vocabulary(path, report=report, **kwargs)), report
-
-
-def test_concepts(tmp_path):
+def test_concepts(read, tmp_path):
     records, report = read(write(tmp_path), source="SNOMED", strict=True)
     texts = ("Colored fever", "Coloured fever", "Fever of colour")
     names = tuple(Name(text, "exact" if row else "preferred", "SNOMED") for row, text in enumerate(texts))
@@ -131,7 +126,7 @@ def test_concepts(tmp_path):
     assert (origin["release"], len(origin["files"])) == ("20990101", 6)
 
 
-def test_reference_sets_and_languages(tmp_path):
+def test_reference_sets_and_languages(read, tmp_path):
     write(tmp_path)
     assert read(tmp_path, language_refset=GB)[0][0].names[0].text == "Coloured fever"
     (first, *_), _ = read(tmp_path, languages=("es", "en"))
@@ -141,7 +136,7 @@ def test_reference_sets_and_languages(tmp_path):
         read(tmp_path, language_refset="7")
 
 
-def test_an_extension_is_read_with_the_international_edition(tmp_path):
+def test_an_extension_is_read_with_the_international_edition(read, tmp_path):
     write(tmp_path / "international")
     extension = {
         "Description": [description(40, 100, SYNONYM, "Fiebre pintada", "es")],
@@ -165,7 +160,7 @@ def test_an_extension_is_read_with_the_international_edition(tmp_path):
     assert report.origins[tmp_path]["release"] == "20990701"
 
 
-def test_a_zip_file_gives_the_same(tmp_path):
+def test_a_zip_file_gives_the_same(read, tmp_path):
     folder = write(tmp_path / "folder")
     packed = tmp_path / "SnomedCT.zip"
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -175,7 +170,7 @@ def test_a_zip_file_gives_the_same(tmp_path):
     assert read(packed, source="s")[0] == read(folder, source="s")[0]
 
 
-def test_the_latest_row_of_a_full_release_counts(tmp_path):
+def test_the_latest_row_of_a_full_release_counts(read, tmp_path):
     release = {
         "Concept": [concept(100, 0, "20980101"), concept(100), concept(101), concept(101, 0, "20990701")],
         "Description": [
@@ -193,7 +188,7 @@ def test_the_latest_row_of_a_full_release_counts(tmp_path):
     assert len(records) == 3
 
 
-def test_broken_rows_are_counted(tmp_path):
+def test_broken_rows_are_counted(read, tmp_path):
     write(tmp_path, {**RELEASE, "Relationship": [relation(30, 101, 100)[:-1], relation(31, "x", 100)]})
     path = tmp_path / "Snapshot" / NAMES["Description"].format(view="Snapshot")
     path.write_bytes(path.read_bytes().replace(b"Colored", b"Colo\xffred"))
@@ -208,7 +203,7 @@ def test_broken_rows_are_counted(tmp_path):
         read(tmp_path, strict=True)
 
 
-def test_releases_that_are_incomplete(tmp_path):
+def test_releases_that_are_incomplete(read, tmp_path):
     with pytest.raises(SapbertError, match="E120"):
         read(tmp_path / "missing", format="snomed")
     with pytest.raises(SapbertError, match=r"E504.*sct2_Concept_Snapshot file"):
@@ -236,7 +231,7 @@ terms = st.text(st.sampled_from("aé \"'()"), min_size=1).filter(lambda text: te
 
 
 @given(st.lists(st.lists(terms, min_size=1, max_size=3, unique_by=lambda text: " ".join(text.split())), max_size=4))
-def test_what_is_written_is_read(tmp_path_factory, concepts):
+def test_what_is_written_is_read(read, tmp_path_factory, concepts):
     descriptions = [
         description(1000 * row + column, row, SYNONYM, term)
         for row, of in enumerate(concepts)

@@ -7,18 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.types import Name, Record
 
-
-def read(path, text=None, **kwargs) -> tuple[list[Record], ReadReport]:
-    if text is not None:
-        path.write_bytes(text.encode())
-    report = ReadReport()
-    return list(read_vocabulary(path, "table", report=report, **kwargs)), report
+FORMAT = "table"
 
 
-def test_columns_by_their_default_names(tmp_path):
+def test_columns_by_their_default_names(read, tmp_path):
     text = (
         "name\tid\tsynonyms\talternative_ids\ttypes\tdefinition\tparents\tnote\n"
         'red "fever"\tMESH:D1\tfever, red | febris\tOMIM:1|DOID:2\tDisease|Sign\tA fever.\tD2\tx\n'
@@ -30,13 +24,37 @@ def test_columns_by_their_default_names(tmp_path):
     assert records[1] == Record("D3", (Name("blue fever", "preferred", "t"),), (), ("Finding",))
 
 
-def test_one_row_a_name_tells_no_preferred_name(tmp_path):
+def test_one_row_a_name_tells_no_preferred_name(read, tmp_path):
     records, report = read(tmp_path / "t.csv", "id,name\nD1,fever\nD1,febris\n")
     assert [record.names for record in records] == [(Name("fever", "exact", "t"),), (Name("febris", "exact", "t"),)]
     assert (report.rows_read, report.records) == (2, 2)
 
 
-def test_mapped_columns_and_separator(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "text", "options", "names"),
+    [
+        ("t.csv", "id,name,synonyms\n1,a,b|c\n", {"separator": ""}, ["a", "b|c"]),
+        ("t.tsv", "X:1\ta\tb|c\n", {"columns": {"id": "1", "name": "2", "synonyms": "3"}}, ["a", "b", "c"]),
+        ("t.txt", "id\tname\n1\ta,b\n", {"delimiter": "\\t"}, ["a,b"]),
+        ("t.tsv", "id\tname\tsynonyms\n1\t'+a\t''+b\n", {}, ["+a", "'+b"]),  # an apostrophe hides a formula
+        ("t.csv", "id,name,status\n1,a,good\n2,b,bad\n", {"where": {"status": "good"}}, ["a"]),
+    ],
+)
+def test_the_cells_that_are_names(read, tmp_path, name, text, options, names):
+    (record,), report = read(tmp_path / name, text, **options)
+    assert [name.text for name in record.names] == names
+    assert report.rows_dropped == ({"not selected": 1} if "where" in options else {})
+
+
+@pytest.mark.parametrize(
+    ("text", "skip", "line"), [("made by me\n\nid,name\n1,a\n2\n", 2, 5), ('id,name\n1,a\n2,"b\n3,c\n', 0, 3)]
+)
+def test_lines_of_broken_rows(read, tmp_path, text, skip, line):
+    """They count before the table, and a quotation mark may never be closed."""
+    assert [row.line for row in read(tmp_path / "t.csv", text, skip=skip)[1].problems] == [line]
+
+
+def test_mapped_columns_and_separator(read, tmp_path):
     text = 'Gene,Symbol,Full name,Also\n5,A1BG,"glycoprotein, alpha","ABG, GAB"\n6,A2M,,\n'
     columns = {"id": "Gene", "name": ["Symbol", "Full name"], "synonyms": "Also"}
     records, _ = read(tmp_path / "t.csv", text, columns=columns, separator=", ", id_prefix="HGNC")
@@ -46,12 +64,7 @@ def test_mapped_columns_and_separator(tmp_path):
     assert len(records[1].names) == 1
 
 
-def test_without_a_separator_cells_are_whole(tmp_path):
-    records, _ = read(tmp_path / "t.csv", "id,name,synonyms\n1,a,b|c\n", separator="")
-    assert records[0].names[1].text == "b|c"
-
-
-def test_columns_by_number(tmp_path):
+def test_columns_by_number(read, tmp_path):
     text = "id\tname\tspecies\nfever\tX:1\tman\n#2 acid\tX:1\tmouse\n"
     columns = {"id": "2", "name": "1"}
     records, report = read(tmp_path / "t.tsv", text, columns=columns, where={"3": "man"}, skip=1, strict=True)
@@ -59,17 +72,7 @@ def test_columns_by_number(tmp_path):
     assert report.rows_dropped == {"not selected": 1}
 
 
-def test_columns_by_number_take_the_first_row(tmp_path):
-    records, _ = read(tmp_path / "t.tsv", "X:1\tfever\ta|b\n", columns={"id": "1", "name": "2", "synonyms": "3"})
-    assert [name.text for name in records[0].names] == ["fever", "a", "b"]
-
-
-def test_lines_before_the_table_count(tmp_path):
-    _, report = read(tmp_path / "t.csv", "made by me\n\nid,name\n1,a\n2\n", skip=2)
-    assert [row.line for row in report.problems] == [5]
-
-
-def test_sparql_results(tmp_path):
+def test_sparql_results(read, tmp_path):
     text = (
         "?term\t?label\t?synonym\n"
         '<http://purl.obolibrary.org/obo/HP_0000001>\t"red \\"fever\\""@en\t"a\\tb"^^<http://www.w3.org/x#string>\n'
@@ -81,7 +84,7 @@ def test_sparql_results(tmp_path):
     assert records == [Record("HP:0000001", names), Record("Orphanet:2", (Name("blue fever", "preferred", "t"),))]
 
 
-def test_ids_may_be_iris(tmp_path):
+def test_ids_may_be_iris(read, tmp_path):
     text = (
         "id,name,alternative_ids,parents,xrefs\n"
         "http://purl.obolibrary.org/obo/DOID_1,a,http://omim.org/entry/2,http://id.nlm.nih.gov/mesh/D3,"
@@ -91,7 +94,7 @@ def test_ids_may_be_iris(tmp_path):
     assert record[:1] + record[2:3] + record[5:7] == ("DOID:1", ("OMIM:2",), ("D3",), ("C4", "SNOMEDCT:5", "6"))
 
 
-def test_ids_of_a_column_get_its_prefix(tmp_path):
+def test_ids_of_a_column_get_its_prefix(read, tmp_path):
     text = "id,name,entrez,uniprot,other\nHGNC:5,A1BG,1,P04217|Q9,UniProt:P1|D3\n"
     columns = {"alternative_ids:NCBIGene": "entrez", "xrefs:UniProt": ["uniprot", "other"], "xrefs": "other"}
     records, _ = read(tmp_path / "t.csv", text, columns=columns, id_prefix="X")
@@ -99,29 +102,7 @@ def test_ids_of_a_column_get_its_prefix(tmp_path):
     assert (records[0].alternative_ids, records[0].xrefs) == (("NCBIGene:1",), xrefs)
 
 
-def test_the_source_of_each_name(tmp_path):
-    records, _ = read(tmp_path / "t.csv", "id,name,source\nD1,fever,MeSH\nD1,febris,\n")
-    assert [record.names[0].source for record in records] == ["MeSH", "t"]
-
-
-def test_a_tab_may_be_written_as_an_escape(tmp_path):
-    records, _ = read(tmp_path / "t.txt", "id\tname\n1\ta,b\n", delimiter="\\t")
-    assert records[0].names[0].text == "a,b"
-
-
-def test_an_apostrophe_before_a_formula_is_removed_once(tmp_path):
-    records, _ = read(tmp_path / "t.tsv", "id\tname\tsynonyms\n1\t'+a\t''+b\n")
-    assert [name.text for name in records[0].names] == ["+a", "'+b"]
-
-
-def test_rows_are_selected(tmp_path):
-    text = "id,name,status\n1,a,good\n2,b,bad\n"
-    records, report = read(tmp_path / "t.csv", text, where={"status": "good"})
-    assert [record.concept_id for record in records] == ["1"]
-    assert report.rows_dropped == {"not selected": 1}
-
-
-def test_broken_rows_are_reported_with_their_line(tmp_path):
+def test_broken_rows_are_reported_with_their_line(read, tmp_path):
     text = 'id,name\n1,"two\nlines"\n2\n3,a,b\n,no id\n4,\n5,"open" c\n\n6,good\n'
     records, report = read(tmp_path / "t.csv", text)
     assert [record.names[0].text for record in records] == ["two lines", "good"]
@@ -130,11 +111,6 @@ def test_broken_rows_are_reported_with_their_line(tmp_path):
     assert report.rows_read == 7
     with pytest.raises(SapbertError, match=r"E127.*line 4: 1 cells instead of 2"):
         read(tmp_path / "t.csv", strict=True)
-
-
-def test_a_quotation_mark_that_is_never_closed_is_reported(tmp_path):
-    _, report = read(tmp_path / "t.csv", 'id,name\n1,a\n2,"b\n3,c\n')
-    assert [row.line for row in report.problems] == [3]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +132,7 @@ def test_a_quotation_mark_that_is_never_closed_is_reported(tmp_path):
         ("t.csv", "id,name\n", {"colums": {}}, r"E533.*option colums.*columns"),
     ],
 )
-def test_errors(tmp_path, name, text, options, code):
+def test_errors(read, tmp_path, name, text, options, code):
     with pytest.raises(SapbertError, match=code):
         read(tmp_path / name, text, **options)
 
@@ -167,7 +143,7 @@ ROWS = st.lists(st.lists(NAMES, min_size=1, max_size=4, unique=True), min_size=1
 
 
 @given(ROWS, st.sampled_from([",", ";", "\t"]))
-def test_round_trip(tmp_path_factory, concepts, delimiter):
+def test_round_trip(read, tmp_path_factory, concepts, delimiter):
     path = tmp_path_factory.mktemp("table") / "t.txt"
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter=delimiter)
@@ -179,19 +155,19 @@ def test_round_trip(tmp_path_factory, concepts, delimiter):
 
 
 @given(st.text('abc\t\n"?<>@^|,\\'))
-def test_any_text_is_read_or_reported(tmp_path_factory, text):
+def test_any_text_is_read_or_reported(read, tmp_path_factory, text):
     path = tmp_path_factory.mktemp("table") / "t.tsv"
     records, report = read(path, "?id\t?name\n" + text)
     assert report.rows_kept == report.records == len(records)
 
 
-def test_the_language_of_each_name(tmp_path):
-    text = "id,name,synonyms,language\nD1,fever,hot,\nD1,fiebre,,SPA\n"
-    records = read(tmp_path / "t.csv", text, source="s", language="en-GB")[0]
+def test_the_language_and_the_source_of_each_name(read, tmp_path):
+    text = "id,name,synonyms,language,source\nD1,fever,hot,,MeSH\nD1,fiebre,,SPA,\n"
+    records = read(tmp_path / "t.csv", text, language="en-GB")[0]
     assert [name for record in records for name in record.names] == [
-        Name("fever", "preferred", "s", "en"),
-        Name("hot", "exact", "s", "en"),
-        Name("fiebre", "preferred", "s", "es"),
+        Name("fever", "preferred", "MeSH", "en"),
+        Name("hot", "exact", "MeSH", "en"),
+        Name("fiebre", "preferred", "t", "es"),
     ]
     with pytest.raises(SapbertError, match="E193"):
         read(tmp_path / "t.csv", text, language="any language")

@@ -33,7 +33,6 @@ MESH = {"columns": {"id": "1", "name": "2", "synonyms": "3"}}
 MESH_TREE = {"format": "table", "columns": {"id": "Desc Ui", "name": "Term"}, "delimiter": "\\t"}
 
 FAST = [
-    Published("doid/doid-2016-03-04.obo.gz", 9243 + 15, 6874 + 13053, 6874, dropped={"obsolete": 2369, "Typedef": 15}),
     Published("hpo/hp-2015-01-27.obo.gz", 11030, 11030 - 58 + 7107, 11030 - 58, dropped={"obsolete": 58}),
     Published(
         "cell_ontology/cl-2017-04-14.obo.gz", 6543 + 76, 6436 + 14578, 6436, dropped={"obsolete": 107, "Typedef": 76}
@@ -67,6 +66,7 @@ FAST = [
     Published("mesh_chemicals/mesh_chemicals.txt.gz", 33438, 123867, 33438, {"format": "medic"}),
 ]
 SLOW = [
+    Published("doid/doid-2016-03-04.obo.gz", 9243 + 15, 6874 + 13053, 6874, dropped={"obsolete": 2369, "Typedef": 15}),
     Published("hgnc/hgnc_entries.tsv.gz", 45406, 122358, 40988, HGNC, {"not selected": 45406 - 40988}),
     Published(
         "doid/doid-2018-07-05.json.gz",
