@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ChoiceError, OptionError
-from ..training.settings import check_counts, check_rules
+from ..settings_block import check_counts, check_rules
 from .eutils import DATABASES, URL
 
 Files = str | list[str] | None

@@ -15,7 +15,7 @@ from ..documents.input_documents import Problems, read_all
 from ..errors import ChoiceError, Errors, MissingComponentError, SapbertError
 from ..files.console import show_values, stderr_console, track
 from ..files.output import open_output, refuse_input
-from ..training.settings import check_counts, check_rules
+from ..settings_block import check_counts, check_rules
 from ..types import NIL
 from .configs import OptionalConfig, resolve
 from .inputs import Inputs, Pipeline, open_inputs

@@ -15,7 +15,7 @@ from ..errors import BadRecordError, CannotWriteError, EmptyError, SettingError
 from ..files.opening import open_text
 from ..files.output import open_output
 from ..files.values import parse_json
-from ..training.settings import check_counts
+from ..settings_block import check_counts
 from .running import find_linker
 
 CONSOLE = "spacy.ConsoleLogger.v3"

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import CannotWriteError, Warnings
 from ..files.output import open_output
-from .settings import check_counts
+from ..settings_block import check_counts
 
 LOG_FILE = "log.jsonl"
 

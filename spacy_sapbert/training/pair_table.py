@@ -13,8 +13,8 @@ import numpy as np
 
 from ..errors import EmptyError
 from ..files.values import hash64
+from ..settings_block import check_counts
 from .pair_files import Pair, Triple, find_shared_names, read_pairs, read_shared_names, read_triples
-from .settings import check_counts
 
 
 class Batch(NamedTuple):

@@ -22,8 +22,9 @@ from ..retrieval.phrases import phrases
 from ..retrieval.ranker import Candidates, SignalWeights
 from ..retrieval.retriever import Retriever
 from ..retrieval.training_counts import DocumentCounts, MentionModel, TrainingCounts, count_document, phrase_features
+from ..settings_block import check_counts
 from ..types import Document
-from .settings import ConceptRetrieval, check_counts
+from .settings import ConceptRetrieval
 
 if TYPE_CHECKING:
     from spacy.training import Example

@@ -20,6 +20,7 @@ import numpy as np
 from ..encoders.transformer import TransformerEncoder, has_bfloat16
 from ..errors import ChoiceError, Errors, SapbertError
 from ..files.values import hash64
+from ..settings_block import check_counts, check_rules
 from ..text.normalize import TEXT_NORMALIZERS
 from .checkpoints import Position, has_checkpoint, load_checkpoint, save_checkpoint
 from .logs import Clock, IdleSteps, MakeLog, RunLog
@@ -27,7 +28,6 @@ from .losses import Loss, Teacher
 from .mining import Mined, Miner
 from .optimizing import MakeOptimizer, Processes, Schedule
 from .pair_table import Batch, Batcher, PairTable
-from .settings import check_counts, check_rules
 
 if TYPE_CHECKING:
     import torch

@@ -6,28 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..errors import ChoiceError, OptionError, SettingError
+from ..errors import ChoiceError, OptionError
+from ..settings_block import check_counts, check_rules
 from .losses import CandidateLoss
-
-
-def check_counts(owner: str, **counts: int | None) -> None:
-    """Check that counts are whole numbers above 0, or None.
-
-    Args:
-        owner: What the settings are of, for the message.
-        **counts: The counts by name.
-    """
-    for name, count in counts.items():
-        if count is not None and (not isinstance(count, int) or count < 1):
-            raise SettingError(setting=name, component=owner, value=count, wanted="1 or more")
-
-
-def check_rules(settings: Any, *rules: tuple[str, bool, str]) -> None:
-    """Check settings by rules: the name of an attribute, whether its value is allowed, and the allowed values."""
-    for name, holds, wanted in rules:
-        if not holds:
-            owner, value = type(settings).__name__, getattr(settings, name)
-            raise SettingError(setting=name, component=owner, value=value, wanted=wanted)
 
 
 @dataclass(kw_only=True)
