@@ -18,25 +18,9 @@ from spacy_sapbert.files.opening import check_encoding, open_text
 from spacy_sapbert.kb.readers import READERS, ReadReport, read_vocabulary
 
 NOT_ENCODINGS = [
-    "hex",
-    "rot13",
-    "zlib",
-    "base64",
-    "bz2",
-    "uu",
-    "quopri",
-    "undefined",
-    "idna",
-    "punycode",
-    "unicode_escape",
-    "raw_unicode_escape",
-    "utf-9",
-    "",
-    "a" * 10_000,
-    "utf-8\0",
-    "é",
-    "../utf_8",
-]
+    "hex", "rot13", "zlib", "base64", "bz2", "uu", "quopri", "undefined", "idna", "punycode", "unicode_escape",
+    "raw_unicode_escape", "utf-9", "", "a" * 10_000, "utf-8\0", "é", "../utf_8",
+]  # fmt: skip
 TEXT = ["utf-8", "utf-8-sig", "latin-1", "cp1252", "utf-16", "utf-16-le", "utf-32", "utf-7", "shift_jis", "cp037"]
 
 

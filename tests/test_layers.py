@@ -17,23 +17,10 @@ ROOT = PACKAGE.name
 
 # from the top to the bottom; those of one line may import each other in one direction
 LAYERS = (
-    {"__main__"},
-    {"cli"},
-    {"serve"},
-    {"evaluation", "augmentation"},
-    {"runs"},
-    {"outputs"},
-    {"pipeline"},
-    {"training"},
-    {"linking", "retrieval"},
-    {"encoders", "vectors"},
-    {"review"},
-    {"documents"},
-    {"kb"},
-    {"text", "metrics", "store"},
-    {"files"},
-    {"types", "errors", "starter", "settings_block", ROOT},
-)
+    {"__main__"}, {"cli"}, {"serve"}, {"evaluation", "augmentation"}, {"runs"}, {"outputs"}, {"pipeline"},
+    {"training"}, {"linking", "retrieval"}, {"encoders", "vectors"}, {"review"}, {"documents"}, {"kb"},
+    {"text", "metrics", "store"}, {"files"}, {"types", "errors", "starter", "settings_block", ROOT},
+)  # fmt: skip
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}
 
 # what is loaded of ours, after all modules of the vocabulary, and after a search for a name
@@ -140,14 +127,6 @@ def test_a_search_by_name_loads_nothing_that_compares_names(small_kb):
     assert exit_code == 0
     assert "D001943" in output
     vocabulary, search = ({part(name) for name in names} for names in loaded)
-    assert vocabulary <= {
-        "kb",
-        "text",
-        "types",
-        "errors",
-        "files",
-        "store",
-        "starter",
-    }
+    assert vocabulary <= {"kb", "text", "types", "errors", "files", "store", "starter"}
     assert {"kb", "cli"} <= search
     assert not search & {"encoders", "vectors", "linking", "retrieval", "evaluation", "augmentation"}

@@ -384,27 +384,12 @@ def test_every_reader_of_corpora_has_a_case():
 # --- texts
 
 SHAPES = {
-    "one definition": "heart attack (HA) ",
-    "open brackets": "(",
-    "brackets that cross": "[(",
-    "nested brackets": "(a [b ",
-    "closing brackets": ")]",
-    "words": "a ",
-    "a list": "ABC; ",
-    "capitals": "ABCDEFGHIJ",
-    "blanks": " ",
-    "commas": "A, ",
-    "coordinations": "breast and ovarian cancer ",
-    "slashes": "a/b/",
-    "hyphens": "a-",
-    "sentences": "a. ",
-    "quotes": '"',
-    "Greek": "α-β ",
-    "numbers": "1,2-",
-    "list markers": "(a) (b) (c) ",
-    "line ends": "\n",
-    "and": " and ",
-}
+    "one definition": "heart attack (HA) ", "open brackets": "(", "brackets that cross": "[(",
+    "nested brackets": "(a [b ", "closing brackets": ")]", "words": "a ", "a list": "ABC; ", "capitals": "ABCDEFGHIJ",
+    "blanks": " ", "commas": "A, ", "coordinations": "breast and ovarian cancer ", "slashes": "a/b/", "hyphens": "a-",
+    "sentences": "a. ", "quotes": '"', "Greek": "α-β ", "numbers": "1,2-", "list markers": "(a) (b) (c) ",
+    "line ends": "\n", "and": " and ",
+}  # fmt: skip
 
 
 def abbreviations(text, rules):

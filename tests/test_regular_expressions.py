@@ -160,17 +160,11 @@ def measure():
 @pytest.mark.parametrize(
     ("pattern", "methods", "slow"),
     [
-        (r"\s+$", {"search"}, True),
-        (r"\s+$", {"match"}, False),
-        (r"pmid:?\s*(\d+)", {"fullmatch"}, False),
-        (r"pmid:?\s*\s*\d+x", {"fullmatch"}, True),
-        (r"(a+)+b", {"match"}, True),
-        (r"(?:a|b|ab)*c", {"match"}, True),
-        (r"[a-z]+ly\b", {"findall"}, True),
-        (r"[^\W_]+", {"finditer"}, False),
-        (rb"x*y", {"search"}, True),
+        (r"\s+$", {"search"}, True), (r"\s+$", {"match"}, False), (r"pmid:?\s*(\d+)", {"fullmatch"}, False),
+        (r"pmid:?\s*\s*\d+x", {"fullmatch"}, True), (r"(a+)+b", {"match"}, True), (r"(?:a|b|ab)*c", {"match"}, True),
+        (r"[a-z]+ly\b", {"findall"}, True), (r"[^\W_]+", {"finditer"}, False), (rb"x*y", {"search"}, True),
     ],
-)
+)  # fmt: skip
 def test_the_measure_itself(pattern, methods, slow):
     assert is_slow(re.compile(pattern), methods) == slow
 

@@ -17,12 +17,9 @@ WITH_OTHERS = {
     *("starlette", "h11", "markupsafe", "huggingface_hub", "urllib3", "grpc"),
 }
 NAMES = {
-    "faiss": "faiss-cpu",
-    "sklearn": "scikit-learn",
-    "adapters": "adapters",
-    "pyarrow": "pyarrow",
+    "faiss": "faiss-cpu", "sklearn": "scikit-learn", "adapters": "adapters", "pyarrow": "pyarrow",
     "prometheus_client": "prometheus-client",
-}
+}  # fmt: skip
 
 
 def project():
@@ -78,11 +75,7 @@ def test_a_list_of_requirements_is_reduced_to_those_of_users(script):
     content = {
         "metadata": {"component": {"bom-ref": "root"}},
         "components": [{"name": "Typing_Extensions", "bom-ref": "t"}, {"name": "pytest", "bom-ref": "p"}],
-        "dependencies": [
-            {"ref": "root", "dependsOn": ["p", "t"]},
-            {"ref": "p", "dependsOn": ["t"]},
-            {"ref": "t"},
-        ],
+        "dependencies": [{"ref": "root", "dependsOn": ["p", "t"]}, {"ref": "p", "dependsOn": ["t"]}, {"ref": "t"}],
         "specVersion": "1.6",
     }
     reduced = script("release_check").reduced(content, {"typing-extensions"})
@@ -101,13 +94,10 @@ def test_the_page_on_versions_has_the_formats_of_the_code():
     from spacy_sapbert.vectors import postings_build
 
     formats = {
-        "knowledge base": database.FORMAT,
-        "component of a saved pipeline": component.FORMAT,
-        "n-grams of names": postings_build.FORMAT,
-        "encoder folder": folder.FORMAT,
-        "corrections": corrections_file.FORMAT,
-        "checkpoint of a training": checkpoints.FORMAT,
-    }
+        "knowledge base": database.FORMAT, "component of a saved pipeline": component.FORMAT,
+        "n-grams of names": postings_build.FORMAT, "encoder folder": folder.FORMAT,
+        "corrections": corrections_file.FORMAT, "checkpoint of a training": checkpoints.FORMAT,
+    }  # fmt: skip
     page = (ROOT / "docs" / "versions.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| ([\w -]+), `[^|]+\| [^|]+\| (\d+) \| (E\d+) \| (E\d+) \|$", page, flags=re.MULTILINE)
     assert {name: int(number) for name, number, *_ in rows} == formats

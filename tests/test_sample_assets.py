@@ -34,16 +34,10 @@ GENES = {
 }
 NAMES = {"columns": {"id": "2", "name": "1"}}
 FORMATS = {
-    "doid/doid-2018-07-05.json.gz": "obograph",
-    "ncit/ncit-disease-2018-06-08.json.gz": "obograph",
-    "ordo/ordo-2_6-2018-07-12.json.gz": "obograph",
-    "symp/symp.obo": "obo",
-    "efo/efo.json": "json",
-    "go/go_import.obo": "obo",
-    "uberon/uberon_import.obo": "obo",
-    "cl/cl.obo": "obo",
-    "chebi/chebi_import.obo": "obo",
-}
+    "doid/doid-2018-07-05.json.gz": "obograph", "ncit/ncit-disease-2018-06-08.json.gz": "obograph",
+    "ordo/ordo-2_6-2018-07-12.json.gz": "obograph", "symp/symp.obo": "obo", "efo/efo.json": "json",
+    "go/go_import.obo": "obo", "uberon/uberon_import.obo": "obo", "cl/cl.obo": "obo", "chebi/chebi_import.obo": "obo",
+}  # fmt: skip
 
 
 def documents(*paths: str) -> list[Document]:

@@ -11,15 +11,9 @@ PACKAGE = Path(spacy_sapbert.__file__).parent
 TEXT = (ROOT / "THIRD_PARTY.md").read_text(encoding="utf-8")
 # what was written for this package
 OWN = (
-    "py.typed",
-    "*.pyi",
-    "serve/*",
-    "outputs/*.css",
-    "outputs/*.html",
-    "kb/catalog.yaml",
-    "configs/*.cfg",
+    "py.typed", "*.pyi", "serve/*", "outputs/*.css", "outputs/*.html", "kb/catalog.yaml", "configs/*.cfg",
     "text/common_words/README.md",
-)
+)  # fmt: skip
 
 
 def listed():

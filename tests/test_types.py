@@ -5,12 +5,7 @@ from spacy_sapbert.types import has_type, types_of
 
 @pytest.mark.parametrize(
     ("label", "types"),
-    [
-        ("Disease", ("Disease",)),
-        ("T116,T123", ("T116", "T123")),
-        (" T116 , T123,T116,", ("T116", "T123")),
-        ("", ()),
-    ],
+    [("Disease", ("Disease",)), ("T116,T123", ("T116", "T123")), (" T116 , T123,T116,", ("T116", "T123")), ("", ())],
 )
 def test_types_of_a_label(label, types):
     assert types_of(label) == types

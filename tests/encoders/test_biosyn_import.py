@@ -34,15 +34,8 @@ from spacy_sapbert.training.settings import BioSyn
 from spacy_sapbert.types import Document, Mention, Name, Record
 
 MENTIONS = [
-    "Breast Cancers",
-    "gastric-cancer",
-    "CF",
-    "lithium",
-    "colds",
-    "zzz",
-    "a carcinoma, of the breast",
-    "Seizures",
-]
+    "Breast Cancers", "gastric-cancer", "CF", "lithium", "colds", "zzz", "a carcinoma, of the breast", "Seizures",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -266,16 +259,12 @@ def test_a_weight_that_weighs_nothing_sensible(copied, value):
 @pytest.mark.parametrize(
     ("settings", "reported"),
     [
-        ({"analyzer": "word"}, r"analyzer.*word"),
-        ({"analyzer": "char_wb"}, r"analyzer.*char_wb"),
-        ({"norm": "l1"}, r"norm.*l1"),
-        ({"norm": None}, r"norm.*None"),
-        ({"sublinear_tf": True}, r"sublinear_tf"),
-        ({"binary": True}, r"binary"),
-        ({"strip_accents": "unicode"}, r"strip_accents"),
+        ({"analyzer": "word"}, r"analyzer.*word"), ({"analyzer": "char_wb"}, r"analyzer.*char_wb"),
+        ({"norm": "l1"}, r"norm.*l1"), ({"norm": None}, r"norm.*None"), ({"sublinear_tf": True}, r"sublinear_tf"),
+        ({"binary": True}, r"binary"), ({"strip_accents": "unicode"}, r"strip_accents"),
         ({"use_idf": False}, r"use_idf"),
     ],
-)
+)  # fmt: skip
 def test_n_grams_that_are_counted_otherwise(copied, settings, reported):
     options = {"analyzer": "char", "ngram_range": (1, 2), **settings}
     (copied / "sparse_encoder.pk").write_bytes(pickle.dumps(TfidfVectorizer(**options).fit(["cold", "fits"])))

@@ -285,11 +285,7 @@ def test_an_older_post_processor(tokenizer, tmp_path):
     path = tmp_path / "tokenizer.json"
     saved = json.loads(path.read_text())
     ids = tokenizer.get_vocab()
-    saved["post_processor"] = {
-        "type": "BertProcessing",
-        "sep": ["[SEP]", ids["[SEP]"]],
-        "cls": ["[CLS]", ids["[CLS]"]],
-    }
+    saved["post_processor"] = {"type": "BertProcessing", "sep": ["[SEP]", ids["[SEP]"]], "cls": ["[CLS]", ids["[CLS]"]]}
     path.write_text(json.dumps(saved))
     old = transformers.AutoTokenizer.from_pretrained(tmp_path)
     other = with_vocabulary(old, ["cold", "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])

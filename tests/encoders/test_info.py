@@ -22,22 +22,13 @@ def test_sizes(tiny_encoder):
     layer = 4 * (32 * 32 + 32) + (32 * 64 + 64) + (64 * 32 + 32) + 2 * 64
     pooler = 32 * 32 + 32
     assert result["parameters"] == {
-        "embeddings": embeddings,
-        "layers": 2 * layer,
-        "adapter": 0,
-        "projection": 0,
-        "other": pooler,
+        "embeddings": embeddings, "layers": 2 * layer, "adapter": 0, "projection": 0, "other": pooler,
         "all": embeddings + 2 * layer + pooler,
-    }
+    }  # fmt: skip
     sizes = {key: result[key] for key in ("architecture", "layers", "dim", "vocabulary", "positions", "adapter")}
     assert sizes == {
-        "architecture": "BertModel",
-        "layers": 2,
-        "dim": 32,
-        "vocabulary": 82,
-        "positions": 64,
-        "adapter": False,
-    }
+        "architecture": "BertModel", "layers": 2, "dim": 32, "vocabulary": 82, "positions": 64, "adapter": False,
+    }  # fmt: skip
 
 
 def test_bytes_on_disk_and_history(tiny_encoder, tmp_path):

@@ -117,19 +117,12 @@ def change(folder, file, **values):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"model_type": "electra"},
-        {"hidden_act": "relu"},
-        {"position_embedding_type": "relative_key"},
-        {"is_decoder": True},
-        {"pruned_heads": {"0": [1]}},
-        {"num_hidden_layers": 3},
-        {"hidden_size": 64},
-        {"layer_norm_eps": None},
-        {"num_attention_heads": 0},
-        {"num_attention_heads": 5},
+        {"model_type": "electra"}, {"hidden_act": "relu"}, {"position_embedding_type": "relative_key"},
+        {"is_decoder": True}, {"pruned_heads": {"0": [1]}}, {"num_hidden_layers": 3}, {"hidden_size": 64},
+        {"layer_norm_eps": None}, {"num_attention_heads": 0}, {"num_attention_heads": 5},
         {"num_hidden_layers": 10**9},
     ],
-)
+)  # fmt: skip
 def test_others_are_left_to_transformers(copied, changes):
     assert isinstance(read_plain_bert(str(copied)), PlainBert)
     change(copied, "config.json", **changes)
@@ -241,17 +234,12 @@ def added(number, content):
 @pytest.mark.parametrize(
     "values",
     [
-        {"do_lower_case": False},
-        {"strip_accents": False},
-        {"tokenize_chinese_chars": False},
-        {"truncation_side": "left"},
-        {"additional_special_tokens": ["cold"]},
-        added(5, "breast"),
-        {"unk_token": "[NONE]"},
-        {"tokenizer_class": "BertJapaneseTokenizer"},
+        {"do_lower_case": False}, {"strip_accents": False}, {"tokenize_chinese_chars": False},
+        {"truncation_side": "left"}, {"additional_special_tokens": ["cold"]}, added(5, "breast"),
+        {"unk_token": "[NONE]"}, {"tokenizer_class": "BertJapaneseTokenizer"},
         {"tokenizer_class": "PreTrainedTokenizerFast"},
     ],
-)
+)  # fmt: skip
 def test_settings_by_which_transformers_changes_the_tokenizer(copied, values):
     assert read_plain_tokenizer(str(copied)) is not None
     change(copied, "tokenizer_config.json", **values)

@@ -112,11 +112,8 @@ def test_raw_vectors_have_the_direction_of_unit_ones(tiny_encoder, pooling):
 def test_defaults_are_those_of_sapbert(make_encoder):
     encoder = TransformerEncoder(str(make_encoder()))
     assert encoder.settings == {
-        "pooling": "cls",
-        "max_length": 25,
-        "text_normalizer": "lower+greek",
-        "l2_normalized": True,
-    }
+        "pooling": "cls", "max_length": 25, "text_normalizer": "lower+greek", "l2_normalized": True,
+    }  # fmt: skip
 
 
 def test_settings_of_the_folder_and_those_that_are_given(make_encoder):
@@ -199,11 +196,8 @@ def test_saved_and_loaded(tiny_encoder, tmp_path):
     loaded = TransformerEncoder(str(tmp_path / "saved"))
     assert loaded.settings == encoder.settings
     assert (loaded.pooling, loaded.max_length, loaded.text_normalizer, loaded.l2_normalized) == (
-        "mean",
-        7,
-        "lower+greek",
-        True,
-    )
+        "mean", 7, "lower+greek", True,
+    )  # fmt: skip
     assert loaded.fingerprint == encoder.fingerprint
     assert (loaded.encode(TEXTS) == encoder.encode(TEXTS)).all()
     assert not [path for path in (tmp_path / "saved").rglob("*") if path.suffix in (".bin", ".pt", ".pkl")]
@@ -419,18 +413,12 @@ def test_no_module_of_the_folder_is_imported(copied, trace, file):
 @pytest.mark.parametrize(
     "values",
     [
-        {"num_hidden_layers": LAYERS},
-        {"num_hidden_layers": -1},
-        {"num_attention_heads": 0},
-        {"num_attention_heads": -1},
-        {"hidden_size": 1 << 16},
-        {"hidden_size": -8},
-        {"vocab_size": 1 << 40},
-        {"max_position_embeddings": 1 << 62},
-        {"hidden_act": "__import__('os')"},
+        {"num_hidden_layers": LAYERS}, {"num_hidden_layers": -1}, {"num_attention_heads": 0},
+        {"num_attention_heads": -1}, {"hidden_size": 1 << 16}, {"hidden_size": -8}, {"vocab_size": 1 << 40},
+        {"max_position_embeddings": 1 << 62}, {"hidden_act": "__import__('os')"},
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_a_config_of_another_size_takes_no_memory(copied, values):
     change(copied / "config.json", **values)
     check_reported(copied)

@@ -6,25 +6,13 @@ from spacy_sapbert.text.coordination import Cut, _torn_opening, cost, word_class
 @pytest.mark.parametrize(
     ("word", "expected"),
     [
-        ("of", "preposition"),
-        ("The", "determiner"),
-        ("a", "determiner"),
-        ("A", "numeral"),
-        ("2", "numeral"),
-        ("IV", "numeral"),
-        ("C6", "numeral"),
-        ("left", "position"),
-        ("acute", "qualifier"),
-        ("drug-induced", "qualifier"),
-        ("renal", "adjective"),
-        ("septal (VSD)", "adjective"),
-        ("ovary", "noun"),
-        ("liver", "noun"),
-        ("attention-deficit", "noun"),
-        ("insufficiencies", "condition"),
+        ("of", "preposition"), ("The", "determiner"), ("a", "determiner"), ("A", "numeral"), ("2", "numeral"),
+        ("IV", "numeral"), ("C6", "numeral"), ("left", "position"), ("acute", "qualifier"),
+        ("drug-induced", "qualifier"), ("renal", "adjective"), ("septal (VSD)", "adjective"), ("ovary", "noun"),
+        ("liver", "noun"), ("attention-deficit", "noun"), ("insufficiencies", "condition"),
         ("Hepatitis", "condition"),
     ],
-)
+)  # fmt: skip
 def test_word_class(word, expected):
     assert word_class(word) == expected
 

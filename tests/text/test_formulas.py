@@ -11,39 +11,21 @@ from spacy_sapbert.text.formulas import MAX_LENGTH, formula_name
     ("formula", "name"),
     [
         # elements, with oxidation state or mass number
-        ("Na", "sodium"),
-        ("Fe(III)", "iron"),
-        ("99mTc", "technetium"),
-        ("(125)I", "iodine"),
+        ("Na", "sodium"), ("Fe(III)", "iron"), ("99mTc", "technetium"), ("(125)I", "iodine"),
         # ions
-        ("Ca2+", "calcium"),
-        ("Ca(2+)", "calcium"),
-        ("Ca²⁺", "calcium"),
-        ("Mg++", "magnesium"),
-        ("K(+)", "potassium"),
-        ("Cl-", "chloride"),
-        ("SO4(2−)", "sulfate"),
-        ("Cl–", "chloride"),
-        ("Mg 2+", "magnesium"),
-        ("I-", "iodide"),
-        ("HCO3-", "bicarbonate"),
-        ("NH4+", "ammonium"),
+        ("Ca2+", "calcium"), ("Ca(2+)", "calcium"), ("Ca²⁺", "calcium"), ("Mg++", "magnesium"), ("K(+)", "potassium"),
+        ("Cl-", "chloride"), ("SO4(2−)", "sulfate"), ("Cl–", "chloride"), ("Mg 2+", "magnesium"), ("I-", "iodide"),
+        ("HCO3-", "bicarbonate"), ("NH4+", "ammonium"),
         # salts and other compounds
-        ("NaCl", "sodium chloride"),
-        ("CaCl2", "calcium chloride"),
-        ("Ca(OH)2", "calcium hydroxide"),
-        ("KMnO4", "potassium permanganate"),
-        ("H2O2", "hydrogen peroxide"),
-        ("CCl4", "carbon tetrachloride"),
+        ("NaCl", "sodium chloride"), ("CaCl2", "calcium chloride"), ("Ca(OH)2", "calcium hydroxide"),
+        ("KMnO4", "potassium permanganate"), ("H2O2", "hydrogen peroxide"), ("CCl4", "carbon tetrachloride"),
         ("KI", "potassium iodide"),
         # case counts
-        ("Co", "cobalt"),
-        ("CO", "carbon monoxide"),
+        ("Co", "cobalt"), ("CO", "carbon monoxide"),
         # amino acids
-        ("L-Arg", "arginine"),
-        ("Gly", "glycine"),
+        ("L-Arg", "arginine"), ("Gly", "glycine"),
     ],
-)
+)  # fmt: skip
 def test_formulas_have_names(formula, name):
     assert formula_name(formula) == name
 

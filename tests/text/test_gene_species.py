@@ -4,14 +4,9 @@ from spacy_sapbert.text.gene_species import HUMAN, GeneMention, GeneSpecies, Spe
 
 MOUSE, RAT, YEAST, HEPATITIS = "NCBITaxon:10090", "NCBITaxon:10116", "NCBITaxon:4932", "NCBITaxon:11103"
 NAMES = {
-    "human": HUMAN,
-    "patients": HUMAN,
-    "mice": MOUSE,
-    "mouse": MOUSE,
-    "rats": RAT,
-    "yeast": YEAST,
+    "human": HUMAN, "patients": HUMAN, "mice": MOUSE, "mouse": MOUSE, "rats": RAT, "yeast": YEAST,
     "hepatitis C virus": HEPATITIS,
-}
+}  # fmt: skip
 
 
 def spans(text, words):

@@ -16,20 +16,8 @@ LETTERS = "abcdefghijklmnopqrstuvwxyzáàâäçéèêëíîïñóôöúùûüß�
 WORDS = st.text(st.sampled_from(LETTERS + LETTERS.upper()), min_size=1, max_size=15)
 CONNECTORS = ["y", "e", "o", "u", "et", "ou", "und", "oder", ",", "/", "."]
 SOME = [
-    *CONNECTORS,
-    "de",
-    "del",
-    "la",
-    "l'",
-    "der",
-    "cáncer",
-    "côté",
-    "Brust-",
-    "-krebs",
-    "Nierenkrebs",
-    "(EA)",
-    "tipo",
-]
+    *CONNECTORS, "de", "del", "la", "l'", "der", "cáncer", "côté", "Brust-", "-krebs", "Nierenkrebs", "(EA)", "tipo",
+]  # fmt: skip
 TEXTS = st.lists(st.sampled_from(SOME) | WORDS, max_size=12).map(" ".join)
 
 
@@ -110,22 +98,14 @@ def test_forms_of_one_word(code, first, second):
 @pytest.mark.parametrize(
     ("code", "first", "second"),
     [
-        ("es", "ano", "año"),
-        ("es", "enfermedad de Graves", "enfermedad grave"),
-        ("es", "vitamina A", "vitamina"),
-        ("es", "cáncer sin metástasis", "cáncer con metástasis"),
-        ("es", "melanocitos", "melanocitosis"),
-        ("de", "Leber", "Leben"),
-        ("de", "Blut", "Bluter"),
-        ("de", "intern", "inter"),
-        ("de", "Fieber ohne Husten", "Fieber mit Husten"),
-        ("fr", "côte", "côté"),
-        ("fr", "maladie de Graves", "maladie grave"),
-        ("fr", "vitamine D", "vitamine"),
-        ("fr", "hépatite A", "hépatite"),
-        ("fr", "foie", "fois"),
+        ("es", "ano", "año"), ("es", "enfermedad de Graves", "enfermedad grave"), ("es", "vitamina A", "vitamina"),
+        ("es", "cáncer sin metástasis", "cáncer con metástasis"), ("es", "melanocitos", "melanocitosis"),
+        ("de", "Leber", "Leben"), ("de", "Blut", "Bluter"), ("de", "intern", "inter"),
+        ("de", "Fieber ohne Husten", "Fieber mit Husten"), ("fr", "côte", "côté"),
+        ("fr", "maladie de Graves", "maladie grave"), ("fr", "vitamine D", "vitamine"),
+        ("fr", "hépatite A", "hépatite"), ("fr", "foie", "fois"),
     ],
-)
+)  # fmt: skip
 def test_different_words(code, first, second):
     assert not same(code, first, second)
 
@@ -160,7 +140,7 @@ def test_words_and_keys_are_parallel(code, text):
 
 
 @pytest.mark.parametrize(
-    ("code", "text", "expected"),
+    "case",
     [
         ("es", "el virus de la inmunodeficiencia humana (VIH)", ("VIH", "virus de la inmunodeficiencia humana")),
         ("es", "síndrome de ovario poliquístico (SOP)", ("SOP", "síndrome de ovario poliquístico")),
@@ -177,22 +157,16 @@ def test_words_and_keys_are_parallel(code, text):
         ("fr", "virus de l'immunodéficience humaine (VIH)", ("VIH", "virus de l'immunodéficience humaine")),
         ("fr", "électrocardiogramme (ECG)", ("ECG", "électrocardiogramme")),
         ("fr", "polyarthrite rhumatoïde (« PR »)", ("PR", "polyarthrite rhumatoïde")),
+        # two short forms, and a linking word that begins none
+        ("es", "cáncer de mama o de ovario (CM/CO)", ("CM", "cáncer de mama"), ("CO", "cáncer de ovario")),
+        ("es", "antes y después (YD)"),
+        ("de", "vorher und nachher (UN)"),
+        ("fr", "avant et après (EA)"),
     ],
 )
-def test_definitions(code, text, expected):
-    assert defined(code, text) == [expected]
-
-
-@pytest.mark.parametrize(
-    ("code", "text"),
-    [("es", "antes y después (YD)"), ("de", "vorher und nachher (UN)"), ("fr", "avant et après (EA)")],
-)
-def test_long_form_does_not_begin_with_a_linking_word(code, text):
-    assert defined(code, text) == []
-
-
-def test_joined_short_forms():
-    assert defined("es", "cáncer de mama o de ovario (CM/CO)") == [("CM", "cáncer de mama"), ("CO", "cáncer de ovario")]
+def test_definitions(case):
+    code, text, *expected = case
+    assert defined(code, text) == expected
 
 
 def test_a_repeated_head_appears_once():

@@ -44,17 +44,7 @@ def test_rules_of_a_language():
 
 @pytest.mark.parametrize(
     ("before", "after"),
-    [
-        ("", "-9"),
-        ("", " 9"),
-        ("", "9"),
-        ("", " alpha"),
-        ("", "-β"),
-        ("", " II"),
-        ("", "-A"),
-        ("A-", ""),
-        ("x", ""),
-    ],
+    [("", "-9"), ("", " 9"), ("", "9"), ("", " alpha"), ("", "-β"), ("", " II"), ("", "-A"), ("A-", ""), ("x", "")],
 )
 def test_a_part_of_a_longer_name_is_left_out(before, after):
     """The name stands between two pieces. A hyphen is a token of its own."""

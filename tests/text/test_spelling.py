@@ -10,17 +10,9 @@ from hypothesis import strategies as st
 from spacy_sapbert.text.spelling import LONG, MIN_LETTERS, CorrectionList, KnownWords, edit_distance, is_word
 
 NAMES = [
-    "Breast Neoplasms",
-    "Carcinoma of the breast",
-    "Tumor",
-    "Hemorrhage",
-    "Hyperkalemia",
-    "Diarrhea",
-    "Sjögren Syndrome",
-    "Dystonia 12",
-    "Diabetes insipidus",
-    "Macrosomia",
-]
+    "Breast Neoplasms", "Carcinoma of the breast", "Tumor", "Hemorrhage", "Hyperkalemia", "Diarrhea",
+    "Sjögren Syndrome", "Dystonia 12", "Diabetes insipidus", "Macrosomia",
+]  # fmt: skip
 KNOWN = KnownWords.of_names(NAMES)
 words = st.text(string.ascii_lowercase, min_size=1, max_size=14)
 known_words = st.sampled_from(["breast", "carcinoma", "hemorrhage", "dystonia", "diabetes", "syndrome"])

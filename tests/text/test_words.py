@@ -26,11 +26,8 @@ def words(text):
 def test_words_and_what_stands_between_them():
     assert words("Cancer, Breast") == [(0, 6, "cancer", False, False), (8, 14, "breast", False, True)]
     assert words("IL-2 (of mice)") == [
-        (0, 2, "il", False, False),
-        (3, 4, "2", False, False),
-        (6, 8, "", True, False),
-        (9, 13, "mice", False, False),
-    ]
+        (0, 2, "il", False, False), (3, 4, "2", False, False), (6, 8, "", True, False), (9, 13, "mice", False, False),
+    ]  # fmt: skip
     assert words("") == words(" ,;_-") == []
 
 
@@ -44,20 +41,13 @@ def test_case_function_words_and_letters_of_any_script():
 @pytest.mark.parametrize(
     ("text", "after"),
     [
-        ("breast. Cancer", ["Cancer"]),
-        ("breast; cancer: lung", ["cancer", "lung"]),
-        ('the "breast" cancer', ["breast", "cancer"]),
-        ("breast (lung) cancer", ["lung", "cancer"]),
-        ("breast [lung cancer]", ["lung"]),
-        ("p<0.05 x=3", ["0", "3"]),
-        ("breast\n\ncancer", ["cancer"]),
-        ("breast ..... cancer", ["cancer"]),
-        ("breast\ncancer", []),
-        ("non-small-cell, lung's", []),
-        ("factor(s), 2.5 co(II)te", []),
-        ("breast / lung + ovary & colon", []),
+        ("breast. Cancer", ["Cancer"]), ("breast; cancer: lung", ["cancer", "lung"]),
+        ('the "breast" cancer', ["breast", "cancer"]), ("breast (lung) cancer", ["lung", "cancer"]),
+        ("breast [lung cancer]", ["lung"]), ("p<0.05 x=3", ["0", "3"]), ("breast\n\ncancer", ["cancer"]),
+        ("breast ..... cancer", ["cancer"]), ("breast\ncancer", []), ("non-small-cell, lung's", []),
+        ("factor(s), 2.5 co(II)te", []), ("breast / lung + ovary & colon", []),
     ],
-)
+)  # fmt: skip
 def test_what_ends_a_name(text, after):
     assert broken(text) == after
 
@@ -76,23 +66,12 @@ def test_words_are_all_letters_and_digits_of_a_text(text):
 @pytest.mark.parametrize(
     ("plural", "single"),
     [
-        ("diseases", "disease"),
-        ("cancers", "cancer"),
-        ("biopsies", "biopsy"),
-        ("metastases", "metastasis"),
-        ("diagnoses", "diagnosis"),
-        ("viruses", "virus"),
-        ("abscesses", "abscess"),
-        ("lenses", "lens"),
-        ("masses", "mass"),
-        ("cysts", "cyst"),
-        ("nodes", "node"),
-        ("genes", "gene"),
-        ("bones", "bone"),
-        ("nerves", "nerve"),
-        ("knees", "knee"),
+        ("diseases", "disease"), ("cancers", "cancer"), ("biopsies", "biopsy"), ("metastases", "metastasis"),
+        ("diagnoses", "diagnosis"), ("viruses", "virus"), ("abscesses", "abscess"), ("lenses", "lens"),
+        ("masses", "mass"), ("cysts", "cyst"), ("nodes", "node"), ("genes", "gene"), ("bones", "bone"),
+        ("nerves", "nerve"), ("knees", "knee"),
     ],
-)
+)  # fmt: skip
 def test_plurals(plural, single):
     assert singular(plural) == singular(single)
 
@@ -117,22 +96,11 @@ def test_short_words_and_those_with_digits_stay():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("ALL", True),
-        ("AIDS", True),
-        ("IL2", True),
-        ("CF", True),
-        ("АБ", True),
-        ("A", False),
-        ("ASTHMA", False),
-        ("SAMe", True),
-        ("NaCl", False),
-        ("mRNA", False),
-        ("123", False),
-        ("IL-2", False),
-        ("A B", False),
+        ("ALL", True), ("AIDS", True), ("IL2", True), ("CF", True), ("АБ", True), ("A", False), ("ASTHMA", False),
+        ("SAMe", True), ("NaCl", False), ("mRNA", False), ("123", False), ("IL-2", False), ("A B", False),
         ("", False),
     ],
-)
+)  # fmt: skip
 def test_acronyms(text, expected):
     assert is_acronym(text) == expected
 

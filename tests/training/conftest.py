@@ -34,13 +34,9 @@ def make_run(tiny_encoder, synonym_pairs):
 
     def make(pairs=None, encoder=tiny_encoder, batch_size=8, **settings):
         parts = {
-            "batcher": shuffled_batches(batch_size),
-            "miner": hard_triplets(),
-            "loss": multi_similarity(),
-            "optimizer": adamw(1e-3),
-            "schedule": warmup_linear(2),
-            "logger": json_lines(),
-        }
+            "batcher": shuffled_batches(batch_size), "miner": hard_triplets(), "loss": multi_similarity(),
+            "optimizer": adamw(1e-3), "schedule": warmup_linear(2), "logger": json_lines(),
+        }  # fmt: skip
         table = PairTable(synonym_pairs if pairs is None else pairs)
         return SelfAlignment(TransformerEncoder(str(encoder), device="cpu"), table, **{**parts, **settings})
 

@@ -15,13 +15,7 @@ from pytorch_metric_learning.losses import NCALoss, NTXentLoss
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.training import losses
-from spacy_sapbert.training.losses import (
-    Teacher,
-    hard_em,
-    marginal_likelihood,
-    multi_similarity,
-    pairwise,
-)
+from spacy_sapbert.training.losses import Teacher, hard_em, marginal_likelihood, multi_similarity, pairwise
 from spacy_sapbert.training.mining import hard_triplets, in_batch_negatives
 from spacy_sapbert.training.pair_table import Batch
 
@@ -31,14 +25,9 @@ SYNONYMS = {0: 1, 1: 0, 2: 3, 3: 2}
 OTHERS = {0: (2, 3), 1: (2, 3), 2: (0, 1), 3: (0, 1)}
 
 LOSSES = [
-    losses.multi_similarity(),
-    losses.info_nce(),
-    losses.nca(),
-    losses.lifted_structure(),
-    losses.circle(),
-    losses.triplet(),
-    losses.cosine(),
-]
+    losses.multi_similarity(), losses.info_nce(), losses.nca(), losses.lifted_structure(), losses.circle(),
+    losses.triplet(), losses.cosine(),
+]  # fmt: skip
 
 
 def at(*degrees):
@@ -353,10 +342,7 @@ def test_a_mention_without_right_or_without_wrong_candidates_teaches_nothing(los
 
 
 @pytest.mark.parametrize("loss", CANDIDATE_LOSSES)
-@given(
-    scores=arrays(np.float64, (2, 4), elements=st.floats(-30, 30)),
-    right=arrays(np.bool_, (2, 4)),
-)
+@given(scores=arrays(np.float64, (2, 4), elements=st.floats(-30, 30)), right=arrays(np.bool_, (2, 4)))
 def test_gradients_are_slopes_of_the_loss(loss, scores, right):
     step = 1e-5
     if loss is hard_em:  # it has a kink where the best right candidate changes

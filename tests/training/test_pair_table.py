@@ -110,15 +110,10 @@ def test_a_table_counts():
 
 def test_tables_have_different_fingerprints():
     tables = [
-        table("C1|a|b", "C2|c|d"),
-        table("C2|c|d", "C1|a|b"),
-        table("C1|a|b", "C3|c|d"),
-        table("C1|a|b", "C2|c|e"),
-        table("C1|ab|c", "C2|c|d"),
-        table("C1|a|bc", "C2|c|d"),
-        table("C1|a|b", "C2|c|d", owners={"a": ["C1", "C2"]}),
+        table("C1|a|b", "C2|c|d"), table("C2|c|d", "C1|a|b"), table("C1|a|b", "C3|c|d"), table("C1|a|b", "C2|c|e"),
+        table("C1|ab|c", "C2|c|d"), table("C1|a|bc", "C2|c|d"), table("C1|a|b", "C2|c|d", owners={"a": ["C1", "C2"]}),
         table("C1|a|b", "C2|c|d", owners={"a": ["C1", "C3"]}),
-    ]
+    ]  # fmt: skip
     assert len({one.fingerprint for one in tables}) == len(tables)
     assert table("C1|a|b").fingerprint == table("C1|a|b").fingerprint
 

@@ -148,13 +148,9 @@ def test_names_are_lower_cased_folded_and_unique(kb_of):
     result, counts = drawn(kb)
     assert unordered(result["train"]) == {("C1", frozenset({"breast cancer", "mamma-ca"}))}
     assert counts == {
-        "concepts": 2,
-        "concepts_with_one_name": 1,
-        "concepts_with_enough_names": 1,
-        "names": 3,
-        "duplicate_names": 3,
+        "concepts": 2, "concepts_with_one_name": 1, "concepts_with_enough_names": 1, "names": 3, "duplicate_names": 3,
         "pairs": 1,
-    }
+    }  # fmt: skip
 
 
 def test_what_a_line_cannot_hold_is_left_out_and_counted(kb_of):
@@ -243,10 +239,7 @@ def test_shared_names_are_found_in_normal_form(kb_of):
     kb = kb_of(
         ("C2", "Cold", "common cold"), ("C1", "cold", "COLD  temperature"), ("C3", "cold temperature"), ("C4", "x", "X")
     )
-    assert list(shared_names(kb)) == [
-        SharedName("cold", ("C1", "C2")),
-        SharedName("cold temperature", ("C1", "C3")),
-    ]
+    assert list(shared_names(kb)) == [SharedName("cold", ("C1", "C2")), SharedName("cold temperature", ("C1", "C3"))]
 
 
 def test_mentions_count_as_names(kb_of):
@@ -312,11 +305,7 @@ def gold(kb, *mentions, types=()):
 
 def test_mentions_with_one_id_of_the_vocabulary_are_taken_once(cold_kb):
     result, counts = gold(
-        cold_kb,
-        mention("Head\n cold", "C1"),
-        mention("head cold", "C1"),
-        mention("grippe", "A1"),
-        mention("x", "C9"),
+        cold_kb, mention("Head\n cold", "C1"), mention("head cold", "C1"), mention("grippe", "A1"), mention("x", "C9")
     )
     assert result == [GoldMention("C1", "head cold"), GoldMention("C2", "grippe")]
     assert counts == {"mentions": 4, "repeated_mentions": 1, "mentions_not_in_vocabulary": 1}
@@ -334,12 +323,9 @@ def test_a_mention_that_is_left_out_counts_once(cold_kb):
     )
     assert result == []
     assert counts == {
-        "mentions": 5,
-        "mentions_without_id": 1,
-        "composite_mentions": 1,
-        "mentions_of_other_types": 1,
+        "mentions": 5, "mentions_without_id": 1, "composite_mentions": 1, "mentions_of_other_types": 1,
         "unwritable_mentions": 2,
-    }
+    }  # fmt: skip
 
 
 def test_an_id_of_two_concepts_stands_for_both(cold_kb):

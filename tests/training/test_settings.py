@@ -14,28 +14,15 @@ def biosyn(**settings):
 @pytest.mark.parametrize(
     ("make", "setting", "value"),
     [
-        (biosyn, "k", 0),
-        (biosyn, "dense_share", 1.5),
-        (biosyn, "sparse_weight", -0.1),
-        (biosyn, "temperature", 0.0),
-        (biosyn, "score_learning_rate", -1.0),
-        (biosyn, "trained_layers", 0),
-        (biosyn, "reencode_every", 0),
-        (biosyn, "prior_weight", -0.1),
-        (biosyn, "prior_weight", float("inf")),
-        (ConceptRetrieval, "temperature", 0),
-        (ConceptRetrieval, "hard", -1),
-        (ConceptRetrieval, "random", -1),
-        (ConceptRetrieval, "augmented_weight", -0.1),
-        (ConceptRetrieval, "held_out", 1.0),
-        (ConceptRetrieval, "held_out", -0.1),
-        (ConceptRetrieval, "trained_layers", 0),
-        (RerankerTraining, "folds", 1),
-        (RerankerTraining, "leaves", 1),
-        (RerankerTraining, "depth", 11),
-        (RerankerTraining, "learning_rate", 0.0),
+        (biosyn, "k", 0), (biosyn, "dense_share", 1.5), (biosyn, "sparse_weight", -0.1), (biosyn, "temperature", 0.0),
+        (biosyn, "score_learning_rate", -1.0), (biosyn, "trained_layers", 0), (biosyn, "reencode_every", 0),
+        (biosyn, "prior_weight", -0.1), (biosyn, "prior_weight", float("inf")), (ConceptRetrieval, "temperature", 0),
+        (ConceptRetrieval, "hard", -1), (ConceptRetrieval, "random", -1),
+        (ConceptRetrieval, "augmented_weight", -0.1), (ConceptRetrieval, "held_out", 1.0),
+        (ConceptRetrieval, "held_out", -0.1), (ConceptRetrieval, "trained_layers", 0), (RerankerTraining, "folds", 1),
+        (RerankerTraining, "leaves", 1), (RerankerTraining, "depth", 11), (RerankerTraining, "learning_rate", 0.0),
     ],
-)
+)  # fmt: skip
 def test_impossible_settings(make, setting, value):
     with pytest.raises(SettingError, match=rf"The setting {setting} of .* is {value}; it must be"):
         make(**{setting: value})

@@ -14,33 +14,24 @@ from spacy_sapbert.types import Name, Record
 
 WIDTH = 16
 INNER = {
-    "@architectures": "spacy.MultiHashEmbed.v2",
-    "width": WIDTH,
-    "attrs": ["SHAPE"],
-    "rows": [200],
+    "@architectures": "spacy.MultiHashEmbed.v2", "width": WIDTH, "attrs": ["SHAPE"], "rows": [200],
     "include_static_vectors": False,
-}
+}  # fmt: skip
 CONFIG = {
     "model": {
         "tok2vec": {
             "@architectures": "spacy.Tok2Vec.v2",
             "embed": {
-                "@architectures": "spacy-sapbert.GazetteerEmbed.v1",
-                "width": WIDTH,
-                "spans_key": "names",
-                "labels": ["Disease", "Chemical"],
-                "embed": INNER,
+                "@architectures": "spacy-sapbert.GazetteerEmbed.v1", "width": WIDTH, "spans_key": "names",
+                "labels": ["Disease", "Chemical"], "embed": INNER,
             },
             "encode": {
-                "@architectures": "spacy.MaxoutWindowEncoder.v2",
-                "width": WIDTH,
-                "depth": 1,
-                "window_size": 1,
+                "@architectures": "spacy.MaxoutWindowEncoder.v2", "width": WIDTH, "depth": 1, "window_size": 1,
                 "maxout_pieces": 2,
             },
         }
     }
-}
+}  # fmt: skip
 TRAIN = ("colorectal cancer", "mucoviscidosis", "breast cancer")
 FRAMES = ("Here {} is reported .", "Some {} for all", "We saw {} again", "{} it was", "They saw {}")
 PLAIN = ("We saw two tables again", "Some other things for all", "Here much more is reported .", "No name it was")
