@@ -63,32 +63,30 @@ def test_the_nearest_name_by_hand(measure, monkeypatch):
     assert result == {"acc@1": pytest.approx(100 / 3), "recall@2": pytest.approx(200 / 3)}
 
 
-def test_a_mention_counts_each_time(measure):
-    result = measure(*[("sick liver", "Disease", "D1")] * 3, ("liver trouble", "Disease", "D1"))
-    assert result["acc@1"] == 75
+LIVER, TROUBLE = ("sick liver", "Disease", "D1"), ("liver trouble", "Disease", "D1")
 
 
-def test_an_alternative_id_stands_for_its_concept(measure):
-    assert measure(("infarction", "Disease", "D9"))["acc@1"] == 100
-
-
-def test_what_cannot_be_found_is_left_out(measure):
-    mentions = [("sick liver", "Disease", "D1"), ("trauma", "Disease", "D1|D2"), ("trauma", "Disease", "D77")]
-    assert measure(*mentions)["acc@1"] == 100
+@pytest.mark.parametrize(
+    ("mentions", "accuracy"),
+    [
+        ([*[LIVER] * 3, TROUBLE], 75),  # a mention counts each time
+        ([("infarction", "Disease", "D9")], 100),  # an alternative id stands for its concept
+        ([LIVER, ("trauma", "Disease", "D1|D2"), ("trauma", "Disease", "D77")], 100),  # what cannot be found
+        # names that differ in case only are one for the encoder, so which of them comes first says nothing
+        ([("trauma", "Disease", "D3")], 100),
+        ([("trauma", "Disease", "D4")], 100),
+    ],
+)
+def test_what_counts(measure, mentions, accuracy):
+    assert measure(*mentions)["acc@1"] == accuracy
 
 
 def test_types_can_be_chosen(measure):
-    mentions = [("sick liver", "Disease", "D1"), ("liver trouble", "Other", "D1")]
+    mentions = [LIVER, ("liver trouble", "Other", "D1")]
     assert measure(*mentions)["acc@1"] == 50
     assert measure(*mentions, types=["Disease"])["acc@1"] == 100
     with pytest.raises(SapbertError, match="E105"):
         measure(*mentions, types=["Chemical"])
-
-
-@pytest.mark.parametrize("gold", ["D3", "D4"])
-def test_names_that_differ_in_case_only_are_one_for_the_encoder(measure, gold):
-    """Their vectors are the same, so which of them comes first says nothing."""
-    assert measure(("trauma", "Disease", gold))["acc@1"] == 100
 
 
 def test_nothing_to_measure_is_reported(measure):

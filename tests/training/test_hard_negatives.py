@@ -99,23 +99,21 @@ def test_the_names_nearest_to_the_positive(kb):
     }  # fmt: skip
 
 
-def test_what_only_the_concept_of_the_pair_excludes(kb):
-    """Of the names of the pair none is shared, so that the other concept of "cold" may be a negative by "low heat"."""
-    triples, _ = mine(kb, Pair("C1", "chill", "common cold"))
-    assert negatives(triples) == ["flu", "cool", "low heat"]
-
-
-@pytest.mark.parametrize("pair", [Pair("C1", "shivers", "common cold"), Pair("C1", "common cold", "Common  COLD")])
-def test_a_mention_that_is_not_a_name_of_the_vocabulary(kb, pair):
-    assert negatives(mine(kb, pair, neighbors=1)[0]) == ["flu"]
-
-
-def test_shared_names_that_the_vocabulary_does_not_know(kb):
-    """A mention may be annotated with several concepts, and a name with another one than the vocabulary says."""
-    mention = SharedName("shivers", ("C1", "C4"))
-    assert negatives(mine(kb, Pair("C1", "shivers", "chill"), shared=[mention])[0]) == ["low heat", "heat", "far"]
-    name = SharedName("cool", ("C1", "C4"))
-    assert negatives(mine(kb, Pair("C1", "chill", "common cold"), shared=[name])[0]) == ["flu", "low heat", "heat"]
+@pytest.mark.parametrize(
+    ("pair", "shared", "expected"),
+    [
+        # no name of the pair is shared, so that the other concept of "cold" may be a negative by "low heat"
+        (Pair("C1", "chill", "common cold"), [], ["flu", "cool", "low heat"]),
+        # a mention that is not a name of the vocabulary
+        (Pair("C1", "shivers", "common cold"), [], ["flu"]),
+        (Pair("C1", "common cold", "Common  COLD"), [], ["flu"]),
+        # a mention may be annotated with several concepts, and a name with another one than the vocabulary says
+        (Pair("C1", "shivers", "chill"), [SharedName("shivers", ("C1", "C4"))], ["low heat", "heat", "far"]),
+        (Pair("C1", "chill", "common cold"), [SharedName("cool", ("C1", "C4"))], ["flu", "low heat", "heat"]),
+    ],
+)
+def test_what_the_concepts_of_both_names_exclude(kb, pair, shared, expected):
+    assert negatives(mine(kb, pair, neighbors=len(expected), shared=shared)[0]) == expected
 
 
 def test_fewer_than_asked_for(kb):

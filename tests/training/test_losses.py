@@ -277,7 +277,7 @@ def test_an_encoder_is_drawn_to_its_teacher(make_run, other, read_curve, tmp_pat
 
 
 def test_a_teacher_teaches_where_nothing_is_hard(make_run, other, read_curve, tmp_path):
-    run = make_run(teacher=Teacher(other, weight=0.5), miner=lambda *given: nothing_of(*given), dropout=False)
+    run = make_run(teacher=Teacher(other, weight=0.5), miner=hard_triplets(-10.0), dropout=False)
     names = run.pairs.batch(run._batches_of(0)[0]).names
     expected = Teacher(other, weight=0.5)(names, run._encode(names)).item()
     with pytest.warns(UserWarning, match="W330"):
@@ -285,12 +285,6 @@ def test_a_teacher_teaches_where_nothing_is_hard(make_run, other, read_curve, tm
     curve = read_curve(tmp_path)
     assert curve[0]["loss"] == pytest.approx(expected, rel=1e-5)
     assert curve[-1]["loss"] < curve[0]["loss"]
-
-
-def nothing_of(vectors, batch):
-    from spacy_sapbert.training.mining import hard_triplets
-
-    return hard_triplets(-10.0)(vectors, batch)
 
 
 def test_both_losses_are_added(make_run, other, read_curve, tmp_path):
@@ -311,24 +305,20 @@ SCORES = np.array([[0.0, math.log(2), math.log(5)]])
 RIGHT = np.array([[True, True, False]])
 
 
-def test_marginal_likelihood_by_hand():
-    losses, gradients = marginal_likelihood(SCORES, RIGHT)
-    assert losses == pytest.approx([-math.log(3 / 8)])
-    # softmax less its share among the right ones, which are 1/3 and 2/3
-    assert gradients == pytest.approx(np.array([[1 / 8 - 1 / 3, 2 / 8 - 2 / 3, 5 / 8]]))
-
-
-def test_hard_em_by_hand():
-    losses, gradients = hard_em(SCORES, RIGHT)
-    assert losses == pytest.approx([-math.log(2 / 8)])
-    assert gradients == pytest.approx(np.array([[1 / 8, 2 / 8 - 1, 5 / 8]]))
-
-
-def test_pairwise_by_hand():
-    losses, gradients = pairwise(SCORES, RIGHT)
-    # log(1 + 5/1) and log(1 + 5/2), each with half the weight; slopes 5/6 and 5/7
-    assert losses == pytest.approx([(math.log(6) + math.log(3.5)) / 2])
-    assert gradients == pytest.approx(np.array([[-5 / 12, -5 / 14, 5 / 12 + 5 / 14]]))
+@pytest.mark.parametrize(
+    ("loss", "expected", "slopes"),
+    [
+        # softmax less its share among the right ones, which are 1/3 and 2/3
+        (marginal_likelihood, -math.log(3 / 8), [1 / 8 - 1 / 3, 2 / 8 - 2 / 3, 5 / 8]),
+        (hard_em, -math.log(2 / 8), [1 / 8, 2 / 8 - 1, 5 / 8]),
+        # log(1 + 5/1) and log(1 + 5/2), each with half the weight; slopes 5/6 and 5/7
+        (pairwise, (math.log(6) + math.log(3.5)) / 2, [-5 / 12, -5 / 14, 5 / 12 + 5 / 14]),
+    ],
+)
+def test_losses_of_candidates_by_hand(loss, expected, slopes):
+    losses, gradients = loss(SCORES, RIGHT)
+    assert losses == pytest.approx([expected])
+    assert gradients == pytest.approx(np.array([slopes]))
 
 
 @pytest.mark.parametrize("loss", CANDIDATE_LOSSES)

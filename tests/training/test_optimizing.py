@@ -20,17 +20,17 @@ def factors(total, **settings):
     return [schedule(step, total) for step in range(total)]
 
 
-def test_the_rate_goes_down_in_a_line():
-    assert factors(4) == [1, 0.75, 0.5, 0.25]
-
-
-def test_the_rate_goes_up_first():
-    assert factors(7, warmup_steps=3) == pytest.approx([0.25, 0.5, 0.75, 1, 0.75, 0.5, 0.25])
-
-
-def test_the_rate_goes_down_to_the_final_factor():
-    assert factors(4, final=0.2) == pytest.approx([1, 0.8, 0.6, 0.4])
-    assert factors(5, warmup_steps=1, final=1) == [0.5, 1, 1, 1, 1]
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, [1, 0.75, 0.5, 0.25]),
+        ({"warmup_steps": 3}, [0.25, 0.5, 0.75, 1, 0.75, 0.5, 0.25]),
+        ({"final": 0.2}, [1, 0.8, 0.6, 0.4]),
+        ({"warmup_steps": 1, "final": 1}, [0.5, 1, 1, 1, 1]),
+    ],
+)
+def test_the_rate_goes_up_and_down_in_a_line(settings, expected):
+    assert factors(len(expected), **settings) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("warmup", [0, 1, 5, 6, 100])

@@ -28,7 +28,6 @@ from spacy_sapbert.training.pair_table import (
     PairWithNegatives,
     read_pair_file,
     read_triple_file,
-    shuffled_batches,
 )
 from spacy_sapbert.training.pairs import shared_names, synonym_pairs
 from spacy_sapbert.training.settings import PairSelection
@@ -114,6 +113,7 @@ def test_tables_have_different_fingerprints():
         table("C1|ab|c", "C2|c|d"), table("C1|a|bc", "C2|c|d"), table("C1|a|b", "C2|c|d", owners={"a": ["C1", "C2"]}),
         table("C1|a|b", "C2|c|d", owners={"a": ["C1", "C3"]}),
     ]  # fmt: skip
+    tables += [PairTable([with_negatives("C1", "a", "b", x=concept_id)]) for concept_id in ("", "C2", "C3")]
     assert len({one.fingerprint for one in tables}) == len(tables)
     assert table("C1|a|b").fingerprint == table("C1|a|b").fingerprint
 
@@ -195,15 +195,6 @@ def test_negatives_are_known_by_their_concepts():
     assert synonyms(batch) == own | {("c", "x"), ("d", "x"), ("x", "y"), ("c", "y"), ("d", "y"), ("w", "y"), ("v", "y")}
 
 
-def test_the_fingerprint_depends_on_negatives():
-    tables = [
-        [Pair("C1", "a", "b")],
-        [with_negatives("C1", "a", "b", x="C2")],
-        [with_negatives("C1", "a", "b", x="C3")],
-    ]
-    assert len({PairTable(pairs).fingerprint for pairs in tables}) == 3
-
-
 def test_a_file_of_triples(tmp_path):
     path = tmp_path / "triples.tsv"
     triples = [("C1", "a", "b", "x"), ("C1", "a", "b", "y"), ("C1", "b", "a", "x"), ("C2", "c", "d", "x")]
@@ -229,37 +220,52 @@ def record(concept_id, *names):
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_pairs_of_others_are_read(tmp_path, packed):
-    data = b"\xef\xbb\xbfC1||a b||c\r\n\r\n C2 || D  e || f | g \nC3|||x|||y"
-    path = tmp_path / "pairs.txt"
+@pytest.mark.parametrize(
+    ("read", "data", "expected"),
+    [
+        (
+            read_pairs,
+            b"\xef\xbb\xbfC1||a b||c\r\n\r\n C2 || D  e || f | g \nC3|||x|||y",
+            [Pair("C1", "a b", "c"), Pair("C2", "D  e", "f | g"), Pair("C3", "|x", "|y")],
+        ),
+        (  # columns in another order, others beside them, and none that can be left out
+            read_triples,
+            b"\xef\xbb\xbfnegative\tnote\tconcept_id\tanchor\tpositive\r\nhot\t\tC1\tcold\tchill\r\n\r\n",
+            [Triple("C1", "cold", "chill", "hot", None, ())],
+        ),
+    ],
+)
+def test_files_of_others_are_read(tmp_path, packed, read, data, expected):
+    path = tmp_path / "a.txt"
     path.write_bytes(gzip.compress(data) if packed else data)
-    assert list(read_pairs(path)) == [Pair("C1", "a b", "c"), Pair("C2", "D  e", "f | g"), Pair("C3", "|x", "|y")]
+    assert list(read(path)) == expected
 
 
-@pytest.mark.parametrize("line", ["C1", "C1||a", "C1||a||b||c", "||a||b", "C1|| ||b", "C1||a||", "C1|a|b"])
-def test_a_broken_pair_is_reported_with_its_line(tmp_path, line):
-    path = tmp_path / "pairs.txt"
-    path.write_text(f"C0||a||b\n\n{line}\nC2||a||b\n")
-    pairs = read_pairs(path)
-    assert next(pairs) == Pair("C0", "a", "b")
-    with pytest.raises(SapbertError, match=r"E127.*pairs.txt, line 3: .*id\|\|name\|\|name"):
-        next(pairs)
+PAIR = (read_pairs, "C0||a||b\n\n", Pair("C0", "a", "b"), r"line 3: .*id\|\|name\|\|name")
+SHARED = (read_shared_names, "flu||C1||C2||C3\n", SharedName("flu", ("C1", "C2", "C3")), r"line 2: .*name\|\|id\|\|id")
+HEAD = "concept_id\tanchor\tpositive\tnegative\tsimilarity\n"
+TRIPLE = (read_triples, f"{HEAD}C0\ta\tb\tc\t0.5\n\n", Triple("C0", "a", "b", "c", 0.5))
 
 
-@pytest.mark.parametrize("line", ["cold", "cold||C1", "cold||C1||", "||C1||C2", "cold||C1|| ||C2"])
-def test_a_broken_shared_name_is_reported_with_its_line(tmp_path, line):
-    path = tmp_path / "pairs.shared.txt"
-    path.write_text(f"flu||C1||C2||C3\n{line}\n")
-    names = read_shared_names(path)
-    assert next(names) == SharedName("flu", ("C1", "C2", "C3"))
-    with pytest.raises(SapbertError, match=r"E127.*line 2: .*name\|\|id\|\|id"):
-        next(names)
-
-
-def test_shared_names_make_a_table(tmp_path):
-    path = tmp_path / "pairs.shared.txt"
-    path.write_text("cold||C1||C2\nflu||C2||C3\n")
-    assert dict(read_shared_names(path)) == {"cold": ("C1", "C2"), "flu": ("C2", "C3")}
+@pytest.mark.parametrize(
+    ("read", "before", "first", "message", "line"),
+    [
+        *((*PAIR, line) for line in ("C1", "C1||a", "C1||a||b||c", "||a||b", "C1|| ||b", "C1||a||", "C1|a|b")),
+        *((*SHARED, line) for line in ("cold", "cold||C1", "cold||C1||", "||C1||C2", "cold||C1|| ||C2")),
+        (*TRIPLE, "line 4: .*argument 2 is shorter.*Correct the line", "C1\ta\tb"),
+        (*TRIPLE, "line 4: .*longer.*Correct the line", "C1\ta\tb\tc\td\te"),
+        (*TRIPLE, "line 4: .*anchor is empty.*Correct the line", "C1\t \tb\tc\t0.5"),
+        (*TRIPLE, "line 4: .*concept_id is empty.*Correct the line", "\ta\tb\tc\t0.5"),
+        (*TRIPLE, "line 4: .*near.*Correct the line", "C1\ta\tb\tc\tnear"),
+    ],
+)
+def test_a_broken_line_is_reported_with_its_number(tmp_path, read, before, first, message, line):
+    path = tmp_path / "a.txt"
+    path.write_text(f"{before}{line}\nC2||a||b\n")
+    rows = read(path)
+    assert next(rows) == first
+    with pytest.raises(SapbertError, match=rf"E127.*a\.txt, {message}"):
+        next(rows)
 
 
 # letters that could be taken for something else, and any others
@@ -297,17 +303,6 @@ def test_what_is_written_is_read_again(tmp_path_factory, concepts, packed):
 
 # --- triples
 
-HEAD = "concept_id\tanchor\tpositive\tnegative"
-
-
-@pytest.mark.parametrize("packed", [False, True])
-def test_triples_of_others_are_read(tmp_path, packed):
-    """Columns in another order, others beside them, and none that can be left out."""
-    data = b"\xef\xbb\xbfnegative\tnote\tconcept_id\tanchor\tpositive\r\nhot\t\tC1\tcold\tchill\r\n\r\n"
-    path = tmp_path / "triples.tsv"
-    path.write_bytes(gzip.compress(data) if packed else data)
-    assert list(read_triples(path)) == [Triple("C1", "cold", "chill", "hot", None, ())]
-
 
 def test_a_column_that_is_missing_is_reported(tmp_path):
     path = tmp_path / "triples.tsv"
@@ -315,25 +310,6 @@ def test_a_column_that_is_missing_is_reported(tmp_path):
         path.write_text(f"{head}\nC1\ta\tb\tc\n")
         with pytest.raises(SapbertError, match=r"E128.*triples.tsv has no column.*spacy-sapbert mine"):
             next(read_triples(path))
-
-
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        ("C1\ta\tb", "argument 2 is shorter"),
-        ("C1\ta\tb\tc\td\te", "longer"),
-        ("C1\t \tb\tc\t0.5", "anchor is empty"),
-        ("\ta\tb\tc\t0.5", "concept_id is empty"),
-        ("C1\ta\tb\tc\tnear", "near"),
-    ],
-)
-def test_a_broken_triple_is_reported_with_its_line(tmp_path, line, reason):
-    path = tmp_path / "triples.tsv"
-    path.write_text(f"{HEAD}\tsimilarity\nC0\ta\tb\tc\t0.5\n\n{line}\n")
-    triples = read_triples(path)
-    assert next(triples) == Triple("C0", "a", "b", "c", 0.5)
-    with pytest.raises(SapbertError, match=rf"E127.*triples.tsv, line 4: .*{reason}.*Correct the line"):
-        next(triples)
 
 
 # in normal form there are single blanks and no others; quotation marks and bars are part of a name
@@ -348,25 +324,3 @@ def test_what_is_written_is_read_again_of_triples(tmp_path_factory, triples):
     path = tmp_path_factory.mktemp("triples") / "triples.tsv"
     path.write_text(HEADINGS + "".join(map(triple_line, triples)), encoding="utf8")
     assert list(read_triples(path)) == triples
-
-
-# --- batches
-
-
-PAIRS = PairTable(Pair(f"C{number}", f"a{number}", f"b{number}") for number in range(23))
-
-
-def batches(seed, size=5):
-    return [batch.tolist() for batch in shuffled_batches(size)(PAIRS, np.random.default_rng(seed))]
-
-
-def test_every_pair_comes_once_an_epoch():
-    result = batches(0)
-    assert [len(batch) for batch in result] == [5, 5, 5, 5, 3]
-    assert sorted(number for batch in result for number in batch) == list(range(23))
-
-
-@pytest.mark.parametrize("size", [0, -1])
-def test_a_size_has_to_be_above_0(size):
-    with pytest.raises(SapbertError, match=rf"E406.*size.*{size}"):
-        shuffled_batches(size)

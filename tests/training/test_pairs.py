@@ -203,23 +203,25 @@ def test_a_selection_of_concepts_with_pairs_set_aside(kb_of):
     assert {pair.concept_id for pair in drawn(kb, selection, seed=1)[0]["train"]} != set(per_concept)
 
 
-def test_too_few_concepts_are_reported_with_their_number(kb_of):
-    kb = kb_of(("C1", "a", "b", "c"), ("C2", "a", "b", "c"), ("C3", "a", "b"))
-    with pytest.raises(SapbertError, match=r"E406.*concepts of pairs is 5.*at most 2.*3 names or more"):
-        drawn(kb, PairSelection(min_names=3, concepts=5))
+THREE = [("C1", "a", "b", "c"), ("C2", "a", "b", "c"), ("C3", "a", "b")]
 
 
-def test_too_few_pairs_to_set_aside_are_reported_with_their_number(kb_of):
-    kb = kb_of(("C1", "a", "b", "c"))
-    assert len(drawn(kb, PairSelection(eval_pairs=2))[0]["train"]) == 1
-    for expected in (3, 4):
-        with pytest.raises(SapbertError, match=rf"E406.*eval_pairs of pairs is {expected}.*below 3"):
-            drawn(kb, PairSelection(eval_pairs=expected))
+@pytest.mark.parametrize(
+    ("concepts", "selection", "message"),
+    [
+        (THREE, {"min_names": 3, "concepts": 5}, r"E406.*concepts of pairs is 5.*at most 2.*3 names or more"),
+        (THREE[:1], {"eval_pairs": 3}, r"E406.*eval_pairs of pairs is 3.*below 3"),
+        (THREE[:1], {"eval_pairs": 4}, r"E406.*eval_pairs of pairs is 4.*below 3"),
+        ([("C1", "a"), ("C2", "b", "B")], {}, r"E105.*concepts with one name 2"),
+    ],
+)
+def test_too_few_concepts_or_pairs_are_reported_with_their_number(kb_of, concepts, selection, message):
+    with pytest.raises(SapbertError, match=message):
+        drawn(kb_of(*concepts), PairSelection(**selection))
 
 
-def test_no_pair_at_all_is_an_error(kb_of):
-    with pytest.raises(SapbertError, match=r"E105.*concepts with one name 2"):
-        drawn(kb_of(("C1", "a"), ("C2", "b", "B")))
+def test_one_pair_of_three_stays_where_two_are_set_aside(kb_of):
+    assert len(drawn(kb_of(THREE[0]), PairSelection(eval_pairs=2))[0]["train"]) == 1
 
 
 def test_medic_gives_as_many_pairs_as_counted_without_drawing(medic_kb):

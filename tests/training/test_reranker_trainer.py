@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spacy_sapbert.errors import SapbertError, TrainingDataError
+from spacy_sapbert.errors import TrainingDataError
 from spacy_sapbert.kb.mentions import add_training_mentions
 from spacy_sapbert.linking.linker import Linker
 from spacy_sapbert.linking.rerank_features import N_FEATURES, CandidateFeatures, WordRarity
@@ -135,9 +135,3 @@ def test_mentions_are_looked_up_with_long_forms_and_splits():
     result = [query.variants for query in mention_queries(Document("x", text, mentions))]
     assert [one.long_form for one in result] == [None, "Cystic fibrosis", None]
     assert ("breast cancer", "ovarian cancer") in result[2].composite_splits
-
-
-@pytest.mark.parametrize("setting", [{"folds": 1}, {"trees": 0}, {"depth": 11}, {"leaves": 1}, {"learning_rate": 0.0}])
-def test_settings_are_checked(setting):
-    with pytest.raises(SapbertError, match="E406"):
-        RerankerTraining(**setting)

@@ -20,7 +20,8 @@ def biosyn(**settings):
         (ConceptRetrieval, "hard", -1), (ConceptRetrieval, "random", -1),
         (ConceptRetrieval, "augmented_weight", -0.1), (ConceptRetrieval, "held_out", 1.0),
         (ConceptRetrieval, "held_out", -0.1), (ConceptRetrieval, "trained_layers", 0), (RerankerTraining, "folds", 1),
-        (RerankerTraining, "leaves", 1), (RerankerTraining, "depth", 11), (RerankerTraining, "learning_rate", 0.0),
+        (RerankerTraining, "trees", 0), (RerankerTraining, "leaves", 1), (RerankerTraining, "depth", 11),
+        (RerankerTraining, "learning_rate", 0.0),
     ],
 )  # fmt: skip
 def test_impossible_settings(make, setting, value):

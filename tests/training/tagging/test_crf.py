@@ -148,20 +148,20 @@ def allowed(n_tokens, *spans, annotated=LABELS, unsure=()):
     return texts
 
 
-def test_annotated_labels_have_exactly_their_mentions():
-    assert allowed(5, (1, 4, "Disease"), (4, 5, "Gene")) == ["O B I L O", "O O O O U"]
-
-
-def test_another_label_is_unknown_except_on_mentions():
-    assert allowed(4, (1, 3, "Disease"), annotated=["Disease"]) == ["O B L O", "* O O *"]
-
-
-def test_an_unsure_span_is_open_unless_it_is_a_mention():
-    assert allowed(3, (2, 3, "Gene"), unsure=[(0, 1, "Gene"), (2, 3, "Gene")]) == ["O O O", "* O U"]
-
-
-def test_labels_of_other_kinds_are_left_out():
-    assert allowed(2, (0, 1, "Plant"), unsure=[(1, 2, "Plant")]) == ["O O", "O O"]
+@pytest.mark.parametrize(
+    ("n_tokens", "spans", "settings", "expected"),
+    [
+        (5, [(1, 4, "Disease"), (4, 5, "Gene")], {}, ["O B I L O", "O O O O U"]),
+        # another label is unknown except on mentions
+        (4, [(1, 3, "Disease")], {"annotated": ["Disease"]}, ["O B L O", "* O O *"]),
+        # an unsure span is open unless it is a mention
+        (3, [(2, 3, "Gene")], {"unsure": [(0, 1, "Gene"), (2, 3, "Gene")]}, ["O O O", "* O U"]),
+        # labels of other kinds are left out
+        (2, [(0, 1, "Plant")], {"unsure": [(1, 2, "Plant")]}, ["O O", "O O"]),
+    ],
+)
+def test_allowed_tags(n_tokens, spans, settings, expected):
+    assert allowed(n_tokens, *spans, **settings) == expected
 
 
 def test_an_empty_document_has_no_tags():
