@@ -1,4 +1,4 @@
-"""Measure how well a pipeline predicts the concepts of whole documents, with the measures of `metrics.ranking`.
+"""Measure how well a pipeline predicts the concepts of whole documents, with the measures of `metrics.counts`.
 
 The measures are averaged over documents. The number of gold concepts limits precision; `best_possible` shows the limit.
 """
