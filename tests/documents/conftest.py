@@ -4,6 +4,8 @@ import pytest
 from rich.console import Console
 
 from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
+from spacy_sapbert.documents.reader import read_corpus
+from spacy_sapbert.documents.source import Report
 
 
 @pytest.fixture
@@ -28,3 +30,16 @@ def read(tmp_path, problems):
 def messages(problems):
     """A function that returns what was reported."""
     return lambda: problems.console.file.getvalue()
+
+
+@pytest.fixture(scope="session")
+def read_reporting():
+    """A function that writes a content, if there is one, and reads a corpus: gives its documents, and the report."""
+
+    def run(path, format=None, content=None, **settings):
+        if content is not None:
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        report = Report()
+        return list(read_corpus(path, format, report=report, **settings)), report
+
+    return run

@@ -106,9 +106,10 @@ def test_spacy_files(read, stored):
     assert (first.mentions, second.mentions) == ((stored,), ())
 
 
-def test_spacy_files_are_not_read_from_standard_input(problems):
-    with pytest.raises(SapbertError, match=r"\[E533\] --format spacy"):
-        list(read_documents(STDIN, ReadOptions(InputFormat.spacy), problems))
+@pytest.mark.parametrize("format", [InputFormat.spacy, InputFormat.parquet])
+def test_binary_formats_are_not_read_from_standard_input(problems, format):
+    with pytest.raises(SapbertError, match=rf"\[E533\] --format {format.value}"):
+        list(read_documents(STDIN, ReadOptions(format), problems))
 
 
 PMC_INFONS = {

@@ -1,3 +1,4 @@
+from functools import partial
 from xml.sax.saxutils import escape
 
 import pytest
@@ -8,7 +9,6 @@ from hypothesis import strategies as st
 from spacy_sapbert.documents.bioc import _Annotation, _merge_composites
 from spacy_sapbert.documents.docs import from_doc, offsets_of, to_doc
 from spacy_sapbert.documents.reader import read_corpus
-from spacy_sapbert.documents.source import Report
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.types import Document, Mention
 
@@ -31,14 +31,8 @@ def collection(*documents, head=HEAD):
 
 
 @pytest.fixture
-def read(tmp_path):
-    def read_text(text, encoding="utf8", **settings):
-        path = tmp_path / "corpus.xml"
-        path.write_bytes(text.encode(encoding))
-        report = Report()
-        return list(read_corpus(path, "bioc", report=report, **settings)), report
-
-    return read_text
+def read(read_reporting, tmp_path):
+    return partial(read_reporting, tmp_path / "corpus.xml", "bioc")
 
 
 DISEASE = ("type", "Disease")
@@ -173,9 +167,11 @@ def test_declarations_inside_the_file_are_refused(read, declarations):
         read(collection(passage(0, "&a;"), head=head))
 
 
-def test_unknown_entities_are_refused_rather_than_dropped(read):
+def test_unknown_entities_and_another_root_are_refused(read):
     with pytest.raises(SapbertError, match=r"\[E206\].*&alpha;"):
         read(collection(passage(0, "TNF-&alpha; up")))
+    with pytest.raises(SapbertError, match=r"\[E207\].*<html>"):
+        read("<html></html>")
     with pytest.raises(SapbertError, match=r"\[E127\].*undefined entity"):
         read(collection(passage(0, "TNF-&alpha; up"), head=""))
 
@@ -189,13 +185,10 @@ def test_documents_before_malformed_xml_are_given(tmp_path):
         next(stream)
 
 
-def test_another_root_is_an_error(read):
-    with pytest.raises(SapbertError, match=r"\[E207\].*<html>"):
-        read("<html></html>")
-
-
 def test_encoding_is_that_of_the_xml(read):
-    documents, _ = read(collection(passage(0, "Ménière"), head='<?xml version="1.0" encoding="UTF-16"?>'), "utf-16")
+    documents, _ = read(
+        collection(passage(0, "Ménière"), head='<?xml version="1.0" encoding="UTF-16"?>').encode("utf-16")
+    )
     assert documents[0].text == "Ménière"
 
 

@@ -98,6 +98,10 @@ def with_user_data(**values):
     return change
 
 
+def with_content(values):
+    return lambda content: content.update(values)
+
+
 def other_tokens(content):
     content["tokens"] = (np.frombuffer(content["tokens"], dtype="uint64") + 1).tobytes()
 
@@ -108,22 +112,13 @@ def other_tokens(content):
         lambda content: content.pop("tokens"),
         lambda content: content.update(tokens=content["tokens"][:-8]),
         lambda content: content.update(tokens=content["tokens"][:-3]),
-        lambda content: content.update(tokens=b""),
         lambda content: content.update(lengths=content["lengths"][:-4]),
         lambda content: content.update(lengths=b"\xff" * len(content["lengths"])),
-        lambda content: content.update(spaces=b""),
-        lambda content: content.update(attrs=[]),
-        lambda content: content.update(attrs=[1, 2]),
-        lambda content: content.update(strings=[]),
-        lambda content: content.update(span_groups=[b"x", b"x", b"x"]),
-        lambda content: content.update(user_data=[b"", b"", b""]),
-        lambda content: content.update(user_data=[b"\x00\x00"] * 3),
+        *map(with_content, [{"tokens": b""}, {"spaces": b""}, {"attrs": []}, {"attrs": [1, 2]}, {"strings": []}]),
+        *map(with_content, [{"span_groups": [b"x"] * 3}, {"user_data": [b""] * 3}, {"user_data": [b"\x00\x00"] * 3}]),
         other_tokens,
-        with_user_data(doc_id=7),
-        with_user_data(weight="heavy"),
-        with_user_data(weight=float("nan")),
-        with_user_data(gold_mentions=7),
-        with_user_data(gold_mentions=[[0, 5]]),
+        *(with_user_data(**values) for values in ({"doc_id": 7}, {"weight": "heavy"}, {"weight": float("nan")})),
+        *(with_user_data(gold_mentions=mentions) for mentions in (7, [[0, 5]])),
         with_user_data(gold_mentions=[[0, 500, "Renal", "Disease", ["D1"], []]]),
         with_user_data(gold_mentions=[[5, 0, "Renal", "Disease", ["D1"], []]]),
         with_user_data(gold_mentions=[[-5, 3, "Renal", "Disease", ["D1"], []]]),

@@ -82,15 +82,8 @@ def test_a_given_format_holds_for_all_files(folder, problems):
 
 def test_a_file_that_cannot_be_read_is_reported_and_the_rest_goes_on(folder, problems, messages):
     packed = gzip.compress(b"cut off " * 1000)
-    path = folder(
-        {
-            "a.txt.gz": packed[:30],
-            "b.csv": "body\nflu\n",
-            "c.pubtator.gz": packed[:30],
-            "d.txt": b"\xff\x00",
-            "e.txt": "flu",
-        }
-    )
+    broken = {"a.txt.gz": packed[:30], "b.csv": "body\nflu\n", "c.pubtator.gz": packed[:30], "d.txt": b"\xff\x00"}
+    path = folder({**broken, "e.txt": "flu"})
     assert [document.doc_id for document in read(path, problems)] == ["e.txt"]
     starts = ["a.txt.gz: [E121]", "b.csv: [E128]", "c.pubtator.gz: [E121]", "d.txt, line 1: this is not utf-8"]
     for line, start in zip(messages().splitlines(), starts, strict=True):

@@ -106,29 +106,31 @@ def test_strict_raises_at_the_first_problem():
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "format"),
+    ("format", "names"),
     [
-        ("a.txt", "text", "text"),
-        ("a.TXT", "", "text"),
-        ("a.txt", "\n12|t|Title\n12|a|Abstract", "pubtator"),
-        ("a.txt", "31000001\n31000002\n", "text"),
-        ("a.csv", "", "csv"),
-        ("a.tsv.gz", "", "tsv"),
-        ("a.TAB", "", "tsv"),
-        ("a.parquet", "", "parquet"),
-        ("a.xml", "", "bioc"),
-        ("a.json", "", "bioc"),
-        ("a.spacy", "", "spacy"),
-        ("a.PubTator", "", "pubtator"),
-        ("a.jsonl", "", "jsonl"),
-        ("a.ndjson.gz", "", "jsonl"),
+        ("text", ["a.TXT"]),
+        ("csv", ["a.csv"]),
+        ("tsv", ["a.tsv.gz", "a.TAB"]),
+        ("parquet", ["a.parquet"]),
+        ("bioc", ["a.xml", "a.json"]),
+        ("spacy", ["a.spacy"]),
+        ("pubtator", ["a.PubTator"]),
+        ("jsonl", ["a.jsonl", "a.ndjson.gz"]),
     ],
 )
-def test_input_formats_by_name(tmp_path, name, content, format):
-    path = tmp_path / name
+def test_input_formats_by_name(tmp_path, format, names):
+    assert [format_of(tmp_path / name) for name in names] == [format] * len(names)
+
+
+def format_of(path, content=""):
     path.write_text(content)
     with open_file(path) as opened:
-        assert opened_format(path, opened.stream).value == format
+        return opened_format(path, opened.stream).value
+
+
+def test_the_content_of_a_text_file_shows_whether_it_is_pubtator(tmp_path):
+    assert format_of(tmp_path / "a.txt", "\n12|t|Title\n12|a|Abstract") == "pubtator"
+    assert format_of(tmp_path / "a.txt", "31000001\n31000002\n") == format_of(tmp_path / "a.txt", "text") == "text"
 
 
 def test_output_formats_by_name(tmp_path):

@@ -5,16 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sapbert.documents.reader import guess_format, read_corpus
-from spacy_sapbert.documents.source import Report
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.types import Mention
 
 
-def test_each_row_is_a_document(tmp_path):
+def test_each_row_is_a_document(read_reporting, tmp_path):
     path = tmp_path / "mentions.tsv"
     path.write_text('mention\tid\nhead "spinning\t404640003\n\n feel  sick \tUMLS:C0027497|C0231218\nno idea\t-1\n')
-    report = Report()
-    documents = list(read_corpus(path, "names", report=report))
+    documents, report = read_reporting(path, "names")
     assert [document[:3] for document in documents] == [
         (f"mentions.tsv:{line}", text, (Mention(0, len(text), text, "Mention", ids),))
         for line, text, ids in [
@@ -26,15 +24,23 @@ def test_each_row_is_a_document(tmp_path):
     assert (report.documents, report.without_id, report.duplicates, report.broken) == (3, 1, 0, 0)
 
 
-@pytest.mark.parametrize("row", ["flu", "flu\tD1\tmore", "\tD1"])
-def test_broken_rows_are_reported_and_the_rest_goes_on(tmp_path, row):
+@pytest.mark.parametrize(
+    ("format", "before", "row", "after"),
+    [
+        *(("names", "cold\tD2", row, "flu\tD1") for row in ("flu", "flu\tD1\tmore", "\tD1")),
+        *(
+            ("askapatient", "22253000\tPain\tcold", f"22253000\tPain{rest}", "C0000001\tPain\tflu")
+            for rest in ("", "\t ", "\tache\tache")
+        ),
+    ],
+)
+def test_broken_rows_are_reported_and_the_rest_goes_on(read_reporting, tmp_path, format, before, row, after):
     path = tmp_path / "mentions.tsv"
-    path.write_text(f"cold\tD2\n{row}\nflu\tD1\n")
-    report = Report()
-    assert [document.text for document in read_corpus(path, "names", report=report)] == ["cold", "flu"]
+    documents, report = read_reporting(path, format, f"{before}\n{row}\n{after}\n")
+    assert [document.text for document in documents] == ["cold", "flu"]
     assert [problem.line for problem in report.problems] == [2]
     with pytest.raises(SapbertError, match=r"\[E127\].*mentions\.tsv, line 2"):
-        list(read_corpus(path, "names", strict=True))
+        list(read_corpus(path, format, strict=True))
 
 
 cells = st.text(alphabet='abc é"', min_size=1).map(str.strip).filter(bool)
@@ -49,7 +55,7 @@ def test_what_is_written_is_read(tmp_path_factory, rows):
     assert [(mention.text, *mention.ids) for mention in mentions] == rows
 
 
-def test_the_text_of_a_mention_with_a_sentence_is_the_sentence(tmp_path):
+def test_the_text_of_a_mention_with_a_sentence_is_the_sentence(read_reporting, tmp_path):
     rows = [
         "cold\tD1\tThe scolded child had a Cold, a bad cold.",
         "flu\tD2\tanti-influenza",
@@ -57,10 +63,7 @@ def test_the_text_of_a_mention_with_a_sentence_is_the_sentence(tmp_path):
         "flu\tD2\t",
         "İ\tD4\tAn İ is one letter.",
     ]
-    path = tmp_path / "mentions.tsv"
-    path.write_text("\n".join(rows), encoding="utf8")
-    report = Report()
-    documents = list(read_corpus(path, "names", report=report))
+    documents, report = read_reporting(tmp_path / "mentions.tsv", "names", "\n".join(rows))
     assert [(document.text[:9], *document.mentions[0][:3]) for document in documents] == [
         ("The scold", 24, 28, "Cold"),
         ("anti-infl", 7, 10, "flu"),
@@ -75,12 +78,10 @@ def test_the_text_of_a_mention_with_a_sentence_is_the_sentence(tmp_path):
 @pytest.mark.parametrize(
     "header", ["id\tmention", "mention\tid\tsentence", "sentence\tid\tmention", "id\tsentence\tmention"]
 )
-def test_the_header_gives_the_order_of_the_columns(tmp_path, header):
+def test_the_header_gives_the_order_of_the_columns(read_reporting, tmp_path, header):
     row = {"mention": "flu", "id": "D1", "sentence": "bad flu"}
-    path = tmp_path / "mentions.tsv"
-    path.write_text(header + "\n" + "\t".join(row[column] for column in header.split("\t")) + "\nflu\n")
-    report = Report()
-    (document,) = read_corpus(path, report=report)
+    content = header + "\n" + "\t".join(row[column] for column in header.split("\t")) + "\nflu\n"
+    (document,), report = read_reporting(tmp_path / "mentions.tsv", None, content)
     assert document.mentions[0][2:5] == ("flu", "Mention", ("D1",))
     assert document.text == ("bad flu" if "sentence" in header else "flu")
     assert report.problems[0].reason.startswith(f"1 columns instead of {header.count(chr(9)) + 1}: ")
@@ -116,10 +117,9 @@ def written(tmp_path):
     return write
 
 
-def test_each_row_of_askapatient_is_a_document(written):
+def test_each_row_of_askapatient_is_a_document(read_reporting, written):
     path = written('22253000\tPain\t it "hurt \n\n11433011000036107\tDrug\tmy pills\r\nC0000001\tPain\tache|s\n')
-    report = Report()
-    documents = list(read_corpus(path, "askapatient", report=report))
+    documents, report = read_reporting(path, "askapatient")
     assert [document[:3] for document in documents] == [
         (f"{path.name}:{line}", text, (Mention(0, len(text), text, "Mention", (concept_id,)),))
         for line, text, concept_id in [
@@ -136,16 +136,6 @@ def test_the_files_are_latin_1_unless_given(written):
         path = written("22253000\tPain\tn\xe4usea\n", encoding)
         (document,) = read_corpus(path, "askapatient", encoding=given_encoding)
         assert document.text == "n\xe4usea"
-
-
-@pytest.mark.parametrize("row", ["22253000\tPain", "22253000\tPain\t ", "22253000\tPain\tache\tache"])
-def test_broken_rows_of_askapatient_are_reported(written, row):
-    path = written(f"22253000\tPain\tache\n{row}\nC0000001\tPain\thurt\n")
-    report = Report()
-    assert [document.text for document in read_corpus(path, "askapatient", report=report)] == ["ache", "hurt"]
-    assert [problem.line for problem in report.problems] == [2]
-    with pytest.raises(SapbertError, match=r"\[E127\].*test\.txt, line 2"):
-        list(read_corpus(path, "askapatient", strict=True))
 
 
 def test_the_format_is_guessed_by_the_cuis_of_twadr_l(written):
@@ -178,15 +168,8 @@ def test_rows_of_askapatient_are_read(tmp_path_factory, rows):
 # --- COMETA
 
 
-HEADING = [
-    "ID",
-    "Term",
-    "General SNOMED Label",
-    "General SNOMED ID",
-    "Specific SNOMED Label",
-    "Specific SNOMED ID",
-    "Example",
-]
+HEADING = ["ID", "Term", *(f"{which} SNOMED {what}" for which in ("General", "Specific") for what in ("Label", "ID"))]
+HEADING += ["Example"]
 
 
 def row(number, term, example, general="100001", specific="200002"):
@@ -220,10 +203,9 @@ def test_a_row_is_its_example_with_the_term_in_it(path, format, concept_id):
         ("flu", ""),
     ],
 )
-def test_a_term_that_does_not_stand_exactly_once_in_its_example_is_alone(path, term, example):
+def test_a_term_that_does_not_stand_exactly_once_in_its_example_is_alone(read_reporting, path, term, example):
     write(path, row(1, term, example))
-    report = Report()
-    (document,) = read_corpus(path, "cometa-general", report=report)
+    (document,), report = read_reporting(path, "cometa-general")
     assert document.text == term
     assert document.mentions[0][:3] == (0, len(term), term)
     assert (report.alone, report.mismatched) == (1, 0)
@@ -252,12 +234,11 @@ def test_columns_are_found_by_name_and_quotes_are_undone(path):
         ('1\tflu\tG\t100001\tS\t200002\t"I am" ill .', "the text from here to line 3 is not a row"),
     ],
 )
-def test_broken_rows_of_cometa_are_reported(path, line, reason):
+def test_broken_rows_of_cometa_are_reported(read_reporting, path, line, reason):
     write(path, row(1, "cold", "A cold ."), row(2, "REPLACED", ""), row(3, "ache", "An ache ."))
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([*lines[:2], f"{line}\n", lines[3]]))
-    report = Report()
-    documents = list(read_corpus(path, "cometa-general", report=report))
+    documents, report = read_reporting(path, "cometa-general")
     assert [document.mentions[0].text for document in documents] == ["cold", "ache"]
     assert [problem.line for problem in report.problems] == [3]
     assert reason in report.problems[0].reason
@@ -265,10 +246,10 @@ def test_broken_rows_of_cometa_are_reported(path, line, reason):
         list(read_corpus(path, "cometa-general", strict=True))
 
 
-def test_a_term_may_have_no_id(path):
+def test_a_term_may_have_no_id(read_reporting, path):
     write(path, row(1, "flu", "A flu .", general=""), row(2, "flu", "A flu .", general="-1"))
-    report = Report()
-    assert [document.mentions[0].ids for document in read_corpus(path, "cometa-general", report=report)] == [(), ()]
+    documents, report = read_reporting(path, "cometa-general")
+    assert [document.mentions[0].ids for document in documents] == [(), ()]
     assert report.without_id == 2
 
 

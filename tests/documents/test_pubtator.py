@@ -1,3 +1,5 @@
+from functools import partial
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,14 +29,8 @@ DOCUMENT = Document(
 
 
 @pytest.fixture
-def read(tmp_path):
-    def read_text(text, **settings):
-        path = tmp_path / "corpus.txt"
-        path.write_bytes(text.encode())
-        report = Report()
-        return list(read_corpus(path, "pubtator", report=report, **settings)), report
-
-    return read_text
+def read(read_reporting, tmp_path):
+    return partial(read_reporting, tmp_path / "corpus.txt", "pubtator")
 
 
 def test_record_with_mentions_parts_and_relation(read):

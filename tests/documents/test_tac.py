@@ -1,3 +1,4 @@
+from functools import partial
 from xml.sax.saxutils import escape, quoteattr
 
 import pytest
@@ -36,14 +37,8 @@ def label(mentions=(), reactions=(), relations="", sections=SECTIONS, drug="Inve
 
 
 @pytest.fixture
-def read(tmp_path):
-    def read_text(text, format="tac", **settings):
-        path = tmp_path / "INVENTED.xml"
-        path.write_text(text, encoding="utf8")
-        report = Report()
-        return list(read_corpus(path, format, report=report, **settings)), report
-
-    return read_text
+def read(read_reporting, tmp_path):
+    return partial(read_reporting, tmp_path / "INVENTED.xml", "tac")
 
 
 def test_offsets_are_those_of_sections_and_ids_those_of_reactions(read):
