@@ -6,11 +6,12 @@ from spacy_sapbert.documents.med1250 import read_med1250
 from spacy_sapbert.documents.source import Report
 from spacy_sapbert.errors import SapbertError
 
+# a third column is left out
 RECORDS = (
     "101\n"
-    "A title about cystic fibrosis (CF). \n"
+    "A title about \u201ccystic fibrosis\u201d (CF). \n"
     "First line.\r Second line of the abstract.\r\n"
-    "  CF|cystic fibrosis\n"
+    "  CF|cystic fibrosis|0.99\n"
     "//!ord\n"
     "  x|a longer  form \n"
     "//*  whelk|Buccinum undatum \n"
@@ -35,20 +36,10 @@ def write(tmp_path: Path):
 def test_records(write):
     first, second = read_med1250(write(RECORDS), strict=True)
     assert first.pmid == "101"
-    assert first.text == "A title about cystic fibrosis (CF).\nFirst line. Second line of the abstract."
+    assert first.text == "A title about \u201ccystic fibrosis\u201d (CF).\nFirst line. Second line of the abstract."
     assert first.pairs == (("CF", "cystic fibrosis"), ("x", "a longer  form"))
     assert first.synonyms == (("whelk", "Buccinum undatum"),)
     assert second == ("102", "No abbreviations.", (), ())
-
-
-def test_windows_quotation_marks(write):
-    (record,) = read_med1250(write("7\nSo-called \u201cquotes\u201d.\n"))
-    assert record.text == "So-called \u201cquotes\u201d."
-
-
-def test_third_column_is_left_out(write):
-    (record,) = read_med1250(write("7\nText.\n  CF|cystic fibrosis|0.99\n"))
-    assert record.pairs == (("CF", "cystic fibrosis"),)
 
 
 @pytest.mark.parametrize("break_", ["\n", "\n101\n"])
@@ -68,14 +59,8 @@ def test_broken_records_are_counted_and_the_rest_goes_on(write):
     assert (report.documents, report.broken) == (1, 3)
     assert [problem.line for problem in report.problems] == [1, 3, 7]
     assert "line 5" in report.problems[1].reason
-
-
-def test_broken_record_without_report_is_warned_of(write):
     with pytest.warns(UserWarning, match=r"W201.*3 broken.*line 1"):
         list(read_med1250(write(BROKEN)))
-
-
-def test_broken_record_in_strict_reading(write):
     with pytest.raises(SapbertError, match=r"E127.*line 1: .*PMID"):
         list(read_med1250(write(BROKEN), strict=True))
 

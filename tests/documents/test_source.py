@@ -13,22 +13,24 @@ def located(text, start, end, surface):
     return span and text[slice(*span)]
 
 
+@pytest.mark.parametrize(
+    ("text", "start", "end", "surface", "found"),
+    [
+        ("The patient had hepatic failure.", 14, 29, "hepatic failure", "hepatic failure"),
+        ("had flu", 5, 8, "flu", "flu"),
+        # the text is found twice, or not at all
+        ("flu, flu and colds", 2, 5, "flu", "u, "),
+        ('seizures "plus"', 0, 15, 'seizures " plus "', 'seizures "plus"'),
+        # it is far from its offsets
+        ("x" * 10 + " " * (NEAR + 10) + "flu", 0, 3, "flu", "xxx"),
+    ],
+)
+def test_a_text_close_to_wrong_offsets_is_found(text, start, end, surface, found):
+    assert located(text, start, end, surface) == found
+
+
 def test_offsets_that_agree_count_even_where_the_text_repeats():
     assert locate("flu and flu", Mention(8, 11, "flu", "Disease")) == (8, 11)
-
-
-def test_text_close_to_wrong_offsets_is_found():
-    assert located("The patient had hepatic failure.", 14, 29, "hepatic failure") == "hepatic failure"
-    assert located("had flu", 5, 8, "flu") == "flu"
-
-
-def test_offsets_count_where_the_text_is_found_twice_or_not_at_all():
-    assert located("flu, flu and colds", 2, 5, "flu") == "u, "
-    assert located('seizures "plus"', 0, 15, 'seizures " plus "') == 'seizures "plus"'
-
-
-def test_text_far_from_its_offsets_is_not_taken():
-    assert located("x" * 10 + " " * (NEAR + 10) + "flu", 0, 3, "flu") == "xxx"
 
 
 @pytest.mark.parametrize(("start", "end"), [(-1, 3), (3, 3), (3, 2), (0, 99), (99, 102)])

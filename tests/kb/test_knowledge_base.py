@@ -129,12 +129,7 @@ def test_counts(small_kb):
     assert len(small_kb) == 15
     assert small_kb.type_counts() == {"Chemical": 3, "Disease": 10, "Drug": 2, "Phenomenon": 1, "Phenotype": 1}
     assert small_kb.source_counts() == {"CTD": 7, "HPO": 3, "MEDIC": 26}
-    assert {key: small_kb.meta[key] for key in ("concepts", "names", "format", "licence")} == {
-        "concepts": 15,
-        "names": 34,
-        "format": FORMAT,
-        "licence": "MIT",
-    }
+    assert small_kb.meta.items() >= {"concepts": 15, "names": 34, "format": FORMAT, "licence": "MIT"}.items()
 
 
 def test_cross_references(tmp_path):
@@ -173,15 +168,10 @@ def test_ownership(shared_names_kb):
     assert name_concepts.annotations.tolist() == [0, 0, 0, 0, 3]
 
 
-@pytest.mark.parametrize(
-    ("concept_id", "name", "times"),
-    [
-        *(("B", "c", 3), ("B", "a", 0), ("A", "c", 0), ("A", "C", 0), ("X", "c", 0)),
-        *(("B", None, 3), ("A", None, 0), ("X", None, 0)),
-    ],
-)
-def test_annotations_of_a_name(shared_names_kb, concept_id, name, times):
-    assert shared_names_kb.annotations(concept_id, name) == times
+def test_annotations_of_a_name(shared_names_kb):
+    times = {("B", "c"): 3, ("B", "a"): 0, ("A", "c"): 0, ("A", "C"): 0, ("X", "c"): 0}
+    times |= {("B", None): 3, ("A", None): 0, ("X", None): 0}
+    assert {pair: shared_names_kb.annotations(*pair) for pair in times} == times
 
 
 SOME_IDS = ["C000001", "C000002", "C0000001", "D000001", "OMIM:1", "é", "Z"]
@@ -260,20 +250,17 @@ def test_owners_of_names(shared_names_kb):
     assert which.tolist() == owners.tolist() == []
 
 
-@pytest.mark.parametrize(
-    ("types", "sources", "passing"),
-    [
-        ((), (), [1, 1, 1, 1, 1]),
-        (("T",), (), [1, 0, 1, 0, 0]),
-        (("T", "U"), (), [1, 1, 1, 1, 1]),
-        ((), ("t",), [0, 0, 1, 0, 0]),
-        ((), ("t", "other"), [0, 0, 1, 0, 1]),
-        (("U",), ("t",), [0, 0, 0, 0, 0]),
-        (("X",), (), [0, 0, 0, 0, 0]),
-    ],
-)
-def test_filters_of_types_and_sources(shared_names_kb, types, sources, passing):
-    assert shared_names_kb.matching_entries(types, sources).astype(int).tolist() == passing
+def test_filters_of_types_and_sources(shared_names_kb):
+    passing = {
+        ((), ()): [1, 1, 1, 1, 1],
+        (("T",), ()): [1, 0, 1, 0, 0],
+        (("T", "U"), ()): [1, 1, 1, 1, 1],
+        ((), ("t",)): [0, 0, 1, 0, 0],
+        ((), ("t", "other")): [0, 0, 1, 0, 1],
+        (("U",), ("t",)): [0, 0, 0, 0, 0],
+        (("X",), ()): [0, 0, 0, 0, 0],
+    }
+    assert {chosen: shared_names_kb.matching_entries(*chosen).astype(int).tolist() for chosen in passing} == passing
 
 
 # --- scispaCy's view

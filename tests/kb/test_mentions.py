@@ -185,15 +185,8 @@ def test_names_that_only_a_corpus_has(small_kb, tmp_path):
 
 def test_new_ids_become_concepts(small_kb, tmp_path):
     text = "Grippe, grippe, the grippe, cold"
-    found = [
-        ("Grippe", "N1"),
-        ("grippe", "N1"),
-        ("grippe", "N1"),
-        ("the grippe", "N1"),
-        ("cold", "N2"),
-        ("cold", "D003139"),
-    ]
-    documents = [document(text, *found)]
+    found = [(surface, "N1") for surface in ("Grippe", "grippe", "grippe", "the grippe")]
+    documents = [document(text, *found, ("cold", "N2"), ("cold", "D003139"))]
     kb = add_training_mentions(small_kb, documents, "training", tmp_path / "new.kb", new_ids=["N1", "D003139", "N9"])
     assert len(kb) == len(small_kb) + 1
     assert kb.find_name("the grippe") == ("N1",)

@@ -56,10 +56,6 @@ def test_the_recipes_of_the_project(path):
     assert {source.format for source in recipe.sources} <= set(READERS)
 
 
-def test_find():
-    assert find_recipe(" DOID ").title == "Human Disease Ontology"
-
-
 @pytest.mark.parametrize(
     ("name", "similar"),
     [("drugbank", "drugbank-open"), ("hp", "hpo"), ("monod", "mondo"), ("anatomy", "uberon"), ("ctd", "medic")],
@@ -69,14 +65,12 @@ def test_an_unknown_name_suggests_others(name, similar):
         find_recipe(name)
 
 
-def test_a_name_like_no_other():
+def test_known_names_and_one_like_no_other():
+    assert find_recipe(" DOID ").title == "Human Disease Ontology"
     with pytest.raises(NotFoundError, match=r"Similar ones are: none\."):
         find_recipe("qqqq")
-
-
-def test_a_vocabulary_that_is_not_free():
     with pytest.raises(SapbertError, match=r"E111.*UMLS license.*kb build RELEASE --format umls"):
-        find_recipe("umls")
+        find_recipe("umls")  # a vocabulary that is not free
 
 
 @pytest.mark.parametrize(

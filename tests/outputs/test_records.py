@@ -79,62 +79,22 @@ def test_record_of_a_document(small_kb):
     set_assertion(doc.ents[0], ["negated", "family"])
     set_concepts(doc, [DocumentConcept("D001241", 0.5, "Aspirin", (doc[:1],), (("prior", 1.5),))])
     record = doc_record(doc, doc.ents, small_kb, document=Document("7", doc.text, (), "A", {"year": 1}))
-    assert (
-        json.loads(json.dumps(record))
-        == record
-        == {
-            "id": "7",
-            "text": "A cold\nday",
-            "title": "A",
-            "entities": [
-                {
-                    "start": 2,
-                    "end": 6,
-                    "text": "cold",
-                    "label": "Disease",
-                    "snippet": "A [cold] day",
-                    "assertion": ["negated", "family"],
-                    "kb_id": "D003139",
-                    "kb_ents": [],
-                    "links": [
-                        {
-                            "text": "cold",
-                            "concept_id": "D003139",
-                            "name": "cold",
-                            "preferred_name": "Common Cold",
-                            "types": ["Disease"],
-                            "score": 1.0,
-                            "probability": 0.75,
-                            "long_form": None,
-                            "split": False,
-                            "reason": None,
-                            "tie": "why",
-                            "reasons": ["instead of D003080", "words 90%"],
-                            "runner_up": {
-                                "concept_id": "D003080",
-                                "name": "cold",
-                                "preferred_name": "cold",
-                                "score": 0.5,
-                                "probability": 0.25,
-                            },
-                            "rejected": None,
-                        }
-                    ],
-                }
-            ],
-            "abbreviations": [],
-            "concepts": [
-                {
-                    "id": "D001241",
-                    "score": 0.5,
-                    "name": "Aspirin",
-                    "evidence": [{"start": 0, "end": 1, "text": "A"}],
-                    "contributions": {"prior": 1.5},
-                }
-            ],
-            "meta": {"year": 1},
-        }
-    )
+    runner_up = {"concept_id": "D003080", "name": "cold", "preferred_name": "cold", "score": 0.5, "probability": 0.25}
+    link = {
+        "text": "cold", "concept_id": "D003139", "name": "cold", "preferred_name": "Common Cold", "types": ["Disease"],
+        "score": 1.0, "probability": 0.75, "long_form": None, "split": False, "reason": None, "tie": "why",
+        "reasons": ["instead of D003080", "words 90%"], "runner_up": runner_up, "rejected": None,
+    }  # fmt: skip
+    entity = {
+        "start": 2, "end": 6, "text": "cold", "label": "Disease", "snippet": "A [cold] day",
+        "assertion": ["negated", "family"], "kb_id": "D003139", "kb_ents": [], "links": [link],
+    }  # fmt: skip
+    concept = {
+        "id": "D001241", "score": 0.5, "name": "Aspirin",
+        "evidence": [{"start": 0, "end": 1, "text": "A"}], "contributions": {"prior": 1.5},
+    }  # fmt: skip
+    expected = {"id": "7", "text": "A cold\nday", "title": "A", "entities": [entity], "abbreviations": []}
+    assert record == {**expected, "concepts": [concept], "meta": {"year": 1}} == json.loads(json.dumps(record))
 
 
 def test_a_discontinuous_mention_has_its_pieces(small_kb):
@@ -158,9 +118,6 @@ def test_names_are_read_at_once(small_kb, monkeypatch):
     read = small_kb._rows
     monkeypatch.setattr(small_kb, "_rows", lambda sql, *values: queries.append(sql) or read(sql, *values))
     record = doc_record(doc, doc.ents, small_kb)
-    assert [entity["links"][0]["preferred_name"] for entity in record["entities"]] == [
-        "Cystic Fibrosis",
-        "Seizures",
-        None,
-    ]
+    names = [entity["links"][0]["preferred_name"] for entity in record["entities"]]
+    assert names == ["Cystic Fibrosis", "Seizures", None]
     assert len(queries) == 2  # of names and of types

@@ -42,35 +42,26 @@ IDS = NAMED.filter(lambda text: canonical_id(text) == text == xml_text(text) and
 SCORES = st.floats(-1, 1).map(lambda score: round(score, 5))
 
 
-@st.composite
-def alternatives(draw):
-    return {
-        "concept_id": draw(NAMED),
-        "name": draw(ODD),
-        "preferred_name": draw(st.none() | NAMED),
-        "score": draw(SCORES),
-        "probability": draw(st.none() | SCORES),
+def or_none(values):
+    return st.none() | values
+
+
+RANKED = {"name": ODD, "preferred_name": or_none(NAMED), "score": SCORES, "probability": or_none(SCORES)}
+ALTERNATIVES = st.fixed_dictionaries({"concept_id": NAMED, **RANKED})
+LINKS = st.fixed_dictionaries(
+    {
+        **{name: or_none(NAMED) for name in ("preferred_name", "long_form", "reason", "tie")},
+        **{name: or_none(SCORES) for name in ("score", "probability")},
+        **{name: st.lists(NAMED, max_size=2) for name in ("types", "reasons")},
+        **{name: or_none(ALTERNATIVES) for name in ("runner_up", "rejected")},
+        "text": ODD, "concept_id": or_none(IDS), "name": or_none(ODD), "split": st.booleans(),
     }
+)
 
 
 @st.composite
 def links(draw, start, end):
-    link = {
-        "text": draw(ODD),
-        "concept_id": draw(st.none() | IDS),
-        "name": draw(st.none() | ODD),
-        "preferred_name": draw(st.none() | NAMED),
-        "types": draw(st.lists(NAMED, max_size=2)),
-        "score": draw(st.none() | SCORES),
-        "probability": draw(st.none() | SCORES),
-        "long_form": draw(st.none() | NAMED),
-        "split": draw(st.booleans()),
-        "reason": draw(st.none() | NAMED),
-        "tie": draw(st.none() | NAMED),
-        "reasons": draw(st.lists(NAMED, max_size=2)),
-        "runner_up": draw(st.none() | alternatives()),
-        "rejected": draw(st.none() | alternatives()),
-    }
+    link = draw(LINKS)
     if link["split"] and end - start > 2:
         link["offsets"] = [[start, start + 1], [end - 1, end]]
     return link
@@ -118,21 +109,11 @@ def folder(tmp_path_factory):
 LISTS = st.lists(records(), max_size=2)
 few = settings(max_examples=30, deadline=None)  # records are large
 ONE_LINK = {
-    "text": "cold",
-    "concept_id": "X:1|2\t3",
-    "name": "=cold()",
-    "preferred_name": "Common Cold",
-    "types": ["Disease", "Symptom"],
-    "score": -0.25,
-    "probability": 0.5,
-    "long_form": "+cold",
-    "split": False,
-    "reason": None,
-    "tie": "@tie",
-    "reasons": ["=one", "two"],
+    "text": "cold", "concept_id": "X:1|2\t3", "name": "=cold()", "preferred_name": "Common Cold",
+    "types": ["Disease", "Symptom"], "score": -0.25, "probability": 0.5, "long_form": "+cold", "split": False,
+    "reason": None, "tie": "@tie", "reasons": ["=one", "two"], "rejected": None,
     "runner_up": {"concept_id": "Y", "name": "y", "preferred_name": "-Y", "score": -0.5, "probability": 0.25},
-    "rejected": None,
-}
+}  # fmt: skip
 ENTITY = {"start": 2, "end": 6, "text": "cold", "label": "=L", "snippet": "a [cold]", "kb_id": "", "kb_ents": []}
 RECORD = {"id": "-1", "text": "a cold", "entities": [{**ENTITY, "links": [ONE_LINK]}], "abbreviations": []}
 

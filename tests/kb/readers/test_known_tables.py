@@ -8,7 +8,7 @@ import io
 import pytest
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.readers import ReadReport, guess_format, read_vocabulary
+from spacy_sapbert.kb.readers import guess_format
 from spacy_sapbert.types import Name, Record
 
 # --- CTD
@@ -53,21 +53,13 @@ def test_diseases_as_csv(read, tmp_path):
 
 
 def test_chemicals_as_tsv_keep_their_quotation_marks(read, tmp_path):
-    records, _ = read(tmp_path / "CTD_chemicals.tsv", CHEMICALS, strict=True)
+    """Lines count from the start of the file."""
+    records, report = read(tmp_path / "CTD_chemicals.tsv", CHEMICALS + "short\trow\n")
+    assert [row.line for row in report.problems] == [4]
+    assert report.rows_dropped == {"broken": 1}
     assert [name.text for name in records[0].names] == ['"right" acid', "acid, right", "RA", "r-acid"]
     assert records[0].concept_id == "C000001"
     assert records[0].parents == ()
-
-
-def test_lines_count_from_the_start_of_the_file(read, tmp_path):
-    _, report = read(tmp_path / "CTD_chemicals.tsv", CHEMICALS + "short\trow\n")
-    assert [row.line for row in report.problems] == [4]
-    assert report.rows_dropped == {"broken": 1}
-
-
-def test_ctd_without_its_columns(read, tmp_path):
-    with pytest.raises(SapbertError, match="E128"):
-        read(tmp_path / "a.tsv", "name\tid\nfever\tD1\n", format="ctd")
 
 
 # --- Babelon
@@ -81,8 +73,7 @@ def row(property: str, text: str, subject: str = "F:1", language: str = "es", st
 
 
 def test_labels_and_synonyms_are_names(read, tmp_path):
-    text = BABELON
-    text += row("rdfs:label", "fiebre roja")
+    text = BABELON + row("rdfs:label", "fiebre roja")
     text += row("oboInOwl:hasBroadSynonym", "fiebre", "http://purl.obolibrary.org/obo/F_2")
     text += row("http://www.w3.org/2004/02/skos/core#altLabel", "rojez")
     records, _ = read(tmp_path / "f-es.babelon.tsv", text, strict=True)
@@ -103,11 +94,8 @@ def test_the_source_tells_the_language(read, tmp_path):
 
 
 def test_what_is_no_name_is_counted(read, tmp_path):
-    text = BABELON
-    text += row("IAO:0000115", "Una fiebre.")
-    text += row("rdfs:label", "")
-    text += row("rdfs:label", "red fever", status="NOT_TRANSLATED")
-    text += row("rdfs:label", "fiebre", status="CANDIDATE")
+    text = BABELON + row("IAO:0000115", "Una fiebre.") + row("rdfs:label", "")
+    text += row("rdfs:label", "red fever", status="NOT_TRANSLATED") + row("rdfs:label", "fiebre", status="CANDIDATE")
     records, report = read(tmp_path / "a.babelon.tsv", text)
     assert len(records) == 1
     assert report.rows_read == 4
@@ -144,12 +132,17 @@ def test_broken_translations_are_reported_with_their_line(read, tmp_path):
         read(tmp_path / "a.babelon.tsv", text, strict=True)
 
 
-@pytest.mark.parametrize("text", ["", "subject_id\ttranslation_value\ttranslation_language\n"])
-def test_babelon_without_its_columns(tmp_path, text):
-    path = tmp_path / "a.tsv"
-    path.write_text(text)
+@pytest.mark.parametrize(
+    ("format", "text"),
+    [
+        ("babelon", ""),
+        ("babelon", "subject_id\ttranslation_value\ttranslation_language\n"),
+        ("ctd", "name\tid\nf\tD1\n"),
+    ],
+)
+def test_tables_without_their_columns(read, tmp_path, format, text):
     with pytest.raises(SapbertError, match=r"E128.*a\.tsv"):
-        list(read_vocabulary(path, "babelon", report=ReadReport()))
+        read(tmp_path / "a.tsv", text, format)
 
 
 # --- new names
@@ -189,23 +182,12 @@ LOINC = ["LOINC_NUM", "COMPONENT", "SYSTEM", "CLASS", "DefinitionDescription", "
 LOINC += ["RELATEDNAMES2", "SHORTNAME", "LONG_COMMON_NAME", "DisplayName"]
 # invented tests
 TERMS = [
-    [
-        "1-8",
-        "Redness",
-        "Skin",
-        "SKIN",
-        'How "red" it is,\nby eye',
-        "ACTIVE",
-        "Red skin",
-        "Colour; Skn",
-        "Red Skn",
-        "Redness of skin",
-        "Redness",
-    ],
+    ["1-8", "Redness", "Skin", "SKIN", 'How "red" it is,\nby eye', "ACTIVE", "Red skin", "Colour; Skn", "Red Skn"],
     ["2-6", "Blueness", "Skin", "SKIN", "", "DEPRECATED", "", "Colour", "Blue Skn", "Blueness of skin", ""],
     ["3-4", "Blueness", "Lip", "SKIN", "", "TRIAL", "", "", "", "Blueness of lip", "Blueness of lip"],
     ["4-2", "Blueness", "Skin", "SKIN", "", "DEPRECATED", "", "", "", "Blueness of skin, old", ""],
 ]
+TERMS[0] += ["Redness of skin", "Redness"]
 
 
 def table(rows, columns=LOINC) -> str:

@@ -32,19 +32,12 @@ LAYPERSON = {"columns": {"id": "term", "name": "term_label", "synonyms": "layper
 MESH = {"columns": {"id": "1", "name": "2", "synonyms": "3"}}
 MESH_TREE = {"format": "table", "columns": {"id": "Desc Ui", "name": "Term"}, "delimiter": "\\t"}
 
+CL, NOT_IN_CL = "cell_ontology/cl-2017-04-14.obo.gz", {"obsolete": 107, "Typedef": 76}
+
 FAST = [
     Published("hpo/hp-2015-01-27.obo.gz", 11030, 11030 - 58 + 7107, 11030 - 58, dropped={"obsolete": 58}),
-    Published(
-        "cell_ontology/cl-2017-04-14.obo.gz", 6543 + 76, 6436 + 14578, 6436, dropped={"obsolete": 107, "Typedef": 76}
-    ),
-    Published(
-        "cell_ontology/cl-2017-04-14.obo.gz",
-        6543 + 76,
-        4367,
-        2213,
-        {"prefixes": ["CL"]},
-        {"obsolete": 107, "Typedef": 76, "other prefix": 4223},
-    ),
+    Published(CL, 6543 + 76, 6436 + 14578, 6436, dropped=NOT_IN_CL),
+    Published(CL, 6543 + 76, 4367, 2213, {"prefixes": ["CL"]}, {**NOT_IN_CL, "other prefix": 4223}),
     # one term has two names
     Published(
         "uberon/uberon_import.obo.gz", 7577 + 220, 7576 + 1 + 18121, 7576, dropped={"no name": 1, "Typedef": 220}
