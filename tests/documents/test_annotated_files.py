@@ -22,23 +22,13 @@ XML = """<?xml version="1.0"?>
 <document><id>8</id><passage><offset>0</offset><text>No title</text></passage></document>
 </collection>"""
 
+INFONS = {"type": "Disease", "identifier": "MESH:D007251", "valid": True, "note": None}
+ANNOTATION = {"id": "a", "infons": INFONS, "text": "Flu", "locations": [{"offset": 7, "length": 3}]}
 JSON = {
     "id": 7,
     "passages": [
         {"infons": {"type": "title"}, "offset": 0, "text": "On flu", "annotations": []},
-        {
-            "infons": {"type": "abstract"},
-            "offset": 7,
-            "text": "Flu is bad.",
-            "annotations": [
-                {
-                    "id": "a",
-                    "infons": {"type": "Disease", "identifier": "MESH:D007251", "valid": True, "note": None},
-                    "text": "Flu",
-                    "locations": [{"offset": 7, "length": 3}],
-                }
-            ],
-        },
+        {"infons": {"type": "abstract"}, "offset": 7, "text": "Flu is bad.", "annotations": [ANNOTATION]},
     ],
 }
 

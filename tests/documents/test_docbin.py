@@ -29,22 +29,12 @@ def write(path):
 def test_corpus_comes_back_exactly(tmp_path):
     path = tmp_path / "new" / "gold.spacy"
     assert write(path) == 3
+    write(tmp_path / "again.spacy")
+    assert (tmp_path / "again.spacy").read_bytes() == path.read_bytes()
+    assert all(doc.vocab is NLP.vocab for doc in read_docbin(path, NLP.vocab))
     path.write_bytes(path.read_bytes() + b"what follows the end")
     assert [document._replace(position="") for document in read_corpus(path)] == DOCUMENTS
     assert [path.name for path in path.parent.iterdir()] == ["gold.spacy"]
-
-
-def test_documents_use_the_given_vocabulary(tmp_path):
-    write(tmp_path / "gold.spacy")
-    docs = list(read_docbin(tmp_path / "gold.spacy", NLP.vocab))
-    assert all(doc.vocab is NLP.vocab for doc in docs)
-    assert docs[0].ents[0].kb_id_ == "D1|D2"
-
-
-def test_same_documents_same_file(tmp_path):
-    write(tmp_path / "one.spacy")
-    write(tmp_path / "two.spacy")
-    assert (tmp_path / "one.spacy").read_bytes() == (tmp_path / "two.spacy").read_bytes()
 
 
 def test_an_error_on_the_way_leaves_the_old_file(tmp_path):

@@ -65,27 +65,10 @@ def test_blank_lines_may_be_many_or_missing(read, text):
     assert report.broken == 0
 
 
-def test_duplicate_records_are_kept_and_counted(read):
-    documents, report = read(f"{RECORD}\n{RECORD}")
+def test_duplicate_records_are_kept_and_counted_and_lines_before_them_are_broken(read):
+    documents, report = read(f"9\t0\t3\tflu\tDisease\tD1\n{RECORD}\n{RECORD}")
     assert [document[:3] for document in documents] == [DOCUMENT[:3]] * 2
-    assert report.duplicates == 1
-
-
-def test_bars_in_the_title_belong_to_it(read):
-    documents, _ = read("1|t|A|t|B\n1|a|\n1\t4\t5\tB\tGene\t-\n")
-    assert [document[:3] for document in documents] == [("1", "A|t|B", (Mention(4, 5, "B", "Gene"),))]
-
-
-def test_mentions_without_id_and_without_id_column(read):
-    documents, report = read("1|t|flu, cold\n1\t5\t9\tcold\tDisease\t-1\n1\t0\t3\tflu\tDisease\n")
-    assert documents[0].mentions == (Mention(0, 3, "flu", "Disease"), Mention(5, 9, "cold", "Disease"))
-    assert report.without_id == 2
-
-
-def test_empty_title_keeps_the_blank_before_the_abstract(read):
-    documents, _ = read("1|t|\n1|a|flu\n1\t1\t4\tflu\tDisease\tD1\n")
-    assert documents[0].text == " flu"
-    assert documents[0].mentions[0].text == "flu"
+    assert (report.duplicates, report.broken) == (1, 1)
 
 
 def test_a_mention_that_is_not_at_its_offsets_is_moved_or_takes_the_text_there(read):
@@ -95,6 +78,20 @@ def test_a_mention_that_is_not_at_its_offsets_is_moved_or_takes_the_text_there(r
     assert [mention.text for mention in documents[0].mentions] == ["flu", '"a" cold']
     assert (report.mismatched, report.moved, report.broken) == (2, 1, 0)
     assert [mismatch.line for mismatch in report.mismatches] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("record", "text", "mentions"),
+    [
+        ("1|t|A|t|B\n1|a|\n1\t4\t5\tB\tGene\t-\n", "A|t|B", (Mention(4, 5, "B", "Gene"),)),
+        ("1|t|\n1|a|flu\n1\t1\t4\tflu\tX\t-1\n", " flu", (Mention(1, 4, "flu", "X"),)),
+        ("1|t|flu\n1\t0\t3\tflu\tX\n", "flu", (Mention(0, 3, "flu", "X"),)),
+    ],
+)
+def test_bars_in_a_title_an_empty_one_and_mentions_without_an_id(read, record, text, mentions):
+    documents, report = read(record)
+    assert [document[:3] for document in documents] == [("1", text, mentions)]
+    assert report.without_id == 1
 
 
 BROKEN = [
@@ -120,12 +117,6 @@ def test_a_broken_line_is_reported_and_the_rest_goes_on(read, line, reason):
     assert reason in report.problems[0].reason
     with pytest.raises(SapbertError, match=r"\[E127\].*corpus\.txt, line 3: "):
         read(text, strict=True)
-
-
-def test_lines_before_the_first_title_are_broken(read):
-    documents, report = read("9\t0\t3\tflu\tDisease\tD1\n" + RECORD)
-    assert [document[:3] for document in documents] == [DOCUMENT[:3]]
-    assert report.broken == 1
 
 
 words = st.text(alphabet="abcé-, ", min_size=1, max_size=12)

@@ -18,6 +18,7 @@ from spacy_sapbert.pipeline.attributes import set_assertion, set_links
 from spacy_sapbert.types import Alternative, Link, Name, Record
 
 NLP = spacy.blank("en")
+MESH = "https://meshb.nlm.nih.gov/record/ui?ui="
 EVIL = "<script>alert('1')</script>\"'><img src=x onerror=alert(1)>&lt;{0}"
 ATTRIBUTES = {
     "html": {"lang"},
@@ -98,27 +99,15 @@ def test_page_of_a_composite_mention(small_kb):
     assert [text.strip() for text in parsed.texts["title"] + parsed.texts["h1"]] == ["My page"] * 2
     assert [text.strip() for text in parsed.texts["h2"]] == ["42"]
     assert [cell.strip() for cell in parsed.cells] == [
-        *(
-            "breast cancer and ovary thingbreast cancer",
-            "Disease",
-            "Breast NeoplasmsD001943 · Disease",
-            "breast cancer",
-        ),
-        *("0.988", "0.912", ""),
+        *("breast cancer and ovary thingbreast cancer", "Disease", "Breast NeoplasmsD001943 · Disease"),
+        *("breast cancer", "0.988", "0.912", ""),
         *("breast cancer and ovary thingovary thing", "Disease", "not linked", "ovarian cancer", "0.300", ""),
         "best score 0.30 is not above the thresholdbest: Ovarian Neoplasms (D010051) 0.300",
     ]
-    assert parsed.addresses == [
-        "#d1m1",
-        "#d1m1t",
-        "https://meshb.nlm.nih.gov/record/ui?ui=D001943",
-        "#d1m1t",
-        "https://meshb.nlm.nih.gov/record/ui?ui=D010051",
-    ]
+    assert parsed.addresses == ["#d1m1", "#d1m1t", f"{MESH}D001943", "#d1m1t", f"{MESH}D010051"]
     # a column without values is left out
-    assert [text.strip() for text in parsed.texts["th"]] == [
-        *("Mention", "Label", "Concept", "Matched name", "Score", "Probability", "Why")
-    ]
+    columns = ["Mention", "Label", "Concept", "Matched name", "Score", "Probability", "Why"]
+    assert [text.strip() for text in parsed.texts["th"]] == columns
 
 
 def test_the_page_says_how_a_tie_was_decided(small_kb):
@@ -139,9 +128,8 @@ def test_marks_lead_to_the_row_of_the_table_and_show_the_names(small_kb):
 def test_several_documents_have_a_list_of_contents(small_kb):
     docs = [linked("x", doc_id=f"<{number}>") for number in range(3)]
     page = check(render_page(docs, small_kb, "t"))
-    assert [address for address in page.addresses if re.fullmatch(r"#(contents|d\d)", address)] == [
-        *("#contents", "#d1", "#d2", "#d3")
-    ]
+    found = [address for address in page.addresses if re.fullmatch(r"#(contents|d\d)", address)]
+    assert found == ["#contents", "#d1", "#d2", "#d3"]
     assert "contents" not in render_page(docs[:1], small_kb, "t")
 
 
@@ -224,19 +212,14 @@ def test_no_page_of_a_concept_runs_a_script():
 @pytest.mark.parametrize(
     ("concept_id", "address"),
     [
-        ("D009369", "https://meshb.nlm.nih.gov/record/ui?ui=D009369"),
-        ("C565588", "https://meshb.nlm.nih.gov/record/ui?ui=C565588"),
-        ("C000600000", "https://meshb.nlm.nih.gov/record/ui?ui=C000600000"),
+        *((concept_id, f"{MESH}{concept_id}") for concept_id in ("D009369", "C565588", "C000600000")),
         ("C0012634", "https://uts.nlm.nih.gov/uts/umls/concept/C0012634"),
         ("OMIM:145250", "https://omim.org/entry/145250"),
         ("HP:0000118", "https://hpo.jax.org/browse/term/HP:0000118"),
         ("DOID:1612", "https://disease-ontology.org/?id=DOID:1612"),
         ("ORPHA:558", "https://www.orpha.net/en/disease/detail/558"),
         ('OMIM:"><b>/..', "https://omim.org/entry/%22%3E%3Cb%3E%2F.."),
-        ("X:1", None),
-        ("javascript:alert(1)", None),
-        ("NIL", None),
-        ("", None),
+        *((concept_id, None) for concept_id in ("X:1", "javascript:alert(1)", "NIL", "")),
     ],
 )
 def test_addresses_of_concepts(concept_id, address):
@@ -244,9 +227,6 @@ def test_addresses_of_concepts(concept_id, address):
 
 
 # --- displaCy
-
-
-NLP = spacy.blank("en")
 
 
 @pytest.fixture
@@ -263,7 +243,7 @@ def doc():
 
 
 def test_entities_have_links_where_the_vocabulary_is_known(doc):
-    url = "https://meshb.nlm.nih.gov/record/ui?ui=D001943"
+    url = f"{MESH}D001943"
     assert spacy_sapbert.to_displacy(doc)["ents"] == [
         {"start": 0, "end": 25, "label": "Disease", "kb_id": "D001943|D010051", "kb_url": url},
         {"start": 29, "end": 39, "label": "X&lt; Q:&lt;1&gt;", "kb_id": "", "kb_url": "#"},

@@ -54,7 +54,10 @@ LINKS = st.fixed_dictionaries(
         **{name: or_none(SCORES) for name in ("score", "probability")},
         **{name: st.lists(NAMED, max_size=2) for name in ("types", "reasons")},
         **{name: or_none(ALTERNATIVES) for name in ("runner_up", "rejected")},
-        "text": ODD, "concept_id": or_none(IDS), "name": or_none(ODD), "split": st.booleans(),
+        "text": ODD,
+        "concept_id": or_none(IDS),
+        "name": or_none(ODD),
+        "split": st.booleans(),
     }
 )
 
