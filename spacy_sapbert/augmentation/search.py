@@ -78,14 +78,14 @@ class FolderSearch:
             pmid = str(document.meta.get("pmid") or "")
             keys = {hash64(fold(document.text)), pmid_of(pmid) or pmid or None}
             if seen.isdisjoint(keys - {None}):
-                self._add(document)
+                self._add(document, pmid)
             else:
                 self.counts["duplicates"] += 1
             seen |= keys
         self._connection.commit()
 
-    def _add(self, document: Document) -> None:
-        values = (document.doc_id, document.text, document.title, document.meta.get("pmid", ""), document.position)
+    def _add(self, document: Document, pmid: str) -> None:
+        values = (document.doc_id, document.text, document.title, pmid, document.position)
         insert = "INSERT INTO documents (id, text, title, pmid, position) VALUES (?, ?, ?, ?, ?)"
         row = self._connection.execute(insert, values).lastrowid
         self._connection.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (row, document.text))

@@ -50,6 +50,13 @@ def test_overlaps_and_duplicates_are_left_out_and_counted(tmp_path):
     search.close()
 
 
+@pytest.mark.parametrize("pmid", [10**30, ["1"], {"a": 1}, None, True])
+def test_any_value_can_be_a_pmid(tmp_path, pmid):
+    search = FolderSearch(tmp_path / "words.db", [Document("1", "Text.", meta={"pmid": pmid})], EvaluationSets())
+    assert search.fetch(["1"])["1"].meta == {"pmid": str(pmid or "")}
+    search.close()
+
+
 def test_a_file_that_cannot_be_made_is_reported(tmp_path):
     with pytest.raises(SapbertError, match=r"\[E507\].*unable to open"):
         FolderSearch(tmp_path / "none" / "words.db", [], EvaluationSets())
