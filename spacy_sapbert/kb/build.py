@@ -244,7 +244,7 @@ class KnowledgeBaseBuilder:
         self._fill_tables()
         for statement in INDEXES:
             self._db.execute(statement)
-        self._db.executemany("INSERT INTO arrays VALUES (?, ?)", _arrays(self._db, self.n_concepts).items())
+        self._db.executemany("INSERT INTO arrays VALUES (?, ?)", compute_arrays(self._db, self.n_concepts).items())
         for label, sql in _TOTALS.items():
             self._db.execute(f"INSERT INTO totals SELECT '{label}', * FROM ({sql}) ORDER BY 2")
         inserted = self._db.executemany("INSERT INTO stop_names VALUES (?, ?)", find_stop_names(self._db, stop_names))
@@ -468,7 +468,7 @@ def _firsts(rows: Iterable[tuple[int, str]], n: int) -> np.ndarray:
     return firsts
 
 
-def _arrays(db: sqlite3.Connection, n_concepts: int) -> dict[str, bytes]:
+def compute_arrays(db: sqlite3.Connection, n_concepts: int) -> dict[str, bytes]:
     """Return all arrays of a knowledge base by name, little-endian."""
 
     def numbers(sql: str, *values: Any) -> np.ndarray:
