@@ -248,6 +248,8 @@ def _read_archive(source: DocumentSource) -> Iterator[Document]:
     """Read the articles of an archive. The first one shows the format of all, if none is given."""
     problems = cast(Problems, source.report)
     format = source.options.format
+    if format:
+        _check_gold(source, format)
     n_documents = others = 0
     for packed in files_in(source, {ending for endings in ARCHIVED.values() for ending in endings}):
         if packed.content is not None and not format:

@@ -226,6 +226,12 @@ def test_archives_of_bioc_are_known_by_their_first_file(read, tmp_path):
     assert (document.doc_id, document.text) == ("PMC2", "flu")
 
 
+@pytest.mark.parametrize("format", [None, InputFormat.jats])
+def test_articles_without_annotated_mentions_are_refused(read, format):
+    with pytest.raises(SapbertError, match=r"\[E533\] --gold .*has the format jats"):
+        read("a.tar.gz", archive_of(*MEMBERS), format, gold=True)
+
+
 def test_an_archive_without_articles_is_reported(read):
     with pytest.raises(SapbertError, match=r"\[E121\] .*contains no article of the format jats"):
         read("a.tar", archive_of(member("a.txt", b"flu"), mode="w"))
