@@ -15,6 +15,7 @@ import json
 import random
 import sys
 import time
+from functools import partial
 
 import pytest
 import spacy
@@ -113,10 +114,23 @@ def is_a(i):
     return {"sub": "http://x/D_0", "pred": "is_a", "obj": f"http://x/D_{i}"}
 
 
+def scispacy(i, aliases):
+    return {"concept_id": f"D{i}", "canonical_name": "a", "aliases": aliases}
+
+
+def icd10cm(diagnoses):
+    return f"<ICD10CM.tabular><chapter><section>{''.join(diagnoses)}</section></chapter></ICD10CM.tabular>"
+
+
+def diagnosis(i, terms=""):
+    return f"<diag><name>A{i}</name><desc>a</desc>{terms}</diag>"
+
+
 CTD = "# x\nDiseaseName\tDiseaseID\tAltDiseaseIDs\tDefinition\tParentIDs\tTreeNumbers\tParentTreeNumbers\tSynonyms\n"
 BABELON = "subject_id\tpredicate_id\ttranslation_language\ttranslation_value\n"
 COMETA = "ID\tTerm\tExample\tGeneral SNOMED ID\tSpecific SNOMED ID\n"
 PREFIXES = "@prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
+TABLE = "id\tname\tsynonyms\n"
 ATOM = "|ENG|P|L1|PF|S1|Y|A1||||ABC|PT|X1|name {i}|0|N||\n"
 VOCABULARIES = [
     ("obo", "blanks in a name", obo("fever", lambda n: "fever" + " " * n + "x")),
@@ -155,55 +169,25 @@ VOCABULARIES = [
     ("medic", "rows", lines("D{i}||a{i}|b\n")),
     ("ctd", "synonyms", lambda n: f"{CTD}fever\tMESH:D1\t{'|C1' * n}\td\t{'|D2' * n}\t\t\t{'|a' * n}\n"),
     ("ctd", "rows", lines("a{i}\tMESH:D{i}\t\td\t\t\t\ta\n", CTD)),
-    ("table", "rows", lines("D{i}\ta{i}\t\n", "id\tname\tsynonyms\n")),
+    ("table", "rows", lines("D{i}\ta{i}\t\n", TABLE)),
     # names of one character: Python's `csv` may refuse a cell with more than 131,072
-    (
-        "table",
-        "synonyms",
-        lambda n: "id\tname\tsynonyms\nD1\ta\t" + "|".join(chr(0x20000 + i) for i in range(n)) + "\n",
-    ),
-    ("table", "quotes", lambda n: "id\tname\tsynonyms\nD1\ta\t" + '"' * n + "\n"),
+    ("table", "synonyms", lambda n: f"{TABLE}D1\ta\t" + "|".join(chr(0x20000 + i) for i in range(n)) + "\n"),
+    ("table", "quotes", lambda n: f"{TABLE}D1\ta\t" + '"' * n + "\n"),
     ("discovered", "rows", lines("yes\ta{i}\tD{i}\n", "keep\tname\tid\n")),
     ("babelon", "rows", lines("D:{i}\trdfs:label\tes\ta{i}\n", BABELON)),
     ("loinc", "rows", lines("{i}-1,a{i},b,ACTIVE\n", "LOINC_NUM,LONG_COMMON_NAME,COMPONENT,STATUS\n")),
     ("meddra", "rows", lines("{i}$a{i}$1$\n")),
     ("scispacy", "rows", lines('{{"concept_id": "D{i}", "canonical_name": "a", "aliases": ["b"], "types": []}}\n')),
-    (
-        "scispacy",
-        "names",
-        lambda n: json.dumps({"concept_id": "D1", "canonical_name": "a", "aliases": [f"b{i}" for i in range(n)]}),
-    ),
-    (
-        "scispacy",
-        "lines of a list",
-        lambda n: json.dumps(
-            [{"concept_id": f"D{i}", "canonical_name": "a", "aliases": []} for i in range(n)], indent=1
-        ),
-    ),
+    ("scispacy", "names", lambda n: json.dumps(scispacy(1, [f"b{i}" for i in range(n)]))),
+    ("scispacy", "lines of a list", lambda n: json.dumps([scispacy(i, []) for i in range(n)], indent=1)),
     ("json", "lines of a list", lambda n: json.dumps([{"id": f"D{i}", "name": "a"} for i in range(n)], indent=1)),
     ("umls", "concepts", lines("C{i:07}" + ATOM)),
     ("umls", "names of a concept", lines("C0000001" + ATOM)),
     ("umls", "bars", lambda n: "|" * n + "\n"),
     ("rxnorm", "bars", lambda n: "|" * n + "\n"),
     ("rdf", "classes", lines('<http://x/D_{i}> a owl:Class ; rdfs:label "a" .\n', PREFIXES)),
-    (
-        "icd10cm",
-        "codes",
-        lambda n: (
-            "<ICD10CM.tabular><chapter><section>"
-            + "".join(f"<diag><name>A{i}</name><desc>a</desc></diag>" for i in range(n))
-            + "</section></chapter></ICD10CM.tabular>"
-        ),
-    ),
-    (
-        "icd10cm",
-        "notes",
-        lambda n: (
-            "<ICD10CM.tabular><chapter><section><diag><name>A1</name><desc>a</desc><inclusionTerm>"
-            + "<note>b</note>" * n
-            + "</inclusionTerm></diag></section></chapter></ICD10CM.tabular>"
-        ),
-    ),
+    ("icd10cm", "codes", lambda n: icd10cm(map(diagnosis, range(n)))),
+    ("icd10cm", "notes", lambda n: icd10cm([diagnosis(1, f"<inclusionTerm>{'<note>b</note>' * n}</inclusionTerm>")])),
 ]
 
 
@@ -240,15 +224,7 @@ def place(folder, format):
 @pytest.mark.parametrize(("format", "case", "make"), named(VOCABULARIES))
 def test_vocabularies(tmp_path, format, case, make):
     path = place(tmp_path, format)
-    assert is_linear(reading(lambda: read_vocabulary(path, format, report=ReadReport())), writing(path, make))
-
-
-@pytest.mark.parametrize(("format", "case", "make"), named(case for case in VOCABULARIES if case[1] == "rows"))
-def test_the_rows_of_a_case_are_read(tmp_path, format, case, make):
-    """A case that ends in an error at its first line would measure nothing."""
-    path = place(tmp_path, format)
-    path.write_text(make(3))
-    assert len(list(read_vocabulary(path, format, report=ReadReport()))) == 3
+    assert is_linear(reading(lambda: vocabulary_of(path, format)), writing(path, make))
 
 
 def test_every_reader_of_vocabularies_has_a_case():
@@ -271,11 +247,16 @@ def annotation(i, at, text="fever", role=""):
     )
 
 
+def bioc_document(passages):
+    return f"<collection><document><id>1</id>{''.join(passages)}</document></collection>"
+
+
+def bioc_passage(offset, text, annotations=""):
+    return f"<passage><offset>{offset}</offset><text>{text}</text>{annotations}</passage>"
+
+
 def bioc(annotations):
-    return lambda n: (
-        "<collection><document><id>1</id><passage><offset>0</offset>"
-        f"<text>{'fever ' * n}</text>{''.join(map(annotations, range(n)))}</passage></document></collection>"
-    )
+    return lambda n: bioc_document([bioc_passage(0, "fever " * n, "".join(map(annotations, range(n))))])
 
 
 def composite_and_part(i):
@@ -328,15 +309,7 @@ CORPORA = [
     ("bioc", "equal composites", bioc(lambda i: annotation(i, 0, "fever fever", "CompositeMention"))),
     ("bioc", "parts of one composite", parts_of_one),
     ("bioc", "single mentions", bioc(lambda i: annotation(i, 6 * i, "fever", "IndividualMention"))),
-    (
-        "bioc",
-        "passages",
-        lambda n: (
-            "<collection><document><id>1</id>"
-            + "".join(f"<passage><offset>{6 * i}</offset><text>fever</text></passage>" for i in range(n))
-            + "</document></collection>"
-        ),
-    ),
+    ("bioc", "passages", lambda n: bioc_document(bioc_passage(6 * i, "fever") for i in range(n))),
     ("bioc", "JSON", bioc_json),
     ("tac", "mentions", tac),
     ("names", "rows", lines("fever {i}\tD{i}\n")),
@@ -350,16 +323,31 @@ CORPORA = [
 @pytest.mark.parametrize(("format", "case", "make"), named(CORPORA))
 def test_corpora(tmp_path, format, case, make):
     path = tmp_path / "a.txt"
-    assert is_linear(reading(lambda: read_corpus(path, format, report=Report())), writing(path, make))
+    assert is_linear(reading(lambda: corpus_of(path, format)), writing(path, make))
+
+
+def vocabulary_of(path, format):
+    return read_vocabulary(path, format, report=ReadReport())
+
+
+def corpus_of(path, format):
+    return read_corpus(path, format, report=Report())
 
 
 @pytest.mark.parametrize(
-    ("format", "case", "make"), named(case for case in CORPORA if case[1] in ("rows", "documents"))
+    ("read", "format", "make"),
+    [
+        pytest.param(read, format, make, id=f"{format}: {case}")
+        for read, cases in ((vocabulary_of, VOCABULARIES), (corpus_of, CORPORA))
+        for format, case, make in cases
+        if case in ("rows", "documents")
+    ],
 )
-def test_the_rows_of_a_corpus_are_read(tmp_path, format, case, make):
-    path = tmp_path / "a.txt"
+def test_the_rows_of_a_case_are_read(tmp_path, read, format, make):
+    """A case that ends in an error at its first line would measure nothing."""
+    path = place(tmp_path, format)
     path.write_text(make(3))
-    assert len(list(read_corpus(path, format, report=Report()))) == 3
+    assert len(list(read(path, format))) == 3
 
 
 @pytest.mark.parametrize("width", [1, 10**9], ids=["each its own", "all in the first"])
@@ -397,37 +385,23 @@ def abbreviations(text, rules):
     expand(text, 0, len(text), occurrences, rules)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_abbreviations(shape):
-    rules = rules_of("en")
-    assert is_linear(lambda text: abbreviations(text, rules), SHAPES[shape].__mul__)
+FOLDED = ["words", "capitals", "blanks", "commas", "Greek", "coordinations"]
+RULES = [
+    *(("abbreviations", partial(abbreviations, rules=rules_of("en")), shape) for shape in SHAPES),
+    *((code, partial(abbreviations, rules=rules_of(code)), "one definition") for code in LANGUAGES if code != "en"),
+    *((rule.__name__, rule, shape) for rule in (composite_splits, word_columns) for shape in SHAPES),
+    *((name, form, shape) for name, form in TEXT_NORMALIZERS.items() for shape in FOLDED),
+]
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_abbreviations_of_a_language(language):
-    rules = rules_of(language)
-    assert is_linear(lambda text: abbreviations(text, rules), "heart attack (HA) ".__mul__)
+@pytest.mark.parametrize(("name", "rule", "shape"), RULES, ids=[f"{name}: {shape}" for name, _, shape in RULES])
+def test_rules_for_texts(name, rule, shape):
+    assert is_linear(rule, SHAPES[shape].__mul__)
 
 
 def test_many_abbreviations():
     text = "".join(f"heart attack x{i} (HAX{i}) " for i in range(9 * 4000))
     assert is_linear(lambda n: abbreviations(text[: 20 * n], rules_of("en")))
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_composites(shape):
-    assert is_linear(composite_splits, SHAPES[shape].__mul__)
-
-
-@pytest.mark.parametrize("form", TEXT_NORMALIZERS)
-@pytest.mark.parametrize("shape", ["words", "capitals", "blanks", "commas", "Greek", "coordinations"])
-def test_normal_forms(form, shape):
-    assert is_linear(TEXT_NORMALIZERS[form], SHAPES[shape].__mul__)
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_words(shape):
-    assert is_linear(word_columns, SHAPES[shape].__mul__)
 
 
 @pytest.mark.parametrize("component", ["abbreviation_resolver", "composite_splitter"])

@@ -53,33 +53,37 @@ def run(script, monkeypatch):
     return call
 
 
-def test_a_mirror_gives_what_has_the_right_content(run, project, tmp_path):
-    mirror = tmp_path / "mirror"
-    (mirror / "deep").mkdir(parents=True)
-    (mirror / "deep" / "by_another_name.txt.gz").write_bytes(gzip.compress(TEXT))
-    (mirror / "other.txt").write_bytes(b"of the right name, but something else")
-    (mirror / "packed.json").write_bytes(b"{}")
-    shown = run("assets", "mirror", mirror, cwd=project)
+@pytest.fixture
+def mirror(run, project, tmp_path):
+    """A function that takes the assets of the project from a folder with files. It returns what is reported."""
+
+    def take(files):
+        for name, content in files.items():
+            (tmp_path / "mirror" / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "mirror" / name).write_bytes(content)
+        return run("assets", "mirror", tmp_path / "mirror", cwd=project)
+
+    return take
+
+
+def test_a_mirror_gives_what_has_the_right_content(mirror, project):
+    other = b"of the right name, but something else"
+    files = {"deep/by_another_name.txt.gz": gzip.compress(TEXT), "other.txt": other, "packed.json": b"{}"}
+    assert "assets/b/other.txt: not in the folder" in mirror(files)
     assert (project / "assets/a/names.txt").read_bytes() == TEXT
     assert gzip.decompress((project / "assets/b/packed.json.gz").read_bytes()) == b"{}"
     assert not (project / "assets/b/other.txt").exists()
-    assert "assets/b/other.txt: not in the folder" in shown
 
 
-def test_a_mirror_with_two_of_a_name_gives_neither(run, project, tmp_path):
-    for folder in ("one", "two"):
-        (tmp_path / "mirror" / folder).mkdir(parents=True)
-        (tmp_path / "mirror" / folder / "packed.json.gz").write_bytes(gzip.compress(folder.encode()))
-    run("assets", "mirror", tmp_path / "mirror", cwd=project)
+def test_a_mirror_with_two_of_a_name_gives_neither(mirror, project):
+    mirror({f"{folder}/packed.json.gz": gzip.compress(folder.encode()) for folder in ("one", "two")})
     assert not (project / "assets/b/packed.json.gz").exists()
 
 
-def test_what_is_there_is_not_taken_again(run, project, tmp_path):
-    (tmp_path / "mirror").mkdir()
-    (tmp_path / "mirror" / "names.txt").write_bytes(TEXT)
+def test_what_is_there_is_not_taken_again(mirror, project):
     (project / "assets/a").mkdir(parents=True)
     (project / "assets/a/names.txt").write_bytes(b"mine")
-    run("assets", "mirror", tmp_path / "mirror", cwd=project)
+    mirror({"names.txt": TEXT})
     assert (project / "assets/a/names.txt").read_bytes() == b"mine"
 
 
@@ -165,13 +169,6 @@ def test_chemicals_are_those_of_the_tree_and_of_the_mappings(run, tmp_path):
     assert "3 concepts, 5 names" in shown
 
 
-def test_a_table_that_was_cut_off_is_reported_with_its_line(run, tmp_path):
-    (tmp_path / "tree.tsv").write_text("Tree Number\tDesc Ui\tTerm\nD01.552\tD0080")
-    shown = run("vocabularies", "chemicals", "tree.tsv", "tree.tsv", "tree.tsv", "-o", "out.txt", cwd=tmp_path, code=1)
-    assert "tree.tsv, line 2: 2 columns of at least 3" in shown
-    assert not (tmp_path / "out.txt").exists()
-
-
 def preferred_names(run, tmp_path, rows):
     (tmp_path / "names.tsv").write_text("".join(f"{name}\t{one_id}\tother\n" for name, one_id in rows))
     run("vocabularies", "group", "names.tsv", "-o", "out.tsv", cwd=tmp_path)
@@ -199,10 +196,16 @@ def test_names_are_grouped_and_the_preferred_one_is_chosen(run, tmp_path):
     assert dict(found.values()) == {one: names[one] or [""] for one in names}
 
 
-def test_a_table_of_names_that_was_cut_off_is_reported(run, tmp_path):
-    (tmp_path / "names.tsv").write_text("mice\t1\nrats")
-    shown = run("vocabularies", "group", "names.tsv", "-o", "out.tsv", cwd=tmp_path, code=1)
-    assert "names.tsv, line 2: 1 columns of at least 2" in shown
+@pytest.mark.parametrize(
+    ("command", "text", "reported"),
+    [
+        (["chemicals", *["a.tsv"] * 3], "Tree Number\tDesc Ui\tTerm\nD01.552\tD0080", "2 columns of at least 3"),
+        (["group", "a.tsv"], "mice\t1\nrats", "1 columns of at least 2"),
+    ],
+)
+def test_a_table_that_was_cut_off_is_reported_with_its_line(run, tmp_path, command, text, reported):
+    (tmp_path / "a.tsv").write_text(text)
+    assert f"a.tsv, line 2: {reported}" in run("vocabularies", *command, "-o", "out.tsv", cwd=tmp_path, code=1)
     assert not (tmp_path / "out.tsv").exists()
 
 

@@ -102,9 +102,3 @@ def test_the_page_on_versions_has_the_formats_of_the_code():
     rows = re.findall(r"^\| ([\w -]+), `[^|]+\| [^|]+\| (\d+) \| (E\d+) \| (E\d+) \|$", page, flags=re.MULTILINE)
     assert {name: int(number) for name, number, *_ in rows} == formats
     assert all(code in messages() for _, _, *codes in rows for code in codes)
-
-
-def test_changelog_and_citation_have_the_version():
-    assert f"\nversion: {spacy_sapbert.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    newest = re.search(r"^## (.*)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)[1]
-    assert newest == "Unreleased" or newest.startswith(f"{spacy_sapbert.__version__} (")

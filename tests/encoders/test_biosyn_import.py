@@ -244,31 +244,19 @@ def test_a_weight_that_would_run_something(copied, tmp_path):
     assert not marker.exists()
 
 
-@pytest.mark.parametrize("value", ["text", {}, torch.tensor([1.0, 2.0]), torch.tensor([1j]), None])
-def test_a_weight_that_is_no_number(copied, value):
-    torch.save(value, copied / "sparse_weight.pt")
-    refused(copied, r"E344.*sparse_weight\.pt does not hold a number")
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -0.5])
-def test_a_weight_that_weighs_nothing_sensible(copied, value):
-    torch.save(torch.nn.Parameter(torch.tensor([value])), copied / "sparse_weight.pt")
-    refused(copied, rf"E344.*weight in sparse_weight\.pt is {value}")
-
-
 @pytest.mark.parametrize(
-    ("settings", "reported"),
+    ("value", "reason"),
     [
-        ({"analyzer": "word"}, r"analyzer.*word"), ({"analyzer": "char_wb"}, r"analyzer.*char_wb"),
-        ({"norm": "l1"}, r"norm.*l1"), ({"norm": None}, r"norm.*None"), ({"sublinear_tf": True}, r"sublinear_tf"),
-        ({"binary": True}, r"binary"), ({"strip_accents": "unicode"}, r"strip_accents"),
-        ({"use_idf": False}, r"use_idf"),
+        *(
+            (value, " does not hold a number")
+            for value in ("text", {}, torch.tensor([1.0, 2.0]), torch.tensor([1j]), None)
+        ),
+        *((torch.nn.Parameter(torch.tensor([value])), f" is {value}") for value in (float("nan"), float("inf"), -0.5)),
     ],
-)  # fmt: skip
-def test_n_grams_that_are_counted_otherwise(copied, settings, reported):
-    options = {"analyzer": "char", "ngram_range": (1, 2), **settings}
-    (copied / "sparse_encoder.pk").write_bytes(pickle.dumps(TfidfVectorizer(**options).fit(["cold", "fits"])))
-    refused(copied, rf"E344.*other weights than here.*{reported}")
+)
+def test_a_weight_that_cannot_be(copied, value, reason):
+    torch.save(value, copied / "sparse_weight.pt")
+    refused(copied, rf"E344.*sparse_weight\.pt{reason}")
 
 
 def test_other_lengths_of_n_grams_are_taken(copied):
@@ -287,56 +275,60 @@ def shared_lists():
     return value
 
 
-def test_a_message_does_not_write_out_what_is_shared(copied):
-    vectorizer = TfidfVectorizer(analyzer="char").fit(["cold"])
-    vectorizer.analyzer = shared_lists()
-    (copied / "sparse_encoder.pk").write_bytes(pickle.dumps(vectorizer))
-    refused(copied, r"E344.*other weights than here.*analyzer is a list")
+def with_value(name, value):
+    return lambda fitted: setattr(fitted, name, value)
 
 
-def without(vectorizer, name):
-    delattr(vectorizer, name)
+def counted_otherwise(name, value):
+    def damage(fitted):
+        for part in (fitted, fitted._tfidf):
+            setattr(part, name, value)
+
+    return damage
+
+
+def off_the_diagonal(fitted):
+    n = len(fitted.vocabulary_)
+    fitted._tfidf = TfidfTransformer()
+    fitted._tfidf._idf_diag = diags(np.ones(n - 1), offsets=1, shape=(n, n), format="csr")
+
+
+def not_fitted(fitted):
+    fitted.__dict__ = TfidfVectorizer(analyzer="char").__dict__
 
 
 @pytest.mark.parametrize(
-    "damage",
+    ("damage", "reason"),
     [
-        lambda fitted: without(fitted, "vocabulary_"),
-        lambda fitted: without(fitted._tfidf, "idf_"),
-        lambda fitted: fitted.vocabulary_.update(c=99),
-        lambda fitted: fitted.vocabulary_.update({b"q": len(fitted.vocabulary_)}),
-        lambda fitted: fitted.vocabulary_.pop("c"),
-        lambda fitted: setattr(fitted, "vocabulary_", ["c"]),
-        lambda fitted: setattr(fitted, "vocabulary_", [1, 2]),
-        lambda fitted: setattr(fitted, "vocabulary_", shared_lists()),
-        lambda fitted: setattr(fitted, "vocabulary_", dict.fromkeys("ab", shared_lists())),
-        lambda fitted: setattr(fitted, "ngram_range", (shared_lists(), 1)),
-        lambda fitted: setattr(fitted, "ngram_range", 2),
-        lambda fitted: setattr(fitted, "ngram_range", (1, 1)),
-        lambda fitted: setattr(fitted._tfidf, "idf_", fitted._tfidf.idf_[:-1]),
-        lambda fitted: setattr(fitted._tfidf, "idf_", fitted._tfidf.idf_ * np.nan),
-        lambda fitted: setattr(fitted._tfidf, "idf_", [1.0]),
+        *((damage, "is inconsistent") for damage in (
+            lambda fitted: delattr(fitted, "vocabulary_"),
+            lambda fitted: delattr(fitted._tfidf, "idf_"),
+            lambda fitted: fitted.vocabulary_.update(c=99),
+            lambda fitted: fitted.vocabulary_.update({b"q": len(fitted.vocabulary_)}),
+            lambda fitted: fitted.vocabulary_.pop("c"),
+            *(with_value("vocabulary_", value) for value in
+              (["c"], [1, 2], shared_lists(), dict.fromkeys("ab", shared_lists()))),
+            *(with_value("ngram_range", value) for value in ((shared_lists(), 1), 2, (1, 1))),
+            lambda fitted: setattr(fitted._tfidf, "idf_", fitted._tfidf.idf_[:-1]),
+            lambda fitted: setattr(fitted._tfidf, "idf_", fitted._tfidf.idf_ * np.nan),
+            lambda fitted: setattr(fitted._tfidf, "idf_", [1.0]),
+        )),
+        # n-grams that are counted otherwise
+        *((counted_otherwise(name, value), f"other weights than here.*{name}.*{value}") for name, value in (
+            ("analyzer", "word"), ("analyzer", "char_wb"), ("norm", "l1"), ("norm", None), ("sublinear_tf", True),
+            ("binary", True), ("strip_accents", "unicode"), ("use_idf", False),
+        )),
+        # a message does not write out what is shared
+        (with_value("analyzer", shared_lists()), "other weights than here.*analyzer is a list"),
+        (off_the_diagonal, "not diagonal"),
+        (not_fitted, "not fitted"),
     ],
-)
-def test_a_vectorizer_that_does_not_fit_together(biosyn_model, copied, damage):
+)  # fmt: skip
+def test_a_vectorizer_that_cannot_be_used(biosyn_model, copied, damage, reason):
     vectorizer = pickle.loads(pickle.dumps(biosyn_model.vectorizer))
     damage(vectorizer)
     (copied / "sparse_encoder.pk").write_bytes(pickle.dumps(vectorizer))
-    refused(copied, r"E344.*is inconsistent")
-
-
-def test_a_matrix_that_is_not_diagonal(biosyn_model, copied):
-    vectorizer = pickle.loads(pickle.dumps(biosyn_model.vectorizer))
-    n = len(vectorizer.vocabulary_)
-    vectorizer._tfidf = TfidfTransformer()
-    vectorizer._tfidf._idf_diag = diags(np.ones(n - 1), offsets=1, shape=(n, n), format="csr")
-    (copied / "sparse_encoder.pk").write_bytes(pickle.dumps(vectorizer))
-    refused(copied, r"E344.*not diagonal")
-
-
-def test_a_vectorizer_that_was_not_fitted(copied):
-    (copied / "sparse_encoder.pk").write_bytes(pickle.dumps(TfidfVectorizer(analyzer="char")))
-    refused(copied, r"E344.*not fitted")
+    refused(copied, rf"E344.*{reason}")
 
 
 def test_the_published_folder_is_not_written_over(copied):

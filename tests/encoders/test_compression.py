@@ -151,10 +151,17 @@ def test_the_first_layer_alone_gives_its_hidden_states(encoder, original):
     np.testing.assert_allclose(encoder.encode(["breast cancer"]), hidden / np.linalg.norm(hidden), atol=1e-5)
 
 
-@pytest.mark.parametrize("layers", [[], [2], [-1], [0, 0], [0, 1, 2]])
-def test_layers_that_are_not_there(encoder, layers):
-    with pytest.raises(SapbertError, match=r"E533.*has 2 layers"):
-        keep_layers(encoder, layers)
+@pytest.mark.parametrize(
+    ("shrink", "value", "reason"),
+    [
+        *((keep_layers, layers, r"E533.*has 2 layers") for layers in ([], [2], [-1], [0, 0], [0, 1, 2])),
+        *((cut_positions, n, r"E533.*has 64.*up to 25") for n in (24, 65)),
+        (quantize, "int8", r"E125.*int8.*float16, bfloat16"),
+    ],
+)
+def test_sizes_that_cannot_be(encoder, shrink, value, reason):
+    with pytest.raises(SapbertError, match=reason):
+        shrink(encoder, value)
 
 
 @pytest.mark.parametrize(
@@ -173,12 +180,6 @@ def test_positions(encoder, original, tmp_path):
     assert loaded.model.config.max_position_embeddings == 25
     plain = transformers.AutoTokenizer.from_pretrained(tmp_path / "saved")
     assert plain.model_max_length == 25
-
-
-@pytest.mark.parametrize("n", [24, 65])
-def test_positions_that_cannot_be(encoder, n):
-    with pytest.raises(SapbertError, match=r"E533.*has 64.*up to 25"):
-        cut_positions(encoder, n)
 
 
 @pytest.mark.parametrize(("kind", "rows"), [("DistilBert", 30), ("Electra", 30), ("MPNet", 32)])
@@ -230,11 +231,6 @@ def test_a_weight_beyond_the_range(encoder):
     with pytest.raises(SapbertError, match=r"E533.*100000.*bfloat16"):
         quantize(encoder, "float16")
     quantize(encoder, "bfloat16")
-
-
-def test_no_such_type(encoder):
-    with pytest.raises(SapbertError, match=r"E125.*int8.*float16, bfloat16"):
-        quantize(encoder, "int8")
 
 
 # --- wordpieces

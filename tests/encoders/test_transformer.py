@@ -124,10 +124,36 @@ def test_settings_of_the_folder_and_those_that_are_given(make_encoder):
     assert TransformerEncoder(folder, **given).settings == given
 
 
-def write_pooling(folder, *modes):
+def pooling_modes(*modes):
+    """The pooling as sentence-transformers wrote it before version 6."""
     known = ("cls_token", "mean_tokens", "max_tokens")
-    content = {"word_embedding_dimension": 32, **{f"pooling_mode_{mode}": mode in modes for mode in known}}
+    return {"word_embedding_dimension": 32, **{f"pooling_mode_{mode}": mode in modes for mode in known}}
+
+
+@pytest.mark.parametrize(
+    ("content", "pooling"),
+    [
+        (pooling_modes("cls_token"), "cls"),
+        (pooling_modes("mean_tokens"), "mean"),
+        *(({"embedding_dimension": 32, "pooling_mode": mode}, pooling) for mode, pooling in
+          (("cls", "cls"), ("mean", "mean"), (["mean"], "mean"))),
+    ],
+)  # fmt: skip
+def test_pooling_of_sentence_transformers(make_encoder, content, pooling):
+    folder = make_encoder()
     write_json(folder, "1_Pooling/config.json", content)
+    encoder = TransformerEncoder(str(folder))
+    assert encoder.pooling == pooling
+    np.testing.assert_allclose(encoder.encode(TEXTS), expected_vectors(folder, TEXTS, pooling), atol=1e-5)
+
+
+@pytest.mark.parametrize("modes", [("max_tokens",), ("cls_token", "mean_tokens"), ()])
+def test_a_pooling_that_we_have_not_is_no_other_one(make_encoder, modes):
+    folder = make_encoder()
+    write_json(folder, "1_Pooling/config.json", pooling_modes(*modes))
+    with pytest.raises(SapbertError, match=r"E125.*pooling.*cls, mean"):
+        TransformerEncoder(str(folder))
+    assert TransformerEncoder(str(folder), pooling="mean").pooling == "mean"
 
 
 def write_json(folder, name, content):
@@ -135,34 +161,9 @@ def write_json(folder, name, content):
     (folder / name).write_text(json.dumps(content))
 
 
-@pytest.mark.parametrize(("mode", "pooling"), [("cls_token", "cls"), ("mean_tokens", "mean")])
-def test_pooling_of_sentence_transformers(make_encoder, mode, pooling):
-    folder = make_encoder()
-    write_pooling(folder, mode)
-    encoder = TransformerEncoder(str(folder))
-    assert encoder.pooling == pooling
-    np.testing.assert_allclose(encoder.encode(TEXTS), expected_vectors(folder, TEXTS, pooling), atol=1e-5)
-
-
-@pytest.mark.parametrize("mode", ["cls", "mean", ["mean"]])
-def test_pooling_of_sentence_transformers_from_version_6_on(make_encoder, mode):
-    folder = make_encoder()
-    write_json(folder, "1_Pooling/config.json", {"embedding_dimension": 32, "pooling_mode": mode})
-    assert TransformerEncoder(str(folder)).pooling == (mode if isinstance(mode, str) else mode[0])
-
-
-@pytest.mark.parametrize("modes", [("max_tokens",), ("cls_token", "mean_tokens"), ()])
-def test_a_pooling_that_we_have_not_is_no_other_one(make_encoder, modes):
-    folder = make_encoder()
-    write_pooling(folder, *modes)
-    with pytest.raises(SapbertError, match=r"E125.*pooling.*cls, mean"):
-        TransformerEncoder(str(folder))
-    assert TransformerEncoder(str(folder), pooling="mean").pooling == "mean"
-
-
 def test_a_layer_after_the_pooling_is_not_left_out_silently(make_encoder):
     folder = make_encoder()
-    write_pooling(folder, "mean_tokens")
+    write_json(folder, "1_Pooling/config.json", pooling_modes("mean_tokens"))
     package = "sentence_transformers.sentence_transformer.modules"
     kinds = ["transformer.Transformer", "pooling.Pooling", "normalize.Normalize"]
     write_json(folder, "modules.json", [{"type": f"{package}.{kind}"} for kind in kinds])
@@ -173,7 +174,7 @@ def test_a_layer_after_the_pooling_is_not_left_out_silently(make_encoder):
 
 
 def test_our_settings_go_before_those_of_sentence_transformers(copied):
-    write_pooling(copied, "cls_token")
+    write_json(copied, "1_Pooling/config.json", pooling_modes("cls_token"))
     assert TransformerEncoder(str(copied)).pooling == "mean"
 
 
@@ -274,34 +275,6 @@ def test_weights_that_are_missing_but_not_used(make_encoder):
 
 
 # --- what cannot be loaded
-
-
-def damage(folder, name, change):
-    content = json.loads((folder / name).read_text())
-    content.update(change)
-    (folder / name).write_text(json.dumps(content))
-
-
-def test_a_folder_without_weights(copied):
-    (copied / "model.safetensors").unlink()
-    with pytest.raises(SapbertError, match=r"E302.*model\.safetensors"):
-        TransformerEncoder(str(copied)).encode(["a"])
-
-
-@pytest.mark.parametrize("config", ["", "{", "{}", '{"model_type": "none such"}', "[]"])
-def test_a_broken_config(copied, config):
-    (copied / "config.json").write_text(config)
-    with pytest.raises(SapbertError, match=r"(?s)E302.*needs config\.json"):
-        TransformerEncoder(str(copied)).encode(["a"])
-
-
-@pytest.mark.parametrize("left", [0, 100, 0.5])
-def test_weights_that_were_cut_off(copied, left):
-    path = copied / "model.safetensors"
-    content = path.read_bytes()
-    path.write_bytes(content[: left if isinstance(left, int) else int(len(content) * left)])
-    with pytest.raises(SapbertError, match="E302"):
-        TransformerEncoder(str(copied)).encode(["a"])
 
 
 @pytest.mark.parametrize("name", ["spacy_sapbert.json", "1_Pooling/config.json"])
@@ -410,6 +383,34 @@ def test_no_module_of_the_folder_is_imported(copied, trace, file):
     assert not trace.exists()
 
 
+def without_weights(folder):
+    (folder / "model.safetensors").unlink()
+
+
+def weights_by(change):
+    """RETURNS (Callable): changes the bytes of the weights of a folder."""
+    return lambda folder: (path := folder / "model.safetensors").write_bytes(change(path.read_bytes()))
+
+
+def config(text):
+    return lambda folder: (folder / "config.json").write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (without_weights, r"model\.safetensors"),
+        *((config(text), r"needs config\.json") for text in ("", "{", "{}", '{"model_type": "none such"}', "[]")),
+        *((weights_by(lambda content, left=left: content[:left]), "") for left in (0, 100, 50_000)),
+        # a header of another length
+        *((weights_by(lambda content, n=n: struct.pack("<Q", n) + content[8:]), "") for n in (0, 1 << 27, 1 << 62)),
+    ],
+)
+def test_a_damaged_folder_is_reported(copied, damage, reason):
+    damage(copied)
+    check_reported(copied, reason)
+
+
 @pytest.mark.parametrize(
     "values",
     [
@@ -421,13 +422,6 @@ def test_no_module_of_the_folder_is_imported(copied, trace, file):
 )  # fmt: skip
 def test_a_config_of_another_size_takes_no_memory(copied, values):
     change(copied / "config.json", **values)
-    check_reported(copied)
-
-
-@pytest.mark.parametrize("length", [0, 1 << 27, 1 << 62])
-def test_a_header_of_weights_with_another_length(copied, length):
-    weights = copied / "model.safetensors"
-    weights.write_bytes(struct.pack("<Q", length) + weights.read_bytes()[8:])
     check_reported(copied)
 
 

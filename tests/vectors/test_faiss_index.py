@@ -32,20 +32,22 @@ def files(folder):
 
 
 @pytest.mark.parametrize(
-    ("index", "kind"),
+    ("index", "names", "kind"),
     [
-        ("HNSW32", ("HNSW32", "")),
-        ("HNSW", ("HNSW32", "")),
-        ("IVF", ("IVF300,Flat", "")),
-        ("IVF,PQ", ("IVF300,PQ48", "")),
-        (" IVFPQ; nprobe=3 ", ("IVF300,PQ48", "nprobe=3")),
-        ("IVF,SQ8;nprobe=3", ("IVF300,SQ8", "nprobe=3")),
-        ("IVF1024,PQ48x4fs", ("IVF1024,PQ48x4fs", "")),
-        ("OPQ48_192,IVF256_HNSW32,PQ", ("OPQ48_192,IVF256_HNSW32,PQ48", "")),
+        *((name, 90_000, ("HNSW32", "")) for name in ("HNSW32", "HNSW")),
+        ("IVF", 90_000, ("IVF300,Flat", "")),
+        ("IVF,PQ", 90_000, ("IVF300,PQ48", "")),
+        (" IVFPQ; nprobe=3 ", 90_000, ("IVF300,PQ48", "nprobe=3")),
+        ("IVF,SQ8;nprobe=3", 90_000, ("IVF300,SQ8", "nprobe=3")),
+        ("IVF1024,PQ48x4fs", 90_000, ("IVF1024,PQ48x4fs", "")),
+        ("OPQ48_192,IVF256_HNSW32,PQ", 90_000, ("OPQ48_192,IVF256_HNSW32,PQ48", "")),
+        ("auto", 76_052, ("IVF256,PQ96x4fs", "nprobe=96")),
+        ("auto", 1_000_000, ("IVF1024,PQ96x4fs", "nprobe=128")),
+        ("auto", 10_000_000, ("IVF4096,PQ96x4fs", "nprobe=128")),
     ],
 )
-def test_kinds(index, kind):
-    assert index_kind(index, 90_000, 384) == kind
+def test_kinds(index, names, kind):
+    assert index_kind(index, names, 384) == kind
 
 
 def test_parts_of_a_vector_divide_its_dimensions():
@@ -154,18 +156,6 @@ def test_an_index_by_the_number_of_names(vectors, small_kb, monkeypatch, tmp_pat
     for index in (opened, saved):  # it proposes all 34 names, since that is the least
         for result, expected in zip(index.nearest(queries, 5), vectors.nearest(queries, 5), strict=True):
             np.testing.assert_allclose(result, expected, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("names", "kind"),
-    [
-        (76_052, ("IVF256,PQ96x4fs", "nprobe=96")),
-        (1_000_000, ("IVF1024,PQ96x4fs", "nprobe=128")),
-        (10_000_000, ("IVF4096,PQ96x4fs", "nprobe=128")),
-    ],
-)
-def test_the_kind_by_the_number_of_names(names, kind):
-    assert index_kind("auto", names, 384) == kind
 
 
 # --- masks

@@ -164,6 +164,16 @@ def proposal_scores(names, text, ngrams):
     return {row: sum_ / max(_length(ngrams, names[row]), 1) for row, sum_ in common_weights(names, text).items()}
 
 
+def folded(names):
+    names = list(dict.fromkeys(" ".join(name.split()) for name in names if name.strip()))
+    assume(names)
+    return names
+
+
+SOME_NAMES = st.lists(st.text("abc ", min_size=1, max_size=9), min_size=1, max_size=25)
+SOME_TEXTS = st.lists(st.text("abcd ", max_size=9), min_size=1, max_size=6)
+
+
 def check_proposals(rows, expected):
     """Compare proposals with those expected and their scores. Of names with equal scores, any may be proposed."""
     result = [row for row in rows.tolist() if row >= 0]
@@ -173,15 +183,9 @@ def check_proposals(rows, expected):
 
 
 @settings(max_examples=40)
-@given(
-    st.lists(st.text("abc ", min_size=1, max_size=9), min_size=1, max_size=25),
-    st.lists(st.text("abcd ", max_size=9), min_size=1, max_size=6),
-    st.integers(1, 30),
-    st.sampled_from([1, 64, 2**21]),
-)
+@given(SOME_NAMES, SOME_TEXTS, st.integers(1, 30), st.sampled_from([1, 64, 2**21]))
 def test_proposals_are_those_of_a_search_through_all_names(names, texts, n, cells):
-    names = list(dict.fromkeys(" ".join(name.split()) for name in names if name.strip()))
-    assume(names)
+    names = folded(names)
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(postings, "CELLS", cells)
         index = build(names, Path(folder), text_normalizer="lower")
@@ -192,15 +196,9 @@ def test_proposals_are_those_of_a_search_through_all_names(names, texts, n, cell
 
 
 @settings(max_examples=40)
-@given(
-    st.lists(st.text("abc ", min_size=1, max_size=9), min_size=1, max_size=25),
-    st.lists(st.text("abcd ", max_size=9), min_size=1, max_size=6),
-    st.integers(1, 30),
-    st.sampled_from([0.123, 0.3, 0.789]),
-)
+@given(SOME_NAMES, SOME_TEXTS, st.integers(1, 30), st.sampled_from([0.123, 0.3, 0.789]))
 def test_proposals_for_texts_together_are_the_names_that_share_enough(names, texts, n, share):
-    names = list(dict.fromkeys(" ".join(name.split()) for name in names if name.strip()))
-    assume(names)
+    names = folded(names)
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(postings, "SHARE", share)
         index = build(names, Path(folder), text_normalizer="lower")
@@ -276,26 +274,20 @@ def words(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("budget", "result"),
+    ("budget", "names", "result"),
     [
-        (0, [40]),  # at least the rarest 4-gram is read
-        (40, [40]),
-        (70, list(range(41))),  # some 4-gram of "word" is read
-        (EVERYTHING, list(range(41))),
+        (0, postings.NAMES, [40]),  # at least the rarest 4-gram is read
+        (40, postings.NAMES, [40]),
+        (70, postings.NAMES, list(range(41))),  # some 4-gram of "word" is read
+        (EVERYTHING, postings.NAMES, list(range(41))),
+        (40, 10, list(range(41))),  # it grows with the square root of the vocabulary
+        (40, 40, [40]),
     ],
 )
-def test_the_rarest_ngrams_are_read_first(words, budget, result):
+def test_the_rarest_ngrams_are_read_first(words, monkeypatch, budget, names, result):
+    monkeypatch.setattr(postings, "NAMES", names)
     rows = words.propose(words.encode(["zzy word"]), 50, postings=budget)[0]
     assert sorted(rows[rows >= 0].tolist()) == result
-
-
-def test_the_budget_grows_with_the_square_root_of_the_vocabulary(words, monkeypatch):
-    queries = words.encode(["zzy word"])
-    assert (words.propose(queries, 50, postings=40) >= 0).sum() == 1
-    monkeypatch.setattr(postings, "NAMES", 10)
-    assert (words.propose(queries, 50, postings=40) >= 0).sum() == 41
-    monkeypatch.setattr(postings, "NAMES", 40)
-    assert (words.propose(queries, 50, postings=40) >= 0).sum() == 1
 
 
 def test_each_text_has_its_own_budget(words):
