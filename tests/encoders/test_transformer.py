@@ -295,15 +295,20 @@ def test_settings_of_a_newer_version(make_encoder):
     assert TransformerEncoder(str(folder)).pooling == "mean"
 
 
-def test_a_file_is_no_encoder(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("model.bin", r"model\.bin.*it is a file"),
+        *(
+            (name, f"'{name}'.*'none' for the sparse score")
+            for name in ("nobody/no-such-encoder", "no/such/folder", "nowhere")
+        ),
+    ],
+)
+def test_names_of_no_encoder(tmp_path, monkeypatch, name, reason):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "model.bin").touch()
-    with pytest.raises(SapbertError, match=r"E301.*model\.bin.*it is a file"):
-        TransformerEncoder(str(tmp_path / "model.bin")).encode(["a"])
-
-
-@pytest.mark.parametrize("name", ["nobody/no-such-encoder", "no/such/folder", "nowhere"])
-def test_a_name_that_is_nowhere(name):
-    with pytest.raises(SapbertError, match=rf"(?s)E301.*'{name}'.*'none' for the sparse score"):
+    with pytest.raises(SapbertError, match=rf"(?s)E301.*{reason}"):
         TransformerEncoder(name).encode(["a"])
 
 
@@ -316,9 +321,6 @@ def test_greek_letters_are_their_names(tiny_encoder):
     np.testing.assert_array_equal(folding.encode(letters), folding.encode(names))
     assert not np.allclose(keeping.encode(letters), keeping.encode(names))
     assert folding.fingerprint != keeping.fingerprint
-
-
-def test_the_starter_encoder_spells_out_greek_letters():
     assert TransformerEncoder("starter").text_normalizer == "american+greek"
 
 

@@ -400,28 +400,24 @@ def document_batches(names, **sizes):
     return [[one.reference.text.strip() for one in batch] for batch in result]
 
 
-def test_every_batch_has_its_share_of_both():
-    names = ["rule1", "a", "b", "rule2", "c", "rule3", "d", "e"]
-    assert document_batches(names, manual=2, augmented=1) == [["a", "b", "rule1"], ["c", "d", "rule2"], ["e", "rule3"]]
+MANUAL, RULES = ([f"{kind}{number}" for number in range(5)] for kind in ("manual", "rule"))
 
 
-def test_few_documents_by_rule_come_again():
-    assert document_batches(["rule1", "a", "b", "c"], manual=1, augmented=1) == [
-        ["a", "rule1"],
-        ["b", "rule1"],
-        ["c", "rule1"],
-    ]
-
-
-def test_more_of_them_than_fit_do_not_make_an_epoch_longer():
-    names = ["a", *(f"rule{number}" for number in range(50))]
-    assert document_batches(names, manual=4, augmented=2) == [["a", "rule0", "rule1"]]
-
-
-@pytest.mark.parametrize("kind", ["rule", "manual"])
-def test_documents_of_one_kind_alone(kind):
-    names = [f"{kind}{number}" for number in range(5)]
-    assert document_batches(names, manual=2, augmented=3) == [names[:2], names[2:4], names[4:]]
+@pytest.mark.parametrize(
+    ("names", "sizes", "batches"),
+    [
+        # every batch has its share of both
+        (["rule1", "a", "b", "rule2", "c", "d"], (2, 1), [["a", "b", "rule1"], ["c", "d", "rule2"]]),
+        # few documents by rule come again
+        (["rule1", "a", "b", "c"], (1, 1), [["a", "rule1"], ["b", "rule1"], ["c", "rule1"]]),
+        # more of them than fit do not make an epoch longer
+        (["a", *RULES], (4, 2), [["a", "rule0", "rule1"]]),
+        # documents of one kind alone
+        *((names, (2, 3), [names[:2], names[2:4], names[4:]]) for names in (MANUAL, RULES)),
+    ],
+)
+def test_batches_of_documents_by_people_and_by_rules(names, sizes, batches):
+    assert document_batches(names, manual=sizes[0], augmented=sizes[1]) == batches
 
 
 @pytest.mark.parametrize("sizes", [{"manual": 0}, {"augmented": 0}, {"augmented": -1}])

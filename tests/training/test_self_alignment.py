@@ -104,6 +104,24 @@ def test_settings_that_are_impossible(make_run, setting, value):
         make_run(**{setting: value})
 
 
+@pytest.mark.parametrize(
+    ("settings", "reported"),
+    [
+        ({"projection_alone": True}, "E406.*projection_alone of .* is True"),
+        ({"projection": "tanh", "projection_alone": True, "adapter": 2}, "E406.*no adapter"),
+        ({"projection": "tanh", "projection_dim": 0}, "E406.*projection_dim of .* is 0"),
+        ({"projection": "softmax"}, "E125.*softmax.*tanh"),
+        (
+            {"evaluation": lambda encoder: {"acc@1": 1.0, "recall@20": 2.0}, "measure": "acc@5"},
+            "E125.*acc@5.*acc@1, recall@20",
+        ),
+    ],
+)
+def test_settings_that_do_not_go_together(make_run, tmp_path, settings, reported):
+    with pytest.raises(SapbertError, match=reported):
+        make_run(**settings).train(tmp_path)
+
+
 def test_raw_vectors_are_refused(make_run, make_encoder):
     folder = make_encoder(pooling="mean", l2_normalized=False)
     with pytest.raises(SapbertError, match=rf"E345.*{folder}.*l2_normalized = true"):
@@ -227,15 +245,12 @@ def test_a_batch_in_which_nothing_is_hard_is_counted_and_changes_nothing(make_ru
     assert [torch.equal(*before_and_after) for before_and_after in itertools.pairwise(states)] == [False, True] * 2
 
 
-def test_a_run_in_which_nothing_is_hard_warns_once(make_run, tmp_path):
-    with pytest.warns(UserWarning, match=r"W330.*5 of the last 5 steps") as warned:
-        make_run(miner=hard_triplets(-10.0)).train(tmp_path)
-    assert len(warned) == 1
-
-
 @pytest.mark.filterwarnings("error")
-def test_a_run_that_learns_does_not_warn(make_run, tmp_path):
-    make_run().train(tmp_path)
+def test_a_run_in_which_nothing_is_hard_warns_once(make_run, tmp_path):
+    make_run().train(tmp_path / "learns")
+    with pytest.warns(UserWarning, match=r"W330.*5 of the last 5 steps") as warned:
+        make_run(miner=hard_triplets(-10.0)).train(tmp_path / "nothing")
+    assert len(warned) == 1
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
@@ -364,11 +379,6 @@ def test_the_encoder_records_how_it_was_trained(make_run, tmp_path):
     assert step == {"step": "self-alignment", "steps": 5, "pairs": step["pairs"], "settings": noted}
 
 
-def test_a_measure_that_is_not_there_is_reported(make_run, tmp_path):
-    with pytest.raises(SapbertError, match=r"E125.*acc@5.*acc@1, recall@20"):
-        make_run(evaluation=lambda encoder: {"acc@1": 1.0, "recall@20": 2.0}, measure="acc@5").train(tmp_path)
-
-
 def test_evaluations_change_no_curve(make_run, read_curve, tmp_path):
     make_run().train(tmp_path / "without")
     make_run(evaluation=lambda encoder: {"acc@1": float(torch.rand(1))}, evaluate_every=1).train(tmp_path / "with")
@@ -473,9 +483,6 @@ def test_the_core_needs_no_spacy(tiny_encoder, synonym_pairs, tmp_path):
 # --- negatives that were mined offline, and projections
 
 
-WEIGHTS = "model.safetensors"
-
-
 @pytest.fixture(scope="session")
 def pairs_with_negatives(synonym_pairs):
     """Each pair with three names of the next three concepts."""
@@ -523,19 +530,5 @@ def test_a_projection_is_trained(make_run, read_curve, tiny_encoder, tmp_path, a
     saved = TransformerEncoder(str(tmp_path / "model-last"), device="cpu")
     np.testing.assert_allclose(saved.encode(["bacor"]), run.encoder.encode(["bacor"]), atol=1e-5)
     assert saved.dim == 16
-    before, after = (load_file(folder / WEIGHTS) for folder in (tiny_encoder, tmp_path / "model-last"))
+    before, after = (load_file(folder / "model.safetensors") for folder in (tiny_encoder, tmp_path / "model-last"))
     assert all(torch.equal(before[name], after[name]) for name in after) is alone
-
-
-@pytest.mark.parametrize(
-    ("settings", "reported"),
-    [
-        ({"projection_alone": True}, "E406.*projection_alone of .* is True"),
-        ({"projection": "tanh", "projection_alone": True, "adapter": 2}, "E406.*no adapter"),
-        ({"projection": "tanh", "projection_dim": 0}, "E406.*projection_dim of .* is 0"),
-        ({"projection": "softmax"}, "E125.*softmax.*tanh"),
-    ],
-)
-def test_settings_of_a_projection_that_are_impossible(make_run, settings, reported):
-    with pytest.raises(SapbertError, match=reported):
-        make_run(**settings)

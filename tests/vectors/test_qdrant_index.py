@@ -91,10 +91,7 @@ def test_addresses(index, location, collection):
     assert address == (location, collection)
     assert Address.parse(str(address)) == address
     assert address.is_url == location.startswith("http")
-
-
-def test_kinds_of_faiss_are_no_addresses():
-    assert not any(map(is_address, ("Flat", "HNSW32", "IVF,PQ;nprobe=3")))
+    assert not any(map(is_address, ("Flat", "HNSW32", "IVF,PQ;nprobe=3")))  # kinds of faiss
 
 
 # --- uploads
