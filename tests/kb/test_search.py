@@ -16,7 +16,7 @@ def kb(tmp_path_factory):
         "D000002": ["heart attack", "Attack, Heart"],
         "D000003": ["heart attack of the young", "HEART"],
         "C000004": ["heart"],
-        "D000005": ["Ménière disease", "heartburn"],
+        "D000005": ["MÉNIÈRE disease", "heartburn"],
     }
     records = [
         Record(one, tuple(Name(text, "preferred" if place == 0 else "exact", "X") for place, text in enumerate(texts)))
@@ -36,7 +36,7 @@ def found(kb, text, k=10):
     [
         ("ATTACK heart", [("D000002", "heart attack"), ("D000003", "heart attack of the young")]),
         ("burn", [("D000005", "heartburn")]),
-        ("MÉNIÈRE", [("D000005", "Ménière disease")]),
+        ("ménière", [("D000005", "MÉNIÈRE disease")]),
         ("α", [("C000001", "α-thalassemia")]),
         *((text, []) for text in ("meniere", "", "%", "_", "...", "%%_")),
     ],

@@ -187,12 +187,7 @@ def test_the_library_is_missing(read, tmp_path, monkeypatch):
 
 
 texts = st.text(st.characters(codec="utf-8", categories=("L", "N", "Zs")), min_size=1).filter(lambda text: text.strip())
-FIELDS = {
-    "exact": "hasExactSynonym",
-    "narrow": "hasNarrowSynonym",
-    "broad": "hasBroadSynonym",
-    "related": "hasRelatedSynonym",
-}
+FIELDS = {scope: f"has{scope.capitalize()}Synonym" for scope in ("exact", "narrow", "broad", "related")}
 synonyms = st.lists(st.tuples(texts, st.sampled_from(list(FIELDS))), max_size=3)
 
 
