@@ -407,7 +407,7 @@ MANUAL, RULES = ([f"{kind}{number}" for number in range(5)] for kind in ("manual
     ("names", "sizes", "batches"),
     [
         # every batch has its share of both
-        (["rule1", "a", "b", "rule2", "c", "d"], (2, 1), [["a", "b", "rule1"], ["c", "d", "rule2"]]),
+        (["rule1", "a", "b", "rule2", "c"], (2, 1), [["a", "b", "rule1"], ["c", "rule2"]]),
         # few documents by rule come again
         (["rule1", "a", "b", "c"], (1, 1), [["a", "rule1"], ["b", "rule1"], ["c", "rule1"]]),
         # more of them than fit do not make an epoch longer
