@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from ..errors import CannotReadError, CannotWriteError, DamagedError, NewerVersionError
+from ..errors import CannotReadError, CannotWriteError, DamagedError, NewerVersionError, SapbertError
 from ..types import Document
 from .corrections import Correction, Decisions, ProposedLink, document_key
 
@@ -215,9 +215,11 @@ class CorrectionsFile:
                 db.execute("PRAGMA query_only = ON")
                 self._check(db)
                 yield db
+        except SapbertError:
+            raise
         except sqlite3.OperationalError as error:  # such as a lock of another program
             raise CannotReadError(path=self.path, reason=error) from error
-        except sqlite3.Error as error:
+        except (sqlite3.Error, ValueError, TypeError) as error:  # values that this package cannot have written
             raise DamagedError(_OTHER_FILE, path=self.path, reason=error) from error
 
     def _check(self, db: sqlite3.Connection) -> None:

@@ -90,6 +90,17 @@ def test_a_file_of_another_kind(tmp_path, content):
     assert path.read_bytes() == content
 
 
+@pytest.mark.parametrize("value", ["'[cut'", "7"])
+def test_a_damaged_value_is_reported(file, value):
+    file.add([Correction("accept", "corpus", "k", 0, 3, "flu", ("D1",))])
+    db = sqlite3.connect(file.path)
+    db.execute(f"UPDATE corrections SET concept_ids = {value}")
+    db.commit()
+    db.close()
+    with pytest.raises(DamagedError, match=r"c\.db"):
+        CorrectionsFile(file.path).corrections()
+
+
 def test_another_database(tmp_path):
     with sqlite3.connect(tmp_path / "c.db") as db:
         db.execute("CREATE TABLE corrections (id)")
