@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections import UserDict
 from importlib import import_module
 from keyword import iskeyword
 from typing import Annotated, Any
@@ -43,42 +43,25 @@ _MODULES = {"import": "encoder", "pairs": "pretrain", "mine": "pretrain"}  # of 
 _WITH_CONFIG = frozenset({"augment", "discover", "mine", "pairs", "pretrain", "serve"})
 
 
-class _LazyCommands(MutableMapping[str, Any]):
+class _LazyCommands(UserDict[str, Any]):
     """The commands by name. One is imported when it is looked up."""
 
-    def __init__(self) -> None:
-        self._commands: dict[str, Any] = {name: None for panel in COMMANDS.values() for name in panel}
-
     def __getitem__(self, name: str) -> Any:
-        if self._commands[name] is None:
+        if self.data[name] is None:
             module = import_module(f".{_MODULES.get(name, name)}", __name__)
             command = getattr(module, f"{name}_" if iskeyword(name) else name)
             if not isinstance(command, typer.Typer):
                 function, command = command, typer.Typer(add_completion=False)
-                command.command(name, cls=self._class_of(name))(function)
-            self._commands[name] = typer.main.get_command(command)
-            self._commands[name].name = name
-            self._commands[name].rich_help_panel = next(panel for panel, texts in COMMANDS.items() if name in texts)
-        return self._commands[name]
+                if name in _WITH_CONFIG:
+                    from .configs import ConfigCommand
 
-    def _class_of(self, name: str) -> type[TyperCommand]:
-        if name not in _WITH_CONFIG:
-            return TyperCommand
-        from .configs import ConfigCommand
-
-        return ConfigCommand
-
-    def __setitem__(self, name: str, command: Any) -> None:
-        self._commands[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._commands[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._commands)
-
-    def __len__(self) -> int:
-        return len(self._commands)
+                    command.command(name, cls=ConfigCommand)(function)
+                else:
+                    command.command(name)(function)
+            self.data[name] = typer.main.get_command(command)
+            self.data[name].name = name
+            self.data[name].rich_help_panel = next(panel for panel, texts in COMMANDS.items() if name in texts)
+        return self.data[name]
 
 
 class _Commands(TyperGroup):
@@ -86,7 +69,7 @@ class _Commands(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**{**settings, "commands": {}})
-        self.commands = _LazyCommands()
+        self.commands = _LazyCommands({name: None for texts in COMMANDS.values() for name in texts})
 
     def invoke(self, ctx: Any) -> Any:
         with ending_well(ctx):

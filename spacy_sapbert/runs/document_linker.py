@@ -154,47 +154,37 @@ class LoadedLinker:
     def identity(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the links depend on, besides the input: versions, settings and hashes of files, by name."""
         versions = {"spacy-sapbert": __version__, "spaCy": spacy.__version__, "vocabulary": self.kb.fingerprint[:16]}
-        folder = self.pipeline.nlp.path
-        return {**versions, **settings, **(_hashes(Path(folder)) if folder else {})}
+        identity: dict[str, Any] = {**versions, **settings}
+        folder = Path(self.pipeline.nlp.path)
+        for path in filter(Path.is_file, sorted(folder.rglob("*"))):
+            name = path.relative_to(folder)
+            is_shared = name.parts[0] == ARTIFACTS_FOLDER  # such a file has a hash in its name
+            identity[f"pipeline/{name.as_posix()}"] = path.stat().st_size if is_shared else sha256_of(path)
+        return identity
 
     def link(self, documents: Sequence[Document], view: View) -> list[Any]:
         """Return the view of each document, or its `Failure`."""
         numbered = [document._replace(position=str(number)) for number, document in enumerate(documents)]
         linked = self.pipeline(numbered, batch_size=len(numbered), short_lived=True, independent_batches=True)
-        views = {
-            item.document.position: view(item._replace(document=documents[int(item.document.position)]), self)
-            for item in linked
-        }
-        failures = self._failures.take()
-        return [
-            views[number] if number in views else Failure(document.position, failures[number])
-            for number, document in zip(map(str, range(len(documents))), documents, strict=True)
-        ]
+        results: dict[int, Any] = {}
+        for item in linked:
+            number = int(item.document.position)
+            results[number] = view(item._replace(document=documents[number]), self)
+        while self._failures.reasons:
+            position, reason = self._failures.reasons.popitem()
+            results[int(position)] = Failure(documents[int(position)].position, reason)
+        return [results[number] for number in range(len(documents))]
 
 
 class _Failures(Problems):
-    """Keeps why documents failed, by their places."""
+    """Keeps why documents failed, by their positions."""
 
     def __init__(self) -> None:
         super().__init__(Console(quiet=True))
-        self._reasons: dict[str, str] = {}
+        self.reasons: dict[str, str] = {}
 
-    def report(self, place: str, reason: object) -> None:
-        self._reasons[place] = str(reason)
-
-    def take(self) -> dict[str, str]:
-        """Return what was kept, and begin anew."""
-        taken, self._reasons = self._reasons, {}
-        return taken
-
-
-def _hashes(folder: Path) -> dict[str, str | int]:
-    """Return a hash of each file of a pipeline. Shared assets have one in their names, so only their sizes are read."""
-    files = ((path, path.relative_to(folder)) for path in sorted(folder.rglob("*")) if path.is_file())
-    return {
-        f"pipeline/{name.as_posix()}": path.stat().st_size if name.parts[0] == ARTIFACTS_FOLDER else sha256_of(path)
-        for path, name in files
-    }
+    def report(self, position: str, reason: object) -> None:
+        self.reasons[position] = str(reason)
 
 
 def digest_of(content: Any) -> str:

@@ -57,10 +57,18 @@ class ChunkWork:
     def __call__(self, chunk: _Chunk) -> ChunkResult:
         """Link the documents of a chunk."""
         number, documents = chunk
-        results = linker_of(self.settings)(documents, self.view)
-        failures = [result for result in results if isinstance(result, Failure)]
-        records = [result for result in results if not isinstance(result, Failure)]
-        return ChunkResult(number, records, failures, _counts(records))
+        records, failures = [], []
+        counts = Counter(documents=0, mentions=0, linked=0)
+        for result in linker_of(self.settings)(documents, self.view):
+            if isinstance(result, Failure):
+                failures.append(result)
+                continue
+            records.append(result)
+            counts["documents"] += 1
+            for entity in result.get("entities", ()):
+                counts["mentions"] += 1
+                counts["linked"] += entity["kb_id"] not in ("", NIL)
+        return ChunkResult(number, records, failures, counts)
 
     def lost(self, chunk: _Chunk, reason: str = "") -> ChunkResult:
         """End the run, since its processes cannot work."""
@@ -108,12 +116,6 @@ class ChunkWork:
                     number += 1
         if errors:
             raise errors[0]
-
-
-def _counts(records: Iterable[Any]) -> Counter[str]:
-    mentions = [[entity["kb_id"] for entity in record.get("entities", ())] for record in records]
-    linked = sum(kb_id not in ("", NIL) for ids in mentions for kb_id in ids)
-    return Counter(documents=len(mentions), mentions=sum(map(len, mentions)), linked=linked)
 
 
 class OtherRun(SapbertError):
@@ -192,8 +194,7 @@ class Parts:
     def write(self, documents: Sequence[Document], result: ChunkResult) -> ChunkResult:
         """Write the records of documents, and return the result without them."""
         about = {"made of": self._made_of(documents), "failures": result.failures, "counts": result.counts}
-        lines = (f"{json.dumps(value)}\n" for value in (about, *result.records))
-        _write(self._path(result.number), "".join(lines).encode())
+        _write(self._path(result.number), "\n".join(map(json.dumps, (about, *result.records))).encode())
         self.n_documents += len(result.records)
         return result._replace(records=())
 

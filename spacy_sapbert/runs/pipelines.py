@@ -6,13 +6,14 @@ from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import chain, islice
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import spacy
 from spacy.language import Language
 from spacy.pipeline import DependencyParser, EntityRecognizer
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.util import is_package, minibatch, raise_error
 
 from ..documents.docs import DOC_ID
@@ -52,6 +53,10 @@ class LinkingPipeline:
         pipeline: A folder, the name of an installed package, or the pipeline itself.
         problems: Reports the documents that are left out.
         given: The documents have their mentions. Only the components that process mentions then run.
+
+    Attributes:
+        kb: The knowledge base of the last linker.
+        display_language: The language in which the last linker shows preferred names; see its setting.
     """
 
     def __init__(self, pipeline: str | Language, problems: Problems, *, given: bool = False) -> None:
@@ -59,39 +64,31 @@ class LinkingPipeline:
         bound_tokenizer(self.nlp)
         self.problems = problems
         self.given = given
-        if not self._linkers():
+        self._linkers = self._made_by(LINKER)
+        if not self._linkers:
             consequence, components = "it cannot link mentions", self.nlp.pipe_names
             raise MissingComponentError(component=LINKER, consequence=consequence, components=components)
         if given:
             self._take_given_mentions()
-        self.spans_keys = tuple(dict.fromkeys(linker.spans_key for linker in self._linkers()))
+        self.kb: KnowledgeBase = self._linkers[-1].kb
+        self.display_language: str = self._linkers[-1].display_language
         # spaCy limits the length because of the memory of parser and NER
         if not any(isinstance(component, (DependencyParser, EntityRecognizer)) for _, component in self.nlp.pipeline):
             self.nlp.max_length = _NO_LIMIT
 
-    @property
-    def kb(self) -> KnowledgeBase:
-        """The knowledge base of the last linker."""
-        return cast(KnowledgeBase, self._linkers()[-1].kb)
-
-    @property
-    def display_language(self) -> str:
-        """The language in which the last linker shows preferred names; see its setting."""
-        return cast(str, self._linkers()[-1].display_language)
-
     def candidates(self, text: str, k: int) -> Sequence[Candidate]:
         """Return the k best candidates of the last linker for a text, with any score."""
-        found: Sequence[Candidate] = self._linkers()[-1].linker.generator([text], k)[0]
-        return found
+        candidates: Sequence[Candidate] = self._linkers[-1].linker.generator([text], k)[0]
+        return candidates
 
     def set_corrections(self, path: str | None) -> None:
         """Set the corrections that all components obey, which replace the pipeline's own. None has no corrections."""
-        for name in self._names(frozenset({LINKER, MATCHER})):
-            cast(Any, self.nlp.get_pipe(name)).set_corrections(path)
+        for component in self._made_by(LINKER, MATCHER):
+            component.set_corrections(path)
 
     def set_threshold(self, threshold: float) -> None:
         """Set the threshold of all linkers, which replaces the pipeline's own."""
-        for linker in self._linkers():
+        for linker in self._linkers:
             linker.threshold = threshold
 
     def __call__(
@@ -148,15 +145,15 @@ class LinkingPipeline:
         except Exception:  # NER and parser do not leave out a document on which they fail
             return
 
-    def _linkers(self) -> list[Any]:
-        return [self.nlp.get_pipe(name) for name in self._names(frozenset({LINKER}))]
-
-    def _names(self, factories: frozenset[str]) -> list[str]:
-        return [name for name in self.nlp.pipe_names if self.nlp.get_pipe_meta(name).factory in factories]
+    def _made_by(self, *factories: str) -> list[Any]:
+        pipeline = self.nlp.pipeline
+        return [component for name, component in pipeline if self.nlp.get_pipe_meta(name).factory in factories]
 
     def _take_given_mentions(self) -> None:
         """Let the components read a span group, which can have overlapping mentions, unlike `doc.ents`."""
-        self.nlp.select_pipes(enable=self._names(AFTER_MENTIONS))
+        for name in self.nlp.pipe_names:
+            if self.nlp.get_pipe_meta(name).factory not in AFTER_MENTIONS:
+                self.nlp.disable_pipe(name)
         for _, component in self.nlp.pipeline:
             if hasattr(component, "spans_key"):
                 component.spans_key = GOLD_SPANS
@@ -179,8 +176,10 @@ class LinkingPipeline:
 
     def _linked(self, document: Document, doc: Doc) -> LinkedDocument:
         doc.user_data[DOC_ID] = document.doc_id
-        mentions = [mention for spans_key in self.spans_keys for mention in mentions_of(doc, spans_key)]
-        mentions.sort(key=lambda span: (span.start_char, span.end_char))
+        mentions: list[Span] = []
+        for spans_key in {linker.spans_key: None for linker in self._linkers}:
+            mentions += mentions_of(doc, spans_key)
+        mentions.sort(key=attrgetter("start_char", "end_char"))
         return LinkedDocument(document, doc, mentions)
 
 
