@@ -10,21 +10,34 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..augmentation.documents import EvaluationSets, spacy_tokens, wordpieces
+from ..augmentation.eutils import EutilsSearch
+from ..augmentation.search import (
+    Choice,
+    DocumentSearch,
+    FolderSearch,
+    choose,
+    primary_ids,
+    rare_concepts,
+    training_documents,
+)
+from ..augmentation.settings import AugmentationSettings, paths
 from ..documents.input_documents import Problems, read_all, sound
+from ..documents.reader import read_corpus
 from ..errors import Errors, SapbertError
 from ..files.console import show_values, stderr_console, track
 from ..files.output import ScratchFolder, refuse_input
+from ..kb.ids import read_labels
+from ..kb.mapping import read_mappings
+from ..kb.storage import load_knowledge_base
+from ..types import Document
 from .configs import resolve
 from .convert import check_docbin
 from .inputs import open_inputs
 
 if TYPE_CHECKING:
-    from ..augmentation.annotations import Annotator, IdMapping
+    from ..augmentation.annotations import Annotator
     from ..augmentation.augment import AnnotationFilter, RuleAnnotation, Segment
-    from ..augmentation.documents import EvaluationSets
-    from ..augmentation.search import Choice, DocumentSearch
-    from ..augmentation.settings import AugmentationSettings
-    from ..types import Document
 
 
 def augment(
@@ -43,7 +56,6 @@ def augment(
     It leaves out the documents of the settings exclude, train and mix_with, by PMID and by title.
     To use a key for the E-utilities, set the environment variable NCBI_API_KEY.
     """
-    from ..augmentation.settings import AugmentationSettings
 
     settings: AugmentationSettings = resolve(ctx, config, "augment", AugmentationSettings)[1]
     if output is None and texts is None:
@@ -51,7 +63,7 @@ def augment(
     if output is not None:
         check_docbin(output)
     run = _Run(settings)
-    refuse_input(output, [*run.known, *run.paths(settings.documents)])
+    refuse_input(output, [*run.known, *paths(settings.documents)])
     run.find()
     if texts:
         run.write_texts(texts)
@@ -70,10 +82,6 @@ class _Run:
     """
 
     def __init__(self, settings: AugmentationSettings) -> None:
-        from ..augmentation.settings import paths
-        from ..kb.storage import load_knowledge_base
-
-        self.paths = paths
         self.known = [path for files in (settings.exclude, settings.train, settings.mix_with) for path in paths(files)]
         self.counts: dict[str, dict[str, int]] = {}
         self._settings = settings
@@ -86,8 +94,6 @@ class _Run:
     def find(self) -> None:
         """Search documents for the concepts, and cut them into segments."""
         from ..augmentation.augment import segments_of
-        from ..augmentation.documents import EvaluationSets, spacy_tokens, wordpieces
-        from ..augmentation.search import choose
 
         settings = self._settings
         concepts = self._concepts()
@@ -136,7 +142,7 @@ class _Run:
         from ..pipeline.tokenizer import blank_pipeline
 
         nlp, segments = blank_pipeline("en"), self._segments
-        manual = [doc for path in self.paths(self._settings.mix_with) for doc in read_docbin(path, nlp.vocab)]
+        manual = [doc for path in paths(self._settings.mix_with) for doc in read_docbin(path, nlp.vocab)]
         make = TrainingDocs(nlp, self._kb, self._settings.weight, self._rules)
         docs = shuffled(segments, make, manual, self._settings.seed)
         in_documents = count_documents(segments)
@@ -151,11 +157,9 @@ class _Run:
 
     def _concepts(self) -> list[tuple[str, str]]:
         """Return the concepts to search for. Those with annotations to keep are `_labels`."""
-        from ..augmentation.search import primary_ids, rare_concepts, training_documents
-        from ..kb.ids import read_labels
 
         settings, unknown = self._settings, 0
-        in_training = training_documents(_read(self.paths(settings.train)), self._kb)
+        in_training = training_documents(_read(paths(settings.train)), self._kb)
         if settings.labels:
             self._labels, unknown = primary_ids(read_labels(Path(settings.labels)), self._kb)
         concepts = rare_concepts(in_training, self._labels, self._kb, None if settings.all_concepts else settings.k)
@@ -168,15 +172,12 @@ class _Run:
 
     @contextmanager
     def _search(self, excluded: EvaluationSets) -> Iterator[DocumentSearch]:
-        from ..augmentation.eutils import EutilsSearch
-        from ..augmentation.search import FolderSearch
-
         settings = self._settings
         if settings.eutils:
             cache = Path(settings.cache) if settings.cache else None
             yield EutilsSearch(settings.eutils, settings.eutils_url, cache)
             return
-        inputs = open_inputs(self.paths(settings.documents))
+        inputs = open_inputs(paths(settings.documents))
         with ScratchFolder() as folder:
             documents = sound(track(read_all(inputs, self._problems), self._console), self._problems, sys.maxsize)
             with closing(FolderSearch(folder / "documents.db", documents, excluded)) as search:
@@ -206,6 +207,7 @@ class _Run:
                 yield MatcherAnnotator(self._kb)
 
     def _annotation(self, annotator: Annotator) -> RuleAnnotation:
+        from ..augmentation.annotations import IdMapping
         from ..augmentation.augment import RuleAnnotation
         from ..augmentation.filters import FalseAbbreviations, InvertedNames, Overlaps, Verbs
 
@@ -219,20 +221,11 @@ class _Run:
             filters["inverted_names"] = InvertedNames(self._kb)
         if settings.overlap_filter:
             filters["overlaps"] = Overlaps(self._kb)
-        return RuleAnnotation(annotator, self._id_mapping(), filters, self._labels)
-
-    def _id_mapping(self) -> IdMapping:
-        from ..augmentation.annotations import IdMapping
-        from ..kb.mapping import read_mappings
-        from ..kb.storage import load_knowledge_base
-
-        kb = self._settings.mapping_kb
-        between = load_knowledge_base(kb) if kb else None
-        return IdMapping(self._kb, read_mappings(self.paths(self._settings.mapping)), between)
+        between = load_knowledge_base(settings.mapping_kb) if settings.mapping_kb else None
+        mapping = IdMapping(self._kb, read_mappings(paths(settings.mapping)), between)
+        return RuleAnnotation(annotator, mapping, filters, self._labels)
 
 
 def _read(paths: Sequence[Path]) -> Iterator[Document]:
-    from ..documents.reader import read_corpus
-
     for path in paths:
         yield from read_corpus(path)

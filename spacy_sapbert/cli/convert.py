@@ -145,12 +145,7 @@ class _Changes(NamedTuple):
         return document._replace(mentions=mentions)
 
     def warn_of_missing_types(self, renamed: Sequence[str], types: Collection[str]) -> None:
-        """Warn of types that were given and that the corpora do not have.
-
-        Args:
-            renamed: The types that were given by their new names.
-            types: The types of the corpora.
-        """
+        """Warn of types that were given, some by their new names, and that are not among those of the corpora."""
         given = [*self.types, *self.names, *self.prefixes]
         for names, known in ((given, {*types}), (renamed, {self.names.get(label, label) for label in types})):
             if missing := [name for name in dict.fromkeys(names) if name not in known]:

@@ -15,6 +15,7 @@ from ..documents.input_documents import Problems, read_all
 from ..errors import ChoiceError, Errors, MissingComponentError, SapbertError
 from ..files.console import show_values, stderr_console, track
 from ..files.output import open_output, refuse_input
+from ..kb.new_names import Discovery, table_lines
 from ..settings_block import check_counts, check_rules
 from ..types import NIL
 from .configs import OptionalConfig, resolve
@@ -83,7 +84,6 @@ def discover(
     problems = Problems(stderr_console(), strict=settings.strict)
     sources = open_inputs(corpus, format, settings.columns, settings.encoding, gold=settings.gold)
     refuse_input(output, [*corpus, Path(pipeline)], in_folders=True)
-    from ..kb.new_names import Discovery, table_lines
     from ..runs.document_linker import NO_LIMIT, LinkSettings, linker_of
     from ..runs.file_run import ChunkWork
 

@@ -7,19 +7,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import Annotated, Any, BinaryIO
 
 import typer
 from rich.console import Console
 
+from ..encoders.biosyn_import import import_biosyn
+from ..encoders.info import describe, write_vectors
+from ..encoders.transformer import TransformerEncoder, open_encoder
 from ..errors import Errors, OptionError, SapbertError
 from ..files.console import show_values, stderr_console, track
 from ..files.opening import STDIN, open_text
 from ..files.output import refuse_input
 from ..files.values import parse_int
-
-if TYPE_CHECKING:
-    from ..encoders.transformer import TransformerEncoder
+from ..kb.knowledge_base import KnowledgeBase
 
 encoder = typer.Typer(help="Inspect an encoder, encode texts with it, or make it smaller.", no_args_is_help=True)
 import_ = typer.Typer(help="Convert published models to encoders.", no_args_is_help=True)
@@ -41,7 +42,6 @@ class Half(str, Enum):
 @encoder.command("info")
 def info(encoder: Encoder) -> None:
     """Show the size and the settings of an encoder, and how it was made."""
-    from ..encoders.info import describe
 
     show_values(describe(_open(encoder)))
 
@@ -64,7 +64,6 @@ def embed(
     The vectors have length 1 if the encoder is l2_normalized.
     Lines that are blank or not valid UTF-8 get a row of zeros, and are counted.
     """
-    from ..encoders.info import write_vectors
 
     refuse_input(output, [texts])
     opened = _open(encoder, pooling, device)
@@ -153,8 +152,6 @@ def quantize(
 
 
 def _open(name: str, pooling: str | None = None, device: str = "cpu") -> TransformerEncoder:
-    from ..encoders.transformer import open_encoder
-
     opened = open_encoder(name, pooling=pooling, device=device)
     if opened is None:
         raise SapbertError(Errors.E301.format(name=name, reason="this name means that there is no encoder"))
@@ -169,7 +166,6 @@ def _save(opened: TransformerEncoder, output: Path, result: Mapping[str, Any]) -
 
 def _names(path: Path) -> Iterator[str]:
     """Yield the names of a knowledge base, or the lines of a text file that are not blank."""
-    from ..kb.knowledge_base import KnowledgeBase
 
     with open_text(path, encoding="latin-1") as start:
         is_knowledge_base = start.buffer.read(len(_SQLITE)) == _SQLITE
@@ -207,9 +203,6 @@ def biosyn(
 
     The command reads the model's pickle as plain data and runs no code from it.
     """
-    from ..encoders.biosyn_import import import_biosyn
-    from ..encoders.info import describe
-    from ..encoders.transformer import TransformerEncoder
 
     import_biosyn(folder, output)
     info = describe(TransformerEncoder(str(output), device="cpu"))

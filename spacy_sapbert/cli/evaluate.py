@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
+from ..documents.med1250 import read_med1250
 from ..documents.reader import read_corpus
 from ..errors import EmptyError
+from ..evaluation.compare import compare_predictions
+from ..evaluation.components import decide_by, evaluate_abbreviations, evaluate_composites
 from ..files.console import results_to, stderr_console, table_of_numbers, track
 from ..files.output import refuse_input
 from ..types import has_type
@@ -81,7 +84,6 @@ def compare(
     The test is a paired bootstrap over documents, with 95 % intervals.
     Both files must come from the same command: `linking`, `concepts` or `pipeline`.
     """
-    from ..evaluation.compare import compare_predictions
 
     with results_to(output, [a, b]) as show:
         result = compare_predictions(a, b)
@@ -119,8 +121,6 @@ def abbreviations(
     output: Output = None,
 ) -> None:
     """Measure how well definitions of abbreviations are found, and list the causes of errors."""
-    from ..documents.med1250 import read_med1250
-    from ..evaluation.components import evaluate_abbreviations
 
     with results_to(output, [corpus]) as show:
         result = evaluate_abbreviations(track(read_med1250(corpus), stderr_console()))
@@ -144,7 +144,6 @@ def composites(
 
     The corpus must annotate the parts of composite mentions, as BC5CDR does.
     """
-    from ..evaluation.components import decide_by, evaluate_composites
 
     with results_to(output, [corpus]) as show:
         documents = track(read_corpus(corpus), stderr_console())

@@ -13,6 +13,7 @@ from rich.table import Table
 from ..errors import Warnings
 from ..files.console import results_to, stderr_console, table_of_numbers, track
 from ..files.output import refuse_input
+from ..kb.ids import read_labels
 from ..types import Document
 from .inputs import Corpus, CorpusFormat, Ids, Output, Pipeline, Predictions, Type, read_documents, split_pairs
 
@@ -145,7 +146,6 @@ def concepts(
     Documents with fewer than k gold concepts cannot reach a precision of 100.
     """
     from ..evaluation.concepts import evaluate_concepts
-    from ..kb.ids import read_labels
     from ..runs.pipelines import load_pipeline
 
     refuse_input(predictions, [corpus, labels, train, ids], "--predictions")

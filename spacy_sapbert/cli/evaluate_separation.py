@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
+from ..encoders.transformer import TransformerEncoder, open_encoder
 from ..errors import OptionError
+from ..evaluation.separation import cosines_of_pairs, evaluate_separation, read_name_pairs
 from ..files.console import results_to, table_of_numbers
+from ..metrics.separation import Separation, as_measures
 from .inputs import Output
-
-if TYPE_CHECKING:
-    from ..encoders.transformer import TransformerEncoder
-    from ..metrics.separation import Separation
 
 _CLUSTERS = 10  # colors that an eye can tell apart
 
@@ -42,8 +41,6 @@ def separation(
     With --and, the JSON shows the first encoder at the top level, and all encoders under `encoders`.
     The plots are a histogram, a heat map of the pairs in plot.txt, and the largest concepts of train.txt.
     """
-    from ..evaluation.separation import evaluate_separation, read_name_pairs
-    from ..metrics.separation import as_measures
 
     with results_to(output, [pairs]) as show:
         read = read_name_pairs(pairs)
@@ -59,7 +56,6 @@ def separation(
 
 def _open(names: Sequence[str], labels: Sequence[str] | None) -> dict[str, TransformerEncoder]:
     """Open the encoders, by label."""
-    from ..encoders.transformer import open_encoder
 
     labels = labels or names
     if len(set(labels)) != len(names) or len(labels) != len(names):
@@ -81,7 +77,6 @@ def _pictures(
     """Return a function that draws all pictures. Errors are raised now, before the encoders run."""
     from ..evaluation import plots
     from ..evaluation.plots import prepare_folder, save_both
-    from ..evaluation.separation import cosines_of_pairs, read_name_pairs
 
     prepare_folder(folder)
     heat, clusters = pairs.with_name("plot.txt"), pairs.with_name("train.txt")

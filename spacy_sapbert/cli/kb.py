@@ -18,6 +18,14 @@ from ..errors import OptionError
 from ..files.console import progress_callback, show, show_values, stderr_console, track
 from ..files.opening import without_gz
 from ..files.output import open_output, refuse_input
+from ..kb.check import SuspiciousName, check_knowledge_base, describe, suspicious_names
+from ..kb.diff import compare
+from ..kb.export import ExportReport, export_lines
+from ..kb.ids import canonical_id
+from ..kb.knowledge_base import KnowledgeBase
+from ..kb.languages import display_tag
+from ..kb.search import search_names
+from ..kb.storage import load_knowledge_base
 from . import kb_tables
 from .inputs import DisplayLanguage, open_inputs
 from .kb_build import build, get
@@ -26,8 +34,6 @@ from .kb_tables import STDOUT, show_counts
 
 if TYPE_CHECKING:
     from ..evaluation.components import NameCounts
-    from ..kb.check import SuspiciousName
-    from ..kb.knowledge_base import KnowledgeBase
 
 kb = typer.Typer(
     help="Get, build, inspect, search, compare, check, export, map or upload a knowledge base.", no_args_is_help=True
@@ -41,9 +47,8 @@ KnowledgeBaseName = Annotated[str, typer.Argument(help="A knowledge base file, o
 @kb.command("info")
 def info(knowledge_base: KnowledgeBaseName) -> None:
     """Show the contents of a knowledge base, and how it was built."""
-    from ..kb.check import describe
 
-    result = describe(_open(knowledge_base))
+    result = describe(load_knowledge_base(knowledge_base))
     for line in kb_tables.origin_lines(result):
         stderr_console().print(line)
     show(kb_tables.info_table(result), result)
@@ -66,11 +71,8 @@ def search(
 
     If the text is an id, its concept comes first. With --encoder, names need not contain the words.
     """
-    from ..kb.ids import canonical_id
-    from ..kb.languages import display_tag
-    from ..kb.search import search_names
 
-    opened = _open(knowledge_base)
+    opened = load_knowledge_base(knowledge_base)
     found = {concept_id: ("id", canonical_id(text)) for concept_id in opened.find_id(canonical_id(text))}
     matches = search_names(opened, text, k) if encoder is None else _similar_names(opened, text, k, encoder)
     for concept_id, score, name in matches:
@@ -103,10 +105,9 @@ def diff(
     ] = None,
 ) -> None:
     """Count the changes between two versions of a vocabulary."""
-    from ..kb.diff import compare
 
     console = stderr_console()
-    kbs = [_open(old), _open(new)]
+    kbs = [load_knowledge_base(old), load_knowledge_base(new)]
     refuse_input(output, [kb.path for kb in kbs])
     with console.status("comparing"), compare(*kbs) as changes:
         result = changes.summary()
@@ -130,12 +131,11 @@ def export(
 
     The command counts the content that the format cannot store.
     """
-    from ..kb.export import ExportReport, export_lines
 
     if format == "table" and without_gz(output).suffix.lower() == ".csv":
         remedy = "Choose a name that ends in .tsv."
         raise OptionError(option=f"--output {output}", reason="a table has tabs between its cells", remedy=remedy)
-    opened, report = _open(knowledge_base), ExportReport()
+    opened, report = load_knowledge_base(knowledge_base), ExportReport()
     refuse_input(output, [opened.path])
     lines = export_lines(opened, format, report)
     with open_output(None if output == STDOUT else output) as write:
@@ -143,7 +143,8 @@ def export(
             write(line)
     left_out = {kind: count for kind, count in report.left_out.items() if count}
     result = {"file": str(output), "concepts": report.concepts, "names": report.names, "left_out": left_out}
-    show_counts(kb_tables.export_table(result), result, output)
+    written = {"concepts": report.concepts, "names": report.names}
+    show_counts(kb_tables.counts_table({"written: ": written, "left out: ": left_out}), result, output)
 
 
 @kb.command("check")
@@ -164,11 +165,10 @@ def check(
     The most suspicious names come first. With --texts, those that occur most often come first, so that they show where
     a list of stop names helps most. The exit status is 1 if you must build the knowledge base again.
     """
-    from ..kb.check import check_knowledge_base, suspicious_names
 
     console = stderr_console()
     sources = open_inputs(texts or [])
-    opened, *others = map(_open, [knowledge_base, *(also_in or [])])
+    opened, *others = map(load_knowledge_base, [knowledge_base, *(also_in or [])])
     with console.status("checking"):
         result = check_knowledge_base(opened)
     if not result["problems"]:
@@ -210,7 +210,7 @@ def upload(
     from ..vectors.flat import cached_name_vectors
     from ..vectors.qdrant_index import Address
 
-    opened, made_by = _open(knowledge_base), open_encoder(encoder)
+    opened, made_by = load_knowledge_base(knowledge_base), open_encoder(encoder)
     if made_by is None:
         raise OptionError(option="--encoder none", reason="an upload needs vectors of names")
     address = Address.parse(to)
@@ -221,12 +221,6 @@ def upload(
     with progress_callback(stderr_console(), "names uploaded") as progress:
         counts = qdrant_upload.upload(opened, vectors, address, centroids=centroids, progress=progress)
     show_values({"index": str(address), "names": opened.n_names, **counts})
-
-
-def _open(knowledge_base: str) -> KnowledgeBase:
-    from ..kb.storage import load_knowledge_base
-
-    return load_knowledge_base(knowledge_base)
 
 
 # --- check
@@ -246,13 +240,7 @@ def _count(kb: KnowledgeBase, sources: list[tuple[Path, ReadOptions]]) -> NameCo
 
 
 def _report(found: Iterable[SuspiciousName], counts: NameCounts | None, number: int) -> dict[str, Any]:
-    """Return the first suspicious names, and the names that occur most often.
-
-    Args:
-        found: The suspicious names.
-        counts: How often each name occurs. Then names that do not occur are left out.
-        number: The length of each list.
-    """
+    """Return the first suspicious names, or with counts, those that occur and the names that occur most often."""
     by_severity: Counter[str] = Counter()
     if counts is None:
         names = heapq.nsmallest(number, _tallied(found, by_severity))

@@ -9,25 +9,40 @@ from functools import partial
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ..documents.reader import read_corpus
+from ..documents.source import Report
 from ..errors import Errors, MismatchError, NotFoundError, OptionError, SapbertError
 from ..files.console import progress_callback, stderr_console, track
 from ..files.opening import sha256_of
 from ..files.output import refuse_input, temporary_folder
+from ..kb.build import KnowledgeBaseBuilder, new_knowledge_base
+from ..kb.curation import curate
+from ..kb.download import download, is_web_page
+from ..kb.mapping import read_mappings
+from ..kb.mentions import add_mentions
+from ..kb.readers import ReadReport, read_vocabulary
+from ..kb.recipe import (
+    LATEST,
+    SUFFIXES,
+    TRANSLATIONS,
+    File,
+    Recipe,
+    find_recipe,
+    parse_recipe,
+    read_catalog,
+    read_recipe_values,
+    release_in,
+)
+from ..types import Document, Record, has_type
 from .inputs import show_problems, split_pairs
-from .kb_tables import print_wide
-
-if TYPE_CHECKING:
-    from ..kb.build import KnowledgeBaseBuilder
-    from ..kb.readers import ReadReport
-    from ..kb.recipe import File, Recipe
-    from ..types import Document, Record
+from .kb_tables import counts_table, print_wide
 
 _MEGABYTE = 10**6
 _CUT_OFF = 0.5  # a download that is smaller than this share of the usual size
@@ -77,7 +92,6 @@ def build(
 
     The command shows how many rows were read and dropped, and why. A recipe is a file of further options.
     """
-    from ..kb.recipe import SUFFIXES, parse_recipe, read_recipe_values
 
     refuse_input(output, sources)
     columns: defaultdict[str, list[str]] = defaultdict(list)
@@ -138,7 +152,6 @@ def get(
 
     Without a network, use --mirror.
     """
-    from ..kb.recipe import LATEST, SUFFIXES, find_recipe, parse_recipe, read_recipe_values, release_in
 
     if name is None:
         _print_catalog()
@@ -182,9 +195,6 @@ def _given(
 
 def _build(recipe: Recipe, output: Path, console: Console, origin: Mapping[str, Any] | None = None) -> None:
     """Build a knowledge base, and show the progress and the report. It records the origin of a download."""
-    from ..kb.build import new_knowledge_base
-    from ..kb.readers import ReadReport
-    from ..kb.recipe import TRANSLATIONS
 
     refuse_input(output, recipe.inputs)
     report, of_mappings = ReadReport(), ReadReport()
@@ -195,18 +205,12 @@ def _build(recipe: Recipe, output: Path, console: Console, origin: Mapping[str, 
         base, translated = [*base, *translated], []
     equivalents = None
     if recipe.mappings:
-        from ..kb.mapping import read_mappings
-
         equivalents = read_mappings(recipe.mappings, report=of_mappings, strict=recipe.strict)
-    if recipe.mentions:
-        from ..kb.mentions import add_mentions
     curation, rules = recipe.curation, recipe.stop_name_rules()
     with new_knowledge_base(output, equivalents, recipe.merge_xrefs) as builder:
         read = partial(_read, strict=recipe.strict)
         records: Iterator[Record] = chain.from_iterable(map(partial(read, report=report), base))
         if any(curation):
-            from ..kb.curation import curate
-
             sources = [lambda report, file=file: read(file, report=report) for file in base]
             records = curate(curation, sources, report, builder.counts)
         for record in track(records, console, "concepts", share=lambda: report.bytes_read / max(1, report.bytes_total)):
@@ -229,17 +233,12 @@ def _build(recipe: Recipe, output: Path, console: Console, origin: Mapping[str, 
 
 
 def _read(file: File, report: ReadReport, strict: bool) -> Iterator[Record]:
-    from ..kb.readers import read_vocabulary
-
     settings: dict[str, Any] = {"language": file.language, "strict": strict, **file.settings}
     return read_vocabulary(file.path, file.format, report=report, **settings)
 
 
 def _documents(corpus: File, strict: bool, builder: KnowledgeBaseBuilder) -> Iterator[Document]:
     """Yield the documents of a corpus, with the mentions of the chosen types. The others are counted."""
-    from ..documents.reader import read_corpus
-    from ..documents.source import Report
-    from ..types import has_type
 
     types, report = corpus.settings.get("types"), Report()
     for document in read_corpus(corpus.path, corpus.format, strict=strict, report=report):
@@ -251,7 +250,6 @@ def _documents(corpus: File, strict: bool, builder: KnowledgeBaseBuilder) -> Ite
 
 def _meta(recipe: Recipe, report: ReadReport, origin: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the knowledge base records about how it was built."""
-    from ..kb.recipe import File
 
     manifest = partial(_manifest, report=report)
     files = {"mentions": recipe.mentions, "sources": recipe.sources, "translations": recipe.translations}
@@ -277,16 +275,13 @@ def _manifest(file: File, report: ReadReport) -> dict[str, Any]:
 
 
 def _show_report(report: ReadReport, of_mappings: ReadReport, builder: KnowledgeBaseBuilder, console: Console) -> None:
-    table = Table("", "count", box=None)
-    table.columns[1].justify = "right"
     rows = _rows_read(report)
     rows |= {f"names dropped: {reason}": count for reason, count in report.names_dropped.items()}
     rows |= {"control characters removed": report.control_characters, **report.notes}
     rows |= {f"mappings: {label}": count for label, count in _rows_read(of_mappings).items()}
-    for label, count in {**rows, **builder.counts}.items():
-        if count or label in ("rows read", "rows kept"):
-            table.add_row(escape(label), f"{count:,}")
-    console.print(table)
+    rows |= builder.counts
+    shown = {label: count for label, count in rows.items() if count or label in ("rows read", "rows kept")}
+    stderr_console().print(counts_table({"": shown}))
     show_problems(console, [*of_mappings.problems, *report.problems], of_mappings.broken + report.broken)
     for path, origin in report.origins.items():
         if origin.get("absent"):
@@ -302,8 +297,6 @@ def _rows_read(report: ReadReport) -> dict[str, int]:
 
 
 def _print_catalog() -> None:
-    from ..kb.recipe import read_catalog
-
     table = Table("name", "MB", "license", "release", "purpose", box=None)
     table.columns[1].justify = "right"
     for recipe in sorted(read_catalog().values(), key=lambda recipe: not recipe.sources):
@@ -318,15 +311,8 @@ def _fetch(
 ) -> tuple[Path, dict[str, Any]]:
     """Return the file of a source, and what the knowledge base records of its origin.
 
-    Args:
-        source: The source.
-        recipe: Its recipe.
-        mirror: Folder or address that has the file.
-        folder: A temporary folder for the download.
-        kept: The folder to which the checked file is moved.
-        console: For the progress.
+    A download is checked in the temporary folder, and then moved to the folder `kept`.
     """
-    from ..kb.download import download
 
     name = source.path.name
     if mirror and not mirror.lower().startswith(("http://", "https://")):
@@ -358,7 +344,6 @@ def _check(path: Path, source: File, recipe: Recipe, console: Console) -> None:
     Raises:
         SapbertError: It is a web page, another release, damaged or cut off.
     """
-    from ..kb.download import is_web_page
 
     if is_web_page(path):
         reason = "it is a web page; the provider may want a login, or refuse programs"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -16,11 +16,12 @@ from ..files.console import stderr_console, track
 from ..files.opening import sha256_of, without_gz
 from ..files.output import open_output, refuse_input
 from ..files.values import table_lines
+from ..kb.code_systems import DEFAULT_PREDICATES, CodeSystems, parse_predicates, parse_systems
+from ..kb.knowledge_base import KnowledgeBase
+from ..kb.languages import display_tag
+from ..kb.readers import ReadReport
+from ..kb.storage import load_knowledge_base
 from .inputs import DisplayLanguage, show_problems
-
-if TYPE_CHECKING:
-    from ..kb.code_systems import CodeSystems
-    from ..kb.knowledge_base import KnowledgeBase
 
 _BLOCK = 4096  # concepts whose names are read together
 COLUMNS = ("concept_id", "preferred_name", "system", "code", "predicate", "origin")
@@ -63,7 +64,6 @@ class CodeOptions:
         predicates: list[str] | None = None,
     ) -> CodeOptions:
         """Return the options. What cannot be read is an error before a pipeline is loaded."""
-        from ..kb.code_systems import DEFAULT_PREDICATES, parse_predicates, parse_systems
 
         chosen = tuple(predicates or DEFAULT_PREDICATES)
         parse_predicates(chosen)
@@ -71,8 +71,6 @@ class CodeOptions:
 
     def __call__(self, kb: KnowledgeBase) -> CodeSystems:
         """Return the codes of a vocabulary, and report the rows of the mappings."""
-        from ..kb.code_systems import CodeSystems
-        from ..kb.readers import ReadReport
 
         report = ReadReport()
         codes = CodeSystems(kb, self.systems, self.mappings, predicates=self.predicates, report=report)
@@ -116,8 +114,6 @@ def map_concepts(
     The codes come from alternative ids, cross-references and mappings.
     A row has the relation of the code to the concept, where its source states it.
     """
-    from ..kb.languages import display_tag
-    from ..kb.storage import load_knowledge_base
     from .kb_tables import STDOUT, map_table, show_counts
 
     console = stderr_console()

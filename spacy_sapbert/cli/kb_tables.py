@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..files.console import show, stderr_console
+from ..files.console import show, stderr_console, table_of_numbers
 from ..types import Concept
 
 STDOUT = Path("-")
@@ -49,18 +49,29 @@ def print_concepts(rows: Iterable[tuple[str, Concept, str]]) -> None:
     print_wide(table)
 
 
+def counts_table(groups: Mapping[str, Mapping[str, int]]) -> Table:
+    """Return a table of counts, with what their labels begin with."""
+    rows = [(prefix + label, count) for prefix, counts in groups.items() for label, count in counts.items()]
+    table = table_of_numbers("", "count", rows=rows)
+    table.box = None
+    return table
+
+
 def info_table(result: Mapping[str, Any]) -> Table:
     """Return the table of a `describe` result."""
-    table = _table("", "count")
     labels = ("concepts", "names", "names_of_several_concepts", "alternative_ids")
     with_something = [key for key in result if key.startswith("concepts_with_")]
-    _add_counts(table, _spelled({key: result[key] for key in (*labels, *with_something)}))
-    _add_counts(table, result["stop_names_by_reason"], "stop names: ")
-    _add_counts(table, result["names_per_concept"], "concepts with names: ")
-    _add_counts(table, _largest(result["types"]), "concepts of type ")
-    _add_counts(table, _largest(result["names_by_source"]), "names from ")
     languages = {language or "unknown language": count for language, count in result["names_by_language"].items()}
-    _add_counts(table, _largest(languages), "names in ")
+    table = counts_table(
+        {
+            "": _spelled({key: result[key] for key in (*labels, *with_something)}),
+            "stop names: ": result["stop_names_by_reason"],
+            "concepts with names: ": result["names_per_concept"],
+            "concepts of type ": _largest(result["types"]),
+            "names from ": _largest(result["names_by_source"]),
+            "names in ": _largest(languages),
+        }
+    )
     for option, values in result.get("curation", {}).items():
         table.add_row(f"curation: {option.replace('_', ' ')} {', '.join(values)}", "")
     return table
@@ -79,41 +90,32 @@ def origin_lines(result: Mapping[str, Any]) -> Iterator[str]:
 
 def diff_table(result: Mapping[str, Any]) -> Table:
     """Return the table of a `KnowledgeBaseDiff.summary`."""
-    table = _table("", "count")
-    for group in ("concepts", "names", "changed"):
-        _add_counts(table, _spelled(result[group]), f"{group}: ")
+    table = counts_table({f"{group}: ": _spelled(result[group]) for group in ("concepts", "names", "changed")})
     if result["same_content"]:
         table.caption = "both knowledge bases have the same content"
     return table
 
 
-def export_table(result: Mapping[str, Any]) -> Table:
-    """Return the table of an export: what was written, and what the format cannot store."""
-    table = _table("", "count")
-    _add_counts(table, {key: result[key] for key in ("concepts", "names")}, "written: ")
-    _add_counts(table, result["left_out"], "left out: ")
-    return table
-
-
 def map_table(result: Mapping[str, Any]) -> Table:
     """Return the table of `kb map`: the concepts with a code of each system, and their codes."""
-    table = _table("system", "concepts")
-    table.add_column("rows", justify="right")
-    for system, counts in result["systems"].items():
-        table.add_row(escape(system), f"{counts['concepts']:,}", f"{counts['rows']:,}")
+    rows = [(system, counts["concepts"], counts["rows"]) for system, counts in result["systems"].items()]
+    table = table_of_numbers("system", "concepts", "rows", rows=rows)
+    table.box = None
     table.caption = f"of {result['concepts']:,} concepts"
     return table
 
 
 def check_table(result: Mapping[str, Any]) -> Table:
     """Return the table of a `check_knowledge_base` result."""
-    table = _table("", "count")
+    table = table_of_numbers("", "count")
+    table.box = None
     table.add_column("example")
     for kind in ("problems", "remarks"):
         for check, finding in result[kind].items():
             cells = f"{kind[:-1]}: {check.replace('_', ' ')}", f"{finding['count']:,}"
-            table.add_row(*cells, escape(_example(finding["examples"][0])))
-    _add_counts(table, result.get("suspicious", {}), "suspicious: ")
+            table.add_row(*cells, _example(finding["examples"][0]))
+    for kind, count in result.get("suspicious", {}).items():
+        table.add_row(f"suspicious: {kind}", f"{count:,}")
     table.caption = "Build the knowledge base again." if result["problems"] else "no problems"
     return table
 
@@ -145,17 +147,6 @@ def _example(example: Any) -> str:
         example = [", ".join(value) if isinstance(value, list) else str(value) for value in example.values()]
     text = example if isinstance(example, str) else " | ".join(example)
     return shorten(text, _EXAMPLE_WIDTH, placeholder=" …")
-
-
-def _table(label: str, number: str) -> Table:
-    table = Table(label, box=None)
-    table.add_column(number, justify="right")
-    return table
-
-
-def _add_counts(table: Table, counts: Mapping[str, int], prefix: str = "") -> None:
-    for label, count in counts.items():
-        table.add_row(escape(prefix + label), f"{count:,}")
 
 
 def _spelled(counts: Mapping[str, int]) -> dict[str, int]:

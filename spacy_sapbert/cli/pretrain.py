@@ -7,19 +7,25 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 
 from .. import __version__
 from ..documents.reader import read_corpus
+from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
 from ..files.console import progress_callback, show_values, stderr_console, track
 from ..files.opening import sha256_of
 from ..files.output import open_output
+from ..kb.storage import load_knowledge_base
+from ..training.checkpoints import PartialFile, has_checkpoint
+from ..training.hard_negatives import MINED_COUNTS, PAIRS_AT_ONCE, HardNegatives
 from ..training.pair_files import (
     HEADINGS,
+    Pair,
+    SharedName,
     Triple,
     pair_line,
     read_pairs,
@@ -27,13 +33,11 @@ from ..training.pair_files import (
     shared_names_path,
     triple_line,
 )
-from ..training.settings import MiningSettings, PairSettings
+from ..training.pairs import MENTION_COUNTS, SYNONYM_COUNTS, gold_mentions, mention_pairs, shared_names, synonym_pairs
+from ..training.settings import MiningSettings, PairSelection, PairSettings
+from ..vectors.flat import cached_name_vectors
+from ..vectors.storage import open_index
 from .configs import OptionalConfig, resolve
-
-if TYPE_CHECKING:
-    from ..training.checkpoints import PartialFile
-    from ..training.pair_files import Pair, SharedName
-    from ..training.settings import PairSelection
 
 SECTION = "pretrain"
 CONFIG_FILE = "config.cfg"
@@ -60,15 +64,6 @@ def pairs(
     Training does not use these names as negatives of each other.
     With mentions, each mention is paired with names of its concept, and is the first name of the pair.
     """
-    from ..kb.storage import load_knowledge_base
-    from ..training.pairs import (
-        MENTION_COUNTS,
-        SYNONYM_COUNTS,
-        gold_mentions,
-        mention_pairs,
-        shared_names,
-        synonym_pairs,
-    )
 
     _, settings = resolve(ctx, config, "pairs", PairSettings)
     chosen = settings.chosen()
@@ -99,11 +94,7 @@ def _paths(output: Path, chosen: PairSelection) -> dict[str, Path]:
 def _write_pairs(
     drawn: Iterable[tuple[str, Pair]], shared: Iterable[SharedName], paths: Mapping[str, Path]
 ) -> dict[str, int]:
-    """Write all files. They appear when the last of them is complete.
-
-    Returns:
-        The number of lines of each file, by the name in the result of the command.
-    """
+    """Write all files, which appear when the last is complete, and return their numbers of lines for the result."""
     written = dict.fromkeys(paths, 0)
     with ExitStack() as stack:
         write = {part: stack.enter_context(open_output(path)) for part, path in paths.items()}
@@ -140,13 +131,6 @@ def mine(
     The JSON counts the cosines of positives and negatives in steps of 0.05, by the lower end of each step.
     """
     from spacy.util import minibatch
-
-    from ..encoders.transformer import TransformerEncoder
-    from ..kb.storage import load_knowledge_base
-    from ..training.checkpoints import PartialFile
-    from ..training.hard_negatives import PAIRS_AT_ONCE, HardNegatives
-    from ..vectors.flat import cached_name_vectors
-    from ..vectors.storage import open_index
 
     _, settings = resolve(ctx, config, "mine", MiningSettings)
     knowledge_base = load_knowledge_base(kb)
@@ -185,7 +169,6 @@ def mine(
 
 def _statistics(partial: PartialFile) -> dict[str, Any]:
     """Return `MINED_COUNTS`, and the distribution of the cosines of positives and negatives."""
-    from ..training.hard_negatives import MINED_COUNTS
 
     counts: Counter[str] = Counter()
     steps = np.arange(_STEPS + 1) / _STEPS
@@ -236,7 +219,6 @@ def pretrain(
 
     To override a setting, give it as with `spacy train`: --paths.pairs pairs.txt --pretrain.batcher.size 512.
     """
-    from ..training.checkpoints import has_checkpoint
 
     config, run = resolve(ctx, config_path, SECTION)
     if run.processes.is_first and not has_checkpoint(output):  # a resumed run keeps the config in the folder

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 from typer.core import TyperGroup
 
@@ -24,15 +23,17 @@ from ..files.console import show, show_values, stderr_console, table_of_numbers,
 from ..files.opening import without_gz
 from ..files.output import open_output, refuse_input
 from ..files.values import table_lines
+from ..review.corrections_file import CorrectionsFile
+from ..review.export import mention_records, name_rows, reviewed_documents
+from ..review.queue import ORDERS, Record, read_links
+from ..review.report import review_report
 from ..serve.settings import LOCAL_HOSTS, address_of, is_local, listen
+from ..types import Document
 from .inputs import Format, open_inputs
 
 if TYPE_CHECKING:
-    from ..review.corrections_file import CorrectionsFile
-    from ..review.queue import Record
     from ..runs.pipelines import LinkingPipeline
     from ..serve.review_session import ReviewSession
-    from ..types import Document
 
 PAGE = "page"
 _MAX_CONNECTIONS = 512
@@ -104,7 +105,6 @@ def page(
         from ..serve.server import server_config
     except ModuleNotFoundError as error:
         raise MissingExtraError(what="`review page`", package=error.name, extra="web") from error
-    from ..review.corrections_file import CorrectionsFile
 
     _check_source(source, inputs or [], pipeline)
     problems = Problems(stderr_console())
@@ -149,8 +149,6 @@ def export(
     ] = False,
 ) -> None:
     """Export corrections as training data: the decided mentions of the reviewed documents."""
-    from ..review.corrections_file import CorrectionsFile
-    from ..review.export import name_rows, reviewed_documents
 
     refuse_input(output, [corrections])
     refuse_input(names, [corrections, output], "--names")
@@ -177,8 +175,6 @@ def export(
 @review.command("report")
 def report(corrections: Corrections) -> None:
     """Show the precision of links by probability, the most corrected concepts, and how far reviewers agree."""
-    from ..review.corrections_file import CorrectionsFile
-    from ..review.report import review_report
 
     result = review_report(CorrectionsFile(corrections))
     for table in _report_tables(result):
@@ -205,7 +201,6 @@ def _links(
 ) -> tuple[LinkingPipeline, Iterable[Record]]:
     """Return the pipeline, and the records of the documents that it links or that `link` wrote."""
     from ..outputs.records import record_of
-    from ..review.queue import read_links
     from ..runs.pipelines import LinkingPipeline
 
     if pipeline is not None:
@@ -225,7 +220,6 @@ def _links(
 def _session(
     file: CorrectionsFile, linking: LinkingPipeline, records: Iterable[Record], order: Order, **settings: Any
 ) -> ReviewSession:
-    from ..review.queue import ORDERS
     from ..serve.review_session import ReviewSession
 
     session = ReviewSession(file, linking, records, order=ORDERS[order.value], **settings)
@@ -250,7 +244,6 @@ def _user() -> str:
 
 def _write_corpus(documents: list[Document], output: Path) -> None:
     """Write a corpus in the format of the file name."""
-    from ..review.export import mention_records
 
     if output.suffix == ".spacy":
         from ..documents.docbin import write_docbin
@@ -269,29 +262,24 @@ def _write_corpus(documents: list[Document], output: Path) -> None:
 
 
 def _report_tables(result: dict[str, Any]) -> Iterator[Table]:
-    table = table_of_numbers("probability", "links", "right", "95 % interval")
-    for row in result["precision"]:
-        band, interval = f"{row['from']:.2f} to {row['to']:.2f}", f"{row['low']:.1f}–{row['high']:.1f}"
-        table.add_row(band, f"{row['n']:,}", f"{row['p']:.1f}", interval)
-    yield table
+    rows = [
+        (f"{row['from']:.2f} to {row['to']:.2f}", row["n"], f"{row['p']:.1f}", f"{row['low']:.1f}–{row['high']:.1f}")
+        for row in result["precision"]
+    ]
+    yield table_of_numbers("probability", "links", "right", "95 % interval", rows=rows)
     table = Table("most corrected", "wrong", "links", "instead")
     for row in result["most_corrected"]:
         instead = ", ".join(f"{concept} ({n})" for concept, n in row["instead"].items())
-        table.add_row(escape(row["id"]), f"{row['wrong']:,}", f"{row['links']:,}", escape(instead))
+        table.add_row(row["id"], f"{row['wrong']:,}", f"{row['links']:,}", instead)
     yield table
     if result["agreement"]:
-        table = Table("reviewers", "texts", "agree", "kappa")
-        for row in result["agreement"]:
-            agree, kappa = ("–" if row[name] is None else f"{row[name]:.2f}" for name in ("agree", "kappa"))
-            table.add_row(escape(" and ".join(row["reviewers"])), f"{row['texts']:,}", agree, kappa)
-        yield table
+        rows = [
+            (" and ".join(row["reviewers"]), row["texts"], row["agree"], row["kappa"]) for row in result["agreement"]
+        ]
+        yield table_of_numbers("reviewers", "texts", "agree", "kappa", rows=rows)
 
 
 def _summary_table(result: dict[str, Any]) -> Table:
-    table = table_of_numbers("corrections", "")
-    for by, counts in result["corrections"].items():
-        for name, n in counts.items():
-            table.add_row(escape(f"{by} {name}"), f"{n:,}")
-    table.add_row("mentions", f"{result['mentions']:,}")
-    table.add_row("decided", f"{result['decided']:,}")
-    return table
+    rows = [(f"{by} {name}", n) for by, counts in result["corrections"].items() for name, n in counts.items()]
+    rows += [(name, result[name]) for name in ("mentions", "decided")]
+    return table_of_numbers("corrections", "", rows=rows)
