@@ -117,10 +117,11 @@ def gazetteer_embed(embed: Network, width: int, labels: list[str], spans_key: st
     Returns:
         A layer that gives vectors of tokens.
     """
-    attrs = {"spans_key": spans_key, "labels": labels, "has_learnt": False}
-    positions: Any = Model("gazetteer_features", _find_positions, attrs=attrs)
+    # thinc hashes by the number of a layer, so another order of these layers would train other weights
     columns: Any = [HashEmbed(_WIDTH, _ROWS, column=column, dropout=0.0) for column in range(len(labels))]
     rows: Any = concatenate(*columns) if len(labels) > 1 else columns[0]
+    attrs = {"spans_key": spans_key, "labels": labels, "has_learnt": False}
+    positions: Any = Model("gazetteer_features", _find_positions, attrs=attrs)
     names: Any = chain(positions, list2ragged(), with_array(rows))
     both: Any = concatenate(chain(embed, list2ragged()), names)
     mix: Any = Maxout(nO=width, nI=width + _WIDTH * len(labels), nP=3, dropout=0.0, normalize=True)

@@ -88,6 +88,13 @@ def test_one_type_is_enough():
     assert np.abs(plain - with_name).max() > 1e-6
 
 
+def test_the_hashes_of_positions_are_those_of_version_1_0(embed):
+    embed.initialize(X=[marked(WORDS)])
+    numbers = {layer.name: layer.id for layer in embed.walk()}
+    seeds = [layer.attrs["seed"] for layer in embed.walk() if "seed" in layer.attrs]
+    assert max(seeds) < numbers["gazetteer_features"]
+
+
 def test_an_empty_document_has_no_vectors(embed):
     empty, _ = vectors(embed, marked(""), marked(WORDS))
     assert empty.shape == (0, WIDTH)
