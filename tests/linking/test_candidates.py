@@ -164,13 +164,6 @@ def test_names_that_pass(sparse_only, small_kb):
     assert sorted(names) == ["Seizure", "Seizures", "epileptic seizure"]
 
 
-def test_opposite_vectors_are_not_candidates(tmp_path):
-    kb = build_knowledge_base([record("A", "a"), record("B", "b"), record("C", "c")], tmp_path / "a.kb")
-    encoder = FixedEncoder({"a": [1, 0], "b": [0, 1], "c": [-1, 0], "q": [1, 0]})
-    generator = CandidateGenerator(kb, None, name_vectors(kb, encoder, tmp_path))
-    assert found(generator, "q") == ["A"]
-
-
 # --- raw vectors
 
 
@@ -590,6 +583,3 @@ def test_threads(sparse_only, limit):
     finally:
         sys.setswitchinterval(interval)
     assert results == [expected] * 80
-
-
-# --- names of several concepts

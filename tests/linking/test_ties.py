@@ -30,20 +30,6 @@ def test_the_earlier_rule_decides(stronger, weaker):
     assert rank([other, best]) == [best, other]
 
 
-def test_the_next_rule_decides_between_equals():
-    evidence = [
-        TieEvidence("A", 3),
-        TieEvidence("B", 3, **TYPE),
-        TieEvidence("C", 3, **TYPE, names=2),
-        TieEvidence("D", 2, **PREFERRED),
-    ]
-    assert [entry.concept_id for entry in rank(evidence)] == ["C", "B", "A", "D"]
-
-
-def test_the_id_decides_in_the_end():
-    assert [entry.concept_id for entry in rank([TieEvidence("B", 1), TieEvidence("A", 1)])] == ["A", "B"]
-
-
 def test_rules_can_be_left_out():
     evidence = [TieEvidence("A", 5), TieEvidence("B", **TYPE)]
     assert rank(evidence, ["type"])[0].concept_id == "B"
@@ -101,12 +87,6 @@ def test_the_reason_is_what_decided(best, reason):
 def test_the_reason_is_what_the_runner_up_lacks():
     evidence = rank([TieEvidence("A", 3, **TYPE), TieEvidence("B", 3), TieEvidence("C", 1)])
     assert explain(evidence) == "same score as B, C; chosen because its type fits the label"
-
-
-def test_the_reason_is_the_kind_of_record():
-    reason = "it is a main descriptor, not a supplementary record"
-    evidence = rank([TieEvidence("C565588", main=False), TieEvidence("D000001")])
-    assert explain(evidence) == f"same score as C565588; chosen because {reason}"
 
 
 def test_nothing_but_the_id():

@@ -23,6 +23,14 @@ def select(scores, variants, short_form_margin=0.1, split_margin=0.0):
     return [part.text for part in parts]
 
 
+def select_part(candidates, variants, **settings):
+    """RETURNS (LinkedPart): what is chosen; `candidates` has id, score and name of the one candidate of each text."""
+    chosen = SelectionSettings(**{"short_form_margin": 0.1, "split_margin": 0.0, **settings})
+    look_up = {text: [Candidate(*candidate)] for text, candidate in candidates.items()}
+    (part,) = select_variant(variants, lambda text: look_up.get(text, []), chosen)
+    return part
+
+
 @pytest.mark.parametrize(
     ("scores", "chosen"),
     [
@@ -39,14 +47,11 @@ def test_a_formula_is_looked_up_by_its_name(scores, chosen):
 
 
 def test_the_vocabulary_must_have_the_name_of_a_formula():
-    candidates = {"Na": [Candidate("X", 0.5, "NaX")], "sodium": [Candidate("Y", 0.9, "sodium channel")]}
-    (part,) = select_variant(MentionVariants("Na"), candidates.__getitem__, SelectionSettings(0.0, 0.0))
-    assert part.text == "Na"
-    candidates["sodium"] = [Candidate("Y", 0.9, "Sodium")]
-    (part,) = select_variant(MentionVariants("Na"), candidates.__getitem__, SelectionSettings(0.0, 0.0))
-    assert part.text == "sodium"
-    (part,) = select_variant(MentionVariants("Na"), candidates.__getitem__, SelectionSettings(0.0, 0.0, formulas=False))
-    assert part.text == "Na"
+    candidates = {"Na": ("X", 0.5, "NaX"), "sodium": ("Y", 0.9, "sodium channel")}
+    assert select_part(candidates, MentionVariants("Na")).text == "Na"
+    candidates["sodium"] = ("Y", 0.9, "Sodium")
+    assert select_part(candidates, MentionVariants("Na")).text == "sodium"
+    assert select_part(candidates, MentionVariants("Na"), formulas=False).text == "Na"
 
 
 def likely(*mentions):
@@ -66,32 +71,28 @@ def test_the_likely_long_form_of_an_undefined_short_form():
 @pytest.mark.parametrize(
     ("names", "expected"),
     [
-        ({"ALF": ("ALP", 0.5), "acute liver failure": ("Liver Failure", 0.9)}, "acute liver failure"),
-        ({"ALF": ("Alf", 0.7), "acute liver failure": ("Liver Failure", 0.9)}, "ALF"),  # a name of the vocabulary
-        ({"ALF": ("ALP", 0.5), "acute liver failure": ("Liver Failure", 0.5)}, "ALF"),
-        ({"acute liver failure": ("Liver Failure", 0.3)}, "acute liver failure"),
+        ({"ALF": ("D", 0.5, "ALP"), "acute liver failure": ("D", 0.9, "Liver Failure")}, "acute liver failure"),
+        ({"ALF": ("D", 0.7, "Alf"), "acute liver failure": ("D", 0.9, "Liver Failure")}, "ALF"),  # a vocabulary name
+        ({"ALF": ("D", 0.5, "ALP"), "acute liver failure": ("D", 0.5, "Liver Failure")}, "ALF"),
+        ({"acute liver failure": ("D", 0.3, "Liver Failure")}, "acute liver failure"),
     ],
 )
 def test_a_likely_long_form_does_not_replace_a_name(names, expected):
     variants = MentionVariants("ALF", likely_long_form="acute liver failure")
-    candidates = {text: [Candidate("D1", score, name)] for text, (name, score) in names.items()}
-    (part,) = select_variant(variants, lambda text: candidates.get(text, []), SelectionSettings(0.1, 0.0))
+    part = select_part(names, variants)
     assert part.text == expected
     assert part.long_form == (None if expected == "ALF" else expected)
 
 
 def test_a_correction_of_a_short_form_does_not_hide_the_long_form():
     variants = MentionVariants("ALF", corrections={"ALF": "ALP"}, likely_long_form="acute liver failure")
-    names = {"ALF": ("x", 0.1), "ALP": ("ALP", 0.5), "acute liver failure": ("Liver Failure", 0.9)}
-    candidates = {text: [Candidate("D1", score, name)] for text, (name, score) in names.items()}
-    (part,) = select_variant(variants, candidates.__getitem__, SelectionSettings(0.1, 0.0))
-    assert part.text == "acute liver failure"
+    names = {"ALF": ("D", 0.1, "x"), "ALP": ("D", 0.5, "ALP"), "acute liver failure": ("D", 0.9, "Liver Failure")}
+    assert select_part(names, variants).text == "acute liver failure"
 
 
 def test_a_defined_short_form_is_not_a_formula():
-    assert select({"As": 0.5, "arsenic": 1.0, "spondylitis": 0.45}, MentionVariants("As", "spondylitis")) == [
-        "spondylitis"
-    ]
+    scores = {"As": 0.5, "arsenic": 1.0, "spondylitis": 0.45}
+    assert select(scores, MentionVariants("As", "spondylitis")) == ["spondylitis"]
 
 
 def test_parts_of_a_composite_may_be_formulas():
@@ -124,12 +125,9 @@ def test_margin_of_the_short_form_is_exclusive():
 
 
 def test_the_long_form_says_so():
-    (part,) = select_variant(
-        MentionVariants("SF", "long"), lambda text: [Candidate("C", 0.5, text)], SelectionSettings(0.1, 0.0)
-    )
+    part = select_part({"SF": ("C", 0.5, "SF"), "long": ("C", 0.5, "long")}, MentionVariants("SF", "long"))
     assert part == LinkedPart("long", "long", (Candidate("C", 0.5, "long"),))
-    (part,) = select_variant(MentionVariants("SF"), lambda text: [], SelectionSettings(0.1, 0.0))
-    assert part == LinkedPart("SF", None, ())
+    assert select_part({}, MentionVariants("SF")) == LinkedPart("SF", None, ())
 
 
 @pytest.mark.parametrize(
@@ -176,15 +174,10 @@ def test_parts_of_one_concept_are_one():
 
 
 def test_a_name_that_is_known_already_is_taken_where_it_scores_higher():
-    candidates_of = {
-        "deaths": [Candidate("D050197", 0.87, "ATHS")],
-        "Death": [Candidate("D003643", 1.0, "Death")],
-    }
-    settings = SelectionSettings(0.1, 0.0)
-    (part,) = select_variant(MentionVariants("deaths", name="Death"), candidates_of.__getitem__, settings)
+    candidates = {"deaths": ("D050197", 0.87, "ATHS"), "Death": ("D003643", 1.0, "Death")}
+    part = select_part(candidates, MentionVariants("deaths", name="Death"))
     assert (part.text, part.long_form, part.candidates[0].concept_id) == ("deaths", None, "D003643")
-    (part,) = select_variant(MentionVariants("Death", name="deaths"), candidates_of.__getitem__, settings)
-    assert part.candidates[0].concept_id == "D003643"
+    assert select_part(candidates, MentionVariants("Death", name="deaths")).candidates[0].concept_id == "D003643"
 
 
 # --- corrections
@@ -194,17 +187,16 @@ def test_a_name_that_is_known_already_is_taken_where_it_scores_higher():
     ("wrong", "right", "expected"), [(0.5, 0.75, "right"), (0.5, 0.5, "wrong"), (1.0, 1.0, "wrong")]
 )
 def test_the_correction_must_be_better(wrong, right, expected):
-    assert select({"wrong": wrong, "right": right}, MentionVariants("wrong", corrections={"wrong": "right"})) == [
-        expected
-    ]
+    variants = MentionVariants("wrong", corrections={"wrong": "right"})
+    assert select({"wrong": wrong, "right": right}, variants) == [expected]
 
 
 def test_margin_of_corrections_is_exclusive():
     variants = MentionVariants("wrong", corrections={"wrong": "right"})
-    candidates_of = {"wrong": [Candidate("A", 0.5, "a")], "right": [Candidate("B", 0.75, "b")]}
+    candidates = {"wrong": ("A", 0.5, "a"), "right": ("B", 0.75, "b")}
     for margin, expected in ((0.25, "wrong"), (0.125, "right"), (-0.25, "right")):
-        (part,) = select_variant(variants, candidates_of.__getitem__, SelectionSettings(0.1, 0.0, margin))
-        assert part == LinkedPart(expected, None, tuple(candidates_of[expected]))
+        part = select_part(candidates, variants, spelling_margin=margin)
+        assert part == LinkedPart(expected, None, (Candidate(*candidates[expected]),))
 
 
 def test_every_variant_can_be_corrected():
@@ -216,9 +208,7 @@ def test_every_variant_can_be_corrected():
 
 def test_a_corrected_long_form_says_what_it_comes_from():
     variants = MentionVariants("SF", "long", corrections={"long": "lung"})
-    (part,) = select_variant(
-        variants, lambda text: [Candidate("C", 0.9 if text == "lung" else 0.5, text)], SelectionSettings(0.1, 0.0)
-    )
+    part = select_part({"SF": ("C", 0.5, "SF"), "long": ("C", 0.5, "long"), "lung": ("C", 0.9, "lung")}, variants)
     assert part == LinkedPart("lung", "long", (Candidate("C", 0.9, "lung"),))
 
 

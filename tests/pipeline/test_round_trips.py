@@ -1,4 +1,3 @@
-import json
 import multiprocessing
 import os
 import pickle
@@ -94,16 +93,6 @@ def test_disk_bytes_and_pickle(sources, tmp_path):
 def test_saving_before_first_use(kb, tmp_path):
     make(kb).to_disk(tmp_path / "saved")
     assert content(spacy.load(tmp_path / "saved")(TEXT)) == content(make(kb)(TEXT))
-
-
-def test_saving_to_where_it_came_from(sources, tmp_path):
-    nlp = make(**sources)
-    expected = content(nlp(TEXT))
-    nlp.to_disk(tmp_path / "saved")
-    again = spacy.load(tmp_path / "saved")
-    again.to_disk(tmp_path / "saved")
-    assert content(again(TEXT)) == expected
-    assert content(spacy.load(tmp_path / "saved")(TEXT)) == expected
 
 
 def test_saving_over_another_pipeline_leaves_nothing_of_it(kb, tiny_encoder, tmp_path):
@@ -255,19 +244,20 @@ def test_nothing_was_saved(nlp, tmp_path):
             nlp.get_pipe(name).from_disk(tmp_path)
 
 
-def test_another_format(saved):
-    linker, folder = saved
-    manifest = srsly.read_json(folder / MANIFEST_FILE)
-    srsly.write_json(folder / MANIFEST_FILE, {**manifest, "format": 99, "version": "9.9"})
-    with pytest.raises(SapbertError, match=r"E600.*format 99"):
-        linker.from_disk(folder)
-
-
-@pytest.mark.parametrize("manifest", ["{", "[]", "{}", '{"format": 2, "version": "0", "files": 3}'])
-def test_a_damaged_manifest(saved, manifest):
+@pytest.mark.parametrize(
+    ("manifest", "message"),
+    [
+        ("{", r"E121.*component\.json"),
+        ("[]", r"E121.*component\.json"),
+        ("{}", r"E121.*component\.json"),
+        ('{"format": 2, "version": "0", "files": 3}', r"E121.*component\.json"),
+        ('{"format": 99, "version": "9.9", "files": {}}', r"E600.*format 99"),
+    ],
+)
+def test_a_manifest_that_cannot_be_read(saved, manifest, message):
     linker, folder = saved
     (folder / MANIFEST_FILE).write_text(manifest)
-    with pytest.raises(SapbertError, match=r"E121.*component\.json"):
+    with pytest.raises(SapbertError, match=message):
         linker.from_disk(folder)
 
 
@@ -285,19 +275,6 @@ def test_a_missing_file_is_named(kb, tiny_encoder, tmp_path):
         component.from_disk(folder)
 
 
-@pytest.mark.parametrize("name", ["../x", "/tmp/x", "a/../../x", ".."])
-def test_names_that_lead_out_of_the_folder(saved, name):
-    linker, folder = saved
-    payload = srsly.msgpack_dumps({**srsly.msgpack_loads(linker.to_bytes()), name: b"x"})
-    with pytest.raises(SapbertError, match="E403"):
-        linker.from_bytes(payload)
-    manifest = srsly.read_json(folder / MANIFEST_FILE)
-    manifest["files"][name] = 1
-    (folder / MANIFEST_FILE).write_text(json.dumps(manifest))
-    with pytest.raises(SapbertError, match="E403"):
-        linker.from_disk(folder)
-
-
 def test_saving_over_a_bad_manifest_touches_nothing_outside(saved):
     linker, folder = saved
     outside = folder.parent / "outside.txt"
@@ -310,18 +287,13 @@ def test_saving_over_a_bad_manifest_touches_nothing_outside(saved):
     assert linker.from_disk(folder)
 
 
-@pytest.mark.parametrize("data", [b"", b"\xc1", *map(srsly.msgpack_dumps, ([1], {"a": 1}, {1: b"a"}, {}))])
-def test_bytes_that_are_none_of_a_component(saved, data):
-    with pytest.raises(SapbertError, match=r"E121|E504"):
-        saved[0].from_bytes(data)
-
-
-def test_bytes_that_cannot_be_opened_leave_the_component_as_it_was(nlp):
+def test_bytes_of_nothing_leave_the_component_as_it_was(nlp):
     linker = nlp.get_pipe("sapbert_linker").from_bytes(nlp.get_pipe("sapbert_linker").to_bytes())
     expected = linker.to_bytes()
-    with pytest.raises(SapbertError, match="E504"):
-        linker.from_bytes(srsly.msgpack_dumps({}))
-    assert linker.to_bytes() == expected
+    for data in (b"", b"\xc1", *map(srsly.msgpack_dumps, ([1], {"a": 1}, {1: b"a"}, {}))):
+        with pytest.raises(SapbertError, match=r"E121|E504"):
+            linker.from_bytes(data)
+        assert linker.to_bytes() == expected
 
 
 # --- documents
@@ -361,10 +333,7 @@ def test_a_pipeline_of_version_1_0_0(nlp, tmp_path):
     (tmp_path / "config.cfg").write_text(config)
     for path in tmp_path.glob(f"*/{MANIFEST_FILE}"):
         manifest = srsly.read_json(path)
-        assert (manifest["format"], manifest.keys() ^ {"format", "version", "files", "assets", "external"}) == (
-            2,
-            set(),
-        )
+        assert manifest["format"] == 2
         srsly.write_json(path, {**manifest, "version": "1.0.0"})
     assert content(spacy.load(tmp_path)(TEXT)) == expected
     with pytest.raises(ValueError, match="approximate"):

@@ -1,5 +1,4 @@
 import inspect
-import math
 import re
 import socket
 import sqlite3
@@ -27,7 +26,7 @@ from spacy_sapbert.pipeline.concept_matcher import ConceptMatcher
 from spacy_sapbert.pipeline.sapbert_linker import SapbertLinker
 from spacy_sapbert.pipeline.spelling_corrector import SpellingCorrector
 from spacy_sapbert.text.abbreviations import AbbreviationOccurrence
-from spacy_sapbert.types import NIL, Link, Name, Record
+from spacy_sapbert.types import NIL, Name, Record
 
 COMPONENTS = ("abbreviation_resolver", "concept_matcher", "composite_splitter", "spelling_corrector", "sapbert_linker")
 ROOT = Path(__file__).parents[2]
@@ -123,47 +122,6 @@ def test_the_watch_on_disk_and_network_sees_them(tmp_path, opened):
 # --- links
 
 
-def test_link_of_an_exact_name(nlp, mark):
-    (ent,) = nlp(mark(nlp, "Some acetylsalicylic acid.", "acetylsalicylic acid")).ents
-    assert ent.kb_id_ == "D001241"
-    assert ent._.kb_ents[0] == ("D001241", 1.0)
-    (link,) = ent._.links
-    expected = Link("acetylsalicylic acid", "D001241", 1.0, "acetylsalicylic acid", None, False, None)
-    assert link._replace(runner_up=None) == expected
-    assert link.runner_up.score < 0.9
-
-
-def test_the_threshold_is_exclusive_and_can_be_changed(nlp, linker, mark):
-    def link():
-        return nlp(mark(nlp, "some morphines", "morphines")).ents[0]
-
-    linker.threshold = 0.0
-    ent = link()
-    (best_id, score), *_ = ent._.kb_ents
-    assert (best_id, ent.kb_id_) == ("D009020", "D009020")
-    assert 0.5 < score < 1
-    linker.threshold = score
-    ent = link()
-    assert (ent.kb_id_, ent._.kb_ents) == (NIL, [])
-    (nothing,) = ent._.links
-    assert (nothing.concept_id, nothing.score, nothing.name) == (None, score, "Morphine")
-    assert nothing.rejected == ("D009020", score, "Morphine", None)
-    assert nothing.reason == f"best score {score:.2f} is not above the threshold {score:.2f}"
-    linker.threshold = math.nextafter(score, 0)
-    assert link().kb_id_ == "D009020"
-
-
-def test_best_first_and_at_most_so_many(nlp, linker, mark):
-    linker.threshold = 0.01
-    (ent,) = nlp(mark(nlp, "breast or ovarian cancer", "breast or ovarian cancer")).ents
-    scores = [score for _, score in ent._.kb_ents]
-    assert len(set(ids(ent))) == len(scores) == 5
-    assert scores == sorted(scores, reverse=True)
-    linker.max_entities_per_mention = 2
-    (fewer,) = nlp(mark(nlp, "breast or ovarian cancer", "breast or ovarian cancer")).ents
-    assert fewer._.kb_ents == ent._.kb_ents[:2]
-
-
 # --- normal forms, spelling, parts and long forms
 
 
@@ -186,13 +144,6 @@ def test_spelling_is_not_corrected_unless_asked_for(nlp, mark, looked_up):
     assert looked_up == [["Brest cancer"]]
 
 
-def composite(nlp, mark, *parts):
-    text = " and ".join(parts)
-    doc = mark(nlp, text, text)
-    set_composite_splits(doc.ents[0], [parts])
-    return nlp(doc).ents[0]
-
-
 def test_parts_are_joined(nlp, mark):
     doc = mark(nlp, "breast and ovarian cancer", "breast and ovarian cancer")
     set_composite_splits(doc.ents[0], [("breast", "ovarian cancer"), ("breast cancer", "ovarian cancer")])
@@ -206,19 +157,23 @@ def test_parts_are_joined(nlp, mark):
     assert len(ids(ent)) == len(set(ids(ent)))
 
 
-def test_a_part_without_a_link_leaves_the_others(nlp, linker, mark):
+@pytest.mark.parametrize(
+    ("parts", "concept_ids", "kb_id"),
+    [
+        (("ovarian cancer", "aspirin", "7777"), ["D010051", "D001241", None], "D010051|D001241"),
+        (("aspirin", "acetylsalicylic acid", "lithium"), ["D001241", "D001241", "D008094"], "D001241|D008094"),
+    ],
+    ids=["a part without a link", "an id twice"],
+)
+def test_the_id_of_a_composite_joins_those_of_its_parts(nlp, linker, mark, parts, concept_ids, kb_id):
     linker.selection.split_margin = -1.0
-    ent = composite(nlp, mark, "ovarian cancer", "aspirin", "7777")
-    assert ent.kb_id_ == "D010051|D001241"
-    assert [link.concept_id for link in ent._.links] == ["D010051", "D001241", None]
-    assert [link.reason for link in ent._.links] == [None, None, "no name is similar"]
-
-
-def test_no_id_stands_twice(nlp, linker, mark):
-    linker.selection.split_margin = -1.0
-    ent = composite(nlp, mark, "aspirin", "acetylsalicylic acid", "lithium")
-    assert [link.concept_id for link in ent._.links] == ["D001241", "D001241", "D008094"]
-    assert (ent.kb_id_, ids(ent).count("D001241")) == ("D001241|D008094", 1)
+    text = " and ".join(parts)
+    doc = mark(nlp, text, text)
+    set_composite_splits(doc.ents[0], [parts])
+    (ent,) = nlp(doc).ents
+    assert [link.concept_id for link in ent._.links] == concept_ids
+    assert ent.kb_id_ == kb_id
+    assert len(ids(ent)) == len(set(ids(ent)))
 
 
 def test_composites_are_left_whole_without_the_splitter(nlp, mark):
@@ -228,16 +183,12 @@ def test_composites_are_left_whole_without_the_splitter(nlp, mark):
     assert len(nlp(mark(nlp, text, text)).ents[0]._.links) == 2
 
 
-def with_abbreviation(nlp, mark):
-    doc = mark(nlp, "MV patients", "MV patients")
-    set_abbreviation_occurrences(doc, [AbbreviationOccurrence(0, 2, "mucoviscidosis", None, None)])
-    return nlp(doc).ents[0]
-
-
 def test_long_forms_can_be_left_out(nlp, linker, mark):
     linker.resolve_abbreviations = False
-    ent = with_abbreviation(nlp, mark)
-    assert (ent._.links[0].text, ent._.links[0].long_form) == ("MV patients", None)
+    doc = mark(nlp, "MV patients", "MV patients")
+    set_abbreviation_occurrences(doc, [AbbreviationOccurrence(0, 2, "mucoviscidosis", None, None)])
+    (link,) = nlp(doc).ents[0]._.links
+    assert (link.text, link.long_form) == ("MV patients", None)
 
 
 def test_another_mention_may_be_the_long_form(nlp, linker, mark):
@@ -259,22 +210,10 @@ def test_linking_again_writes_over_the_first_result(nlp, linker, mark):
 # --- types, sources, span groups
 
 
-def test_label_types_go_before_types(nlp, linker):
-    linker.types, linker.label_types = ["Disease"], {"PHENOMENON": ["Phenomenon"], "ANY": []}
-    doc = nlp.make_doc("cold cold cold")
-    doc.ents = [Span(doc, i, i + 1, label=label) for i, label in enumerate(("PHENOMENON", "OTHER", "ANY"))]
-    first, second, third = nlp(doc).ents
-    assert [first.kb_id_, second.kb_id_] == ["D003080", "D003139"]
-    assert set(ids(third)) >= {"D003080", "D003139"}
-
-
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (
-            {"types": ["Disease", "Gene"]},
-            r"E125.*'Gene'.*: Chemical, Disease, Drug, Phenomenon, Phenotype",
-        ),
+        ({"types": ["Disease", "Gene"]}, r"E125.*'Gene'.*: Chemical, Disease, Drug, Phenomenon, Phenotype"),
         ({"label_types": {"X": ["Gene"]}}, r"E125.*'Gene'"),
         ({"sources": ["UMLS"]}, r"E125.*'UMLS'.*: CTD, HPO, MEDIC"),
     ],
@@ -351,10 +290,6 @@ def ambiguous(tmp_path):
     return nlp
 
 
-def chosen(doc):
-    return [ent.kb_id_ for ent in doc.ents]
-
-
 def test_no_tie_is_told_where_nothing_is_linked(nlp, linker, mark):
     linker.threshold = 1.0
     assert nlp(mark(nlp, "Seizures", "Seizures")).ents[0]._.links[0].tie is None
@@ -396,39 +331,21 @@ def test_unknown_setting(name):
 
 
 @pytest.mark.parametrize(
-    ("setting", "value"),
+    ("config", "message"),
     [
-        ("k", 0),
-        ("max_entities_per_mention", -1),
-        ("threshold", 1.5),
-        ("threshold", -0.5),
-        ("no_definition_threshold", 95.0),
+        ({"k": 0}, "k of mine is 0"),
+        ({"max_entities_per_mention": -1}, "max_entities_per_mention of mine is -1"),
+        ({"threshold": 1.5}, "threshold of mine is 1.5"),
+        ({"threshold": -0.5}, "threshold of mine is -0.5"),
+        ({"no_definition_threshold": 95.0}, "no_definition_threshold of mine is 95.0"),
+        ({"candidates": {"batch_size": 0}}, r"candidates\.batch_size of mine is 0"),
+        ({"selection": {"tresholds": 1}}, "selection of mine is 'tresholds'"),
+        ({"vectors": {"pooling": "max"}}, r"vectors\.pooling of mine is max"),
     ],
 )
-def test_impossible_value(setting, value):
-    with pytest.raises(SapbertError, match=rf"\[E406\] The setting {setting} of mine is {value}; it must be"):
-        spacy.blank("en").add_pipe("sapbert_linker", name="mine", config={setting: value})
-
-
-@pytest.mark.parametrize(
-    ("block", "setting", "value"),
-    [
-        ("candidates", "batch_size", 0),
-        ("candidates", "sparse_weight", -0.1),
-        ("candidates", "prior_weight", -0.1),
-        ("candidates", "text_normalizer", "biosin"),
-        ("vectors", "pooling", "max"),
-    ],
-)
-def test_impossible_value_in_a_block(block, setting, value):
-    with pytest.raises(SapbertError, match=rf"\[E406\] The setting {block}\.{setting} of mine is {value}; it must be"):
-        spacy.blank("en").add_pipe("sapbert_linker", name="mine", config={block: {setting: value}})
-
-
-@pytest.mark.parametrize("block", ["candidates", "selection", "vectors"])
-def test_unknown_setting_of_a_block(block):
-    with pytest.raises(SapbertError, match=rf"\[E406\] The setting {block} of mine is 'tresholds'; it must be one of"):
-        spacy.blank("en").add_pipe("sapbert_linker", name="mine", config={block: {"tresholds": 1}})
+def test_impossible_value(config, message):
+    with pytest.raises(SapbertError, match=rf"\[E406\] The setting {message}; it must be"):
+        spacy.blank("en").add_pipe("sapbert_linker", name="mine", config=config)
 
 
 def test_the_rest_of_a_block_has_its_defaults():
@@ -511,16 +428,10 @@ def test_settings_of_scispacys_linker_are_understood():
     assert {name: getattr(linker, name) for name in config} == config
 
 
-@pytest.mark.parametrize(
-    ("name", "component_class"),
-    [
-        ("abbreviation_resolver", AbbreviationResolver),
-        ("concept_matcher", ConceptMatcher),
-        ("composite_splitter", CompositeSplitter),
-        ("spelling_corrector", SpellingCorrector),
-        ("sapbert_linker", SapbertLinker),
-    ],
-)
+CLASSES = (AbbreviationResolver, ConceptMatcher, CompositeSplitter, SpellingCorrector, SapbertLinker)
+
+
+@pytest.mark.parametrize(("name", "component_class"), zip(COMPONENTS, CLASSES, strict=True))
 def test_class_and_factory_have_the_same_defaults(name, component_class):
     nlp = spacy.blank("en")
     by_class, by_factory = component_class(nlp), nlp.add_pipe(name)
@@ -678,11 +589,6 @@ def test_a_vocabulary_of_one_concept(tmp_path, tiny_encoder, mark):
         assert nlp(mark(nlp, "aspirin", "aspirin")).ents[0].kb_id_ == NIL
 
 
-def test_repr_opens_nothing():
-    linker = spacy.blank("en").add_pipe("sapbert_linker", config={"kb": "/not/there.kb", "encoder": "none"})
-    assert repr(linker) == "SapbertLinker('sapbert_linker', kb='/not/there.kb', encoder='none', spans_key=None)"
-
-
 # --- the language that people read
 
 
@@ -719,3 +625,8 @@ def test_display_languages_that_cannot_be(bilingual_kb):
     linker = SapbertLinker(spacy.blank("en"), kb=str(bilingual_kb.path), encoder="none", display_language="de")
     with pytest.raises(SapbertError, match="E125"):
         _ = linker.kb
+
+
+def test_repr_opens_nothing():
+    linker = spacy.blank("en").add_pipe("sapbert_linker", config={"kb": "/not/there.kb", "encoder": "none"})
+    assert repr(linker) == "SapbertLinker('sapbert_linker', kb='/not/there.kb', encoder='none', spans_key=None)"
