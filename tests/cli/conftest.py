@@ -27,6 +27,12 @@ class Finished:
         self.status, self.out, self.err = status, out, err
 
 
+def counts(err):
+    """RETURNS (dict): the rows of a report that have a number."""
+    rows = [line.strip().rsplit(None, 1) for line in err.splitlines()]
+    return {row[0].strip(): int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()}
+
+
 @pytest.fixture
 def command(monkeypatch, capsysbinary):
     """A function that runs `spacy-sapbert` in this process."""

@@ -60,17 +60,15 @@ def test_a_pipeline_that_needs_nothing_else(command, small_kb, tmp_path, output)
     assert [path.name for path in output.parent.iterdir()] == ["pipeline"]
 
 
-def test_language_and_name(command, small_kb, output):
-    command("assemble", "-o", output, "--kb", small_kb.path, "--encoder", "none", "--lang", "de", "--name", "finder")
-    assert (spacy.load(output).lang, spacy.load(output).meta["name"]) == ("de", "finder")
-
-
 def test_with_an_encoder(command, small_kb, tiny_encoder, output):
-    assert command("assemble", "-o", output, "--kb", small_kb.path, "--encoder", tiny_encoder).status == 0
-    linker = spacy.load(output).get_pipe("sapbert_linker")
-    assert linker.linker.generator.vectors.encoder.pooling == "mean"
-    assert linker.linker.generator.vectors.encoder.name.startswith(str(output))
+    options = ("--pooling", "cls", "--index", "SQ8", "--lang", "de", "--name", "finder")
+    assert command("assemble", "-o", output, "--kb", small_kb.path, "--encoder", tiny_encoder, *options).status == 0
+    nlp = spacy.load(output)
+    assert (nlp.lang, nlp.meta["name"], nlp.config["components"]["sapbert_linker"]["index"]) == ("de", "finder", "SQ8")
+    encoder = nlp.get_pipe("sapbert_linker").linker.generator.vectors.encoder
+    assert (encoder.pooling, encoder.name.startswith(str(output))) == ("cls", True)
     assert links(output, "cystic fibrosis") == [("cystic fibrosis", "D003550")]
+    assert len(list((output / "shared").glob("index-*/SQ8.faiss"))) == 1
 
 
 def test_encoding_shows_its_progress(command, tiny_encoder, tmp_path, output, monkeypatch):
@@ -78,15 +76,6 @@ def test_encoding_shows_its_progress(command, tiny_encoder, tmp_path, output, mo
     monkeypatch.setattr("spacy_sapbert.files.console.SECONDS_BETWEEN_LINES", 0)
     finished = command("assemble", "-o", output, "--kb", new.path, "--encoder", tiny_encoder)
     assert "1 of 1 names" in finished.err
-
-
-def test_pooling_and_index(command, small_kb, tiny_encoder, output):
-    options = ("--kb", small_kb.path, "--encoder", tiny_encoder, "--pooling", "cls", "--index", "SQ8")
-    assert command("assemble", "-o", output, *options).status == 0
-    nlp = spacy.load(output)
-    assert nlp.get_pipe("sapbert_linker").linker.generator.vectors.encoder.pooling == "cls"
-    assert nlp.config["components"]["sapbert_linker"]["index"] == "SQ8"
-    assert len(list((output / "shared").glob("index-*/SQ8.faiss"))) == 1
 
 
 def test_behind_a_trained_pipeline(command, ner, small_kb, output):

@@ -1,6 +1,5 @@
 import json
 import re
-import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -125,14 +124,6 @@ def test_what_is_not_a_pipeline_is_not_overwritten(command, dense_folder, corpus
     assert "[E507]" in command("calibrate", dense_folder, corpus, "-o", tmp_path / "notes").err
     assert "[E533]" in command("calibrate", dense_folder, corpus, "-o", corpus).err
     assert corpus.is_file()
-
-
-def test_plots_without_matplotlib(command, dense_folder, corpus, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    finished = command("calibrate", dense_folder, corpus, "-o", tmp_path / "o", "--plots", tmp_path / "plots")
-    assert finished.status == 1
-    assert re.search(r"E542.*matplotlib.*spacy-sapbert\[plots\]", finished.err)
-    assert not (tmp_path / "o").exists()
 
 
 def test_the_commands_of_the_pages_run(run_page, dense_folder, corpus, tmp_path, monkeypatch):

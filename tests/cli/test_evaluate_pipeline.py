@@ -154,14 +154,6 @@ def test_a_renamed_type_that_is_not_there_is_reported(workplace, command):
         command("evaluate", "pipeline", "PIPELINE", "corpus.txt", "--rename", "Gene=Entity")
 
 
-def test_the_option_is_named_for_labels_with_mentions_at_the_same_places(workplace, command):
-    Path("one.txt").write_text("1|t|Zebra and aspirin\n1|a|\n1\t10\t17\taspirin\tDrug\tX2\n")
-    finished = command("evaluate", "pipeline", "PIPELINE", "one.txt", "--format", "pubtator")
-    assert "map them with --label Entity=Drug" in shown(finished)
-    mapped = command("evaluate", "pipeline", "PIPELINE", "one.txt", "--format", "pubtator", "--label", "Entity=Drug")
-    assert json.loads(mapped.out)["ner"]["f1"] == 100.0
-
-
 def test_a_type_that_no_label_has_gives_no_figures(workplace, command):
     """All found mentions have another label, so a recall of 0 would say nothing about the pipeline."""
     finished = command("evaluate", "pipeline", "PIPELINE", "corpus.txt", "--type", "Disease")

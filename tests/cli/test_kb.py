@@ -10,6 +10,8 @@ import pytest
 
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 
+from .conftest import counts
+
 TABLE = """\
 id\tname\tsynonyms\ttypes
 D001943\tBreast Neoplasms\tbreast cancer|Cancer, Breast\tDisease
@@ -36,12 +38,6 @@ def files(tmp_path, monkeypatch):
     (tmp_path / "medic.txt").write_text(MEDIC)
     (tmp_path / "corpus.txt").write_text(PUBTATOR)
     (tmp_path / "fine.tsv").write_text("id\tname\nD1\tone\n")
-
-
-def counts(err):
-    """The report as a dictionary."""
-    rows = [line.strip().rsplit(None, 1) for line in err.splitlines()]
-    return {row[0].strip(): int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()}
 
 
 def names_by_concept(path):

@@ -36,53 +36,14 @@ def test_every_line_of_text_is_a_document(command, linking_folder, tmp_path):
     path = write(tmp_path / "notes.txt", TEXT)
     finished = command("link", linking_folder, path, "--format", "lines")
     first, second = lines(finished)
-    assert first == {
-        "id": "notes.txt:1",
-        "text": "Cystic fibrosis (CF) and aspirin.",
-        "entities": [
-            {
-                "start": 17,
-                "end": 19,
-                "text": "CF",
-                "label": "Entity",
-                "snippet": "Cystic fibrosis ([CF]) and aspirin.",
-                "assertion": [],
-                "kb_id": "D003550",
-                "kb_ents": first["entities"][0]["kb_ents"],
-                "links": first["entities"][0]["links"],
-            },
-            {
-                "start": 25,
-                "end": 32,
-                "text": "aspirin",
-                "label": "Entity",
-                "snippet": "Cystic fibrosis (CF) and [aspirin].",
-                "assertion": [],
-                "kb_id": "D001241",
-                "kb_ents": [{"id": "D001241", "score": 1.0, "preferred_name": "Aspirin"}],
-                "links": [
-                    {
-                        "text": "aspirin",
-                        "concept_id": "D001241",
-                        "name": "Aspirin",
-                        "preferred_name": "Aspirin",
-                        "types": ["Chemical", "Drug"],
-                        "score": 1.0,
-                        "probability": None,
-                        "long_form": None,
-                        "split": False,
-                        "reason": None,
-                        "tie": None,
-                        "reasons": [],
-                        "runner_up": first["entities"][1]["links"][0]["runner_up"],
-                        "rejected": None,
-                    }
-                ],
-            },
-        ],
-        "abbreviations": [{"start": 17, "end": 19, "text": "CF", "long_form": "Cystic fibrosis"}],
-    }
-    assert first["entities"][0]["kb_ents"][0]["id"] == "D003550"
+    assert (first["id"], first["text"]) == ("notes.txt:1", "Cystic fibrosis (CF) and aspirin.")
+    assert first["abbreviations"] == [{"start": 17, "end": 19, "text": "CF", "long_form": "Cystic fibrosis"}]
+    assert [(one["start"], one["end"], one["snippet"]) for one in first["entities"]] == [
+        (17, 19, "Cystic fibrosis ([CF]) and aspirin."),
+        (25, 32, "Cystic fibrosis (CF) and [aspirin]."),
+    ]
+    assert ids(first) == ["D003550", "D001241"]
+    assert first["entities"][1]["kb_ents"] == [{"id": "D001241", "score": 1.0, "preferred_name": "Aspirin"}]
     assert second["id"] == "notes.txt:3"
     assert ids(second) == ["NIL", "D001943|D010051"]
     assert [link["split"] for link in second["entities"][1]["links"]] == [True, True]
@@ -208,13 +169,6 @@ def test_gold_offsets_that_do_not_fit_are_told_of(command, linking_folder, tmp_p
     assert "1 annotated mentions differ from the text at their offsets; 1 of them were moved" in finished.err
 
 
-def test_gold_wants_annotated_mentions(command, linking_folder, tmp_path):
-    finished = command("link", linking_folder, write(tmp_path / "a.txt", "aspirin"), "--gold")
-    assert finished.status == 1
-    assert "a.txt has the format text" in finished.err
-    assert "pubtator, bioc, spacy" in finished.err
-
-
 def test_a_folder_of_several_formats(command, linking_folder, tmp_path):
     folder = tmp_path / "notes"
     (folder / "sub").mkdir(parents=True)
@@ -245,21 +199,35 @@ def test_annotated_mentions_of_all_formats_are_the_same(command, linking_folder,
     ]
 
 
-def test_what_cannot_be_read_is_told_before_the_pipeline_is_loaded(command, tmp_path):
-    table = write(tmp_path / "a.csv", "pmid,abstract", "1,aspirin")
-    for code, *arguments in [
-        ("E128", table),
-        ("E533", table, "--encoding", "latin-99"),
-        ("E509", tmp_path / "folder"),
-        ("E533", table, "--format", "names", "--column", "text=abstract"),
-        ("E533", table, "--format", "names", "--column", "id=0"),
-        ("E125", table, "--column", "body=abstract"),
-        ("E533", table, "--column", "abstract"),
-    ]:
-        (tmp_path / "folder").mkdir(exist_ok=True)
-        finished = command("link", tmp_path / "no pipeline", *arguments)
-        assert (finished.status, finished.out) == (1, b"")
-        assert finished.err.startswith(f"[{code}] ")
+@pytest.mark.parametrize(
+    ("code", "arguments"),
+    [
+        ("E128", ["a.csv"]),
+        ("E533", ["a.csv", "--encoding", "latin-99"]),
+        ("E509", ["folder"]),
+        ("E533", ["a.csv", "--format", "names", "--column", "text=abstract"]),
+        ("E533", ["a.csv", "--format", "names", "--column", "id=0"]),
+        ("E125", ["a.csv", "--column", "body=abstract"]),
+        ("E533", ["a.csv", "--column", "abstract"]),
+        ("E504", ["a.txt", "b.txt"]),
+        ("E124", ["a.txt", "b.doc"]),
+        ("E124", ["-"]),
+        ("E551", ["a.txt", "--output", "o.dat"]),
+        ("E507", ["a.txt", "--output", "none/out.jsonl"]),
+        ("E533", ["a.txt", "--to", "parquet"]),
+        ("E533", ["a.txt", "--gold"]),
+    ],
+)
+def test_wrong_arguments_are_told_before_the_pipeline_is_loaded(command, tmp_path, monkeypatch, code, arguments):
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    write(Path("a.csv"), "pmid,abstract", "1,aspirin")
+    for name in ("a.txt", "b.doc"):
+        write(Path(name), "aspirin")
+    finished = command("link", "no pipeline", *arguments)
+    assert (finished.status, finished.out) == (1, b"")
+    assert finished.err.startswith(f"[{code}] ")
+    assert sorted(os.listdir()) == ["a.csv", "a.txt", "b.doc", "folder"]
 
 
 LINK_FILES = Path(__file__).parents[2] / "docs" / "linking.md"
@@ -316,13 +284,6 @@ def test_the_output_file_tells_the_format(command, linking_folder, tmp_path):
         assert finished.out == b""
     beginnings = [(tmp_path / name).read_text()[:6] for name in names]
     assert beginnings == ["<!DOCT", "doc_id", "doc_id", "a.txt|", '{"id":', "<?xml ", '{"sour']
-
-
-def test_an_unknown_ending_is_an_error_before_anything_is_linked(command, linking_folder, tmp_path):
-    path = write(tmp_path / "a.txt", "aspirin")
-    finished = command("link", linking_folder, path, "--output", tmp_path / "o.dat")
-    assert (finished.status, os.listdir(tmp_path)) == (1, ["a.txt"])
-    assert finished.err.startswith("[E551] ")
     assert command("link", linking_folder, path, "--output", tmp_path / "o.dat", "--to", "csv").status == 0
     assert (tmp_path / "o.dat").read_text().startswith("doc_id,start")
 
@@ -467,24 +428,6 @@ def test_what_is_not_a_linking_pipeline(command, tmp_path, pipeline, code):
     assert (finished.status, finished.err[:7]) == (1, f"[{code}] ")
 
 
-def test_inputs_are_looked_at_before_any_is_read(command, linking_folder, tmp_path):
-    path = write(tmp_path / "a.txt", "aspirin")
-    missing = command("link", linking_folder, path, tmp_path / "b.txt")
-    assert (missing.status, missing.out) == (1, b"")
-    assert missing.err.startswith("[E504] ")
-    unknown = command("link", linking_folder, path, write(tmp_path / "b.doc", "aspirin"))
-    assert (unknown.status, unknown.out) == (1, b"")
-    assert unknown.err.startswith("[E124] ")
-    assert command("link", linking_folder, "-").err.startswith("[E124] ")
-
-
-def test_an_output_that_cannot_be_written(command, linking_folder, tmp_path):
-    path = write(tmp_path / "a.txt", "aspirin")
-    finished = command("link", linking_folder, path, "--output", tmp_path / "none" / "out.jsonl")
-    assert finished.status == 1
-    assert finished.err.startswith("[E507] ")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("n_process", ["1", "2"])
 def test_a_reader_that_stops_ends_the_command_quietly(n_process, linking_folder, tmp_path):
@@ -527,9 +470,3 @@ def test_an_output_that_is_an_input_is_refused(command, linking_folder, tmp_path
     assert path.read_bytes() == before
     assert os.listdir(tmp_path / "folder") == ["b.jsonl"]
     assert command("discover", linking_folder, path, "-o", path).err.startswith("[E533] ")
-
-
-def test_parquet_needs_a_file_before_anything_is_linked(command, tmp_path):
-    finished = command("link", tmp_path / "no_pipeline", write(tmp_path / "a.txt", "aspirin"), "--to", "parquet")
-    assert finished.status == 1
-    assert finished.err.startswith("[E533] ")

@@ -263,13 +263,6 @@ def test_a_place_that_cannot_be_written_is_told(command, arguments, tmp_path):
     assert "E595" in fails(command(*arguments(output="file/out")))
 
 
-def test_an_option_that_is_not_there_is_told(command, arguments):
-    done = command(*arguments("--epochs", "3"))
-    assert done.status == 2
-    assert "No such option" in done.err
-    assert "--epochs" in done.err
-
-
 # --- processes
 
 

@@ -155,7 +155,8 @@ def test_a_form_of_another_page_decides_nothing(ask, session):
 
 def test_what_cannot_be_decided(ask, session):
     replace = {"action": "replace", "scope": "corpus"}
-    assert "E504" in ask("POST", ANY, json={**replace, "concept_ids": ["X9"]}).json()["error"]
+    for ids in (["X9"], ["D003550", ""]):
+        assert "E504" in ask("POST", ANY, json={**replace, "concept_ids": ids}).json()["error"]
     assert "E406" in ask("POST", ANY, json=replace).json()["error"]
     for end in (10**30, 99):
         answer = ask("POST", "additions?window=w&number=0", json={**ADDITION, "end": end})

@@ -39,14 +39,6 @@ def test_decisions(start):
     assert session.mention_of(99) is None
 
 
-def test_what_cannot_be_decided(start):
-    session = start(TEXT)
-    for ids, code in ((("X9",), "E504"), ((), "E406"), (("D003550", ""), "E504")):
-        with pytest.raises(SapbertError, match=code):
-            session.decide(0, "replace", concept_ids=ids)
-    assert session.file.corrections() == {}
-
-
 def test_accepting_that_there_is_no_link(start):
     session = start(TEXT, order=by_document)
     one = session.queue.mentions[1]
