@@ -157,7 +157,6 @@ class _Run:
 
     def _concepts(self) -> list[tuple[str, str]]:
         """Return the concepts to search for. Those with annotations to keep are `_labels`."""
-
         settings, unknown = self._settings, 0
         in_training = training_documents(_read(paths(settings.train)), self._kb)
         if settings.labels:

@@ -42,7 +42,6 @@ class Half(str, Enum):
 @encoder.command("info")
 def info(encoder: Encoder) -> None:
     """Show the size and the settings of an encoder, and how it was made."""
-
     show_values(describe(_open(encoder)))
 
 
@@ -64,7 +63,6 @@ def embed(
     The vectors have length 1 if the encoder is l2_normalized.
     Lines that are blank or not valid UTF-8 get a row of zeros, and are counted.
     """
-
     refuse_input(output, [texts])
     opened = _open(encoder, pooling, device)
     console = stderr_console()
@@ -166,7 +164,6 @@ def _save(opened: TransformerEncoder, output: Path, result: Mapping[str, Any]) -
 
 def _names(path: Path) -> Iterator[str]:
     """Yield the names of a knowledge base, or the lines of a text file that are not blank."""
-
     with open_text(path, encoding="latin-1") as start:
         is_knowledge_base = start.buffer.read(len(_SQLITE)) == _SQLITE
     if is_knowledge_base:
@@ -203,7 +200,6 @@ def biosyn(
 
     The command reads the model's pickle as plain data and runs no code from it.
     """
-
     import_biosyn(folder, output)
     info = describe(TransformerEncoder(str(output), device="cpu"))
     shown = ("encoder", "layers", "dim", "vocabulary", "bytes", "pooling", "l2_normalized", "lexical_model")

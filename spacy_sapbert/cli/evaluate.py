@@ -84,7 +84,6 @@ def compare(
     The test is a paired bootstrap over documents, with 95 % intervals.
     Both files must come from the same command: `linking`, `concepts` or `pipeline`.
     """
-
     with results_to(output, [a, b]) as show:
         result = compare_predictions(a, b)
         show(_comparison_table(result), result)
@@ -121,7 +120,6 @@ def abbreviations(
     output: Output = None,
 ) -> None:
     """Measure how well definitions of abbreviations are found, and list the causes of errors."""
-
     with results_to(output, [corpus]) as show:
         result = evaluate_abbreviations(track(read_med1250(corpus), stderr_console()))
         if not result["pairs"]:
@@ -144,7 +142,6 @@ def composites(
 
     The corpus must annotate the parts of composite mentions, as BC5CDR does.
     """
-
     with results_to(output, [corpus]) as show:
         documents = track(read_corpus(corpus), stderr_console())
         mentions = (mention for document in documents for mention in document.mentions)

@@ -41,7 +41,6 @@ def separation(
     With --and, the JSON shows the first encoder at the top level, and all encoders under `encoders`.
     The plots are a histogram, a heat map of the pairs in plot.txt, and the largest concepts of train.txt.
     """
-
     with results_to(output, [pairs]) as show:
         read = read_name_pairs(pairs)
         draw = _pictures(plots, pairs) if plots else None
@@ -56,7 +55,6 @@ def separation(
 
 def _open(names: Sequence[str], labels: Sequence[str] | None) -> dict[str, TransformerEncoder]:
     """Open the encoders, by label."""
-
     labels = labels or names
     if len(set(labels)) != len(names) or len(labels) != len(names):
         reason = f"the encoders need different labels, one for each, but these are {', '.join(labels)}"

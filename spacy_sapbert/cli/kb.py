@@ -47,7 +47,6 @@ KnowledgeBaseName = Annotated[str, typer.Argument(help="A knowledge base file, o
 @kb.command("info")
 def info(knowledge_base: KnowledgeBaseName) -> None:
     """Show the contents of a knowledge base, and how it was built."""
-
     result = describe(load_knowledge_base(knowledge_base))
     for line in kb_tables.origin_lines(result):
         stderr_console().print(line)
@@ -71,7 +70,6 @@ def search(
 
     If the text is an id, its concept comes first. With --encoder, names need not contain the words.
     """
-
     opened = load_knowledge_base(knowledge_base)
     found = {concept_id: ("id", canonical_id(text)) for concept_id in opened.find_id(canonical_id(text))}
     matches = search_names(opened, text, k) if encoder is None else _similar_names(opened, text, k, encoder)
@@ -105,7 +103,6 @@ def diff(
     ] = None,
 ) -> None:
     """Count the changes between two versions of a vocabulary."""
-
     console = stderr_console()
     kbs = [load_knowledge_base(old), load_knowledge_base(new)]
     refuse_input(output, [kb.path for kb in kbs])
@@ -131,7 +128,6 @@ def export(
 
     The command counts the content that the format cannot store.
     """
-
     if format == "table" and without_gz(output).suffix.lower() == ".csv":
         remedy = "Choose a name that ends in .tsv."
         raise OptionError(option=f"--output {output}", reason="a table has tabs between its cells", remedy=remedy)
@@ -165,7 +161,6 @@ def check(
     The most suspicious names come first. With --texts, those that occur most often come first, so that they show where
     a list of stop names helps most. The exit status is 1 if you must build the knowledge base again.
     """
-
     console = stderr_console()
     sources = open_inputs(texts or [])
     opened, *others = map(load_knowledge_base, [knowledge_base, *(also_in or [])])

@@ -92,7 +92,6 @@ def build(
 
     The command shows how many rows were read and dropped, and why. A recipe is a file of further options.
     """
-
     refuse_input(output, sources)
     columns: defaultdict[str, list[str]] = defaultdict(list)
     for field, name in split_pairs("--column", column):
@@ -152,7 +151,6 @@ def get(
 
     Without a network, use --mirror.
     """
-
     if name is None:
         _print_catalog()
         return
@@ -195,7 +193,6 @@ def _given(
 
 def _build(recipe: Recipe, output: Path, console: Console, origin: Mapping[str, Any] | None = None) -> None:
     """Build a knowledge base, and show the progress and the report. It records the origin of a download."""
-
     refuse_input(output, recipe.inputs)
     report, of_mappings = ReadReport(), ReadReport()
     # without another source, a translation is the vocabulary
@@ -239,7 +236,6 @@ def _read(file: File, report: ReadReport, strict: bool) -> Iterator[Record]:
 
 def _documents(corpus: File, strict: bool, builder: KnowledgeBaseBuilder) -> Iterator[Document]:
     """Yield the documents of a corpus, with the mentions of the chosen types. The others are counted."""
-
     types, report = corpus.settings.get("types"), Report()
     for document in read_corpus(corpus.path, corpus.format, strict=strict, report=report):
         mentions = tuple(mention for mention in document.mentions if not types or has_type(mention.label, types))
@@ -250,7 +246,6 @@ def _documents(corpus: File, strict: bool, builder: KnowledgeBaseBuilder) -> Ite
 
 def _meta(recipe: Recipe, report: ReadReport, origin: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the knowledge base records about how it was built."""
-
     manifest = partial(_manifest, report=report)
     files = {"mentions": recipe.mentions, "sources": recipe.sources, "translations": recipe.translations}
     files["mappings"] = [*map(File, recipe.mappings)]
@@ -313,7 +308,6 @@ def _fetch(
 
     A download is checked in the temporary folder, and then moved to the folder `kept`.
     """
-
     name = source.path.name
     if mirror and not mirror.lower().startswith(("http://", "https://")):
         plain = name.removesuffix(".gz")
@@ -344,7 +338,6 @@ def _check(path: Path, source: File, recipe: Recipe, console: Console) -> None:
     Raises:
         SapbertError: It is a web page, another release, damaged or cut off.
     """
-
     if is_web_page(path):
         reason = "it is a web page; the provider may want a login, or refuse programs"
         home, address = recipe.home or source.address, source.address

@@ -64,14 +64,12 @@ class CodeOptions:
         predicates: list[str] | None = None,
     ) -> CodeOptions:
         """Return the options. What cannot be read is an error before a pipeline is loaded."""
-
         chosen = tuple(predicates or DEFAULT_PREDICATES)
         parse_predicates(chosen)
         return cls(parse_systems(systems), tuple(path.absolute() for path in mappings or ()), chosen, console)
 
     def __call__(self, kb: KnowledgeBase) -> CodeSystems:
         """Return the codes of a vocabulary, and report the rows of the mappings."""
-
         report = ReadReport()
         codes = CodeSystems(kb, self.systems, self.mappings, predicates=self.predicates, report=report)
         if self.mappings and self.console:

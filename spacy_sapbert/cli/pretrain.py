@@ -64,7 +64,6 @@ def pairs(
     Training does not use these names as negatives of each other.
     With mentions, each mention is paired with names of its concept, and is the first name of the pair.
     """
-
     _, settings = resolve(ctx, config, "pairs", PairSettings)
     chosen = settings.chosen()
     opened = load_knowledge_base(kb)
@@ -219,7 +218,6 @@ def pretrain(
 
     To override a setting, give it as with `spacy train`: --paths.pairs pairs.txt --pretrain.batcher.size 512.
     """
-
     config, run = resolve(ctx, config_path, SECTION)
     if run.processes.is_first and not has_checkpoint(output):  # a resumed run keeps the config in the folder
         output.mkdir(parents=True, exist_ok=True)

@@ -149,7 +149,6 @@ def export(
     ] = False,
 ) -> None:
     """Export corrections as training data: the decided mentions of the reviewed documents."""
-
     refuse_input(output, [corrections])
     refuse_input(names, [corrections, output], "--names")
     file = CorrectionsFile(corrections)
@@ -175,7 +174,6 @@ def export(
 @review.command("report")
 def report(corrections: Corrections) -> None:
     """Show the precision of links by probability, the most corrected concepts, and how far reviewers agree."""
-
     result = review_report(CorrectionsFile(corrections))
     for table in _report_tables(result):
         stderr_console().print(table)
@@ -244,7 +242,6 @@ def _user() -> str:
 
 def _write_corpus(documents: list[Document], output: Path) -> None:
     """Write a corpus in the format of the file name."""
-
     if output.suffix == ".spacy":
         from ..documents.docbin import write_docbin
         from ..documents.docs import to_doc

@@ -130,11 +130,7 @@ def _in_order(columns: Mapping[str, int], shortest: int, longest: int) -> list[s
 
 
 def _idf(state: Mapping[str, Any], n: int) -> np.ndarray:
-    """Return the weights of the n-grams. Older versions of scikit-learn keep them as a diagonal matrix.
-
-    Returns:
-        float64, shape (n,): Weights above 0.
-    """
+    """Return the weights of the n-grams, float64, above 0, shape (n,). Old versions keep them as a diagonal matrix."""
     stored = state["idf_"] if "idf_" in state else _diagonal(state["_idf_diag"], n)
     idf = np.asarray(_values(stored), dtype=np.float64)
     if idf.shape != (n,) or not (np.isfinite(idf).all() and (idf > 0).all()):

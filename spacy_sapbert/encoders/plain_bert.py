@@ -164,10 +164,8 @@ class PlainBert:
 def _filling(lengths: Sequence[int]) -> list[list[int]]:
     """Return texts that bring the wordpieces of a batch to one of few numbers: 12, 16, 24, 32, 48, 64, 96, 128, …
 
-    For each number, torch compiles the products in bfloat16, and keeps them: some 2 MB each.
-
-    Args:
-        lengths: The wordpieces of each text. No filling text is longer than the longest of them.
+    For each number, torch compiles the products in bfloat16, and keeps them: some 2 MB each. No text is longer than the
+    longest of the batch.
     """
     total, longest = sum(lengths), max(lengths)
     power = 1 << max(total - 1, 15).bit_length()

@@ -450,14 +450,9 @@ def _define(db: sqlite3.Connection, item: str, numbering: _Numbering) -> None:
 
 
 def _firsts(rows: Iterable[tuple[int, str]], n: int) -> np.ndarray:
-    """Find equal texts.
+    """Return for each number below n the first one with the same text, int32, shape (n,).
 
-    Args:
-        rows: Numbers below n and texts, sorted by text, then by number.
-        n: How many numbers there are.
-
-    Returns:
-        For each number, the first one with the same text, as int32 of shape (n,).
+    The rows are numbers and texts, sorted by text, then by number.
     """
     firsts = np.empty(n, dtype=np.int32)
     first, previous = 0, None

@@ -354,10 +354,7 @@ class CandidateGenerator:
 def _supports(scores: np.ndarray, firsts: np.ndarray, groups: np.ndarray) -> np.ndarray:
     """Return the `Candidate.support` of each group: the sum of exp(-gap / `SUPPORT_SCALE`) over its names.
 
-    Args:
-        scores (float32, shape (n,)): The scores of the names.
-        firsts (int, shape (groups,)): The best name of each group.
-        groups (int, shape (n,)): The group of each name: a text and a concept.
+    A group is a text and a concept. `firsts` has the best name of each group, `groups` the group of each name.
     """
     gaps = scores[firsts][groups] - scores
     return np.bincount(groups, np.exp(-gaps / SUPPORT_SCALE), minlength=len(firsts))

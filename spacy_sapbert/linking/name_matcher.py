@@ -366,15 +366,10 @@ def matcher_cache(kb: KnowledgeBase, rules: LanguageRules = ENGLISH) -> Path:
 
 
 def _bounded_windows(breaks: np.ndarray, solid: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the windows that can be names: no break inside, and no function word at either end.
+    """Return the first word and the end of each window that can be a name, twice int64, shape (windows,).
 
-    Args:
-        breaks: The number of breaks up to each word, int, shape (words,).
-        solid: Which words are not function words, bool, shape (words,).
-        first: The first word of the `WORDS_PER_BLOCK` words at which the windows start.
-
-    Returns:
-        The first word and the end of each window, twice int64, shape (windows,).
+    There is no break inside, and no function word at either end: `breaks` counts the breaks up to each word, `solid`
+    says which words are no function words. The windows start at the `WORDS_PER_BLOCK` words from `first` on.
     """
     starts = first + np.flatnonzero(solid[first : first + WORDS_PER_BLOCK])
     lasts = starts[:, None] + np.arange(MAX_WORDS)

@@ -428,12 +428,7 @@ def _edit(
 def _replacement(text: str, start: int, end: int, long: str, limit: int) -> Edit:
     """Return the edit that replaces `text[start:end]`, and the next word if it equals the last word of the long form.
 
-    Args:
-        text: The text.
-        start: First character to replace.
-        end: Position after the last character to replace.
-        long: The long form.
-        limit: End of the mention.
+    The mention ends at `limit`.
     """
     following, last = _FOLLOWING_WORD.match(text, end, limit), _LAST_WORD.search(long)
     if following and last and _fold_number(following[1]) == _fold_number(last[0]):
@@ -444,10 +439,7 @@ def _replacement(text: str, start: int, end: int, long: str, limit: int) -> Edit
 def _without_repeated_head(text: str, start: int, edit: Edit) -> Edit:
     """Let an edit also replace the word before it, if that equals the first word of the long form.
 
-    Args:
-        text: The text.
-        start: First character of the mention.
-        edit: The edit.
+    The mention begins at `start`.
     """
     edit_start, edit_end, long = edit
     last, first = (

@@ -254,11 +254,7 @@ def _split(text: str, rules: AbbreviationRules) -> _Words:
 def _find_start(letters: str, words: _Words, strategy: Strategy, rows: dict[tuple[bool, bool], _Row]) -> int | None:
     """Return where the first character of the short form matches in the shortest long form.
 
-    Args:
-        letters: The letters of the short form.
-        words: The words to search.
-        strategy: The strategy to use.
-        rows: Cache of the spots that other strategies needed.
+    `rows` keeps the spots of the letters for other strategies.
     """
     if strategy.match_at == "first":
         starts = words.starts[-len(letters) :]

@@ -104,11 +104,7 @@ def in_batch_negatives() -> Miner:
 
 
 def _mined(triplets: Tensor, like: Tensor) -> Mined:
-    """Return the triplets with their pairs.
-
-    Args:
-        like: A tensor with the shape and device of the pairs, bool, shape (n, n).
-    """
+    """Return the triplets with their pairs, bool, of the shape and on the device of the tensor `like`."""
     return Mined(triplets, _marked(like, triplets[:, 0], triplets[:, 1]), _marked(like, triplets[:, 0], triplets[:, 2]))
 
 

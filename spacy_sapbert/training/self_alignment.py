@@ -270,10 +270,9 @@ class SelfAlignment:
         return loss, mined
 
     def _encode(self, forms: list[str]) -> "Tensor":
-        """Encode the names of a batch in parts of similar length, each padded to its longest name.
+        """Return the vectors of a batch of names, with gradients, float32, shape (len(forms), dim).
 
-        Returns:
-            float32, shape (len(forms), dim): Unit vectors, with gradients.
+        They are encoded in parts of similar length, each padded to its longest name.
         """
         import torch
 

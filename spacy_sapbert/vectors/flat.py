@@ -307,11 +307,7 @@ def _header(n: int, dim: int, compression: str) -> tuple[bytes, int]:
 
 
 def _equalize(path: Path, hashes: np.ndarray) -> HashTable:
-    """Give names with equal hashes the vector of the first: encoded in two batches, they differ by rounding.
-
-    Returns:
-        The rows by hash.
-    """
+    """Give names with equal hashes the vector of the first, as batches round differently. Return the rows by hash."""
     _, firsts, numbers = np.unique(hashes, return_index=True, return_inverse=True)
     repeated = np.flatnonzero(firsts[numbers] != np.arange(len(hashes)))
     array = np.load(path, mmap_mode="r+", allow_pickle=False)

@@ -200,11 +200,8 @@ class Postings:
         return _Scored(which[enough], proposed[enough], sums.data[enough])
 
     def _read(self, grams: _Grams) -> tuple[csr_matrix, np.ndarray, np.ndarray]:
-        """Read the postings of 4-grams, each once.
-
-        Returns:
-            The weights of the 4-grams in each text, csr_matrix, float32, shape (texts, different 4-grams); the rows of
-            the names with each 4-gram, one 4-gram after the other; and where these begin, with the end of the last.
+        """Read the postings of 4-grams, each once: their weights in each text, float32, shape (texts, 4-grams), the
+        rows of the names with each 4-gram, one 4-gram after the other, and where these begin, with the end of the last.
         """
         from scipy.sparse import csr_matrix
 

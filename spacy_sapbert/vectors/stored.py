@@ -125,9 +125,6 @@ def _highest(scores: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the n highest scores of each row, or all if there are fewer, and their places, best first.
 
     The highest scores of n groups are a lower bound. Few scores reach it, so that sorting costs little.
-
-    Args:
-        scores: float32, shape (q, m).
     """
     q, m = scores.shape
     n = min(n, m)

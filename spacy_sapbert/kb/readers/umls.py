@@ -383,11 +383,9 @@ class _ReleaseReader:
     # --- relations
 
     def _relations(self) -> tuple[Mapping[bytes, set[bytes]], Iterator[Row]]:
-        """Read the relations that the settings ask for.
+        """Return the drugs of each brand, and child and parent of each relation of the hierarchy, sorted by child.
 
-        Returns:
-            The drugs of each brand, in memory since there are few. Then child and parent of each relation of the
-            hierarchy, sorted by child, from a temporary file.
+        The drugs are in memory, since there are few. The others come from a temporary file.
         """
         drugs: defaultdict[bytes, set[bytes]] = defaultdict(set)
         table, settings = self._tables.get("MRREL"), self._settings
@@ -440,11 +438,7 @@ class _ReleaseReader:
         return names
 
     def _report_totals(self, sources: set[str]) -> None:
-        """Report the counts that are known only at the end.
-
-        Args:
-            sources: The sources of the names that were read.
-        """
+        """Report the counts that are known only at the end. The sources are those of the names that were read."""
         names = self._tables["MRCONSO"]
         self._report.rows_read += names.n_rows
         self._report.rows_dropped["broken"] += names.n_broken
