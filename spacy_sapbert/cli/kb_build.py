@@ -333,11 +333,7 @@ def _fetch(
 
 
 def _check(path: Path, source: File, recipe: Recipe, console: Console) -> None:
-    """Check that a file is what the recipe says, and is complete.
-
-    Raises:
-        SapbertError: It is a web page, another release, damaged or cut off.
-    """
+    """Check that a file is what the recipe says: no web page, no other release, and not damaged or cut off."""
     if is_web_page(path):
         reason = "it is a web page; the provider may want a login, or refuse programs"
         home, address = recipe.home or source.address, source.address

@@ -259,11 +259,7 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         return {row: tuple(of_row) for row, of_row in labels.items()}
 
     def _matching_entries(self) -> Optional[np.ndarray]:
-        """Return which entries of `kb.name_concepts` match the filter; None for all. It is read once per filter.
-
-        Raises:
-            ChoiceError: The vocabulary has no such type or source.
-        """
+        """Return which entries of `kb.name_concepts` match the filter; None for all. It is read once per filter."""
         filter = (tuple(self.types), tuple(self.sources))
         if self._filtered is None or self._filtered[0] != filter:
             from ..kb.filters import check_filters
