@@ -72,11 +72,6 @@ def test_json_goes_to_a_file(pipelines, corpus, tmp_path):
     )
 
 
-def test_an_output_that_cannot_be_written_is_reported_before_anything_is_measured(tmp_path):
-    with pytest.raises(SapbertError, match=r"E507.*scores\.json"):
-        run("linking", tmp_path / "no_pipeline", tmp_path / "no_corpus", "-o", tmp_path / "none" / "scores.json")
-
-
 @pytest.mark.parametrize("option", ["--output", "--predictions", "--errors"])
 def test_an_output_that_is_the_corpus_is_refused(corpus, tmp_path, option):
     (tmp_path / "link.txt").symlink_to(corpus)
@@ -193,16 +188,21 @@ def test_composites_are_scored_by_the_words_and_by_the_linker(pipelines, tmp_pat
     assert "connector, as linked" in result.stderr
 
 
-def test_errors_are_reported_as_such(corpus, tmp_path):
-    with pytest.raises(SapbertError, match="E50"):
-        run("linking", tmp_path / "nothing", corpus)
+@pytest.mark.parametrize(
+    ("code", "arguments"),
+    [
+        ("E50", ["linking", "nothing", "corpus.txt"]),
+        ("E503", ["linking", "blank", "corpus.txt"]),
+        ("E105", ["abbreviations", "empty.txt"]),
+        ("E105", ["composites", "corpus.txt", "--type", "Phenotype"]),
+        ("E504", ["composites", "corpus.txt", "--kb", "nothing.kb"]),
+        (r"E507.*scores\.json", ["linking", "nothing", "no_corpus", "-o", "none/scores.json"]),
+    ],
+)
+@pytest.mark.usefixtures("corpus")
+def test_errors_are_reported_as_such(tmp_path, monkeypatch, code, arguments):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "empty.txt").write_text("")
-    with pytest.raises(SapbertError, match="E105"):
-        run("abbreviations", tmp_path / "empty.txt")
-    with pytest.raises(SapbertError, match="E105"):
-        run("composites", corpus, "--type", "Phenotype")
-    with pytest.raises(SapbertError, match="E504"):
-        run("composites", corpus, "--kb", tmp_path / "nothing.kb")
     spacy.blank("en").to_disk(tmp_path / "blank")
-    with pytest.raises(SapbertError, match="E503"):
-        run("linking", tmp_path / "blank", corpus)
+    with pytest.raises(SapbertError, match=code):
+        run(*arguments)

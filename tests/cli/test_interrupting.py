@@ -64,12 +64,16 @@ def parts_of(output):
     return list((output.parent / f".{output.name}.parts").glob("*.jsonl"))
 
 
-def wait_for(output, n):
-    """Wait until there are n parts."""
+def wait_until(condition):
     end = time.monotonic() + PATIENCE
-    while len(parts_of(output)) < n:
+    while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+def wait_for(output, n):
+    """Wait until there are n parts."""
+    wait_until(lambda: len(parts_of(output)) >= n)
 
 
 @pytest.fixture(scope="module")
@@ -150,10 +154,7 @@ def test_ctrl_c_shows_no_traceback_of_a_worker_that_starts(engine, seconds, link
 def test_an_interruption_before_the_first_document(linking_folder, tmp_path):
     output = tmp_path / "out.tsv"
     with linking(linking_folder, "-", "--format", "jsonl", "--output", output) as process:
-        end = time.monotonic() + PATIENCE
-        while not (tmp_path / ".out.tsv.parts").is_dir():
-            assert time.monotonic() < end
-            time.sleep(0.01)
+        wait_until((tmp_path / ".out.tsv.parts").is_dir)
         process.send_signal(signal.SIGINT)
         _, messages = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
@@ -167,10 +168,7 @@ def test_other_commands_leave_no_half_file(linking_folder, tmp_path):
     arguments = ["discover", linking_folder, "-", "-o", output, "--discover.format", "jsonl"]
     command = [sys.executable, "-m", "spacy_sapbert", *map(str, arguments)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        end = time.monotonic() + PATIENCE
-        while not any(path.is_file() for path in tmp_path.rglob("*")) and process.poll() is None:
-            assert time.monotonic() < end
-            time.sleep(0.01)
+        wait_until(lambda: any(path.is_file() for path in tmp_path.rglob("*")) or process.poll() is not None)
         process.send_signal(signal.SIGINT)
         _, messages = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, messages

@@ -71,7 +71,11 @@ def test_exports_that_cannot_be(command, file, tmp_path):
     assert "E125" in command("review", "export", file.path, "-o", tmp_path / "c.tsv").err
     assert "E125" in command("review", "export", file.path, "-o", tmp_path / "corpus").err
     assert "E120" in command("review", "export", tmp_path / "none.db", "-o", tmp_path / "c.spacy").err
+    assert "there is no such file" in command("review", "report", tmp_path / "none.db").err
     assert not (tmp_path / "none.db").exists()
+    empty = CorrectionsFile(tmp_path / "empty.db", create=True).path
+    assert "E105" in command("review", "export", empty, "-o", tmp_path / "c.spacy").err
+    assert not (tmp_path / "c.spacy").exists()
 
 
 def test_report(command, file):
@@ -81,35 +85,28 @@ def test_report(command, file):
     assert "D001241" in finished.err
 
 
-@pytest.mark.parametrize("given", ["pipeline", "links", "links and documents", "pipeline twice", "nothing"])
-def test_missing_documents_or_pipeline(command, linking_folder, notes, tmp_path, given):
-    arguments = {
-        "pipeline": [linking_folder],
-        "links": [notes],
-        "links and documents": [notes, notes, "--pipeline", linking_folder],
-        "pipeline twice": [linking_folder, notes, "--pipeline", linking_folder],
-        "nothing": [tmp_path / "none.jsonl"],
-    }[given]
-    finished = command("review", *arguments, "-c", tmp_path / "c.db", "--port", 0, "--no-browser")
-    assert (finished.status, "E533" in finished.err) == (1, True)
-    assert not (tmp_path / "c.db").exists()
-
-
-def test_a_broken_line(command, linking_folder, tmp_path):
-    links = tmp_path / "links.jsonl"
-    links.write_text('{"id": "1", "text": "a", "entities": []}\n{"id": "2"}\n')
-    finished = command(
-        "review", links, "--pipeline", linking_folder, "-c", tmp_path / "c.db", "--port", 0, "--no-browser"
-    )
-    assert "links.jsonl, line 2: there is no 'text'" in finished.err
-
-
-def test_nothing_to_review(command, linking_folder, tmp_path):
-    (tmp_path / "notes.txt").write_text("Nothing.")
-    finished = command(
-        "review", linking_folder, tmp_path / "notes.txt", "-c", tmp_path / "c.db", "--port", 0, "--no-browser"
-    )
-    assert (finished.status, "E105" in finished.err) == (1, True)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["PIPE"], "E533"),
+        (["notes.txt"], "E533"),
+        (["notes.txt", "notes.txt", "--pipeline", "PIPE"], "E533"),
+        (["PIPE", "notes.txt", "--pipeline", "PIPE"], "E533"),
+        (["none.jsonl"], "E533"),
+        (["PIPE", "nothing.txt"], "E105"),
+        (["links.jsonl", "--pipeline", "PIPE"], "links.jsonl, line 2: there is no 'text'"),
+    ],
+)
+@pytest.mark.usefixtures("notes")
+def test_what_cannot_be_reviewed(command, linking_folder, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nothing.txt").write_text("Nothing.")
+    (tmp_path / "links.jsonl").write_text('{"id": "1", "text": "a", "entities": []}\n{"id": "2"}\n')
+    given = [linking_folder if argument == "PIPE" else argument for argument in arguments]
+    finished = command("review", *given, "-c", "c.db", "--port", 0, "--no-browser")
+    assert (finished.status, message in finished.err) == (1, True)
+    # wrong arguments leave no file
+    assert (tmp_path / "c.db").exists() == (message != "E533")
 
 
 def test_link_obeys_corrections(command, file, linking_folder, notes, tmp_path):
@@ -141,10 +138,3 @@ def test_a_run_goes_on_with_the_same_corrections_only(command, file, linking_fol
     file.undo(number)
     assert command(*arguments, "--resume").status == 0
     assert output.read_text().count('"kb_id": "D009020"') == 2
-
-
-def test_nothing_to_export(command, tmp_path):
-    file = CorrectionsFile(tmp_path / "c.db", create=True)
-    assert "E105" in command("review", "export", file.path, "-o", tmp_path / "corpus.spacy").err
-    assert "there is no such file" in command("review", "report", tmp_path / "other.db").err
-    assert not (tmp_path / "corpus.spacy").exists()

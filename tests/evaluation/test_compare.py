@@ -106,20 +106,13 @@ def test_too_few_documents(write):
 # --- the concepts of documents
 
 
-def write_rankings(path, *rows, k=10):
-    """rows: (id, gold, R at k, R at 5, average precision)."""
-    lines = (
-        {"doc_id": doc_id, "gold": gold, "ranked": [], f"r@{k}": r, "r@5": few_r, "ap": ap}
-        for doc_id, gold, r, few_r, ap in rows
-    )
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
+def ranking(doc_id, r, ap):
+    return {"doc_id": str(doc_id), "gold": ["C1"], "ranked": [], "r@10": r, "r@5": 0.25, "ap": ap}
 
 
-def test_rankings_of_documents(tmp_path):
-    a = write_rankings(tmp_path / "a", *((str(i), ["C1"], 0.5, 0.25, 0.5) for i in range(30)))
-    better = ((str(i), ["C1"], 1.0, 0.25, 0.5 + 0.4 * (i % 2)) for i in reversed(range(30)))
-    b = write_rankings(tmp_path / "b", *better)
+def test_rankings_of_documents(write):
+    a = write("a", [ranking(i, 0.5, 0.5) for i in range(30)])
+    b = write("b", [ranking(i, 1.0, 0.5 + 0.4 * (i % 2)) for i in reversed(range(30))])
     result = compare_predictions(a, b, resamples=200)
     assert list(result) == ["documents", "r@10", "r@5", "map"]
     row = result["r@10"]
@@ -132,28 +125,17 @@ def test_rankings_of_documents(tmp_path):
 # --- pipelines
 
 
-def write_pipelines(path, *rows):
-    """rows: (id, gold ids, and right, found and gold of all three measures)."""
-    lines = (
-        {
-            "doc_id": doc_id,
-            "gold": [{"start": 0, "end": 3, "text": "flu", "label": "Disease", "ids": [one]} for one in gold],
-            "found": [],
-            **{
-                measure: dict(zip(("right", "found", "gold"), counts, strict=True))
-                for measure in ("ner", "span_id", "document_id")
-            },
-        }
-        for doc_id, gold, counts in rows
-    )
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
+def measured(doc_id, right, found, gold, ids=("C1",)):
+    """A line that has the same counts for all three measures."""
+    mentions = [{"start": 0, "end": 3, "text": "flu", "label": "Disease", "ids": [one]} for one in ids]
+    counts = {"right": right, "found": found, "gold": gold}
+    measures = dict.fromkeys(("ner", "span_id", "document_id"), counts)
+    return {"doc_id": str(doc_id), "gold": mentions, "found": [], **measures}
 
 
-def test_pipelines(tmp_path):
-    a = write_pipelines(tmp_path / "a", *((str(i), ["C1"], (1, 2, 2)) for i in range(30)))
-    better = ((str(i), ["C1"], (1 + i % 2, 2, 2)) for i in reversed(range(30)))
-    b = write_pipelines(tmp_path / "b", *better)
+def test_pipelines(write):
+    a = write("a", [measured(i, 1, 2, 2) for i in range(30)])
+    b = write("b", [measured(i, 1 + i % 2, 2, 2) for i in reversed(range(30))])
     result = compare_predictions(a, b, resamples=200)
     assert list(result) == ["documents", "ner", "span_id", "document_id"]
     assert result["documents"] == 30
@@ -165,30 +147,29 @@ def test_pipelines(tmp_path):
     assert (same["difference"], same["low"], same["high"], same["p"]) == (0.0, 0.0, 0.0, 1.0)
 
 
-def test_f1_is_that_of_all_documents_together(tmp_path):
+def test_f1_is_that_of_all_documents_together(write):
     """One document has many mentions, all found, the other one that is missed, and a third nothing at all."""
-    rows = ("1", ["C1"], (8, 8, 8)), ("2", ["C1"], (0, 0, 1)), ("3", [], (0, 0, 0))
-    a = write_pipelines(tmp_path / "a", *rows)
-    b = write_pipelines(tmp_path / "b", rows[0], ("2", ["C1"], (0, 15, 1)), rows[2])
+    many, nothing = measured(1, 8, 8, 8), measured(3, 0, 0, 0, ids=())
+    a = write("a", [many, measured(2, 0, 0, 1), nothing])
+    b = write("b", [many, measured(2, 0, 15, 1), nothing])
     row = compare_predictions(a, b, resamples=400)["ner"]
     assert (row["a"], row["b"]) == (round(1600 / 17, 2), 50.0)
     # a draw may hold the first document alone, or the third alone
     assert (row["high"], row["low"] < -44) == (0.0, True)
 
 
-def test_pipelines_that_cannot_be_compared(tmp_path):
-    rows = [(str(i), ["C1"], (1, 1, 1)) for i in range(3)]
-    a = write_pipelines(tmp_path / "a", *rows)
-    for other in (rows[:2], [*rows[:2], ("2", ["C2"], (1, 1, 1))]):
-        with pytest.raises(SapbertError, match="E514"):
-            compare_predictions(a, write_pipelines(tmp_path / "b", *other))
-    one = write_pipelines(tmp_path / "one", rows[0])
+def test_pipelines_that_cannot_be_compared(write):
+    rows = [measured(i, 1, 1, 1) for i in range(3)]
+    others = [
+        ("E514", rows[:2]),
+        ("E514", [*rows[:2], measured(2, 1, 1, 1, ids=("C2",))]),
+        (r"E127.*line 4", [*rows, {"doc_id": "4", "gold": ["C1"], "found": []}]),
+        (r"E127.*other, line 1", [ranking(1, 0.5, 0.5)]),
+    ]
+    a = write("a", rows)
+    for message, lines in others:
+        with pytest.raises(SapbertError, match=message):
+            compare_predictions(a, write("other", lines))
+    one = write("one", rows[:1])
     with pytest.raises(SapbertError, match="no second document"):
         compare_predictions(one, one)
-    broken = tmp_path / "broken"
-    broken.write_text(a.read_text() + '{"doc_id": "4", "gold": ["C1"], "found": []}\n')
-    with pytest.raises(SapbertError, match=r"E127.*line 4"):
-        compare_predictions(a, broken)
-    rankings = write_rankings(tmp_path / "rankings", ("1", ["C1"], 0.5, 0.5, 0.5))
-    with pytest.raises(SapbertError, match=r"E127.*rankings, line 1"):
-        compare_predictions(a, rankings)

@@ -64,23 +64,26 @@ def test_json_is_that_of_link(ask, linking):
 
 
 @pytest.mark.parametrize(
-    ("body", "reason"),
+    ("path", "body", "status", "reason"),
     [
-        ("no JSON", "this is not JSON"),
-        (b'{"text": "\xff"}', "this is not JSON"),
-        ('{"text": "\\ud800"}', "this is not JSON"),
-        ("[" * 5000, "this is not JSON"),
-        ("[]", "not a JSON object"),
-        ("{}", "there is no key 'text'"),
-        ('{"text": 1}', "is not a string"),
-        ('{"text": " "}', "the text is empty"),
-        ('{"text": "a\\u0000b"}', "NUL"),
-        ("", "this is not JSON"),
+        ("/link", "no JSON", 400, "this is not JSON"),
+        ("/link", b'{"text": "\xff"}', 400, "this is not JSON"),
+        ("/link", '{"text": "\\ud800"}', 400, "this is not JSON"),
+        ("/link", "[" * 5000, 400, "this is not JSON"),
+        ("/link", "[]", 400, "not a JSON object"),
+        ("/link", "{}", 400, "there is no key 'text'"),
+        ("/link", '{"text": 1}', 400, "is not a string"),
+        ("/link", '{"text": " "}', 400, "the text is empty"),
+        ("/link", '{"text": "a\\u0000b"}', 400, "NUL"),
+        ("/link", "", 400, "this is not JSON"),
+        ("/batch", "{}", 400, "not a list"),
+        ("/batch", "[", 400, "not JSON"),
+        ("/batch", json.dumps([{"text": "a"}] * 5), 413, "The batch has 5 texts. The server accepts at most 4."),
     ],
 )
-def test_what_is_not_a_text_is_refused(ask, body, reason):
-    status, headers, answer = ask("POST", "/link", body)
-    assert (status, headers["Content-Type"]) == (400, "application/json")
+def test_what_is_not_a_text_or_a_batch_is_refused(ask, path, body, status, reason):
+    found, headers, answer = ask("POST", path, body)
+    assert (found, headers["Content-Type"]) == (status, "application/json")
     assert reason in json.loads(answer)["error"]
 
 
@@ -183,20 +186,6 @@ def test_a_batch_gives_a_record_or_a_reason_for_each_text(ask, linking):
     assert [answer.get("id") for answer in answers] == ["b", "7", None]
     assert "The pipeline failed" in answers[0]["error"]
     assert "at most 1,000 characters" in answers[2]["error"]
-
-
-@pytest.mark.parametrize(
-    ("body", "status", "reason"),
-    [
-        ("{}", 400, "not a list"),
-        ("[", 400, "not JSON"),
-        (json.dumps([{"text": "a"}] * 5), 413, "The batch has 5 texts. The server accepts at most 4."),
-    ],
-)
-def test_what_is_not_a_batch_is_refused(ask, body, status, reason):
-    found, _, answer = ask("POST", "/batch", body)
-    assert found == status
-    assert reason in json.loads(answer)["error"]
 
 
 def test_an_error_of_the_pipeline_does_not_end_the_server(ask, linking, monkeypatch):
