@@ -83,13 +83,17 @@ def no_gap(monkeypatch):
     monkeypatch.setattr("spacy_sapbert.linking.rerank_features.GAP", 1.0)
 
 
+@pytest.fixture
+def linker(small_kb):
+    return Linker(open_generator(small_kb, None, sparse=True))
+
+
 def link(linker, text="cancer", document="A cancer of the breast."):
     ((parts,),) = linker.link([[MentionQuery(MentionVariants(text))]], [document])
     return parts
 
 
-def test_a_linker_reranks_if_its_settings_say_so(small_kb):
-    linker = Linker(open_generator(small_kb, None, sparse=True))
+def test_a_linker_reranks_if_its_settings_say_so(linker):
     linker.settings.threshold = 0.1
     with linker.reranking(prefers("words_elsewhere", 0.5)):
         parts = link(linker)
@@ -105,8 +109,7 @@ def test_a_linker_reranks_if_its_settings_say_so(small_kb):
     assert linker.links(link(linker))[0].concept_id == "D009369"
 
 
-def test_a_chosen_candidate_below_the_threshold_is_not_linked(small_kb):
-    linker = Linker(open_generator(small_kb, None, sparse=True))
+def test_a_chosen_candidate_below_the_threshold_is_not_linked(linker):
     linker.settings.threshold = 0.99
     with linker.reranking(prefers("words_elsewhere", 0.5)):
         parts = link(linker)
@@ -119,8 +122,7 @@ def test_a_chosen_candidate_below_the_threshold_is_not_linked(small_kb):
     assert linker.links(link(linker))[0].concept_id == "D009369"
 
 
-def test_what_was_overruled_comes_after_what_was_chosen(small_kb):
-    linker = Linker(open_generator(small_kb, None, sparse=True))
+def test_what_was_overruled_comes_after_what_was_chosen(linker):
     linker.settings.threshold = 0.1
     whole = LinkedPart("cold", None, (Candidate("D003139", 0.95, "cold"),))
     chosen = PART._replace(candidates=(BREAST, CANCER), reasons=("instead",))
@@ -128,8 +130,7 @@ def test_what_was_overruled_comes_after_what_was_chosen(small_kb):
     assert ids == ["D003139", "D001943", "D009369"]
 
 
-def test_a_calibration_holds_with_the_reranker_only(small_kb):
-    linker = Linker(open_generator(small_kb, None, sparse=True))
+def test_a_calibration_holds_with_the_reranker_only(linker):
     fitted = {"threshold": 0.3, "probabilities": ((0.0, 0.0), (1.0, 1.0)), "sparse_share": 1.0, "reranked": True}
     linker.stored_parameters = linker.stored_parameters._replace(**fitted)
     linker.reranker = prefers("names", 2.0)
@@ -141,8 +142,7 @@ def test_a_calibration_holds_with_the_reranker_only(small_kb):
     assert linker.parameters.probabilities is None
 
 
-def test_each_document_needs_its_text(small_kb):
-    linker = Linker(open_generator(small_kb, None, sparse=True))
+def test_each_document_needs_its_text(linker):
     with linker.reranking(Reranker.undecided()), pytest.raises(ValueError, match="shorter"):
         linker.link([[], []], ["one"])
 

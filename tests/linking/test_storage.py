@@ -4,7 +4,6 @@ import math
 import shutil
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from spacy_sapbert.encoders.ngrams import NGRAMS_FOLDER
@@ -14,8 +13,7 @@ from spacy_sapbert.kb.filters import check_filters
 from spacy_sapbert.kb.storage import KB, load_knowledge_base
 from spacy_sapbert.linking.candidates import EXACT_LIMIT
 from spacy_sapbert.linking.storage import load_generator, open_generator, save_generator, with_mentions
-from spacy_sapbert.store.artifact import ENCODER_FOLDER, ArtifactWriter
-from spacy_sapbert.vectors.storage import VECTORS
+from spacy_sapbert.store.artifact import ArtifactWriter
 
 TEXTS = ["breast cancers", "cold", "CF", "zzz"]
 
@@ -64,22 +62,6 @@ def test_one_score_or_both(small_kb, generator, tiny_encoder):
     assert open_generator(small_kb, open_encoder(str(tiny_encoder)), sparse=False)(["cold"], 1)[0][0].sparse is None
 
 
-def test_saved_and_loaded(generator, saved):
-    loaded = load_generator(saved, sparse=True)
-    assert loaded(TEXTS, 5) == generator(TEXTS, 5)
-    assert loaded.kb.path == saved[KB]
-    assert loaded.ngrams.folder == saved[NGRAMS_FOLDER]
-    np.testing.assert_array_equal(loaded.vectors.vectors, generator.vectors.vectors)
-
-
-def test_sparse_score_is_taken_or_left_when_loaded(small_kb, generator, saved):
-    without = load_generator(saved, sparse=False)
-    assert without.ngrams is None
-    assert without(["cold"], 1)[0][0].sparse is None
-    del saved[NGRAMS_FOLDER]
-    assert load_generator(saved, sparse=True)(TEXTS, 5) == generator(TEXTS, 5)
-
-
 def test_normal_form_of_the_sparse_score(small_kb, tmp_path):
     lower = open_generator(small_kb, None, sparse=True, text_normalizer="lower")
     biosyn = open_generator(small_kb, None, sparse=True)
@@ -96,30 +78,6 @@ def test_saved_ngrams_go_before_the_setting(saved, recwarn):
     assert loaded.ngram_encoder.text_normalizer == "biosyn+greek"
     del saved[NGRAMS_FOLDER]
     assert load_generator(saved, sparse=True, text_normalizer="lower").ngram_encoder.text_normalizer == "lower"
-
-
-def test_saved_without_an_encoder(small_kb, tmp_path):
-    generator = open_generator(small_kb, None, sparse=True)
-    loaded = load_generator(save(generator, tmp_path), sparse=True)
-    assert loaded.vectors is None
-    assert loaded(TEXTS, 5) == generator(TEXTS, 5)
-
-
-@pytest.mark.parametrize(
-    ("role", "inner", "code"),
-    [
-        (KB, "", "E504"),
-        (VECTORS, "", "E121"),
-        (ENCODER_FOLDER, "model.safetensors", "E302"),
-        (NGRAMS_FOLDER, "", "E121"),
-        (NGRAMS_FOLDER, "postings.npy", "E121"),
-    ],
-)
-def test_missing_parts(saved, role, inner, code):
-    path = saved[role] / inner
-    shutil.rmtree(path) if path.is_dir() else path.unlink()
-    with pytest.raises(SapbertError, match=code):
-        load_generator(saved, sparse=True)
 
 
 def test_a_knowledge_base_that_was_exchanged(saved):

@@ -89,12 +89,9 @@ def test_the_reason_is_what_the_runner_up_lacks():
     assert explain(evidence) == "same score as B, C; chosen because its type fits the label"
 
 
-def test_nothing_but_the_id():
-    assert explain([TieEvidence("A", 2), TieEvidence("B", 2)]) == "same score as B; chosen because its id comes first"
-
-
-def test_many_rivals_are_counted():
-    assert explain([TieEvidence(name) for name in "ABCDEF"]).startswith("same score as B, C, D and 2 more; ")
+def test_where_nothing_differs_the_id_is_the_reason_and_many_rivals_are_counted():
+    expected = "same score as B, C, D and 2 more; chosen because its id comes first"
+    assert explain([TieEvidence(name, 2) for name in "ABCDEF"]) == expected
 
 
 # --- the mentions of documents
@@ -154,20 +151,17 @@ def test_scores_and_candidates_stay(kb):
     assert decided.tie == "same score as A; chosen because annotators mean it most often by this name (1)"
 
 
-def test_whose_preferred_name_it_is(kb):
-    assert first_ids(decide(kb, part("y", "AD"))) == ["D"]
-
-
 @pytest.mark.parametrize(
-    ("ids", "first", "reason"),
+    ("name", "ids", "first", "reason"),
     [
-        (("C000001", "D000001"), "D000001", "it is a main descriptor, not a supplementary record"),
-        (("D000001", "D000002"), "D000002", "it has more names (3)"),
+        ("y", ("A", "D"), "D", "this is its preferred name"),
+        ("v", ("C000001", "D000001"), "D000001", "it is a main descriptor, not a supplementary record"),
+        ("v", ("D000001", "D000002"), "D000002", "it has more names (3)"),
     ],
 )
-def test_the_kind_of_record_and_the_number_of_names(kb, ids, first, reason):
+def test_preferred_name_kind_of_record_and_number_of_names(kb, name, ids, first, reason):
     for order in permutations(ids):
-        ((decided,),) = decide(kb, part("v", order))
+        ((decided,),) = decide(kb, part(name, order))
         assert decided.candidates[0].concept_id == first
         assert decided.tie.endswith(f"chosen because {reason}")
 

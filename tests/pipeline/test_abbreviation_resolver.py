@@ -100,23 +100,6 @@ def test_pipeline_to_disk(tmp_path):
     assert (resolver.min_precision, resolver.known) == (0.5, KNOWN)
 
 
-# --- beside scispaCy
-
-
-@pytest.mark.parametrize("scispacy_first", [True, False])
-def test_scispacy_in_the_same_process(scispacy_first):
-    abbreviation = pytest.importorskip("scispacy.abbreviation")
-    nlp, theirs = spacy.blank("en"), spacy.blank("en")
-    if scispacy_first:
-        abbreviation.AbbreviationDetector(theirs)
-    nlp.add_pipe("abbreviation_resolver", config={"known": [["MI", "myocardial infarction"]]})
-    if not scispacy_first:
-        abbreviation.AbbreviationDetector(theirs)
-    doc = nlp(TEXT)
-    assert forms(doc) == EXPECTED
-    assert forms(Doc(nlp.vocab).from_bytes(doc.to_bytes())) == EXPECTED
-
-
 # --- errors
 
 

@@ -224,12 +224,6 @@ def test_all_is_plain_data_that_reads_the_same_from_bytes(some_links, flags, kb_
     assert get_abbreviation_occurrences(again) == [DEFINED]
 
 
-def test_links_of_documents_from_before_there_were_probabilities_are_read(doc):
-    entry = ["Atrial fibrillation", "D3", 0.9, "Atrial Fibrillation", None, False, None]
-    doc.user_data["._.", "links", doc[8:9].start_char, doc[8:9].end_char] = [entry]
-    assert get_links(doc[8:9]) == [Link(*entry, None)]
-
-
 def test_values_move_with_their_mention(doc):
     set_kb_ents(doc[8:9], [("D3", 1.0)])
     sentence = doc[8:].as_doc(copy_user_data=True)

@@ -88,22 +88,10 @@ def test_max_splits_must_be_positive():
         spacy.blank("en").add_pipe("composite_splitter", config={"max_splits": 0})
 
 
-# --- saved pipelines
-
-
-def settings_of(nlp):
-    component = nlp.get_pipe("composite_splitter")
-    return component.spans_key, component.max_splits
-
-
-def configured():
+def test_disk_round_trip(tmp_path):
     nlp = spacy.blank("en")
     nlp.add_pipe("composite_splitter", config={"spans_key": "found", "max_splits": 2})
-    return nlp
-
-
-def test_disk_round_trip(tmp_path):
-    configured().to_disk(tmp_path)
-    assert settings_of(spacy.load(tmp_path)) == ("found", 2)
-    overridden = spacy.load(tmp_path, config={"components": {"composite_splitter": {"max_splits": 4}}})
-    assert settings_of(overridden) == ("found", 4)
+    nlp.to_disk(tmp_path)
+    for max_splits, config in ((2, {}), (4, {"components.composite_splitter.max_splits": 4})):
+        splitter = spacy.load(tmp_path, config=config).get_pipe("composite_splitter")
+        assert (splitter.spans_key, splitter.max_splits) == ("found", max_splits)

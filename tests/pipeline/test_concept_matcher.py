@@ -36,18 +36,11 @@ def found(nlp, text):
     ("text", "names"),
     [
         ("Breast cancer.", ["Breast cancer"]),
-        ("BREAST CANCERS", ["BREAST CANCERS"]),
         ("cancer of the breast", ["cancer of the breast"]),
-        ("acute lymphoblastic leukemia", ["acute lymphoblastic leukemia"]),
         ("They had a cold and morphine", ["cold", "morphine"]),
-        ("breast, cancer", ["breast, cancer"]),
-        ("cancer, ovarian", ["cancer"]),
-        ("breast. Cancer", ["Cancer"]),
         ("Not coldness, coldly or scold", []),
-        ("We all fit", []),
         ("ALL was seen in all", ["ALL"]),
         ("colorectal cancer or morphine sulphate", ["colorectal cancer", "morphine sulphate"]),
-        ("epileptic seizures", ["epileptic seizures"]),
     ],
 )
 def test_names_are_found(make, text, names):
@@ -69,25 +62,22 @@ def test_composites_are_one_mention(make):
 # --- labels and filters
 
 
-def test_labels_are_types(make, tmp_path):
-    assert found(make(), "aspirin for seizures") == [("aspirin", "Chemical"), ("seizures", "Disease")]
+@pytest.mark.parametrize(
+    ("config", "text", "mentions"),
+    [
+        ({}, "aspirin for seizures", [("aspirin", "Chemical"), ("seizures", "Disease")]),
+        ({}, "cold", [("cold", "Phenomenon")]),  # the type of the concept that prefers the name
+        ({"label": "ENTITY"}, "aspirin, seizures", [("aspirin", "ENTITY"), ("seizures", "ENTITY")]),
+        ({"sources": ["HPO"]}, "seizures, seizure, fits", [("seizures", "Phenotype"), ("seizure", "Phenotype")]),
+    ],
+)
+def test_labels_are_types_unless_a_label_is_set(make, config, text, mentions):
+    assert found(make(**config), text) == mentions
+
+
+def test_the_label_of_a_concept_without_a_type(make, tmp_path):
     build_knowledge_base([Record("X1", (Name("untyped thing", "preferred", "one"),))], tmp_path / "one.kb")
     assert found(make(kb=str(tmp_path / "one.kb")), "untyped things") == [("untyped things", "CONCEPT")]
-
-
-def test_one_label_for_all(make):
-    assert found(make(label="ENTITY"), "aspirin, seizures") == [("aspirin", "ENTITY"), ("seizures", "ENTITY")]
-
-
-def test_whoever_prefers_a_name_gives_the_label(make):
-    assert found(make(), "cold") == [("cold", "Phenomenon")]
-
-
-def test_sources(make):
-    assert found(make(sources=["HPO"]), "seizures, seizure, fits") == [
-        ("seizures", "Phenotype"),
-        ("seizure", "Phenotype"),
-    ]
 
 
 def test_a_filter_can_be_changed(make):
@@ -157,13 +147,8 @@ def test_short_forms_stay_where_their_long_form_is_cut_short(make, long_form, na
 def test_short_forms_of_a_name_are_marked_whatever_their_length(make):
     nlp = make()
     doc = nlp.make_doc("BC was seen, and XY.")
-    set_abbreviation_occurrences(
-        doc,
-        [
-            AbbreviationOccurrence(0, 2, "breast cancer", None, None),
-            AbbreviationOccurrence(17, 19, "unknown thing", None, None),
-        ],
-    )
+    forms = ((0, 2, "breast cancer"), (17, 19, "unknown thing"))
+    set_abbreviation_occurrences(doc, [AbbreviationOccurrence(*form, None, None) for form in forms])
     assert [(ent.text, ent.label_) for ent in nlp(doc).ents] == [("BC", "Disease")]
 
 

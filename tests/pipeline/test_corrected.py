@@ -15,8 +15,9 @@ def decision(action, *ids, rejected=()):
     return Decision(correction, frozenset(rejected))
 
 
-def test_nothing_was_decided(small_kb):
-    assert corrected(PARTS, "cold", NOTHING, small_kb) is PARTS
+@pytest.mark.parametrize("decided", [NOTHING, decision("add"), decision("replace", "D999")])
+def test_without_a_known_concept_a_mention_is_linked_as_usual(small_kb, decided):
+    assert corrected(PARTS, "cold", decided, small_kb) is PARTS
 
 
 @pytest.mark.parametrize("action", ["accept", "replace", "add"])
@@ -30,14 +31,6 @@ def test_a_chosen_concept(small_kb, action):
 def test_several_concepts_are_several_parts(small_kb):
     parts = corrected(PARTS, "cold", decision("replace", "D012640", "D003139"), small_kb)
     assert [part.candidates[0].concept_id for part in parts] == ["D012640", "D003139"]
-
-
-def test_an_added_mention_without_a_concept_is_linked_as_usual(small_kb):
-    assert corrected(PARTS, "cold", decision("add"), small_kb) is PARTS
-
-
-def test_an_unknown_concept_has_no_effect(small_kb):
-    assert corrected(PARTS, "cold", decision("replace", "D999"), small_kb) is PARTS
 
 
 def test_no_mention(small_kb):

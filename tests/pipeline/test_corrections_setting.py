@@ -113,24 +113,22 @@ def test_an_added_mention_wins_over_a_longer_match(make, file):
     assert linked(make(file.path), text) == {"cold": "D003080"}
 
 
-def with_entity(nlp, text, start, end, label):
+@pytest.mark.parametrize(
+    ("label", "start", "expected"),
+    [
+        ("Disease", 7, "Disease"),
+        ("Disease", 11, "Disease"),
+        ("", 7, "CONCEPT"),
+        ("", 11, "Entity"),  # the entity has the same place, so its label stays
+    ],
+)
+def test_an_added_mention_wins_over_an_entity(make, file, label, start, expected):
+    text = "He has bad flu."
+    file.add([correction("add", "flu", "D009369", of=text, label=label)])
+    nlp = make(file.path)
     doc = nlp.make_doc(text)
-    doc.ents = [doc.char_span(start, end, label=label)]
-    return [(ent.text, ent.label_, ent.kb_id_) for ent in nlp(doc).ents]
-
-
-def test_an_added_mention_wins_over_an_entity(make, file):
-    text = "He has bad flu."
-    file.add([correction("add", "flu", "D009369", of=text, label="Disease")])
-    assert with_entity(make(file.path), text, 7, 14, "Entity") == [("flu", "Disease", "D009369")]
-    assert with_entity(make(file.path), text, 11, 14, "Entity") == [("flu", "Disease", "D009369")]
-
-
-def test_an_added_mention_without_a_label_keeps_that_of_the_entity(make, file):
-    text = "He has bad flu."
-    file.add([correction("add", "flu", "D009369", of=text)])
-    assert with_entity(make(file.path), text, 11, 14, "Entity") == [("flu", "Entity", "D009369")]
-    assert with_entity(make(file.path), text, 7, 14, "Entity") == [("flu", "CONCEPT", "D009369")]
+    doc.ents = [doc.char_span(start, 14, label="Entity")]
+    assert [(ent.text, ent.label_, ent.kb_id_) for ent in nlp(doc).ents] == [("flu", expected, "D009369")]
 
 
 def test_an_added_text_is_marked_everywhere(make, file):

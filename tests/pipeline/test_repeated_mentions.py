@@ -43,23 +43,28 @@ def texts(mentions):
 # --- the same text
 
 
-def test_what_was_found_twice_is_found_everywhere():
-    text = "Gout or gout? A gout, no Gout, gouts."
-    assert texts(look(text, ("gout", "D", 0, 1))) == ["Gout", "gout", "gout", "Gout", "gouts"]
-    assert {label for *_, label in look(text, ("gout", "D", 0, 1))} == {"D"}
+GOUT = "Gout or gout? A gout, no Gout, gouts."
 
 
-def test_what_was_found_once_needs_the_setting():
-    text = "Gout and gout."
-    assert texts(look(text, ("gout", "D", 0))) == ["gout"]
-    assert texts(look(text, ("gout", "D", 0), min_found=1)) == ["Gout", "gout"]
-
-
-def test_what_was_missed_in_most_places_is_not_added():
-    text = "gout " * 11
-    assert len(look(text, ("gout", "D", 0, 1))) == 2
-    assert len(look(text, ("gout", "D", 0, 1), min_share=0.1)) == 11
-    assert len(look("gout " * 10, ("gout", "D", 0, 1))) == 10
+@pytest.mark.parametrize(
+    ("text", "found", "config", "expected"),
+    [
+        (GOUT, [("gout", "D", 0, 1)], {}, ["Gout", "gout", "gout", "Gout", "gouts"]),
+        ("Gout and gout.", [("gout", "D", 0)], {}, ["gout"]),  # found once
+        ("Gout and gout.", [("gout", "D", 0)], {"min_found": 1}, ["Gout", "gout"]),
+        ("gout " * 10, [("gout", "D", 0, 1)], {}, ["gout"] * 10),
+        ("gout " * 11, [("gout", "D", 0, 1)], {}, ["gout"] * 2),  # missed in most places
+        ("gout " * 11, [("gout", "D", 0, 1)], {"min_share": 0.1}, ["gout"] * 11),
+        ("gout " * 5, [("gout", "A", 0, 1), ("gout", "B", 2, 3)], {}, ["gout"] * 4),  # two labels as often
+        ("", [], {}, []),
+        (" ", [], {}, []),
+        ("gout", [], {}, []),
+    ],
+)
+def test_what_was_found_often_enough_is_found_everywhere(text, found, config, expected):
+    mentions = look(text, *found, **config)
+    assert texts(mentions) == expected
+    assert {label for *_, label in mentions} == {label for _, label, *_ in found}
 
 
 def test_the_inside_of_another_mention_does_not_count_as_missed():
@@ -67,11 +72,6 @@ def test_the_inside_of_another_mention_does_not_count_as_missed():
     found = look(text, ("gout", "D", 0, 1), ("big gout", "X", *range(9)))
     assert found[-1] == (len(text) - 4, "gout", "D")
     assert len(found) == 12
-
-
-def test_two_labels_as_often_add_nothing():
-    text = "gout, gout, gout, gout and gout"
-    assert len(look(text, ("gout", "A", 0, 1), ("gout", "B", 2, 3))) == 4
 
 
 def test_labels_that_are_not_looked_at():
@@ -99,14 +99,16 @@ def test_a_long_form_follows_its_short_form():
     assert len(look(GBM, ("GBM", "D", 1))) == 1
 
 
-def test_the_own_label_of_a_short_form_comes_before_that_of_its_long_form():
-    found = look(GBM, ("glioblastoma multiforme", "D", 0), ("GBM", "C", 0, 1))
-    assert [label for *_, label in found] == ["D", "C", "C", "C"]
-
-
-def test_if_the_label_of_a_short_form_is_unclear_both_forms_decide():
-    found = look(GBM, ("glioblastoma multiforme", "D", 0, 1), ("GBM", "C", 0), ("GBM", "D", 1))
-    assert [label for *_, label in found] == ["D", "C", "D", "D", "D"]
+@pytest.mark.parametrize(
+    ("found", "labels"),
+    [
+        ([("glioblastoma multiforme", "D", 0), ("GBM", "C", 0, 1)], ["D", "C", "C", "C"]),
+        # the label of the short form is unclear, so both forms decide
+        ([("glioblastoma multiforme", "D", 0, 1), ("GBM", "C", 0), ("GBM", "D", 1)], ["D", "C", "D", "D", "D"]),
+    ],
+)
+def test_the_own_label_of_a_short_form_comes_before_that_of_its_long_form(found, labels):
+    assert [label for *_, label in look(GBM, *found)] == labels
 
 
 def test_a_short_form_that_is_found_a_plural():
@@ -188,11 +190,6 @@ def test_a_second_look_at_the_result_changes_nothing():
     component = RepeatedMentions(NLP)
     first = [(ent.start, ent.end) for ent in component(doc).ents]
     assert [(ent.start, ent.end) for ent in component(doc).ents] == first
-
-
-@pytest.mark.parametrize("text", ["", " ", "gout"])
-def test_documents_without_mentions(text):
-    assert look(text) == []
 
 
 WORDS = st.lists(

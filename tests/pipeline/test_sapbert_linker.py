@@ -125,20 +125,6 @@ def test_the_watch_on_disk_and_network_sees_them(tmp_path, opened):
 # --- normal forms, spelling, parts and long forms
 
 
-def test_normal_form_of_the_sparse_score(kb, mark):
-    scores = {}
-    for form in ("biosyn", "lower", "unpunctuated", "none"):
-        nlp = spacy.blank("en")
-        nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": "none", "candidates": {"text_normalizer": form}})
-        doc = nlp(mark(nlp, "ASPIRIN and cancer breast", "ASPIRIN", "cancer breast"))
-        scores[form] = [ent._.links[0].score for ent in doc.ents]
-    assert scores["biosyn"] == [1.0, 1.0]
-    assert scores["lower"][0] == 1
-    assert scores["lower"][1] < 1
-    assert scores["unpunctuated"][0] < 1
-    assert scores["none"][0] < 1
-
-
 def test_spelling_is_not_corrected_unless_asked_for(nlp, mark, looked_up):
     nlp(mark(nlp, "Brest cancer", "Brest cancer"))
     assert looked_up == [["Brest cancer"]]
@@ -492,15 +478,6 @@ def test_another_vocabulary_can_be_set(nlp, linker, mark, tmp_path):
 
 
 # --- the dense score
-
-
-@pytest.mark.parametrize("sparse", [True, False])
-def test_with_an_encoder(kb, tiny_encoder, mark, sparse):
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": str(tiny_encoder), "candidates": {"sparse": sparse}})
-    (ent,) = nlp(mark(nlp, "Acetylsalicylic Acid", "Acetylsalicylic Acid")).ents
-    assert ent.kb_id_ == "D001241"
-    assert ent._.links[0].score == pytest.approx(1.0, abs=1e-5)
 
 
 def test_an_encoder_folder_without_weights(kb, mark, tmp_path):
