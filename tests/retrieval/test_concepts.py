@@ -71,11 +71,6 @@ def encoder(tiny_encoder):
 
 
 @pytest.fixture(scope="module")
-def concepts(small_kb):
-    return ConceptSet(small_kb)
-
-
-@pytest.fixture(scope="module")
 def packed(concepts, encoder, tmp_path_factory):
     folder = tmp_path_factory.mktemp("packed")
     build_concept_vectors(concepts, encoder, "packed", folder)

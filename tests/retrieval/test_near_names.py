@@ -20,6 +20,8 @@ def concepts_of(concepts, pairs):
 
 def test_names_become_concepts(table_index, concepts):
     near_names = NearNames(table_index(TABLE), concepts, 2)
+    assert near_names([]) == {}
+    assert [len(part) for part in near_names.concepts_with([])] == [0, 0, 0]
     near = near_names(["spasm", "chill"])
     assert concepts_of(concepts, near_names.concepts_with([near["chill"], near["spasm"]])) == [
         (0, "D003080", 0.9), (0, "D003139", 0.8), (0, "D003139", 0.9), (1, "D012640", 0.7),
@@ -54,12 +56,6 @@ def test_a_text_is_encoded_once(table_index, concepts, monkeypatch):
     near_names(["more"])  # only the last is kept
     assert np.array_equal(near_names(["chill"])["chill"][0], first[0])
     assert index.encoded[2:] == [["more"], ["chill"]]
-
-
-def test_no_text(table_index, concepts):
-    near_names = NearNames(table_index(TABLE), concepts)
-    assert near_names([]) == {}
-    assert [len(part) for part in near_names.concepts_with([])] == [0, 0, 0]
 
 
 def test_a_name_is_like_itself_in_any_index(small_kb, concepts, tiny_encoder):

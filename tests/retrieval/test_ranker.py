@@ -51,13 +51,6 @@ def signals(concepts):
     return [TableSignal("a", ("x",), concepts, first), TableSignal("b", ("y", "z"), concepts, second)]
 
 
-@pytest.fixture
-def concepts(small_kb):
-    from spacy_sapbert.retrieval.concepts import ConceptSet
-
-    return ConceptSet(small_kb)
-
-
 def ids(concepts, ranked):
     return [concepts.ids[one.position] for one in ranked]
 

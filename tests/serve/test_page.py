@@ -12,7 +12,7 @@ from spacy_sapbert.pipeline.attributes import set_assertion, set_composite_split
 from spacy_sapbert.serve.page import Page, reasons_of
 from spacy_sapbert.types import Alternative, Document, Link, Name, Record
 
-EVIL = "<script>alert('1')</script>\"'>"
+from .conftest import EVIL
 
 
 @pytest.fixture

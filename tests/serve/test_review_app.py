@@ -16,16 +16,18 @@ from spacy_sapbert.serve.review_app import MAX_BYTES, make_review_app
 from spacy_sapbert.serve.review_session import ReviewSession
 from spacy_sapbert.types import Document
 
-EVIL = "<script>alert('1')</script>\"'>"
+from .conftest import EVIL
+
 DECISION = {"action": "accept", "scope": "corpus"}
 ADDITION = {"document": "k", "start": 0, "end": 4, "scope": "corpus"}
 ANY = "mentions/0/decision?window=w"
+ADD = "additions?window=w&number=0"
 PATHS = [
     ("GET", ""),
     ("GET", "next?window=w"),
     ("GET", "mentions/0?window=w"),
     ("POST", ANY),
-    ("POST", "additions?window=w&number=0"),
+    ("POST", ADD),
     ("POST", "undo/1?window=w"),
     ("GET", "search?by=name&text=cold"),
     ("GET", "concepts?id=D003139"),
@@ -120,16 +122,13 @@ def test_other_hosts_are_refused(ask, host):
         (ANY, b'{"action": "replace", "scope": "corpus", "concept_ids": [' + b'"D1",' * 20 + b'"D1"]}'),
         (ANY, b'{"action": "replace", "scope": "corpus", "concept_ids": [null]}'),
         (ANY, b'{"action": "replace", "scope": "corpus", "concept_ids": ["\\ud800"]}'),
-        (
-            "additions?window=w&number=0",
-            b'{"document": "k", "start": 0, "end": 4, "scope": "corpus", "label": "\\ud800"}',
-        ),
+        (ADD, b'{"document": "k", "start": 0, "end": 4, "scope": "corpus", "label": "\\ud800"}'),
         (ANY, b"\xff\xfe"),
         ("mentions/x/decision?window=w", b'{"action": "accept", "scope": "corpus"}'),
         ("mentions/0/decision", b'{"action": "accept", "scope": "corpus"}'),
-        ("additions?window=w&number=0", b'{"document": "k", "start": -1, "end": 4, "scope": "corpus"}'),
-        ("additions?window=w&number=0", b'{"document": "k", "start": Infinity, "end": 4, "scope": "corpus"}'),
-        ("additions?window=w&number=0", b'{"document": "k", "start": 0, "end": 0, "scope": "corpus"}'),
+        (ADD, b'{"document": "k", "start": -1, "end": 4, "scope": "corpus"}'),
+        (ADD, b'{"document": "k", "start": Infinity, "end": 4, "scope": "corpus"}'),
+        (ADD, b'{"document": "k", "start": 0, "end": 0, "scope": "corpus"}'),
     ],
 )
 def test_malformed_bodies(ask, session, path, body):
@@ -159,7 +158,7 @@ def test_what_cannot_be_decided(ask, session):
         assert "E504" in ask("POST", ANY, json={**replace, "concept_ids": ids}).json()["error"]
     assert "E406" in ask("POST", ANY, json=replace).json()["error"]
     for end in (10**30, 99):
-        answer = ask("POST", "additions?window=w&number=0", json={**ADDITION, "end": end})
+        answer = ask("POST", ADD, json={**ADDITION, "end": end})
         assert (answer.status_code, "E406" in answer.json()["error"]) == (400, True)
     assert ask("POST", f"undo/{10**30}?window=w", json={}).json()["undone"] is False
     assert session.file.state == (0, 0)
@@ -173,7 +172,7 @@ def test_a_review(ask, session):
     made = answer["correction"]["number"]
     assert ask("POST", f"undo/{made}?window=w", json={}).json()["undone"]
     sent = {**ADDITION, "document": session.queue.mentions[0].link.document, "start": 2, "end": 6}
-    assert ask("POST", "additions?window=w&number=0", json=sent).json()["correction"]["text"] == "cold"
+    assert ask("POST", ADD, json=sent).json()["correction"]["text"] == "cold"
     assert ask("GET", "search?by=meaning&text=cold").json()["concepts"]
     assert ask("GET", "search?by=x&text=cold").status_code == 422
 
