@@ -133,22 +133,14 @@ def test_documents_near_to_a_concept(make, tiny_encoder):
     assert retriever_of(mean).rank([mean.make_doc(text)], 1)[0][0].score < 0.98
 
 
-def test_mentions_need_no_encoder(make, linking):
-    nlp = make(linking, signals=["mentions"], encoder="none")
-    assert "D003550" in ids(nlp(TEXT))
-    assert retriever_of(nlp).retriever.encoder is None
-
-
-def test_mentions_of_a_span_group(make, kb):
-    linker = {"kb": kb, "encoder": "none", "spans_key": "all"}
-    nlp = make(
-        [("concept_matcher", {"kb": kb, "spans_key": "all"}), ("sapbert_linker", linker)],
-        signals=["mentions"],
-        spans_key="all",
-    )
+def test_mentions_of_a_span_group_need_no_encoder(make, kb):
+    settings = {"kb": kb, "spans_key": "all"}
+    linking = [("concept_matcher", settings), ("sapbert_linker", {**settings, "encoder": "none"})]
+    nlp = make(linking, signals=["mentions"], encoder="none", spans_key="all")
     doc = nlp(TEXT)
     assert not doc.ents
     assert "D003550" in ids(doc)
+    assert retriever_of(nlp).retriever.encoder is None
 
 
 # --- settings
