@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import UserDict
 from importlib import import_module
+from itertools import chain
 from keyword import iskeyword
 from typing import Annotated, Any
 
@@ -69,7 +70,7 @@ class _Commands(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**{**settings, "commands": {}})
-        self.commands = _LazyCommands({name: None for texts in COMMANDS.values() for name in texts})
+        self.commands = _LazyCommands(dict.fromkeys(chain.from_iterable(COMMANDS.values())))
 
     def invoke(self, ctx: Any) -> Any:
         with ending_well(ctx):
@@ -78,7 +79,7 @@ class _Commands(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Accept `--json` also after the subcommand."""
         given = ["--json"] if "--json" in args else []
-        return super().parse_args(ctx, [*given, *(arg for arg in args if arg != "--json")])
+        return super().parse_args(ctx, [*given, *filter("--json".__ne__, args)])
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Show the table of commands, so that none is imported."""

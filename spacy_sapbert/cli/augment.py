@@ -74,12 +74,7 @@ def augment(
 
 
 class _Run:
-    """Finds, annotates and writes segments of documents.
-
-    Attributes:
-        known: The corpora whose documents are left out.
-        counts: What was found, left out and written.
-    """
+    """Finds, annotates and writes segments of documents. Those of the `known` corpora are left out."""
 
     def __init__(self, settings: AugmentationSettings) -> None:
         self.known = [path for files in (settings.exclude, settings.train, settings.mix_with) for path in paths(files)]

@@ -19,7 +19,6 @@ from ..files.console import progress_callback, show, show_values, stderr_console
 from ..files.opening import without_gz
 from ..files.output import open_output, refuse_input
 from ..kb.check import SuspiciousName, check_knowledge_base, describe, suspicious_names
-from ..kb.diff import compare
 from ..kb.export import ExportReport, export_lines
 from ..kb.ids import canonical_id
 from ..kb.knowledge_base import KnowledgeBase
@@ -106,6 +105,8 @@ def diff(
     console = stderr_console()
     kbs = [load_knowledge_base(old), load_knowledge_base(new)]
     refuse_input(output, [kb.path for kb in kbs])
+    from ..kb.diff import compare
+
     with console.status("comparing"), compare(*kbs) as changes:
         result = changes.summary()
         if output:

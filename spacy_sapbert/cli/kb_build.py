@@ -19,14 +19,13 @@ from rich.table import Table
 from ..documents.reader import read_corpus
 from ..documents.source import Report
 from ..errors import Errors, MismatchError, NotFoundError, OptionError, SapbertError
-from ..files.console import progress_callback, stderr_console, track
+from ..files.console import progress_callback, stderr_console, table_of_numbers, track
 from ..files.opening import sha256_of
 from ..files.output import refuse_input, temporary_folder
 from ..kb.build import KnowledgeBaseBuilder, new_knowledge_base
 from ..kb.curation import curate
 from ..kb.download import download, is_web_page
 from ..kb.mapping import read_mappings
-from ..kb.mentions import add_mentions
 from ..kb.readers import ReadReport, read_vocabulary
 from ..kb.recipe import (
     LATEST,
@@ -42,7 +41,7 @@ from ..kb.recipe import (
 )
 from ..types import Document, Record, has_type
 from .inputs import show_problems, split_pairs
-from .kb_tables import counts_table, print_wide
+from .kb_tables import print_wide
 
 _MEGABYTE = 10**6
 _CUT_OFF = 0.5  # a download that is smaller than this share of the usual size
@@ -99,7 +98,9 @@ def build(
     reading = {"type": type, "id_prefix": id_prefix, "column": dict(columns) or None, "delimiter": delimiter}
     reading = {key: value for key, value in reading.items() if value is not None}
     recipes = [path for path in sources if path.suffix.lower() in SUFFIXES][:1]
-    files = [path for path in sources if path not in recipes]
+    files = [*sources]
+    if recipes:
+        files.remove(recipes[0])
     values = read_recipe_values(recipes[0]) if recipes else {}
     if files and values.get("sources"):
         raise OptionError(
@@ -218,6 +219,8 @@ def _build(recipe: Recipe, output: Path, console: Console, origin: Mapping[str, 
                 if warning:
                     console.print(warning, markup=False, soft_wrap=True)
             for corpus in recipe.mentions:
+                from ..kb.mentions import add_mentions
+
                 documents = _documents(corpus, recipe.strict, builder)
                 add_mentions(builder, documents, source=corpus.path.name.split(".")[0])
             try:
@@ -270,22 +273,27 @@ def _manifest(file: File, report: ReadReport) -> dict[str, Any]:
 
 
 def _show_report(report: ReadReport, of_mappings: ReadReport, builder: KnowledgeBaseBuilder, console: Console) -> None:
-    rows = _rows_read(report)
-    rows |= {f"names dropped: {reason}": count for reason, count in report.names_dropped.items()}
-    rows |= {"control characters removed": report.control_characters, **report.notes}
-    rows |= {f"mappings: {label}": count for label, count in _rows_read(of_mappings).items()}
-    rows |= builder.counts
-    shown = {label: count for label, count in rows.items() if count or label in ("rows read", "rows kept")}
-    stderr_console().print(counts_table({"": shown}))
+    groups: tuple[tuple[str, Mapping[str, int]], ...] = (
+        ("rows ", {"read": report.rows_read, "kept": report.rows_kept}),
+        ("rows dropped: ", report.rows_dropped),
+        ("names dropped: ", report.names_dropped),
+        ("", {"control characters removed": report.control_characters, **report.notes}),
+        ("mappings: rows ", {"read": of_mappings.rows_read, "kept": of_mappings.rows_kept}),
+        ("mappings: rows dropped: ", of_mappings.rows_dropped),
+        ("", builder.counts),
+    )
+    rows = []
+    for prefix, counts in groups:
+        for label, count in counts.items():
+            if count or prefix == "rows ":
+                rows.append((prefix + label, count))
+    table = table_of_numbers("", "count", rows=rows)
+    table.box = None
+    stderr_console().print(table)
     show_problems(console, [*of_mappings.problems, *report.problems], of_mappings.broken + report.broken)
     for path, origin in report.origins.items():
         if origin.get("absent"):
             console.print(f"{path}: there is no {', '.join(origin['absent'])}", markup=False, soft_wrap=True)
-
-
-def _rows_read(report: ReadReport) -> dict[str, int]:
-    rows = {"rows read": report.rows_read, "rows kept": report.rows_kept}
-    return rows | {f"rows dropped: {reason}": count for reason, count in report.rows_dropped.items()}
 
 
 # --- get

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -16,12 +16,14 @@ from ..files.console import stderr_console, track
 from ..files.opening import sha256_of, without_gz
 from ..files.output import open_output, refuse_input
 from ..files.values import table_lines
-from ..kb.code_systems import DEFAULT_PREDICATES, CodeSystems, parse_predicates, parse_systems
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.languages import display_tag
 from ..kb.readers import ReadReport
 from ..kb.storage import load_knowledge_base
 from .inputs import DisplayLanguage, show_problems
+
+if TYPE_CHECKING:
+    from ..kb.code_systems import CodeSystems
 
 _BLOCK = 4096  # concepts whose names are read together
 COLUMNS = ("concept_id", "preferred_name", "system", "code", "predicate", "origin")
@@ -64,6 +66,8 @@ class CodeOptions:
         predicates: list[str] | None = None,
     ) -> CodeOptions:
         """Return the options. What cannot be read is an error before a pipeline is loaded."""
+        from ..kb.code_systems import DEFAULT_PREDICATES, parse_predicates, parse_systems
+
         chosen = tuple(predicates or DEFAULT_PREDICATES)
         parse_predicates(chosen)
         return cls(parse_systems(systems), tuple(path.absolute() for path in mappings or ()), chosen, console)
@@ -71,6 +75,8 @@ class CodeOptions:
     def __call__(self, kb: KnowledgeBase) -> CodeSystems:
         """Return the codes of a vocabulary, and report the rows of the mappings."""
         report = ReadReport()
+        from ..kb.code_systems import CodeSystems
+
         codes = CodeSystems(kb, self.systems, self.mappings, predicates=self.predicates, report=report)
         if self.mappings and self.console:
             dropped = "".join(f"; {count:,} {reason}" for reason, count in sorted(report.rows_dropped.items()))

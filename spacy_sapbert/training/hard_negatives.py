@@ -158,8 +158,7 @@ class _Negatives(NamedTuple):
 class _Owners:
     """The concepts of a name, by a hash of the form in which names are compared.
 
-    Attributes:
-        keys: The hash of each name, by row, uint64, shape (n_names,).
+    `keys` has the hash of each name, by row, uint64, shape (n_names,).
     """
 
     def __init__(self, kb: KnowledgeBase, form: Callable[[str], str], shared: Iterable[SharedName]) -> None:

@@ -228,10 +228,9 @@ def cached_ngram_index(kb: KnowledgeBase, text_normalizer: str, ngrams: NgramEnc
 
 
 class _NgramTables:
-    """Finds the columns of n-grams of characters that are given by their place in an alphabet.
+    """Finds the columns of n-grams of characters that are given by their place in a sorted alphabet, from 1 on.
 
-    Args:
-        alphabet: Their characters, sorted. The code of the first is 1; 0 is any other character.
+    0 is any other character.
     """
 
     def __init__(self, ngrams: NgramEncoder, alphabet: str) -> None:

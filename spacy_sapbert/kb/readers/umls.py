@@ -188,11 +188,7 @@ class _Selection:
 
 
 class _AtomReader:
-    """Creates atoms from rows, and counts the rows that are left out.
-
-    Attributes:
-        sources: Sources of the atoms so far.
-    """
+    """Creates atoms from rows, keeps their `sources`, and counts the rows that are left out."""
 
     def __init__(self, table: RrfTable, context: ReaderContext, selection: _Selection, ranks: _Ranks) -> None:
         self.sources: dict[bytes, str] = {}
@@ -229,13 +225,7 @@ def _language_tag(code: bytes) -> str:
 
 
 class _ReleaseReader:
-    """Reads a release of UMLS. A subclass reads RxNorm, which has the same tables.
-
-    Args:
-        context: The path and the settings of all readers.
-        settings: What to read.
-        layout: The names of the files.
-    """
+    """Reads a release of UMLS. A subclass reads RxNorm, which has the same tables with other names."""
 
     def __init__(self, context: ReaderContext, settings: UmlsSettings, layout: Layout = UMLS) -> None:
         check_encoding(context.path, context.encoding, of_lines=True)

@@ -15,12 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+"""An array of scores or weights."""
 Bools = npt.NDArray[np.bool_]
 
 TAGS = "OBILU"
 """Outside of a mention; its first, middle and last token; a mention of one token."""
 OUTSIDE, BEGIN, INSIDE, LAST, UNIT = range(len(TAGS))
 N_TAGS = len(TAGS)
+"""The number of tags: outside, begin, inside, last, unit."""
 
 _ENDS, _STARTS = "OLU", "OBU"
 _FOLLOWERS = {"O": _STARTS, "B": "IL", "I": "IL", "L": _STARTS, "U": _STARTS}
