@@ -140,8 +140,8 @@ def clients(small_kb, tmp_path_factory):
     file = CorrectionsFile(tmp_path_factory.mktemp("fuzz") / Path("c.db"), create=True)
     review = make_review_app(ReviewSession(file, linking, records, corpus="notes", author="me"))
     yield {
-        "link": (TestClient(make_app(site), "http://localhost"), seeds.REQUESTS),
-        "review": (TestClient(review, f"http://localhost/{file.secret}/"), seeds.REVIEW),
+        "link": (TestClient(make_app(site), "http://localhost"), seeds.REQUESTS["serve"]),
+        "review": (TestClient(review, f"http://localhost/{file.secret}/"), seeds.REQUESTS["review"]),
     }
     site.queue.close()
 
