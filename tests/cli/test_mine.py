@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from spacy_sapbert.training import hard_negatives
 from spacy_sapbert.training.hard_negatives import MINED_COUNTS, HardNegatives
 from spacy_sapbert.training.pair_files import read_triples
 
@@ -13,7 +12,7 @@ PAIRS = "D001943||breast neoplasms||breast cancer\nD012640||seizures||fits\nD003
 
 @pytest.fixture
 def pairs(tmp_path, monkeypatch):
-    monkeypatch.setattr(hard_negatives, "PAIRS_AT_ONCE", 1)
+    monkeypatch.setattr("spacy_sapbert.cli.pretrain.PAIRS_AT_ONCE", 1)
     path = tmp_path / "pairs.txt"
     path.write_text(PAIRS)
     return path
