@@ -11,6 +11,8 @@ from typer.core import TyperCommand
 
 from ..errors import Errors, MissingExtraError, SapbertError
 
+_LONGEST_REASON = 4000  # characters; a parser can quote a whole line of a config
+
 OptionalConfig = Annotated[
     Path | None, typer.Option("--config", "-c", help="Config file. Default: the one that `init config` writes.")
 ]
@@ -73,9 +75,9 @@ def resolve(
     except ModuleNotFoundError as error:
         raise MissingExtraError(what=f"The section [{section}]", package=error.name, extra="train") from error
     except (AssertionError, OSError, RuntimeError, TypeError, ValueError) as error:  # from functions of the config
-        reason: object = error
         if isinstance(error, ConfigValidationError):
-            reason = str(ConfigValidationError.from_error(error, title="", show_config=False)).strip()
+            error = ConfigValidationError.from_error(error, title="", show_config=False)
+        reason = str(error).strip()[:_LONGEST_REASON]
         raise SapbertError(Errors.E541.format(path=path or f"{section}.cfg", reason=reason)) from error
 
 
@@ -107,7 +109,7 @@ def read_config(kind: str, *, gpu: bool = False) -> str:
         gpu: Whether the config is for training on a GPU: an NER is a transformer, and spaCy takes the memory that
             PyTorch has.
     """
-    name = _TRANSFORMER.get(kind, _FILES[kind]) if gpu else _FILES[kind]
+    name = config_name(kind, gpu=gpu)
     folder = next(folder for folder in _FOLDERS if (folder / name).is_file())
     text = (folder / name).read_text(encoding="utf-8")
     return text.replace("gpu_allocator = null", 'gpu_allocator = "pytorch"') if gpu else text

@@ -102,11 +102,11 @@ def diff(
     ] = None,
 ) -> None:
     """Count the changes between two versions of a vocabulary."""
+    from ..kb.diff import compare
+
     console = stderr_console()
     kbs = [load_knowledge_base(old), load_knowledge_base(new)]
     refuse_input(output, [kb.path for kb in kbs])
-    from ..kb.diff import compare
-
     with console.status("comparing"), compare(*kbs) as changes:
         result = changes.summary()
         if output:

@@ -218,9 +218,9 @@ def _build(recipe: Recipe, output: Path, console: Console, origin: Mapping[str, 
                 warning = builder.add_translation(read(file, report=report), file.path)
                 if warning:
                     console.print(warning, markup=False, soft_wrap=True)
-            for corpus in recipe.mentions:
+            if recipe.mentions:
                 from ..kb.mentions import add_mentions
-
+            for corpus in recipe.mentions:
                 documents = _documents(corpus, recipe.strict, builder)
                 add_mentions(builder, documents, source=corpus.path.name.split(".")[0])
             try:

@@ -74,9 +74,9 @@ class CodeOptions:
 
     def __call__(self, kb: KnowledgeBase) -> CodeSystems:
         """Return the codes of a vocabulary, and report the rows of the mappings."""
-        report = ReadReport()
         from ..kb.code_systems import CodeSystems
 
+        report = ReadReport()
         codes = CodeSystems(kb, self.systems, self.mappings, predicates=self.predicates, report=report)
         if self.mappings and self.console:
             dropped = "".join(f"; {count:,} {reason}" for reason, count in sorted(report.rows_dropped.items()))
