@@ -88,6 +88,7 @@ class Candidate(NamedTuple):
         sparse: The sparse similarity, a cosine; None if it is not used.
         prior: How often annotators mean the concept, from 0 to 1; None if the prior is not used.
         support: How many names of the concept are nearly as similar as the best one: 1 for that one alone.
+        refusal: Why the text cannot mean this name, such as "3 is not 2"; None if it can.
     """
 
     concept_id: str
@@ -97,6 +98,7 @@ class Candidate(NamedTuple):
     sparse: float | None = None
     prior: float | None = None
     support: float = 1.0
+    refusal: str | None = None
 
 
 class LinkedPart(NamedTuple):

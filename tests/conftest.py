@@ -112,22 +112,23 @@ PLACES = ["lung", "liver", "skin", "bone", "brain", "spleen", "thyroid", "kidney
 
 @pytest.fixture(scope="session")
 def numbered_kb(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
-    """Diseases of type 1 and of type 2. "… disease type 2" is more similar to the name of the former."""
-    names = {f"A:{number}": f"{place} disease type 1" for number, place in enumerate(PLACES)}
-    names |= {f"B:{number}": f"{place} disease of the type that is called II" for number, place in enumerate(PLACES)}
+    """Plain and ornate diseases. "… disease fancy" is more similar to the name of the former."""
+    names = {f"A:{number}": f"{place} disease plain" for number, place in enumerate(PLACES)}
+    names |= {f"B:{number}": f"{place} disease of the ornate sort" for number, place in enumerate(PLACES)}
     records = [Record(id, (Name(name, "exact", "X"),), types=("Disease",)) for id, name in names.items()]
     return build_knowledge_base(records, tmp_path_factory.mktemp("numbered") / "types.kb")
 
 
 @pytest.fixture(scope="session")
 def numbered_documents(annotated_document: Callable[..., Document]) -> list[Document]:
-    """Sixty documents that mention a disease of type 1, one of type 2, and one that the vocabulary lacks."""
+    """Sixty documents that mention a plain disease, an ornate one twice, and one that the vocabulary lacks."""
     return [
         annotated_document(
             f"{place} {number}",
-            (f"{place} disease type 2", f"B:{concept}"),
-            (f"{place} disease type 1", f"A:{concept}"),
-            (f"{place} disease type 3",),
+            (f"{place} disease fancy", f"B:{concept}"),
+            (f"{place} disease plain", f"A:{concept}"),
+            (f"{place} disease mossy",),
+            (f"{place} disease fancier", f"B:{concept}"),
         )
         for concept, place in enumerate(PLACES)
         for number in range(6)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..kb.filters import Filter
 from ..kb.knowledge_base import KnowledgeBase
+from ..text.languages import ENGLISH, LanguageRules
 from ..types import Alternative, Candidate, Link, LinkedPart
+from .agreement import REFUSED, Agreement
 from .candidates import CandidateGenerator
 from .prior import ConceptPrior
 from .settings import LinkerParameters, LinkerSettings
@@ -35,6 +37,7 @@ class Linker:
         generator: Finds the candidates of a text.
         settings: Shared with the caller, who may change them at any time.
         parameters: Fitted or trained values, used for settings that are None.
+        rules: The rules of the language.
 
     Attributes:
         reranker: The trained reranker, or None.
@@ -45,8 +48,10 @@ class Linker:
         generator: CandidateGenerator,
         settings: LinkerSettings | None = None,
         parameters: LinkerParameters | None = None,
+        rules: LanguageRules = ENGLISH,
     ) -> None:
         self._generator = generator
+        self._agreement = Agreement(generator.kb, rules)
         self.settings = settings or LinkerSettings()
         self.stored_parameters = parameters or LinkerParameters()
         self.reranker: Reranker | None = None
@@ -102,8 +107,8 @@ class Linker:
         generator, prior = self.generator, self.prior
         candidates: dict[Filter, dict[str, list[Candidate]]] = {}
         for filter, unique in texts.items():
-            similar = generator(list(unique), settings.k, filter)
-            candidates[filter] = dict(zip(unique, map(prior, similar) if prior else similar, strict=True))
+            similar = zip(unique, generator(list(unique), settings.k, filter), strict=True)
+            candidates[filter] = {text: self._agreement(text, found, prior) for text, found in similar}
         mentions, labels = [], []
         for variants, label in chain.from_iterable(documents):
             mentions.append(select_variant(variants, candidates[filters[label]].__getitem__, settings.selection))
@@ -151,13 +156,14 @@ class Linker:
         return self.linkable([candidate for candidate in candidates if candidate.score > threshold])
 
     def linkable(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Return the candidates that `filter_for_definitions` allows, with any score."""
+        """Return the candidates that are not refused, and that `filter_for_definitions` allows, with any score."""
         settings = self.settings
+        agreeing = [candidate for candidate in candidates if candidate.refusal is None]
         if not settings.filter_for_definitions:
-            return list(candidates)
+            return agreeing
         return [
             candidate
-            for candidate in candidates
+            for candidate in agreeing
             if candidate.score >= settings.no_definition_threshold or self._is_defined(candidate.concept_id)
         ]
 
@@ -198,6 +204,9 @@ class Linker:
             shown = " and ".join(f"{what} {', '.join(values)}" for what, values in limits if values)
             return "no name is similar" + (f" among {shown}" if shown else "")
         score, threshold = part.candidates[0].score, self.threshold
+        refused = next((candidate for candidate in part.candidates if candidate.refusal), None)
+        if refused and refused.score > threshold * REFUSED:
+            return f"“{refused.name}” is not meant: {refused.refusal}"
         if score <= threshold:
             shown, limit = _distinct(score, threshold)
             what = "the score of the chosen candidate" if part.reasons else "best score"

@@ -15,6 +15,7 @@ from ..kb.ids import is_supplementary
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.words import is_acronym, name_key, written_and_keys
 from ..types import SCORE_DIGITS, Candidate, LinkedPart
+from .agreement import SAME
 
 # Chosen by cross-validation on the training parts of NCBI Disease and BC5CDR: half of this depth loses accuracy, and
 # a larger gap adds none.
@@ -93,10 +94,14 @@ class _Fact(NamedTuple):
 
 
 def shortlist(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
-    """Return the candidates that a reranker compares: at most `DEPTH`, with scores up to `GAP` below the first."""
+    """Return the candidates that a reranker compares: at most `DEPTH`, with scores up to `GAP` below the first.
+
+    If names are the text itself, it chooses between these.
+    """
     if not candidates:
         return candidates
-    least = candidates[0].score - GAP
+    first = candidates[0].score
+    least = SAME if first >= SAME else first - GAP
     return list(takewhile(lambda candidate: candidate.score >= least, candidates[:DEPTH]))
 
 

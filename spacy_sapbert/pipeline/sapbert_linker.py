@@ -252,10 +252,11 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         from ..kb.filters import check_filters
         from ..kb.languages import display_tag
         from ..linking.linker import Linker
+        from .component_settings import language_rules
 
         check_filters(generator.kb, {*self.types}.union(*self.label_types.values()), {*self.sources})
         display_tag(generator.kb, self.display_language)
-        self._linker = Linker(generator, self.settings)
+        self._linker = Linker(generator, self.settings, rules=language_rules(None, self.vocab))
         self._trainer = self.model = None  # they belong to the old linker
 
     # --- training

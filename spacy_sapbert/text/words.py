@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache, partial
 from itertools import accumulate
@@ -15,6 +16,8 @@ from .languages import ENGLISH, LanguageRules
 from .normalize import biosyn, spell_out_greek
 
 MAX_ACRONYM = 5  # characters
+SHORTEST_PLURAL = 4
+_WITHOUT_SIGNS = dict.fromkeys(map(ord, string.punctuation + string.whitespace + "‐‑‒–—’\xa0"))
 MAX_GAP = 4  # characters between two words of a name
 MAX_CACHED = 64  # characters of a word in the cache, which bounds its memory
 CACHED_NAMES = 1 << 15
@@ -141,6 +144,10 @@ class NameKey(NamedTuple):
     joined: bool
     acronym: bool
 
+    def is_same(self, other: NameKey) -> bool:
+        """Return whether two texts are the same but for case, number, word order, hyphens and blanks."""
+        return self.ordered == other.ordered or joined_letters(self.text) == joined_letters(other.text)
+
 
 @lru_cache(maxsize=CACHED_NAMES)
 def name_key(text: str, rules: LanguageRules = ENGLISH) -> NameKey:
@@ -150,6 +157,13 @@ def name_key(text: str, rules: LanguageRules = ENGLISH) -> NameKey:
     joined = is_joined(written, keys, rules)
     ordered = tuple(sorted(content))
     return NameKey(text, biosyn(text), tuple(keys), content, ordered, tuple(written), joined, is_acronym(text))
+
+
+@lru_cache(maxsize=CACHED_NAMES)
+def joined_letters(text: str) -> str:
+    """Return the letters and digits of a text, without a plural "s", as in "ribs" and "UTIs"."""
+    letters = spell_out_greek(text).translate(_WITHOUT_SIGNS)
+    return (letters[:-1] if letters.endswith("s") and len(letters) >= SHORTEST_PLURAL else letters).casefold()
 
 
 def is_joined(written: Sequence[str], keys: Sequence[str], rules: LanguageRules) -> bool:

@@ -88,7 +88,7 @@ def linker(small_kb):
     return Linker(open_generator(small_kb, None, sparse=True))
 
 
-def link(linker, text="cancer", document="A cancer of the breast."):
+def link(linker, text="a cancer", document="A cancer of the breast."):
     ((parts,),) = linker.link([[MentionQuery(MentionVariants(text))]], [document])
     return parts
 
@@ -103,6 +103,8 @@ def test_a_linker_reranks_if_its_settings_say_so(linker):
         assert chosen.reasons
         assert chosen.runner_up.concept_id == "D009369"
         assert [concept_id for concept_id, _ in linker.kb_ents(parts)][:2] == ["D001943", "D009369"]
+        (named,) = linker.links(link(linker, "cancer"))
+        assert (named.concept_id, named.reasons) == ("D009369", ())  # a name of the text is never overruled
         linker.settings.selection.rerank = False
         assert linker.links(link(linker))[0].concept_id == "D009369"
     linker.settings.selection.rerank = True
@@ -119,7 +121,7 @@ def test_a_chosen_candidate_below_the_threshold_is_not_linked(linker):
     assert rejected.reasons[0].startswith("instead of D009369")  # why it was chosen before it was rejected
     assert rejected.rejected.concept_id == "D001943"
     assert rejected.reason.startswith("the score of the chosen candidate 0.")
-    assert linker.links(link(linker))[0].concept_id == "D009369"
+    assert linker.links(link(linker))[0].rejected.concept_id == "D009369"
 
 
 def test_what_was_overruled_comes_after_what_was_chosen(linker):

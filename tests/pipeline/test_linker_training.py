@@ -378,7 +378,7 @@ def test_a_reranker_is_trained_when_the_linker_is_saved(reranking, numbered, tmp
     assert len(fitted) == 1  # nothing was trained in between
     again = spacy.load(tmp_path / "two")
     linker_of(again).threshold = 0.1
-    doc = again.make_doc("lung disease type 2")
+    doc = again.make_doc("lung disease fancy")
     doc.ents = [doc.char_span(0, len(doc.text), label="Disease")]
     (link,) = again.get_pipe("sapbert_linker")(doc).ents[0]._.links
     assert link.concept_id == "B:0"

@@ -96,9 +96,9 @@ def test_documents_with_the_same_id_share_a_fold():
 def test_mentions_that_are_names_are_refused(annotated_document, numbered_kb, numbered_documents, tmp_path):
     check_not_names(numbered_documents, numbered_kb)
     joined = add_training_mentions(numbered_kb, numbered_documents, "training", tmp_path / "joined.kb")
-    others = [annotated_document("x", ("lung disease of type 2", "B:0"))]
+    others = [annotated_document("x", ("lung disease of fancy", "B:0"))]
     check_not_names(others, joined)
-    with pytest.raises(TrainingDataError, match=r"E353.*120 of the 120"):
+    with pytest.raises(TrainingDataError, match=r"E353.*180 of the 180"):
         check_not_names(numbered_documents, joined)
 
 
@@ -114,9 +114,9 @@ def test_too_few_documents_are_refused(linker, numbered_documents, n):
 
 def test_only_texts_with_a_choice_teach_something(linker, annotated_document):
     mentions = [
-        ("lung disease type 2", "B:0"),
-        ("lung disease type 1", "X:1"),  # no right candidate
-        ("liver disease type 1", "A:1", "B:1"),  # no wrong one
+        ("lung disease fancy", "B:0"),
+        ("lung disease plain", "X:1"),  # no right candidate
+        ("liver disease plain", "A:1", "B:1"),  # no wrong one
     ]
     ((_, ranked, kb),) = cross_fitted(linker, [annotated_document("x", *mentions)], np.array([0]), add_mentions=False)
     data = ranking_data(ranked, [7], CandidateFeatures(kb, WordRarity({}, 1.0)))

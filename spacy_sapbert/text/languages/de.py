@@ -13,6 +13,7 @@ from .rules import (
     folding,
     letters_without_accents,
     numerals,
+    opposites,
     sentence_end,
     spelled,
     word_set,
@@ -169,4 +170,51 @@ _COMPOSITES = CompositeRules(
     numerals=numerals("A-Zb-z"),
 )
 
-RULES = LanguageRules("de", _WORDS, _ABBREVIATIONS, _COMPOSITES)
+_OPPOSITES = opposites(
+    _WORDS,
+    (
+        "erhöht- gesteigert- hoch hoh- vermehrt- übermäßig- verlängert- vergrößert- groß- lang- breit- dick-"
+        " beschleunigt- schnell- zunahme anstieg erhöhung überschuss vermehrung verlängerung vergrößerung /"
+        " vermindert- verringert- erniedrigt- reduziert- niedrig- verkürzt- verkleinert- klein- kurz- schmal-"
+        " dünn- fehlend- langsam- verlangsamt- abnahme abfall verminderung verringerung mangel verlust fehlen"
+        " verkürzung",
+        "link- links / recht- rechts",
+        "vorder- anterior- / hinter- posterior-",
+        "systolisch- / diastolisch-",
+        "männlich- mann männer junge / weiblich- frau frauen mädchen",
+        "deletion / duplikation",
+        "ober- / unter-",
+        "proximal- / distal-",
+        "dorsal- / ventral-",
+        "medial- / lateral-",
+        "inner- / äußer-",
+        "zentral- / peripher-",
+        "oberflächlich- / tief-",
+        "akut- / chronisch-",
+        "gutartig- benign- / bösartig- malign-",
+        "angeboren- kongenital- / erworben-",
+        "primär- / sekundär- / tertiär-",
+        "mütterlich- maternal- / väterlich- paternal-",
+        "dominant- / rezessiv-",
+        "homozygot- / heterozygot-",
+        "einseitig- unilateral- / beidseitig- bilateral-",
+        "leicht- / mittelschwer- mäßig- / schwer-",
+        "früh- vorzeitig- / spät- verzögert-",
+        "juvenil- infantil- kindlich- / adult-",
+        "fokal- / generalisiert-",
+        "positiv- / negativ-",
+        "flexion / extension",
+        "abduktion / adduktion",
+    ),
+    endings=("", "e", "er", "en", "em", "es"),
+    beginnings="hyper tachy / hypo brady",
+    not_beginnings="hypothal hypophys hypogloss hypoderm hypophar hypospad hypothen hypochond hypogast",
+    numerals="eins zwei drei vier fünf sechs sieben acht neun zehn / erste zweite dritte vierte fünfte sechste siebte"
+    " achte neunte zehnte / erster zweiter dritter vierter fünfter sechster siebter achter neunter zehnter / ersten"
+    " zweiten dritten vierten fünften sechsten siebten achten neunten zehnten",
+    negations="nicht kein keine keinen keiner ohne",
+    negating="nicht anti",
+    lacking="los lose loser losen loses",
+)
+
+RULES = LanguageRules("de", _WORDS, _ABBREVIATIONS, _COMPOSITES, _OPPOSITES)

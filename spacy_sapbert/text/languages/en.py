@@ -11,6 +11,7 @@ from .rules import (
     LanguageRules,
     WordRules,
     numerals,
+    opposites,
     sentence_end,
     spelled,
     word_set,
@@ -130,4 +131,49 @@ _COMPOSITES = CompositeRules(
     bound_nouns=word_set("tube tubes system systems cord duct ducts marrow"),
 )
 
-RULES = LanguageRules("en", _WORDS, _ABBREVIATIONS, _COMPOSITES)
+_OPPOSITES = opposites(
+    _WORDS,
+    (
+        "increased increase increasing elevated elevation high higher raised rise excess excessive gain"
+        " prolonged accelerated exaggerated enhanced large enlarged tall long wide thick fast rapid /"
+        " decreased decrease decreasing reduced reduction low lowered diminished fall deficient deficiency"
+        " lack loss absent absence shortened small short narrow thin slow slowed",
+        "left / right",
+        "anterior / posterior",
+        "systolic / diastolic",
+        "male man men boy / female woman women girl",
+        "deletion deleted / duplication duplicated",
+        "upper superior / lower inferior",
+        "proximal / distal",
+        "dorsal / ventral",
+        "medial / lateral",
+        "internal inner / external outer",
+        "central / peripheral",
+        "superficial / deep",
+        "acute / chronic",
+        "benign / malignant",
+        "congenital / acquired",
+        "primary / secondary / tertiary",
+        "maternal / paternal",
+        "dominant / recessive",
+        "homozygous / heterozygous",
+        "unilateral / bilateral",
+        "mild / moderate / severe profound",
+        "early premature precocious / late delayed",
+        "juvenile childhood infantile pediatric / adult",
+        "focal / generalized",
+        "positive / negative",
+        "flexion / extension",
+        "abduction / adduction",
+        "open / closed closure",
+    ),
+    beginnings="hyper tachy / hypo brady",
+    not_beginnings="hypothal hypophys hypogloss hypoderm hypophar hypospad hypothen hypochond hypogast",
+    numerals="one two three four five six seven eight nine ten / first second third fourth fifth sixth seventh eighth"
+    " ninth tenth",
+    negations="non not no without",
+    negating="non anti",
+    lacking="less",
+)
+
+RULES = LanguageRules("en", _WORDS, _ABBREVIATIONS, _COMPOSITES, _OPPOSITES)

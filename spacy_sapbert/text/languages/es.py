@@ -13,6 +13,7 @@ from .rules import (
     folding,
     letters_without_accents,
     numerals,
+    opposites,
     sentence_end,
     spelled,
     word_set,
@@ -134,4 +135,48 @@ _COMPOSITES = CompositeRules(
     head_first=True,
 )
 
-RULES = LanguageRules("es", _WORDS, _ABBREVIATIONS, _COMPOSITES)
+_OPPOSITES = opposites(
+    _WORDS,
+    (
+        "aumento aumentad- elevad- elevación alt- exceso excesiv- incremento ganancia prolongad- grande agrandad-"
+        " larg- anch- grues- acelerad- rápid- / disminución disminuid- reducid- reducción baj- descenso"
+        " deficiencia déficit pérdida falta ausencia ausente acortad- pequeñ- cort- estrech- delgad- lent-",
+        "izquierd- / derech-",
+        "anterior / posterior",
+        "sistólic- / diastólic-",
+        "masculin- hombre varón niño / femenin- mujer niña",
+        "deleción / duplicación",
+        "superior / inferior",
+        "proximal / distal",
+        "dorsal / ventral",
+        "medial / lateral",
+        "intern- / extern-",
+        "central / periféric-",
+        "superficial / profund-",
+        "agud- / crónic-",
+        "benign- / malign-",
+        "congénit- / adquirid-",
+        "primari- / secundari- / terciari-",
+        "matern- / patern-",
+        "dominante / recesiv-",
+        "homocigot- / heterocigot-",
+        "unilateral / bilateral",
+        "leve / moderad- / grave sever-",
+        "tempran- precoz prematur- / tardí- retrasad-",
+        "juvenil infantil / adult-",
+        "focal / generalizad-",
+        "positiv- / negativ-",
+        "flexión / extensión",
+        "abducción / aducción",
+        "abiert- / cerrad-",
+    ),
+    endings=("o", "a"),
+    beginnings="hiper taqui / hipo bradi",
+    not_beginnings="hipotal hipofis hipofar hipoglos hipoderm hipospad hipocond hipogast",
+    numerals="uno dos tres cuatro cinco seis siete ocho nueve diez / primero segundo tercero cuarto quinto sexto"
+    " séptimo octavo noveno décimo / primera segunda tercera cuarta quinta sexta séptima octava novena décima",
+    negations="no sin",
+    negating="anti",
+)
+
+RULES = LanguageRules("es", _WORDS, _ABBREVIATIONS, _COMPOSITES, _OPPOSITES)

@@ -14,6 +14,7 @@ from .rules import (
     folding,
     letters_without_accents,
     numerals,
+    opposites,
     sentence_end,
     spelled,
     word_set,
@@ -137,4 +138,49 @@ _COMPOSITES = CompositeRules(
     elided=elided_words(*_ELIDED),
 )
 
-RULES = LanguageRules("fr", _WORDS, _ABBREVIATIONS, _COMPOSITES)
+_OPPOSITES = opposites(
+    _WORDS,
+    (
+        "augmenté- augmentation élevé- élévation haut- excès excessif excessive gain prolongé- grand- élargi-"
+        " long longue large épais épaisse accéléré- rapide / diminué- diminution réduit- réduction bas basse"
+        " baisse chute déficit carence perte manque absence absent- raccourci- petit- court- étroit- mince lent-"
+        " ralenti-",
+        "gauche / droit-",
+        "antérieur- / postérieur-",
+        "systolique / diastolique",
+        "masculin- homme garçon / féminin- femme fille",
+        "délétion / duplication",
+        "supérieur- / inférieur-",
+        "proximal- / distal-",
+        "dorsal- / ventral-",
+        "médial- / latéral-",
+        "interne / externe",
+        "central- / périphérique",
+        "superficiel superficielle / profond-",
+        "aigu aiguë / chronique",
+        "bénin bénigne / malin maligne",
+        "congénital- / acquis-",
+        "primaire primitif primitive / secondaire / tertiaire",
+        "maternel maternelle / paternel paternelle",
+        "dominant- / récessif récessive",
+        "homozygote / hétérozygote",
+        "unilatéral- / bilatéral-",
+        "léger légère / modéré- / sévère grave",
+        "précoce prématuré- / tardif tardive retardé-",
+        "juvénile infantile / adulte",
+        "focal- / généralisé-",
+        "positif positive / négatif négative",
+        "flexion / extension",
+        "abduction / adduction",
+        "ouvert- / fermé-",
+    ),
+    endings=("", "e"),
+    beginnings="hyper tachy / hypo brady",
+    not_beginnings="hypothal hypophys hypophar hypogloss hypoderm hypospad hypochond hypogast",
+    numerals="un deux trois quatre cinq six sept huit neuf dix / premier deuxième troisième quatrième cinquième sixième"
+    " septième huitième neuvième dixième ",
+    negations="non sans pas",
+    negating="non anti",
+)
+
+RULES = LanguageRules("fr", _WORDS, _ABBREVIATIONS, _COMPOSITES, _OPPOSITES)

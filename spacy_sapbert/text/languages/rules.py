@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 LETTER = r"[^\W\d_]"
 _MARK = "\u0300-\u036f"
 _BLANKS = " \t\n\xa0"
+SHORTEST_NEGATED = 4
 SHORT_FORM = r"[A-Z][A-Za-z0-9-]*[A-Z0-9]s?"
 
 
@@ -142,6 +143,55 @@ class CompositeRules:
 
 
 @dataclass(frozen=True, eq=False)
+class OppositeRules:
+    """Words that exclude each other, see `spacy_sapbert.text.critical_parts`. See `opposites` for how they are written.
+
+    Attributes:
+        words: The property and the value that a word stands for, by its key: "left" is a side.
+        beginnings: The same for the beginnings of words: "hyper".
+        not_beginnings: Words that only look as if they began like this: "hypothalam".
+        numerals: The digits of written numbers, by their keys.
+        negations: Words that negate the next one.
+        negating: Beginnings that negate the rest of a word.
+        lacking: Endings that do so.
+    """
+
+    words: Mapping[str, tuple[int, int]]
+    beginnings: Mapping[str, tuple[int, int]]
+    not_beginnings: tuple[str, ...]
+    numerals: Mapping[str, str]
+    negations: frozenset[str]
+    negating: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
+
+    @cached_property
+    def any_negation(self) -> re.Pattern[str]:
+        """Where a negation may be."""
+        starts = "|".join(sorted({*self.negations, *self.negating}))
+        ends = "".join(rf"|{end}(?![^\W_])" for end in self.lacking)
+        return re.compile(rf"(?<![^\W_])(?:{starts}){ends}", re.IGNORECASE)
+
+    def value_of(self, key: str) -> tuple[int, int] | None:
+        """Return the property and the value that a word stands for."""
+        if key in self.words or key.startswith(self.not_beginnings):
+            return self.words.get(key)
+        fitting = (
+            value for start, value in self.beginnings.items() if key.startswith(start) and len(key) > len(start) + 2
+        )
+        return next(fitting, None)
+
+    def negated_in(self, key: str) -> str | None:
+        """Return what a word says that something is not or lacks: "phospholipid" for "antiphospholipid"."""
+        for start in self.negating:
+            if key.startswith(start) and len(key) >= len(start) + SHORTEST_NEGATED:
+                return key[len(start) :]
+        for end in self.lacking:
+            if key.endswith(end) and len(key) >= len(end) + SHORTEST_NEGATED:
+                return key.removesuffix(end)
+        return None
+
+
+@dataclass(frozen=True, eq=False)
 class LanguageRules:
     """The rules of a language. There is one object per language, see `rules_of`.
 
@@ -150,12 +200,14 @@ class LanguageRules:
         words: How words are compared.
         abbreviations: How short forms and long forms belong together.
         composites: How conjuncts share words.
+        opposites: Which words exclude each other.
     """
 
     code: str
     words: WordRules
     abbreviations: AbbreviationRules
     composites: CompositeRules
+    opposites: OppositeRules
 
     def __repr__(self) -> str:
         return f"LanguageRules({self.code!r})"
@@ -245,3 +297,53 @@ def folding(letters: Mapping[int, str]) -> Callable[[str], str]:
         return unicodedata.normalize("NFC", word.lower()).translate(letters)
 
     return fold
+
+
+def opposites(
+    words: WordRules,
+    properties: Sequence[str],
+    *,
+    beginnings: str,
+    numerals: str,
+    negations: str,
+    not_beginnings: str = "",
+    negating: str = "",
+    lacking: str = "",
+    endings: Sequence[str] = (),
+) -> OppositeRules:
+    """Return the words that exclude each other.
+
+    Args:
+        words: The rules for the keys of words.
+        properties: The words of each property, those of its values separated by "/". The first one is high or low.
+        beginnings: Beginnings of words for the values of the first property.
+        numerals: The written numbers from one, and their ordinals, separated by "/".
+        negations: Words that negate the next one.
+        not_beginnings: Words that only look as if they began like this.
+        negating: Beginnings that negate the rest of a word.
+        lacking: Endings that do so.
+        endings: What stands for the hyphen of a word that ends in one: "akut-" is "akut", "akute", "akuter" and so on.
+    """
+
+    def keys(listed: str) -> list[str]:
+        forms = [word[:-1] + ending for word in listed.split() for ending in (endings if word[-1] == "-" else word[-1])]
+        return [words.singular(words.spell(form)) for form in forms]
+
+    groups = [listed.split("/") for listed in properties]
+    values = {
+        key: (number, value)
+        for number, group in enumerate(groups)
+        for value, listed in enumerate(group)
+        for key in keys(listed)
+    }
+    starts = {start: (0, value) for value, listed in enumerate(beginnings.split("/")) for start in listed.split()}
+    numbers = {key: str(number) for listed in numerals.split("/") for number, key in enumerate(keys(listed), start=1)}
+    return OppositeRules(
+        values,
+        starts,
+        tuple(not_beginnings.split()),
+        numbers,
+        word_set(negations),
+        tuple(negating.split()),
+        tuple(lacking.split()),
+    )

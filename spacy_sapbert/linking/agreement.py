@@ -1,0 +1,110 @@
+"""Candidates that a text names come first, and those that it cannot mean come last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..kb.knowledge_base import KnowledgeBase
+from ..text.critical_parts import CriticalParts, contradictions, critical_parts, may_negate
+from ..text.languages import ENGLISH, LanguageRules
+from ..text.words import joined_letters, name_key
+from ..types import SCORE_DIGITS, Candidate
+
+Weigh = Callable[[list[Candidate]], list[Candidate]]
+
+SAME = 0.99
+"""The least score of a candidate whose name is the text, see `NameKey.is_same`."""
+REFUSED = 0.5
+"""The share of its score that a refused candidate keeps."""
+SHORT = 4
+"""A text of so many letters and digits, or fewer, must equal a name: of 113 links to similar names, one was right."""
+_SIMILAR = 0.75  # names that are less similar have other words
+_MOST_SIGNS = 8  # by which texts with the same letters differ
+_CHECKED = 5  # candidates behind so many that agree are not checked: they are not linked
+
+
+class Agreement:
+    """Compares the names of candidates with the text beyond their similarity.
+
+    The names that are the text but for case, number, hyphens or blanks come first, with scores from `SAME` to 1. No
+    prior and no split overrules them.
+
+    Names that contradict the text are refused, and so are those that are only similar to a short text. A refused
+    candidate says why, is never linked, and keeps half of its score. A contradiction does not count if the concept also
+    has a name with the numbers, letters and opposites of the text: then the vocabulary equates them.
+
+    Args:
+        kb: The vocabulary.
+        rules: The rules of the language.
+    """
+
+    def __init__(self, kb: KnowledgeBase, rules: LanguageRules = ENGLISH) -> None:
+        self._kb = kb
+        self._rules = rules
+
+    def __call__(self, text: str, candidates: list[Candidate], weigh: Weigh | None = None) -> list[Candidate]:
+        """Return the candidates of a text, best first.
+
+        Args:
+            text: The text.
+            candidates: Its candidates, best first.
+            weigh: Changes the scores of similar names, and the order of equal ones.
+        """
+        same = self._same(text, candidates)
+        refusals = self._unequal(candidates, same) if is_short(text) else self._contradictions(text, candidates)
+        if refusals:
+            candidates = [_refused(candidate, refusals.get(candidate.concept_id)) for candidate in candidates]
+        if weigh:
+            candidates = weigh(candidates)
+        if same:
+            candidates = [
+                candidate._replace(score=round(SAME + (1 - SAME) * candidate.score, SCORE_DIGITS))
+                if candidate.concept_id in same
+                else candidate
+                for candidate in candidates
+            ]
+        return sorted(candidates, key=lambda candidate: -candidate.score) if same or refusals else candidates
+
+    def _same(self, text: str, candidates: list[Candidate]) -> set[str]:
+        """Return the ids of the candidates with the text as a name."""
+        letters, words = joined_letters(text), name_key(text, self._rules).ordered
+        return {
+            candidate.concept_id
+            for candidate in candidates
+            if (abs(len(candidate.name) - len(text)) <= _MOST_SIGNS and joined_letters(candidate.name) == letters)
+            or (candidate.score > _SIMILAR and words and name_key(candidate.name, self._rules).ordered == words)
+        }
+
+    def _unequal(self, candidates: list[Candidate], same: set[str]) -> dict[str, str]:
+        """Return why candidates of a short text are refused, by their ids."""
+        reason = f"a text of up to {SHORT} letters must equal a name"
+        return {candidate.concept_id: reason for candidate in candidates if candidate.concept_id not in same}
+
+    def _contradictions(self, text: str, candidates: list[Candidate]) -> dict[str, str]:
+        """Return why candidates are refused, by their ids."""
+        parts = critical_parts(text, self._rules)
+        refusals: dict[str, str] = {}
+        for place, candidate in enumerate(candidates):
+            if place - len(refusals) == _CHECKED:
+                break
+            if (parts or may_negate(candidate.name, self._rules)) and (reason := self._why_not(parts, candidate)):
+                refusals[candidate.concept_id] = reason
+        return refusals
+
+    def _why_not(self, parts: CriticalParts, candidate: Candidate) -> str | None:
+        reason = next(contradictions(parts, critical_parts(candidate.name, self._rules)), None)
+        return None if reason is None or self._equates(parts, candidate.concept_id) else reason
+
+    def _equates(self, parts: CriticalParts, concept_id: str) -> bool:
+        """Return whether a concept has a name with all parts, which contradicts none."""
+        others = (critical_parts(name.text, self._rules) for name in self._kb.names_of(concept_id))
+        return any(other.include(parts) and next(contradictions(parts, other), None) is None for other in others)
+
+
+def is_short(text: str) -> bool:
+    """Return whether a text has too few letters for a similar name to mean the same."""
+    return sum(map(str.isalnum, text)) <= SHORT
+
+
+def _refused(candidate: Candidate, reason: str | None) -> Candidate:
+    return candidate._replace(score=candidate.score * REFUSED, refusal=reason) if reason else candidate

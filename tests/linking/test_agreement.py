@@ -1,0 +1,92 @@
+"""Candidates that a text cannot mean."""
+
+import pytest
+import spacy
+
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.linking.agreement import Agreement
+from spacy_sapbert.types import Candidate, Name, Record
+
+VOCABULARY = {
+    "D:2": ["Mucopolysaccharidosis II", "MPS II"],
+    "D:3": ["Mucopolysaccharidosis III", "MPS III"],
+    "D:7": ["factor VII deficiency"],
+    "D:78": ["combined deficiency of factor VIII", "deficiency of factor VII and factor VIII"],
+    "D:L": ["non-small cell lung cancer"],
+    "D:S": ["small cell lung carcinoma"],
+    "D:H": ["Increased heart rate", "tachycardia"],
+    "D:C": ["coronary artery disease", "CAD"],
+    "D:P": ["tic"],
+}
+
+
+@pytest.fixture(scope="module")
+def kb(tmp_path_factory):
+    records = [Record(id, tuple(Name(name, "exact", "X") for name in names)) for id, names in VOCABULARY.items()]
+    return build_knowledge_base(records, tmp_path_factory.mktemp("agreement") / "parts.kb")
+
+
+@pytest.fixture(scope="module")
+def agreement(kb):
+    return Agreement(kb)
+
+
+@pytest.fixture(scope="module")
+def nlp(kb):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sapbert_linker", config={"kb": str(kb.path), "encoder": "none", "threshold": 0.8})
+    return nlp
+
+
+def candidates(*pairs):
+    return [Candidate(id, score, name) for id, score, name in pairs]
+
+
+def test_a_candidate_with_another_number_comes_last_with_its_reason(agreement):
+    given = candidates(("D:3", 0.97, "MPS III"), ("D:2", 0.9, "Mucopolysaccharidosis II"), ("D:H", 0.1, "tachycardia"))
+    checked = agreement("MPS type II", given)
+    assert [candidate.concept_id for candidate in checked] == ["D:2", "D:3", "D:H"]
+    assert checked[1] == given[0]._replace(score=0.485, refusal="3 is not 2")
+    assert checked[0] == given[1]
+
+
+def test_a_concept_with_a_name_that_agrees_is_not_refused(agreement):
+    given = candidates(("D:78", 0.9, "combined deficiency of factor VIII"), ("D:7", 0.8, "factor VII deficiency"))
+    assert agreement("deficiency of factor 7", given) == given
+    assert agreement("deficiency of factor 9", given)[0].refusal == "8 is not 9"
+
+
+def test_a_name_that_negates_is_refused_for_a_text_without_critical_parts(agreement):
+    given = candidates(("D:L", 0.95, "non-small cell lung cancer"), ("D:S", 0.9, "small cell lung carcinoma"))
+    checked = agreement("small cell lung cancer", given)
+    assert [candidate.concept_id for candidate in checked] == ["D:S", "D:L"]
+    assert "negates" in checked[1].refusal
+
+
+@pytest.mark.parametrize(("text", "name"), [("CADs", "CAD"), ("c-ad", "CAD"), ("tics", "tic"), ("Tic", "tic")])
+def test_short_texts_that_equal_a_name_are_linked(agreement, text, name):
+    given = candidates(("D:C", 0.9, name))
+    assert agreement(text, given) == given
+
+
+def test_short_texts_that_are_only_similar_are_refused(agreement):
+    given = candidates(*[("D:C", 0.95 - number / 100, "CAD") for number in range(8)])
+    assert all(candidate.refusal for candidate in agreement("CAT", given))
+    assert agreement("cadet", given) == given
+
+
+def link(nlp, text):
+    doc = nlp.make_doc(text)
+    doc.ents = [doc.char_span(0, len(text), label="Disease")]
+    (result,) = nlp(doc).ents
+    return result._.links[0]
+
+
+def test_the_linker_says_what_differs(nlp):
+    assert link(nlp, "MPS II").concept_id == "D:2"
+    missing = link(nlp, "MPS IV")
+    assert missing.concept_id is None
+    assert missing.reason.endswith(("is not meant: 2 is not 4", "is not meant: 3 is not 4"))
+    assert link(nlp, "decreased heart rate").reason == "“Increased heart rate” is not meant: increased is not decreased"
+    assert link(nlp, "CAD").concept_id == "D:C"
+    assert link(nlp, "CADX").concept_id is None

@@ -1,0 +1,99 @@
+"""What must agree between a text and a name."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_sapbert.text.critical_parts import contradictions, critical_parts
+from spacy_sapbert.text.languages import LANGUAGES, rules_of
+
+
+def differences(text, name, language="en"):
+    rules = rules_of(language)
+    return list(contradictions(critical_parts(text, rules), critical_parts(name, rules)))
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "reason"),
+    [
+        ("MPS II", "MPS III", "3 is not 2"),
+        ("SCA 23", "SCA21", "21 is not 23"),
+        ("factor v", "Factor VIII", "8 is not 5"),
+        ("KIF99", "KIF9", "9 is not 99"),
+        ("second degree heart block", "First degree heart block", "1 is not 2"),
+        ("type two diabetes", "Type 1 diabetes", "1 is not 2"),
+        ("hepatitis B", "Hepatitis C", "c is not b"),
+        ("TNFα", "TNF-beta", "b is not a"),
+        ("1p36 deletion", "1q36 deletion", "q is not p"),
+        ("1,2-dichloroethane", "3,4-dichloroethane", "3 4 is not 1 2"),
+        ("decreased heart rate", "Increased heart rate", "increased is not decreased"),
+        ("low potassium", "Hyperkalemia", "hyperkalemia is not low"),
+        ("left kidney", "Right kidneys", "right is not left"),
+        ("acute leukaemia", "Leukemia, Chronic", "chronic is not acute"),
+        ("sleepless", "Sleepy", "the name does not negate “sleep”"),
+        ("small cell lung cancer", "non-small cell lung cancer", "only the name negates “small”"),
+        ("migraine without aura", "Migraine with aura", "the name does not negate “aura”"),
+        ("antiphospholipid syndrome", "Phospholipids", "the name does not negate “phospholipid”"),
+    ],
+)
+def test_what_differs_is_named(text, name, reason):
+    assert differences(text, name) == [reason]
+    assert len(differences(name, text)) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("type 2 diabetes", "Diabetes Mellitus, Type II"),
+        ("stage 02 cancer", "cancer, stage two"),
+        ("TNFα", "TNF-alpha"),
+        ("TNF-α", "TNF-a"),
+        ("Parkinson's disease 4", "Parkinson disease 4"),
+        ("diabetes", "diabetes mellitus type 1"),
+        ("diabetes type 1", "diabetes"),
+        ("hepatitis", "hepatitis B"),
+        ("E. coli", "Escherichia coli"),
+        ("1,2-dichloroethane", "1,3-dichloroethane"),  # atoms can be numbered in another way
+        ("low renin hypertension", "Hypertension"),
+        ("hypothalamic tumor", "Hyperplastic tumor"),
+        ("acute on chronic failure", "Acute failure"),
+        ("restless legs", "Painful legs"),
+    ],
+)
+def test_what_only_one_has_does_not_differ(text, name):
+    assert differences(text, name) == []
+    assert differences(name, text) == []
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "name"),
+    [
+        ("de", "erhöhter Blutdruck", "erniedrigter Blutdruck"),
+        ("de", "akute Leukämie", "chronische Leukämien"),
+        ("de", "linke Niere", "Zyste der rechten Niere"),
+        ("de", "schlaflos", "Schlaf"),
+        ("es", "hipertensión", "Hipotensión"),
+        ("es", "pierna izquierda", "piernas derechas"),
+        ("es", "con aura", "sin aura"),
+        ("fr", "diabète de type 2", "diabète de type I"),
+        ("fr", "jambes gauches", "jambe droite"),
+        ("fr", "syndrome hyperkinétique", "syndrome hypokinétique"),
+    ],
+)
+def test_every_language_has_opposites(language, text, name):
+    assert len(differences(text, name, language)) == 1
+    assert differences(text, text, language) == []
+
+
+def test_a_name_with_all_parts_of_a_text_includes_it():
+    parts = critical_parts("left factor VII deficiency")
+    assert critical_parts("Deficiency of factor 7 and 8 (left)").include(parts)
+    assert not critical_parts("factor 7 deficiency").include(parts)
+    assert not critical_parts("left factor deficiency").include(parts)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@given(text=st.text(max_size=40), name=st.text(max_size=40))
+def test_no_text_contradicts_itself(language, text, name):
+    assert differences(text, text, language) == []
+    assert bool(differences(text, name, language)) == bool(differences(name, text, language))
