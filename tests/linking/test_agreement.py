@@ -65,8 +65,14 @@ def test_a_name_that_negates_is_refused_for_a_text_without_critical_parts(agreem
 
 @pytest.mark.parametrize(("text", "name"), [("CADs", "CAD"), ("c-ad", "CAD"), ("tics", "tic"), ("Tic", "tic")])
 def test_short_texts_that_equal_a_name_are_linked(agreement, text, name):
-    given = candidates(("D:C", 0.9, name))
-    assert agreement(text, given) == given
+    (candidate,) = agreement(text, candidates(("D:C", 0.9, name)))
+    assert (candidate.score, candidate.refusal) == (0.999, None)
+
+
+def test_a_name_that_is_the_text_comes_before_all_others_whatever_the_prior(agreement):
+    given = candidates(("D:S", 0.98, "small cell lung carcinoma"), ("D:L", 0.9, "non-small cell lung cancers"))
+    halved = agreement("Non small cell lung cancer", given, lambda some: [c._replace(score=c.score / 2) for c in some])
+    assert [(candidate.concept_id, candidate.score) for candidate in halved] == [("D:L", 0.9945), ("D:S", 0.245)]
 
 
 def test_short_texts_that_are_only_similar_are_refused(agreement):

@@ -48,7 +48,7 @@ def test_ids_as_evaluate_pipeline_compares_them(nlp):
         nlp,
         example(nlp, "lithium", {"lithium": "D008094"}),
         example(nlp, "aspirin, lithium", {"aspirin": "X2"}, ["aspirin", "lithium"]),
-        example(nlp, "lithiums", {"lithiums": "D008094"}),  # below the threshold
+        example(nlp, "lithium salt", {"lithium salt": "D008094"}),  # below the threshold
         example(nlp, "lithium", {"lithium": "D999999"}),  # no concept of the vocabulary
         example(nlp, "breast and ovarian cancer", {"breast and ovarian cancer": "D001943|D010051"}),
     )
