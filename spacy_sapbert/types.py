@@ -89,6 +89,7 @@ class Candidate(NamedTuple):
         prior: How often annotators mean the concept, from 0 to 1; None if the prior is not used.
         support: How many names of the concept are nearly as similar as the best one: 1 for that one alone.
         refusal: Why the text cannot mean this name, such as "3 is not 2"; None if it can.
+        rewrite: How the text was written in another way to equal this name; None if it was not.
     """
 
     concept_id: str
@@ -99,6 +100,7 @@ class Candidate(NamedTuple):
     prior: float | None = None
     support: float = 1.0
     refusal: str | None = None
+    rewrite: str | None = None
 
 
 class LinkedPart(NamedTuple):

@@ -324,6 +324,10 @@ class KnowledgeBase:
             text,
         )
 
+    def existing_names(self, texts: Iterable[str]) -> list[str]:
+        """Return those of some texts that are names, in exactly this spelling. All are read at once."""
+        return [text for (text,) in self._in_chunks("SELECT text FROM names WHERE text IN ({})", list(texts))]
+
     def annotations(self, concept_id: str, name: str | None = None) -> int:
         """Return how often corpora annotate a concept.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,6 +15,7 @@ from ..types import Alternative, Candidate, Link, LinkedPart
 from .agreement import REFUSED, Agreement
 from .candidates import CandidateGenerator
 from .prior import ConceptPrior
+from .rewrites import Rewriter
 from .settings import LinkerParameters, LinkerSettings
 from .ties import TieBreaker
 from .variants import MentionQuery, select_variant
@@ -52,6 +54,7 @@ class Linker:
     ) -> None:
         self._generator = generator
         self._agreement = Agreement(generator.kb, rules)
+        self._rewriter = Rewriter(generator.kb, rules)
         self.settings = settings or LinkerSettings()
         self.stored_parameters = parameters or LinkerParameters()
         self.reranker: Reranker | None = None
@@ -104,17 +107,22 @@ class Linker:
                 filters[query.label] = self.filter_of(query.label)
             of_query = dict.fromkeys(query.variants.texts(formulas=settings.selection.formulas))
             texts.setdefault(filters[query.label], {}).update(of_query)
-        generator, prior = self.generator, self.prior
+        prior = self.prior
         candidates: dict[Filter, dict[str, list[Candidate]]] = {}
         for filter, unique in texts.items():
-            similar = zip(unique, generator(list(unique), settings.k, filter), strict=True)
-            candidates[filter] = {text: self._agreement(text, found, prior) for text, found in similar}
+            look_up = partial(self._look_up, filter)
+            similar = zip(unique, look_up(list(unique)), strict=True)
+            found = {text: self._agreement(text, candidates, prior) for text, candidates in similar}
+            candidates[filter] = self._rewriter(found, look_up)
         mentions, labels = [], []
         for variants, label in chain.from_iterable(documents):
             mentions.append(select_variant(variants, candidates[filters[label]].__getitem__, settings.selection))
             labels.append(label)
         linked = iter(TieBreaker(self.kb, settings.label_types).break_ties(mentions, labels))
         return [list(islice(linked, len(queries))) for queries in documents]
+
+    def _look_up(self, filter: Filter, texts: Sequence[str]) -> list[list[Candidate]]:
+        return self.generator(texts, self.settings.k, filter)
 
     def _reranked(self, mentions: Sequence[Parts], text: str) -> list[Parts]:
         """Rerank the candidates of the mentions of a document."""
@@ -193,7 +201,7 @@ class Linker:
             part.tie if linked and is_first else None,
             _alternative(next_best, parameters) if next_best else None,
             _alternative(best, parameters) if best and not linked else None,
-            reasons=part.reasons if is_first else (),
+            reasons=_reasons(part, best) if is_first else (),
         )
 
     def _why_not_linked(self, part: LinkedPart, label: str) -> str:
@@ -276,6 +284,10 @@ class Linker:
             yield
         finally:
             self.stored_parameters, self.settings.candidates.prior_weight = before
+
+
+def _reasons(part: LinkedPart, best: Candidate | None) -> tuple[str, ...]:
+    return (best.rewrite, *part.reasons) if best and best.rewrite else part.reasons
 
 
 def _alternative(candidate: Candidate, parameters: LinkerParameters) -> Alternative:

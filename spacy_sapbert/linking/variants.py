@@ -146,13 +146,19 @@ def _part(
     written = LinkedPart(text, long_form, tuple(look_up(text)))
     if settings.formulas and (name := variants.formula_of(text)):
         named = LinkedPart(name, long_form, tuple(look_up(name)))
-        if named.candidates and name_key(named.candidates[0].name).form == name and _score(named) > _score(written):
+        if named.candidates and name_key(named.candidates[0].name).form == name and _wins(named, written):
             return named
     if text not in variants.corrections:
         return written
     right = variants.corrections[text]
     corrected = LinkedPart(right, long_form, tuple(look_up(right)))
     return corrected if _score(corrected) > _score(written) + settings.spelling_margin else written
+
+
+def _wins(named: LinkedPart, written: LinkedPart) -> bool:
+    """Return whether the name of a formula wins. A name with another case or charge is no better: "NO(+)" for "NO"."""
+    first = next(iter(written.candidates), None)
+    return first is None or _score(named) > first.score or (_score(named) == first.score and first.name != written.text)
 
 
 def _is_name(text: str, candidates: Sequence[Candidate]) -> bool:

@@ -20,7 +20,7 @@ def _table(pairs: str) -> dict[str, str]:
     return dict(re.findall(r"(\S+):(\S+)", pairs))
 
 
-_ELEMENTS = _table(
+ELEMENTS = _table(
     """
     H:hydrogen He:helium Li:lithium Be:beryllium B:boron C:carbon N:nitrogen O:oxygen F:fluorine Ne:neon Na:sodium
     Mg:magnesium Al:aluminum Si:silicon P:phosphorus S:sulfur Cl:chlorine Ar:argon K:potassium Ca:calcium Sc:scandium
@@ -59,11 +59,12 @@ _AMINO_ACIDS = _table(
     Thr:threonine Trp:tryptophan Tyr:tyrosine Val:valine
     """
 )
-_ISOTOPES = _table(
+ISOTOPES = _table(
     """
-    C:11,13,14 N:13,15 O:15,17,18 F:18 Na:22,24 P:32,33 S:35 Cl:36 K:42 Ca:45,47 Cr:51 Co:57,60 Fe:59 Cu:64,67 Zn:65
-    Ga:67,68 Se:75 Rb:82,86 Sr:89 Y:90 Zr:89 Tc:99m Pd:103 Cd:109 In:111 I:123,124,125,131 Xe:133 Cs:137 Sm:153 Ho:166
-    Lu:177 Re:186,188 Ir:192 Au:198 Hg:203 Tl:201 Po:210 At:211 Bi:213 Ra:223,226 Ac:225 Th:232 U:235,238 Pu:239 Am:241
+    H:2,3 C:11,13,14 N:13,15 O:15,17,18 F:18 Na:22,24 P:32,33 S:35 Cl:36 K:42 Ca:45,47 Cr:51 Co:57,60 Fe:59 Cu:64,67
+    Zn:65 Ga:67,68 Se:75 Rb:82,86 Sr:89 Y:90 Zr:89 Tc:99m Pd:103 Cd:109 In:111 I:123,124,125,131 Xe:133 Cs:137 Sm:153
+    Ho:166 Lu:177 Re:186,188 Ir:192 Au:198 Hg:203 Tl:201 Po:210 At:211 Bi:213 Ra:223,226 Ac:225 Th:232 U:235,238 Pu:239
+    Am:241
     """
 )
 _NON_METALS = word_set("H He B C N O F Ne Si P S Cl Ar As Se Br Kr Te I Xe At Rn")
@@ -73,10 +74,10 @@ def _alternatives(symbols: Iterable[str]) -> str:
     return "|".join(sorted(sorted(symbols), key=len, reverse=True))
 
 
-_ELEMENT = _alternatives(_ELEMENTS)
+_ELEMENT = _alternatives(ELEMENTS)
 _ANION = _alternatives(_ANIONS)
 _LONG_ANION = _alternatives(_ANIONS.keys() - {"F", "I", "O", "S"})
-_METAL = _alternatives({*_ELEMENTS, "NH4"} - _NON_METALS)
+_METAL = _alternatives({*ELEMENTS, "NH4"} - _NON_METALS)
 _POSITIVE = r"[(\[]?(?:\d?\+|\+\d|\+{2,3})[)\]]?"
 _NEGATIVE = r"[(\[]?\d?-{1,3}[)\]]?"
 _ION = re.compile(
@@ -84,7 +85,6 @@ _ION = re.compile(
     rf"|(?P<anion>{_LONG_ANION}){_NEGATIVE}"
 )
 _SYMBOL = re.compile(rf"(?P<element>{_ELEMENT})(?:\((?:I{{1,3}}|I?V|VI)\))?")
-_ISOTOPE = re.compile(rf"[(\[]?(?P<mass>\d{{2,3}}m?)[)\]]?(?P<element>{_ELEMENT})")
 # A salt of two capital letters alone is more often a short form of something else.
 _SALT = re.compile(rf"(?=.*[a-z0-9])(?P<metal>{_METAL})\d?(?:(?P<anion>{_ANION})\d?|\((?P<group>{_ANION})\)\d)")
 _SPACE_BEFORE_CHARGE = re.compile(r" (?=[(\[]?\d?[+-]{1,3}[)\]]?$)")
@@ -94,8 +94,8 @@ _AMINO_ACID = re.compile(rf"(?:[DL]-)?(?P<code>{_alternatives(_AMINO_ACIDS)})")
 def formula_name(text: str) -> str | None:
     """Return the name of what a formula stands for, or None if the text is not a formula that is known here.
 
-    Case counts: "Co" is cobalt, "CO" carbon monoxide. Charge, oxidation state and mass number are left out.
-    Deuterium and tritium are other concepts than hydrogen, so "3H" has no name.
+    Case counts: "Co" is cobalt, "CO" carbon monoxide. Charge and oxidation state are left out. Isotopes are not among
+    them, see `spacy_sapbert.text.chemistry`.
     """
     if len(text) > MAX_LENGTH or text[:1] in ascii_lowercase:
         return None
@@ -106,12 +106,8 @@ def formula_name(text: str) -> str | None:
 
 
 def _element(formula: str) -> str | None:
-    if match := _SYMBOL.fullmatch(formula):
-        return _ELEMENTS[match["element"]]
-    match = _ISOTOPE.fullmatch(formula)
-    if match and match["mass"] in _ISOTOPES.get(match["element"], "").split(","):
-        return _ELEMENTS[match["element"]]
-    return None
+    match = _SYMBOL.fullmatch(formula)
+    return ELEMENTS[match["element"]] if match else None
 
 
 def _ion(formula: str) -> str | None:
@@ -133,4 +129,4 @@ def _amino_acid(formula: str) -> str | None:
 
 
 def _cation(symbol: str) -> str:
-    return "ammonium" if symbol == "NH4" else _ELEMENTS[symbol]
+    return "ammonium" if symbol == "NH4" else ELEMENTS[symbol]

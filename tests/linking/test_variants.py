@@ -54,6 +54,12 @@ def test_the_vocabulary_must_have_the_name_of_a_formula():
     assert select_part(candidates, MentionVariants("Na"), formulas=False).text == "Na"
 
 
+@pytest.mark.parametrize(("name", "chosen"), [("NO(+)", "nitric oxide"), ("no", "nitric oxide"), ("NO", "NO")])
+def test_a_formula_with_another_case_or_charge_is_no_better_than_its_name(name, chosen):
+    candidates = {"NO": ("X", 1.0, name), "nitric oxide": ("Y", 1.0, "Nitric Oxide")}
+    assert select_part(candidates, MentionVariants("NO")).text == chosen
+
+
 def likely(*mentions):
     queries = [MentionQuery(MentionVariants(*variants), label) for label, *variants in mentions]
     return [query.variants.likely_long_form for query in with_likely_long_forms(queries)]

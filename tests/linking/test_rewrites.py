@@ -1,0 +1,72 @@
+"""Candidates whose names are another way to write a text."""
+
+import pytest
+import spacy
+
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.types import Name, Record
+
+VOCABULARY = {
+    "C:1": ["Lactic Acid"],
+    "C:2": ["Lactates"],
+    "C:3": ["Lidocaine"],
+    "C:4": ["PROCAINE HYDROCHLORIDE"],
+    "C:5": ["Carbon-14"],
+    "C:6": ["carbon"],
+    "C:7": ["Urea"],
+    "C:8": ["urease"],
+    "C:9": ["Nitric Oxide"],
+    "C:10": ["NO(+)"],
+    "C:11": ["valproate"],
+    "C:12": ["valproic acid"],
+}
+
+
+@pytest.fixture(scope="module")
+def nlp(tmp_path_factory):
+    records = [Record(id, tuple(Name(name, "exact", "X") for name in names)) for id, names in VOCABULARY.items()]
+    path = tmp_path_factory.mktemp("rewrites") / "chemicals.kb"
+    build_knowledge_base(records, path)
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sapbert_linker", config={"kb": str(path), "encoder": "none"})
+    return nlp
+
+
+def link_of(nlp, text):
+    doc = nlp.make_doc(text)
+    doc.ents = [doc.char_span(0, len(text), "CHEMICAL", alignment_mode="expand")]
+    (link,) = nlp(doc).ents[0]._.links
+    return link
+
+
+@pytest.mark.parametrize(
+    ("text", "concept_id", "name"),
+    [
+        ("lactate", "C:1", "Lactic Acid"),  # not the class with this plural
+        ("lactates", "C:2", "Lactates"),
+        ("lidocaine hydrochloride", "C:3", "Lidocaine"),
+        ("procaine", "C:4", "PROCAINE HYDROCHLORIDE"),
+        ("(14)C", "C:5", "Carbon-14"),  # the record of the isotope
+        ("13C", "C:6", "carbon"),
+        ("14C-urea", "C:7", "Urea"),
+        ("NO", "C:9", "Nitric Oxide"),  # not an ion with these letters
+        ("NO(+)", "C:10", "NO(+)"),
+        ("valproate", "C:11", "valproate"),  # a name is not rewritten
+    ],
+)
+def test_another_way_to_write_a_text_is_looked_up(nlp, text, concept_id, name):
+    link = link_of(nlp, text)
+    assert (link.concept_id, link.name) == (concept_id, name)
+
+
+def test_a_rewritten_text_scores_less_than_a_name_and_says_why(nlp):
+    link = link_of(nlp, "lidocaine hydrochloride")
+    assert link.score == 0.98
+    assert link.reasons == ("“lidocaine hydrochloride” is a salt of this",)
+    assert link_of(nlp, "lidocaine").reasons == ()
+
+
+def test_what_the_vocabulary_does_not_have_changes_nothing(nlp):
+    link = link_of(nlp, "butyrate")
+    assert link.concept_id is None
+    assert link.reasons == ()
