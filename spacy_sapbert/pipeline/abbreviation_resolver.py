@@ -16,7 +16,7 @@ class AbbreviationResolver(Component):
     `doc._.abbreviations` has a span for each occurrence of a short form, including its definition. Its
     `span._.long_form` is the span of the long form. It is a string if the long form comes from the list of known ones.
 
-    The result does not depend on the tokenizer. A short form inside a token gives the whole token.
+    The result does not depend on the tokenizer. The text of a span is the short form alone, also inside a token.
 
     Args:
         nlp: The pipeline.

@@ -84,8 +84,8 @@ def _position(entry: List[Any]) -> List[Any]:
 
 
 def get_abbreviations(doc: Doc) -> List[Span]:
-    """Return the spans of the short forms. A short form inside a token gives the whole token."""
-    return [_span(doc, occurrence.start, occurrence.end) for occurrence in get_abbreviation_occurrences(doc)]
+    """Return the spans of the short forms. Inside a token, it is a `PartOfTokens`."""
+    return [_exact_span(doc, occurrence.start, occurrence.end) for occurrence in get_abbreviation_occurrences(doc)]
 
 
 def set_abbreviations(doc: Doc, spans: Sequence[Any]) -> None:
@@ -97,7 +97,7 @@ def set_abbreviations(doc: Doc, spans: Sequence[Any]) -> None:
             [
                 occurrence
                 for occurrence in get_abbreviation_occurrences(doc)
-                if _bounds(_span(doc, occurrence.start, occurrence.end)) in kept
+                if not kept.isdisjoint(_both_bounds(doc, occurrence))
             ],
         )
 
@@ -108,10 +108,10 @@ def get_long_form(span: Span) -> Union[Span, str, None]:
     entries = _entries(span.doc)
     for entry in entries[bisect_left(entries, [start]) : bisect_left(entries, [end])]:
         occurrence = AbbreviationOccurrence(*entry)
-        if _bounds(_span(span.doc, occurrence.start, occurrence.end)) == (start, end):
+        if (start, end) in _both_bounds(span.doc, occurrence):
             if occurrence.long_start is None or occurrence.long_end is None:
                 return occurrence.long
-            return _span(span.doc, occurrence.long_start, occurrence.long_end)
+            return _exact_span(span.doc, occurrence.long_start, occurrence.long_end)
     return None
 
 
@@ -121,7 +121,7 @@ def set_long_form(span: Span, long_form: Union[Span, str, None]) -> None:
     occurrences = [
         occurrence
         for occurrence in get_abbreviation_occurrences(doc)
-        if _bounds(_span(doc, occurrence.start, occurrence.end)) != _bounds(span)
+        if _bounds(span) not in _both_bounds(doc, occurrence)
     ]
     set_abbreviation_occurrences(
         doc, occurrences if long_form is None else [*occurrences, AbbreviationOccurrence(*_make_entry(span, long_form))]
@@ -283,3 +283,39 @@ def _span(doc: Doc, start: int, end: int) -> Span:
     span = doc.char_span(start, end, alignment_mode="expand")
     assert span is not None  # offsets inside the text always expand to tokens
     return span
+
+
+def _both_bounds(doc: Doc, occurrence: AbbreviationOccurrence) -> Tuple[Tuple[int, int], Tuple[int, int]]:
+    """Return the offsets of a short form, and those of the tokens that contain it."""
+    return (occurrence.start, occurrence.end), _bounds(_span(doc, occurrence.start, occurrence.end))
+
+
+def _exact_span(doc: Doc, start: int, end: int) -> Span:
+    span = _span(doc, start, end)
+    if _bounds(span) == (start, end):
+        return span
+    part = PartOfTokens(doc, span.start, span.end)
+    part.characters = start, end
+    return part
+
+
+class PartOfTokens(Span):
+    """A span with exact characters, where the tokenizer did not split: "CKD" in the token "CKD)1".
+
+    Attributes:
+        characters: Those that `text`, `start_char` and `end_char` give. Everything else is that of the tokens.
+    """
+
+    characters: Tuple[int, int]
+
+    @property
+    def start_char(self) -> int:  # type: ignore[override]
+        return self.characters[0]
+
+    @property
+    def end_char(self) -> int:  # type: ignore[override]
+        return self.characters[1]
+
+    @property
+    def text(self) -> str:
+        return self.doc.text[slice(*self.characters)]

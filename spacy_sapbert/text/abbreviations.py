@@ -11,13 +11,13 @@ import string
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, pairwise, takewhile
+from itertools import chain, islice, pairwise, takewhile
 from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple
 
 from .languages import ENGLISH, LanguageRules
-from .long_forms import Definition, find_joint_forms, find_long_form
+from .long_forms import STRATEGIES, Definition, find_joint_forms, find_long_form
 from .words import word_keys
 
 # Limits of Sohn et al. (2008).
@@ -29,13 +29,20 @@ MAX_SHORT_CHARS = 30
 MAX_CHARS = 250
 # Up to this number, searching each short form in the text is faster than looking up each word of the text.
 FEW = 100
+# Phrases between a long form and the bracket, and the least precision of a strategy for such a definition.
+MAX_PHRASES = 2
+PHRASE_PRECISION = 0.98
+MIN_DASHED = 3  # characters of a short form without whose hyphen another one may be meant: "A-B"
 # For a short form without a definition: of the strategies of Ab3P, those with at least this estimated precision, and of
 # the texts that start with the same letter, so many. This bounds the work on a document with very many of them.
 MIN_PRECISION = 0.9
 MOST_TEXTS = 64
 
+MAX_WORDS_INSIDE = 6  # words in a bracket with several short forms, or with words before one
+
 _CLOSING = {"(": ")", "[": "]"}
-_SEPARATOR = re.compile(r"[,;]\s+")
+_DASHES = "-\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d"
+_SEPARATOR = re.compile(r"(?:[,;]|(?<=\w\w):)\s+")
 _EDGES = string.whitespace + '\xa0\u2009\u202f,;:"“”'
 _WORD = re.compile(r"[^\W\d_]{4}")
 # Not short forms: statistics ("n=5", "p<0.05"), and numbers and labels ("12", "2c").
@@ -54,6 +61,13 @@ _LAST_WORD_BEFORE = re.compile(r"(?<![^\W_])([^\W_]+)[ \xa0]$")
 _FIRST_WORD = re.compile(r"[^\W_]+")
 _OPENING = re.compile(r"\s*(?:(?P<bracket>[(\[])|[,;])\s*")
 _REST_OF_BRACKET = re.compile(r"[^()\[\]]*[)\]]?")
+_WORD_OF_BRACKET = re.compile(r"[^\s=/()\[\]]+")
+_ROMAN = frozenset("IVX")
+# What belongs to the form before a bracket: "-6" in "Interleukin (IL)-6", and "3A4" in "cytochrome P450 (CYP)3A4".
+_TAIL = re.compile(
+    rf"[)\]](?P<tail>[{_DASHES}]?(?:\d\w{{,4}}|(?:[A-Zα-ω]|alpha|beta|gamma|delta|kappa)\d{{,2}}))(?!\w)"
+)
+_LETTERS_AND_NUMBER = re.compile(r"([^\W\d_]{2,})(\d\w*)")
 
 Offsets = tuple[int, int]
 Edit = tuple[int, int, str]
@@ -103,17 +117,33 @@ def find_definitions(text: str, *, min_precision: float = 0.9, rules: LanguageRu
     found: list[Definition] = []
     if "(" not in text and "[" not in text:
         return found
+    ends: dict[int, int] = {}  # of the brackets with definitions
     for bracket in _without_list_markers(_find_brackets(text, rules)):
-        forms = _propose(text, bracket, rules)
         definitions = [
-            definition for short, words in forms if (definition := _define(short, words, min_precision, rules))
+            definition
+            for short, words in _propose(text, bracket, rules)
+            if (definition := _define(short, words, min_precision, rules))
         ]
-        found += (
+        definitions = (
             [max(definitions, key=_PRECISION)]
             if definitions
-            else _define_joint_forms(text, bracket, min_precision, rules)
+            else list(_define_joint_forms(text, bracket, min_precision, rules))
+            or list(_define_inside(text, bracket, min_precision, rules))
+            or list(_define_before_phrase(text, bracket, min_precision, rules))
         )
+        if definitions:
+            ends[bracket.start] = bracket.end
+            found += [_behind_bracket(definition, ends) for definition in definitions]
     return sorted(found, key=_SHORT_START)
+
+
+def _behind_bracket(definition: Definition, ends: Mapping[int, int]) -> Definition:
+    """Return a definition whose long form does not begin with the bracket of another: "(DVT)-pulmonary embolism"."""
+    start = definition.long_start
+    word = _FIRST_WORD.search(definition.long, ends[start] - start) if start is not None and start in ends else None
+    if start is None or word is None:
+        return definition
+    return definition._replace(long=definition.long[word.start() :], long_start=start + word.start())
 
 
 class _Bracket(NamedTuple):
@@ -190,12 +220,61 @@ def _propose(text: str, bracket: _Bracket, rules: LanguageRules) -> Iterator[tup
     head, *more = bracket.parts
     if _is_short_form(head[1]) and _stands_alone(text, bracket):
         yield head, _words_before(text, bracket.outer, bracket.start, rules)
+    if not _WORD.search(head[1]) and more:  # "(i.e., …)"
+        head, *more = more
     if _WORD.search(head[1]):
         short = _word_before(text, bracket.start, rules)
         if _is_reversed(short[1], head[1]):
             yield short, head
         if more and _is_short_form(more[0][1]):
             yield more[0], head
+
+
+def _define_inside(text: str, bracket: _Bracket, min_precision: float, rules: LanguageRules) -> Iterator[Definition]:
+    """Yield the definitions in a bracket with several names, or with words before one: "(ALS or MND)", "(now MASH)"."""
+    start, content = _strip(text, bracket.start + 1, bracket.end, _EDGES + rules.abbreviations.quotes)
+    pieces = list(islice(_WORD_OF_BRACKET.finditer(content), MAX_WORDS_INSIDE + 1))
+    if not 1 < len(pieces) <= MAX_WORDS_INSIDE or not _stands_alone(text, bracket):
+        return
+    shorts = [piece for piece in pieces if _is_short_form(piece[0]) and _has_capitals(piece[0])]
+    words = [piece[0].strip(_EDGES) for piece in pieces if piece not in shorts]
+    if not shorts or not all(word.replace("-", "").isalpha() for word in words):
+        return
+    behind = content[shorts[-1].end() :].strip(" ()[]").split(maxsplit=1)
+    if behind and behind[0] not in rules.abbreviations.joining:
+        return  # "CF mice"
+    gaps = [content[first.end() : second.start()] for first, second in pairwise(shorts)]
+    if any(map(str.isspace, gaps)) or ("/" in gaps and min(len(piece[0]) for piece in shorts) < MIN_DASHED):
+        return  # "FasL ICD", "LC-MS/MS": the forms belong together
+    before, joint = _words_before(text, bracket.outer, bracket.start, rules), rules.abbreviations.joint
+    for piece in shorts:
+        short = start + piece.start(), piece[0]
+        if (definition := _define(short, before, min_precision, rules)) and not joint.search(definition.long):
+            yield definition
+
+
+def _define_before_phrase(
+    text: str, bracket: _Bracket, min_precision: float, rules: LanguageRules
+) -> Iterator[Definition]:
+    """Yield the definition of a long form that a phrase follows: "hereditary dystonia with onset in youth (HD)"."""
+    short = bracket.parts[0]
+    if " " in short[1] or not (_has_capitals(short[1]) and _is_short_form(short[1]) and _stands_alone(text, bracket)):
+        return
+    start, before = _words_before(text, bracket.outer, bracket.start, rules)
+    stops = rules.abbreviations.stop_words
+    words = [(word.start(), word[0] in stops) for word in re.finditer(r"\S+", before)]
+    phrases = (n for n in range(len(words) - 1, 0, -1) if words[n][1] and not words[n - 1][1])
+    for n in islice(phrases, MAX_PHRASES):
+        long = before[: words[n][0]].rstrip()
+        definition = _define(short, (start, long), max(min_precision, PHRASE_PRECISION), rules)
+        by_initials = definition and STRATEGIES[definition.strategy].match_at in ("first", "initial")
+        if definition and (by_initials or all(stop for _, stop in words[n : n + 2])) and "(" not in definition.long:
+            yield definition
+            return
+
+
+def _has_capitals(text: str) -> bool:
+    return sum(map(str.isupper, text)) > 1
 
 
 def _is_short_form(text: str) -> bool:
@@ -207,14 +286,19 @@ def _is_short_form(text: str) -> bool:
 def _stands_alone(text: str, bracket: _Bracket) -> bool:
     """Return whether a bracket is not part of a word, as it is in "(h)alpha", "gene(s)" and "Arg(Mts)".
 
-    After a lower-case word, the space may just be missing: "ubiquitin(Ub)".
+    The space before it may just be missing after a lower-case word: "ubiquitin(Ub)". If it holds capitals, other words
+    or a citation mark may touch it: "(CKD)1", "type 2(T2D)", "(SLE)is".
     """
     before, after = text[max(0, bracket.start - 4) : bracket.start], text[bracket.end + 1 : bracket.end + 2]
-    if after.isalnum():
+    short = bracket.parts[0][1]
+    is_numeral = _ROMAN.issuperset(short)
+    capitals = _has_capitals(short) and not is_numeral
+    if after.isalnum() and (after.isupper() or not capitals):
         return False
     if not before or before[-1].isspace() or before[-1] in _CLOSING:
         return True
-    return len(before) == 4 and before.isalpha() and before.islower() and bracket.end - bracket.start > 2
+    is_word = len(before) == 4 and before.isalpha() and before.islower() and bracket.end - bracket.start > 2
+    return (is_word and not is_numeral) or (capitals and before[-1].isalnum() and not after.isalnum())
 
 
 def _is_reversed(short: str, long: str) -> bool:
@@ -276,8 +360,9 @@ def _define_joint_forms(
 def find_occurrences(
     text: str, definitions: Sequence[Definition], known: Mapping[str, str] = MappingProxyType({})
 ) -> list[AbbreviationOccurrence]:
-    """Find every occurrence of a short form as a separate word, in the same case.
+    """Find every occurrence of a short form as a separate word, in the same case, with any dash or none for a hyphen.
 
+    "Interleukin (IL)-6" also defines IL-6.
     "PPIs" is an occurrence of PPI, and "PPI" of PPIs. The long form stays as it was defined, since vocabularies contain
     that number more often. If a short form is defined several times, the nearest definition before the occurrence
     counts. If there is none before, the first definition counts. Occurrences do not overlap: the longest takes
@@ -295,12 +380,32 @@ def find_occurrences(
     if not definitions and not known:
         return []
     for definition in sorted(definitions, key=_SHORT_START):
-        defined.setdefault(_singular(definition.short), []).append(definition)
+        for form in (definition, *_with_tail(text, definition)):
+            defined.setdefault(_singular(form.short), []).append(form)
+    for short in list(defined):
+        for variant in _dash_variants(short):
+            defined.setdefault(variant, defined[short])
     occurrences = [_occurrence(*found, defined[short]) for found, short in _find_words(text, defined)]
     for (start, end), short in _find_words(text, known):
         if short not in defined:
             occurrences.append(AbbreviationOccurrence(start, end, known[short], None, None))
     return _without_overlaps(occurrences, len(text))
+
+
+def _with_tail(text: str, definition: Definition) -> Iterator[Definition]:
+    """Yield the definition of a form that goes on behind the bracket."""
+    if tail := _TAIL.match(text, definition.short_end):
+        forms = definition.short + tail["tail"], definition.long + tail["tail"]
+        yield definition._replace(short=forms[0], long=forms[1], long_start=None, long_end=None)
+
+
+def _dash_variants(short: str) -> Iterator[str]:
+    """Yield a short form with other dashes or none, or with a hyphen before its number."""
+    dash = next(filter(_DASHES.__contains__, short), None)
+    if dash is not None and len(short) > MIN_DASHED:
+        yield from (short.replace(dash, other) for other in ("", *_DASHES))
+    elif match := _LETTERS_AND_NUMBER.fullmatch(short):
+        yield from (f"{match[1]}{dash}{match[2]}" for dash in _DASHES)
 
 
 def _singular(short: str) -> str:

@@ -38,6 +38,15 @@ def test_uses_and_long_forms(nlp):
     assert doc[0:2]._.long_form is None
 
 
+@pytest.mark.parametrize("text", ["Cystic fibrosis (CF)1 and all.", "Cystic fibrosis(CF)was seen."])
+def test_spans_have_the_exact_characters(nlp, text):
+    doc = nlp(text)
+    (short,) = Doc(nlp.vocab).from_bytes(doc.to_bytes())._.abbreviations
+    assert (str(short), str(short._.long_form)) == ("CF", "Cystic fibrosis")
+    assert text[short.start_char : short.end_char] == "CF"
+    assert doc[short.start : short.end]._.long_form.text == "Cystic fibrosis"
+
+
 def test_second_run_replaces_the_first(nlp):
     doc = nlp(TEXT)
     resolver = nlp.get_pipe("abbreviation_resolver")

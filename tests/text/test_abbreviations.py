@@ -57,6 +57,24 @@ def expanded(text: str, mention: str, **known: str) -> str:
         ('Called "cystic fibrosis" ("CF") since then.', "CF", "cystic fibrosis"),
         ("TUMOR NECROSIS FACTOR (TNF) WAS FOUND.", "TNF", "TUMOR NECROSIS FACTOR"),
         ("The acute\nmyeloid\nleukemia (AML) cells.", "AML", "acute\nmyeloid\nleukemia"),
+        # a citation mark or a word touches the bracket
+        ("With chronic kidney disease (CKD)1 and more.", "CKD", "chronic kidney disease"),
+        ("With chronic kidney disease (CKD)[1] and more.", "CKD", "chronic kidney disease"),
+        ("With chronic kidney disease (CKD)\u00b9 and more.", "CKD", "chronic kidney disease"),
+        ("With chronic kidney disease (CKD)a and more.", "CKD", "chronic kidney disease"),
+        ("With systemic lupus erythematosus(SLE)is rare.", "SLE", "systemic lupus erythematosus"),
+        ("Serum interleukin-6(IL-6) rose.", "IL-6", "interleukin-6"),
+        # a bracket with several names, or with words before one
+        ("Fatal amyotrophic lateral sclerosis (ALS or MND).", "ALS", "amyotrophic lateral sclerosis"),
+        ("By attention deficit disorder (ADD/ADHD) it is.", "ADD", "attention deficit disorder"),
+        ("The growth factor receptor (GFR [ErbB1]).", "GFR", "growth factor receptor"),
+        ("Of polycystic ovary syndrome (also called PCOS).", "PCOS", "polycystic ovary syndrome"),
+        ("Koronare Herzkrankheit (kurz KHK).", "KHK", "Koronare Herzkrankheit"),
+        ("With diethylnitrosamine (DEN: 10 mg/kg).", "DEN", "diethylnitrosamine"),
+        ("In NASH (i.e., non-alcoholic steatohepatitis).", "NASH", "non-alcoholic steatohepatitis"),
+        # a phrase between
+        ("A hereditary progressive dystonia with marked changes (HPD).", "HPD", "hereditary progressive dystonia"),
+        ("Of coenzyme Q10 in its reduced form (CoQ10).", "CoQ10", "coenzyme Q10"),
         # the long form stays in its sentence and bracket
         ("It was cold. Fibrous dysplasia (FD) was seen.", "FD", "Fibrous dysplasia"),
         ("Of these, E. coli heat toxin (HT) is one.", "HT", "heat toxin"),
@@ -111,6 +129,9 @@ def test_forms_of_a_definition(text, short, long):
         "Calcification of the anterior mitral leaflet (OAML) is rare.",
         "Cells were counted before (B) and after (A) the treatment.",
         "Mice that were fed or not (NT) had no fever.",
+        # names that are not alternatives, or words that belong to the name
+        *("The membrane FasL domain (FasL MD).", "In cystic fibrosis (all CF mice)."),
+        *("With copper(II)sulfate and cuprous iodide(II).", "The normal (GCG)6(GCA)3GCG sequence."),
         # other languages
         "Patienten mit Fieber (siehe Abbildung 2) und Übelkeit (ca. 5 %) wurden (meist ambulant) behandelt.",
         "Die Blutkörperchen (RBC) und die Straße (Köln).",
@@ -178,6 +199,23 @@ def test_nothing_is_defined_without_brackets(text):
 
 
 # --- uses
+
+
+def test_long_form_begins_after_the_bracket_before():
+    assert pairs("A thrombosis (TH)-pulmonary embolism (PE).") == [("TH", "thrombosis"), ("PE", "pulmonary embolism")]
+
+
+@pytest.mark.parametrize("form", ["IL-6", "IL6", "IL\u20116", "IL\u20136"])
+def test_tail_after_the_bracket_belongs_to_the_form(form):
+    assert composite_splits(f"Interleukin (IL)-6. Low {form}.")[1:] == [(form, "Interleukin-6")]
+
+
+@pytest.mark.parametrize("form", ["RT-PCR", "RT\u2010PCR", "RT\u2013PCR", "RTPCR"])
+@pytest.mark.parametrize("defined", ["RT-PCR", "RT\u2013PCR"])
+def test_dashes_of_a_use_do_not_count(defined, form):
+    text = f"Reverse transcription polymerase chain reaction ({defined}). By {form}."
+    assert composite_splits(text)[1:] == [(form, "Reverse transcription polymerase chain reaction")]
+    assert composite_splits("Ischemia-reperfusion (I-R) and IR.")[1:] == []
 
 
 def test_uses_are_words_of_their_own_with_their_case():
