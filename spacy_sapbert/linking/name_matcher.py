@@ -22,11 +22,14 @@ from ..text.common_words import common_words
 from ..text.composites import composite_splits
 from ..text.languages import ENGLISH, LanguageRules, rules_of
 from ..text.languages.rules import connector_ends
+from ..text.normalize import plain
 from ..text.words import (
     MAX_ACRONYM,
     NameKey,
     WordColumns,
     acronym_hash,
+    acronym_of,
+    is_general,
     is_joined,
     name_key,
     word_columns,
@@ -38,16 +41,19 @@ logger = logging.getLogger(__name__)
 HASHES_FILE = "name_hashes.npy"
 ROWS_FILE = "name_rows.npy"
 MANIFEST_FILE = "matcher.json"
-KEYS = 2
+KEYS = 3
 """The version of the keys in the cache. It changes whenever a name gets another key."""
 MAX_WORDS = 12
 MAX_ADDED = 3
 LONGEST_MODIFIER = 32  # characters; it bounds the work before a name
 NAMES_PER_CHUNK = 1 << 16
 CACHED_NAMES = 1 << 14
+CONTEXT = 80  # characters that are read around a word in capitals
 WORDS_PER_BLOCK = 1 << 12  # they bound the memory for a long text
 FEWEST_BITS, BITS_PER_BLOCK = 10, 20  # powers of two
 
+_SENTENCE_END = re.compile(r"[.;!?]\s|\n")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _ANY_WORD = re.compile(r"[^\s,;/()]+")
 _WORDS = rf"((?:[^\s,;/().]+ ){{0,{MAX_ADDED - 1}}}[^\s,;/().]+)"
 
@@ -127,7 +133,7 @@ class NameMatcher:
 
     def find(self, text: str) -> list[NameMatch]:
         """Return all matches that are not inside a longer one, by position. They may overlap."""
-        columns = word_columns(text, self.rules)
+        columns = word_columns(_bracketed_types(self.rules).sub(r" \1 ", text), self.rules)
         pending = self._windows(columns)
         reach = [0] * len(columns.keys)  # for each word, the end of the match that contains it, in words
         matches: list[NameMatch] = []
@@ -136,8 +142,10 @@ class NameMatcher:
             names = self._read({row for window in outer for row in window.rows})
             for start, end, rows in outer:
                 row = _verify(text, columns, start, end, [(row, names[row]) for row in rows])
-                if row is not None:
-                    matches.append(NameMatch(columns.starts[start], columns.ends[end - 1], row))
+                if row is not None and not self._is_another_word(
+                    row, text[columns.starts[start] : columns.ends[end - 1]]
+                ):
+                    matches.append(NameMatch(*_with_bracket(text, columns.starts[start], columns.ends[end - 1]), row))
                     reach[start:end] = [max(end, other) for other in reach[start:end]]
             # most names inside a longer one are never read
             pending = [window for window in inner if reach[window.start] < window.end]
@@ -176,6 +184,7 @@ class NameMatcher:
         Returns:
             The rows of these names, or an empty list.
         """
+        text = " ".join(plain(text).split())
         for parts in composite_splits(text, rules=self.rules):
             if not all(part in text for part in parts):
                 rows = [row for part in parts if (row := self.match(part)) is not None]
@@ -209,7 +218,7 @@ class NameMatcher:
         columns = word_columns(text, self.rules)
         if not columns.keys or not columns.keys[0] or not columns.keys[-1]:
             return None
-        written = text[columns.starts[0] : columns.ends[-1]]
+        written = plain(text[columns.starts[0] : columns.ends[-1]])
         rows = [*self._rows(acronym_hash(written)), *self._rows(sum(columns.hashes) % 2**64)]
         names = self._read(set(rows))
         return _verify(text, columns, 0, len(columns.keys), [(row, names[row]) for row in rows])
@@ -254,12 +263,15 @@ class NameMatcher:
 
     @classmethod
     def load(cls, kb: KnowledgeBase, folder: Path) -> NameMatcher:
-        """Open what `save` wrote, memory-mapped."""
-        # folders of earlier versions have no manifest; their keys are English
-        rules, manifest = ENGLISH, folder / MANIFEST_FILE
+        """Open what `save` wrote, memory-mapped. The keys of earlier versions are made again, in the cache folder."""
+        rules, version, manifest = ENGLISH, 0, folder / MANIFEST_FILE
         with opening(folder):
             if manifest.is_file():
-                rules = rules_of(parse_json(manifest.read_text(encoding="utf-8"))["language"])
+                values = parse_json(manifest.read_text(encoding="utf-8"))
+                rules, version = rules_of(values["language"]), values["keys"]
+        if version != KEYS:
+            return cls.cached(kb, rules)
+        with opening(folder):
             hashes, rows = (read_array(folder / name) for name in (HASHES_FILE, ROWS_FILE))
             if hashes.shape != rows.shape:
                 raise ValueError("the keys of the names do not fit their rows")
@@ -290,6 +302,19 @@ class NameMatcher:
         longer = [window for window in windows if window.start + 1 < window.end or window.start not in acronyms]
         single = {window.start: window.rows for window in windows if window.start + 1 == window.end}
         return longer + [_Window(i, i + 1, rows + single.get(i, [])) for i, rows in acronyms.items()]
+
+    def _is_another_word(self, row: int, written: str) -> bool:
+        """Return whether a text is a word of general English, and the name in a row a symbol, such as "IMPACT".
+
+        The concept of a symbol has other symbols. Names in capitals that only say it louder are no symbols.
+        """
+        name = self.name(row)
+        if name == written or not name.isupper() or " " in name or not is_general(name):
+            return False
+        _, owners = self.kb.name_concepts.of(np.array([row]))
+        concepts = self.kb.name_concepts.concepts[owners].tolist()
+        names = (other for of_concept in self.kb.names_of_concepts(concepts) for other in of_concept)
+        return any(other.isupper() and " " not in other for other in names if other != name)
 
     @cached_property
     def _bitmap(self) -> tuple[int, np.ndarray]:
@@ -423,17 +448,25 @@ def _verify(
     """Return the row of the name that a window equals, or None.
 
     A word of general English is not another form of a name, such as a plural: "into" is not Intoe. Two bags of words
-    may share a hash, and not all words may change places. Reordered words must not be separated by a comma. Words
-    joined by "to", "with" and similar words only match a name with such a word: "lip with cleft …" is not cleft lip.
-    If a word is a single letter or digit, the words must be the same in the same order: "hepatitis in a …"
-    and "B hepatitis" are not names.
+    may share a hash, and not all words may change places. A comma may only be inside a name that stands alone:
+    "knee pain, back pain" is not Pain, Back. Words joined by "to", "with" and similar words only match a name with such
+    a word: "lip with cleft …" is not cleft lip. If a word is a single letter or digit, the words must be the same in
+    the same order: "hepatitis in a …" and "B hepatitis" are not names. Only "type 2" and the like may change places.
     """
-    written = text[columns.starts[start] : columns.ends[end - 1]]
+    written = " ".join(plain(text[columns.starts[start] : columns.ends[end - 1]]).split())
     lower = written.lower()
+    if any(columns.commas[start + 1 : end]) and not _stands_alone(columns, start, end):
+        return None
+    if (
+        written.isupper()
+        and is_general(written)
+        and _is_in_capitals(text, columns.starts[start], columns.ends[end - 1])
+    ):
+        return None
     keys = tuple(columns.keys[start:end])
-    same = None
+    same, acronym = None, acronym_of(written)
     for row, name in candidates:
-        if (name.text == written) if name.acronym else _same_name(columns, start, end, keys, name):
+        if name.acronym == acronym if name.acronym else _same_name(columns, start, end, keys, name):
             # prefer the name as written; otherwise the rows are ordered by tie rank
             if name.text.lower() == lower:
                 return row
@@ -441,20 +474,68 @@ def _verify(
     return None if lower in common_words(columns.rules.code) else same
 
 
+@cache
+def _bracketed_types(rules: LanguageRules) -> re.Pattern[str]:
+    """Return the pattern of a type in brackets, which may be a part of a name: "diabetes mellitus (type 2)"."""
+    return re.compile(rf"\(({rules.composites.classifier.pattern} \w{{1,4}})\)", re.IGNORECASE)
+
+
+def _with_bracket(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the place of a match with the bracket behind it that closes one inside."""
+    return start, end + (text[end : end + 1] == ")" and text.rfind("(", start, end) > text.rfind(")", start, end))
+
+
+def _stands_alone(columns: WordColumns, start: int, end: int) -> bool:
+    """Return whether no word belongs to the words of a window, by what stands before and after it."""
+    starts = start == 0 or columns.broken[start] or not columns.keys[start - 1]
+    return starts and (end == len(columns.keys) or columns.broken[end] or columns.commas[end])
+
+
+def _is_in_capitals(text: str, start: int, end: int) -> bool:
+    """Return whether a word in capitals is in a sentence or heading of capitals, where case says nothing."""
+    before = _SENTENCE_END.split(text[max(0, start - CONTEXT) : start])[-1]
+    after = _SENTENCE_END.split(text[end : end + CONTEXT])[0]
+    if not before.strip() and after.startswith(":"):
+        return True
+    around = f"{before} {after}"
+    return around.upper() == around and any(map(is_general, _LETTERS.findall(around)))
+
+
 def _same_name(columns: WordColumns, start: int, end: int, keys: tuple[str, ...], name: NameKey) -> bool:
-    if keys == name.keys or any(len(key) == 1 for key in keys):
-        return keys == name.keys
+    if keys == name.keys:
+        return True
     if not name.joined and is_joined(columns.written[start:end], keys, columns.rules):
         return False
-    content = tuple(filter(None, keys))
-    return content == name.content or (
-        not any(columns.commas[start + 1 : end]) and tuple(sorted(content)) == name.ordered
-    )
+    content, of_name = _units(keys, columns.rules), _units(name.keys, columns.rules)
+    if any(len(key) == 1 for key in (*content, *of_name)):
+        return False
+    return content == of_name or (sorted(content) == sorted(of_name) and _may_change_places(columns, start, end))
+
+
+def _may_change_places(columns: WordColumns, start: int, end: int) -> bool:
+    """Return whether there is no comma, or only words that say which one behind it: "failure, acute"."""
+    rules = columns.rules.composites
+    after = next((place for place in range(start + 1, end) if columns.commas[place]), end)
+    words = [word.lower() for word in columns.written[after:end]]
+    return all(word in rules.qualifiers or len(word) == 1 or rules.classifier.fullmatch(word) for word in words)
+
+
+def _units(keys: Sequence[str], rules: LanguageRules) -> list[str]:
+    """Return the keys of the words that are no function words; "type" with the key behind it is one."""
+    units: list[str] = []
+    classifier = False
+    for key in keys:
+        if classifier and len(key) == 1:
+            units[-1] += " " + key
+        elif key:
+            units.append(key)
+        classifier = bool(rules.composites.classifier.fullmatch(key))
+    return units
 
 
 def _may_be_acronym(name: str) -> bool:
     """Return quickly whether a name may be an acronym. Spelling out only shortens Greek letters with accents."""
-    return len(name) <= MAX_ACRONYM or not name.isascii()
+    return len(name) <= MAX_ACRONYM + 1 or not name.isascii()
 
 
 def _name_keys(names: list[str], rules: LanguageRules = ENGLISH) -> np.ndarray:
@@ -464,6 +545,6 @@ def _name_keys(names: list[str], rules: LanguageRules = ENGLISH) -> np.ndarray:
     edges = np.searchsorted(of_word, np.arange(len(names) + 1))
     keys: np.ndarray = sums[edges[1:]] - sums[edges[:-1]]
     for i, name in enumerate(names):
-        if _may_be_acronym(name) and (key := acronym_hash(name)):
+        if _may_be_acronym(name) and (key := acronym_hash(plain(name))):
             keys[i] = key
     return keys

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import string
 import unicodedata
-from collections.abc import Callable, Mapping
-from functools import cache, partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, lru_cache, partial
 
 _PUNCTUATION = re.compile(rf"[\s{re.escape(string.punctuation)}]+")
 
@@ -21,6 +21,19 @@ _AMERICAN = {
 _CONTEXTS = {"oedem": "(?<!i)oedem", "oesoph": r"\boesoph", "oestr": r"\boestr", "leuco": "leuco(?!vorin)"}
 """Parts that are British only in some contexts: not in angioedema, gastroesophageal, leucovorin."""
 _BRITISH = re.compile("|".join((dict(zip(_AMERICAN, _AMERICAN, strict=True)) | _CONTEXTS).values()))
+
+_SIGNS = {
+    **dict.fromkeys("\u00b4\u02b9\u02bb\u02bc\u02bd\u2018\u2019\u201b\u2032\ua78c", "'"),  # apostrophes and primes
+    **dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-"),  # not the em dash, which ends a phrase
+    **dict.fromkeys("\u00a9\u00ae\u2120\u2122", ""),
+}
+_MARK = "[\u0300-\u036f]"
+# What may change: a character with its accents. Their number is bounded, since Unicode sorts them.
+_CLUSTER = re.compile(rf"[^\x00-\x7f]{_MARK}{{0,8}}|[\x00-\x7f]{_MARK}{{1,8}}")
+# "IL-1ß", "TGFß1", "Aß", "ß-catenin"; not in a German word, where a vowel or a letter in lower case is before it
+_SHARP_S_FOR_BETA = re.compile(
+    r"(?:(?<=[-0-9B-DF-HJ-NP-TV-Z])|(?<![^\W_])|(?<=(?<![^\W_])A))ß(?![^\W\d_])|(?<=[A-Z])ß(?=\d)"
+)
 
 MAX_GREEK_RUN = 3  # Greek letters in a row; a longer run is a Greek word
 
@@ -49,6 +62,47 @@ def _greek_letters() -> tuple[Mapping[str, str], re.Pattern[str]]:
     variants |= {"∆": "Δ", "ɑ": "α"}
     letters = names | {variant: names[letter] for variant, letter in variants.items() if letter in names}
     return letters, re.compile(rf"(?:[{''.join(letters)}][\u0300-\u036f]*)+")
+
+
+def plain(text: str) -> str:
+    """Return a text in which characters that look alike are equal.
+
+    That is Unicode's compatibility form (NFKC): ligatures, full-width and raised characters become plain ones, and a
+    letter and its accent one character. Invisible characters and trademark signs are left out, such as soft hyphens and
+    zero-width blanks. All apostrophes and hyphens become those of ASCII. A "ß" that stands for β in a symbol becomes β.
+    """
+    if text.isascii():
+        return text
+    return _SHARP_S_FOR_BETA.sub("β", _CLUSTER.sub(lambda cluster: _plain_cluster(cluster[0]), text))
+
+
+def plain_with_offsets(text: str) -> tuple[str, Sequence[int], Sequence[int]]:
+    """Return `plain`, and for each of its characters where it starts and ends in the text."""
+    if text.isascii():
+        return text, range(len(text)), range(1, len(text) + 1)
+    pieces: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    last = 0
+    for cluster in _CLUSTER.finditer(text):
+        first, end = cluster.span()
+        changed = _plain_cluster(cluster[0])
+        pieces += text[last:first], changed
+        starts += [*range(last, first), *[first] * len(changed)]
+        ends += [*range(last + 1, first + 1), *[end] * len(changed)]
+        last = end
+    joined = _SHARP_S_FOR_BETA.sub("β", "".join([*pieces, text[last:]]))
+    return joined, [*starts, *range(last, len(text))], [*ends, *range(last + 1, len(text) + 1)]
+
+
+@lru_cache(maxsize=1 << 12)
+def _plain_cluster(cluster: str) -> str:
+    first = cluster[0]
+    if first in _SIGNS:
+        return _SIGNS[first]
+    if unicodedata.category(first) == "Cf":
+        return ""
+    return "".join(_SIGNS.get(char, char) for char in unicodedata.normalize("NFKC", cluster))
 
 
 def unchanged(text: str) -> str:
@@ -98,11 +152,11 @@ _FORMS: dict[str, Callable[[str], str]] = {
     "american": american,
 }
 GREEK = "+greek"
-"""Suffix of a normal form in which Greek letters are spelled out."""
+"""Suffix of a normal form of `plain` texts in which Greek letters are spelled out."""
 
 
 def _with_greek_names(normalize: Callable[[str], str], text: str) -> str:
-    return normalize(spell_out_greek(text))
+    return normalize(spell_out_greek(plain(text)))
 
 
 TEXT_NORMALIZERS = dict(_FORMS)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from .languages import ENGLISH, LanguageRules
 from .normalize import spell_out_greek
-from .words import name_key
+from .words import is_acronym, name_key
 
 LONGEST = 12  # tokens of a name that is looked for; it bounds the work at each token
 MOST_NUMBERING = 3  # characters of the part that makes another name: "MMP-9", "angiotensin II"
@@ -105,7 +105,7 @@ class TokenNames:
 
 def _key(text: str, rules: LanguageRules) -> str:
     key = name_key(text, rules)
-    if key.acronym:
+    if is_acronym(text):
         return text
     return (text.isalpha() and "".join(key.keys)) or text.lower()  # a function word has no key
 

@@ -12,18 +12,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..files.values import hash64
+from .common_words import common_nouns, common_words
 from .languages import ENGLISH, LanguageRules
-from .normalize import biosyn, spell_out_greek
+from .normalize import biosyn, plain, plain_with_offsets, spell_out_greek
 
 MAX_ACRONYM = 5  # characters
 SHORTEST_PLURAL = 4
-_WITHOUT_SIGNS = dict.fromkeys(map(ord, string.punctuation + string.whitespace + "‐‑‒–—’\xa0"))
+_WITHOUT_SIGNS = dict.fromkeys(map(ord, string.punctuation + string.whitespace + "—"))
 MAX_GAP = 4  # characters between two words of a name
 MAX_CACHED = 64  # characters of a word in the cache, which bounds its memory
 CACHED_NAMES = 1 << 15
 
 # No name crosses these: the end of a sentence or clause, or a bracket outside a word.
 _SPACE = (False, False)
+_BLANKS = re.compile(r"\s+")
 _BREAK = re.compile(r"[.;:!?][\s\"'”’)]|[\s][([{]|[)\]}][\s]|[\"“”<>=]|\n\s*\n")
 
 
@@ -31,7 +33,7 @@ class WordColumns(NamedTuple):
     """The words of a text as parallel lists, one entry per word: a run of letters and digits.
 
     Attributes:
-        written: The word as the text has it, with a possessive "s".
+        written: The word as the text has it, in `plain` characters, with a possessive "s".
         starts: First character.
         ends: Position after the last character.
         keys: The word in one spelling (in English the American one), without case and plural, with Greek letters
@@ -39,7 +41,7 @@ class WordColumns(NamedTuple):
         hashes: The hash of its key, 0 for a function word.
         acronyms: The key of the word as an acronym, 0 if it is none. See `acronym_hash`.
         broken: Whether something that no name crosses comes between the previous word and this one.
-        commas: Whether a comma comes between them.
+        commas: Whether a comma and a blank come between them.
         rules: The rules by which the keys were made.
     """
 
@@ -56,13 +58,15 @@ class WordColumns(NamedTuple):
 
 def word_columns(text: str, rules: LanguageRules = ENGLISH) -> WordColumns:
     """Split a text into words, as parallel lists."""
+    text, first, last = plain_with_offsets(text)
     pieces = rules.words.pattern.split(text)  # by turns what stands between words, and a word
-    ends = list(accumulate(map(len, pieces)))
+    edges = list(accumulate(map(len, pieces)))
     written = pieces[1::2]
     short = max(map(len, pieces)) <= MAX_CACHED
     keys, hashes, acronyms = _columns(map(_hash_short(rules) if short else partial(_hashed, rules), written), 3)
     broken, commas = _columns(map(_gap, pieces[:-1:2]), 2)
-    return WordColumns(written, ends[:-1:2], ends[1::2], keys, hashes, acronyms, broken, commas, rules)
+    starts, ends = [first[edge] for edge in edges[:-1:2]], [last[edge - 1] for edge in edges[1::2]]
+    return WordColumns(written, starts, ends, keys, hashes, acronyms, broken, commas, rules)
 
 
 def _columns(rows: Iterable[tuple[Any, ...]], n: int) -> list[list[Any]]:
@@ -71,7 +75,7 @@ def _columns(rows: Iterable[tuple[Any, ...]], n: int) -> list[list[Any]]:
 
 def written_and_keys(text: str, rules: LanguageRules = ENGLISH) -> tuple[list[str], list[str]]:
     """Return the words of a text as written, and their keys."""
-    written = rules.words.pattern.findall(text)
+    written = rules.words.pattern.findall(plain(text))
     return written, [_hashed(rules, word)[0] for word in written]
 
 
@@ -82,7 +86,7 @@ def word_hashes(texts: Iterable[str], rules: LanguageRules = ENGLISH) -> tuple[n
         The number of the text of each word, int64, and the hash of its key (0 for a function word), uint64. Both have
         the shape (words,).
     """
-    joined = list(texts)
+    joined = list(map(plain, texts))
     pieces = rules.words.pattern.split("\n".join(joined))  # a line break is not a part of a word
     starts = np.fromiter(accumulate(map(len, pieces)), dtype=np.int64, count=len(pieces))[:-1:2]
     ends = np.cumsum(np.fromiter(map(len, joined), dtype=np.int64, count=len(joined)) + 1)
@@ -90,10 +94,16 @@ def word_hashes(texts: Iterable[str], rules: LanguageRules = ENGLISH) -> tuple[n
     return np.searchsorted(ends, starts, side="right"), hashes
 
 
+def acronym_of(text: str) -> str:
+    """Return an acronym as it is compared: in its case, without the plural of "UTIs". Empty if the text is none."""
+    single = text[:-1] if len(text) >= SHORTEST_PLURAL and text.endswith("s") and text[:-1].isupper() else text
+    return single if is_acronym(single) else ""
+
+
 def acronym_hash(text: str) -> int:
-    """Return the hash of an acronym as it is written; 0 if the text is none, see `is_acronym`."""
+    """Return the hash of `acronym_of` a text, 0 if it is empty."""
     # the prefix keeps it apart from the hash of a word with the same letters
-    return hash64(f"={text}") if is_acronym(text) else 0
+    return hash64(f"={acronym}") if (acronym := acronym_of(text)) else 0
 
 
 _Hashed = tuple[str, int, int]
@@ -117,8 +127,11 @@ def _hash_short(rules: LanguageRules) -> Callable[[str], _Hashed]:
 
 
 def _gap(between: str) -> tuple[bool, bool]:
-    """Return whether no name crosses what stands between two words, and whether there is a comma."""
-    return _SPACE if between == " " else (len(between) > MAX_GAP or bool(_BREAK.search(between)), "," in between)
+    """Return whether no name crosses what stands between two words, and whether there is a comma before a blank."""
+    if between == " ":
+        return _SPACE
+    single = _BLANKS.sub(" ", between)
+    return len(single) > MAX_GAP or bool(_BREAK.search(between)), ", " in single
 
 
 class NameKey(NamedTuple):
@@ -132,7 +145,7 @@ class NameKey(NamedTuple):
         ordered: `content`, sorted: the order of the words does not count.
         written: The words as they are written.
         joined: Whether a function word relates two words. "of" and articles do not count.
-        acronym: Whether the case counts, see `is_acronym`.
+        acronym: What is compared instead if the case counts, see `acronym_of`; otherwise empty.
     """
 
     text: str
@@ -142,7 +155,7 @@ class NameKey(NamedTuple):
     ordered: tuple[str, ...]
     written: tuple[str, ...]
     joined: bool
-    acronym: bool
+    acronym: str
 
     def is_same(self, other: NameKey) -> bool:
         """Return whether two texts are the same but for case, number, word order, hyphens and blanks."""
@@ -156,13 +169,15 @@ def name_key(text: str, rules: LanguageRules = ENGLISH) -> NameKey:
     content = tuple(filter(None, keys))
     joined = is_joined(written, keys, rules)
     ordered = tuple(sorted(content))
-    return NameKey(text, biosyn(text), tuple(keys), content, ordered, tuple(written), joined, is_acronym(text))
+    return NameKey(
+        text, biosyn(plain(text)), tuple(keys), content, ordered, tuple(written), joined, acronym_of(plain(text))
+    )
 
 
 @lru_cache(maxsize=CACHED_NAMES)
 def joined_letters(text: str) -> str:
     """Return the letters and digits of a text, without a plural "s", as in "ribs" and "UTIs"."""
-    letters = spell_out_greek(text).translate(_WITHOUT_SIGNS)
+    letters = spell_out_greek(plain(text)).translate(_WITHOUT_SIGNS)
     return (letters[:-1] if letters.endswith("s") and len(letters) >= SHORTEST_PLURAL else letters).casefold()
 
 
@@ -195,3 +210,9 @@ def is_acronym(text: str) -> bool:
     if not 2 <= len(text) <= MAX_ACRONYM or text[0].islower() or not text.isalnum():
         return False
     return sum(map(str.isupper, text)) > sum(map(str.islower, text))
+
+
+def is_general(text: str) -> bool:
+    """Return whether a text is a frequent word of general English, in any case."""
+    word = text.lower()
+    return word in common_words() or word in common_nouns()

@@ -81,6 +81,20 @@ def small_matcher(small_kb):
         ("disease due to iron", "Iron disease from"),
         ("susceptibility to cancer", "Cancer, Susceptibility To"),
         ("deficiency of the iron", "iron deficiency"),
+        ("breast\n    cancer", "breast cancer"),
+        ("bre\u00adast can\u200bcer", "breast cancer"),
+        ("Me\u0301nie\u0300re disease", "Meniere Disease"),
+        ("Sjogren syndrome", "Sjögren syndrome"),
+        ("ﬁbrosis of the ＬＵＮＧ", "lung fibrosis"),
+        ("IL-1ß", "IL-1beta"),
+        ("CO₂", "CO2"),
+        ("eyes", "eye"),
+        ("toe", "Toes"),
+        ("UTIs", "UTI"),
+        ("anxiety", "ANXIETY"),
+        ("diabetes mellitus type 2", "Type 2 Diabetes Mellitus"),
+        ("kidney failure, acute", "acute kidney failure"),
+        ("diabetes mellitus (type 2)", "Diabetes Mellitus, Type 2"),
     ],
 )
 def test_the_same_name(marked, text, name):
@@ -111,10 +125,22 @@ def test_the_same_name(marked, text, name):
         ("lip with cleft", "Cleft lip"),
         ("disorder to chromosome", "Disorder, Chromosome"),
         ("infection in HIV", "HIV Infection"),
+        ("depressed nasal bridge, thin upper lip", "Nasal bridge, thin"),
+        ("knee pain, back ache", "Pain, Back"),
+        ("ASSESSMENT AND PLAN", "PLAN"),
+        ("PLAN: rest", "PLAN"),
+        ("diabetes 2 type", "Type 2 Diabetes"),
     ],
 )
 def test_not_the_same_name(marked, text, name):
     assert marked(text, name) == []
+
+
+def test_symbols_that_are_words_need_their_case(tmp_path):
+    names = (Name("IMPACT", "exact", "X"), Name("RWDD5", "exact", "X"))
+    kb = build_knowledge_base([Record("G:1", names)], tmp_path / "genes.kb")
+    matches = NameMatcher.build(kb).find("The impact of IMPACT.")
+    assert [match.start for match in matches] == [14]
 
 
 def test_the_longest_names(marked):
@@ -185,13 +211,20 @@ def same(name, text, window):
     if is_acronym(name):
         return written == name
     keys, name_keys = [word.key for word in window], written_and_keys(name)[1]
-    if keys == name_keys or any(len(key) == 1 for key in keys):
-        return keys == name_keys
+    if keys == name_keys:
+        return True
     joined = ["in" in re.findall(r"\w+", some) for some in (written, name)]  # the one of WORDS that says how
     if joined == [True, False]:
         return False
-    keys, name_keys = ([key for key in found if key] for found in (keys, name_keys))
+    keys, name_keys = (numbered(found) for found in (keys, name_keys))
+    if any(len(key) == 1 for key in (*keys, *name_keys)):
+        return False
     return keys == name_keys or (not any(word.comma for word in window[1:]) and sorted(keys) == sorted(name_keys))
+
+
+def numbered(keys):
+    """The keys that are not empty, "type" and a single letter behind it as one."""
+    return re.sub(r"\btyp (?=\S(?: |$))", "typ_", " ".join(keys)).split()
 
 
 def reference(names, text):
@@ -207,7 +240,9 @@ def reference(names, text):
                     not is_acronym(names[row]) and names[row].lower() != written for row in rows
                 ):
                     continue
-                if rows:
+                alone = not start or window[0].broken or not found[start - 1].key
+                alone &= end == len(found) or found[end].broken or found[end].comma
+                if rows and (alone or not any(word.comma for word in window[1:])):
                     matches[start, end] = min(rows, key=lambda row: (not is_acronym(names[row]), row))
     return [
         NameMatch(found[start].start, found[end - 1].end, row)

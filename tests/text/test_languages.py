@@ -10,6 +10,7 @@ from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.text.abbreviations import expand, find_definitions, find_occurrences
 from spacy_sapbert.text.composites import composite_splits
 from spacy_sapbert.text.languages import ENGLISH, LANGUAGES, rules_of
+from spacy_sapbert.text.normalize import plain
 from spacy_sapbert.text.words import word_columns, word_keys
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzáàâäçéèêëíîïñóôöúùûüßœ"
@@ -112,7 +113,7 @@ def test_different_words(code, first, second):
 
 def test_elided_words_are_words_of_their_own():
     found = word_columns("l'ovaire d’Anne aujourd'hui", rules_of("fr"))
-    assert found.written == ["l'", "ovaire", "d’", "Anne", "aujourd", "hui"]
+    assert found.written == ["l'", "ovaire", "d'", "Anne", "aujourd", "hui"]
     assert [bool(key) for key in found.keys] == [False, True, False, True, True, True]
 
 
@@ -130,6 +131,7 @@ def test_spelling_is_folded_once(code, word):
 @pytest.mark.parametrize("code", LANGUAGES)
 @given(text=TEXTS)
 def test_words_and_keys_are_parallel(code, text):
+    text = plain(text)
     found = word_columns(text, rules_of(code))
     assert [text[start:end] for start, end in zip(found.starts, found.ends, strict=True)] == found.written
     assert len(found.keys) == len(found.hashes) == len(found.written)

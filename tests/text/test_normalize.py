@@ -12,6 +12,8 @@ from spacy_sapbert.text.normalize import (
     american,
     biosyn,
     lower,
+    plain,
+    plain_with_offsets,
     spell_out_greek,
     unchanged,
     unpunctuated,
@@ -61,6 +63,32 @@ texts = st.text(st.sampled_from("aB-,.(1) \t\nßİΣé\u00a0")) | st.text()
 def test_normal_forms(normalize, text, expected):
     assert normalize(text) == expected
     assert normalize(expected) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("hepa\u00adtitis, can\u200bcer", "hepatitis, cancer"),
+        ("ﬁbrosis, ＴＮＦ, CO₂, 10⁶", "fibrosis, TNF, CO2, 106"),
+        ("Me\u0301nie\u0300re’s, 5′, Taxol®", "Ménière's, 5', Taxol"),
+        ("TNF‐a, TNF–a, Ca²⁺, Cl⁻", "TNF-a, TNF-a, Ca2+, Cl-"),
+        ("IL-1ß, TGFß1, PDGFRß, Aß42, ß-catenin", "IL-1β, TGFβ1, PDGFRβ, Aβ42, β-catenin"),
+        ("Gefäß, STRAßE, GROß, ßa", "Gefäß, STRAßE, GROß, ßa"),
+    ],
+)
+def test_plain_characters(text, expected):
+    assert plain(text) == expected
+
+
+@given(text=st.text(st.sampled_from("ab1é\u0301ﬁ²™’ß\u00ad-")) | st.text())
+def test_offsets_of_plain_characters(text):
+    changed, starts, ends = plain_with_offsets(text)
+    assert changed == plain(text) == plain(changed)
+    assert len(changed) == len(starts) == len(ends)
+    assert [*starts] == sorted(starts)
+    assert all(0 <= start < end <= len(text) for start, end in zip(starts, ends, strict=True))
+    pairs = [(char, text[start:end]) for char, start, end in zip(changed, starts, ends, strict=True)]
+    assert all(char == written for char, written in pairs if written.isascii())
 
 
 def test_no_british_part_begins_another():
@@ -154,4 +182,4 @@ def test_letters_apart_become_words(letters):
 @given(st.text())
 def test_forms_with_greek_are_the_forms_of_what_is_spelled_out(text):
     for name in ("none", "lower", "unpunctuated", "biosyn", "american"):
-        assert TEXT_NORMALIZERS[f"{name}+greek"](text) == TEXT_NORMALIZERS[name](spell_out_greek(text))
+        assert TEXT_NORMALIZERS[f"{name}+greek"](text) == TEXT_NORMALIZERS[name](spell_out_greek(plain(text)))

@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.text.languages import ENGLISH
-from spacy_sapbert.text.languages.en import singular
-from spacy_sapbert.text.normalize import american, spell_out_greek
+from spacy_sapbert.text.languages.en import singular, spell
+from spacy_sapbert.text.normalize import plain, spell_out_greek
 from spacy_sapbert.text.words import is_acronym, word_columns, word_keys
 
 
@@ -35,7 +35,7 @@ def test_case_function_words_and_letters_of_any_script():
     found = ["carcinoma", "", "", "breast", "", "", "beta", "amyloid"]
     assert keys("Carcinoma of the BREAST, due to β-Amyloid") == found
     assert keys("hepatitis A and no fever") == ["hepatitis", "a", "and", "no", "fever"]
-    assert keys("snake_case x²") == ["snak", "case", "x²"]
+    assert keys("snake_case x²") == ["snak", "case", "x2"]
 
 
 @pytest.mark.parametrize(
@@ -54,12 +54,13 @@ def test_what_ends_a_name(text, after):
 
 @given(st.text(st.sampled_from("aB1é.,;() -_\n\"'<²"), max_size=30) | st.text(max_size=20))
 def test_words_are_all_letters_and_digits_of_a_text(text):
+    text = plain(text)
     columns = word_columns(text)
     written = [text[start:end] for start, end in zip(columns.starts, columns.ends, strict=True)]
     assert "".join(written) == "".join(filter(str.isalnum, text))
     assert columns.starts == sorted(columns.starts)
     for word, key in zip(written, columns.keys, strict=True):
-        assert key == "" or key == singular(american(spell_out_greek(word)))
+        assert key == "" or key == singular(spell(spell_out_greek(word)))
         assert (key == "") == (word.lower() in ENGLISH.words.function_words)
 
 
@@ -69,7 +70,7 @@ def test_words_are_all_letters_and_digits_of_a_text(text):
         ("diseases", "disease"), ("cancers", "cancer"), ("biopsies", "biopsy"), ("metastases", "metastasis"),
         ("diagnoses", "diagnosis"), ("viruses", "virus"), ("abscesses", "abscess"), ("lenses", "lens"),
         ("masses", "mass"), ("cysts", "cyst"), ("nodes", "node"), ("genes", "gene"), ("bones", "bone"),
-        ("nerves", "nerve"), ("knees", "knee"),
+        ("nerves", "nerve"), ("knees", "knee"), ("toes", "toe"), ("ribs", "rib"),
     ],
 )  # fmt: skip
 def test_plurals(plural, single):
@@ -89,7 +90,7 @@ def test_british_spelling_is_folded():
 
 
 def test_short_words_and_those_with_digits_stay():
-    for word in ("toes", "eyes", "il2rs", "h1n1s", "gas", ""):
+    for word in ("aids", "lens", "mass", "il2rs", "h1n1s", "gas", ""):
         assert singular(word) == word
 
 

@@ -10,6 +10,8 @@ from .rules import (
     CompositeRules,
     LanguageRules,
     WordRules,
+    folding,
+    letters_without_accents,
     numerals,
     opposites,
     sentence_end,
@@ -19,15 +21,26 @@ from .rules import (
 
 _LONG_CONNECTORS = frozenset(("as well as", "but not", "but also", "and also", "and not"))
 
+_NOT_PLURALS = frozenset({"aids", "lens"})
+_fold = folding({**letters_without_accents(), **str.maketrans({"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "ß": "ss"})})
+
+
+def spell(word: str) -> str:
+    """Fold case, accents and British spelling."""
+    return american(_fold(word))
+
 
 def singular(word: str) -> str:
     """Fold the singular and the English or Latin plural of a lower-case word to one form, which may not be a word.
 
     Both numbers give the same form (diseases, disease; metastases, metastasis; biopsies, biopsy; nodes, node). Words of
-    fewer than five letters, and words with a digit, stay as they are. Too many of those differ only in such an ending.
+    four letters only lose an "s" (eyes, eye). Shorter words, and words with a digit, stay as they are. Too many of
+    those differ only in such an ending.
     """
-    if len(word) < 5 or not word.isalpha():
+    if len(word) < 4 or not word.isalpha() or word in _NOT_PLURALS:
         return word
+    if len(word) == 4:
+        return word[:-1] if word.endswith("s") and word[-2] not in "ius" else word
     if word.endswith("ae"):  # "Haemophilus influenzae" is not influenza
         return word
     if word.endswith("ies"):
@@ -47,7 +60,7 @@ _WORDS = WordRules(
     # "without", since they change the meaning.
     function_words=word_set("of the in on by to for with due an at from"),
     open_words=word_set("of the an"),
-    spell=american,
+    spell=spell,
     singular=singular,
     general_names=(
         "abnormality", "complication", "condition", "disease", "disorder", "finding", "illness", "lesion", "sign",
