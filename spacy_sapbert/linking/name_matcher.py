@@ -453,15 +453,12 @@ def _verify(
     a word: "lip with cleft …" is not cleft lip. If a word is a single letter or digit, the words must be the same in
     the same order: "hepatitis in a …" and "B hepatitis" are not names. Only "type 2" and the like may change places.
     """
-    written = " ".join(plain(text[columns.starts[start] : columns.ends[end - 1]]).split())
+    place = columns.starts[start], columns.ends[end - 1]
+    written = " ".join(plain(text[slice(*place)]).split())
     lower = written.lower()
-    if any(columns.commas[start + 1 : end]) and not _stands_alone(columns, start, end):
+    if not _may_cross_comma(columns, start, end):
         return None
-    if (
-        written.isupper()
-        and is_general(written)
-        and _is_in_capitals(text, columns.starts[start], columns.ends[end - 1])
-    ):
+    if written.isupper() and is_general(written) and _is_in_capitals(text, *place):
         return None
     keys = tuple(columns.keys[start:end])
     same, acronym = None, acronym_of(written)
@@ -485,8 +482,11 @@ def _with_bracket(text: str, start: int, end: int) -> tuple[int, int]:
     return start, end + (text[end : end + 1] == ")" and text.rfind("(", start, end) > text.rfind(")", start, end))
 
 
-def _stands_alone(columns: WordColumns, start: int, end: int) -> bool:
-    """Return whether no word belongs to the words of a window, by what stands before and after it."""
+def _may_cross_comma(columns: WordColumns, start: int, end: int) -> bool:
+    """Return whether there is no comma, one before a type, or no word before and after that belongs to the window."""
+    commas = [place for place in range(start + 1, end) if columns.commas[place]]
+    if not commas or columns.rules.composites.classifier.fullmatch(columns.written[commas[0]]):
+        return True
     starts = start == 0 or columns.broken[start] or not columns.keys[start - 1]
     return starts and (end == len(columns.keys) or columns.broken[end] or columns.commas[end])
 

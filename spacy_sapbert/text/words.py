@@ -198,7 +198,8 @@ def _key(word: str, rules: LanguageRules) -> str:
     # before letters lose their accents: "à" is a function word, "A" is not
     if word.lower() in rules.words.function_words:
         return ""
-    return rules.words.singular(rules.words.spell(spell_out_greek(word)))
+    form = rules.words.spell(spell_out_greek(word))
+    return form if len(word) == SHORTEST_PLURAL and not word[1:].islower() else rules.words.singular(form)  # "BimS"
 
 
 def is_acronym(text: str) -> bool:

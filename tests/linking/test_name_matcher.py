@@ -224,7 +224,7 @@ def same(name, text, window):
 
 def numbered(keys):
     """The keys that are not empty, "type" and a single letter behind it as one."""
-    return re.sub(r"\btyp (?=\S(?: |$))", "typ_", " ".join(keys)).split()
+    return re.sub(r"\btype (?=\S(?: |$))", "type_", " ".join(keys)).split()
 
 
 def reference(names, text):
@@ -242,7 +242,8 @@ def reference(names, text):
                     continue
                 alone = not start or window[0].broken or not found[start - 1].key
                 alone &= end == len(found) or found[end].broken or found[end].comma
-                if rows and (alone or not any(word.comma for word in window[1:])):
+                comma = next((word for word in window[1:] if word.comma), None)
+                if rows and (alone or not comma or text[comma.start : comma.end] == "type"):
                     matches[start, end] = min(rows, key=lambda row: (not is_acronym(names[row]), row))
     return [
         NameMatch(found[start].start, found[end - 1].end, row)
