@@ -7,10 +7,13 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ..text.abbreviations import likely_long_forms
+from ..text.composites import differ_in_numbers
+from ..text.critical_parts import critical_parts
 from ..text.formulas import formula_name
 from ..text.languages import ENGLISH, LanguageRules
 from ..text.words import is_acronym, name_key
 from ..types import Candidate, LinkedPart
+from .agreement import SAME
 from .settings import SelectionSettings
 
 # The score of a composite split is lowered by this for each more plausible split. Fitted on the training parts of
@@ -99,9 +102,10 @@ def select_variant(variants: MentionVariants, look_up: LookUp, settings: Selecti
     """Choose between the variants of a mention by their scores. `SelectionSettings` has the margins.
 
     A definition in the document is stronger evidence than a short form that happens to be a name. The score of a split
-    is the lowest of its parts, less `SPLIT_COST` for each more plausible split. With margins of 0 or more, a name of
-    the vocabulary is never split or corrected. Parts that all have the same concept are linked as one. The name of a
-    chemical formula wins only if the vocabulary has it, and if its score is higher.
+    is the lowest of its parts, less `SPLIT_COST` for each more plausible split. Parts that differ in numbers alone need
+    names with these numbers: "ERK1/2" is split, "gp120/160" is not. With margins of 0 or more, a name of the vocabulary
+    is never split or corrected. Parts that all have the same concept are linked as one. The name of a chemical formula
+    wins only if the vocabulary has it, and if its score is higher.
 
     Args:
         variants: The variants of the mention.
@@ -113,17 +117,16 @@ def select_variant(variants: MentionVariants, look_up: LookUp, settings: Selecti
     """
     whole = _whole(variants, look_up, settings)
     best: tuple[LinkedPart, ...] = (whole,)
-    if not variants.composite_splits:
+    if not variants.composite_splits or (_score(whole) >= SAME and settings.split_margin >= 0):
         return best
     best_score = _score(whole) + settings.split_margin
     for rank, split in enumerate(variants.composite_splits):
         parts = tuple(_part(text, None, variants, look_up, settings) for text in split)
         score = min(map(_score, parts)) - SPLIT_COST * rank
-        if score > best_score:
+        if score > best_score and (not differ_in_numbers(split) or _is_one(parts) or all(map(_has_numbers, parts))):
             best, best_score = parts, score
     # "stage II and III carcinoma": all parts have the same concept, which is linked once
-    concepts = {part.candidates[0].concept_id if part.candidates else None for part in best}
-    return best[:1] if len(concepts) == 1 else best
+    return best[:1] if _is_one(best) else best
 
 
 def _whole(variants: MentionVariants, look_up: LookUp, settings: SelectionSettings) -> LinkedPart:
@@ -159,6 +162,18 @@ def _wins(named: LinkedPart, written: LinkedPart) -> bool:
     """Return whether the name of a formula wins. A name with another case or charge is no better: "NO(+)" for "NO"."""
     first = next(iter(written.candidates), None)
     return first is None or _score(named) > first.score or (_score(named) == first.score and first.name != written.text)
+
+
+def _is_one(parts: Sequence[LinkedPart]) -> bool:
+    """Return whether all parts have the same concept, or none."""
+    return len({part.candidates[0].concept_id if part.candidates else None for part in parts}) == 1
+
+
+def _has_numbers(part: LinkedPart) -> bool:
+    """Return whether the first candidate has the numbers and letters of a part. A single word must be its name."""
+    if _score(part) >= SAME or " " not in part.text:
+        return _score(part) >= SAME
+    return critical_parts(part.candidates[0].name).include(critical_parts(part.text))
 
 
 def _is_name(text: str, candidates: Sequence[Candidate]) -> bool:

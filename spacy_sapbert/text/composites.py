@@ -3,15 +3,18 @@
 The conjuncts of a composite mention share words that are written once. These may be the first words of the first
 conjunct ("atrial fibrillation and flutter") or the last words of the last one ("breast and ovarian cancer"). They may
 also be both. Each pair of lengths gives one split. `spacy_sapbert.text.coordination` says how plausible it is.
+
+Conjuncts may also share a part of a word, which a number, a letter or a Roman numeral ends: "ERK1/2", "IL-1α and β".
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import groupby, pairwise, product
 from math import inf
+from typing import NamedTuple
 
 from .coordination import Cut, Words, cost, word_class
 from .languages import ENGLISH, LanguageRules
@@ -34,6 +37,31 @@ _OPEN_START = re.compile(rf"^[{_HYPHENS}]+(?=\w)")
 _INNER_HYPHEN = re.compile(rf"(?<=\w)[{_HYPHENS}](?=\w)")
 
 
+class _Numbering(NamedTuple):
+    """Patterns of what numbers the members of a series: at the end of a word, at its beginning, and alone."""
+
+    end: re.Pattern[str]
+    start: re.Pattern[str]
+
+
+def _numbering(form: str, not_before: str) -> _Numbering:
+    return _Numbering(re.compile(rf"(?<!{not_before})(?:{form})$"), re.compile(rf"(?:{form})(?![^\W_])"))
+
+
+_GREEK = "[α-ω]|alpha|beta|gamma|delta|epsilon|zeta|kappa"
+_LATIN = r"[^\W\d_]"
+_NUMBERINGS = (
+    _numbering(r"\d{1,3}[A-Za-z]?", r"[\d.,]"),
+    _numbering(r"\d{1,2}[A-Z]\d{1,2}", r"[\d.,]"),
+    _numbering("[IVX]+", _LATIN),
+    _numbering("[A-Z]", _LATIN),
+    _numbering("[a-z]", _LATIN),
+    _numbering(rf"(?:{_GREEK})\d?", "[α-ω]"),
+)
+_LONGEST_NUMBER = 6  # with a comma and a blank
+_NUMBER = re.compile(rf"\d+(?:[A-Za-z](?![^\W_]))?|(?:{_GREEK})(?!{_LATIN})|(?<![^\W_])(?:[IVX]+|{_LATIN})(?![^\W_])")
+
+
 def composite_splits(text: str, *, max_splits: int = 6, rules: LanguageRules = ENGLISH) -> list[tuple[str, ...]]:
     """Return the possible splits of a composite mention into single mentions, the most plausible first.
 
@@ -52,19 +80,28 @@ def composite_splits(text: str, *, max_splits: int = 6, rules: LanguageRules = E
 
 
 def _may_join(text: str, rules: CompositeRules) -> bool:
-    """Return quickly whether a text may have a connector other than a comma."""
+    """Return quickly whether a text may have a connector other than a comma, or end in a series of numbers."""
+    if text.rfind(",") + _LONGEST_NUMBER > len(text):  # "hepatitis A, B"
+        return True
     lower = f" {text.lower()} "
     if not text.isprintable():  # other blanks, such as a line break
         lower = f" {' '.join(lower.split())} "
     return any(part in lower for part in rules.parts_of_connectors)
 
 
+def differ_in_numbers(parts: Sequence[str]) -> bool:
+    """Return whether parts differ only in numbers or single letters, as "SCA1" and "SCA2" do."""
+    stems = {_NUMBER.sub("", part).strip() for part in parts}
+    return len(stems) == 1 and "" not in stems
+
+
 @lru_cache(maxsize=1 << 12)  # documents repeat their mentions
 def _composite_splits(text: str, rules: CompositeRules) -> tuple[tuple[str, ...], ...]:
     splits: dict[tuple[str, ...], None] = {}
-    for cut in _plausible(_cuts(_fill_hyphens(_conjuncts(_tokens(text, rules), rules), rules), rules)):
+    for cut in _plausible(_cuts(_fill_omissions(_conjuncts(_tokens(text, rules), rules), rules), rules)):
         parts = tuple(dict.fromkeys(_parts(cut)))
-        if len(parts) > 1:
+        # "A/T" and "1/2" say nothing of a series
+        if len(parts) > 1 and not ("/" in text and all(map(_NUMBER.fullmatch, parts))):
             splits.setdefault(parts)
     return tuple(splits)
 
@@ -121,7 +158,10 @@ def _split_slashes(word: str, rules: CompositeRules) -> list[str]:
     if "/" not in word or word.lower() in rules.connectors or any(bracket in word for bracket in "([{"):
         return [word]
     # If one slash is within a name ("dibenzo/b,f/azepine"), the others are part of that name, too.
-    if not all(_separates(left, right) for left, right in pairwise(word.split("/"))):
+    pieces = word.split("/")
+    if members := _split_numbers(pieces):
+        return members
+    if not all(_separates(left, right) or rules.classifier.fullmatch(right) for left, right in pairwise(pieces)):
         return [word]
     return [token for token in re.split("(/)", word) if token]
 
@@ -131,6 +171,19 @@ def _separates(left: str, right: str) -> bool:
     before, after = _RUN_END.search(left), _RUN_START.match(right)
     runs = [run[0] if run else "" for run, side in ((before, left), (after, right)) if side]
     return all(len(run) > 1 and any(char.isalpha() for char in run) for run in runs)
+
+
+def _split_numbers(pieces: list[str]) -> list[str]:
+    """Split a series at its slashes: "17α/β-estradiol" into "17α-estradiol" and "17β-estradiol"."""
+    first, *inner, last = pieces
+    for numbering in _NUMBERINGS:
+        start, end = numbering.end.search(first), numbering.start.match(last.lstrip(_HYPHENS))
+        if start and end and all(numbering.start.fullmatch(piece.lstrip(_HYPHENS)) for piece in inner):
+            rest = end.string[end.end() :]
+            numbers = (start[0], *(piece.lstrip(_HYPHENS) for piece in inner), end[0])
+            members = [f"{first[: start.start()]}{number}{rest}" for number in numbers]
+            return [token for member in members for token in ("/", member)][1:]
+    return []
 
 
 def _is_connector(token: str, rules: CompositeRules) -> bool:
@@ -144,14 +197,16 @@ def _is_connector(token: str, rules: CompositeRules) -> bool:
 def _conjuncts(tokens: list[str], rules: CompositeRules) -> tuple[Words, ...]:
     """Return the conjuncts, or none if the text has too many words or only commas.
 
-    A comma alone joins nothing. It inverts names ("Emerin, deficiency") and separates adjectives ("sudden, unexplained
-    death"). In a list that ends with ", and", the commas separate the conjuncts, and an "and" without a comma stays
-    inside.
+    A comma alone joins nothing but numbers ("hepatitis A, B"). It inverts names ("Emerin, deficiency") and separates
+    adjectives ("sudden, unexplained death"). In a list that ends with ", and", the commas separate the conjuncts, and
+    an "and" without a comma stays inside.
     """
     runs = [tuple(run) for _, run in groupby(tokens, key=lambda token: _is_connector(token, rules))]
     runs = runs[1:] if runs and _is_connector(runs[0][0], rules) else runs
     words, separators = runs[::2], runs[1 : len(runs) - 1 : 2]
-    if len(tokens) > MAX_WORDS or all(set(separator) == {","} for separator in separators):
+    if len(tokens) > MAX_WORDS or not separators:
+        return ()
+    if all(set(separator) == {","} for separator in separators) and not _is_series(words):
         return ()
     serial = any("," in separator and len(separator) > 1 for separator in separators)
     conjuncts = [words[0]]
@@ -163,16 +218,42 @@ def _conjuncts(tokens: list[str], rules: CompositeRules) -> tuple[Words, ...]:
     return tuple(conjuncts) if 1 < len(conjuncts) <= MAX_CONJUNCTS else ()
 
 
-def _fill_hyphens(conjuncts: tuple[Words, ...], rules: CompositeRules) -> tuple[Words, ...]:
-    """Fill in what hyphens omit: "hyper-" before "hypotension", "-related" after "drug-induced"."""
-    filled = []
+def _is_series(conjuncts: Sequence[Words]) -> bool:
+    """Return whether the first conjunct ends in a number, and the others are numbers of the same kind."""
+    return any(
+        numbering.end.search(conjuncts[0][-1])
+        and all(len(words) == 1 and numbering.start.fullmatch(words[0]) for words in conjuncts[1:])
+        for numbering in _NUMBERINGS
+    )
+
+
+def _fill_omissions(conjuncts: tuple[Words, ...], rules: CompositeRules) -> tuple[Words, ...]:
+    """Fill in what is left out: "hyper-" before "hypotension", "-related" after "drug-induced", "2" after "BRCA1"."""
+    filled: list[Words] = []
     for position, words in enumerate(conjuncts):
-        if position < len(conjuncts) - 1 and _OPEN_END.search(words[-1]):
+        if position < len(conjuncts) - 1 and (_OPEN_END.search(words[-1]) or _is_prefix(words[-1], rules)):
             words = (*words[:-1], _with_ending(words[-1], conjuncts[-1], rules))
         if position and _OPEN_START.match(words[0]):
             words = (_with_beginning(words[0], conjuncts[0], rules), *words[1:])
+        if position:
+            words = (_with_stem(words[0], filled[-1][-1]), *words[1:])
         filled.append(words)
     return tuple(filled)
+
+
+def _is_prefix(word: str, rules: CompositeRules) -> bool:
+    """Return whether a word is a prefix without its hyphen, as in "hyper and hypotension"."""
+    prefix = rules.prefix.match(f"{word}aaa")
+    return prefix is not None and prefix.end() == len(word)
+
+
+def _with_stem(word: str, previous: str) -> str:
+    """Return a number after the stem of the previous word: "BRCA2" for "2" after "BRCA1"."""
+    if word != "a":  # an article
+        for numbering in _NUMBERINGS:
+            if numbering.start.fullmatch(word) and (end := numbering.end.search(previous)):
+                return previous[: end.start()] + word
+    return word
 
 
 def _with_ending(word: str, donors: Words, rules: CompositeRules) -> str:

@@ -7,6 +7,7 @@ set by hand on the training mentions of BC5CDR (Li et al. 2016). No vocabulary i
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from math import inf
 from typing import NamedTuple
@@ -24,6 +25,7 @@ _UNLIKELY = 2.0
 _IMPOSSIBLE = 3.0
 # A pair of words such as "systolic" and "diastolic" has this number of last letters in common.
 _PAIRED_ENDING = 4
+_BARE_NUMBER = re.compile(r"(\d+[a-z]?)|((?:[IVX]+|[A-Z]))|([α-ω])")
 
 
 class Cut(NamedTuple):
@@ -149,6 +151,14 @@ def _repeated(cut: Cut) -> float:
     return _IMPOSSIBLE if head or start or (cut.prefix and _collide(cut.prefix[-1], cut.closing[0], cut.rules)) else 0.0
 
 
+def _lone_number(cut: Cut) -> float:
+    """Penalize a number without its noun: "II" from "type I and II"."""
+    if len(cut.opening) == 1 or len(cut.closing) > 1:
+        return 0.0
+    kinds = [_BARE_NUMBER.fullmatch(words[-1]) for words in (cut.opening, cut.closing)]
+    return _IMPOSSIBLE if all(kinds) and len({kind.lastindex for kind in kinds if kind}) == 1 else 0.0
+
+
 def _unshared(cut: Cut) -> float:
     """Penalize a split in which nothing is shared and the heads differ, because the span was marked as one mention."""
     return 0.0 if cut.before or cut.after or _same_word(cut.opening[-1], cut.closing[-1]) else _MARKED
@@ -264,6 +274,7 @@ def _shared_end(cut: Cut) -> float:
 
 _PENALTIES = (
     _repeated,
+    _lone_number,
     _unshared,
     _dangling,
     _unlike_ends,

@@ -5,6 +5,7 @@ import spacy
 
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.linking.agreement import Agreement
+from spacy_sapbert.text.words import joined_letters
 from spacy_sapbert.types import Candidate, Name, Record
 
 VOCABULARY = {
@@ -96,3 +97,7 @@ def test_the_linker_says_what_differs(nlp):
     assert link(nlp, "decreased heart rate").reason == "“Increased heart rate” is not meant: increased is not decreased"
     assert link(nlp, "CAD").concept_id == "D:C"
     assert link(nlp, "CADX").concept_id is None
+
+
+def test_numbers_that_a_slash_separates_are_not_another_number():
+    assert [joined_letters(text) for text in ("CD4/8", "MPS I/II", "P/CAF")] == ["cd4·8", "mpsi·ii", "pcaf"]

@@ -151,6 +151,34 @@ def test_the_lowest_part_must_be_above_the_whole(scores, expected):
     assert select(scores, MentionVariants("whole", None, [("a", "b")])) == expected
 
 
+def test_a_name_of_the_vocabulary_is_not_split():
+    variants = MentionVariants("breast and ovarian cancer", None, [("breast cancer", "ovarian cancer")])
+    scores = {"breast and ovarian cancer": 0.991, "breast cancer": 1.0, "ovarian cancer": 0.999}  # the prior differs
+    assert select(scores, variants) == ["breast and ovarian cancer"]
+    assert select({**scores, "breast and ovarian cancer": 0.98}, variants) == ["breast cancer", "ovarian cancer"]
+
+
+@pytest.mark.parametrize(
+    ("scores", "is_split"),
+    [
+        ({"ERK1": 1.0, "ERK2": 0.995}, True),
+        ({"ERK1": 1.0, "ERK2": 0.9}, False),  # a single word must be a name
+        ({"ERK1": ("same", 0.9), "ERK2": ("same", 0.9)}, False),
+    ],
+)
+def test_numbered_parts_must_be_names(scores, is_split):
+    variants = MentionVariants("ERK1/2", None, [("ERK1", "ERK2")])
+    assert (len(select({"ERK1/2": 0.7, **scores}, variants)) == 2) == is_split
+
+
+@pytest.mark.parametrize(("name", "n_parts"), [("ataxia type II", 2), ("ataxia", 1), ("ataxia 3", 1)])
+def test_a_name_of_a_numbered_part_has_its_number(name, n_parts):
+    candidates = {"ataxia 1": [Candidate("A", 0.9, "ataxia type 1")], "ataxia 2": [Candidate("B", 0.9, name)]}
+    variants = MentionVariants("ataxia 1/2", None, [tuple(candidates)])
+    parts = select_variant(variants, lambda text: candidates.get(text, []), SelectionSettings())
+    assert len(parts) == n_parts
+
+
 def test_split_margin():
     variants = MentionVariants("whole", None, [("a", "b")])
     scores = {"whole": 0.5, "a": 0.75, "b": 0.75}

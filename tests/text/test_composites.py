@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sapbert.text.composites import MAX_CONJUNCTS, MAX_WORDS, composite_splits
+from spacy_sapbert.text.composites import MAX_CONJUNCTS, MAX_WORDS, composite_splits, differ_in_numbers
 from spacy_sapbert.text.languages import ENGLISH
 
 
@@ -68,6 +68,27 @@ from spacy_sapbert.text.languages import ENGLISH
         ("T- and B-cell lymphoma", ("T-cell lymphoma", "B-cell lymphoma")),
         ("drug-induced and -related ulcers", ("drug-induced ulcers", "drug-related ulcers")),
         ("estradiol- and testosterone esters", ("estradiol esters", "testosterone esters")),
+        ("hypo/hyperthyroidism", ("hypothyroidism", "hyperthyroidism")),
+        ("intra and extrahepatic cholestasis", ("intrahepatic cholestasis", "extrahepatic cholestasis")),
+        # a part of a word that a number or a letter ends
+        ("ERK1/2", ("ERK1", "ERK2")),
+        ("ERK1/2-dependent apoptosis", ("ERK1-dependent apoptosis", "ERK2-dependent apoptosis")),
+        ("caspase-3/-7", ("caspase-3", "caspase-7")),
+        ("BRCA1 and -2 mutations", ("BRCA1 mutations", "BRCA2 mutations")),
+        ("SCA1, 2, 3 and 6", ("SCA1", "SCA2", "SCA3", "SCA6")),
+        ("CYP2C9/19", ("CYP2C9", "CYP2C19")),
+        ("CYP1A1 or 1B1", ("CYP1A1", "CYP1B1")),
+        ("miR-15a/16", ("miR-15a", "miR-16")),
+        ("IL-1α/β", ("IL-1α", "IL-1β")),
+        ("TNF-alpha and beta", ("TNF-alpha", "TNF-beta")),
+        ("17α/β-estradiol", ("17α-estradiol", "17β-estradiol")),
+        ("HLA-A, B and C", ("HLA-A", "HLA-B", "HLA-C")),
+        ("LC3-I/II", ("LC3-I", "LC3-II")),
+        ("T/B-cell lymphoma", ("T-cell lymphoma", "B-cell lymphoma")),
+        ("hepatitis A, B, C", ("hepatitis A", "hepatitis B", "hepatitis C")),
+        ("diabetes type 1/type 2", ("diabetes type 1", "diabetes type 2")),
+        ("trisomy 13/18", ("trisomy 13", "trisomy 18")),
+        ("IL-6 and p53", ("IL-6", "p53")),
         # brackets and small words
         ("ventricular septal (VSD) and midline (MD) defects",
          ("ventricular septal (VSD) defects", "midline (MD) defects")),
@@ -86,7 +107,7 @@ def test_first_reading(text, expected):
     [
         "", " ", "cancer", "and", "/ , and", "breast and", "or cancer", "cancer and cancer", "dibenzo/b,f/azepine",
         "1,25-dihydroxyvitamin D", "N,N-dimethylpropranolol", "N, N'-diisopropylphosphorodiamidofluoridate",
-        "4,000 Hz hearing loss", "grade 3/4 toxicity", "head and neck cancer", "Emerin, deficiency",
+        "4,000 Hz hearing loss", "A/T", "1/2", "12/5/2020", "head and neck cancer", "Emerin, deficiency",
         "gangliosidosis, type 1", "sudden, unexplained death", "leukemia (myeloid and lymphoid)",
         "brandy-induced orchitis",
     ],
@@ -100,6 +121,23 @@ def test_further_readings_follow_the_best():
     assert ("cancer of the renal pelvis", "cancer of the renal bladder") in composite_splits(
         "cancer of the renal pelvis and bladder"
     )
+
+
+def test_the_noun_of_numbers_is_shared():
+    assert composite_splits("type 1/2 diabetes") == [("type 1 diabetes", "type 2 diabetes")]
+    assert composite_splits("MPS I, II and III") == [("MPS I", "MPS II", "MPS III")]
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        (("ERK1", "ERK2"), True), (("IL-1α", "IL-1β"), True), (("hepatitis B", "hepatitis C"), True),
+        (("MPS I", "MPS III"), True), (("F4", "F80"), True), (("miR-15a", "miR-16"), True),
+        (("breast cancer", "ovarian cancer"), False), (("N", "P"), False), (("IL-6", "p53"), False),
+    ],
+)  # fmt: skip
+def test_parts_that_differ_in_numbers(parts, expected):
+    assert differ_in_numbers(parts) == expected
 
 
 def test_implausible_readings_are_not_offered():
@@ -149,7 +187,7 @@ def test_readings_are_well_formed(text):
 
 @given(MENTIONS)
 def test_parts_hold_only_words_of_the_whole(text):
-    pieces = set(text.replace("/", " ").replace(",", " ").split())
+    pieces = {*text.replace("/", " ").replace(",", " ").split(), "C2"}  # of "C6 and 2"
     for reading in composite_splits(text):
         for part in reading:
             assert set(part.replace("/", " ").replace(",", " ").split()) <= pieces
