@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 
 from ..kb.knowledge_base import KnowledgeBase
-from ..text.critical_parts import CriticalParts, contradictions, critical_parts, may_negate
+from ..text.critical_parts import CriticalParts, contradictions, critical_parts, may_negate, numeral_spellings
 from ..text.languages import ENGLISH, LanguageRules
 from ..text.words import joined_letters, name_key
 from ..types import SCORE_DIGITS, Candidate
 
+Candidates = dict[str, list[Candidate]]
+LookUp = Callable[[Sequence[str]], Sequence[list[Candidate]]]
 Weigh = Callable[[list[Candidate]], list[Candidate]]
 
 SAME = 0.99
@@ -65,15 +68,53 @@ class Agreement:
             ]
         return sorted(candidates, key=lambda candidate: -candidate.score) if same or refusals else candidates
 
+    def with_other_numerals(self, found: Candidates, look_up: LookUp) -> Candidates:
+        """Return the candidates of texts with those of other spellings of their numerals: "type 2" for "type II".
+
+        Their names must have all numbers of the text. A text that is a name has no other spellings.
+
+        Args:
+            found: The candidates of each text, best first.
+            look_up: Finds the candidates of texts.
+        """
+        spellings = {
+            text: spellings
+            for text, similar in found.items()
+            if (spellings := numeral_spellings(text, self._rules)) and not self._same(text, similar)
+        }
+        others = list(dict.fromkeys(chain.from_iterable(spellings.values())))
+        respelled = dict(zip(others, look_up(others), strict=True)) if others else {}
+        return found | {
+            text: self._merged(text, found[text], chain.from_iterable(respelled[form] for form in forms))
+            for text, forms in spellings.items()
+        }
+
+    def _merged(self, text: str, similar: Iterable[Candidate], respelled: Iterable[Candidate]) -> list[Candidate]:
+        """Return the best candidate for each concept, best first."""
+        parts = critical_parts(text, self._rules)
+        fitting = [other for other in respelled if critical_parts(other.name, self._rules).include(parts)]
+        best: dict[str, Candidate] = {}
+        for candidate in sorted([*similar, *fitting], key=lambda candidate: -candidate.score):
+            best.setdefault(candidate.concept_id, candidate)
+        return list(best.values())
+
     def _same(self, text: str, candidates: list[Candidate]) -> set[str]:
         """Return the ids of the candidates with the text as a name."""
         letters, words = joined_letters(text), name_key(text, self._rules).ordered
+        parts = critical_parts(text, self._rules)
         return {
             candidate.concept_id
             for candidate in candidates
             if (abs(len(candidate.name) - len(text)) <= _MOST_SIGNS and joined_letters(candidate.name) == letters)
-            or (candidate.score > _SIMILAR and words and name_key(candidate.name, self._rules).ordered == words)
+            or (candidate.score > _SIMILAR and self._has_words(candidate.name, words, parts))
         }
+
+    def _has_words(self, name: str, words: tuple[str, ...], parts: CriticalParts) -> bool:
+        """Return whether a name has these words and numbers, in any order and spelling."""
+        if not parts.numbers:
+            return bool(words) and name_key(name, self._rules).ordered == words
+        others = critical_parts(name, self._rules)
+        return parts.is_same(others) and next(contradictions(parts, others), None) is None
 
     def _unequal(self, candidates: list[Candidate], same: set[str]) -> dict[str, str]:
         """Return why candidates of a short text are refused, by their ids."""

@@ -111,8 +111,9 @@ class Linker:
         candidates: dict[Filter, dict[str, list[Candidate]]] = {}
         for filter, unique in texts.items():
             look_up = partial(self._look_up, filter)
-            similar = zip(unique, look_up(list(unique)), strict=True)
-            found = {text: self._agreement(text, candidates, prior) for text, candidates in similar}
+            similar = dict(zip(unique, look_up(list(unique)), strict=True))
+            similar = self._agreement.with_other_numerals(similar, look_up)
+            found = {text: self._agreement(text, candidates, prior) for text, candidates in similar.items()}
             candidates[filter] = self._rewriter(found, look_up)
         mentions, labels = [], []
         for variants, label in chain.from_iterable(documents):

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, takewhile
 
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.chemistry import chemical_rewrites, other_names_than_the_plural
 from ..text.languages import ENGLISH, LanguageRules
 from ..types import SCORE_DIGITS, Candidate
-from .agreement import SAME
-
-Candidates = dict[str, list[Candidate]]
-LookUp = Callable[[Sequence[str]], Sequence[list[Candidate]]]
+from .agreement import SAME, Candidates, LookUp
 
 REWRITTEN = 0.98
 """The score of a concept with such a name: less than that of a name that is the text, more than of similar ones."""

@@ -23,10 +23,24 @@ _GREEK_RUN = re.compile("[\u0370-\u03ff\u00b5]+")
 _ROMAN = re.compile(r"(?=[ivx])x{0,3}(?:ix|iv|v?i{0,3})")
 _ROMAN_VALUES = {"i": 1, "v": 5, "x": 10}
 _GREEK = {"alpha": "a", "beta": "b", "gamma": "g", "delta": "d", "epsilon": "e", "kappa": "k", "omega": "o"}
+_ROMAN_WITH_LETTER = re.compile(r"([ivx]{2,5})([a-d])|([ivx])([a-z])")  # "IIa", and "Ic" after "type"
+_NUMERAL = re.compile(r"(?<![\w,.'′+/-])(?:\d{1,2}[a-d]?|[^\W\d_]+)(?![\w'′+/-]|[.,]\d)")
+_WITH_LETTER = re.compile(r"(\d+)([a-d]?)")
+_ONES = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
+_ROMAN_NUMERALS = [tens + ones for tens in ("", "X", "XX", "XXX") for ones in _ONES]
+_TYPES = frozenset(("type", "typ", "tipo"))  # words that a number may lack: "Noonan syndrome (type) 2"
 _LOCANTS = re.compile(r"\d[a-z]?['′]?-[a-z(\[]", re.IGNORECASE)
 _MOST_ENDING = 3  # letters after what is negated: "sleepy" after "sleepless"
 _MOST_CACHED = 64  # characters of a text in the cache, which bounds its memory
 _CACHED = 1 << 15
+
+
+class Valued(NamedTuple):
+    """A word that stands for the value of a property, such as "left" for a side, and its key."""
+
+    value: tuple[int, int]
+    key: str
+    word: str
 
 
 class CriticalParts(NamedTuple):
@@ -35,29 +49,37 @@ class CriticalParts(NamedTuple):
     Attributes:
         numbers: The numbers, without zeros in front, each as often as the text has it. Roman and written ones count.
         letters: The single letters. A Greek one counts as the Latin one that stands for it.
-        values: The words for each property, such as "left" for a side, by the property and its value.
+        values: The words that stand for a value of a property.
         negated: What is negated: "small" in "non-small".
-        words: The keys of the other words.
+        words: The keys of the other words, sorted.
         systematic: Whether the text has a locant, as names of chemicals have.
+        counted: The numbers after each word: 2 after "type". Those in front are after an empty word.
     """
 
     numbers: tuple[str, ...]
     letters: frozenset[str]
-    values: dict[tuple[int, int], str]
+    values: tuple[Valued, ...]
     negated: frozenset[str]
     words: tuple[str, ...]
     systematic: bool
+    counted: dict[str, frozenset[str]]
 
     def __bool__(self) -> bool:
         """Return whether the text has something that must agree."""
         return bool(self.numbers or self.letters or self.values or self.negated)
 
     def include(self, other: CriticalParts) -> bool:
-        """Return whether a text has all numbers and letters of another one, and the same values of its properties."""
+        """Return whether a text has all numbers and letters of another one, or its words if that one has a property."""
+        if other.values and not set(other.words).difference(word.key for word in other.values) <= set(self.words):
+            return False
         has_numbers = not other.numbers or not Counter(other.numbers) - Counter(self.numbers)
-        kinds = {kind for kind, _ in other.values}
-        same_values = {value for value in self.values if value[0] in kinds} == other.values.keys()
-        return has_numbers and same_values and other.letters <= self.letters
+        return has_numbers and other.letters <= self.letters and _values(self) == _values(other)
+
+    def is_same(self, other: CriticalParts) -> bool:
+        """Return whether two texts with numbers differ in how these are written, in order or in the word "type"."""
+        if not self.numbers or (self.numbers, self.letters) != (other.numbers, other.letters):
+            return False
+        return self.words == other.words or _without_types(self.words) == _without_types(other.words)
 
 
 def critical_parts(text: str, rules: LanguageRules = ENGLISH) -> CriticalParts:
@@ -68,6 +90,21 @@ def critical_parts(text: str, rules: LanguageRules = ENGLISH) -> CriticalParts:
 def may_negate(text: str, rules: LanguageRules = ENGLISH) -> bool:
     """Return whether a text may negate something. This is quick, and may say so of other texts."""
     return rules.opposites.any_negation.search(text) is not None
+
+
+def numeral_spellings(text: str, rules: LanguageRules = ENGLISH) -> list[str]:
+    """Return a text with its numerals in digits, and with Roman ones, if it is another text: "type II" is "type 2"."""
+
+    def in_digits(found: re.Match[str]) -> str:
+        words = _word(found[0], rules, typed=found[0][0].isupper())
+        return "".join([*(number for _, number in words.numbers), *words.letters]) if words.numbers else found[0]
+
+    def in_roman(found: re.Match[str]) -> str:
+        digits, letter = _WITH_LETTER.fullmatch(found[0]).groups() if found[0][0].isdecimal() else ("", "")
+        return (_ROMAN_NUMERALS[int(digits)] + letter) if digits and int(digits) < len(_ROMAN_NUMERALS) else found[0]
+
+    digits = _NUMERAL.sub(in_digits, text)
+    return [form for form in dict.fromkeys((digits, _NUMERAL.sub(in_roman, digits))) if form != text]
 
 
 def contradictions(text: CriticalParts, name: CriticalParts) -> Iterator[str]:
@@ -83,6 +120,11 @@ def contradictions(text: CriticalParts, name: CriticalParts) -> Iterator[str]:
         share_some = not set(text.numbers).isdisjoint(name.numbers)
         if text_only and name_only and not (name.systematic and share_some):
             yield _differ(sorted(text_only), sorted(name_only))
+            return
+    for word in sorted(filter(None, text.counted.keys() & name.counted)):
+        if text.counted[word].isdisjoint(name.counted[word]):
+            yield _differ(sorted(text.counted[word]), sorted(name.counted[word]))
+            return
     if not (text.letters <= name.letters or name.letters <= text.letters):
         yield _differ(sorted(text.letters - name.letters), sorted(name.letters - text.letters))
     yield from _opposites(text, name)
@@ -91,12 +133,18 @@ def contradictions(text: CriticalParts, name: CriticalParts) -> Iterator[str]:
 
 
 def _opposites(text: CriticalParts, name: CriticalParts) -> Iterator[str]:
-    for kind in sorted({kind for kind, _ in text.values} & {kind for kind, _ in name.values}):
-        said, meant = (
-            {value: word for (of, value), word in parts.values.items() if of == kind} for parts in (text, name)
-        )
-        if said.keys().isdisjoint(meant):
-            yield _differ(sorted(said.values()), sorted(meant.values()))
+    said, meant = _values(text), _values(name)
+    text_only, name_only = said - meant, meant - said
+    for kind in sorted({kind for kind, _ in text_only} & {kind for kind, _ in name_only}):
+        words = [
+            sorted({word for value, _, word in parts.values if value[0] == kind and value in only})
+            for parts, only in ((text, text_only), (name, name_only))
+        ]
+        yield _differ(*words)
+
+
+def _values(parts: CriticalParts) -> Counter[tuple[int, int]]:
+    return Counter(word.value for word in parts.values)
 
 
 def _negated_only_by(parts: CriticalParts, other: CriticalParts) -> Iterator[str]:
@@ -115,55 +163,91 @@ class _Word(NamedTuple):
 
     Attributes:
         key: Its key; empty if it is no plain word.
+        keys: The key, or the runs of letters between numbers.
         negates: Whether it negates the next word.
-        numbers, letters, negated: See `CriticalParts`.
+        numbers: Its numbers, each with the letters before it in the word.
+        letters, negated: See `CriticalParts`.
         value: The property and the value that it stands for.
+        counted: What a number after it belongs to; empty if that is the word before.
     """
 
     key: str = ""
+    keys: tuple[str, ...] = ()
     negates: bool = False
-    numbers: tuple[str, ...] = ()
+    numbers: tuple[tuple[str, str], ...] = ()
     letters: tuple[str, ...] = ()
     value: tuple[int, int] | None = None
     negated: str | None = None
+    counted: str = ""
 
 
 def _parse(text: str, rules: LanguageRules) -> CriticalParts:
     spelled = text if text.isascii() else _GREEK_RUN.sub(lambda run: f" {spell_out_greek(run[0])} ", text)
-    written = rules.words.pattern.findall(spelled)
-    words = [_word(word, rules) for word in written]
-    pairs = list(zip(words, written, strict=True))
+    written = [form for form in rules.words.pattern.findall(spelled) if form not in rules.words.function_words]
+    classifier = rules.composites.classifier
+    typed = [False, *(classifier.fullmatch(form) is not None for form in written)]
+    words = [_word(form, rules, after) for form, after in zip(written, typed, strict=False)]
+    pairs = zip(words, written, strict=True)
+    counted: dict[str, frozenset[str]] = {}
+    before = ""
+    for word in words:
+        for letters, number in word.numbers:
+            counted[letters or before] = counted.get(letters or before, frozenset()) | {number}
+        before = word.counted or before
     return CriticalParts(
-        tuple(sorted(number for word in words for number in word.numbers)),
+        tuple(sorted(number for word in words for _, number in word.numbers)),
         frozenset(letter for word in words for letter in word.letters),
-        {word.value: form.lower() for word, form in pairs if word.value},
+        tuple(Valued(word.value, word.key, form.lower()) for word, form in pairs if word.value),
         frozenset(
             [word.negated for word in words if word.negated]
             + [word.key for before, word in pairwise(words) if before.negates and word.key]
         ),
-        tuple(word.key for word in words if word.key),
+        tuple(sorted(key for word in words for key in word.keys)),
         bool(_LOCANTS.search(text)),
+        counted,
     )
 
 
 @lru_cache(maxsize=_CACHED)
-def _word(written: str, rules: LanguageRules) -> _Word:
+def _word(written: str, rules: LanguageRules, typed: bool = False) -> _Word:
+    """Return what a word adds. `typed` is whether a word such as "type" or "stage" comes before it."""
     possessives = rules.words.possessives
     runs = _RUN.findall((written[:-2] if possessives and written.endswith(possessives) else written).lower())
-    numbers = tuple(run.lstrip("0") or "0" for run in runs if run.isdecimal())
+    numbers = tuple(
+        ("".join(runs[max(place - 1, 0) : place]), run.lstrip("0") or "0")
+        for place, run in enumerate(runs)
+        if run.isdecimal()
+    )
     letters = tuple(_GREEK.get(run, run) for run in runs if run in _GREEK or (len(run) == 1 and not run.isdecimal()))
     if len(runs) != 1 or numbers:
-        return _Word(numbers=numbers, letters=letters)
+        last = "" if not runs or runs[-1].isdecimal() else runs[-1]
+        others = tuple(run for run in runs if len(run) > 1 and not run.isdecimal() and run not in _GREEK)
+        return _Word(keys=others, numbers=numbers, letters=letters, counted=last)
     opposites = rules.opposites
     key = rules.words.singular(rules.words.spell(runs[0]))
     if number := opposites.numerals.get(key) or _roman(runs[0]):
-        return _Word(numbers=(number,))
+        return _Word(numbers=(("", number),))
+    if with_letter := _roman_with_letter(runs[0], typed):
+        return with_letter
     if letters:
-        return _Word(letters=letters)
-    return _Word(key, key in opposites.negations, (), (), opposites.value_of(key), opposites.negated_in(key))
+        return _Word(letters=letters, counted=letters[0])
+    value, negated = opposites.value_of(key), opposites.negated_in(key)
+    return _Word(key, (key,), key in opposites.negations, (), (), value, negated, key)
+
+
+def _without_types(words: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(word for word in words if word not in _TYPES)
 
 
 _cached = lru_cache(maxsize=_CACHED)(_parse)
+
+
+def _roman_with_letter(word: str, typed: bool) -> _Word | None:
+    """Return the number and the letter of "iia". A Roman numeral of one letter must be `typed`: "ic" after "type"."""
+    found = _ROMAN_WITH_LETTER.fullmatch(word)
+    numeral, letter = (found[1] or (typed and found[3]), found[2] or found[4]) if found else ("", "")
+    number = _roman(numeral) if numeral and word != "via" else None
+    return _Word(numbers=(("", number),), letters=(letter,)) if number else None
 
 
 def _roman(word: str) -> str | None:

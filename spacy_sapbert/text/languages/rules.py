@@ -176,7 +176,9 @@ class OppositeRules:
         if key in self.words or key.startswith(self.not_beginnings):
             return self.words.get(key)
         fitting = (
-            value for start, value in self.beginnings.items() if key.startswith(start) and len(key) > len(start) + 2
+            value
+            for start, value in self.beginnings.items()
+            if key == start or (key.startswith(start) and len(key) > len(start) + 2)
         )
         return next(fitting, None)
 
