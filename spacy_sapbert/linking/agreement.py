@@ -92,7 +92,7 @@ class Agreement:
     def _merged(self, text: str, similar: Iterable[Candidate], respelled: Iterable[Candidate]) -> list[Candidate]:
         """Return the best candidate for each concept, best first."""
         parts = critical_parts(text, self._rules)
-        fitting = [other for other in respelled if critical_parts(other.name, self._rules).include(parts)]
+        fitting = [other for other in respelled if critical_parts(other.name, self._rules).has_numbers_of(parts)]
         best: dict[str, Candidate] = {}
         for candidate in sorted([*similar, *fitting], key=lambda candidate: -candidate.score):
             best.setdefault(candidate.concept_id, candidate)

@@ -24,8 +24,7 @@ _ROMAN = re.compile(r"(?=[ivx])x{0,3}(?:ix|iv|v?i{0,3})")
 _ROMAN_VALUES = {"i": 1, "v": 5, "x": 10}
 _GREEK = {"alpha": "a", "beta": "b", "gamma": "g", "delta": "d", "epsilon": "e", "kappa": "k", "omega": "o"}
 _ROMAN_WITH_LETTER = re.compile(r"([ivx]{2,5})([a-d])|([ivx])([a-z])")  # "IIa", and "Ic" after "type"
-_NUMERAL = re.compile(r"(?<![\w,.'′+/-])(?:\d{1,2}[a-d]?|[^\W\d_]+)(?![\w'′+/-]|[.,]\d)")
-_WITH_LETTER = re.compile(r"(\d+)([a-d]?)")
+_NUMERAL = re.compile(r"(?<![\w,.'′+/-])(?:(\d{1,2})([a-d]?)|[^\W\d_]+)(?![\w'′+/-]|[.,]\d)")
 _ONES = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
 _ROMAN_NUMERALS = [tens + ones for tens in ("", "X", "XX", "XXX") for ones in _ONES]
 _TYPES = frozenset(("type", "typ", "tipo"))  # words that a number may lack: "Noonan syndrome (type) 2"
@@ -68,12 +67,15 @@ class CriticalParts(NamedTuple):
         """Return whether the text has something that must agree."""
         return bool(self.numbers or self.letters or self.values or self.negated)
 
+    def has_numbers_of(self, other: CriticalParts) -> bool:
+        """Return whether a text has all numbers and letters of another one."""
+        return not Counter(other.numbers) - Counter(self.numbers) and other.letters <= self.letters
+
     def include(self, other: CriticalParts) -> bool:
-        """Return whether a text has all numbers and letters of another one, or its words if that one has a property."""
+        """Return whether a text also has the same properties, and its other words if there are any of these."""
         if other.values and not set(other.words).difference(word.key for word in other.values) <= set(self.words):
             return False
-        has_numbers = not other.numbers or not Counter(other.numbers) - Counter(self.numbers)
-        return has_numbers and other.letters <= self.letters and _values(self) == _values(other)
+        return self.has_numbers_of(other) and _values(self) == _values(other)
 
     def is_same(self, other: CriticalParts) -> bool:
         """Return whether two texts with numbers differ in how these are written, in order or in the word "type"."""
@@ -95,13 +97,13 @@ def may_negate(text: str, rules: LanguageRules = ENGLISH) -> bool:
 def numeral_spellings(text: str, rules: LanguageRules = ENGLISH) -> list[str]:
     """Return a text with its numerals in digits, and with Roman ones, if it is another text: "type II" is "type 2"."""
 
-    def in_digits(found: re.Match[str]) -> str:
-        words = _word(found[0], rules, typed=found[0][0].isupper())
-        return "".join([*(number for _, number in words.numbers), *words.letters]) if words.numbers else found[0]
+    def in_digits(numeral: re.Match[str]) -> str:
+        word = _word(numeral[0], rules, numeral[0][0].isupper())
+        return "".join([*(number for _, number in word.numbers), *word.letters]) if word.numbers else numeral[0]
 
-    def in_roman(found: re.Match[str]) -> str:
-        digits, letter = _WITH_LETTER.fullmatch(found[0]).groups() if found[0][0].isdecimal() else ("", "")
-        return (_ROMAN_NUMERALS[int(digits)] + letter) if digits and int(digits) < len(_ROMAN_NUMERALS) else found[0]
+    def in_roman(numeral: re.Match[str]) -> str:
+        digits, letter = numeral[1], numeral[2]
+        return _ROMAN_NUMERALS[int(digits)] + letter if digits and int(digits) < len(_ROMAN_NUMERALS) else numeral[0]
 
     digits = _NUMERAL.sub(in_digits, text)
     return [form for form in dict.fromkeys((digits, _NUMERAL.sub(in_roman, digits))) if form != text]

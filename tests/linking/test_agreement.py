@@ -4,7 +4,7 @@ import pytest
 import spacy
 
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.linking.agreement import Agreement
+from spacy_sapbert.linking.agreement import SAME, Agreement
 from spacy_sapbert.text.words import joined_letters
 from spacy_sapbert.types import Candidate, Name, Record
 
@@ -52,9 +52,30 @@ def test_a_candidate_with_another_number_comes_last_with_its_reason(agreement):
 
 
 def test_a_concept_with_a_name_that_agrees_is_not_refused(agreement):
-    given = candidates(("D:78", 0.9, "combined deficiency of factor VIII"), ("D:7", 0.8, "factor VII deficiency"))
-    assert agreement("deficiency of factor 7", given) == given
-    assert agreement("deficiency of factor 9", given)[0].refusal == "8 is not 9"
+    given = candidates(("D:78", 0.9, "combined deficiency of factor VIII"))
+    assert agreement("deficient factor 7", given) == given
+    assert agreement("deficient factor 9", given)[0].refusal == "8 is not 9"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "is_same"),
+    [
+        ("factor 7 deficiency", "deficiency of factor VII", True),
+        ("Noonan syndrome type two", "Noonan syndrome 2", True),
+        ("MPS 3a", "MPS, type IIIA", True),
+        ("kinase 3 pseudogene 4", "kinase 4 pseudogene 3", False),
+        ("stage 3 glioma", "glioma 3", False),
+    ],
+)
+def test_the_spelling_of_numerals_does_not_count(agreement, text, name, is_same):
+    given = candidates(("D:2", 0.9, name))
+    assert (agreement(text, given)[0].score >= SAME) == is_same
+
+
+def test_numerals_are_looked_up_in_other_spellings(agreement):
+    names = {"MPS 3": candidates(("D:3", 0.7, "MPS 2 (3)"), ("D:2", 0.9, "MPS II")), "MPS III": []}
+    found = agreement.with_other_numerals({"MPS three": [], "MPS": []}, lambda texts: [names[text] for text in texts])
+    assert found == {"MPS three": candidates(("D:3", 0.7, "MPS 2 (3)")), "MPS": []}
 
 
 def test_a_name_that_negates_is_refused_for_a_text_without_critical_parts(agreement):

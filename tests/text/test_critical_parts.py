@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sapbert.text.critical_parts import contradictions, critical_parts
+from spacy_sapbert.text.critical_parts import contradictions, critical_parts, numeral_spellings
 from spacy_sapbert.text.languages import LANGUAGES, rules_of
 
 
@@ -29,6 +29,12 @@ def differences(text, name, language="en"):
         ("decreased heart rate", "Increased heart rate", "increased is not decreased"),
         ("low potassium", "Hyperkalemia", "hyperkalemia is not low"),
         ("left kidney", "Right kidneys", "right is not left"),
+        ("adenylate kinase 3 pseudogene 4", "adenylate kinase 4 pseudogene 3", "4 is not 3"),
+        ("1-minute score of 3", "1-minute score of 2", "2 is not 3"),
+        ("type 2a", "type IIb", "b is not a"),
+        ("type Ic", "type Id", "d is not c"),
+        ("high or absent reflexes", "low or absent reflexes", "absent low is not high"),
+        ("hyper IgM syndrome", "hypo-IgM syndrome", "hypo is not hyper"),
         ("acute leukaemia", "Leukemia, Chronic", "chronic is not acute"),
         ("sleepless", "Sleepy", "the name does not negate “sleep”"),
         ("small cell lung cancer", "non-small cell lung cancer", "only the name negates “small”"),
@@ -57,6 +63,9 @@ def test_what_differs_is_named(text, name, reason):
         ("low renin hypertension", "Hypertension"),
         ("hypothalamic tumor", "Hyperplastic tumor"),
         ("acute on chronic failure", "Acute failure"),
+        ("MPS IIIA", "mps 3 a"),
+        ("a hepatitis b", "hepatitis B"),
+        ("via factor V", "factor 5"),
         ("restless legs", "Painful legs"),
     ],
 )
@@ -88,8 +97,22 @@ def test_every_language_has_opposites(language, text, name):
 def test_a_name_with_all_parts_of_a_text_includes_it():
     parts = critical_parts("left factor VII deficiency")
     assert critical_parts("Deficiency of factor 7 and 8 (left)").include(parts)
+    assert not critical_parts("7 (left)").include(parts)
     assert not critical_parts("factor 7 deficiency").include(parts)
     assert not critical_parts("left factor deficiency").include(parts)
+
+
+@pytest.mark.parametrize(
+    ("text", "spellings"),
+    [
+        ("type II diabetes", ["type 2 diabetes"]),
+        ("Type 3b, MPS", ["Type IIIb, MPS"]),
+        ("second degree block", ["2 degree block", "II degree block"]),
+        ("1,2-dichloroethane 5'-phosphate IL-2 type 99", []),
+    ],
+)
+def test_numerals_have_other_spellings(text, spellings):
+    assert numeral_spellings(text) == spellings
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
