@@ -7,7 +7,7 @@ import logging
 import re
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache, cached_property, partial
-from itertools import islice, pairwise
+from itertools import compress, islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +31,7 @@ from ..text.words import (
     acronym_of,
     is_general,
     is_joined,
+    joined_letters,
     name_key,
     word_columns,
     word_hashes,
@@ -41,7 +42,7 @@ logger = logging.getLogger(__name__)
 HASHES_FILE = "name_hashes.npy"
 ROWS_FILE = "name_rows.npy"
 MANIFEST_FILE = "matcher.json"
-KEYS = 3
+KEYS = 4
 """The version of the keys in the cache. It changes whenever a name gets another key."""
 MAX_WORDS = 12
 MAX_ADDED = 3
@@ -294,14 +295,20 @@ class NameMatcher:
 
     def _with_acronyms(self, columns: WordColumns, windows: list[_Window]) -> list[_Window]:
         """Add the acronyms, whose rows come before those of the same word as a bag of words."""
-        positions = [i for i, key in enumerate(columns.acronyms) if key and columns.keys[i]]
-        if not positions:
+        places = {(i, i + 1): key for i, key in enumerate(columns.acronyms) if key and columns.keys[i]}
+        for i in compress(range(len(columns.keys)), columns.hyphens):  # "VEGF-C"
+            if (
+                columns.keys[i - 1]
+                and columns.keys[i]
+                and (key := acronym_hash("".join(columns.written[i - 1 : i + 1])))
+            ):
+                places[i - 1, i + 1] = key
+        if not places:
             return windows
-        keys = np.array([columns.acronyms[i] for i in positions], dtype=np.uint64)
-        acronyms = {i: rows for i, rows in zip(positions, self._look_up(keys), strict=True) if rows}
-        longer = [window for window in windows if window.start + 1 < window.end or window.start not in acronyms]
-        single = {window.start: window.rows for window in windows if window.start + 1 == window.end}
-        return longer + [_Window(i, i + 1, rows + single.get(i, [])) for i, rows in acronyms.items()]
+        acronyms = self._look_up(np.array([*places.values()], dtype=np.uint64))
+        found = {place: rows for place, rows in zip(places, acronyms, strict=True) if rows}
+        others = {(start, end): rows for start, end, rows in windows}
+        return [_Window(*place, found.get(place, []) + others.get(place, [])) for place in {**others, **found}]
 
     def _is_another_word(self, row: int, written: str) -> bool:
         """Return whether a text is a word of general English, and the name in a row a symbol, such as "IMPACT".
@@ -461,9 +468,13 @@ def _verify(
     if written.isupper() and is_general(written) and _is_in_capitals(text, *place):
         return None
     keys = tuple(columns.keys[start:end])
-    same, acronym = None, acronym_of(written)
+    same, acronym = None, acronym_of(written.replace("-", ""))
     for row, name in candidates:
-        if name.acronym == acronym if name.acronym else _same_name(columns, start, end, keys, name):
+        if (
+            name.acronym == acronym
+            if name.acronym
+            else (_same_name(columns, start, end, keys, name) or _same_symbol(written, name.text))
+        ):
             # prefer the name as written; otherwise the rows are ordered by tie rank
             if name.text.lower() == lower:
                 return row
@@ -518,6 +529,12 @@ def _may_change_places(columns: WordColumns, start: int, end: int) -> bool:
     after = next((place for place in range(start + 1, end) if columns.commas[place]), end)
     words = [word.lower() for word in columns.written[after:end]]
     return all(word in rules.qualifiers or len(word) == 1 or rules.classifier.fullmatch(word) for word in words)
+
+
+def _same_symbol(written: str, name: str) -> bool:
+    """Return whether two texts are equal without hyphens and blanks. "p 53" is not p53, but a page."""
+    letters = joined_letters(written)
+    return letters == joined_letters(name) and (" " not in written or len(letters) > MAX_ACRONYM)
 
 
 def _units(keys: Sequence[str], rules: LanguageRules) -> list[str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.chemistry import chemical_rewrites, other_names_than_the_plural
 from ..text.languages import ENGLISH, LanguageRules
+from ..text.symbols import letter_rewrites
 from ..types import SCORE_DIGITS, Candidate
 from .agreement import SAME, Candidates, LookUp
 
@@ -72,7 +73,7 @@ def rewrites(text: str, rules: LanguageRules = ENGLISH) -> Iterator[tuple[str, s
         text: The text.
         rules: The rules of the language.
     """
-    return islice(chemical_rewrites(text), _MOST)
+    return islice(chain(letter_rewrites(text), chemical_rewrites(text)), _MOST)
 
 
 def _is_plural(text: str, name: str) -> bool:

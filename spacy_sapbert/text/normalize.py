@@ -51,6 +51,12 @@ _GREEK_BLOCKS = (
     range(0x1D6A8, 0x1D7CC),  # mathematical letters, bold and italic
 )
 
+_LETTERS_BY_NAME = dict(zip(_GREEK_NAMES, map(chr, range(ord("α"), ord("ω") + 1)), strict=True))
+# a name that no letter of the same case joins: "TNF-alpha", "TNFalpha", "TNF ALPHA"
+_NAME = "|".join(sorted(_LETTERS_BY_NAME, key=len, reverse=True))
+_GREEK_NAME = re.compile(rf"(?<![a-z])(?:{_NAME})(?![a-z])|(?<![^\W\d_])(?i:{_NAME})(?![^\W\d_])")
+_RUN = re.compile(r"\d+|[α-ω]|[^\W\d_α-ω]+")
+
 
 @cache
 def _greek_letters() -> tuple[Mapping[str, str], re.Pattern[str]]:
@@ -136,6 +142,11 @@ def spell_out_greek(text: str) -> str:
     capitalized name. Greek words stay as they are.
     """
     return text if text.isascii() else _greek_letters()[1].sub(_spell_out_run, text)
+
+
+def symbol_runs(text: str) -> list[str]:
+    """Return the runs of letters, runs of digits and Greek letters of a symbol: "TNF-alpha1" gives "TNF", "α", "1"."""
+    return _RUN.findall(_GREEK_NAME.sub(lambda name: _LETTERS_BY_NAME[name[0].lower()], text))
 
 
 def _spell_out_run(run: re.Match[str]) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from ..files.values import hash64
 from .common_words import common_nouns, common_words
 from .languages import ENGLISH, LanguageRules
-from .normalize import biosyn, plain, plain_with_offsets, spell_out_greek
+from .normalize import biosyn, plain, plain_with_offsets, spell_out_greek, symbol_runs
 
 MAX_ACRONYM = 5  # characters
 SHORTEST_PLURAL = 4
@@ -25,7 +25,7 @@ MAX_CACHED = 64  # characters of a word in the cache, which bounds its memory
 CACHED_NAMES = 1 << 15
 
 # No name crosses these: the end of a sentence or clause, or a bracket outside a word.
-_SPACE = (False, False)
+_SPACE = (False, False, False)
 _BLANKS = re.compile(r"\s+")
 _BREAK = re.compile(r"[.;:!?][\s\"'”’)]|[\s][([{]|[)\]}][\s]|[\"“”<>=]|\n\s*\n")
 
@@ -39,10 +39,11 @@ class WordColumns(NamedTuple):
         ends: Position after the last character.
         keys: The word in one spelling (in English the American one), without case and plural, with Greek letters
             spelled out. Empty for a function word.
-        hashes: The hash of its key, 0 for a function word.
+        hashes: The sum of the hashes of its runs of letters and digits, 0 for a function word.
         acronyms: The key of the word as an acronym, 0 if it is none. See `acronym_hash`.
         broken: Whether something that no name crosses comes between the previous word and this one.
         commas: Whether a comma and a blank come between them.
+        hyphens: Whether only a hyphen comes between them.
         rules: The rules by which the keys were made.
     """
 
@@ -54,6 +55,7 @@ class WordColumns(NamedTuple):
     acronyms: list[int]
     broken: list[bool]
     commas: list[bool]
+    hyphens: list[bool]
     rules: LanguageRules
 
 
@@ -65,9 +67,9 @@ def word_columns(text: str, rules: LanguageRules = ENGLISH) -> WordColumns:
     written = pieces[1::2]
     short = max(map(len, pieces)) <= MAX_CACHED
     keys, hashes, acronyms = _columns(map(_hash_short(rules) if short else partial(_hashed, rules), written), 3)
-    broken, commas = _columns(map(_gap, pieces[:-1:2]), 2)
+    broken, commas, hyphens = _columns(map(_gap, pieces[:-1:2]), 3)
     starts, ends = [first[edge] for edge in edges[:-1:2]], [last[edge - 1] for edge in edges[1::2]]
-    return WordColumns(written, starts, ends, keys, hashes, acronyms, broken, commas, rules)
+    return WordColumns(written, starts, ends, keys, hashes, acronyms, broken, commas, hyphens, rules)
 
 
 def _columns(rows: Iterable[tuple[Any, ...]], n: int) -> list[list[Any]]:
@@ -117,8 +119,11 @@ def _hashed(rules: LanguageRules, written: str) -> _Hashed:
 
 def _hash_word(rules: LanguageRules, written: str) -> _Hashed:
     possessives = rules.words.possessives
-    key = _key(written[:-2] if possessives and written.endswith(possessives) else written, rules)
-    return key, hash64(key) if key else 0, acronym_hash(written)
+    word = written[:-2] if possessives and written.endswith(possessives) else written
+    key = _key(word, rules)
+    # the words of "TNF-alpha-1" and "TNFα1" have the same sum
+    runs = [_key(run, rules) or run.lower() for run in symbol_runs(word)] if key else []
+    return key, sum(map(hash64, runs)) % 2**64, acronym_hash(written)
 
 
 @cache
@@ -127,12 +132,12 @@ def _hash_short(rules: LanguageRules) -> Callable[[str], _Hashed]:
     return lru_cache(maxsize=1 << 15)(partial(_hash_word, rules))
 
 
-def _gap(between: str) -> tuple[bool, bool]:
-    """Return whether no name crosses what stands between two words, and whether there is a comma before a blank."""
+def _gap(between: str) -> tuple[bool, bool, bool]:
+    """Return what `WordColumns` has of what stands between two words: `broken`, `commas` and `hyphens`."""
     if between == " ":
         return _SPACE
     single = _BLANKS.sub(" ", between)
-    return len(single) > MAX_GAP or bool(_BREAK.search(between)), ", " in single
+    return len(single) > MAX_GAP or bool(_BREAK.search(between)), ", " in single, between == "-"
 
 
 class NameKey(NamedTuple):

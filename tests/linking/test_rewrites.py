@@ -19,6 +19,11 @@ VOCABULARY = {
     "C:10": ["NO(+)"],
     "C:11": ["valproate"],
     "C:12": ["valproic acid"],
+    "C:13": ["VEGFC"],
+    "C:14": ["VEGFA"],
+    "C:15": ["GSK3B"],
+    "C:16": ["GSK3A"],
+    "C:17": ["KRAS"],
 }
 
 
@@ -52,6 +57,9 @@ def link_of(nlp, text):
         ("NO", "C:9", "Nitric Oxide"),  # not an ion with these letters
         ("NO(+)", "C:10", "NO(+)"),
         ("valproate", "C:11", "valproate"),  # a name is not rewritten
+        ("VEGF-C", "C:13", "VEGFC"),
+        ("GSK-3β", "C:15", "GSK3B"),
+        ("k-ras", "C:17", "KRAS"),
     ],
 )
 def test_another_way_to_write_a_text_is_looked_up(nlp, text, concept_id, name):

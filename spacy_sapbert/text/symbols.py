@@ -1,0 +1,61 @@
+"""Other ways to write a symbol or a name with accents: "GSK3β" is "GSK3B" and "GSK-3beta", "B-Raf" is "BRAF".
+
+They count only if the vocabulary has them, see `spacy_sapbert.linking.rewrites`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from .normalize import plain, spell_out_greek, symbol_runs
+
+MAX_LETTERS = 16  # of a symbol, with digits
+MAX_WORD = 5  # letters of a symbol before a blank
+_MOST_RUNS = 5
+
+_LATIN = dict(zip("αβγδεζκλμω", "abgdezklmw", strict=True))
+"""The Latin letter that stands for a Greek one in symbols, by the rules for symbols of human genes (HGNC)."""
+_ACCENTS = re.compile("[\u0300-\u036f]+")
+_SYMBOL = re.compile(r"[^\W_]+(?:[-/. ][^\W_]+){0,3}")
+_TO_GREEK = {latin: letter for letter, latin in _LATIN.items() if latin in "abdg"}
+
+
+def letter_rewrites(text: str) -> Iterator[tuple[str, str]]:
+    """Yield other ways to write a symbol or a name with accents, the most plausible first, each with the reason.
+
+    Args:
+        text: The text.
+    """
+    text = plain(text)
+    if not text.isascii() and (bare := _ACCENTS.sub("", unicodedata.normalize("NFD", text))) != text:
+        yield unicodedata.normalize("NFC", bare), f"“{text}” without accents"
+    if len(text) > 2 * MAX_LETTERS or not _SYMBOL.fullmatch(text):
+        return
+    runs = symbol_runs(text)
+    if not _is_symbol(text, runs):
+        return
+    spellings = [[_LATIN.get(run, run) for run in runs], [spell_out_greek(run) for run in runs]]
+    last = runs[-1][-1].lower()
+    if last in _TO_GREEK and len("".join(runs)) > 2:  # "GSK3B" may be GSK3-beta
+        spellings.append([*runs[:-1], *filter(None, [runs[-1][:-1]]), spell_out_greek(_TO_GREEK[last])])
+    written = dict.fromkeys(form for spelling in spellings for form in _with_hyphens(spelling))
+    yield from ((form, f"“{text}” is this symbol") for form in written if form != text)
+
+
+def _is_symbol(text: str, runs: list[str]) -> bool:
+    """Return whether a text may be a symbol: a few short runs of letters, digits or Greek letters, not two words."""
+    if len(runs) > _MOST_RUNS or sum(map(len, runs)) > MAX_LETTERS:
+        return False
+    if " " in text and (runs[0].islower() or max(map(len, runs)) > MAX_WORD):
+        return False
+    return any(run in _LATIN or not run.islower() for run in runs) or (len(runs) > 1 and min(map(len, runs)) == 1)
+
+
+def _with_hyphens(runs: list[str]) -> Iterator[str]:
+    """Yield the runs of a symbol with no hyphen, with one, and with all."""
+    yield "".join(runs)
+    yield from ("".join(runs[:place]) + "-" + "".join(runs[place:]) for place in range(1, len(runs)))
+    if len(runs) > 2:
+        yield "-".join(runs)

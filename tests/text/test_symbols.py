@@ -1,0 +1,47 @@
+"""Other ways to write symbols and names with accents."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_sapbert.text.normalize import symbol_runs
+from spacy_sapbert.text.symbols import MAX_LETTERS, letter_rewrites
+
+
+def rewrites(text):
+    return [rewrite for rewrite, _ in letter_rewrites(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "others"),
+    [
+        ("VEGF-C", ["VEGFC"]),
+        ("k-ras", ["kras"]),
+        ("COVID19", ["COVID-19"]),
+        ("IL 6", ["IL6", "IL-6"]),
+        ("TNFα", ["TNFa", "TNF-a", "TNFalpha", "TNF-alpha"]),
+        ("TNF-ALPHA", ["TNFa", "TNF-a", "TNFalpha", "TNF-alpha"]),
+        ("TNFA", ["TNFalpha", "TNF-alpha"]),
+        ("GSK3ß", ["GSK3b", "GSK-3b", "GSK3-b", "GSK-3-b", "GSK3beta", "GSK-3beta", "GSK3-beta", "GSK-3-beta"]),
+        ("Ménière", ["Meniere"]),
+        ("Sjo\u0308gren syndrome", ["Sjogren syndrome"]),
+        *((text, []) for text in ("", "A", "type 2", "hepatitis B", "cancer", "breast-cancer", "A, B", "α" * 6)),
+    ],
+)
+def test_other_ways_to_write_a_symbol(text, others):
+    assert rewrites(text) == others
+
+
+@pytest.mark.parametrize(
+    ("text", "runs"),
+    [("TNFalpha", "TNF α"), ("IL-1BETA", "IL 1 β"), ("alphafetoprotein", "alphafetoprotein"), ("CYP2D6", "CYP 2 D 6")],
+)
+def test_runs_of_a_symbol(text, runs):
+    assert symbol_runs(text) == runs.split()
+
+
+@given(st.text(st.sampled_from("aBα1-/ é")) | st.text())
+def test_other_ways_are_bounded_and_have_the_same_letters(text):
+    others = [other for other in rewrites(text) if other.isascii()]
+    assert len(others) <= 3 * (MAX_LETTERS + 1)
+    assert text not in others
