@@ -22,7 +22,7 @@ from ..text.common_words import common_words
 from ..text.composites import composite_splits
 from ..text.languages import ENGLISH, LanguageRules, rules_of
 from ..text.languages.rules import connector_ends
-from ..text.normalize import plain
+from ..text.normalize import latin_symbol, plain
 from ..text.words import (
     MAX_ACRONYM,
     NameKey,
@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 HASHES_FILE = "name_hashes.npy"
 ROWS_FILE = "name_rows.npy"
 MANIFEST_FILE = "matcher.json"
-KEYS = 4
+KEYS = 5
 """The version of the keys in the cache. It changes whenever a name gets another key."""
 MAX_WORDS = 12
 MAX_ADDED = 3
@@ -300,7 +300,7 @@ class NameMatcher:
             if (
                 columns.keys[i - 1]
                 and columns.keys[i]
-                and (key := acronym_hash("".join(columns.written[i - 1 : i + 1])))
+                and (key := acronym_hash(latin_symbol("".join(columns.written[i - 1 : i + 1]))))
             ):
                 places[i - 1, i + 1] = key
         if not places:
@@ -468,7 +468,7 @@ def _verify(
     if written.isupper() and is_general(written) and _is_in_capitals(text, *place):
         return None
     keys = tuple(columns.keys[start:end])
-    same, acronym = None, acronym_of(written.replace("-", ""))
+    same, acronym = None, acronym_of(latin_symbol(written.replace("-", "")))
     for row, name in candidates:
         if (
             name.acronym == acronym

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ..kb.ids import is_supplementary
 from ..kb.knowledge_base import KnowledgeBase
+from ..text.words import case_counts
 from ..types import SCORE_DIGITS, Candidate, LinkedPart
 
 Parts = tuple[LinkedPart, ...]
@@ -22,6 +23,7 @@ class TieEvidence(NamedTuple):
     Attributes:
         concept_id: The primary id.
         annotations: How often corpora annotate this name with the concept.
+        case: Whether one of its names is the text in its case, and the case counts, see `case_counts`.
         preferred: Whether the name is its preferred name.
         type: Whether one of its types matches the label of the mention.
         main: Whether it is a main descriptor, not a supplementary record of MeSH.
@@ -30,6 +32,7 @@ class TieEvidence(NamedTuple):
 
     concept_id: str
     annotations: int = 0
+    case: bool = False
     preferred: bool = False
     type: bool = False
     main: bool = True
@@ -40,7 +43,7 @@ _Evidence = Mapping[tuple[str, str], tuple[TieEvidence, tuple[str, ...]]]
 """The evidence for a concept and a name, without a label, and the types of the concept."""
 
 # Ordered by precedence. Chosen on the training parts of BC5CDR and NCBI Disease (`benchmarks/ties.py`).
-RULES = ("annotations", "preferred", "type", "main", "names")
+RULES = ("annotations", "case", "preferred", "type", "main", "names")
 
 
 def rank(evidence: Sequence[TieEvidence], rules: Sequence[str] = RULES) -> list[TieEvidence]:
@@ -59,6 +62,7 @@ def explain(ranked: Sequence[TieEvidence], rules: Sequence[str] = RULES) -> str:
     rule = next((rule for rule in rules if getattr(best, rule) != getattr(rivals[0], rule)), "id")
     reasons = {
         "annotations": f"annotators mean it most often by this name ({best.annotations:,})",
+        "case": "it has this name in the case of the text",
         "type": "its type fits the label",
         "preferred": "this is its preferred name",
         "main": "it is a main descriptor, not a supplementary record",
@@ -113,7 +117,7 @@ class TieBreaker:
         evidence = {}
         for (id, name), n in zip(pairs, self._kb.annotations_of(pairs), strict=True):
             concept, main = summaries[id], not is_supplementary(id)
-            entry = TieEvidence(id, n, concept.preferred == name, False, main, concept.names)
+            entry = TieEvidence(id, n, False, concept.preferred == name, False, main, concept.names)
             evidence[id, name] = entry, concept.types
         return evidence
 
@@ -124,7 +128,11 @@ class TieBreaker:
         types = self._types(label)
         by_id = {candidate.concept_id: candidate for candidate in best}
         pairs = [evidence[candidate.concept_id, candidate.name] for candidate in by_id.values()]
-        ranked = rank([entry._replace(type=not types.isdisjoint(own)) for entry, own in pairs], self._rules)
+        exact = self._kb.find_name(part.text) if case_counts(part.text) else ()
+        ranked = rank(
+            [entry._replace(case=entry.concept_id in exact, type=not types.isdisjoint(own)) for entry, own in pairs],
+            self._rules,
+        )
         candidates = (*(by_id[entry.concept_id] for entry in ranked), *part.candidates[len(by_id) :])
         return part._replace(candidates=candidates, tie=explain(ranked, self._rules))
 

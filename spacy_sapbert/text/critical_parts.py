@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from .languages import ENGLISH, LanguageRules
-from .normalize import spell_out_greek
+from .normalize import plain, spell_out_greek
 
 _RUN = re.compile(r"\d+|[^\W\d_]+")
 _GREEK_RUN = re.compile("[\u0370-\u03ff\u00b5]+")
@@ -184,6 +184,7 @@ class _Word(NamedTuple):
 
 
 def _parse(text: str, rules: LanguageRules) -> CriticalParts:
+    text = plain(text)
     spelled = text if text.isascii() else _GREEK_RUN.sub(lambda run: f" {spell_out_greek(run[0])} ", text)
     written = [form for form in rules.words.pattern.findall(spelled) if form not in rules.words.function_words]
     classifier = rules.composites.classifier

@@ -55,6 +55,9 @@ _LETTERS_BY_NAME = dict(zip(_GREEK_NAMES, map(chr, range(ord("α"), ord("ω") + 
 # a name that no letter of the same case joins: "TNF-alpha", "TNFalpha", "TNF ALPHA"
 _NAME = "|".join(sorted(_LETTERS_BY_NAME, key=len, reverse=True))
 _GREEK_NAME = re.compile(rf"(?<![a-z])(?:{_NAME})(?![a-z])|(?<![^\W\d_])(?i:{_NAME})(?![^\W\d_])")
+LATIN = dict(zip("αβγδεζκλμω", "ABGDEZKLMW", strict=True))
+"""The Latin letters for Greek ones in symbols of human genes (HGNC)."""
+SHORTEST_STEM = 3  # characters of a symbol before a Greek letter that a Latin one may stand for
 _RUN = re.compile(r"\d+|[α-ω]|[^\W\d_α-ω]+")
 
 
@@ -142,6 +145,13 @@ def spell_out_greek(text: str) -> str:
     capitalized name. Greek words stay as they are.
     """
     return text if text.isascii() else _greek_letters()[1].sub(_spell_out_run, text)
+
+
+def latin_symbol(text: str) -> str:
+    """Return a symbol with Latin letters for Greek ones: "GSK3β" is "GSK3B". Short ones stay: "ERα" is not ERA."""
+    n_greek = sum(map(LATIN.__contains__, text))
+    is_long = n_greek and len(text) - n_greek >= SHORTEST_STEM
+    return "".join(LATIN.get(char, char) for char in text) if is_long else text
 
 
 def symbol_runs(text: str) -> list[str]:

@@ -9,17 +9,16 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from .normalize import plain, spell_out_greek, symbol_runs
+from .normalize import LATIN, SHORTEST_STEM, plain, spell_out_greek, symbol_runs
 
 MAX_LETTERS = 16  # of a symbol, with digits
 MAX_WORD = 5  # letters of a symbol before a blank
 _MOST_RUNS = 5
 
-_LATIN = dict(zip("αβγδεζκλμω", "abgdezklmw", strict=True))
-"""The Latin letter that stands for a Greek one in symbols, by the rules for symbols of human genes (HGNC)."""
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe"})
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _SYMBOL = re.compile(r"[^\W_]+(?:[-/. ][^\W_]+){0,3}")
-_TO_GREEK = {latin: letter for letter, latin in _LATIN.items() if latin in "abdg"}
+_TO_GREEK = dict(zip("abgd", "αβγδ", strict=True))
 
 
 def letter_rewrites(text: str) -> Iterator[tuple[str, str]]:
@@ -29,14 +28,16 @@ def letter_rewrites(text: str) -> Iterator[tuple[str, str]]:
         text: The text.
     """
     text = plain(text)
-    if not text.isascii() and (bare := _ACCENTS.sub("", unicodedata.normalize("NFD", text))) != text:
-        yield unicodedata.normalize("NFC", bare), f"“{text}” without accents"
+    if not text.isascii():
+        bare = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
+        yield from ((form, f"“{text}” without accents") for form in (bare, text.translate(_UMLAUTS)) if form != text)
     if len(text) > 2 * MAX_LETTERS or not _SYMBOL.fullmatch(text):
         return
-    runs = symbol_runs(text)
+    runs = symbol_runs(text.replace("kB", "κB"))
     if not _is_symbol(text, runs):
         return
-    spellings = [[_LATIN.get(run, run) for run in runs], [spell_out_greek(run) for run in runs]]
+    is_long = sum(len(run) for run in runs if run not in LATIN) >= SHORTEST_STEM
+    spellings = [[LATIN.get(run, run) for run in runs]] * is_long + [[spell_out_greek(run) for run in runs]]
     last = runs[-1][-1].lower()
     if last in _TO_GREEK and len("".join(runs)) > 2:  # "GSK3B" may be GSK3-beta
         spellings.append([*runs[:-1], *filter(None, [runs[-1][:-1]]), spell_out_greek(_TO_GREEK[last])])
@@ -50,7 +51,7 @@ def _is_symbol(text: str, runs: list[str]) -> bool:
         return False
     if " " in text and (runs[0].islower() or max(map(len, runs)) > MAX_WORD):
         return False
-    return any(run in _LATIN or not run.islower() for run in runs) or (len(runs) > 1 and min(map(len, runs)) == 1)
+    return any(run in LATIN or not run.islower() for run in runs) or (len(runs) > 1 and min(map(len, runs)) == 1)
 
 
 def _with_hyphens(runs: list[str]) -> Iterator[str]:

@@ -14,7 +14,7 @@ import numpy as np
 from ..files.values import hash64
 from .common_words import common_nouns, common_words
 from .languages import ENGLISH, LanguageRules
-from .normalize import biosyn, plain, plain_with_offsets, spell_out_greek, symbol_runs
+from .normalize import biosyn, latin_symbol, plain, plain_with_offsets, spell_out_greek, symbol_runs
 
 MAX_ACRONYM = 5  # characters
 SHORTEST_PLURAL = 4
@@ -123,7 +123,7 @@ def _hash_word(rules: LanguageRules, written: str) -> _Hashed:
     key = _key(word, rules)
     # the words of "TNF-alpha-1" and "TNFα1" have the same sum
     runs = [_key(run, rules) or run.lower() for run in symbol_runs(word)] if key else []
-    return key, sum(map(hash64, runs)) % 2**64, acronym_hash(written)
+    return key, sum(map(hash64, runs)) % 2**64, acronym_hash(latin_symbol(written))
 
 
 @cache
@@ -210,7 +210,7 @@ def _key(word: str, rules: LanguageRules) -> str:
     # before letters lose their accents: "à" is a function word, "A" is not
     if word.lower() in rules.words.function_words:
         return ""
-    form = rules.words.spell(spell_out_greek(word))
+    form = rules.words.spell(spell_out_greek(acronym_of(word) or word))
     return form if len(word) == SHORTEST_PLURAL and not word[1:].islower() else rules.words.singular(form)  # "BimS"
 
 
@@ -223,6 +223,13 @@ def is_acronym(text: str) -> bool:
     if not 2 <= len(text) <= MAX_ACRONYM or text[0].islower() or not text.isalnum():
         return False
     return sum(map(str.isupper, text)) > sum(map(str.islower, text))
+
+
+def case_counts(text: str) -> bool:
+    """Return whether the case of a text says which of two short names it is: "dC", "Er", "ACCs", not "Mice", "p53"."""
+    n_letters = sum(map(str.isalpha, text))
+    is_word = text.islower() or (n_letters > 2 and text.istitle())
+    return len(text) <= MAX_ACRONYM and n_letters > 1 and not is_word
 
 
 def is_general(text: str) -> bool:

@@ -92,6 +92,7 @@ def small_matcher(small_kb):
         ("TNFα", "TNF-alpha"),
         ("TNF-α", "TNFalpha"),
         ("VEGF-C", "VEGFC"),
+        ("GSK-3β", "GSK3B"),
         ("IL2", "IL-2"),
         ("eyes", "eye"),
         ("toe", "Toes"),
@@ -136,6 +137,7 @@ def test_the_same_name(marked, text, name):
         ("PLAN: rest", "PLAN"),
         ("diabetes 2 type", "Type 2 Diabetes"),
         ("page p 53", "p53"),
+        ("ERα", "ERA"),
         ("il-2", "IL2"),
     ],
 )

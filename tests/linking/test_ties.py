@@ -41,7 +41,7 @@ evidence = st.lists(
         TieEvidence,
         st.text("ABC", min_size=1),
         st.integers(0, 2),
-        *[st.booleans()] * 3,
+        *[st.booleans()] * 4,
         st.integers(1, 3),
     ),
     unique_by=lambda entry: entry.concept_id,
@@ -75,6 +75,7 @@ def test_nothing_speaks_more_for_another_by_the_rule_that_decided(some, rules):
     ("best", "reason"),
     [
         (TieEvidence("Z", 1200), "annotators mean it most often by this name (1,200)"),
+        (TieEvidence("Z", case=True), "it has this name in the case of the text"),
         (TieEvidence("Z", **PREFERRED), "this is its preferred name"),
         (TieEvidence("Z", **TYPE), "its type fits the label"),
         (TieEvidence("Z", names=12), "it has more names (12)"),

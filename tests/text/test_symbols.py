@@ -19,17 +19,22 @@ def rewrites(text):
         ("k-ras", ["kras"]),
         ("COVID19", ["COVID-19"]),
         ("IL 6", ["IL6", "IL-6"]),
-        ("TNFα", ["TNFa", "TNF-a", "TNFalpha", "TNF-alpha"]),
-        ("TNF-ALPHA", ["TNFa", "TNF-a", "TNFalpha", "TNF-alpha"]),
+        ("TNFα", ["TNFA", "TNF-A", "TNFalpha", "TNF-alpha"]),
+        ("TNF-ALPHA", ["TNFA", "TNF-A", "TNFalpha", "TNF-alpha"]),
         ("TNFA", ["TNFalpha", "TNF-alpha"]),
-        ("GSK3ß", ["GSK3b", "GSK-3b", "GSK3-b", "GSK-3-b", "GSK3beta", "GSK-3beta", "GSK3-beta", "GSK-3-beta"]),
+        ("GSK3ß", ["GSK3B", "GSK-3B", "GSK3-B", "GSK-3-B", "GSK3beta", "GSK-3beta", "GSK3-beta", "GSK-3-beta"]),
+        ("ERα", ["ERalpha", "ER-alpha"]),  # ERA is another gene
         ("Ménière", ["Meniere"]),
-        ("Sjo\u0308gren syndrome", ["Sjogren syndrome"]),
+        ("Sjo\u0308gren syndrome", ["Sjogren syndrome", "Sjoegren syndrome"]),
         *((text, []) for text in ("", "A", "type 2", "hepatitis B", "cancer", "breast-cancer", "A, B", "α" * 6)),
     ],
 )
 def test_other_ways_to_write_a_symbol(text, others):
     assert rewrites(text) == others
+
+
+def test_a_latin_letter_that_stands_for_kappa():
+    assert {"NFkappaB", "NF-kappaB"} <= set(rewrites("NF-kB"))
 
 
 @pytest.mark.parametrize(

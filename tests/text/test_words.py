@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from spacy_sapbert.text.languages import ENGLISH
 from spacy_sapbert.text.languages.en import singular, spell
 from spacy_sapbert.text.normalize import plain, spell_out_greek
-from spacy_sapbert.text.words import is_acronym, word_columns, word_keys
+from spacy_sapbert.text.words import acronym_of, case_counts, is_acronym, word_columns, word_keys
 
 
 def keys(text):
@@ -118,3 +118,14 @@ def test_greek_letters_are_their_names(letters, names):
 def test_a_word_with_a_greek_letter_is_not_an_acronym():
     assert not any(map(is_acronym, ("TNFα", "Aβ", "ΔF", "TCRαβ")))
     assert is_acronym("TNF")
+
+
+@pytest.mark.parametrize(("text", "single"), [("UTIs", "UTI"), ("ACCS", "ACCS"), ("SAMe", "SAMe"), ("ALs", "ALs")])
+def test_the_singular_of_an_acronym(text, single):
+    assert acronym_of(text) == single
+    assert word_keys(text) == word_keys(single)
+
+
+def test_the_case_of_short_symbols_counts():
+    assert all(map(case_counts, ("dC", "DC", "Er", "ACCs", "PreP")))
+    assert not any(map(case_counts, ("Mice", "mice", "p53", "neurotensin", "A", "")))
