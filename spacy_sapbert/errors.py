@@ -463,6 +463,10 @@ class Warnings:
         "[W414] The language of the pipeline is '{lang}', but the cues of assertion_detector are English, so it can miss "
         "or invent flags. Give it the setting cues, with termsets of that language."
     )
+    W418 = (
+        "[W418] {component} links the mentions in {where}, but no component has set any. Put one that finds mentions "
+        "before it: an NER, or `concept_matcher`."
+    )
     W510 = (
         "[W510] {n} of {total} mentions do not fit the boundaries of tokens, so the linker could not link them. They "
         "count as wrong. The first is {mention} in document {doc_id}."

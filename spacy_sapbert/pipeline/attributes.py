@@ -200,6 +200,18 @@ def set_links(span: Span, links: Iterable[Link]) -> None:
     _set_linked(span, "links", entries)
 
 
+def get_linked_by(span: Span) -> Optional[str]:
+    """Return the name of the component that linked the mention, if it is not the usual one."""
+    name: Optional[str] = _get_linked(span, "linked_by", None)
+    return name
+
+
+def set_linked_by(span: Span, name: Optional[str]) -> None:
+    """Set the name of the component that linked the mention; None if it is the usual one."""
+    if name is not None or _key("linked_by", span) in span.doc.user_data:
+        _set_linked(span, "linked_by", name)
+
+
 def _link(entry: Sequence[Any]) -> Link:
     """Return the link of an entry. An entry of an earlier version is shorter."""
     plain, others, reasons = entry[:_PLAIN_FIELDS], entry[_PLAIN_FIELDS:_REASONS], entry[_REASONS : _REASONS + 1]

@@ -1,5 +1,6 @@
 """`sapbert_linker`: link mentions to concepts."""
 
+import warnings
 from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
@@ -7,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, 
 from weakref import WeakSet
 
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 
 from ..documents.docs import from_doc
-from ..errors import SettingError
+from ..errors import SettingError, Warnings
 from ..kb.languages import language_tag
 from ..linking.settings import (
     RERANKER_FILE,
@@ -24,12 +25,12 @@ from ..linking.settings import (
 )
 from ..store.artifact import ArtifactWriter
 from ..training.settings import BioSyn
-from ..types import NIL, LinkedPart
-from .attributes import register, set_kb_ents, set_links
+from ..types import NIL, Link, LinkedPart
+from .attributes import get_linked_by, get_links, register, set_kb_ents, set_linked_by, set_links
 from .base import BatchedPipe
 from .component_settings import check_setting, defaults_of
 from .corrections import CorrectedComponent, corrected
-from .factories import INSIDE
+from .factories import INSIDE, LINKER
 from .mentions import gold_ids, mentions_of, place_of, queries_of, set_kb_ids, with_gold_mentions
 from .scorers import score_links
 
@@ -136,6 +137,7 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         check_setting(self, "index", encoder != "none" or exact, "'auto' or 'Flat' if encoder is 'none'")
         self._linker: Optional[Linker] = None
         self._trainer: Optional[LinkerTrainer] = None
+        self._has_warned = False
         _in_use.add(self)
 
     @property
@@ -182,11 +184,20 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         resolve = self.resolve_abbreviations
         queries = [queries_of(doc, self.spans_key, resolve_abbreviations=resolve) for doc in docs]
         if not any(queries):
+            self._warn_without_finder(docs)
             return [[] for _ in docs]
         linked = self.linker.link(queries, [doc.text for doc in docs] if self.linker.reranks else ())
         if self._corrections_setting.path is None:
             return linked
         return [self._corrected(doc, parts) for doc, parts in zip(docs, linked)]
+
+    def _warn_without_finder(self, docs: Sequence[Doc]) -> None:
+        """Warn once if no component has looked for mentions."""
+        if self._has_warned or any(_is_searched(doc, self.spans_key) for doc in docs):
+            return
+        self._has_warned = True
+        where = "doc.ents" if self.spans_key is None else f"doc.spans['{self.spans_key}']"
+        warnings.warn(Warnings.W418.format(component=self.name, where=where), stacklevel=2)
 
     def _corrected(self, doc: Doc, linked: List[Parts]) -> List[Parts]:
         """Return the parts of the mentions of a document as the corrections decide."""
@@ -200,19 +211,37 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         ]
 
     def set_annotations(self, docs: Sequence[Doc], predictions: Sequence[Sequence[Parts]]) -> None:
-        """Write `kb_id_`, `_.kb_ents` and `_.links` of each mention."""
+        """Write `kb_id_`, `_.kb_ents` and `_.links` of each mention.
+
+        A link of another linker stays, unless this linker links the mention, too, and has its label in `label_types`.
+        """
         register()  # scispaCy may have replaced the attributes meanwhile
         for doc, predicted in zip(docs, predictions):
             if not predicted:
                 continue
-            linker, links, kb_ids = self.linker, [], []
-            for mention, parts in zip(mentions_of(doc, self.spans_key), predicted):
-                links.append(linker.links(parts, mention.label_))
-                ids = dict.fromkeys([link.concept_id for link in links[-1] if link.concept_id])
-                kb_ids.append("|".join(ids) or NIL)
-            for mention, of_mention, parts in zip(set_kb_ids(doc, kb_ids, self.spans_key), links, predicted):
-                set_links(mention, of_mention)
-                set_kb_ents(mention, linker.kb_ents(parts))
+            mentions = mentions_of(doc, self.spans_key)
+            links = [self.linker.links(parts, mention.label_) for mention, parts in zip(mentions, predicted)]
+            stay = [self._stays(mention, of_mention) for mention, of_mention in zip(mentions, links)]
+            kb_ids = [
+                mention.kb_id_ if stays else _kb_id(of_mention)
+                for mention, of_mention, stays in zip(mentions, links, stay)
+            ]
+            mentions = set_kb_ids(doc, kb_ids, self.spans_key)
+            for mention, of_mention, parts, stays in zip(mentions, links, predicted, stay):
+                if not stays:
+                    set_links(mention, of_mention)
+                    set_kb_ents(mention, self.linker.kb_ents(parts))
+                    set_linked_by(mention, self._signature)
+
+    @property
+    def _signature(self) -> Optional[str]:
+        return None if self.name == LINKER else self.name
+
+    def _stays(self, mention: Span, links: Sequence[Link]) -> bool:
+        """Return whether another linker has linked the mention, and this one does not replace its link."""
+        if mention.kb_id_ in ("", NIL) or not get_links(mention) or get_linked_by(mention) == self._signature:
+            return False
+        return mention.label_ not in self.label_types or _kb_id(links) == NIL
 
     def _forget(self) -> None:
         if self._linker is not None:
@@ -343,8 +372,17 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         self._corrections_setting = self._corrections_setting.saved(artifacts)
 
 
+def _kb_id(links: Sequence[Link]) -> str:
+    return "|".join(dict.fromkeys(link.concept_id for link in links if link.concept_id)) or NIL
+
+
+def _is_searched(doc: Doc, spans_key: Optional[str]) -> bool:
+    """Return whether a component has set the mentions of a document, be it to none."""
+    return not len(doc) or (doc.has_annotation("ENT_IOB") if spans_key is None else spans_key in doc.spans)
+
+
 Language.factory(
-    "sapbert_linker",
+    LINKER,
     func=SapbertLinker,
     assigns=["doc.ents", "span._.kb_ents", "span._.links"],
     default_config=defaults_of(SapbertLinker, scorer={"@scorers": "spacy-sapbert.linking_scorer.v1"}),

@@ -607,3 +607,56 @@ def test_display_languages_that_cannot_be(bilingual_kb):
 def test_repr_opens_nothing():
     linker = spacy.blank("en").add_pipe("sapbert_linker", config={"kb": "/not/there.kb", "encoder": "none"})
     assert repr(linker) == "SapbertLinker('sapbert_linker', kb='/not/there.kb', encoder='none', spans_key=None)"
+
+
+# --- two linkers in one pipeline
+
+
+@pytest.fixture
+def two(tmp_path):
+    """RETURNS: a pipeline with a linker to diseases, then one to drugs, and a function that links entities."""
+    nlp = spacy.blank("en")
+    for name, names in {"diseases": {"D:1": "gout", "D:2": "lithium"}, "drugs": {"C:1": "lithium"}}.items():
+        records = [Record(id, (Name(text, "exact", "X"),)) for id, text in names.items()]
+        path = build_knowledge_base(records, tmp_path / f"{name}.kb").path
+        nlp.add_pipe("sapbert_linker", name, config={"kb": str(path), "encoder": "none"})
+
+    def link(doc):
+        doc.set_ents([Span(doc, place, place + 1, label) for place, label in enumerate(("DISEASE", "DRUG", "DRUG"))])
+        for _ in range(2):  # what was linked is linked again
+            doc = nlp.get_pipe("drugs")(nlp.get_pipe("diseases")(doc))
+        return [ent.kb_id_ for ent in doc.ents], [len(ent._.links) for ent in doc.ents]
+
+    return nlp, link
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [({}, ["D:1", "D:2", NIL]), ({"DRUG": []}, ["D:1", "C:1", NIL]), ({"DISEASE": []}, ["D:1", "D:2", NIL])],
+)
+def test_a_later_linker_replaces_only_links_of_its_labels_and_never_by_none(two, labels, expected):
+    nlp, link = two
+    nlp.get_pipe("drugs").label_types = labels
+    assert link(nlp.make_doc("gout lithium unheard")) == (expected, [1, 1, 1])
+
+
+def test_a_linker_replaces_its_own_links(two):
+    nlp, link = two
+    link(doc := nlp.make_doc("gout lithium unheard"))
+    nlp.get_pipe("diseases").threshold = 1.0
+    assert [ent.kb_id_ for ent in nlp.get_pipe("diseases")(doc).ents] == [NIL, NIL, NIL]
+
+
+@pytest.mark.parametrize("spans_key", [None, "sc"])
+def test_a_linker_warns_once_if_nothing_looks_for_mentions(linker, spans_key):
+    linker.spans_key = spans_key
+    with pytest.warns(UserWarning, match="W418"):
+        linker(Doc(linker.vocab, ["gout"]))
+    searched = Doc(linker.vocab, ["gout"], ents=["O"])
+    searched.spans["sc"] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        linker(Doc(linker.vocab, ["gout"]))
+        linker._has_warned = False
+        linker(searched)
+        linker(Doc(linker.vocab))
