@@ -20,6 +20,8 @@ from .settings import SelectionSettings
 # BC5CDR and NCBI Disease with MEDIC. Accuracy is the same for all values from 0.02 on, but fewer single mentions are
 # split.
 SPLIT_COST = 0.05
+# If the whole would be linked to one part alone, the parts need only this score. Fitted in the same way.
+PART_SCORE = 0.7
 
 LookUp = Callable[[str], Sequence[Candidate]]
 
@@ -102,10 +104,13 @@ def select_variant(variants: MentionVariants, look_up: LookUp, settings: Selecti
     """Choose between the variants of a mention by their scores. `SelectionSettings` has the margins.
 
     A definition in the document is stronger evidence than a short form that happens to be a name. The score of a split
-    is the lowest of its parts, less `SPLIT_COST` for each more plausible split. Parts that differ in numbers alone need
-    names with these numbers: "ERK1/2" is split, "gp120/160" is not. With margins of 0 or more, a name of the vocabulary
-    is never split or corrected. Parts that all have the same concept are linked as one. The name of a chemical formula
-    wins only if the vocabulary has it, and if its score is higher.
+    is the lowest of its parts, less `SPLIT_COST` for each more plausible split. With margins of 0 or more, a name of
+    the vocabulary is never split or corrected. Parts that all have the same concept are linked as one. The name of a
+    chemical formula wins only if the vocabulary has it, and if its score is higher.
+
+    Parts that differ in numbers alone need names with these numbers: "ERK1/2" is split, "gp120/160" is not. A whole
+    with the name of one part is split if the parts have at least `PART_SCORE`: "Neurological Disorders" does not cover
+    "neurological and psychiatric disorders".
 
     Args:
         variants: The variants of the mention.
@@ -123,7 +128,10 @@ def select_variant(variants: MentionVariants, look_up: LookUp, settings: Selecti
     for rank, split in enumerate(variants.composite_splits):
         parts = tuple(_part(text, None, variants, look_up, settings) for text in split)
         score = min(map(_score, parts)) - SPLIT_COST * rank
-        if score > best_score and (not differ_in_numbers(split) or _is_one(parts) or all(map(_has_numbers, parts))):
+        bar = best_score
+        if len(best) == 1 and _has_name_of_part(whole, parts):
+            bar = min(bar, PART_SCORE + settings.split_margin)
+        if score > bar and (not differ_in_numbers(split) or _is_one(parts) or all(map(_has_numbers, parts))):
             best, best_score = parts, score
     # "stage II and III carcinoma": all parts have the same concept, which is linked once
     return best[:1] if _is_one(best) else best
@@ -167,6 +175,22 @@ def _wins(named: LinkedPart, written: LinkedPart) -> bool:
 def _is_one(parts: Sequence[LinkedPart]) -> bool:
     """Return whether all parts have the same concept, or none."""
     return len({part.candidates[0].concept_id if part.candidates else None for part in parts}) == 1
+
+
+def _has_name_of_part(whole: LinkedPart, parts: Sequence[LinkedPart]) -> bool:
+    """Return whether the name of the whole is a name of one part, and lacks the words of another.
+
+    The parts must have different concepts, and each a name with more than the words that all parts share.
+    """
+    firsts = [part.candidates[0] for part in parts if part.candidates]
+    concepts = {first.concept_id for first in firsts}
+    if len(concepts) < len(parts) or not whole.candidates or whole.candidates[0].concept_id not in concepts:
+        return False
+    words = [frozenset(name_key(part.text).content) for part in parts]
+    shared = frozenset.intersection(*words)
+    of_whole = name_key(whole.candidates[0].name).content
+    lacks_part = any(own > shared and (own - shared).isdisjoint(of_whole) for own in words)
+    return lacks_part and not any(shared.issuperset(name_key(first.name).content) for first in firsts)
 
 
 def _has_numbers(part: LinkedPart) -> bool:

@@ -179,6 +179,27 @@ def test_a_name_of_a_numbered_part_has_its_number(name, n_parts):
     assert len(parts) == n_parts
 
 
+@pytest.mark.parametrize(
+    ("whole", "other", "n_parts"),
+    [
+        (("N", 0.89, "Nerve Disorder"), ("M", 0.75, "Mental Disorders"), 2),
+        (("N", 0.89, "Nerve Disorder"), ("M", 0.65, "Mental Disorders"), 1),  # too far from all names
+        (("N", 0.89, "Nerve Disorder"), ("M", 0.85, "Disorders"), 1),  # only the word that is shared
+        (("N", 0.89, "Nerve Disorder"), ("N", 0.85, "Nerve and Mind"), 1),  # the same concept
+        (("N", 0.89, "Mind Nerve Disorder"), ("M", 0.85, "Mental Disorders"), 1),  # a name of both
+        (("X", 0.89, "Brain Disorder"), ("M", 0.85, "Mental Disorders"), 1),
+    ],
+)
+def test_a_whole_with_the_name_of_one_part_is_split(whole, other, n_parts):
+    part = Candidate("N", 1.0, "Nerve Disorder")
+    candidates = {"nerve and mind disorders": [Candidate(*whole)], "nerve disorders": [part]}
+    candidates["mind disorders"] = [Candidate(*other)]
+    variants = MentionVariants("nerve and mind disorders", None, [("nerve disorders", "mind disorders")])
+    parts = select_variant(variants, candidates.__getitem__, SelectionSettings())
+    assert len(parts) == n_parts
+    assert len(select_variant(variants, candidates.__getitem__, SelectionSettings(split_margin=1.0))) == 1
+
+
 def test_split_margin():
     variants = MentionVariants("whole", None, [("a", "b")])
     scores = {"whole": 0.5, "a": 0.75, "b": 0.75}
