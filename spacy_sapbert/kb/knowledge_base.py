@@ -324,9 +324,9 @@ class KnowledgeBase:
             text,
         )
 
-    def existing_names(self, texts: Iterable[str]) -> list[str]:
-        """Return those of some texts that are names, in exactly this spelling. All are read at once."""
-        return [text for (text,) in self._in_chunks("SELECT text FROM names WHERE text IN ({})", list(texts))]
+    def rows_of_names(self, texts: Iterable[str]) -> dict[str, int]:
+        """Return the rows of those of some texts that are names, in exactly this spelling. All are read at once."""
+        return dict(self._in_chunks("SELECT text, row FROM names WHERE text IN ({})", list(texts)))
 
     def annotations(self, concept_id: str, name: str | None = None) -> int:
         """Return how often corpora annotate a concept.
@@ -351,7 +351,7 @@ class KnowledgeBase:
             pairs: Pairs of a primary id and a name, in exactly this spelling.
         """
         concepts = dict(self._in_chunks("SELECT id, row FROM concepts WHERE id IN ({})", [id for id, _ in pairs]))
-        names = dict(self._in_chunks("SELECT text, row FROM names WHERE text IN ({})", [name for _, name in pairs]))
+        names = self.rows_of_names([name for _, name in pairs])
         which, entries = self.name_concepts.of(np.array([names.get(name, -1) for _, name in pairs], dtype=np.int32))
         rows = np.array([concepts.get(id, -1) for id, _ in pairs], dtype=np.int32)
         same = self.name_concepts.concepts[entries] == rows[which]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import pairwise
 from typing import NamedTuple
@@ -159,6 +159,23 @@ class CandidateGenerator:
             batch = texts[start : start + step]
             scored = self._score_all(batch, k, mask) if scores_all else self._score_nearest(batch, k, mask)
             yield from zip(batch, self._best_concepts(scored, len(batch), k, mask), strict=True)
+
+    def named(self, texts: Iterable[str], filter: Filter = ALL) -> dict[str, list[Candidate]]:
+        """Return the concepts of those of some texts that are names, in exactly this spelling, with the score 1.
+
+        Args:
+            texts: The texts.
+            filter: Only names and concepts of these types and sources.
+        """
+        rows = self.kb.rows_of_names(texts)
+        which, entries = self._entries(np.array(list(rows.values()), dtype=np.int32), self._mask(filter))
+        order = np.lexsort((self.kb.name_concepts.ranks[entries], which))
+        concept_ids = self.kb.concept_ids_at(self.kb.name_concepts.concepts[entries[order]].tolist())
+        names, dense, sparse = list(rows), 1.0 if self.vectors else None, 1.0 if self.ngrams else None
+        candidates: dict[str, list[Candidate]] = {}
+        for number, concept_id in zip(which[order].tolist(), concept_ids, strict=True):
+            candidates.setdefault(names[number], []).append(Candidate(concept_id, 1.0, names[number], dense, sparse))
+        return candidates
 
     def renew(self, vectors: Index) -> None:
         """Replace the vectors of the names after the encoder was trained."""

@@ -114,7 +114,7 @@ class Linker:
             similar = dict(zip(unique, look_up(list(unique)), strict=True))
             similar = self._agreement.with_other_numerals(similar, look_up)
             found = {text: self._agreement(text, candidates, prior) for text, candidates in similar.items()}
-            candidates[filter] = self._rewriter(found, look_up)
+            candidates[filter] = self._rewriter(found, partial(self._generator.named, filter=filter))
         mentions, labels = [], []
         for variants, label in chain.from_iterable(documents):
             mentions.append(select_variant(variants, candidates[filters[label]].__getitem__, settings.selection))

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice, takewhile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain, islice
 
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.chemistry import chemical_rewrites, other_names_than_the_plural
+from ..text.derivations import other_words
+from ..text.findings import findings
 from ..text.languages import ENGLISH, LanguageRules
 from ..text.symbols import letter_rewrites
 from ..types import SCORE_DIGITS, Candidate
-from .agreement import SAME, Candidates, LookUp
+from .agreement import SAME, Candidates
+
+Named = Callable[[Iterable[str]], Candidates]
 
 REWRITTEN = 0.98
 """The score of a concept with such a name: less than that of a name that is the text, more than of similar ones."""
-MAX_LENGTH = 64  # characters of a text that is rewritten
-_MOST = 24  # ways to write a text that are looked up
+MAX_LENGTH = 96  # characters of a text that is rewritten
+_MOST = 192  # ways to write a text that are looked up
+_SAMPLED, _RAREST_CASE = 1000, 0.01  # names that are read for their case, and the least share of a usual one
 _STEP = 0.0001  # by which a less plausible one has a lower score
-_EXACT = 0.999  # the least score of a text that is a name
 
 
 class Rewriter:
@@ -35,20 +40,19 @@ class Rewriter:
         self._kb = kb
         self._rules = rules
 
-    def __call__(self, found: Candidates, look_up: LookUp) -> Candidates:
+    def __call__(self, found: Candidates, named: Named) -> Candidates:
         """Return the candidates of texts with those that the rules add.
 
         Args:
             found: The candidates of each text, best first.
-            look_up: Finds the candidates of texts.
+            named: Returns the candidates of those of some texts that are names.
         """
         proposed = {text: reasons for text, similar in found.items() if (reasons := self._reasons(text, similar))}
-        names = self._names(rewrite for reasons in proposed.values() for rewrite in reasons)
-        confirmed = list(dict.fromkeys(name for spelled in names.values() for name in spelled))
-        if not confirmed:
-            return found
-        exact = dict(zip(confirmed, look_up(confirmed), strict=True))
-        added = {text: list(_rewritten(reasons, names, exact)) for text, reasons in proposed.items()}
+        forms = {form for reasons in proposed.values() for rewrite in reasons for form in self._spellings(rewrite)}
+        by_name: Candidates = {}
+        for name, candidates in named(forms).items() if forms else ():
+            by_name.setdefault(name.lower(), []).extend(candidates)
+        added = {text: _added(reasons, by_name, found[text]) for text, reasons in proposed.items()}
         return found | {text: _merged(found[text], candidates) for text, candidates in added.items() if candidates}
 
     def _reasons(self, text: str, similar: Sequence[Candidate]) -> dict[str, str]:
@@ -58,12 +62,23 @@ class Rewriter:
         is_class = bool(similar) and similar[0].score >= SAME
         return dict(other_names_than_the_plural(text) if is_class else rewrites(text, self._rules))
 
-    def _names(self, texts: Iterable[str]) -> dict[str, list[str]]:
-        """Return the names of the vocabulary that equal texts but for case, by the text in lower case."""
-        names: dict[str, list[str]] = {}
-        for name in self._kb.existing_names({form for text in texts for form in _cases(text)}):
-            names.setdefault(name.lower(), []).append(name)
-        return names
+    def _spellings(self, text: str) -> list[str]:
+        """Return a text as it is, and in the cases in which the vocabulary writes names."""
+        return [text, *(case(text) for case in self._cases)]
+
+    @cached_property
+    def _cases(self) -> list[Callable[[str], str]]:
+        """The usual cases of the names. They are read at the first use, from some of them."""
+        n = self._kb.n_names
+        names = self._kb.names_at(range(0, n, max(1, n // _SAMPLED)))
+        # a name of one word does not tell whether each word has a capital
+        several = [name for name in names if " " in name] or names
+        samples = ((case, names if case is str.upper else several) for case in _CASES)
+        return [
+            case
+            for case, sample in samples
+            if sum(case(name.lower()) == name for name in sample) >= _RAREST_CASE * len(sample)
+        ]
 
 
 def rewrites(text: str, rules: LanguageRules = ENGLISH) -> Iterator[tuple[str, str]]:
@@ -73,7 +88,8 @@ def rewrites(text: str, rules: LanguageRules = ENGLISH) -> Iterator[tuple[str, s
         text: The text.
         rules: The rules of the language.
     """
-    return islice(chain(letter_rewrites(text), chemical_rewrites(text)), _MOST)
+    ways = (letter_rewrites(text), chemical_rewrites(text), findings(text, rules), other_words(text, rules))
+    return islice(chain.from_iterable(ways), _MOST)
 
 
 def _is_plural(text: str, name: str) -> bool:
@@ -81,19 +97,30 @@ def _is_plural(text: str, name: str) -> bool:
     return name.lower() == f"{text.lower()}s"
 
 
-def _cases(text: str) -> set[str]:
-    """Return a text in the cases in which vocabularies write names."""
-    capitals = " ".join(word[:1].upper() + word[1:] for word in text.split(" "))
-    return {text, text.lower(), text[:1].upper() + text[1:], capitals, text.upper()}
+def _in_capitals(text: str) -> str:
+    return " ".join(word[:1].upper() + word[1:] for word in text.split(" "))
 
 
-def _rewritten(
-    reasons: Mapping[str, str], names: Mapping[str, list[str]], exact: Mapping[str, list[Candidate]]
-) -> Iterator[Candidate]:
-    for place, (rewrite, reason) in enumerate(reasons.items()):
-        for name in names.get(rewrite.lower(), ()):
-            equal = takewhile(lambda candidate: candidate.score >= _EXACT, exact[name])
-            yield from (candidate._replace(score=REWRITTEN - _STEP * place, rewrite=reason) for candidate in equal)
+def _with_a_capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+_CASES = (str.lower, _with_a_capital, _in_capitals, str.upper)
+
+
+def _added(reasons: Mapping[str, str], by_name: Candidates, similar: Sequence[Candidate]) -> list[Candidate]:
+    """Return the candidates whose names are among other ways to write a text, the most plausible first."""
+    # names in unusual cases are not looked up, but may be among the similar ones
+    near = {candidate.name.lower(): [candidate] for candidate in similar}
+    confirmed = (
+        (place, reason, candidate)
+        for place, (rewrite, reason) in enumerate(reasons.items())
+        for candidate in by_name.get(rewrite.lower(), near.get(rewrite.lower(), []))
+    )
+    return [
+        candidate._replace(score=REWRITTEN - _STEP * place, refusal=None, rewrite=reason)
+        for place, reason, candidate in confirmed
+    ]
 
 
 def _merged(similar: list[Candidate], added: list[Candidate]) -> list[Candidate]:

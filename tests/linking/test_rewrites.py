@@ -24,6 +24,10 @@ VOCABULARY = {
     "C:15": ["GSK3B"],
     "C:16": ["GSK3A"],
     "C:17": ["KRAS"],
+    "D:1": ["Hyponatremia"],
+    "D:2": ["Kidney Cyst"],
+    "D:3": ["Decreased CSF leucine level"],
+    "D:4": ["Hypertension"],
 }
 
 
@@ -60,6 +64,10 @@ def link_of(nlp, text):
         ("VEGF-C", "C:13", "VEGFC"),
         ("GSK-3β", "C:15", "GSK3B"),
         ("k-ras", "C:17", "KRAS"),
+        ("low serum sodium", "D:1", "Hyponatremia"),
+        ("renal cysts", "D:2", "Kidney Cyst"),
+        ("low csf leucine level", "D:3", "Decreased CSF leucine level"),  # in a case that is not looked up
+        ("hypertensive", "D:4", "Hypertension"),
     ],
 )
 def test_another_way_to_write_a_text_is_looked_up(nlp, text, concept_id, name):

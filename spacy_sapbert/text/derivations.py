@@ -1,0 +1,108 @@
+"""Other words for the same: "renal" is of the kidney, "hypertensive" has hypertension.
+
+Each rule proposes texts. They count only if they are names of the vocabulary, see `spacy_sapbert.linking.rewrites`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from itertools import islice
+
+from .findings import FOLDER, word_key
+from .languages import ENGLISH, LanguageRules
+
+MOST_WORDS = 8  # of a text
+_LONGEST = 3  # words of an entry
+_MOST_SINGLE = 12  # texts in which one part is replaced
+_SHORTEST_STEM, _SHORTEST_DERIVED = 3, 6  # letters
+
+_SINGULAR = ("ss", "us", "is")
+_STRESSED = str.maketrans("áéíóú", "aeiou")
+# The endings of adjectives and verbs, each with those of nouns with the same stem
+_ENDINGS = {
+    "en": (
+        "tensive:tension tic:sis,tis,sy,sia,tes,sm ptic:psis,psy ic:ia,y,ism,a,ics ous:ia,us,um,osis,y "
+        "ed:ion,ing,e,ment,ation ing:ion,e,,ation,ment ded:sion ding:sion ting:tion,sion,tance de:sion t:tion,sion "
+        "e:ion,ation,ing,ment,or :ing,ion,ation,ment,ance te:tion,tor ive:ion,y,osis,ness al:us,um,a,e,y ar:us,a,um "
+        "ent:ence,ency ant:ance,ancy y:iness,ication able:ability tile:tility ified:ification ind:inding"
+    ),
+    "es": (
+        "tenso:tensión tensa:tensión ico:ia,ía,is,es,a ica:ia,ía,is,es,a ótico:osis ótica:osis ítico:itis ítica:itis "
+        "ado:ación,amiento ada:ación ido:ición,imiento oso:ia,a osa:ia,a ar:ación er:ición ir:ición"
+    ),
+    "fr": (
+        "tendu:tension tendue:tension étique:ète,ésie ique:ie,e,isme,is otique:ose itique:ite eux:ie,e euse:ie,e "
+        "é:ation,ion ée:ation,ion er:ation,ion,ment ir:ition if:ion ive:ion"
+    ),
+    "de": (
+        "tensiv:tension isch:ie,e,es,us,ose,itis ische:ie,e,es,us ischer:ie,e,es otisch:ose itisch:itis ig:e,igkeit "
+        "iv:ion iert:ierung,ation ieren:ierung,ation en:ung"
+    ),
+}
+
+
+def other_words(text: str, rules: LanguageRules = ENGLISH) -> Iterator[tuple[str, str]]:
+    """Yield a text with other words for one or two of its parts, each with the reason.
+
+    Args:
+        text: The text.
+        rules: The rules of its language.
+    """
+    single = list(islice(_replaced(text, rules, 0), _MOST_SINGLE))
+    for other, _, reason in single:
+        yield other, reason
+        if other.endswith("s") and not other.endswith(_SINGULAR):
+            yield other[:-1], reason
+    yield from _derived(text, rules)
+    for other, end, reason in single:
+        yield from ((both, f"{reason}, {more}") for both, _, more in _replaced(other, rules, end))
+
+
+def _replaced(text: str, rules: LanguageRules, start: int) -> Iterator[tuple[str, int, str]]:
+    """Yield a text with other words for one part from a position on, the position after them, and the reason."""
+    table = _synonyms(rules)
+    words = [word for word in rules.words.pattern.finditer(text) if word.start() >= start]
+    if len(words) > MOST_WORDS:
+        return
+    keys = [word_key(word[0], rules) for word in words]
+    for first in range(len(words)):
+        for last in range(min(first + _LONGEST, len(words)), first, -1):
+            for other, is_whole in table.get(tuple(keys[first:last]), ()):
+                begin, end = words[first].start(), words[last - 1].end()
+                if not is_whole or (begin == 0 and end == len(text)):
+                    reason = f"“{text[begin:end]}” is “{other}”"
+                    yield text[:begin] + other + text[end:], begin + len(other), reason
+
+
+def _derived(text: str, rules: LanguageRules) -> Iterator[tuple[str, str]]:
+    """Yield a text with a noun for the adjective or verb at its end."""
+    word = text.lower()
+    last = word.split(" ")[-1]
+    if len(last) < _SHORTEST_DERIVED or not last.isalpha():
+        return
+    for ending, nouns in _endings(rules.code):
+        stem = word.removesuffix(ending)
+        if (not ending or stem != word) and len(last) - len(ending) >= _SHORTEST_STEM:
+            stem = stem.translate(_STRESSED) if rules.code == "es" else stem  # isquémico, isquemia
+            yield from ((stem + noun, f"“{text}” comes from “{stem + noun}”") for noun in nouns)
+
+
+@lru_cache(maxsize=8)
+def _endings(code: str) -> list[tuple[str, list[str]]]:
+    rules = (rule.partition(":") for rule in _ENDINGS.get(code, "").split(" ") if rule)
+    return sorted(((ending, nouns.split(",")) for ending, _, nouns in rules), key=lambda rule: -len(rule[0]))
+
+
+@lru_cache(maxsize=8)
+def _synonyms(rules: LanguageRules) -> Mapping[tuple[str, ...], list[tuple[str, bool]]]:
+    """Return the entries of a language: for the keys of some words, other words, and whether they need to be all."""
+    table: dict[tuple[str, ...], list[tuple[str, bool]]] = {}
+    path = FOLDER / f"{rules.code}.txt"
+    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+        is_whole = line.startswith("=")
+        phrases = line.removeprefix("=").split("|")
+        for phrase in phrases:
+            keys = tuple(word_key(word, rules) for word in rules.words.pattern.findall(phrase))
+            table.setdefault(keys, []).extend((other, is_whole) for other in phrases if other != phrase)
+    return table

@@ -1,0 +1,44 @@
+"""Other words for the same."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_sapbert.text.derivations import other_words
+from spacy_sapbert.text.languages import rules_of
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "other"),
+    [
+        ("en", "renal cysts", "kidney cysts"),
+        ("en", "cutaneous tumours", "skin neoplasm"),  # two words
+        ("en", "jaundice", "icterus"),
+        ("en", "hypertensive", "hypertension"),
+        ("en", "Epileptic", "epilepsy"),
+        ("en", "anemic", "anemia"),
+        ("en", "cell dividing", "cell division"),
+        ("es", "isquémico", "isquemia"),
+        ("es", "hipertensa", "hipertensión"),
+        ("fr", "hypertendu", "hypertension"),
+        ("fr", "anémique", "anémie"),
+        ("fr", "diabétique", "diabète"),
+        ("de", "ischämisch", "ischämie"),
+    ],
+)
+def test_other_words_are_proposed(language, text, other):
+    assert other in dict(other_words(text, rules_of(language)))
+
+
+@pytest.mark.parametrize(
+    ("text", "other"), [("hyperkeratosis", "keratosis"), ("idiopathic", "systemic"), ("ionic", "ion")]
+)
+def test_different_words_are_not_proposed(text, other):
+    assert other not in dict(other_words(text))
+
+
+@given(st.text(alphabet="renalkidy tumor-ic", max_size=200))
+def test_any_text_has_a_bounded_number_of_others(text):
+    proposed = list(other_words(text))
+    assert len(proposed) < 500
+    assert all(other and reason for other, reason in proposed)
