@@ -143,10 +143,9 @@ class NameMatcher:
             names = self._read({row for window in outer for row in window.rows})
             for start, end, rows in outer:
                 row = _verify(text, columns, start, end, [(row, names[row]) for row in rows])
-                if row is not None and not self._is_another_word(
-                    row, text[columns.starts[start] : columns.ends[end - 1]]
-                ):
-                    matches.append(NameMatch(*_with_bracket(text, columns.starts[start], columns.ends[end - 1]), row))
+                place = columns.starts[start], columns.ends[end - 1]
+                if row is not None and not self._is_another_word(row, text, *place):
+                    matches.append(NameMatch(*_with_bracket(text, *place), row))
                     reach[start:end] = [max(end, other) for other in reach[start:end]]
             # most names inside a longer one are never read
             pending = [window for window in inner if reach[window.start] < window.end]
@@ -310,13 +309,15 @@ class NameMatcher:
         others = {(start, end): rows for start, end, rows in windows}
         return [_Window(*place, found.get(place, []) + others.get(place, [])) for place in {**others, **found}]
 
-    def _is_another_word(self, row: int, written: str) -> bool:
-        """Return whether a text is a word of general English, and the name in a row a symbol, such as "IMPACT".
+    def _is_another_word(self, row: int, text: str, start: int, end: int) -> bool:
+        """Return whether a match is a word of general English, and the name in a row a symbol, such as "IMPACT".
 
         The concept of a symbol has other symbols. Names in capitals that only say it louder are no symbols.
         """
         name = self.name(row)
-        if name == written or not name.isupper() or " " in name or not is_general(name):
+        if not name.isupper() or " " in name or not is_general(name):
+            return False
+        if name == text[start:end] and not _is_in_capitals(text, start, end):
             return False
         _, owners = self.kb.name_concepts.of(np.array([row]))
         concepts = self.kb.name_concepts.concepts[owners].tolist()
@@ -465,10 +466,10 @@ def _verify(
     lower = written.lower()
     if not _may_cross_comma(columns, start, end):
         return None
-    if written.isupper() and is_general(written) and _is_in_capitals(text, *place):
-        return None
     keys = tuple(columns.keys[start:end])
     same, acronym = None, acronym_of(latin_symbol(written.replace("-", "")))
+    if acronym and is_general(written) and _is_in_capitals(text, *place):
+        acronym = ""
     for row, name in candidates:
         if (
             name.acronym == acronym
@@ -517,7 +518,8 @@ def _same_name(columns: WordColumns, start: int, end: int, keys: tuple[str, ...]
         return True
     if not name.joined and is_joined(columns.written[start:end], keys, columns.rules):
         return False
-    content, of_name = _units(keys, columns.rules), _units(name.keys, columns.rules)
+    content = _units(columns.written[start:end], keys, columns.rules)
+    of_name = _units(name.written, name.keys, columns.rules)
     if any(len(key) == 1 for key in (*content, *of_name)):
         return False
     return content == of_name or (sorted(content) == sorted(of_name) and _may_change_places(columns, start, end))
@@ -527,8 +529,9 @@ def _may_change_places(columns: WordColumns, start: int, end: int) -> bool:
     """Return whether there is no comma, or only words that say which one behind it: "failure, acute"."""
     rules = columns.rules.composites
     after = next((place for place in range(start + 1, end) if columns.commas[place]), end)
-    words = [word.lower() for word in columns.written[after:end]]
-    return all(word in rules.qualifiers or len(word) == 1 or rules.classifier.fullmatch(word) for word in words)
+    said = (rules.classifier, rules.numerals, rules.adjectives)
+    words = columns.written[after:end]
+    return all(word.lower() in rules.qualifiers or any(kind.fullmatch(word) for kind in said) for word in words)
 
 
 def _same_symbol(written: str, name: str) -> bool:
@@ -537,16 +540,16 @@ def _same_symbol(written: str, name: str) -> bool:
     return letters == joined_letters(name) and (" " not in written or len(letters) > MAX_ACRONYM)
 
 
-def _units(keys: Sequence[str], rules: LanguageRules) -> list[str]:
+def _units(written: Sequence[str], keys: Sequence[str], rules: LanguageRules) -> list[str]:
     """Return the keys of the words that are no function words; "type" with the key behind it is one."""
     units: list[str] = []
     classifier = False
-    for key in keys:
+    for word, key in zip(written, keys, strict=True):
         if classifier and len(key) == 1:
             units[-1] += " " + key
         elif key:
             units.append(key)
-        classifier = bool(rules.composites.classifier.fullmatch(key))
+        classifier = bool(rules.composites.classifier.fullmatch(word))
     return units
 
 

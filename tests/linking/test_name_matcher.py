@@ -100,6 +100,9 @@ def small_matcher(small_kb):
         ("anxiety", "ANXIETY"),
         ("diabetes mellitus type 2", "Type 2 Diabetes Mellitus"),
         ("kidney failure, acute", "acute kidney failure"),
+        ("failure of the heart, congestive", "congestive heart failure"),
+        ("grade 2 glioma", "glioma, grade 2"),
+        ("diabetes mellitus, type II", "type II diabetes mellitus"),
         ("diabetes mellitus (type 2)", "Diabetes Mellitus, Type 2"),
     ],
 )
@@ -148,8 +151,15 @@ def test_not_the_same_name(marked, text, name):
 def test_symbols_that_are_words_need_their_case(tmp_path):
     names = (Name("IMPACT", "exact", "X"), Name("RWDD5", "exact", "X"))
     kb = build_knowledge_base([Record("G:1", names)], tmp_path / "genes.kb")
-    matches = NameMatcher.build(kb).find("The impact of IMPACT.")
+    matches = NameMatcher.build(kb).find("The impact of IMPACT. THE IMPACT.")
     assert [match.start for match in matches] == [14]
+
+
+def test_other_names_are_found_in_capitals(marked):
+    assert marked("HISTORY OF DEPRESSION AND HAND PAIN", "Depression", "hand") == [
+        ("DEPRESSION", "Depression"),
+        ("HAND", "hand"),
+    ]
 
 
 def test_the_longest_names(marked):
@@ -225,15 +235,17 @@ def same(name, text, window):
     joined = ["in" in re.findall(r"\w+", some) for some in (written, name)]  # the one of WORDS that says how
     if joined == [True, False]:
         return False
-    keys, name_keys = (numbered(found) for found in (keys, name_keys))
+    keys = numbered([text[word.start : word.end] for word in window], keys)
+    name_keys = numbered(*written_and_keys(name))
     if any(len(key) == 1 for key in (*keys, *name_keys)):
         return False
     return keys == name_keys or (not any(word.comma for word in window[1:]) and sorted(keys) == sorted(name_keys))
 
 
-def numbered(keys):
+def numbered(written, keys):
     """The keys that are not empty, "type" and a single letter behind it as one."""
-    return re.sub(r"\btype (?=\S(?: |$))", "type_", " ".join(keys)).split()
+    marked = ["type_" if word == "type" else key for word, key in zip(written, keys, strict=True)]
+    return re.sub(r"\btype_ (?=\S(?: |$))", "type_", " ".join(marked)).replace("type_ ", "type ").split()
 
 
 def reference(names, text):
@@ -338,6 +350,15 @@ def test_saved_and_loaded(small_matcher, small_kb, tmp_path):
     assert loaded.find_composites(text, loaded.find(text)) == small_matcher.find_composites(
         text, small_matcher.find(text)
     )
+
+
+def test_keys_of_an_earlier_version_are_made_again(small_matcher, small_kb, tmp_path, monkeypatch):
+    monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path / "cache"))
+    small_matcher.save(tmp_path)
+    np.save(tmp_path / HASHES_FILE, small_matcher.hashes[::-1])
+    manifest = (tmp_path / MANIFEST_FILE).read_text()
+    (tmp_path / MANIFEST_FILE).write_text(manifest.replace(f'"keys": {name_matcher.KEYS}', '"keys": 2'))
+    assert NameMatcher.load(small_kb, tmp_path).hashes.tolist() == small_matcher.hashes.tolist()
 
 
 # --- in the cache
