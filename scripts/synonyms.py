@@ -5,7 +5,8 @@
 Two names of a concept that share their beginning and end give a pair, such as "renal" and "kidney". It is kept if three
 vocabularies have it, or many names, and if nearly all names in which it can be exchanged have the same concept. Whole
 names that differ in everything are kept, too, in lines with "=", if two vocabularies have them. They are exchanged as a
-whole only.
+whole only. Other pairs are exchanged as a whole only if many concepts have these words, or if they are whole names,
+in lines with "*". The most frequent pairs come first.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from spacy_sapbert.text.languages import ENGLISH
 
 MOST_WORDS, LONGEST, MOST_IN_PAIR, MOST_NAMES = 6, 3, 4, 30
 FEWEST_CONCEPTS, FEWEST_VOCABULARIES, MOST_WRONG = 3, 2, 0.05
-MANY_VOCABULARIES, MANY_NAMES = 3, 8
+MANY_VOCABULARIES, MANY_NAMES, MANY_CONCEPTS = 3, 8, 12
+GENERAL = set(map(ENGLISH.words.spell, ENGLISH.words.general_names))
 SHORTEST = 3  # letters of a word
 LEFT_OUT = ENGLISH.words.function_words | {"a", "and", "or", "nos", "type", "unspecified"}
 
@@ -46,7 +48,8 @@ def middles(first: Words, second: Words) -> tuple[slice, slice]:
 
 
 def main(paths: list[Path]) -> None:
-    concepts, vocabularies, inside, surfaces = Counter[Pair](), defaultdict(set), Counter[Pair](), defaultdict(Counter)
+    concepts, inside, surfaces = Counter[Pair](), Counter[Pair](), defaultdict(Counter)
+    vocabularies, wholes = defaultdict(set), defaultdict(set)
     owners: list[dict[Words, set[int]]] = []
     for path in paths:
         kb, of_concept, of_name = KnowledgeBase(path), defaultdict(dict), defaultdict(set)
@@ -67,13 +70,16 @@ def main(paths: list[Path]) -> None:
                 if min(lengths) == 0 or max(lengths) > LONGEST or sum(lengths) > MOST_IN_PAIR:
                     continue
                 pairs.add(pair)
-                inside[pair] += here != slice(0, len(first))
+                if here == slice(0, len(first)):
+                    wholes[pair].add(path)
+                else:
+                    inside[pair] += 1
                 surfaces[first[here]][" ".join(written[here])] += 1
                 surfaces[second[there]][" ".join(other[there])] += 1
             concepts.update(pairs)
             for pair in pairs:
                 vocabularies[pair].add(path)
-    kept = [pair for pair in concepts if len(vocabularies[pair]) >= FEWEST_VOCABULARIES]
+    kept = [pair for pair, _ in concepts.most_common() if len(vocabularies[pair]) >= FEWEST_VOCABULARIES]
     right, wrong = exchanged(kept, owners)
     lines = []
     for pair in kept:
@@ -81,12 +87,14 @@ def main(paths: list[Path]) -> None:
         if not is_plain(names):
             continue
         if inside[pair] and concepts[pair] >= FEWEST_CONCEPTS:
+            is_sure = concepts[pair] >= MANY_CONCEPTS and len(vocabularies[pair]) >= MANY_VOCABULARIES
+            is_sure = (is_sure and max(map(len, pair)) == 1) or len(wholes[pair]) >= FEWEST_VOCABULARIES
             is_frequent = len(vocabularies[pair]) >= MANY_VOCABULARIES or right[pair] >= MANY_NAMES
             if is_frequent and wrong[pair] <= MOST_WRONG * right[pair]:
-                lines.append("|".join(names))
+                lines.append("*" * is_sure + "|".join(names))
         elif not wrong[pair]:
             lines.append("=" + "|".join(names))
-    print("\n".join(sorted(lines)))  # noqa: T201
+    print("\n".join(lines))  # noqa: T201
 
 
 def exchanged(pairs: list[Pair], owners: list[dict[Words, set[int]]]) -> tuple[Counter[Pair], Counter[Pair]]:
@@ -110,7 +118,9 @@ def is_plain(names: list[str]) -> bool:
     plain = all(len(word) >= SHORTEST and not any(map(str.isdigit, word)) for word in words)
     # "keratosis" and "hyperkeratosis" are different, whatever a vocabulary says
     contained = len(words) == len(names) and (names[0].endswith(names[1]) or names[1].endswith(names[0]))
-    return plain and not contained and not set(words) & LEFT_OUT
+    # "angina disease" is angina, but angina is not disease
+    one_is_general = len({name in GENERAL for name in names}) > 1
+    return plain and not contained and not one_is_general and not set(words) & LEFT_OUT
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ def rewrites(text: str, rules: LanguageRules = ENGLISH) -> Iterator[tuple[str, s
         text: The text.
         rules: The rules of the language.
     """
-    ways = (letter_rewrites(text), chemical_rewrites(text), findings(text, rules), other_words(text, rules))
+    ways = (chemical_rewrites(text), letter_rewrites(text), findings(text, rules), other_words(text, rules))
     return islice(chain.from_iterable(ways), _MOST)
 
 

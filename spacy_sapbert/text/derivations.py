@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 
 from .findings import FOLDER, word_key
 from .languages import ENGLISH, LanguageRules
@@ -15,17 +15,18 @@ from .languages import ENGLISH, LanguageRules
 MOST_WORDS = 8  # of a text
 _LONGEST = 3  # words of an entry
 _MOST_SINGLE = 12  # texts in which one part is replaced
-_SHORTEST_STEM, _SHORTEST_DERIVED = 3, 6  # letters
+_SHORTEST_STEM, _SHORTEST_DERIVED = 3, 4  # letters
 
 _SINGULAR = ("ss", "us", "is")
 _STRESSED = str.maketrans("áéíóú", "aeiou")
 # The endings of adjectives and verbs, each with those of nouns with the same stem
 _ENDINGS = {
     "en": (
-        "tensive:tension tic:sis,tis,sy,sia,tes,sm ptic:psis,psy ic:ia,y,ism,a,ics ous:ia,us,um,osis,y "
-        "ed:ion,ing,e,ment,ation ing:ion,e,,ation,ment ded:sion ding:sion ting:tion,sion,tance de:sion t:tion,sion "
-        "e:ion,ation,ing,ment,or :ing,ion,ation,ment,ance te:tion,tor ive:ion,y,osis,ness al:us,um,a,e,y ar:us,a,um "
-        "ent:ence,ency ant:ance,ancy y:iness,ication able:ability tile:tility ified:ification ind:inding"
+        "tensive:tension tic:sis,tis,sy,sia,tes,sm ptic:psis,psy ic:ia,y,ism,a,ics,esis ous:ia,a,us,um,e,osis,y "
+        "ed:ion,ing,e,,ment,ation ing:ion,e,,ation,ment ded:sion ding:sion ting:tion,sion,tance de:sion t:tion,sion "
+        "e:ion,ation,ing,ment,or,ity :ing,ion,ation,ment,ance,ness te:tion,tor ive:ion,y,osis,ness al:us,um,a,e,y "
+        "ar:us,a,um ent:ence,ency ant:ance,ancy y:iness,ing,ication ful: ish: ted:tia bed:ption be:ption "
+        "able:ability tile:tility ified:ification ind:inding"
     ),
     "es": (
         "tenso:tensión tensa:tensión ico:ia,ía,is,es,a ica:ia,ía,is,es,a ótico:osis ótica:osis ítico:itis ítica:itis "
@@ -68,9 +69,10 @@ def _replaced(text: str, rules: LanguageRules, start: int) -> Iterator[tuple[str
     keys = [word_key(word[0], rules) for word in words]
     for first in range(len(words)):
         for last in range(min(first + _LONGEST, len(words)), first, -1):
-            for other, is_whole in table.get(tuple(keys[first:last]), ()):
+            for other, mark in table.get(tuple(keys[first:last]), ()):
                 begin, end = words[first].start(), words[last - 1].end()
-                if not is_whole or (begin == 0 and end == len(text)):
+                is_whole = begin == 0 and end == len(text)
+                if mark == "*" or (mark == "=") == is_whole:
                     reason = f"“{text[begin:end]}” is “{other}”"
                     yield text[:begin] + other + text[end:], begin + len(other), reason
 
@@ -95,14 +97,18 @@ def _endings(code: str) -> list[tuple[str, list[str]]]:
 
 
 @lru_cache(maxsize=8)
-def _synonyms(rules: LanguageRules) -> Mapping[tuple[str, ...], list[tuple[str, bool]]]:
-    """Return the entries of a language: for the keys of some words, other words, and whether they need to be all."""
-    table: dict[tuple[str, ...], list[tuple[str, bool]]] = {}
-    path = FOLDER / f"{rules.code}.txt"
-    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
-        is_whole = line.startswith("=")
-        phrases = line.removeprefix("=").split("|")
+def _synonyms(rules: LanguageRules) -> Mapping[tuple[str, ...], list[tuple[str, str]]]:
+    """Return the entries of a language: for the keys of some words, other words, and where they are exchanged.
+
+    "=" marks a whole text, "*" a whole text or a part, and nothing a part.
+    """
+    table: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    paths = [FOLDER / f"{rules.code}_own.txt", FOLDER / f"{rules.code}.txt"]
+    lines = [path.read_text(encoding="utf-8").splitlines() for path in paths if path.is_file()]
+    for line in chain.from_iterable(lines):
+        phrases = line.lstrip("=*").split("|")
+        mark = line[0] if line[0] in "=*" else ""
         for phrase in phrases:
             keys = tuple(word_key(word, rules) for word in rules.words.pattern.findall(phrase))
-            table.setdefault(keys, []).extend((other, is_whole) for other in phrases if other != phrase)
+            table.setdefault(keys, []).extend((other, mark) for other in phrases if other != phrase)
     return table
