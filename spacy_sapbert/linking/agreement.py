@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 
 from ..kb.knowledge_base import KnowledgeBase
+from ..text.abbreviations import is_long_form
 from ..text.critical_parts import CriticalParts, contradictions, critical_parts, may_negate, numeral_spellings
 from ..text.languages import ENGLISH, LanguageRules
 from ..text.words import joined_letters, name_key
-from ..types import SCORE_DIGITS, Candidate
+from ..types import SCORE_DIGITS, Candidate, LinkedPart
 
 Candidates = dict[str, list[Candidate]]
 LookUp = Callable[[Sequence[str]], Sequence[list[Candidate]]]
@@ -21,6 +22,7 @@ REFUSED = 0.5
 """The share of its score that a refused candidate keeps."""
 SHORT = 4
 """A text of so many letters and digits, or fewer, must equal a name: of 113 links to similar names, one was right."""
+_STEM = 5  # letters of a word, by which it equals a longer one
 _SIMILAR = 0.75  # names that are less similar have other words
 _MOST_SIGNS = 8  # by which texts with the same letters differ
 _CHECKED = 5  # candidates behind so many that agree are not checked: they are not linked
@@ -98,6 +100,39 @@ class Agreement:
             best.setdefault(candidate.concept_id, candidate)
         return list(best.values())
 
+    def refuse_other_senses(self, short: LinkedPart, long_form: str) -> LinkedPart:
+        """Refuse the concepts for which the vocabulary has a short form, but with another long form than the document.
+
+        The names of such a concept have no word of the long form, but one of them fits the short form: "renal tubular
+        acidosis" for RTA, which the document defines as "road traffic accident".
+
+        Args:
+            short: The short form with its candidates.
+            long_form: What it stands for in the document.
+        """
+        reason = f"{short.text} is “{long_form}” here"
+        candidates = [
+            _refused(candidate, reason)
+            if candidate.score >= SAME and self._is_other_sense(candidate.name, long_form, candidate.concept_id)
+            else candidate
+            for candidate in short.candidates
+        ]
+        return short._replace(candidates=tuple(sorted(candidates, key=lambda candidate: -candidate.score)))
+
+    def _is_other_sense(self, short: str, long_form: str, concept_id: str) -> bool:
+        names = [name.text for name in self._kb.names_of(concept_id)]
+        words = self._telling_words(long_form)
+        if any(_is_like(word, other) for name in names for other in self._telling_words(name) for word in words):
+            return False
+        return any(is_long_form(short, name, self._rules) for name in names)
+
+    def _telling_words(self, text: str) -> list[str]:
+        """Return the keys of the words that tell concepts apart."""
+        general = self._rules.words.general_names
+        return [
+            key for key in name_key(text, self._rules).content if (len(key) > 2 or key.isdigit()) and key not in general
+        ]
+
     def _same(self, text: str, candidates: list[Candidate]) -> set[str]:
         """Return the ids of the candidates with the text as a name."""
         letters, words = joined_letters(text), name_key(text, self._rules).ordered
@@ -145,6 +180,12 @@ class Agreement:
 def is_short(text: str) -> bool:
     """Return whether a text has too few letters for a similar name to mean the same."""
     return sum(map(str.isalnum, text)) <= SHORT
+
+
+def _is_like(word: str, other: str) -> bool:
+    """Return whether two words are equal, or one begins with the other: "period2" and "period"."""
+    shorter, longer = sorted((word, other), key=len)
+    return longer.startswith(shorter) and len(shorter) >= min(_STEM, len(longer))
 
 
 def _refused(candidate: Candidate, reason: str | None) -> Candidate:

@@ -110,14 +110,15 @@ class Linker:
         prior = self.prior
         candidates: dict[Filter, dict[str, list[Candidate]]] = {}
         for filter, unique in texts.items():
-            look_up = partial(self._look_up, filter)
-            similar = dict(zip(unique, look_up(list(unique)), strict=True))
-            similar = self._agreement.with_other_numerals(similar, look_up)
+            search = partial(self._look_up, filter)
+            similar = dict(zip(unique, search(list(unique)), strict=True))
+            similar = self._agreement.with_other_numerals(similar, search)
             found = {text: self._agreement(text, candidates, prior) for text, candidates in similar.items()}
             candidates[filter] = self._rewriter(found, partial(self._generator.named, filter=filter))
-        mentions, labels = [], []
+        mentions, labels, threshold = [], [], self.threshold
         for variants, label in chain.from_iterable(documents):
-            mentions.append(select_variant(variants, candidates[filters[label]].__getitem__, settings.selection))
+            look_up = candidates[filters[label]].__getitem__
+            mentions.append(select_variant(variants, look_up, settings.selection, self._agreement, threshold))
             labels.append(label)
         linked = iter(TieBreaker(self.kb, settings.label_types).break_ties(mentions, labels))
         return [list(islice(linked, len(queries))) for queries in documents]

@@ -71,7 +71,7 @@ class SelectionSettings(SettingsBlock):
     """How the linker chooses between variants of a mention (`linking.variants.select_variant`) and between concepts.
 
     Attributes:
-        short_form_margin: A mention as written wins over its long form only if its score is higher by more than this.
+        short_form_margin: A mention that is no name wins over its long form only if its score is higher by more.
         split_margin: The parts of a mention win over the whole only if their score is higher by more than this.
         spelling_margin: A corrected text wins over the written one only if its score is higher by more than this.
         formulas: Look up chemical formulas, ions, element symbols and amino-acid codes by their names.

@@ -16,6 +16,8 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple
 
+from .critical_parts import critical_parts
+from .formulas import formula_name
 from .languages import ENGLISH, LanguageRules
 from .long_forms import STRATEGIES, Definition, find_joint_forms, find_long_form
 from .words import word_keys
@@ -124,13 +126,11 @@ def find_definitions(text: str, *, min_precision: float = 0.9, rules: LanguageRu
             for short, words in _propose(text, bracket, rules)
             if (definition := _define(short, words, min_precision, rules))
         ]
-        definitions = (
-            [max(definitions, key=_PRECISION)]
-            if definitions
-            else list(_define_joint_forms(text, bracket, min_precision, rules))
-            or list(_define_inside(text, bracket, min_precision, rules))
-            or list(_define_before_phrase(text, bracket, min_precision, rules))
-        )
+        if definitions:
+            definitions = [max(definitions, key=_PRECISION)]
+        elif _has_capitals(text[bracket.start : bracket.end]):
+            others = (_define_joint_forms, _define_inside, _define_before_phrase)
+            definitions = next(filter(None, (list(find(text, bracket, min_precision, rules)) for find in others)), [])
         if definitions:
             ends[bracket.start] = bracket.end
             found += [_behind_bracket(definition, ends) for definition in definitions]
@@ -382,8 +382,9 @@ def find_occurrences(
     for definition in sorted(definitions, key=_SHORT_START):
         for form in (definition, *_with_tail(text, definition)):
             defined.setdefault(_singular(form.short), []).append(form)
+    dashes = "-" if text.isascii() else "".join(filter(text.__contains__, _DASHES))
     for short in list(defined):
-        for variant in _dash_variants(short):
+        for variant in _dash_variants(short, dashes):
             defined.setdefault(variant, defined[short])
     occurrences = [_occurrence(*found, defined[short]) for found, short in _find_words(text, defined)]
     for (start, end), short in _find_words(text, known):
@@ -399,13 +400,13 @@ def _with_tail(text: str, definition: Definition) -> Iterator[Definition]:
         yield definition._replace(short=forms[0], long=forms[1], long_start=None, long_end=None)
 
 
-def _dash_variants(short: str) -> Iterator[str]:
+def _dash_variants(short: str, dashes: str) -> Iterator[str]:
     """Yield a short form with other dashes or none, or with a hyphen before its number."""
     dash = next(filter(_DASHES.__contains__, short), None)
     if dash is not None and len(short) > MIN_DASHED:
-        yield from (short.replace(dash, other) for other in ("", *_DASHES))
+        yield from (short.replace(dash, other) for other in ("", *dashes))
     elif match := _LETTERS_AND_NUMBER.fullmatch(short):
-        yield from (f"{match[1]}{dash}{match[2]}" for dash in _DASHES)
+        yield from (f"{match[1]}{dash}{match[2]}" for dash in dashes)
 
 
 def _singular(short: str) -> str:
@@ -575,7 +576,8 @@ def likely_long_forms(
 ) -> dict[str, str]:
     """Return for each short form the text that fits it best: "acute liver failure" for "ALF".
 
-    A text fits if it would be the long form in a definition, and begins with the same letter. Among several, the one
+    A text fits if it would be the long form in a definition, begins with the same letter, and has no other number. A
+    symbol such as "FOXO3a" or "VEGFR2" is no long form, and a formula such as "NaF" has none. Among several, the one
     with the most precise strategy is taken. If there are several of these with other words, none is taken.
 
     Args:
@@ -588,14 +590,16 @@ def likely_long_forms(
     """
     starting: dict[str, list[str]] = {}
     for text in dict.fromkeys(texts):
-        if len(text) > MAX_CHARS:
+        if len(text) > MAX_CHARS or _is_symbol(text):
             continue
         texts_of_letter = starting.setdefault(_first_letter(text), [])
         if len(texts_of_letter) < MOST_TEXTS:
             texts_of_letter.append(text)
     long_forms = {}
     for short in dict.fromkeys(short_forms):
-        precisions = {text: _fit(short, text, rules) for text in starting.get(_first_letter(short), ())}
+        if not short.isupper() and formula_name(short):
+            continue
+        precisions = {text: _likeliness(short, text, rules) for text in starting.get(_first_letter(short), ())}
         highest = max(precisions.values(), default=0.0)
         best = [text for text, precision in precisions.items() if precision == highest > 0]
         if len(set(map(word_keys, best))) == 1:
@@ -603,10 +607,27 @@ def likely_long_forms(
     return long_forms
 
 
+def _is_symbol(text: str) -> bool:
+    return " " not in text and _has_capitals(text) and not text.isupper()
+
+
+def _likeliness(short: str, text: str, rules: LanguageRules) -> float:
+    numbers, others = set(critical_parts(short, rules).numbers), set(critical_parts(text, rules).numbers)
+    differ = numbers and others and numbers != others
+    return 0.0 if differ or text.startswith(short) else _fit(short, text, rules)
+
+
 def _fit(short: str, text: str, rules: LanguageRules) -> float:
     """Return the estimated precision of a whole text as the long form, or 0 if it does not fit."""
     match = find_long_form(short, text, MIN_PRECISION, rules)
     return match.precision if match and match.start == 0 else 0.0
+
+
+def is_long_form(short: str, text: str, rules: LanguageRules = ENGLISH) -> bool:
+    """Return whether a text fits a short form as its long form, and does not just begin with it: "HNF1 homeobox"."""
+    return (
+        len(text) > len(short) and not text.casefold().startswith(short[:3].casefold()) and _fit(short, text, rules) > 0
+    )
 
 
 def _first_letter(text: str) -> str:

@@ -13,8 +13,8 @@ These points differ from the paper:
 - FirstLetGenSkp may skip a stop word next to another word (TAP, transporter associated with antigen processing).
 - If words other than stop words may be skipped, no letter matches in a stop word. A lower-case short form then has no
   long form.
-- If no strategy finds a long form, the initials may be in another order (DM, myotonic dystrophy). Short forms of Latin
-  or French names need this.
+- The initials may be in another order (DM, myotonic dystrophy), if no strategy with a higher precision finds a long
+  form, and others only a longer one with stop words. Short forms of Latin or French names need this.
 
 The precisions are still those of the paper.
 """
@@ -183,14 +183,25 @@ def find_long_form(
     own = rules.abbreviations
     folded = _fold(words, own)
     letters = "".join(filter(str.isalnum, _fold(short, own)))
-    if not _in_order(letters, folded, own):
-        return _find_reordered(short, words, folded, own) if min_precision <= REORDERED_PRECISION else None
-    searched = _split(folded, own)
+    match = _find_in_order(letters, short, words, folded, min_precision, own)
+    if min_precision > REORDERED_PRECISION or (match and match.precision >= REORDERED_PRECISION):
+        return match
+    reordered = _find_reordered(short, words, folded, own)
+    skips = match and reordered and own.stop_words.intersection(folded[match.start : reordered.start].split())
+    return reordered if match is None or skips else match
+
+
+def _find_in_order(
+    letters: str, short: str, words: str, folded: str, min_precision: float, rules: AbbreviationRules
+) -> LongFormMatch | None:
+    if not _in_order(letters, folded, rules):
+        return None
+    searched = _split(folded, rules)
     rows: dict[tuple[bool, bool], _Row] = {}
     for name, precision in _strategies(short, words, min_precision):
         pos = _find_start(letters, searched, STRATEGIES[name], rows)
         start = None if pos is None else _start_of_long_form(searched, pos)
-        if start is not None and _plausible(short, words[start:], own):
+        if start is not None and _plausible(short, words[start:], rules):
             return LongFormMatch(start, precision, name)
     return None
 

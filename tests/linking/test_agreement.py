@@ -5,6 +5,7 @@ import spacy
 
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.linking.agreement import SAME, Agreement
+from spacy_sapbert.linking.variants import MentionQuery, MentionVariants
 from spacy_sapbert.text.words import joined_letters
 from spacy_sapbert.types import Candidate, Name, Record
 
@@ -18,6 +19,11 @@ VOCABULARY = {
     "D:H": ["Increased heart rate", "tachycardia"],
     "D:C": ["coronary artery disease", "CAD"],
     "D:P": ["tic"],
+    "D:R": ["renal tubular acidosis", "RTA"],
+    "D:O": ["OB", "obesity due to leptin deficiency"],
+    "D:K": ["DOK7", "docking protein 7"],
+    "D:M": ["MS", "multiple sclerosis"],
+    "D:V": ["MS", "mitral stenosis"],
 }
 
 
@@ -122,3 +128,22 @@ def test_the_linker_says_what_differs(nlp):
 
 def test_numbers_that_a_slash_separates_are_not_another_number():
     assert [joined_letters(text) for text in ("CD4/8", "MPS I/II", "P/CAF")] == ["cd4·8", "mpsi·ii", "pcaf"]
+
+
+@pytest.mark.parametrize(
+    ("short", "long_form", "ids"),
+    [
+        ("RTA", "road traffic accident", []),
+        ("RTA", "distal tubular acidosis", ["D:R"]),
+        ("OB", "obese mouse", ["D:O"]),  # no other long form is known
+        ("DOK7", "downstream of kinase 7", ["D:K"]),  # the number is the same
+        ("MS", "mass spectrometry", []),
+        ("MS", "stenosis of the mitral valve", ["D:V"]),
+    ],
+)
+def test_a_short_form_of_something_else_is_refused(nlp, short, long_form, ids):
+    linker = nlp.get_pipe("sapbert_linker").linker
+    ((parts,),) = linker.link([[MentionQuery(MentionVariants(short, long_form, name=short))]])
+    (link,) = linker.links(parts)
+    assert [link.concept_id] == (ids or [None])
+    assert ids or link.reason == f"“{short}” is not meant: {short} is “{long_form}” here"

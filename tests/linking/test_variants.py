@@ -117,10 +117,27 @@ def test_texts_to_look_up():
 
 @pytest.mark.parametrize(
     ("short", "long", "expected"),
-    [(0.9, 0.9, "long"), (0.9, 0.85, "long"), (1.0, 0.85, "SF"), (0.5, None, "SF"), (None, 0.2, "long")],
+    [(0.9, 0.9, "long"), (0.9, 0.85, "long"), (0.98, 0.85, "SF"), (0.5, None, "SF"), (None, 0.2, "long")],
 )
 def test_the_short_form_must_be_clearly_better(short, long, expected):
     assert select({"SF": short, "long": long}, MentionVariants("SF", "long")) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("short", "name", "score", "expected"),
+    [
+        ("NOX2", "NADPH oxidase 1", 0.96, "short"),  # another number
+        ("SOX2", "sex determining region Y", 0.92, "short"),  # no number
+        ("iNOS", "nitric oxide synthase 1", 0.86, "short"),  # adds one
+        ("ER", "estrogen receptor 1", 0.97, "long"),  # adds nothing else
+        ("FAK", "focadhesin", 0.77, "short"),  # not above the threshold
+        ("ALP", "alkaline phosphatase, placental", 0.92, "long"),
+        ("CO2", "Carbon Dioxide", 1.0, "long"),  # the long form is a name
+    ],
+)
+def test_a_short_form_that_is_a_name_gives_way_to_a_long_form_with_its_numbers(short, name, score, expected):
+    part = select_part({short: ("S", 1.0, short), "long": ("L", score, name)}, MentionVariants(short, "long"))
+    assert part.text == (short if expected == "short" else "long")
 
 
 def test_margin_of_the_short_form_is_exclusive():

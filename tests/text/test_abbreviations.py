@@ -424,6 +424,12 @@ MANY = [f"acute x{n}" for n in range(MOST_TEXTS)]
         ("ALF", ["acute nonliver failure", "acute liver failure"], "acute liver failure"),  # the more precise strategy
         ("ALF", ["Acute liver failures", "acute liver failure"], "Acute liver failures"),
         ("PD", ["panic disorder", "Parkinson disease"], None),  # both fit equally well
+        *(("VEGF", ["VEGFR-2"], None), ("FOXO", ["FOXO3a"], None)),  # another symbol
+        *(("NaF", ["naftifine"], None), ("HF", ["heart failure"], "heart failure")),  # a formula
+        *(
+            ("IL2", ["interleukin 12"], None),
+            ("SCA3", ["spinocerebellar ataxia type 3"], "spinocerebellar ataxia type 3"),
+        ),
         ("ALF", [*MANY, "acute liver failure"], None),  # the work is bounded
         ("ALF", ["acute liver failure", *MANY], "acute liver failure"),
     ],

@@ -102,6 +102,11 @@ def test_no_long_form(short, words):
         ("AHC", "the congenital adrenal hypoplasia", "congenital adrenal hypoplasia"),
         ("GBA", "of acid beta-glucosidase", "acid beta-glucosidase"),
         ("CTL", "tumor of the left colon", "tumor of the left colon"),
+        (
+            "DM",
+            "drive at the myotonic dystrophy",
+            "myotonic dystrophy",
+        ),  # shorter than "drive at the myotonic dystrophy"
     ],
 )
 def test_initials_in_another_order(short, words, expected):
