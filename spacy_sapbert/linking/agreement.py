@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from itertools import chain
 
 from ..kb.knowledge_base import KnowledgeBase
@@ -22,6 +23,7 @@ REFUSED = 0.5
 """The share of its score that a refused candidate keeps."""
 SHORT = 4
 """A text of so many letters and digits, or fewer, must equal a name: of 113 links to similar names, one was right."""
+_DEFINITIONS = 1 << 12  # in the cache
 _STEM = 5  # letters of a word, by which it equals a longer one
 _SIMILAR = 0.75  # names that are less similar have other words
 _MOST_SIGNS = 8  # by which texts with the same letters differ
@@ -46,6 +48,8 @@ class Agreement:
     def __init__(self, kb: KnowledgeBase, rules: LanguageRules = ENGLISH) -> None:
         self._kb = kb
         self._rules = rules
+        self._other_senses = lru_cache(maxsize=_DEFINITIONS)(self._find_other_senses)
+        self._general_words = {key for name in rules.words.general_names for key in name_key(name, rules).content}
 
     def __call__(self, text: str, candidates: list[Candidate], weigh: Weigh | None = None) -> list[Candidate]:
         """Return the candidates of a text, best first.
@@ -104,34 +108,43 @@ class Agreement:
         """Refuse the concepts for which the vocabulary has a short form, but with another long form than the document.
 
         The names of such a concept have no word of the long form, but one of them fits the short form: "renal tubular
-        acidosis" for RTA, which the document defines as "road traffic accident".
+        acidosis" for RTA, which the document defines as "road traffic accident". If another concept with this short
+        form has more words of the long form, it is meant.
 
         Args:
             short: The short form with its candidates.
             long_form: What it stands for in the document.
         """
+        same = tuple(candidate for candidate in short.candidates if candidate.score >= SAME)
+        if not (same and (others := self._other_senses(same, long_form))):
+            return short
         reason = f"{short.text} is “{long_form}” here"
-        candidates = [
-            _refused(candidate, reason)
-            if candidate.score >= SAME and self._is_other_sense(candidate.name, long_form, candidate.concept_id)
-            else candidate
-            for candidate in short.candidates
-        ]
+        candidates = [_refused(candidate, reason if candidate in others else None) for candidate in short.candidates]
         return short._replace(candidates=tuple(sorted(candidates, key=lambda candidate: -candidate.score)))
 
-    def _is_other_sense(self, short: str, long_form: str, concept_id: str) -> bool:
-        names = [name.text for name in self._kb.names_of(concept_id)]
+    def _find_other_senses(self, same: tuple[Candidate, ...], long_form: str) -> frozenset[Candidate]:
         words = self._telling_words(long_form)
-        if any(_is_like(word, other) for name in names for other in self._telling_words(name) for word in words):
-            return False
-        return any(is_long_form(short, name, self._rules) for name in names)
+        names = {candidate: [name.text for name in self._kb.names_of(candidate.concept_id)] for candidate in same}
+        shared = {candidate: max(self._n_shared(words, name) for name in names[candidate]) for candidate in same}
+        best = {candidate.score: 0 for candidate in same}
+        for candidate, n in shared.items():
+            best |= {score: max(most, n) for score, most in best.items() if score <= candidate.score}
+        return frozenset(
+            candidate
+            for candidate, n in shared.items()
+            if n < best[candidate.score]
+            or (not n and any(is_long_form(candidate.name, name, self._rules) for name in names[candidate]))
+        )
+
+    def _n_shared(self, words: Sequence[str], name: str) -> int:
+        """Return how many of the words a name has."""
+        others = self._telling_words(name)
+        return sum(any(_is_like(word, other) for other in others) for word in words)
 
     def _telling_words(self, text: str) -> list[str]:
         """Return the keys of the words that tell concepts apart."""
-        general = self._rules.words.general_names
-        return [
-            key for key in name_key(text, self._rules).content if (len(key) > 2 or key.isdigit()) and key not in general
-        ]
+        keys = name_key(text, self._rules).content
+        return [key for key in keys if (len(key) > 2 or key.isdigit()) and key not in self._general_words]
 
     def _same(self, text: str, candidates: list[Candidate]) -> set[str]:
         """Return the ids of the candidates with the text as a name."""

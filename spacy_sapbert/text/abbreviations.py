@@ -625,9 +625,7 @@ def _fit(short: str, text: str, rules: LanguageRules) -> float:
 
 def is_long_form(short: str, text: str, rules: LanguageRules = ENGLISH) -> bool:
     """Return whether a text fits a short form as its long form, and does not just begin with it: "HNF1 homeobox"."""
-    return (
-        len(text) > len(short) and not text.casefold().startswith(short[:3].casefold()) and _fit(short, text, rules) > 0
-    )
+    return len(text) > len(short) and not text.startswith(short[:3]) and _fit(short, text, rules) > 0
 
 
 def _first_letter(text: str) -> str:

@@ -24,6 +24,8 @@ VOCABULARY = {
     "D:K": ["DOK7", "docking protein 7"],
     "D:M": ["MS", "multiple sclerosis"],
     "D:V": ["MS", "mitral stenosis"],
+    "D:X": ["COX2", "cytochrome oxidase II"],
+    "D:Y": ["COX2", "peroxide synthase 2 (cyclooxygenase)"],
 }
 
 
@@ -139,6 +141,7 @@ def test_numbers_that_a_slash_separates_are_not_another_number():
         ("DOK7", "downstream of kinase 7", ["D:K"]),  # the number is the same
         ("MS", "mass spectrometry", []),
         ("MS", "stenosis of the mitral valve", ["D:V"]),
+        ("COX2", "cyclooxygenase-2", ["D:Y"]),
     ],
 )
 def test_a_short_form_of_something_else_is_refused(nlp, short, long_form, ids):
