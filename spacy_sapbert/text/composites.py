@@ -10,10 +10,11 @@ Conjuncts may also share a part of a word, which a number, a letter or a Roman n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import groupby, pairwise, product
+from itertools import chain, groupby, pairwise, product
 from math import inf
+from operator import itemgetter
 from typing import NamedTuple
 
 from .coordination import Cut, Words, cost, word_class
@@ -26,9 +27,12 @@ MAX_WORDS = 40
 MAX_CONJUNCTS = 12
 # A split that costs this much more than the best one is dropped: "of the bladder" for "cancer of the bladder".
 _MARGIN = 3.0
+# A part of a list shares words only if these phrases are as parallel as this.
+_PARALLEL = 0.5
 
 _RUN_END = re.compile(r"(?<![\w'′’-])[\w'′’-]+$")
 _RUN_START = re.compile(r"[\w'′’-]+")
+_LAST_BRACKET = re.compile(r"(?:^|\s)[(\[]([^()\[\]]*)[)\]]$")
 _BARE_LOCANT = re.compile(r"(?:\d+|[A-Za-z])['′]*,")
 _LOCANT = re.compile(r"(?:\d+|[A-Za-z])['′]*-")
 _HYPHENS = "-‐‑–"
@@ -97,17 +101,22 @@ def differ_in_numbers(parts: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=1 << 12)  # documents repeat their mentions
 def _composite_splits(text: str, rules: CompositeRules) -> tuple[tuple[str, ...], ...]:
-    splits: dict[tuple[str, ...], None] = {}
-    for cut in _plausible(_cuts(_fill_omissions(_conjuncts(_tokens(text, rules), rules), rules), rules)):
-        parts = tuple(dict.fromkeys(_parts(cut)))
+    tokens = _tokens(text, rules)
+    conjuncts = _fill_omissions(_conjuncts(tokens, rules) or _conjuncts(_without_bracket(tokens, rules), rules), rules)
+    ranked = [(value, _parts(cut)) for value, cut in _plausible(_cuts(conjuncts, rules))]
+    ranked = sorted([*ranked, *_lists(conjuncts, rules)], key=itemgetter(0))
+    ranked[1:1] = [(0.0, parts) for parts in _nested(tokens, rules)]
+    splits: dict[frozenset[str], tuple[str, ...]] = {}
+    for _, found in ranked:
+        parts = tuple(dict.fromkeys(found))
         # "A/T" and "1/2" say nothing of a series
         if len(parts) > 1 and not ("/" in text and all(map(_NUMBER.fullmatch, parts))):
-            splits.setdefault(parts)
-    return tuple(splits)
+            splits.setdefault(frozenset(parts), parts)
+    return tuple(splits.values())
 
 
-def _plausible(cuts: Iterable[Cut]) -> list[Cut]:
-    """Return the cuts that cost at most `_MARGIN` more than the best one, the best first."""
+def _plausible(cuts: Iterable[Cut]) -> list[tuple[float, Cut]]:
+    """Return the cuts that cost at most `_MARGIN` more than the best one, the best first, with their costs."""
     lowest = inf
     ranked = []
     for cut in cuts:
@@ -115,7 +124,35 @@ def _plausible(cuts: Iterable[Cut]) -> list[Cut]:
         if value < lowest + _MARGIN:
             lowest = min(lowest, value)
             ranked.append((value, cut.after, cut.before, cut))
-    return [cut for value, _, _, cut in sorted(ranked) if value < lowest + _MARGIN]
+    return [(value, cut) for value, _, _, cut in sorted(ranked) if value < lowest + _MARGIN]
+
+
+def _lists(conjuncts: tuple[Words, ...], rules: CompositeRules) -> Iterator[tuple[float, list[str]]]:
+    """Yield splits of lists of which only some share words, with their costs: "fever, joint and muscle pain"."""
+    for start, end in [(start, len(conjuncts)) for start in range(1, len(conjuncts) - 1)] + [
+        (0, end) for end in range(2, len(conjuncts))
+    ]:
+        alone = conjuncts[:start] + conjuncts[end:]
+        classes = {word_class(words[-1], rules) for words in alone}
+        if not rules.head_first and classes <= {"noun", "condition"}:
+            cuts = (cut for cut in _cuts(conjuncts[start:end], rules) if cut.after and not cut.before)
+            value, cut = next(iter(_plausible(cuts)), (inf, None))
+            if cut and value <= _PARALLEL:
+                ahead, behind = ([_joined(words, rules) for words in some] for some in (alone[:start], alone[start:]))
+                yield value + ("noun" in classes), [*ahead, *_parts(cut), *behind]
+
+
+def _nested(tokens: Sequence[str], rules: CompositeRules) -> Iterator[list[str]]:
+    """Yield splits of two coordinations: "acute or chronic liver and kidney failure" has four parts."""
+    positions = [position for position, token in enumerate(tokens) if _is_connector(token, rules)]
+    if len(positions) != 2 or len(tokens) > MAX_WORDS // 2 or any(tokens[position] in ",/" for position in positions):
+        return
+    for position in positions:
+        conjuncts = (tuple(tokens[:position]), tuple(tokens[position + 1 :]))
+        for _, cut in _plausible(_cuts(conjuncts if all(conjuncts) else (), rules))[:1]:
+            inner = [next(iter(_composite_splits(part, rules)), ()) for part in _parts(cut)]
+            if all(inner):
+                yield list(chain.from_iterable(inner))
 
 
 # --- from text to words and connectors
@@ -173,6 +210,12 @@ def _separates(left: str, right: str) -> bool:
     return all(len(run) > 1 and any(char.isalpha() for char in run) for run in runs)
 
 
+def _without_bracket(tokens: list[str], rules: CompositeRules) -> list[str]:
+    """Return the tokens with those of the last bracket: "deficiencies C2 and C7" for "deficiencies (C2 and C7)"."""
+    bracket = _LAST_BRACKET.search(tokens[-1]) if tokens else None
+    return [*tokens[:-1], *_tokens(f"{tokens[-1][: bracket.start()]} {bracket[1]}", rules)] if bracket else tokens
+
+
 def _split_numbers(pieces: list[str]) -> list[str]:
     """Split a series at its slashes: "17α/β-estradiol" into "17α-estradiol" and "17β-estradiol"."""
     first, *inner, last = pieces
@@ -208,6 +251,8 @@ def _conjuncts(tokens: list[str], rules: CompositeRules) -> tuple[Words, ...]:
         return ()
     if all(set(separator) == {","} for separator in separators) and not _is_series(words):
         return ()
+    if separators[0] == (",",) and len(words) == 3 and _is_inverted(words, rules):
+        return (words[0] + words[1], words[2])
     serial = any("," in separator and len(separator) > 1 for separator in separators)
     conjuncts = [words[0]]
     for separator, conjunct in zip(separators, words[1:], strict=True):
@@ -216,6 +261,12 @@ def _conjuncts(tokens: list[str], rules: CompositeRules) -> tuple[Words, ...]:
         else:
             conjuncts.append(conjunct)
     return tuple(conjuncts) if 1 < len(conjuncts) <= MAX_CONJUNCTS else ()
+
+
+def _is_inverted(words: Sequence[Words], rules: CompositeRules) -> bool:
+    """Return whether what follows a noun and a comma are its modifiers: "disability, mild or moderate"."""
+    first, *others = (word_class(part[-1], rules) for part in words)
+    return first in ("noun", "condition") and set(others) <= {"adjective", "qualifier"}
 
 
 def _is_series(conjuncts: Sequence[Words]) -> bool:

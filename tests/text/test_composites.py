@@ -57,6 +57,9 @@ from spacy_sapbert.text.languages import ENGLISH
         ("nausea, vomiting and diarrhea", ("nausea", "vomiting", "diarrhea")),
         ("breast, head and neck, and lung cancer", ("breast cancer", "head and neck cancer", "lung cancer")),
         ("loss of near and far sight, and hearing", ("loss of near and far sight", "loss of hearing")),
+        # lists of which only some share words
+        ("fever, joint and muscle pain", ("fever", "joint pain", "muscle pain")),
+        ("renal, ovarian, and breast cancers, and flu", ("renal cancers", "ovarian cancers", "breast cancers", "flu")),
         # what a hyphen leaves out
         ("hyper- or hypotension", ("hypertension", "hypotension")),
         ("Hypo- and hyperthyroidism", ("Hypothyroidism", "hyperthyroidism")),
@@ -89,6 +92,9 @@ from spacy_sapbert.text.languages import ENGLISH
         ("diabetes type 1/type 2", ("diabetes type 1", "diabetes type 2")),
         ("trisomy 13/18", ("trisomy 13", "trisomy 18")),
         ("IL-6 and p53", ("IL-6", "p53")),
+        # modifiers behind their noun
+        ("complement deficiencies (C2 and C7)", ("complement deficiencies C2", "complement deficiencies C7")),
+        ("leukemia, acute and chronic", ("leukemia acute", "leukemia chronic")),
         # brackets and small words
         ("ventricular septal (VSD) and midline (MD) defects",
          ("ventricular septal (VSD) defects", "midline (MD) defects")),
@@ -108,12 +114,18 @@ def test_first_reading(text, expected):
         "", " ", "cancer", "and", "/ , and", "breast and", "or cancer", "cancer and cancer", "dibenzo/b,f/azepine",
         "1,25-dihydroxyvitamin D", "N,N-dimethylpropranolol", "N, N'-diisopropylphosphorodiamidofluoridate",
         "4,000 Hz hearing loss", "A/T", "1/2", "12/5/2020", "head and neck cancer", "Emerin, deficiency",
-        "gangliosidosis, type 1", "sudden, unexplained death", "leukemia (myeloid and lymphoid)",
+        "gangliosidosis, type 1", "sudden, unexplained death",
         "brandy-induced orchitis",
     ],
 )  # fmt: skip
 def test_no_reading_without_a_connector(text):
     assert composite_splits(text) == []
+
+
+def test_a_coordination_in_another_one():
+    failures = tuple(f"{course} {organ} failure" for course in ("acute", "chronic") for organ in ("liver", "kidney"))
+    assert set(failures) in map(set, composite_splits("acute or chronic liver and kidney failure"))
+    assert composite_splits("acute or chronic and or kidney failure")  # no connector has an empty side
 
 
 def test_further_readings_follow_the_best():

@@ -124,7 +124,7 @@ _COMPOSITES = CompositeRules(
         "acute subacute chronic severe mild milder moderate progressive recurrent persistent transient abnormal "
         "familial hereditary congenital sporadic primary secondary metastatic malignant benign advanced early late "
         "bilateral unilateral multiple focal diffuse total subtotal partial complete postoperative preoperative "
-        "perioperative rare common new fatal poor excessive"
+        "perioperative rare common new fatal poor excessive dominant"
     ),
     qualifier_endings=("ed",),
     positions=word_set(
