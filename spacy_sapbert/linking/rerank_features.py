@@ -96,10 +96,12 @@ class _Fact(NamedTuple):
 def shortlist(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
     """Return the candidates that a reranker compares: at most `DEPTH`, with scores up to `GAP` below the first.
 
-    If names are the text itself, it chooses between these.
+    If names are the text itself, or another way to write it, it chooses between these.
     """
     if not candidates:
         return candidates
+    if candidates[0].rewrite:
+        return list(takewhile(lambda candidate: candidate.rewrite is not None, candidates[:DEPTH]))
     first = candidates[0].score
     least = SAME if first >= SAME else first - GAP
     return list(takewhile(lambda candidate: candidate.score >= least, candidates[:DEPTH]))

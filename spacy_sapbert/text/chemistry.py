@@ -32,7 +32,9 @@ _BASE = re.compile(r".*[^\W\d_]{3}(?:ine?|ium)", re.IGNORECASE)
 _METALS_BEFORE = word_set("sodium disodium potassium dipotassium calcium magnesium lithium ammonium")
 _COMMON_SALTS = ("hydrochloride", "mesylate", "sodium", "sulfate", "maleate", "citrate", "bromide", "hydrobromide")
 _SHORTEST_DRUG = 5  # letters
-_DRUG = re.compile(r"[^\W\d_]{6,}", re.IGNORECASE)
+_DRUG = re.compile(
+    r"[^\W\d_]{6,}(?<!sis|tis|oma|ism|ion|ent|ess|ity|ing|thy|ous)(?<!ia|ic|al|ed|ry|er|es)", re.IGNORECASE
+)
 
 _SUBSCRIPT = re.compile(r"(?<=[^\W_])\((\d{1,2})\)")
 _DOT = re.compile("[\u00b7\u2022\u2219\u22c5\u25cf\u02d9\u2027*]")

@@ -17,6 +17,11 @@ _LONGEST = 3  # words of an entry
 _MOST_SINGLE = 12  # texts in which one part is replaced
 _SHORTEST_STEM, _SHORTEST_DERIVED = 3, 4  # letters
 
+# what ends like this is a noun already; it saves time
+_NOUNS = (
+    "sis", "itis", "ia", "oma", "omas", "ism", "tion", "sion", "ment", "ness", "ity", "disease", "diseases", "disorder",
+    "disorders", "syndrome", "pathy", "tumor", "tumors", "cancer", "deficiency", "ure", "age",
+)  # fmt: skip
 _SINGULAR = ("ss", "us", "is")
 _STRESSED = str.maketrans("áéíóú", "aeiou")
 # The endings of adjectives and verbs, each with those of nouns with the same stem
@@ -81,7 +86,7 @@ def _derived(text: str, rules: LanguageRules) -> Iterator[tuple[str, str]]:
     """Yield a text with a noun for the adjective or verb at its end."""
     word = text.lower()
     last = word.split(" ")[-1]
-    if len(last) < _SHORTEST_DERIVED or not last.isalpha():
+    if len(last) < _SHORTEST_DERIVED or not last.isalpha() or last.endswith(_NOUNS):
         return
     for ending, nouns in _endings(rules.code):
         stem = word.removesuffix(ending)
