@@ -10,6 +10,7 @@ from ..kb.knowledge_base import KnowledgeBase
 from ..text.abbreviations import is_long_form
 from ..text.critical_parts import CriticalParts, contradictions, critical_parts, may_negate, numeral_spellings
 from ..text.languages import ENGLISH, LanguageRules
+from ..text.symbols import are_other_symbols
 from ..text.words import joined_letters, name_key
 from ..types import SCORE_DIGITS, Candidate, LinkedPart
 
@@ -18,7 +19,7 @@ LookUp = Callable[[Sequence[str]], Sequence[list[Candidate]]]
 Weigh = Callable[[list[Candidate]], list[Candidate]]
 
 SAME = 0.99
-"""The least score of a candidate whose name is the text, see `NameKey.is_same`."""
+"""The least score of a candidate whose name is the text, see `Agreement`."""
 REFUSED = 0.5
 """The share of its score that a refused candidate keeps."""
 SHORT = 4
@@ -36,9 +37,9 @@ class Agreement:
     The names that are the text but for case, number, hyphens or blanks come first, with scores from `SAME` to 1. No
     prior and no split overrules them.
 
-    Names that contradict the text are refused, and so are those that are only similar to a short text. A refused
-    candidate says why, is never linked, and keeps half of its score. A contradiction does not count if the concept also
-    has a name with the numbers, letters and opposites of the text: then the vocabulary equates them.
+    Names that contradict the text are refused, and so are those that are only similar to a short text or a symbol. A
+    refused candidate says why, is never linked, and keeps half of its score. A contradiction does not count if the
+    concept also has a name with the numbers, letters and opposites of the text: then the vocabulary equates them.
 
     Args:
         kb: The vocabulary.
@@ -176,7 +177,9 @@ class Agreement:
         for place, candidate in enumerate(candidates):
             if place - len(refusals) == _CHECKED:
                 break
-            if (parts or may_negate(candidate.name, self._rules)) and (reason := self._why_not(parts, candidate)):
+            if are_other_symbols(text, candidate.name):
+                refusals[candidate.concept_id] = "it is another symbol"
+            elif (parts or may_negate(candidate.name, self._rules)) and (reason := self._why_not(parts, candidate)):
                 refusals[candidate.concept_id] = reason
         return refusals
 

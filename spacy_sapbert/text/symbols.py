@@ -10,13 +10,16 @@ import unicodedata
 from collections.abc import Iterator
 
 from .normalize import LATIN, SHORTEST_STEM, plain, spell_out_greek, symbol_runs
+from .words import joined_letters
 
 MAX_LETTERS = 16  # of a symbol, with digits
+LONGEST_SYMBOL = 10  # letters and digits; a longer one may be misspelled
 MAX_WORD = 5  # letters of a symbol before a blank
 _MOST_RUNS = 5
 
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe"})
 _ACCENTS = re.compile("[\u0300-\u036f]+")
+_SPECIES = re.compile(r"^(?:hsa-|[hmr](?=[A-Z]))")
 _SYMBOL = re.compile(r"[^\W_]+(?:[-/. ][^\W_]+){0,3}")
 _TO_GREEK = dict(zip("abgd", "αβγδ", strict=True))
 
@@ -43,6 +46,17 @@ def letter_rewrites(text: str) -> Iterator[tuple[str, str]]:
         spellings.append([*runs[:-1], *filter(None, [runs[-1][:-1]]), spell_out_greek(_TO_GREEK[last])])
     written = dict.fromkeys(form for spelling in spellings for form in _with_hyphens(spelling))
     yield from ((form, f"“{text}” is this symbol") for form in written if form != text)
+
+
+def are_other_symbols(text: str, name: str) -> bool:
+    """Return whether two texts are symbols, and no other ways to write one, nor one with an ending: SEPN1 and EPN1.
+
+    A prefix for the species makes no difference: "hSERCA2", "hsa-mir-21". Of 26 links to such names, 22 were wrong.
+    """
+    if " " in text or " " in name or not (any(map(str.isdigit, text)) or sum(map(str.isupper, text)) > 1):
+        return False
+    one, other = (joined_letters(_SPECIES.sub("", symbol)) for symbol in (text, name))
+    return len(one) <= LONGEST_SYMBOL and not (one.startswith(other) or other.startswith(one))
 
 
 def _is_symbol(text: str, runs: list[str]) -> bool:

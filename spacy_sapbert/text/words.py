@@ -163,10 +163,6 @@ class NameKey(NamedTuple):
     joined: bool
     acronym: str
 
-    def is_same(self, other: NameKey) -> bool:
-        """Return whether two texts are the same but for case, number, word order, hyphens and blanks."""
-        return self.ordered == other.ordered or joined_letters(self.text) == joined_letters(other.text)
-
 
 @lru_cache(maxsize=CACHED_NAMES)
 def name_key(text: str, rules: LanguageRules = ENGLISH) -> NameKey:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.text.normalize import symbol_runs
-from spacy_sapbert.text.symbols import MAX_LETTERS, letter_rewrites
+from spacy_sapbert.text.symbols import MAX_LETTERS, are_other_symbols, letter_rewrites
 
 
 def rewrites(text):
@@ -50,3 +50,21 @@ def test_other_ways_are_bounded_and_have_the_same_letters(text):
     others = [other for other in rewrites(text) if other.isascii()]
     assert len(others) <= 3 * (MAX_LETTERS + 1)
     assert text not in others
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "other"),
+    [
+        ("SEPN1", "EPN1", True),
+        ("RABL2", "ABL2", True),
+        ("STAT5", "STAT5A", False),
+        ("SH2B1a", "SH2B1", False),
+        ("hSERCA2", "SERCA2", False),
+        ("miR-21", "hsa-mir-21", False),
+        ("IL-1β", "IL1-beta", False),
+        ("leukemia", "leukaemia", False),
+        ("SH2B adaptor", "2B adaptor", False),
+    ],
+)
+def test_similar_symbols(text, name, other):
+    assert are_other_symbols(text, name) == other
