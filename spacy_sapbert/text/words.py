@@ -122,8 +122,9 @@ def _hash_word(rules: LanguageRules, written: str) -> _Hashed:
     word = written[:-2] if possessives and written.endswith(possessives) else written
     key = _key(word, rules)
     # the words of "TNF-alpha-1" and "TNFα1" have the same sum
-    runs = [_key(run, rules) or run.lower() for run in symbol_runs(word)] if key else []
-    return key, sum(map(hash64, runs)) % 2**64, acronym_hash(latin_symbol(written))
+    runs = symbol_runs(word) if key else []
+    keys = [key] if runs == [word] else [_key(run, rules) or run.lower() for run in runs]
+    return key, sum(map(hash64, keys)) % 2**64, acronym_hash(latin_symbol(written))
 
 
 @cache
