@@ -62,6 +62,9 @@ def test_other_ways_are_bounded_and_have_the_same_letters(text):
         ("hSERCA2", "SERCA2", False),
         ("miR-21", "hsa-mir-21", False),
         ("IL-1β", "IL1-beta", False),
+        ("IFNbeta", "IFNB1", False),
+        ("hOGG1", "HOGG1", False),
+        ("HNRNPAB1", "RNPAB1", False),  # too long to tell
         ("leukemia", "leukaemia", False),
         ("SH2B adaptor", "2B adaptor", False),
     ],
