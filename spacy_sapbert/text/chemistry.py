@@ -36,6 +36,7 @@ _DRUG = re.compile(
     r"[^\W\d_]{6,}(?<!sis|tis|oma|ism|ion|ent|ess|ity|ing|thy|ous)(?<!ia|ic|al|ed|ry|er|es)", re.IGNORECASE
 )
 
+_GREEK = {"a": "alpha", "b": "beta", "g": "gamma", "d": "delta"}
 _SUBSCRIPT = re.compile(r"(?<=[^\W_])\((\d{1,2})\)")
 _DOT = re.compile("[\u00b7\u2022\u2219\u22c5\u25cf\u02d9\u2027*]")
 _RADICALS = {
@@ -88,7 +89,7 @@ def chemical_rewrites(text: str) -> Iterator[tuple[str, str]]:
     """
     if len(text) > MAX_LENGTH:
         return
-    for rule in (_usual, _acid, _formula, _radical, _isotope, _label, _ion, _salt):
+    for rule in (_usual, _acid, _greek, _formula, _radical, _isotope, _label, _ion, _salt):
         yield from rule(text)
 
 
@@ -115,6 +116,13 @@ def _acid(text: str) -> Iterator[tuple[str, str]]:
     elif match := _ACID.fullmatch(text):
         stem = match["stem"]
         yield f"{_ANION_STEMS.get(stem.lower(), stem)}ate", f"this is the anion of “{text}”"
+
+
+def _greek(text: str) -> Iterator[tuple[str, str]]:
+    """Read a single letter in front as the Greek one: "b-carotene"."""
+    letter, hyphen, rest = text.partition("-")
+    if hyphen and letter.lower() in _GREEK and rest[:1].islower() and len(rest) >= _SHORTEST_DRUG:
+        yield f"{_GREEK[letter.lower()]}-{rest}", f"“{letter}” is {_GREEK[letter.lower()]}"
 
 
 def _formula(text: str) -> Iterator[tuple[str, str]]:

@@ -55,6 +55,8 @@ def other_words(text: str, rules: LanguageRules = ENGLISH) -> Iterator[tuple[str
         text: The text.
         rules: The rules of its language.
     """
+    if (spelled := rules.words.spell(text)) != " ".join(text.lower().split()):
+        yield spelled, f"“{text}” is spelled “{spelled}”, too"
     single = list(islice(_replaced(text, rules, 0), _MOST_SINGLE))
     for other, _, reason in single:
         yield other, reason
@@ -62,7 +64,8 @@ def other_words(text: str, rules: LanguageRules = ENGLISH) -> Iterator[tuple[str
             yield other[:-1], reason
     yield from _derived(text, rules)
     for other, end, reason in single:
-        yield from ((both, f"{reason}, {more}") for both, _, more in _replaced(other, rules, end))
+        again = islice(_replaced(other, rules, end), _MOST_SINGLE)
+        yield from ((both, f"{reason}, {more}") for both, _, more in again)
 
 
 def _replaced(text: str, rules: LanguageRules, start: int) -> Iterator[tuple[str, int, str]]:

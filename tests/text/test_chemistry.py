@@ -23,6 +23,7 @@ PROPOSED = [
     ("Tc99m", "technetium-99m"), ("[18F]FDG", "FDG"), ("14C-urea", "urea"), ("[(3)H]thymidine", "thymidine"),
     # usual abbreviations
     ("THF", "tetrahydrofuran"), ("DMF", "dimethylformamide"), ("formalin", "formaldehyde"),
+    ("b-carotene", "beta-carotene"),
 ]  # fmt: skip
 
 
