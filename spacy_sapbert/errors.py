@@ -305,11 +305,6 @@ class Errors:
         "[E352] There is too little to train a reranker: {found}. Give more annotated documents. Or train the linker "
         "without a reranker."
     )
-    E353 = (
-        "[E353] {known} of the {n} annotated mentions are names in {path} already, added from annotated text. A reranker "
-        "would only learn that a mention equals itself. Build the vocabulary without these mentions, or give other "
-        "documents."
-    )
     E363 = (
         "[E363] The network of the typed_ner has its labels already ({labels}), so that '{label}' cannot be added. Train "
         "it again with all labels."

@@ -169,6 +169,8 @@ def _linking_table(result: Mapping[str, Any]) -> Table:
     floor, recall = result["exact_match_floor"], result["candidate_recall@20"]
     if floor is not None:
         table.caption = f"covered: exact match {floor:.2f}, candidate recall@20 {recall:.2f}"
+    if (lenient := result["se"]["lenient"]) is not None:
+        table.caption = f"{table.caption}\nstandard errors: lenient {lenient:.2f}, strict {result['se']['strict']:.2f}"
     return table
 
 

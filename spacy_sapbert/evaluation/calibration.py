@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,10 +17,10 @@ from ..linking.settings import CandidateSettings, LinkerParameters
 from ..metrics.calibration import brier_score, calibration_error, reliability, risk_points, risks, threshold_curve
 from ..metrics.counts import f1_score, mean, percent
 from ..metrics.linking_accuracy import gold_concepts, lenient_at, strict_at
-from ..training.reranker_trainer import FittedReranker, check_lightgbm, check_not_names
+from ..training.reranker_trainer import FittedReranker, check_lightgbm
 from ..types import Document
-from .cross_fitting import Documents, Follow, link_by_others, no_progress, rerank_by_others
-from .running import GoldMentions, LinkedMention, find_linker, link_gold_mentions, warn_of_unknown_ids, with_known_ids
+from .cross_fitting import Documents, Follow, UnseenDocuments, link_by_others, no_progress, rerank_by_others
+from .running import GoldMentions, LinkedMention, find_linker, warn_of_unknown_ids, with_known_ids
 
 if TYPE_CHECKING:
     from ..kb.knowledge_base import KnowledgeBase
@@ -88,15 +89,18 @@ def calibrate(
     present one, with the highest mean of lenient and strict accuracy. Among equal weights, the present one wins, then
     the smallest. A linker with only one kind of score keeps its weight.
 
+    The measures are those of the held-out documents, with what was fitted on the others. Then all is fitted again on
+    all documents. If their mentions were added to the vocabulary as names, each document is linked without its own.
+
     The settings for λ, μ and the threshold in the linker's config become None. The fitted values therefore take effect,
     also after the pipeline is saved. If an error occurs, the linker is unchanged.
 
-    With `prior`, the linker counts how often each concept is annotated in the fitting documents. These counts replace
+    With `prior`, the linker counts how often each concept is annotated in the documents. These counts replace
     its earlier ones. The prior weight μ is the one of `PRIOR_WEIGHTS` with the highest mean accuracy; among equal
     weights, the smallest wins. For μ, the threshold and the probabilities, the counts of a document leave out its own
     mentions.
 
-    With `rerank`, a reranker is trained on the fitting documents, which replaces an earlier one. The threshold and the
+    With `rerank`, a reranker is trained on the documents, which replaces an earlier one. The threshold and the
     probabilities are fitted on links that a reranker of other documents chose.
 
     Args:
@@ -136,17 +140,15 @@ def calibrate(
             remedy = "Set `selection.rerank` of the linker to true, or leave out --rerank."
             raise OptionError(remedy, option="--rerank", reason="the linker would not use a reranker")
         check_lightgbm()
-    fitting, measuring = split_documents(_with_gold(documents, type, linker.kb), held_out, seed)
-    if rerank:
-        check_not_names(fitting, linker.kb)
-    before = _measured(nlp, follow(measuring, "documents held out, before"), check=True)
+    documents = _with_gold(documents, type, linker.kb)
+    fitting, measuring = split_documents(documents, held_out, seed)
+    unseen = UnseenDocuments(linker, documents)
+    fit = partial(_fit_and_use, nlp, component, unseen, seed, follow, prior, rerank, precision, method)
+    before = _measured(nlp, unseen.link(nlp, measuring, "documents held out, before", follow), check=True)
     values = {name: getattr(linker, name) for name in ("sparse_weight", "prior_weight", "threshold")}
-    fitted = _fit(nlp, fitting, seed, follow, prior=prior, rerank=rerank)
-    points, threshold = fit_probabilities(fitted.judged, method), fit_threshold(fitted.judged, precision)
-    counts = count_concepts(fitting) if prior else linker.stored_parameters.annotated
-    parameters = LinkerParameters(fitted.sparse_weight, threshold, points, None, counts, fitted.prior_weight)
-    _use(nlp, component, parameters, fitted.reranked)
-    after = _measured(nlp, follow(measuring, "documents held out, after"))
+    fit(fitting)
+    after = _measured(nlp, unseen.link(nlp, measuring, "documents held out, after", follow))
+    fitted = fit(documents)
     return {
         "documents": {"fitted": len(fitting), "held_out": len(measuring)},
         "method": method,
@@ -205,7 +207,37 @@ def _check_kinds(judged: Judged, part: str) -> None:
 # --- fitting
 
 
-def _fit(nlp: Language, documents: Documents, seed: int, follow: Follow, *, prior: bool, rerank: bool) -> _Fitted:
+def _fit_and_use(
+    nlp: Language,
+    component: Any,
+    unseen: UnseenDocuments,
+    seed: int,
+    follow: Follow,
+    prior: bool,
+    rerank: bool,
+    precision: float | None,
+    method: str,
+    documents: Documents,
+) -> _Fitted:
+    """Fit everything on documents, and store it in the linker."""
+    fitted = _fit(nlp, documents, unseen, seed, follow, prior=prior, rerank=rerank)
+    points, threshold = fit_probabilities(fitted.judged, method), fit_threshold(fitted.judged, precision)
+    counts = count_concepts(documents) if prior else component.linker.stored_parameters.annotated
+    parameters = LinkerParameters(fitted.sparse_weight, threshold, points, None, counts, fitted.prior_weight)
+    _use(nlp, component, parameters, fitted.reranked)
+    return fitted
+
+
+def _fit(
+    nlp: Language,
+    documents: Documents,
+    unseen: UnseenDocuments,
+    seed: int,
+    follow: Follow,
+    *,
+    prior: bool,
+    rerank: bool,
+) -> _Fitted:
     """Choose the weights and train a reranker. The linker does not change."""
     linker = find_linker(nlp).linker
     present, present_prior = linker.sparse_weight, linker.prior_weight
@@ -213,12 +245,12 @@ def _fit(nlp: Language, documents: Documents, seed: int, follow: Follow, *, prio
     with _restored_weights(linker.settings.candidates) as settings, linker.reranking(earlier):
         if prior:
             settings.prior_weight = 0.0  # the old prior must not influence the choice of λ
-        weights = _try_weights(nlp, documents, follow)
+        weights = _try_weights(nlp, documents, unseen, follow)
         settings.sparse_weight = weight = _best_weight(weights, present)
-        priors = _try_priors(nlp, documents, follow) if prior else {present_prior: weights[weight]}
+        priors = _try_priors(nlp, documents, unseen, follow) if prior else {present_prior: weights[weight]}
         prior_weight = _best_weight(priors, None)
         counted = prior_weight if prior else None
-        reranked, mentions = rerank_by_others(nlp, documents, counted, seed, follow) if rerank else (None, None)
+        reranked, mentions = rerank_by_others(nlp, documents, counted, seed, follow, unseen) if rerank else (None, None)
     judged = priors[prior_weight] if mentions is None else judge(mentions, linker)
     _check_kinds(judged, "fitted")
     return _Fitted(weights, priors, weight, prior_weight, reranked, judged)
@@ -233,7 +265,7 @@ def _restored_weights(settings: CandidateSettings) -> Iterator[CandidateSettings
         settings.sparse_weight, settings.prior_weight = before
 
 
-def _try_weights(nlp: Language, documents: Documents, follow: Follow) -> Tried:
+def _try_weights(nlp: Language, documents: Documents, unseen: UnseenDocuments, follow: Follow) -> Tried:
     """Return the judged links for each sparse weight, rising; only for the present one if there is only one score."""
     linker = find_linker(nlp).linker
     present = linker.sparse_weight
@@ -242,16 +274,18 @@ def _try_weights(nlp: Language, documents: Documents, follow: Follow) -> Tried:
     for weight in sorted({*SPARSE_WEIGHTS, present}) if both else [present]:
         linker.settings.candidates.sparse_weight = weight
         what = f"documents linked with λ = {weight:g}" if both else "documents linked"
-        tried[weight] = judge(link_gold_mentions(nlp, follow(documents, what)), linker)
+        tried[weight] = judge(unseen.link(nlp, documents, what, follow), linker)
     return tried
 
 
-def _try_priors(nlp: Language, documents: Documents, follow: Follow) -> Tried:
+def _try_priors(nlp: Language, documents: Documents, unseen: UnseenDocuments, follow: Follow) -> Tried:
     """Return the judged links for each prior weight, rising."""
     linker = find_linker(nlp).linker
     before, linker.generator.cache_size = linker.generator.cache_size, KEPT_TEXTS
     try:
-        return {weight: judge(link_by_others(nlp, documents, weight, follow), linker) for weight in PRIOR_WEIGHTS}
+        return {
+            weight: judge(link_by_others(nlp, documents, weight, follow, unseen), linker) for weight in PRIOR_WEIGHTS
+        }
     finally:
         linker.generator.cache_size = before
 
@@ -350,9 +384,9 @@ def _tried(fitted: _Fitted) -> dict[str, Any]:
     return tried
 
 
-def _measured(nlp: Language, documents: Iterable[Document], *, check: bool = False) -> dict[str, Any]:
+def _measured(nlp: Language, mentions: Iterable[LinkedMention], *, check: bool = False) -> dict[str, Any]:
     linker = find_linker(nlp).linker
-    judged = judge(link_gold_mentions(nlp, documents), linker)
+    judged = judge(mentions, linker)
     if check:
         _check_kinds(judged, "held-out")
     scores, right, fitted = judged.scores, judged.right, linker.parameters

@@ -23,6 +23,7 @@ from ..metrics.linking_accuracy import (
     MentionScore,
     gold_concepts,
     lenient_at,
+    standard_errors,
     strict_at,
     summarize,
 )
@@ -56,6 +57,7 @@ def evaluate_linking(
         `covered` (with all gold ids in the vocabulary). `lenient` and `strict` have `acc@1` and `acc@5` over the
         covered mentions; `lenient_all` and `strict_all` over all mentions. `exact_match_floor` is the share of covered
         mentions that a lookup of normalized names gets right. `candidate_recall@20` is the lenient accuracy at 20.
+        `se` has the standard errors of `lenient` and `strict` accuracy at 1, over documents.
         `slices` has groups of covered mentions, each with the count `n`, `lenient` and `strict`. Mentions are `seen` if
         their normalized text is a name of the vocabulary, or else `unseen`. `abbreviation` has mentions with a resolved
         short form. `composite` has mentions with several gold ids.
@@ -68,11 +70,14 @@ def evaluate_linking(
     scorer = _Scorer(kb)
     gold = GoldMentions(type, with_ids=True)
     scores: list[MentionScore] = []
+    covered: list[tuple[MentionScore, str]] = []
     lost: list[LinkedMention] = []
     with predictions_file(predictions) as write:
         for linked in link_gold_mentions(nlp, with_known_ids(gold(documents), kb)):
             score = scorer(linked)
             scores.append(score)
+            if score.covered:
+                covered.append((score, linked.doc_id))
             if not linked.parts:
                 lost.append(linked)
             write(_prediction(linked, score))
@@ -82,7 +87,7 @@ def evaluate_linking(
     if lost:
         example = {"mention": repr(lost[0].mention.text), "doc_id": lost[0].doc_id}
         warnings.warn(Warnings.W510.format(n=len(lost), total=len(scores), **example), stacklevel=2)
-    return summarize(scores)
+    return summarize(scores) | {"se": standard_errors([score for score, _ in covered], [id for _, id in covered])}
 
 
 class _Scorer:

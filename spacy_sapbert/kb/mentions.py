@@ -70,6 +70,7 @@ def add_training_mentions(
     *,
     new_ids: Collection[str] = (),
     new_types: Sequence[str] = (),
+    without: Iterable[Document] = (),
 ) -> KnowledgeBase:
     """Write a copy of a knowledge base in which the mentions of documents are names; see `add_mentions`.
 
@@ -82,6 +83,7 @@ def add_training_mentions(
             out.
         new_types: The types of these concepts. If the label of their mentions is one of them, it is the only one. If
             there are none, the label is the type.
+        without: Documents whose mentions were added before, and are left out now.
 
     Returns:
         The new knowledge base. The key "mentions" of its `meta` counts the mentions.
@@ -94,13 +96,27 @@ def add_training_mentions(
         unknown = {concept_id for concept_id in new_ids if not kb.find_id(concept_id)}
         for record in _new_records(documents, unknown, new_types, source):
             builder.add(record)
-        for concept, annotations, *name in kb.query(_ANNOTATED):
-            builder.add_annotations(concept, Name(*name), annotations)
+        left_out = _annotations(without, kb, partial(_in_order_of_parts, builder))
+        for concept, annotations, text, *name in kb.query(_ANNOTATED):
+            n = min(annotations, left_out[concept, text])
+            left_out[concept, text] -= n
+            if annotations > n:
+                builder.add_annotations(concept, Name(text, *name), annotations - n)
         add_mentions(builder, documents, source)
         meta = {key: value for key, value in kb.meta.items() if key not in ("built", "fingerprint")}
         meta["mentions"] = dict(sorted((+builder.counts).items()))
         builder.finish(meta, StopNameRules.from_json(kb.meta["stop_names"]))
     return KnowledgeBase(path)
+
+
+def _annotations(documents: Iterable[Document], kb: KnowledgeBase, in_order: Order) -> Counter[tuple[int, str]]:
+    """Count how often documents annotate the concept in a row by a name."""
+    return Counter(
+        (row, text)
+        for document in documents
+        for text, concept_id in mention_names(document, in_order)
+        for row in kb.concept_rows(concept_id)
+    )
 
 
 def _new_records(documents: Iterable[Document], ids: set[str], types: Sequence[str], source: str) -> Iterator[Record]:

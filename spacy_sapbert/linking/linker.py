@@ -52,12 +52,16 @@ class Linker:
         parameters: LinkerParameters | None = None,
         rules: LanguageRules = ENGLISH,
     ) -> None:
-        self._generator = generator
-        self._agreement = Agreement(generator.kb, rules)
-        self._rewriter = Rewriter(generator.kb, rules)
+        self._rules = rules
         self.settings = settings or LinkerSettings()
         self.stored_parameters = parameters or LinkerParameters()
         self.reranker: Reranker | None = None
+        self._open(generator)
+
+    def _open(self, generator: CandidateGenerator) -> None:
+        self._generator = generator
+        self._agreement = Agreement(generator.kb, self._rules)
+        self._rewriter = Rewriter(generator.kb, self._rules)
         self._prior: ConceptPrior | None = None
         self._features: CandidateFeatures | None = None
 
@@ -275,6 +279,16 @@ class Linker:
             yield
         finally:
             self.reranker = before
+
+    @contextmanager
+    def using(self, generator: CandidateGenerator) -> Iterator[None]:
+        """Link inside the block with another generator."""
+        before = self._generator
+        self._open(generator)
+        try:
+            yield
+        finally:
+            self._open(before)
 
     @contextmanager
     def weighing(self, counts: Mapping[str, int], weight: float) -> Iterator[None]:

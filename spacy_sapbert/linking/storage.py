@@ -53,15 +53,18 @@ def open_generator(
     return CandidateGenerator(kb, ngrams, vectors, sparse_weight=weight, exact_limit=_exact_limit(index))
 
 
-def with_mentions(generator: CandidateGenerator, documents: Iterable[Document], folder: Path) -> CandidateGenerator:
+def with_mentions(
+    generator: CandidateGenerator, documents: Iterable[Document], folder: Path, *, without: Iterable[Document] = ()
+) -> CandidateGenerator:
     """Make a similar generator with the mentions of documents added to its vocabulary.
 
     Args:
         generator: The generator to copy.
         documents: The annotated documents.
         folder: The folder for the new knowledge base and its indexes.
+        without: Documents whose mentions were added before, and are left out now.
     """
-    kb = add_training_mentions(generator.kb, documents, TRAINING_SOURCE, folder / KB_FILE)
+    kb = add_training_mentions(generator.kb, documents, TRAINING_SOURCE, folder / KB_FILE, without=without)
     encoder = generator.vectors.encoder if generator.vectors else None
     ngrams = vectors = None
     if generator.ngrams:

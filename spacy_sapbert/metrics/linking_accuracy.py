@@ -95,6 +95,27 @@ def accuracies(scores: Sequence[MentionScore]) -> dict[str, dict[str, float | No
     }
 
 
+def standard_errors(scores: Sequence[MentionScore], doc_ids: Sequence[str]) -> dict[str, float | None]:
+    """Return the standard errors of the "lenient" and "strict" accuracy at 1 in percent; None for under two documents.
+
+    The mentions of a document are not independent, so documents are the sample: the accuracy is a ratio of two sums
+    over documents (Cochran 1977, section 2.11).
+
+    Args:
+        scores: The scores of the covered mentions.
+        doc_ids: The document of each mention.
+    """
+    _, numbers, n = np.unique(np.array(doc_ids, dtype=object).astype(str), return_inverse=True, return_counts=True)
+    errors: dict[str, float | None] = {"lenient": None, "strict": None}
+    if len(n) < 2:  # noqa: PLR2004
+        return errors
+    for measure in errors:
+        right = np.bincount(numbers, weights=[getattr(score, measure)[1] for score in scores])
+        deviations = right - right.sum() / n.sum() * n
+        errors[measure] = percent(float(np.sqrt(len(n) / (len(n) - 1) * (deviations**2).sum()) / n.sum()))
+    return errors
+
+
 def summarize(scores: Sequence[MentionScore]) -> dict[str, Any]:
     """Return the measures of a corpus, as `evaluate_linking` reports them."""
     covered = [score for score in scores if score.covered]

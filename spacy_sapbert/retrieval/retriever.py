@@ -215,8 +215,8 @@ class Retriever:
         folder = self._folder()
         self._kb_without_training = self._kb_without_training or self.kb
         new_ids = () if self.concept_vectors else self.labels or ()
-        plain, new = self._kb_without_training, {"new_ids": new_ids, "new_types": self.types}
-        kb = add_training_mentions(plain, documents, TRAINING_SOURCE, folder / KB_FILE, **new)
+        plain, path = self._kb_without_training, folder / KB_FILE
+        kb = add_training_mentions(plain, documents, TRAINING_SOURCE, path, new_ids=new_ids, new_types=self.types)
         if self.name_vectors and self.encoder:
             local = self.name_vectors if isinstance(self.name_vectors, NameVectors) else None
             known, compression = ([local.known], local.compression) if local else ([], COMPRESSION)

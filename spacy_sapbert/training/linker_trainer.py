@@ -25,7 +25,7 @@ from ..text.normalize import TEXT_NORMALIZERS, biosyn
 from ..types import Document
 from ..vectors.flat import NameVectors, build_name_vectors
 from ..vectors.storage import exact_vectors
-from .reranker_trainer import check_lightgbm, check_not_names, train_reranker
+from .reranker_trainer import check_lightgbm, train_reranker
 from .settings import BioSyn
 
 if TYPE_CHECKING:
@@ -134,7 +134,6 @@ class LinkerTrainer:
         self._reranker = None
         if self.settings.reranker:
             check_lightgbm()
-            check_not_names(documents, self.linker.kb)
 
     def mentions(self, query: MentionQuery, ids: Sequence[str]) -> Iterator[TrainingMention]:
         """Convert a gold mention to training mentions: its long form if it has one, or the parts of a composite.

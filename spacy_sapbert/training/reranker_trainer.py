@@ -26,7 +26,7 @@ from .settings import RerankerTraining
 
 MARGINS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 FEWEST_DECISIONS = 50  # texts with right and wrong candidates
-MOST_KNOWN = 0.95  # of the mentions, which may be names of the vocabulary with their own concept
+LEAST_KNOWN = 0.9  # of the mentions that were added as names; the other ones are composites and short forms
 DOCUMENTS_PER_BATCH = 64
 
 
@@ -118,21 +118,21 @@ def folds_of(doc_ids: Sequence[str], settings: RerankerTraining) -> np.ndarray:
     return drawn[[unique[doc_id] for doc_id in doc_ids]]
 
 
-def check_not_names(documents: Sequence[Document], kb: KnowledgeBase) -> None:
-    """Check that the mentions were not added to the vocabulary as names before: they would only meet themselves."""
+def are_names(documents: Sequence[Document], kb: KnowledgeBase) -> bool:
+    """Return whether the mentions of documents were added to the vocabulary as names before."""
     if not kb.meta.get("mentions"):
-        return
+        return False
     mentions = [mention for document in documents for mention in document.mentions]
     primary = [(first, mention.text) for mention in mentions for id in mention.ids for first in kb.find_id(id)[:1]]
-    known = sum(count > 0 for count in kb.annotations_of(primary))
-    if primary and known > MOST_KNOWN * len(primary):
-        raise TrainingDataError(Errors.E353.format(known=known, n=len(primary), path=kb.path))
+    return sum(count > 0 for count in kb.annotations_of(primary)) > LEAST_KNOWN * len(primary)
 
 
 def cross_fitted(
     linker: Linker, documents: Sequence[Document], folds: np.ndarray, *, add_mentions: bool
 ) -> Iterator[tuple[Sequence[int], list[RankedDocument], KnowledgeBase]]:
     """Link the gold mentions of each fold with the data of the other folds: annotation counts, and names if wanted.
+
+    If the mentions are names of the vocabulary already, those of the fold are left out.
 
     Args:
         linker: The linker. It does not change.
@@ -141,11 +141,15 @@ def cross_fitted(
     Yields:
         For each fold, the numbers of its documents, the linked documents, and the vocabulary that they were linked to.
     """
+    known = are_names(documents, linker.kb)
     for fold in range(int(folds.max(initial=-1)) + 1):
         inside = np.flatnonzero(folds == fold).tolist()
         others = [documents[number] for number in np.flatnonzero(folds != fold).tolist()]
         with ScratchFolder() as folder:
-            generator = with_mentions(linker.generator, others, folder) if add_mentions else linker.generator
+            generator = linker.generator
+            if add_mentions or known:
+                left_out = [documents[number] for number in inside] if known else []
+                generator = with_mentions(generator, others if add_mentions else [], folder, without=left_out)
             fold_linker = Linker(generator, linker.settings, linker.stored_parameters)
             if linker.stored_parameters.annotated:
                 fold_linker.stored_parameters = linker.stored_parameters._replace(annotated=count_concepts(others))

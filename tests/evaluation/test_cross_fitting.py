@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from spacy_sapbert.evaluation.cross_fitting import rerank_by_others
+from spacy_sapbert.evaluation.cross_fitting import UnseenDocuments, no_progress, rerank_by_others
 from spacy_sapbert.linking.rerank_features import FEATURES, WordRarity
 from spacy_sapbert.linking.reranker import Reranker
+from spacy_sapbert.linking.storage import with_mentions
 from spacy_sapbert.linking.trees import Trees
 from spacy_sapbert.training.reranker_trainer import FittedReranker
 
@@ -39,3 +40,24 @@ def test_the_linker_does_not_change(numbered, numbered_documents, prior_weight):
     assert (linker.stored_parameters, linker.reranker) == (before, None)
     assert sorted(followed) == sorted(one.doc_id for one in numbered_documents)
     assert reranked.right_after > reranked.right_before
+
+
+def test_documents_do_not_meet_their_own_mentions_as_names(numbered, numbered_documents, tmp_path):
+    linker = numbered.get_pipe("sapbert_linker").linker
+    plain = UnseenDocuments(linker, numbered_documents)
+    assert list(plain.parts(numbered_documents[:7])) == [numbered_documents[:7]]
+    generator, document = linker.generator, numbered_documents[0]
+    joined = with_mentions(generator, [document, *numbered_documents[6:]], tmp_path)
+    known = [document, *numbered_documents[6:]]
+    name = document.mentions[0].text, document.mentions[0].ids[0]
+    with linker.using(joined):
+        unseen = UnseenDocuments(linker, known)
+        parts = [(document in part, linker.kb.find_name(name[0])) for part in unseen.parts(known)]
+        (mention, *_) = list(
+            unseen.link(numbered, [document._replace(mentions=document.mentions[:1])], "", no_progress)
+        )
+        assert linker.kb.find_name(name[0]) == (name[1],)
+    assert [names for is_inside, names in parts if is_inside] == [()]
+    assert {names for is_inside, names in parts if not is_inside} == {(name[1],)}
+    assert mention.parts[0].candidates[0].name != name[0]
+    assert linker.generator is generator

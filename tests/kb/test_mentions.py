@@ -167,6 +167,8 @@ def test_joining_is_like_building_with_the_mentions_at_once(small_vocabulary, sm
     assert joined.fingerprint == with_mentions(small_vocabulary, tmp_path / "built.kb", FIRST).fingerprint
     again = add_training_mentions(joined, SECOND[1], "second", tmp_path / "again.kb")
     assert again.fingerprint == with_mentions(small_vocabulary, tmp_path / "both.kb", FIRST, SECOND).fingerprint
+    without = add_training_mentions(again, [], "third", tmp_path / "without.kb", without=SECOND[1])
+    assert without.fingerprint == joined.fingerprint
 
 
 def test_a_joined_knowledge_base_says_so(small_kb, tmp_path):

@@ -413,8 +413,9 @@ def test_a_reranker_does_not_meet_its_own_mentions_as_names(reranking, numbered,
     train(nlp, numbered, steps=1)
     nlp.to_disk(tmp_path)
     saved = make({"kb": str(tmp_path)}, reranker={"@misc": "spacy-sapbert.Reranker.v1"})
-    with pytest.raises(TrainingDataError, match="E353"):
-        train(saved, numbered, steps=1)
+    train(saved, numbered, steps=1)
+    with pytest.warns(UserWarning, match="W416.*: 0 texts"):  # other documents have the same mentions
+        saved.to_disk(tmp_path / "again")
 
 
 def test_a_linker_without_training_is_left_alone(kb, tiny_encoder, corpus):

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 from spacy_sapbert.errors import TrainingDataError
-from spacy_sapbert.kb.mentions import add_training_mentions
 from spacy_sapbert.linking.linker import Linker
 from spacy_sapbert.linking.rerank_features import N_FEATURES, CandidateFeatures, WordRarity
-from spacy_sapbert.linking.storage import open_generator
+from spacy_sapbert.linking.storage import open_generator, with_mentions
 from spacy_sapbert.training.reranker_trainer import (
     RankingData,
-    check_not_names,
+    are_names,
     cross_fitted,
     fit_reranker,
     folds_of,
@@ -93,13 +92,20 @@ def test_documents_with_the_same_id_share_a_fold():
     assert set(folds.tolist()) == {0, 1, 2}
 
 
-def test_mentions_that_are_names_are_refused(annotated_document, numbered_kb, numbered_documents, tmp_path):
-    check_not_names(numbered_documents, numbered_kb)
-    joined = add_training_mentions(numbered_kb, numbered_documents, "training", tmp_path / "joined.kb")
+def test_mentions_that_are_names_are_left_out(linker, annotated_document, numbered_kb, numbered_documents, tmp_path):
+    joined = with_mentions(linker.generator, numbered_documents, tmp_path)
     others = [annotated_document("x", ("lung disease of fancy", "B:0"))]
-    check_not_names(others, joined)
-    with pytest.raises(TrainingDataError, match=r"E353.*180 of the 180"):
-        check_not_names(numbered_documents, joined)
+    assert are_names(numbered_documents, joined.kb)
+    assert not are_names(numbered_documents, numbered_kb)
+    assert not are_names(others, joined.kb)
+    folds = folds_of([document.doc_id for document in numbered_documents], SETTINGS)
+    cross = cross_fitted(Linker(joined), numbered_documents, folds, add_mentions=False)
+    for inside, ranked, kb in cross:
+        own = numbered_documents[inside[0]].mentions[1]
+        outside = sum(own.text == mention.text for d in numbered_documents for mention in d.mentions)
+        mine = sum(own.text == mention.text for n in inside for mention in numbered_documents[n].mentions)
+        assert kb.annotations_of([(own.ids[0], own.text)]) == [outside - mine]
+        assert len(ranked) == len(inside)
 
 
 @pytest.mark.parametrize("n", [1, 10])
