@@ -14,22 +14,24 @@ CACHED_PRIORS = 1 << 16
 
 
 def count_concepts(documents: Iterable[Document]) -> Counter[str]:
-    """Count the mentions of each concept id in documents."""
-    return Counter(id for document in documents for mention in document.mentions for id in mention.ids)
+    """Count the documents that mention each concept id."""
+    ids = (dict.fromkeys(id for mention in document.mentions for id in mention.ids) for document in documents)
+    return Counter(id for of_document in ids for id in of_document)
 
 
 class ConceptPrior:
     """Raises the scores of concepts that annotators mean more often.
 
     A candidate's score S becomes (S + μ · prior) / (1 + μ), which is at most 1, as S is. The prior of a concept is
-    log(1 + n) / log(1 + N), and at most 1. Here n counts how often the concept was annotated, by any of its ids. N is
-    the count of the id annotated most often. A concept that was never annotated has the prior 0.
+    log(n) / log(N), and at most 1. Here n is the number of documents that mention the concept, by any of its ids. N is
+    the number for the most frequent id. A concept of a single document has the prior 0, as one that was never
+    annotated: it may be the subject of that document alone, however often that mentions it.
 
     If several concepts share a name, corpora may annotate this very name with one of them most often. No other concept
     of the name can then have a higher prior: these counts say more than the counts of all names.
 
     Args:
-        counts: How often each id was annotated, for at least one id.
+        counts: The number of documents for each id, for at least one id.
         weight: μ, 0 or more.
         kb: The vocabulary of the candidates.
     """
@@ -38,7 +40,7 @@ class ConceptPrior:
         self._counts = counts
         self._weight = weight
         self._kb = kb
-        self._highest = math.log1p(max(counts.values()))
+        self._highest = math.log(max(counts.values(), default=1)) or 1.0
         self._cache: dict[str, float] = {}  # a cache, since many texts have the same candidates
 
     def is_of(self, counts: Mapping[str, int], weight: float, kb: KnowledgeBase) -> bool:
@@ -67,7 +69,7 @@ class ConceptPrior:
         if missing:
             for concept_id, ids in self._kb.ids_of(missing).items():
                 n = sum(self._counts.get(id, 0) for id in ids)
-                priors[concept_id] = min(1.0, math.log1p(n) / self._highest)
+                priors[concept_id] = min(1.0, math.log(max(n, 1)) / self._highest)
             if len(cache) > CACHED_PRIORS:
                 self._cache = cache = {}  # a new object, since another thread may read the old one
             cache.update(priors)

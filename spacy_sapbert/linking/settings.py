@@ -143,7 +143,7 @@ class LinkerParameters(NamedTuple):
             fall. None if they were not fitted.
         sparse_share: The share of the sparse score in a score, from 0 to 1, when threshold and probabilities were
             fitted. They are not valid for another share. None if they were not fitted.
-        annotated: How often the training data has each concept, by the id in the training data.
+        annotated: How many documents of the training data have each concept, by the id in the training data.
         prior_weight: μ, the weight of these counts; see `spacy_sapbert.linking.prior.ConceptPrior`.
         reranked: Whether a reranker chose the links when threshold and probabilities were fitted.
     """

@@ -107,7 +107,7 @@ def standard_errors(scores: Sequence[MentionScore], doc_ids: Sequence[str]) -> d
     """
     _, numbers, n = np.unique(np.array(doc_ids, dtype=object).astype(str), return_inverse=True, return_counts=True)
     errors: dict[str, float | None] = {"lenient": None, "strict": None}
-    if len(n) < 2:  # noqa: PLR2004
+    if len(n) < 2:
         return errors
     for measure in errors:
         right = np.bincount(numbers, weights=[getattr(score, measure)[1] for score in scores])

@@ -1,7 +1,6 @@
 """`sapbert_linker`: link mentions to concepts."""
 
 import warnings
-from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
@@ -297,10 +296,8 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
                 wanted = "null: `training` sets its initial value"
                 block = f"candidates.{setting}"
                 raise SettingError(component=self.name, setting=block, value=value, wanted=wanted)
-        gold = (gold_ids(example.reference, self.spans_key).values() for example in examples)
-        annotated = Counter(id for of_doc in gold for ids in of_doc for id in ids)
         documents = [from_doc(example.reference, spans_key=self.spans_key or "") for example in examples]
-        self._start_training().begin(annotated, documents)
+        self._start_training().begin(documents)
 
     def _train(self, examples: List[Example]) -> Optional[float]:
         mentions = self._training_mentions(examples)

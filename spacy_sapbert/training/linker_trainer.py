@@ -18,6 +18,7 @@ from ..kb.filters import ALL, Filter
 from ..kb.ids import some_ids
 from ..linking.candidates import CandidateGenerator, top
 from ..linking.linker import Linker
+from ..linking.prior import count_concepts
 from ..linking.reranker import Reranker
 from ..linking.storage import with_mentions
 from ..linking.variants import MentionQuery
@@ -116,12 +117,9 @@ class LinkerTrainer:
 
     # --- training data
 
-    def begin(self, annotated: Counter[str], documents: Sequence[Document]) -> None:
-        """Set the concept counts and the documents of the training data.
-
-        Args:
-            annotated: How often each id is annotated.
-        """
+    def begin(self, documents: Sequence[Document]) -> None:
+        """Set the documents of the training data, and the concept counts."""
+        annotated = count_concepts(documents)
         if not any(map(self.linker.kb.concept_rows, annotated)):
             some, known = some_ids(annotated), some_ids(self.linker.kb.concept_ids())
             message = Errors.E346.format(documents=len(documents), n=annotated.total(), some=some, known=known)

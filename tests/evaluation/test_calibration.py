@@ -245,7 +245,8 @@ def test_the_prior_is_fitted(nlp, tmp_path):
 
 def test_a_document_says_nothing_of_itself(nlp):
     documents = [document("0", ("cold", "D003139")), document("1", ("cold", "D003080"), ("mucoviscidosis", "D003550"))]
-    first, second, _ = link_by_others(nlp, documents, 0.3)
+    documents = [one._replace(doc_id=f"{one.doc_id}{number}") for number in range(2) for one in documents]
+    first, second, *_ = link_by_others(nlp, documents, 0.3)
     assert priors(first)["D003080"] > 0 == priors(first)["D003139"]
     assert priors(second)["D003139"] > 0 == priors(second)["D003080"]
     assert nlp.get_pipe("sapbert_linker").linker.prior is None

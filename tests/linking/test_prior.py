@@ -1,13 +1,11 @@
-import math
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
-from spacy_sapbert.linking.prior import ConceptPrior
-from spacy_sapbert.types import Candidate, Name, Record
+from spacy_sapbert.linking.prior import ConceptPrior, count_concepts
+from spacy_sapbert.types import Candidate, Document, Mention, Name, Record
 
 NAMES = {"A:1": "one", "A:2": "two", "A:3": "three"}
 
@@ -29,8 +27,8 @@ def candidates(*scores):
 
 
 def test_scores_and_priors_by_hand(kb):
-    prior = ConceptPrior({"A:2": 1, "A:3": 7}, 0.25, kb)
-    assert prior.of("A:2") == pytest.approx(math.log(2) / math.log(8))
+    prior = ConceptPrior({"A:1": 1, "A:2": 2, "A:3": 8}, 0.25, kb)
+    assert prior.of("A:2") == pytest.approx(1 / 3)
     assert prior(candidates(0.9, 0.8, 0.7)) == [
         Candidate("A:3", 0.76, "three", prior=1.0),  # (0.7 + 0.25) / 1.25
         Candidate("A:1", 0.72, "one", prior=0.0),
@@ -39,7 +37,7 @@ def test_scores_and_priors_by_hand(kb):
 
 
 def test_ids_are_those_of_the_vocabulary(kb):
-    prior = ConceptPrior({"OLD:2": 3, "A:2": 4, "B:9": 127}, 0.1, kb)
+    prior = ConceptPrior({"OLD:2": 3, "A:2": 5, "B:9": 128}, 0.1, kb)
     assert [prior.of(concept_id) for concept_id in NAMES] == [0, pytest.approx(3 / 7), 0]
     assert ConceptPrior({"OLD:2": 3, "A:2": 4}, 0.1, kb).of("A:2") == 1
 
@@ -53,7 +51,7 @@ def test_of_nothing_the_order_stays(kb):
 
 def test_what_is_annotated_with_the_very_name_is_not_overtaken_by_another_owner(kb):
     """The vocabulary knows that A:2 is meant by "shared"; A:3 is annotated more often, but by other names."""
-    prior = ConceptPrior({"A:2": 2, "A:3": 100, "A:1": 1}, 0.1, kb)
+    prior = ConceptPrior({"A:2": 4, "A:3": 100, "A:1": 2}, 0.1, kb)
     tied = [Candidate(id, 0.9, "shared") for id in ("A:2", "A:1", "A:3")]
     first, second, third = prior(tied)
     assert [first.concept_id, second.concept_id, third.concept_id] == ["A:2", "A:3", "A:1"]
@@ -87,3 +85,12 @@ def test_of_what_it_was_made(kb):
     assert prior.is_of(counts, 0.1, kb)
     assert not prior.is_of({"A:1": 1}, 0.1, kb)  # another mapping may come to hold something else
     assert not prior.is_of(counts, 0.2, kb)
+
+
+def test_documents_are_counted():
+    mentions = [Mention(0, 1, "x", "", ("A:1",)), Mention(1, 2, "y", "", ("A:1", "A:2"))]
+    assert count_concepts([Document("1", "xy", tuple(mentions)), Document("2", "x", tuple(mentions[:1]))]) == {
+        "A:1": 2,
+        "A:2": 1,
+    }
+    assert ConceptPrior({"A:1": 1}, 0.1, None)._highest == 1  # one document says nothing

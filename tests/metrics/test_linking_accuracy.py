@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sapbert.metrics.linking_accuracy import MentionScore, gold_concepts, lenient_at, strict_at, summarize
+from spacy_sapbert.metrics.linking_accuracy import (
+    MentionScore,
+    gold_concepts,
+    lenient_at,
+    standard_errors,
+    strict_at,
+    summarize,
+)
 
 A, B, C, D = ({letter} for letter in "ABCD")
 
@@ -105,3 +112,12 @@ def test_a_summary_counts_the_covered_mentions():
     unseen = {"lenient": {"acc@1": 50.0, "acc@5": 100.0}, "strict": {"acc@1": 0.0, "acc@5": 50.0}}
     assert result["slices"]["unseen"] == {"n": 2, **unseen}
     assert result["slices"]["abbreviation"]["n"] == 0  # that mention is not covered
+
+
+def test_the_standard_error_is_over_documents():
+    first, second, third = SCORES[:3]
+    # lenient: 2 of 2 and 0 of 1 right, at 2/3 expected: both are off by 2/3
+    error = round(100 * (2 * ((2 / 3) ** 2 * 2)) ** 0.5 / 3, 2)
+    assert standard_errors([first, second, third], ["a", "a", "b"])["lenient"] == error
+    assert standard_errors([first, third, second] * 2, ["a", "a", "a", "b", "b", "b"]) == {"lenient": 0, "strict": 0}
+    assert standard_errors([first, second], ["a", "a"]) == {"lenient": None, "strict": None}
