@@ -67,6 +67,7 @@ def test_other_ways_are_bounded_and_have_the_same_letters(text):
         ("HNRNPAB1", "RNPAB1", False),  # too long to tell
         ("leukemia", "leukaemia", False),
         ("SH2B adaptor", "2B adaptor", False),
+        ("Impb/7", "Imp7", False),  # two of them
     ],
 )
 def test_similar_symbols(text, name, other):
