@@ -218,19 +218,21 @@ def _is_one(parts: Sequence[LinkedPart]) -> bool:
 
 
 def _has_name_of_part(whole: LinkedPart, parts: Sequence[LinkedPart]) -> bool:
-    """Return whether the name of the whole is a name of one part, and lacks the words of another.
+    """Return whether the whole is linked to one part, to which its name is closer, and lacks the words of another.
 
     The parts must have different concepts, and each a name with more than the words that all parts share.
     """
-    firsts = [part.candidates[0] for part in parts if part.candidates]
-    concepts = {first.concept_id for first in firsts}
-    if len(concepts) < len(parts) or not whole.candidates or whole.candidates[0].concept_id not in concepts:
+    firsts = {part.candidates[0].concept_id: part.candidates[0] for part in parts if part.candidates}
+    if len(firsts) < len(parts) or not whole.candidates:
+        return False
+    named = firsts.get(whole.candidates[0].concept_id)
+    if named is None or named.score <= _score(whole):
         return False
     words = [frozenset(name_key(part.text).content) for part in parts]
     shared = frozenset.intersection(*words)
     of_whole = name_key(whole.candidates[0].name).content
     lacks_part = any(own > shared and (own - shared).isdisjoint(of_whole) for own in words)
-    return lacks_part and not any(shared.issuperset(name_key(first.name).content) for first in firsts)
+    return lacks_part and not any(shared.issuperset(name_key(first.name).content) for first in firsts.values())
 
 
 def _has_numbers(part: LinkedPart) -> bool:

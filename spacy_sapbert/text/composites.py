@@ -139,7 +139,8 @@ def _lists(conjuncts: tuple[Words, ...], rules: CompositeRules) -> Iterator[tupl
             value, cut = next(iter(_plausible(cuts)), (inf, None))
             if cut and value <= _PARALLEL:
                 ahead, behind = ([_joined(words, rules) for words in some] for some in (alone[:start], alone[start:]))
-                yield value + ("noun" in classes), [*ahead, *_parts(cut), *behind]
+                plain = "noun" in classes or word_class(cut.suffix[-1], rules) == "noun"
+                yield value + plain, [*ahead, *_parts(cut), *behind]
 
 
 def _nested(tokens: Sequence[str], rules: CompositeRules) -> Iterator[list[str]]:

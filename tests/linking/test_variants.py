@@ -205,6 +205,7 @@ def test_a_name_of_a_numbered_part_has_its_number(name, n_parts):
         (("N", 0.89, "Nerve Disorder"), ("N", 0.85, "Nerve and Mind"), 1),  # the same concept
         (("N", 0.89, "Mind Nerve Disorder"), ("M", 0.85, "Mental Disorders"), 1),  # a name of both
         (("X", 0.89, "Brain Disorder"), ("M", 0.85, "Mental Disorders"), 1),
+        (("M", 0.89, "Mental or Nerve Disorders"), ("M", 0.85, "Mental Disorders"), 1),  # the whole is closer
     ],
 )
 def test_a_whole_with_the_name_of_one_part_is_split(whole, other, n_parts):
