@@ -155,8 +155,8 @@ class Link(NamedTuple):
         runner_up: The next candidate after the linked or rejected one, with any score.
         rejected: The best candidate, if nothing was linked. `score`, `name` and `probability` are its values.
         assertion: The flags of the mention, such as "negated"; see `AssertionDetector`.
-        reasons: Why a reranker chose this concept, linked or rejected, instead of the most similar one. The first names
-            the other one. Empty if the linker has no reranker, or if it did not change the choice.
+        reasons: Why this concept was chosen, linked or rejected: another way to write the text is its name, or a
+            reranker put it before the most similar one. Empty otherwise.
     """
 
     text: str

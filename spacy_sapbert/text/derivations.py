@@ -27,23 +27,24 @@ _STRESSED = str.maketrans("áéíóú", "aeiou")
 # The endings of adjectives and verbs, each with those of nouns with the same stem
 _ENDINGS = {
     "en": (
-        "tensive:tension tic:sis,tis,sy,sia,tes,sm ptic:psis,psy ic:ia,y,ism,a,ics,esis ous:ia,a,us,um,e,osis,y "
-        "ed:ion,ing,e,,ment,ation ing:ion,e,,ation,ment ded:sion ding:sion ting:tion,sion,tance de:sion t:tion,sion "
-        "e:ion,ation,ing,ment,or,ity :ing,ion,ation,ment,ance,ness te:tion,tor ive:ion,y,osis,ness al:us,um,a,e,y "
-        "ar:us,a,um ent:ence,ency ant:ance,ancy y:iness,ing,ication ful: ish: ted:tia bed:ption be:ption "
-        "able:ability tile:tility ified:ification ind:inding"
+        "tensive:tension tic:sis,tis,sy,sia,tes,sm atic:a atous:a atose:a ptic:psis,psy ic:ia,y,ism,a,ics,esis "
+        "ous:ia,a,us,um,e,osis,y ed:ion,ing,e,,ment,ation ing:ion,e,,ation,ment ded:sion ding:sion ting:tion,sion "
+        "ting:tance de:sion t:tion,sion e:ion,ation,ing,ment,or,ity :ing,ion,ation,ment,ance,ness te:tion,tor "
+        "ive:ion,y,osis,ness al:us,um,a,e,y ar:us,a,um ent:ence,ency ant:ance,ancy y:iness,ing,ication ful: ish: "
+        "ted:tia bed:ption be:ption able:ability tile:tility ified:ification ind:inding"
     ),
     "es": (
-        "tenso:tensión tensa:tensión ico:ia,ía,is,es,a ica:ia,ía,is,es,a ótico:osis ótica:osis ítico:itis ítica:itis "
-        "ado:ación,amiento ada:ación ido:ición,imiento oso:ia,a osa:ia,a ar:ación er:ición ir:ición"
+        "tenso:tensión tensa:tensión ático:a ática:a ptico:psia ptica:psia ico:ia,ía,is,es,a ica:ia,ía,is,es,a "
+        "ótico:osis ótica:osis ítico:itis ítica:itis ado:ación,amiento ada:ación ido:ición,imiento imido:esión "
+        "imida:esión oso:ia,a osa:ia,a o:idad ar:ación er:ición ir:ición"
     ),
     "fr": (
-        "tendu:tension tendue:tension étique:ète,ésie ique:ie,e,isme,is otique:ose itique:ite eux:ie,e euse:ie,e "
-        "é:ation,ion ée:ation,ion er:ation,ion,ment ir:ition if:ion ive:ion"
+        "tendu:tension tendue:tension étique:ète,ésie atique:e ptique:psie ique:ie,e,isme,is otique:ose itique:ite "
+        "eux:ie,e euse:ie,e imé:ession imée:ession é:ation,ion ée:ation,ion er:ation,ion,ment ir:ition if:ion ive:ion"
     ),
     "de": (
-        "tensiv:tension isch:ie,e,es,us,ose,itis ische:ie,e,es,us ischer:ie,e,es otisch:ose itisch:itis ig:e,igkeit "
-        "iv:ion iert:ierung,ation ieren:ierung,ation en:ung"
+        "tensiv:tension atisch:a ptisch:psie isch:ie,e,es,us,ose,itis ische:ie,e,es,us ischer:ie,e,es otisch:ose "
+        "itisch:itis ig:e,igkeit iv:ion iert:ierung,ation ieren:ierung,ation en:ung"
     ),
 }
 
