@@ -52,7 +52,8 @@ class CriticalParts(NamedTuple):
         negated: What is negated: "small" in "non-small".
         words: The keys of the other words, sorted.
         systematic: Whether the text has a locant, as names of chemicals have.
-        counted: The numbers after each word: 2 after "type". Those in front are after an empty word.
+        counted: The numbers after each word: 2 after "type". Those in front are after an empty word. So are the letters
+            after a word such as "type".
     """
 
     numbers: tuple[str, ...]
@@ -193,9 +194,11 @@ def _parse(text: str, rules: LanguageRules) -> CriticalParts:
     pairs = zip(words, written, strict=True)
     counted: dict[str, frozenset[str]] = {}
     before = ""
-    for word in words:
+    for word, after_classifier in zip(words, typed, strict=False):
         for letters, number in word.numbers:
             counted[letters or before] = counted.get(letters or before, frozenset()) | {number}
+        if after_classifier and word.letters and not word.numbers:
+            counted[before] = counted.get(before, frozenset()).union(word.letters)
         before = word.counted or before
     return CriticalParts(
         tuple(sorted(number for word in words for _, number in word.numbers)),
@@ -249,7 +252,7 @@ def _roman_with_letter(word: str, typed: bool) -> _Word | None:
     """Return the number and the letter of "iia". A Roman numeral of one letter must be `typed`: "ic" after "type"."""
     found = _ROMAN_WITH_LETTER.fullmatch(word)
     numeral, letter = (found[1] or (typed and found[3]), found[2] or found[4]) if found else ("", "")
-    number = _roman(numeral) if numeral and word != "via" else None
+    number = _roman(numeral) if numeral and (typed or word != "via") else None
     return _Word(numbers=(("", number),), letters=(letter,)) if number else None
 
 

@@ -33,6 +33,8 @@ def differences(text, name, language="en"):
         ("1-minute score of 3", "1-minute score of 2", "2 is not 3"),
         ("type 2a", "type IIb", "b is not a"),
         ("type Ic", "type Id", "d is not c"),
+        ("complementation group 6", "complementation group A", "a is not 6"),
+        ("type 20 syndrome", "syndrome, type VIA", "6 is not 20"),
         ("high or absent reflexes", "low or absent reflexes", "absent low is not high"),
         ("hyper IgM syndrome", "hypo-IgM syndrome", "hypo is not hyper"),
         ("acute leukaemia", "Leukemia, Chronic", "chronic is not acute"),
