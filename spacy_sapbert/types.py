@@ -90,6 +90,7 @@ class Candidate(NamedTuple):
         support: How many names of the concept are nearly as similar as the best one: 1 for that one alone.
         refusal: Why the text cannot mean this name, such as "3 is not 2"; None if it can.
         rewrite: How the text was written in another way to equal this name; None if it was not.
+        probability: The probability that it is right, by how its name differs from the text; None if it is not known.
     """
 
     concept_id: str
@@ -101,6 +102,7 @@ class Candidate(NamedTuple):
     support: float = 1.0
     refusal: str | None = None
     rewrite: str | None = None
+    probability: float | None = None
 
 
 class LinkedPart(NamedTuple):

@@ -40,7 +40,7 @@ class Judged(NamedTuple):
     """Which linked mentions and concepts are right. A link is the first candidate of a part, whatever its score.
 
     Attributes:
-        scores: The score of each link, float64.
+        scores: The `Linker.confidence` in each link, float64.
         right: Whether each link matches any gold id of its mention that the vocabulary has.
         found: The highest score of a right link to each gold concept in the vocabulary, float64; -inf without such a
             link.
@@ -187,7 +187,7 @@ def judge(mentions: Iterable[LinkedMention], linker: Linker) -> Judged:
         gold = gold_concepts(linked.mention.ids, kb.find_id)
         firsts = [linker.linkable(part.candidates)[:1] for part in linked.parts]
         parts = [[frozenset(kb.ids(candidate.concept_id)) for candidate in first] for first in firsts]
-        pairs = [(first[0].score, ids[0]) for first, ids in zip(firsts, parts, strict=True) if first]
+        pairs = [(linker.confidence(first[0]), ids[0]) for first, ids in zip(firsts, parts, strict=True) if first]
         links += [(score, any(ids & group for group in gold)) for score, ids in pairs]
         known = [any(map(kb.find_id, group)) for group in gold]
         for group in (group for group, is_known in zip(gold, known, strict=True) if is_known):
@@ -242,7 +242,7 @@ def _fit(
     linker = find_linker(nlp).linker
     present, present_prior = linker.sparse_weight, linker.prior_weight
     earlier = None if rerank else linker.reranker
-    with _restored_weights(linker.settings.candidates) as settings, linker.reranking(earlier):
+    with _uncalibrated(linker) as settings, linker.reranking(earlier):
         if prior:
             settings.prior_weight = 0.0  # the old prior must not influence the choice of λ
         weights = _try_weights(nlp, documents, unseen, follow)
@@ -251,18 +251,25 @@ def _fit(
         prior_weight = _best_weight(priors, None)
         counted = prior_weight if prior else None
         reranked, mentions = rerank_by_others(nlp, documents, counted, seed, follow, unseen) if rerank else (None, None)
-    judged = priors[prior_weight] if mentions is None else judge(mentions, linker)
+    judged = priors[prior_weight]
+    if mentions is not None and reranked and reranked.reranker:
+        with linker.reranking(reranked.reranker):
+            judged = judge(mentions, linker)
     _check_kinds(judged, "fitted")
     return _Fitted(weights, priors, weight, prior_weight, reranked, judged)
 
 
 @contextmanager
-def _restored_weights(settings: CandidateSettings) -> Iterator[CandidateSettings]:
-    before = settings.sparse_weight, settings.prior_weight
+def _uncalibrated(linker: Linker) -> Iterator[CandidateSettings]:
+    """Link inside the block without a threshold and an earlier calibration, and with other weights."""
+    settings, candidates, stored = linker.settings, linker.settings.candidates, linker.stored_parameters
+    before = settings.threshold, candidates.sparse_weight, candidates.prior_weight
+    settings.threshold, linker.stored_parameters = None, stored.without_calibration()
     try:
-        yield settings
+        yield candidates
     finally:
-        settings.sparse_weight, settings.prior_weight = before
+        settings.threshold, candidates.sparse_weight, candidates.prior_weight = before
+        linker.stored_parameters = stored
 
 
 def _try_weights(nlp: Language, documents: Documents, unseen: UnseenDocuments, follow: Follow) -> Tried:
@@ -353,7 +360,8 @@ def _use(nlp: Language, component: Any, fitted: LinkerParameters, reranked: Fitt
     settings = linker.settings
     settings.threshold = settings.candidates.sparse_weight = settings.candidates.prior_weight = None
     linker.stored_parameters = fitted
-    linker.stored_parameters = fitted._replace(sparse_share=linker.generator.sparse_share, reranked=linker.reranks)
+    reranks = linker.reranks or linker.difference_model is not None
+    linker.stored_parameters = fitted._replace(sparse_share=linker.generator.sparse_share, reranked=reranks)
     (name,) = (name for name, other in nlp.pipeline if other is component)
     config = nlp.get_pipe_config(name)
     config["threshold"] = None

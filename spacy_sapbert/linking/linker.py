@@ -14,9 +14,11 @@ from ..text.languages import ENGLISH, LanguageRules
 from ..types import Alternative, Candidate, Link, LinkedPart
 from .agreement import REFUSED, Agreement
 from .candidates import CandidateGenerator
+from .difference import describe
+from .difference_model import PROBABLE, DifferenceModel, model_of
 from .prior import ConceptPrior
 from .rewrites import Rewriter
-from .settings import LinkerParameters, LinkerSettings
+from .settings import THRESHOLD, LinkerParameters, LinkerSettings
 from .ties import TieBreaker
 from .variants import MentionQuery, select_variant
 
@@ -85,6 +87,19 @@ class Linker:
         """Whether there is a reranker, and the settings use it."""
         return self.reranker is not None and self.settings.selection.rerank
 
+    @property
+    def difference_model(self) -> DifferenceModel | None:
+        """The model in the package for the scores of this linker.
+
+        None if there is none, if the linker has a reranker or a prior of its own, or if it was calibrated without one.
+        """
+        stored = self.stored_parameters
+        if self.reranker or self.prior or not self.settings.selection.rerank:
+            return None
+        if stored.sparse_share is not None and not stored.reranked:
+            return None
+        return model_of(self.generator)
+
     # --- linking
 
     def link(self, documents: Sequence[Sequence[MentionQuery]], texts: Sequence[str] = ()) -> list[list[Parts]]:
@@ -98,6 +113,9 @@ class Linker:
             The parts of each mention, with candidates of any score.
         """
         linked = self._link_by_scores(documents)
+        if model := self.difference_model:
+            judged = iter(model([part for parts in chain.from_iterable(linked) for part in parts], self._rules))
+            return [[tuple(islice(judged, len(parts))) for parts in mentions] for mentions in linked]
         if not self.reranks:
             return linked
         pairs = zip(linked, texts or [""] * len(linked), strict=True)
@@ -164,31 +182,38 @@ class Linker:
         types = self.settings.label_types.get(label, self.settings.types)
         return Filter(tuple(sorted(types)), tuple(sorted(self.settings.sources)))
 
-    def above_threshold(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Return the candidates that may be linked: those above the threshold, if their definitions allow it."""
-        threshold = self.threshold
-        return self.linkable([candidate for candidate in candidates if candidate.score > threshold])
+    def confidence(self, candidate: Candidate) -> float:
+        """Return what is compared with the threshold: the score of a candidate, or its probability if that decides."""
+        if not self._decides_by_probability:
+            return candidate.score
+        # a candidate that was not compared, such as that of a correction
+        return float(candidate.score > THRESHOLD) if candidate.probability is None else candidate.probability
 
     def linkable(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the candidates that are not refused, and that `filter_for_definitions` allows, with any score."""
+        return list(self._linkable(candidates))
+
+    def _linkable(self, candidates: Sequence[Candidate]) -> Iterator[Candidate]:
         settings = self.settings
-        agreeing = [candidate for candidate in candidates if candidate.refusal is None]
-        if not settings.filter_for_definitions:
-            return agreeing
-        return [
-            candidate
-            for candidate in agreeing
-            if candidate.score >= settings.no_definition_threshold or self._is_defined(candidate.concept_id)
-        ]
+        for candidate in candidates:
+            allowed = (
+                not settings.filter_for_definitions
+                or candidate.score >= settings.no_definition_threshold
+                or self._is_defined(candidate.concept_id)
+            )
+            if candidate.refusal is None and allowed:
+                yield candidate
 
     def _is_defined(self, concept_id: str) -> bool:
         return bool(self.kb.query("SELECT 1 FROM concepts WHERE id = ? AND definition IS NOT NULL", concept_id))
 
     def _linked(self, part: LinkedPart) -> list[Candidate]:
         """Return the candidates above the threshold. There are none if the first that may be linked is below it."""
-        above = self.above_threshold(part.candidates)
-        overruled = part.candidates[: part.candidates.index(above[0])] if above else ()
-        return [] if self.linkable(overruled) else above
+        first = next(self._linkable(part.candidates), None)
+        if first is None or self.confidence(first) <= self.threshold:
+            return []
+        least, others = self._least_score, part.candidates[part.candidates.index(first) + 1 :]
+        return [first, *self.linkable([candidate for candidate in others if candidate.score > least])]
 
     def _link(self, part: LinkedPart, label: str, parameters: LinkerParameters, *, is_split: bool) -> Link:
         linked = next(iter(self._linked(part)), None)
@@ -203,12 +228,21 @@ class Linker:
             part.long_form,
             is_split,
             None if linked else self._why_not_linked(part, label),
-            parameters.probability(best.score) if best else None,
+            self._probability(best, parameters) if best else None,
             part.tie if linked and is_first else None,
-            _alternative(next_best, parameters) if next_best else None,
-            _alternative(best, parameters) if best and not linked else None,
+            self._alternative(next_best, parameters) if next_best else None,
+            self._alternative(best, parameters) if best and not linked else None,
             reasons=_reasons(part, best) if is_first else (),
         )
+
+    def _probability(self, candidate: Candidate, parameters: LinkerParameters) -> float | None:
+        if parameters.probabilities is None:
+            return candidate.probability
+        return parameters.probability(candidate.score if candidate.probability is None else candidate.probability)
+
+    def _alternative(self, candidate: Candidate, parameters: LinkerParameters) -> Alternative:
+        probability = self._probability(candidate, parameters)
+        return Alternative(candidate.concept_id, candidate.score, candidate.name, probability)
 
     def _why_not_linked(self, part: LinkedPart, label: str) -> str:
         if not part.candidates and part.reasons:
@@ -217,15 +251,19 @@ class Linker:
             limits = self.filter_of(label)._asdict().items()
             shown = " and ".join(f"{what} {', '.join(values)}" for what, values in limits if values)
             return "no name is similar" + (f" among {shown}" if shown else "")
-        score, threshold = part.candidates[0].score, self.threshold
         refused = next((candidate for candidate in part.candidates if candidate.refusal), None)
-        if refused and refused.score > threshold * REFUSED:
+        if refused and refused.score > self._least_score * REFUSED:
             return f"“{refused.name}” is not meant: {refused.refusal}"
-        if score <= threshold:
-            shown, limit = _distinct(score, threshold)
-            what = "the score of the chosen candidate" if part.reasons else "best score"
-            return f"{what} {shown} is not above the threshold {limit}"
-        return "no candidate above the threshold has a definition"
+        first = part.candidates[0]
+        confidence, threshold = self.confidence(first), self.threshold
+        if confidence > threshold:
+            return "no candidate above the threshold has a definition"
+        shown, limit = _distinct(confidence, threshold)
+        if self._decides_by_probability:
+            difference = describe(part.text, first.name, self._rules)
+            return f"probability {shown} is not above the threshold {limit}: “{first.name}” {difference}"
+        what = "the score of the chosen candidate" if part.reasons else "best score"
+        return f"{what} {shown} is not above the threshold {limit}"
 
     # --- fitted values
 
@@ -243,22 +281,33 @@ class Linker:
 
     @property
     def threshold(self) -> float:
-        """The setting, or else the fitted threshold."""
-        setting = self.settings.threshold
-        return self.parameters.threshold if setting is None else setting
+        """The setting, which is a score. Else the fitted value, or 0.5, of the probability if there is one."""
+        setting, parameters = self.settings.threshold, self.parameters
+        if setting is not None:
+            return setting
+        return PROBABLE if parameters.sparse_share is None and self.difference_model else parameters.threshold
+
+    @property
+    def _decides_by_probability(self) -> bool:
+        return self.settings.threshold is None and self.difference_model is not None
+
+    @property
+    def _least_score(self) -> float:
+        """The score that a second concept needs."""
+        return THRESHOLD if self._decides_by_probability else self.threshold
 
     @property
     def parameters(self) -> LinkerParameters:
         """The fitted or trained values that are valid for the current settings.
 
         Threshold and probabilities are valid for the links for which `calibrate` fitted them. With another λ or μ, or
-        without the sparse score or the reranker, the default threshold applies and links have no probability.
+        without the sparse score or the reranker, the default values apply.
         """
         stored = self.stored_parameters
         if stored.sparse_share is None:
             return stored
         fitted = stored.sparse_share, stored.prior_weight, stored.reranked
-        present = self.generator.sparse_share, self.prior_weight, self.reranks
+        present = self.generator.sparse_share, self.prior_weight, self.reranks or self.difference_model is not None
         return stored if fitted == present else stored.without_calibration()
 
     @property
@@ -304,11 +353,6 @@ class Linker:
 
 def _reasons(part: LinkedPart, best: Candidate | None) -> tuple[str, ...]:
     return (best.rewrite, *part.reasons) if best and best.rewrite else part.reasons
-
-
-def _alternative(candidate: Candidate, parameters: LinkerParameters) -> Alternative:
-    probability = parameters.probability(candidate.score)
-    return Alternative(candidate.concept_id, candidate.score, candidate.name, probability)
 
 
 def _distinct(first: float, second: float) -> tuple[str, str]:

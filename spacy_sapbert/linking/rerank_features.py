@@ -41,7 +41,7 @@ FEATURES: Mapping[str, tuple[str, ...]] = {
 N_FEATURES = sum(map(len, FEATURES.values()))
 
 _ROMANS = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
-_ROMAN = {roman: str(n) for n, roman in enumerate(_ROMANS, start=1)}
+ARABIC = {roman: str(n) for n, roman in enumerate(_ROMANS, start=1)}
 _LEAST_COMMON = 4  # letters that two words share at their end or beginning, if they are to be compared
 _FREQUENT_WORDS = 20_000
 _LEAST_RARITY = 1e-3
@@ -180,7 +180,7 @@ class CandidateFeatures:
         for field in ("score", "dense", "sparse", "support"):
             values = np.array([getattr(candidate, field) or 0.0 for candidate in flat], dtype=np.float64)
             yield values
-            yield _leads(values, starts, sizes)
+            yield leads(values, starts, sizes)
         yield np.arange(len(flat)) - np.repeat(starts, sizes)
         yield np.repeat(sizes, sizes)
 
@@ -236,7 +236,7 @@ class CandidateFeatures:
 # --- the candidates among each other
 
 
-def _leads(values: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+def leads(values: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return by how much each value is above the best other one of its group: at most 1, and 1 if there is no other."""
     highest = np.maximum.reduceat(values, starts).repeat(sizes)
     is_highest = values == highest
@@ -270,7 +270,7 @@ def compare(text: str, name: str, rarity: WordRarity) -> tuple[float, ...]:
         _n_similar(only_in_text, only_in_name, at_end=True),
         _n_similar(only_in_text, only_in_name, at_end=False),
         (len(known.form) - len(mention.form)) / longest,
-        _n_common(mention.form, known.form) / longest,
+        n_common(mention.form, known.form) / longest,
         text == name,
         len(mention.words),
         is_acronym(text),
@@ -291,25 +291,29 @@ def _n_similar(some: set[str], others: set[str], *, at_end: bool) -> int:
 
 
 def _share_beginning(word: str, other: str) -> bool:
-    return _n_common(word, other) >= max(_LEAST_COMMON, min(len(word), len(other)) / 2)
+    return n_common(word, other) >= max(_LEAST_COMMON, min(len(word), len(other)) / 2)
 
 
-def _n_common(first: str, second: str) -> int:
+def n_common(first: str, second: str) -> int:
     """Return the number of first characters that two texts share."""
-    different = (position for position, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
-    return next(different, min(len(first), len(second)))
+    n = 0
+    for a, b in zip(first, second, strict=False):
+        if a != b:
+            break
+        n += 1
+    return n
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)
 def _read(text: str) -> _Text:
     key = name_key(text)
-    numbers = {_ROMAN.get(word.lower(), word.lower()) for word in key.written if _is_number(word)}
-    return _Text(key.form, tuple(_ROMAN.get(word, word) for word in key.content), frozenset(numbers))
+    numbers = {ARABIC.get(word.lower(), word.lower()) for word in key.written if _is_number(word)}
+    return _Text(key.form, tuple(ARABIC.get(word, word) for word in key.content), frozenset(numbers))
 
 
 def _is_number(word: str) -> bool:
     """Return whether a word is a number or a letter that stands alone. "a" is an article."""
-    return word.isdecimal() or word.lower() in _ROMAN or (len(word) == 1 and word != "a")
+    return word.isdecimal() or word.lower() in ARABIC or (len(word) == 1 and word != "a")
 
 
 # --- the document
@@ -322,7 +326,7 @@ def same_form(text: str) -> str:
 
 def words_in(text: str) -> dict[str, str]:
     """Return the words of a text: as it writes them, by the form in which they are compared."""
-    return {_ROMAN.get(key, key): written for written, key in zip(*written_and_keys(text), strict=True) if key}
+    return {ARABIC.get(key, key): written for written, key in zip(*written_and_keys(text), strict=True) if key}
 
 
 def _columns(rows: Iterator[tuple[float, ...]]) -> tuple[np.ndarray, ...]:

@@ -75,7 +75,8 @@ class SelectionSettings(SettingsBlock):
         split_margin: The parts of a mention win over the whole only if their score is higher by more than this.
         spelling_margin: A corrected text wins over the written one only if its score is higher by more than this.
         formulas: Look up chemical formulas, ions, element symbols and amino-acid codes by their names.
-        rerank: Use the reranker that was trained with the linker, if there is one.
+        rerank: Use the reranker that was trained with the linker, or else the ranking and the probabilities in the
+            package (`linking.difference_model`), if they are valid for its scores.
     """
 
     short_form_margin: float = SHORT_FORM_MARGIN
@@ -138,14 +139,14 @@ class LinkerParameters(NamedTuple):
 
     Attributes:
         sparse_weight: λ.
-        threshold: A link needs a higher score.
-        probabilities: The probability of links as points (score, probability). Scores rise, and probabilities never
-            fall. None if they were not fitted.
+        threshold: A link needs a higher `Linker.confidence`.
+        probabilities: The probability of links as points (confidence, probability). Confidences rise, and probabilities
+            never fall. None if they were not fitted.
         sparse_share: The share of the sparse score in a score, from 0 to 1, when threshold and probabilities were
             fitted. They are not valid for another share. None if they were not fitted.
         annotated: How many documents of the training data have each concept, by the id in the training data.
         prior_weight: μ, the weight of these counts; see `spacy_sapbert.linking.prior.ConceptPrior`.
-        reranked: Whether a reranker chose the links when threshold and probabilities were fitted.
+        reranked: Whether a reranker, or the ranking in the package, chose the links when they were fitted.
     """
 
     sparse_weight: float = SPARSE_WEIGHT
@@ -156,12 +157,12 @@ class LinkerParameters(NamedTuple):
     prior_weight: float = 0.0
     reranked: bool = False
 
-    def probability(self, score: float) -> float | None:
-        """Return the probability of a score: linear between the points, constant outside, None without points."""
+    def probability(self, confidence: float) -> float | None:
+        """Return the probability of a link: linear between the points, constant outside, None without points."""
         if self.probabilities is None:
             return None
         scores, values = zip(*self.probabilities, strict=True)
-        return float(np.interp(score, scores, values))
+        return float(np.interp(confidence, scores, values))
 
     def without_calibration(self) -> LinkerParameters:
         """Return a copy with the default threshold and without probabilities, for scores computed in another way."""

@@ -69,7 +69,8 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         storage: "inside" saves the vocabulary, its vectors and its n-grams with the pipeline. "external" saves only
             their paths and checksums, for large vocabularies.
         k: The most candidates for each text that is looked up.
-        threshold: A link needs a higher score. None takes the fitted threshold, else 0.85.
+        threshold: A link needs a higher score. None lets the probability decide, which must be above the fitted value,
+            else 0.5. A linker without probabilities takes the fitted score, else 0.85.
         max_entities_per_mention: The most candidates in `span._.kb_ents`, for each part of a mention.
         spans_key: Link `doc.spans[spans_key]` instead of `doc.ents`.
         display_language: Outputs show the preferred names in this language, such as "es", where the vocabulary has

@@ -6,3 +6,7 @@ from pathlib import Path
 
 VOCABULARY = Path(__file__).parent / "vocabulary.jsonl"
 ENCODER = Path(__file__).parent / "encoder"
+DIFFERENCE_MODELS = (
+    Path(__file__).parent / "difference_encoder.safetensors",
+    Path(__file__).parent / "difference_ngrams.safetensors",
+)

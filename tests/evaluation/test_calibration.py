@@ -20,7 +20,8 @@ from spacy_sapbert.evaluation.calibration import (
 )
 from spacy_sapbert.evaluation.cross_fitting import link_by_others
 from spacy_sapbert.evaluation.running import link_gold_mentions
-from spacy_sapbert.linking.settings import THRESHOLD, LinkerParameters
+from spacy_sapbert.linking.difference_model import PROBABLE
+from spacy_sapbert.linking.settings import LinkerParameters
 from spacy_sapbert.pipeline.component_settings import settings_of
 from spacy_sapbert.training.reranker_trainer import MARGINS, mention_queries
 from spacy_sapbert.types import Document, Mention
@@ -143,7 +144,11 @@ def test_links_are_judged(nlp):
         ("seizures", "X999"),  # one that the vocabulary lacks
         ("8888", "D009369"),  # no candidate
     )
-    found = judge(link_gold_mentions(nlp, [document("1", *mentions)]), nlp.get_pipe("sapbert_linker").linker)
+    linker = nlp.get_pipe("sapbert_linker").linker
+    found = judge(link_gold_mentions(nlp, [document("1", *mentions)]), linker)
+    assert all(score > PROBABLE for score in found.scores)  # the probability of each link
+    linker.settings.selection.rerank = False
+    found = judge(link_gold_mentions(nlp, [document("1", *mentions)]), linker)
     assert list(found.scores) == [1.0] * 7
     assert list(found.right) == [True, True, True, True, False, False, False]
     assert list(found.found) == [1.0, 1.0, 1.0, 1.0, -np.inf, -np.inf]
@@ -318,7 +323,7 @@ def test_what_cannot_be_fitted_changes_nothing(nlp, documents, options, message)
         calibrate(nlp, documents, **options)
     assert settings_of(linker) == before
     assert linker.linker.parameters == LinkerParameters()
-    assert linker.linker.threshold == THRESHOLD
+    assert linker.linker.threshold == PROBABLE
     assert linker.linker.reranker is None
 
 

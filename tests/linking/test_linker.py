@@ -8,6 +8,7 @@ import pytest
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.kb.filters import Filter
 from spacy_sapbert.linking.candidates import CandidateGenerator
+from spacy_sapbert.linking.difference_model import PROBABLE
 from spacy_sapbert.linking.linker import Linker, MentionCandidate, MentionCandidates
 from spacy_sapbert.linking.settings import SPARSE_WEIGHT, THRESHOLD, CandidateSettings, LinkerParameters, LinkerSettings
 from spacy_sapbert.linking.storage import open_generator
@@ -61,7 +62,15 @@ def candidates(**scores):
 def test_the_links_of_mentions(linker):
     first, second = linker.link([[query("acetylsalicylic acid"), query("7777")], [query("mucoviscidosis")]])
     assert [[link._replace(runner_up=None) for link in linker.links(parts)] for parts in first] == [
-        [Link("acetylsalicylic acid", "D001241", 1.0, "acetylsalicylic acid", None, False, None)],
+        [
+            Link(
+                "acetylsalicylic acid",
+                "D001241",
+                1.0,
+                "acetylsalicylic acid",
+                probability=first[0][0].candidates[0].probability,
+            )
+        ],
         [Link("7777", None, None, None, None, False, "no name is similar")],
     ]
     assert linker.links(second[0])[0].concept_id == "D003550"
@@ -150,7 +159,6 @@ def test_concepts_without_a_definition(linker):
     assert links[1].reason == "no candidate above the threshold has a definition"
     unlikely = [Candidate("D009369", 0.1, "Neoplasms"), Candidate("D009020", 0.95, "Morphine")]
     assert linker.linkable(unlikely) == unlikely[:1]  # whatever the threshold is
-    assert linker.above_threshold(unlikely) == []
 
 
 def test_the_variants_of_a_mention(linker):
@@ -209,7 +217,7 @@ def test_k_limits_the_candidates(linker):
 
 def test_defaults(linker):
     assert linker.settings == LinkerSettings()
-    assert (linker.sparse_weight, linker.prior_weight, linker.threshold) == (SPARSE_WEIGHT, 0.0, THRESHOLD)
+    assert (linker.sparse_weight, linker.prior_weight, linker.threshold) == (SPARSE_WEIGHT, 0.0, PROBABLE)
     assert linker.prior is None
 
 

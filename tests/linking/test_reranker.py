@@ -139,8 +139,6 @@ def test_a_calibration_holds_with_the_reranker_only(linker):
     assert linker.threshold == 0.3
     linker.settings.selection.rerank = False
     assert linker.threshold == THRESHOLD
-    linker.settings.selection.rerank = True
-    linker.reranker = None
     assert linker.parameters.probabilities is None
 
 

