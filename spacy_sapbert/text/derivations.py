@@ -22,6 +22,7 @@ _NOUNS = (
     "sis", "itis", "ia", "oma", "omas", "ism", "tion", "sion", "ment", "ness", "ity", "disease", "diseases", "disorder",
     "disorders", "syndrome", "pathy", "tumor", "tumors", "cancer", "deficiency", "ure", "age",
 )  # fmt: skip
+_GENERAL = ("disease", "disorder", "syndrome", "disorders", "compounds", "agents")
 _SINGULAR = ("ss", "us", "is")
 _STRESSED = str.maketrans("áéíóú", "aeiou")
 # The endings of adjectives and verbs, each with those of nouns with the same stem
@@ -64,6 +65,8 @@ def other_words(text: str, rules: LanguageRules = ENGLISH) -> Iterator[tuple[str
         if other.endswith("s") and not other.endswith(_SINGULAR):
             yield other[:-1], reason
     yield from _derived(text, rules)
+    if rules is ENGLISH and len(text) >= _SHORTEST_DERIVED and text.isalpha() and not text.isupper():
+        yield from ((f"{text} {noun}", f"“{text}” is a {noun}") for noun in _GENERAL)
     for other, end, reason in single:
         again = islice(_replaced(other, rules, end), _MOST_SINGLE)
         yield from ((both, f"{reason}, {more}") for both, _, more in again)

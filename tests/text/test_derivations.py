@@ -19,6 +19,7 @@ from spacy_sapbert.text.languages import rules_of
         ("en", "anemic", "anemia"),
         ("en", "cell dividing", "cell division"),
         ("en", "febrile", "fever"),
+        ("en", "Moebius", "Moebius syndrome"),
         ("en", "Leucocytopenia", "leukocytopenia"),
         ("en", "splenic dysfunction", "splenic disease"),
         ("en", "itchy", "itching"),
