@@ -237,8 +237,9 @@ def _has_name_of_part(whole: LinkedPart, parts: Sequence[LinkedPart]) -> bool:
 
 def _has_numbers(part: LinkedPart) -> bool:
     """Return whether the first candidate has the numbers and letters of a part. A single word must be its name."""
-    if _score(part) >= SAME or " " not in part.text:
-        return _score(part) >= SAME
+    is_name = _score(part) >= SAME or (bool(part.candidates) and part.candidates[0].rewrite is not None)
+    if is_name or " " not in part.text:
+        return is_name
     return critical_parts(part.candidates[0].name).include(critical_parts(part.text))
 
 

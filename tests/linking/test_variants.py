@@ -218,6 +218,13 @@ def test_a_whole_with_the_name_of_one_part_is_split(whole, other, n_parts):
     assert len(select_variant(variants, candidates.__getitem__, SelectionSettings(split_margin=1.0))) == 1
 
 
+def test_another_way_to_write_a_numbered_part_is_its_name():
+    candidates = {"TGF-β1": [Candidate("A", 0.98, "TGFB1", rewrite="a symbol")]}
+    candidates |= {"TGF-β2": [Candidate("B", 0.995, "TGFB2")], "TGF-β1/2": [Candidate("C", 0.7, "TGFbeta")]}
+    variants = MentionVariants("TGF-β1/2", None, [("TGF-β1", "TGF-β2")])
+    assert len(select_variant(variants, candidates.__getitem__, SelectionSettings())) == 2
+
+
 def test_split_margin():
     variants = MentionVariants("whole", None, [("a", "b")])
     scores = {"whole": 0.5, "a": 0.75, "b": 0.75}
