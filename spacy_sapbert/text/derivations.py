@@ -65,7 +65,9 @@ def other_words(text: str, rules: LanguageRules = ENGLISH) -> Iterator[tuple[str
         if other.endswith("s") and not other.endswith(_SINGULAR):
             yield other[:-1], reason
     yield from _derived(text, rules)
-    if rules is ENGLISH and len(text) >= _SHORTEST_DERIVED and text.isalpha() and not text.isupper():
+    is_word = len(text) >= _SHORTEST_DERIVED and text.isalpha() and not text.isupper()
+    # what has other words is more often a part of a body: "ovarian" is no disease
+    if rules is ENGLISH and is_word and (word_key(text, rules),) not in _synonyms(rules):
         yield from ((f"{text} {noun}", f"“{text}” is a {noun}") for noun in _GENERAL)
     for other, end, reason in single:
         again = islice(_replaced(other, rules, end), _MOST_SINGLE)

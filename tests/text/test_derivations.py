@@ -19,7 +19,7 @@ from spacy_sapbert.text.languages import rules_of
         ("en", "anemic", "anemia"),
         ("en", "cell dividing", "cell division"),
         ("en", "febrile", "fever"),
-        ("en", "Moebius", "Moebius syndrome"),
+        ("en", "McLeod", "McLeod syndrome"),
         ("en", "Leucocytopenia", "leukocytopenia"),
         ("en", "splenic dysfunction", "splenic disease"),
         ("en", "itchy", "itching"),
@@ -42,7 +42,13 @@ def test_other_words_are_proposed(language, text, other):
 
 
 @pytest.mark.parametrize(
-    ("text", "other"), [("hyperkeratosis", "keratosis"), ("idiopathic", "systemic"), ("angina", "disease")]
+    ("text", "other"),
+    [
+        ("hyperkeratosis", "keratosis"),
+        ("idiopathic", "systemic"),
+        ("angina", "disease"),
+        ("ovarian", "ovarian disease"),
+    ],
 )
 def test_different_words_are_not_proposed(text, other):
     assert other not in dict(other_words(text))
