@@ -113,7 +113,8 @@ def numeral_spellings(text: str, rules: LanguageRules = ENGLISH) -> list[str]:
 def contradictions(text: CriticalParts, name: CriticalParts) -> Iterator[str]:
     """Yield why a name cannot mean a text, such as "3 is not 2".
 
-    Names of chemicals may number the same atoms in several ways. So their numbers differ only if they share none.
+    Names of chemicals may number the same atoms in several ways. So their numbers differ only if they share none, or if
+    all words are the same.
     """
     if text.numbers and name.numbers and text.numbers != name.numbers:
         text_only, name_only = (
@@ -121,7 +122,8 @@ def contradictions(text: CriticalParts, name: CriticalParts) -> Iterator[str]:
             Counter(name.numbers) - Counter(text.numbers),
         )
         share_some = not set(text.numbers).isdisjoint(name.numbers)
-        if text_only and name_only and not (name.systematic and share_some):
+        other_names = name.systematic and share_some and text.words != name.words
+        if text_only and name_only and not other_names:
             yield _differ(sorted(text_only), sorted(name_only))
             return
     for word in sorted(filter(None, text.counted.keys() & name.counted)):
