@@ -175,8 +175,9 @@ def _whole(
 def _short_or_long(short: LinkedPart, long: LinkedPart, margin: float, threshold: float) -> LinkedPart:
     """Choose between the short form and the long form that the document defines."""
     is_linked = _score(long) > threshold and long.candidates[0].refusal is None
-    keeps = _score(short) >= SAME and not (is_linked and _names_alike(short.text, long.candidates[0]))
-    if keeps or _score(short) > _score(long) + margin:
+    is_name = _score(short) >= SAME
+    gives_way = is_linked and _names_alike(short.text, long.candidates[0])
+    if not gives_way if is_name else _score(short) > _score(long) + margin:
         return short
     refused = [
         candidate for candidate in short.candidates if candidate.refusal and candidate.score > threshold * REFUSED
