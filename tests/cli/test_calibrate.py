@@ -69,12 +69,12 @@ def test_a_reranker(command, numbered_kb, numbered_documents, tmp_path):
 
 
 def test_a_precision_platt_and_the_prior(command, dense_folder, corpus, tmp_path):
-    options = ("--precision", "0.9", "--method", "platt", "--held-out", "0.5", "--prior")
+    options = ("--precision", "0.6", "--method", "platt", "--held-out", "0.5", "--prior")
     finished = command("calibrate", dense_folder, corpus, "-o", tmp_path / "calibrated", *options)
     assert finished.status == 0, finished.err
     result = json.loads(finished.out)
     assert (result["method"], result["documents"]["held_out"]) == ("platt", 20)
-    assert result["after"]["p"] >= 90
+    assert result["after"]["p"] >= 60
     assert result["prior_weights"]
     assert "μ" in finished.err
 
