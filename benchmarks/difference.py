@@ -164,8 +164,7 @@ def prepare(linker: Linker, documents: Sequence[Document]) -> Prepared:
     linker.settings.selection.rerank = False
     parts: list[GoldPart] = []
     names: list[str] = []
-    for document in documents:
-        (linked,) = linker.link([mention_queries(document)])
+    for document, linked in zip(documents, linker.link(list(map(mention_queries, documents))), strict=True):
         found = gold_parts(document.mentions, linked, linker.kb)
         known = [part for part in found if any(map(linker.kb.find_id, part.gold))]
         parts += known
