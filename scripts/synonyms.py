@@ -2,11 +2,11 @@
 
     python scripts/synonyms.py doid.kb ncit.kb … > spacy_sapbert/text/synonyms/en.txt
 
-Two names of a concept that share their beginning and end give a pair, such as "renal" and "kidney". It is kept if three
-vocabularies have it, or many names, and if nearly all names in which it can be exchanged have the same concept. Whole
-names that differ in everything are kept, too, in lines with "=", if two vocabularies have them. They are exchanged as a
-whole only. Other pairs are exchanged as a whole only if many concepts have these words, or if they are whole names,
-in lines with "*". The most frequent pairs come first.
+Two names of a concept that share their beginning and end give a pair, such as "renal" and "kidney". It is kept if
+three vocabularies have it, or many names, and if nearly all names in which it can be exchanged have the same concept.
+Whole names that differ in everything are kept, too, in lines with "=", if two vocabularies have both as whole names,
+and neither is short. They are exchanged as a whole only. Other pairs are exchanged as a whole only if many concepts
+have these words, or if they are whole names, in lines with "*". The most frequent pairs come first.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ FEWEST_CONCEPTS, FEWEST_VOCABULARIES, MOST_WRONG = 3, 2, 0.05
 MANY_VOCABULARIES, MANY_NAMES, MANY_CONCEPTS = 3, 8, 12
 GENERAL = set(map(ENGLISH.words.spell, ENGLISH.words.general_names))
 SHORTEST = 3  # letters of a word
+SHORTEST_NAME = 6  # characters: shorter names are short forms of much else
 LEFT_OUT = ENGLISH.words.function_words | {"a", "and", "or", "nos", "type", "unspecified"}
 
 Words = tuple[str, ...]
@@ -92,7 +93,7 @@ def main(paths: list[Path]) -> None:
             is_frequent = len(vocabularies[pair]) >= MANY_VOCABULARIES or right[pair] >= MANY_NAMES
             if is_frequent and wrong[pair] <= MOST_WRONG * right[pair]:
                 lines.append("*" * is_sure + "|".join(names))
-        elif not wrong[pair]:
+        elif not wrong[pair] and len(wholes[pair]) >= FEWEST_VOCABULARIES and min(map(len, names)) >= SHORTEST_NAME:
             lines.append("=" + "|".join(names))
     print("\n".join(lines))  # noqa: T201
 
