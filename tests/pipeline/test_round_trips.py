@@ -14,7 +14,7 @@ import srsly
 from spacy.tokens import Doc, DocBin
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.linking.settings import THRESHOLD
+from spacy_sapbert.linking.difference_model import PROBABLE
 from spacy_sapbert.store.component import MANIFEST_FILE
 
 COMPONENTS = ("abbreviation_resolver", "concept_matcher", "composite_splitter", "spelling_corrector", "sapbert_linker")
@@ -155,7 +155,7 @@ def test_settings_can_be_overridden_at_load(nlp, tmp_path):
     assert {ent.label_ for ent in by_text.values()} == {"ANY"}
     assert {ent.kb_id_ for ent in by_text.values()} == {"NIL"}
     assert {link.long_form for ent in by_text.values() for link in ent._.links} == {None}
-    assert spacy.load(tmp_path).get_pipe("sapbert_linker").linker.threshold == THRESHOLD
+    assert spacy.load(tmp_path).get_pipe("sapbert_linker").linker.threshold == PROBABLE
 
 
 @pytest.mark.parametrize("saved", [True, False])
