@@ -137,7 +137,7 @@ class Linker:
             similar = self._agreement.with_other_numerals(similar, search)
             found = {text: self._agreement(text, candidates, prior) for text, candidates in similar.items()}
             candidates[filter] = self._rewriter(found, partial(self._generator.named, filter=filter))
-        mentions, labels, threshold = [], [], self.threshold
+        mentions, labels, threshold = [], [], self._least_score
         for variants, label in chain.from_iterable(documents):
             look_up = candidates[filters[label]].__getitem__
             mentions.append(select_variant(variants, look_up, settings.selection, self._agreement, threshold))
@@ -293,7 +293,7 @@ class Linker:
 
     @property
     def _least_score(self) -> float:
-        """The score that a second concept needs."""
+        """The score that a link of another variant, or a second concept, needs."""
         return THRESHOLD if self._decides_by_probability else self.threshold
 
     @property

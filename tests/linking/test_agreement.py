@@ -5,6 +5,8 @@ import spacy
 
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.linking.agreement import SAME, Agreement
+from spacy_sapbert.linking.linker import Linker
+from spacy_sapbert.linking.storage import open_generator
 from spacy_sapbert.linking.variants import MentionQuery, MentionVariants
 from spacy_sapbert.text.words import joined_letters
 from spacy_sapbert.types import Candidate, Name, Record
@@ -150,3 +152,12 @@ def test_a_short_form_of_something_else_is_refused(nlp, short, long_form, ids):
     (link,) = linker.links(parts)
     assert [link.concept_id] == (ids or [None])
     assert ids or link.reason == f"“{short}” is not meant: {short} is “{long_form}” here"
+
+
+def test_a_short_form_is_a_name_unless_its_long_form_has_the_score_of_a_link(kb):
+    linker = Linker(open_generator(kb, None, sparse=True))
+    assert linker.threshold == 0.5  # of the probability, but forms are compared by their scores
+    ((parts,),) = linker.link([[MentionQuery(MentionVariants("CAD", "carotid artery dissection"))]])
+    assert (parts[0].text, parts[0].candidates[0].concept_id) == ("CAD", "D:C")
+    ((long,),) = linker.link([[MentionQuery(MentionVariants("carotid artery dissection"))]])
+    assert 0.5 < long[0].candidates[0].score < 0.85
