@@ -22,6 +22,7 @@ _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe"})
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _SPECIES = re.compile(r"^(?:hsa-|[hmr](?=[A-Z]))")
 _SYMBOL = re.compile(r"[^\W_]+(?:[-/. ][^\W_]+){0,3}")
+_SERIES = re.compile(r"\d[-/. ]\d")  # "IL-1/2" is not "IL-12"
 _TO_GREEK = dict(zip("abgd", "αβγδ", strict=True))
 
 
@@ -35,7 +36,7 @@ def letter_rewrites(text: str) -> Iterator[tuple[str, str]]:
     if not text.isascii():
         bare = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
         yield from ((form, f"“{text}” without accents") for form in (bare, text.translate(_UMLAUTS)) if form != text)
-    if len(text) > 2 * MAX_LETTERS or not _SYMBOL.fullmatch(text):
+    if len(text) > 2 * MAX_LETTERS or not _SYMBOL.fullmatch(text) or _SERIES.search(text):
         return
     runs = symbol_runs(text.replace("kB", "κB"))
     if not _is_symbol(text, runs):

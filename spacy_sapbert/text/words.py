@@ -19,7 +19,7 @@ from .normalize import biosyn, latin_symbol, plain, plain_with_offsets, spell_ou
 MAX_ACRONYM = 5  # characters
 SHORTEST_PLURAL = 4
 _WITHOUT_SIGNS = dict.fromkeys(map(ord, string.punctuation + string.whitespace + "—"))
-_BETWEEN_NUMBERS = re.compile(r"(?<=[\dIVX])\s?[/,]\s?(?=[\dIVX])")
+_BETWEEN_NUMBERS = re.compile(r"(?<=[\dIVX])\s?[/,]\s?(?=[\dIVX])|(?<=\d)[-. ](?=\d)")
 MAX_GAP = 4  # characters between two words of a name
 MAX_CACHED = 64  # characters of a word in the cache, which bounds its memory
 CACHED_NAMES = 1 << 15
@@ -181,11 +181,9 @@ def name_key(text: str, rules: LanguageRules = ENGLISH) -> NameKey:
 def joined_letters(text: str) -> str:
     """Return the letters and digits of a text, without a plural "s", as in "ribs" and "UTIs".
 
-    Numbers that a slash or a comma separates stay apart: "CD4/8" is not "CD48".
+    Numbers that a sign or a blank separates stay apart: "CD4/8" is not "CD48", and "IL 1 7" not "IL17".
     """
-    letters = plain(text)
-    if "/" in letters or "," in letters:
-        letters = _BETWEEN_NUMBERS.sub("·", letters)
+    letters = _BETWEEN_NUMBERS.sub("·", plain(text))
     letters = spell_out_greek(letters).translate(_WITHOUT_SIGNS)
     return (letters[:-1] if letters.endswith("s") and len(letters) >= SHORTEST_PLURAL else letters).casefold()
 
