@@ -55,7 +55,7 @@ _ISOTOPE = re.compile(
 )
 _HEAVY_HYDROGEN = {"2": "deuterium", "3": "tritium"}
 _ION = re.compile(
-    r"(?P<name>[^\W\d_]{1,12})[- ]?(?:[(\[]?(?:[1-4] ?[+-]|\+ ?[1-4]?|[+-]{2,3})[)\]]?|(?:(?:cat|an)?ions?))",
+    r"(?P<name>[^\W\d_]{1,12})[- ]?(?:[(\[]?(?:[1-4] ?[+-]|\+ ?[1-4]?|[+-]{2,3})[)\]]?|(?<=[ -])(?:cat|an)?ions?)",
     re.IGNORECASE,
 )
 
@@ -170,7 +170,8 @@ def _symbol(name: str) -> str:
 
 def _label(text: str) -> Iterator[tuple[str, str]]:
     match = _LABEL.fullmatch(text)
-    if match and _is_isotope(match["mass"], match["symbol"]):
+    # "2H-chromene" has a hydrogen at this position
+    if match and _is_isotope(match["mass"], match["symbol"]) and (match["open"] or match["symbol"] != "H"):
         yield match["rest"], f"“{text}” is this substance with a label"
 
 

@@ -38,6 +38,7 @@ def test_other_names_of_a_chemical(text, name):
         ("estrone sulfate", "estrone"), ("cortisone acetate", "cortisone"), ("creatine phosphate", "creatine"),
         ("nickel chloride", "nickel"), ("16S", "sulfur"), ("H-7", "hydrogen"), ("C14", "carbon"),
         ("thf", "tetrahydrofuran"), ("3H", "hydrogen"), ("2H", "tritium"), ("OH", "hydroxyl radical"),
+        ("2H-chromene", "chromene"), ("Scion", "scandium"),
     ],
 )  # fmt: skip
 def test_another_substance_is_not_proposed(text, name):
