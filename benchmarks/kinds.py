@@ -25,7 +25,7 @@ from spacy_sapbert.linking.linker import Linker
 from spacy_sapbert.linking.storage import open_generator
 from spacy_sapbert.metrics.linking_accuracy import RECALL_CUTOFF
 from spacy_sapbert.text.critical_parts import contradictions, critical_parts
-from spacy_sapbert.text.words import name_key
+from spacy_sapbert.text.words import joined_letters, name_key
 from spacy_sapbert.training.reranker_trainer import gold_parts, mention_queries
 from spacy_sapbert.types import LinkedPart, has_type
 
@@ -42,7 +42,7 @@ class Judged(NamedTuple):
 def kind_of(text: str, name: str) -> str:
     parts, others = critical_parts(text), critical_parts(name)
     key, other = name_key(text), name_key(name)
-    if key.is_same(other) or parts.is_same(others):
+    if key.ordered == other.ordered or joined_letters(text) == joined_letters(name) or parts.is_same(others):
         return "same"
     if next(contradictions(parts, others), None):
         differ = parts.numbers != others.numbers or parts.letters != others.letters
@@ -65,7 +65,8 @@ def judge_part(linker: Linker, part: LinkedPart, gold: frozenset[str]) -> Judged
     candidates = part.candidates[:RECALL_CUTOFF]
     right = [not gold.isdisjoint(linker.kb.ids(candidate.concept_id)) for candidate in candidates]
     kind = kind_of(part.text, candidates[0].name) if candidates else "no candidate"
-    return Judged(kind, right[:1] == [True], bool(linker.above_threshold(candidates[:1])), any(right[1:]))
+    linked = bool(linker.linkable(candidates[:1])) and linker.confidence(candidates[0]) > linker.threshold
+    return Judged(kind, right[:1] == [True], linked, any(right[1:]))
 
 
 def table(judged: Iterator[Judged]) -> Mapping[str, Any]:
