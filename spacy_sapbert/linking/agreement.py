@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
@@ -24,11 +25,14 @@ REFUSED = 0.5
 """The share of its score that a refused candidate keeps."""
 SHORT = 4
 """A text of so many letters and digits, or fewer, must equal a name: of 113 links to similar names, one was right."""
+_WORD_SIGN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")  # kana, Chinese characters, Hangul
 _DEFINITIONS = 1 << 12  # in the cache
 _STEM = 5  # letters of a word, by which it equals a longer one
 _SIMILAR = 0.75  # names that are less similar have other words
 _MOST_SIGNS = 8  # by which texts with the same letters differ
-_CHECKED = 5  # candidates behind so many that agree are not checked: they are not linked
+CHECKED = 6
+"""Candidates behind so many that agree are not checked: by their scores, and the ranking of differences, they are not
+linked."""
 
 
 class Agreement:
@@ -52,16 +56,20 @@ class Agreement:
         self._other_senses = lru_cache(maxsize=_DEFINITIONS)(self._find_other_senses)
         self._general_words = {key for name in rules.words.general_names for key in name_key(name, rules).content}
 
-    def __call__(self, text: str, candidates: list[Candidate], weigh: Weigh | None = None) -> list[Candidate]:
+    def __call__(
+        self, text: str, candidates: list[Candidate], weigh: Weigh | None = None, checked: int = CHECKED
+    ) -> list[Candidate]:
         """Return the candidates of a text, best first.
 
         Args:
             text: The text.
             candidates: Its candidates, best first.
             weigh: Changes the scores of similar names, and the order of equal ones.
+            checked: The candidates that agree, behind which none is checked. A prior or reranker may choose any.
         """
         same = self._same(text, candidates)
-        refusals = self._unequal(candidates, same) if is_short(text) else self._contradictions(text, candidates)
+        is_unequal = is_short(text)
+        refusals = self._unequal(candidates, same) if is_unequal else self._contradictions(text, candidates, checked)
         if refusals:
             candidates = [_refused(candidate, refusals.get(candidate.concept_id)) for candidate in candidates]
         if weigh:
@@ -170,12 +178,12 @@ class Agreement:
         reason = f"a text of up to {SHORT} letters must equal a name"
         return {candidate.concept_id: reason for candidate in candidates if candidate.concept_id not in same}
 
-    def _contradictions(self, text: str, candidates: list[Candidate]) -> dict[str, str]:
+    def _contradictions(self, text: str, candidates: list[Candidate], checked: int) -> dict[str, str]:
         """Return why candidates are refused, by their ids."""
         parts = critical_parts(text, self._rules)
         refusals: dict[str, str] = {}
         for place, candidate in enumerate(candidates):
-            if place - len(refusals) == _CHECKED:
+            if place - len(refusals) == checked:
                 break
             if are_other_symbols(text, candidate.name):
                 refusals[candidate.concept_id] = "it is another symbol"
@@ -194,8 +202,8 @@ class Agreement:
 
 
 def is_short(text: str) -> bool:
-    """Return whether a text has too few letters for a similar name to mean the same."""
-    return sum(map(str.isalnum, text)) <= SHORT
+    """Return whether a text has too few letters for a similar name to mean the same. A Chinese sign is a word."""
+    return sum(map(str.isalnum, text)) <= SHORT and not _WORD_SIGN.search(text)
 
 
 def _is_like(word: str, other: str) -> bool:

@@ -12,7 +12,7 @@ from ..kb.filters import Filter
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.languages import ENGLISH, LanguageRules
 from ..types import Alternative, Candidate, Link, LinkedPart
-from .agreement import REFUSED, Agreement
+from .agreement import CHECKED, REFUSED, Agreement
 from .candidates import CandidateGenerator
 from .difference import describe
 from .difference_model import PROBABLE, DifferenceModel, model_of
@@ -54,7 +54,7 @@ class Linker:
         parameters: LinkerParameters | None = None,
         rules: LanguageRules = ENGLISH,
     ) -> None:
-        self._rules = rules
+        self.rules = rules
         self.settings = settings or LinkerSettings()
         self.stored_parameters = parameters or LinkerParameters()
         self.reranker: Reranker | None = None
@@ -62,8 +62,8 @@ class Linker:
 
     def _open(self, generator: CandidateGenerator) -> None:
         self._generator = generator
-        self._agreement = Agreement(generator.kb, self._rules)
-        self._rewriter = Rewriter(generator.kb, self._rules)
+        self._agreement = Agreement(generator.kb, self.rules)
+        self._rewriter = Rewriter(generator.kb, self.rules)
         self._prior: ConceptPrior | None = None
         self._features: CandidateFeatures | None = None
 
@@ -114,7 +114,7 @@ class Linker:
         """
         linked = self._link_by_scores(documents)
         if model := self.difference_model:
-            judged = iter(model([part for parts in chain.from_iterable(linked) for part in parts], self._rules))
+            judged = iter(model([part for parts in chain.from_iterable(linked) for part in parts], self.rules))
             return [[tuple(islice(judged, len(parts))) for parts in mentions] for mentions in linked]
         if not self.reranks:
             return linked
@@ -130,12 +130,13 @@ class Linker:
             of_query = dict.fromkeys(query.variants.texts(formulas=settings.selection.formulas))
             texts.setdefault(filters[query.label], {}).update(of_query)
         prior = self.prior
+        checked = settings.k if prior or self.reranks else CHECKED
         candidates: dict[Filter, dict[str, list[Candidate]]] = {}
         for filter, unique in texts.items():
             search = partial(self._look_up, filter)
             similar = dict(zip(unique, search(list(unique)), strict=True))
             similar = self._agreement.with_other_numerals(similar, search)
-            found = {text: self._agreement(text, candidates, prior) for text, candidates in similar.items()}
+            found = {text: self._agreement(text, some, prior, checked) for text, some in similar.items()}
             candidates[filter] = self._rewriter(found, partial(self._generator.named, filter=filter))
         mentions, labels, threshold = [], [], self._least_score
         for variants, label in chain.from_iterable(documents):
@@ -260,7 +261,7 @@ class Linker:
             return "no candidate above the threshold has a definition"
         shown, limit = _distinct(confidence, threshold)
         if self._decides_by_probability:
-            difference = describe(part.text, first.name, self._rules)
+            difference = describe(part.text, first.name, self.rules)
             return f"probability {shown} is not above the threshold {limit}: “{first.name}” {difference}"
         what = "the score of the chosen candidate" if part.reasons else "best score"
         return f"{what} {shown} is not above the threshold {limit}"

@@ -150,7 +150,7 @@ def cross_fitted(
             if add_mentions or known:
                 left_out = [documents[number] for number in inside] if known else []
                 generator = with_mentions(generator, others if add_mentions else [], folder, without=left_out)
-            fold_linker = Linker(generator, linker.settings, linker.stored_parameters)
+            fold_linker = Linker(generator, linker.settings, linker.stored_parameters, linker.rules)
             if linker.stored_parameters.annotated:
                 fold_linker.stored_parameters = linker.stored_parameters._replace(annotated=count_concepts(others))
             yield inside, _link(fold_linker, [documents[number] for number in inside]), fold_linker.kb

@@ -161,3 +161,19 @@ def test_a_short_form_is_a_name_unless_its_long_form_has_the_score_of_a_link(kb)
     assert (parts[0].text, parts[0].candidates[0].concept_id) == ("CAD", "D:C")
     ((long,),) = linker.link([[MentionQuery(MentionVariants("carotid artery dissection"))]])
     assert 0.5 < long[0].candidates[0].score < 0.85
+
+
+@pytest.mark.parametrize(("text", "name"), [("T1-2", "T12"), ("H1.2", "H12"), ("CD 4 8", "CD48"), ("CD4/8", "CD48")])
+def test_numbers_are_not_joined(agreement, text, name):
+    assert agreement(text, candidates(("D:C", 0.9, name)))[0].refusal
+    assert joined_letters(text) != joined_letters(name)
+
+
+def test_all_candidates_are_checked_that_a_prior_may_choose(agreement):
+    given = candidates(*((f"D:{number}", 0.9, "MPS II") for number in range(7)), ("D:3", 0.8, "MPS III syndrome"))
+    assert agreement("MPS II disease", given)[-1].refusal is None
+    assert agreement("MPS II disease", given, checked=20)[-1].refusal == "3 is not 2"
+
+
+def test_a_text_of_chinese_characters_is_not_short(agreement):
+    assert agreement("糖尿病性", candidates(("D:C", 0.8, "糖尿病")))[0].refusal is None
