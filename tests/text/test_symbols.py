@@ -26,7 +26,8 @@ def rewrites(text):
         ("ERα", ["ERalpha", "ER-alpha"]),  # ERA is another gene
         ("Ménière", ["Meniere"]),
         ("Sjo\u0308gren syndrome", ["Sjogren syndrome", "Sjoegren syndrome"]),
-        *((text, []) for text in ("", "A", "type 2", "hepatitis B", "cancer", "breast-cancer", "A, B", "α" * 6, "IL-1/2")),
+        *((text, []) for text in ("", "A", "type 2", "hepatitis B", "cancer", "breast-cancer", "A, B", "α" * 6)),
+        ("IL-1/2", []),
     ],
 )
 def test_other_ways_to_write_a_symbol(text, others):
