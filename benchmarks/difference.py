@@ -33,7 +33,7 @@ from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.linking.difference import compared
-from spacy_sapbert.linking.difference_model import DifferenceModel
+from spacy_sapbert.linking.difference_model import DifferenceModel, rate
 from spacy_sapbert.linking.linker import Linker
 from spacy_sapbert.linking.reranker import choose
 from spacy_sapbert.linking.settings import THRESHOLD
@@ -175,7 +175,7 @@ def prepare(linker: Linker, documents: Sequence[Document]) -> Prepared:
 
 def measure(model: DifferenceModel, prepared: Prepared) -> dict[str, Any]:
     data, n = prepared.data, prepared.n
-    ratings, sizes = model.rate(data.rows), data.sizes.tolist()
+    ratings, sizes = rate(model.ranking, data.rows), data.sizes.tolist()
     chosen = data.starts + np.array(choose(ratings, sizes, model.margin), dtype=np.int64)
     probabilities = model.probabilities(data.rows, ratings, sizes)[chosen]
     before, after, scores = data.right[data.starts], data.right[chosen], data.rows[data.starts, 0]

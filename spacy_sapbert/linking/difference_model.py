@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 PROBABLE = 0.5
 """A link needs a higher probability."""
 _DIGITS = 4  # of a probability
-_SHOWN = 2  # similar candidates with a probability, besides the chosen one
 _PREFIXES = ("ranking", "probability")
 
 
@@ -60,20 +59,13 @@ class DifferenceModel(NamedTuple):
         sizes = list(map(len, places))
         lists = [[key[1][place] for place in of_text] for key, of_text in zip(unique, places, strict=True)]
         rows = difference_features([text for text, _ in unique], lists, rules)
-        ratings = self.rate(rows)
+        ratings = rate(self.ranking, rows)
         probabilities = self.probabilities(rows, ratings, sizes).round(_DIGITS).tolist()
         judged, end = {}, 0
         for key, of_text, best in zip(unique, places, choose(ratings, sizes, self.margin), strict=True):
             start, end = end, end + len(of_text)
             judged[key] = _judge(*key, of_text, best, probabilities[start:end], rules)
         return [_with(part, *judged[key]) for part, key in zip(parts, keys, strict=True)]
-
-    def rate(self, rows: np.ndarray) -> np.ndarray:
-        """Return the ratings of candidates by their features: float64, shape (candidates,). 0 if the text is a name."""
-        is_open = best_scores(rows) < SAME
-        ratings = np.zeros(len(rows))
-        ratings[is_open] = self.ranking.predict(rows[is_open])
-        return ratings
 
     def probabilities(self, rows: np.ndarray, ratings: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
         """Return the probability that each candidate is right: float64, shape (candidates,).
@@ -117,6 +109,14 @@ class DifferenceModel(NamedTuple):
             return cls(ranking, margin, probability, share, arrays["encoder"].tobytes().decode())
 
 
+def rate(ranking: Trees, rows: np.ndarray) -> np.ndarray:
+    """Return the ratings of candidates by their features: float64, shape (candidates,). 0 if the text is a name."""
+    is_open = best_scores(rows) < SAME
+    ratings = np.zeros(len(rows))
+    ratings[is_open] = ranking.predict(rows[is_open])
+    return ratings
+
+
 def with_rating(rows: np.ndarray, ratings: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
     """Return the features for the probability: those of the difference, and by how much the rating leads."""
     counts = np.array([size for size in sizes if size], dtype=np.int64)
@@ -141,16 +141,13 @@ def _judge(
         probabilities: Their probabilities.
         rules: The rules of the language.
     """
-    judged = list(candidates)
-    for place, probability in list(zip(places, probabilities, strict=True))[:_SHOWN]:
+    judged = [candidate._replace(probability=0.0) if candidate.refusal else candidate for candidate in candidates]
+    for place, probability in zip(places, probabilities, strict=True):
         judged[place] = candidates[place]._replace(probability=probability)
-    for place in range(places[0] if places else len(candidates[:1])):  # refused
-        judged[place] = candidates[place]._replace(probability=0.0)
     if not best:
         return tuple(judged), ()
-    chosen = candidates[places[best]]._replace(probability=probabilities[best])
-    reordered = (chosen, *judged[: places[best]], *judged[places[best] + 1 :])
-    return reordered, _reasons(text, chosen, candidates[places[0]], rules)
+    chosen = judged.pop(places[best])
+    return (chosen, *judged), _reasons(text, chosen, candidates[places[0]], rules)
 
 
 def _with(part: LinkedPart, first: tuple[Candidate, ...], reasons: tuple[str, ...]) -> LinkedPart:

@@ -141,7 +141,9 @@ class Linker:
         mentions, labels, threshold = [], [], self._least_score
         for variants, label in chain.from_iterable(documents):
             look_up = candidates[filters[label]].__getitem__
-            mentions.append(select_variant(variants, look_up, settings.selection, self._agreement, threshold))
+            mentions.append(
+                select_variant(variants, look_up, settings.selection, self._agreement, threshold, self.rules)
+            )
             labels.append(label)
         linked = iter(TieBreaker(self.kb, settings.label_types).break_ties(mentions, labels))
         return [list(islice(linked, len(queries))) for queries in documents]
@@ -237,9 +239,12 @@ class Linker:
         )
 
     def _probability(self, candidate: Candidate, parameters: LinkerParameters) -> float | None:
-        if parameters.probabilities is None:
+        """Return the probability of a candidate; None if it was neither fitted nor compared."""
+        if self.difference_model is None:
+            return parameters.probability(candidate.score)
+        if parameters.probabilities is None or candidate.probability is None:
             return candidate.probability
-        return parameters.probability(candidate.score if candidate.probability is None else candidate.probability)
+        return parameters.probability(candidate.probability)
 
     def _alternative(self, candidate: Candidate, parameters: LinkerParameters) -> Alternative:
         probability = self._probability(candidate, parameters)

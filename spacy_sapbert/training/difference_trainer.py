@@ -11,7 +11,7 @@ import numpy as np
 from ..kb.knowledge_base import KnowledgeBase
 from ..linking.agreement import SAME
 from ..linking.difference import FEATURES, best_scores, compared, difference_features
-from ..linking.difference_model import DifferenceModel, with_rating
+from ..linking.difference_model import DifferenceModel, rate, with_rating
 from ..linking.reranker import choose
 from ..linking.trees import Trees
 from ..text.languages import ENGLISH, LanguageRules
@@ -97,7 +97,7 @@ def fit_difference_model(corpora: Sequence[DifferenceData], sparse_share: float,
     joined = _join(corpora)
     ratings = np.concatenate(
         [
-            _rate(_fit_ranking(_join([*corpora[:number], *corpora[number + 1 :]])), data.rows)
+            rate(_fit_ranking(_join([*corpora[:number], *corpora[number + 1 :]])), data.rows)
             for number, data in enumerate(corpora)
         ]
     )
@@ -106,10 +106,6 @@ def fit_difference_model(corpora: Sequence[DifferenceData], sparse_share: float,
 
 def _join(corpora: Sequence[DifferenceData]) -> DifferenceData:
     return DifferenceData(*map(np.concatenate, zip(*corpora, strict=True)))
-
-
-def _rate(ranking: Trees, rows: np.ndarray) -> np.ndarray:
-    return DifferenceModel(ranking, MARGIN, ranking, 0.0).rate(rows)
 
 
 def _fit_ranking(data: DifferenceData) -> Trees:

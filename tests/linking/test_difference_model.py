@@ -7,6 +7,7 @@ from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.linking.difference import FEATURES
 from spacy_sapbert.linking.difference_model import PROBABLE, DifferenceModel, model_of
 from spacy_sapbert.linking.linker import Linker
+from spacy_sapbert.linking.settings import LinkerParameters
 from spacy_sapbert.linking.storage import open_generator
 from spacy_sapbert.linking.trees import Trees
 from spacy_sapbert.linking.variants import MentionQuery, MentionVariants
@@ -60,6 +61,8 @@ def test_refused_candidates_are_improbable_and_stay():
     (alone,), (other,) = MODEL([part(refused)]), MODEL([part(refused, Candidate("B", 0.7, "Fever"))])
     assert alone.candidates == (refused._replace(probability=0.0),)
     assert [candidate.probability for candidate in other.candidates] == [0.0, 0.75]
+    behind = MODEL([part(*(Candidate(id, 0.9, "Fever") for id in "BCD"), refused)])[0]
+    assert [candidate.probability for candidate in behind.candidates] == [0.75, 0.75, 0.75, 0.0]
     assert MODEL([part()]) == [part()]
     assert MODEL([]) == []
 
@@ -134,3 +137,13 @@ def test_what_the_user_trained_replaces_the_model(linker):
     linker.stored_parameters = linker.stored_parameters._replace(reranked=True)
     assert (linker.difference_model, linker.threshold) == (MODEL, 0.3)
     assert link(linker, "severe mucoviscidosis").probability == 0.375
+
+
+def test_a_calibrated_linker_gives_no_probability_to_what_was_not_compared(linker):
+    linker.stored_parameters = LinkerParameters(
+        probabilities=((0.0, 0.5), (1.0, 0.9)), sparse_share=linker.generator.sparse_share, reranked=True
+    )
+    compared, other = Candidate("A", 0.9, "Fever", probability=0.25), Candidate("B", 0.8, "Fever")
+    (linked,) = linker.links((LinkedPart("fever", None, (compared, other)),))
+    assert linked.probability == pytest.approx(0.6)
+    assert linked.runner_up.probability is None
