@@ -110,6 +110,7 @@ def select_variant(
     settings: SelectionSettings,
     agreement: Agreement | None = None,
     threshold: float = THRESHOLD,
+    rules: LanguageRules = ENGLISH,
 ) -> tuple[LinkedPart, ...]:
     """Choose between the variants of a mention by their scores. `SelectionSettings` has the margins.
 
@@ -129,11 +130,12 @@ def select_variant(
         settings: The margins, and whether formulas are looked up.
         agreement: Knows what else a short form stands for in the vocabulary. None if nothing does.
         threshold: A link needs a higher score.
+        rules: The rules of the language.
 
     Returns:
         The whole as one part, or the parts.
     """
-    whole = _whole(variants, look_up, settings, agreement, threshold)
+    whole = _whole(variants, look_up, settings, agreement, threshold, rules)
     best: tuple[LinkedPart, ...] = (whole,)
     if not variants.composite_splits or (_score(whole) >= SAME and settings.split_margin >= 0):
         return best
@@ -142,9 +144,11 @@ def select_variant(
         parts = tuple(_part(text, None, variants, look_up, settings) for text in split)
         score = min(map(_score, parts)) - SPLIT_COST * rank
         bar = best_score
-        if len(best) == 1 and _has_name_of_part(whole, parts):
+        if len(best) == 1 and _has_name_of_part(whole, parts, rules):
             bar = min(bar, PART_SCORE + settings.split_margin)
-        if score > bar and (not differ_in_numbers(split) or _is_one(parts) or all(map(_has_numbers, parts))):
+        if score > bar and (
+            not differ_in_numbers(split) or _is_one(parts) or all(_has_numbers(part, rules) for part in parts)
+        ):
             best, best_score = parts, score
     # "stage II and III carcinoma": all parts have the same concept, which is linked once
     return best[:1] if _is_one(best) else best
@@ -156,6 +160,7 @@ def _whole(
     settings: SelectionSettings,
     agreement: Agreement | None,
     threshold: float,
+    rules: LanguageRules,
 ) -> LinkedPart:
     whole = _part(variants.text, None, variants, look_up, settings)
     if variants.name is not None:
@@ -165,18 +170,20 @@ def _whole(
         long = _part(variants.long_form, variants.long_form, variants, look_up, settings)
         if agreement is not None:
             whole = agreement.refuse_other_senses(whole, variants.long_form)
-        return _short_or_long(whole, long, settings.short_form_margin, threshold)
+        return _short_or_long(whole, long, settings.short_form_margin, threshold, rules)
     if variants.likely_long_form is not None and not _is_name(variants.text, look_up(variants.text)):
         long = _part(variants.likely_long_form, variants.likely_long_form, variants, look_up, settings)
         whole = long if _score(long) > _score(whole) else whole
     return whole
 
 
-def _short_or_long(short: LinkedPart, long: LinkedPart, margin: float, threshold: float) -> LinkedPart:
+def _short_or_long(
+    short: LinkedPart, long: LinkedPart, margin: float, threshold: float, rules: LanguageRules
+) -> LinkedPart:
     """Choose between the short form and the long form that the document defines."""
     is_linked = _score(long) > threshold and long.candidates[0].refusal is None
     is_name = _score(short) >= SAME
-    gives_way = is_linked and _names_alike(short.text, long.candidates[0])
+    gives_way = is_linked and _names_alike(short.text, long.candidates[0], rules)
     if not gives_way if is_name else _score(short) > _score(long) + margin:
         return short
     refused = [
@@ -185,9 +192,9 @@ def _short_or_long(short: LinkedPart, long: LinkedPart, margin: float, threshold
     return long._replace(candidates=tuple(sorted([*long.candidates, *refused], key=lambda candidate: -candidate.score)))
 
 
-def _names_alike(short: str, candidate: Candidate) -> bool:
+def _names_alike(short: str, candidate: Candidate, rules: LanguageRules) -> bool:
     """Return whether the name of a long form has the numbers of its short form, or is that long form."""
-    of_short, of_name = (Counter(critical_parts(text).numbers) for text in (short, candidate.name))
+    of_short, of_name = (Counter(critical_parts(text, rules).numbers) for text in (short, candidate.name))
     is_same = candidate.score >= SAME
     return is_same or of_short == of_name or (candidate.score > ADDED and of_short <= of_name)
 
@@ -218,7 +225,7 @@ def _is_one(parts: Sequence[LinkedPart]) -> bool:
     return len({part.candidates[0].concept_id if part.candidates else None for part in parts}) == 1
 
 
-def _has_name_of_part(whole: LinkedPart, parts: Sequence[LinkedPart]) -> bool:
+def _has_name_of_part(whole: LinkedPart, parts: Sequence[LinkedPart], rules: LanguageRules) -> bool:
     """Return whether the whole is linked to one part, to which its name is closer, and lacks the words of another.
 
     The parts must have different concepts, and each a name with more than the words that all parts share.
@@ -229,19 +236,19 @@ def _has_name_of_part(whole: LinkedPart, parts: Sequence[LinkedPart]) -> bool:
     named = firsts.get(whole.candidates[0].concept_id)
     if named is None or named.score <= _score(whole):
         return False
-    words = [frozenset(name_key(part.text).content) for part in parts]
+    words = [frozenset(name_key(part.text, rules).content) for part in parts]
     shared = frozenset.intersection(*words)
-    of_whole = name_key(whole.candidates[0].name).content
+    of_whole = name_key(whole.candidates[0].name, rules).content
     lacks_part = any(own > shared and (own - shared).isdisjoint(of_whole) for own in words)
-    return lacks_part and not any(shared.issuperset(name_key(first.name).content) for first in firsts.values())
+    return lacks_part and not any(shared.issuperset(name_key(first.name, rules).content) for first in firsts.values())
 
 
-def _has_numbers(part: LinkedPart) -> bool:
+def _has_numbers(part: LinkedPart, rules: LanguageRules) -> bool:
     """Return whether the first candidate has the numbers and letters of a part. A single word must be its name."""
     is_name = _score(part) >= SAME or (bool(part.candidates) and part.candidates[0].rewrite is not None)
     if is_name or " " not in part.text:
         return is_name
-    return critical_parts(part.candidates[0].name).include(critical_parts(part.text))
+    return critical_parts(part.candidates[0].name, rules).include(critical_parts(part.text, rules))
 
 
 def _is_name(text: str, candidates: Sequence[Candidate]) -> bool:

@@ -4,6 +4,7 @@ import pytest
 
 from spacy_sapbert.linking.settings import SelectionSettings
 from spacy_sapbert.linking.variants import MentionQuery, MentionVariants, select_variant, with_likely_long_forms
+from spacy_sapbert.text.languages import rules_of
 from spacy_sapbert.types import Candidate, LinkedPart
 
 
@@ -297,3 +298,11 @@ def test_a_part_without_candidates_is_not_dropped():
     variants = MentionVariants("a and b", composite_splits=[("a", "b")])
     parts = select_variant(variants, candidates_of.__getitem__, SelectionSettings(0.1, -0.1))
     assert [part.text for part in parts] == ["a", "b"]
+
+
+@pytest.mark.parametrize(("code", "expected"), [("en", "A"), ("de", "B")])
+def test_numbers_are_read_by_the_rules_of_the_language(code, expected):
+    candidates = {"T2": [Candidate("A", 1.0, "T2")], "Tumor zwei": [Candidate("B", 0.9, "Tumor zwei")]}
+    variants = MentionVariants("T2", "Tumor zwei")
+    (part,) = select_variant(variants, candidates.__getitem__, SelectionSettings(), rules=rules_of(code))
+    assert part.candidates[0].concept_id == expected
