@@ -12,7 +12,7 @@ from ..text.abbreviations import is_long_form
 from ..text.critical_parts import CriticalParts, contradictions, critical_parts, may_negate, numeral_spellings
 from ..text.languages import ENGLISH, LanguageRules
 from ..text.symbols import are_other_symbols
-from ..text.words import joined_letters, name_key
+from ..text.words import has_same_letters, name_key
 from ..types import SCORE_DIGITS, Candidate, LinkedPart
 
 Candidates = dict[str, list[Candidate]]
@@ -25,14 +25,13 @@ REFUSED = 0.5
 """The share of its score that a refused candidate keeps."""
 SHORT = 4
 """A text of so many letters and digits, or fewer, must equal a name: of 113 links to similar names, one was right."""
-_WORD_SIGN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")  # kana, Chinese characters, Hangul
+CHECKED = 6
+"""Candidates behind so many that agree are not checked: neither their scores nor `linking.difference_model` put them
+first."""
+_CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")  # kana, Chinese characters, Hangul
 _DEFINITIONS = 1 << 12  # in the cache
 _STEM = 5  # letters of a word, by which it equals a longer one
 _SIMILAR = 0.75  # names that are less similar have other words
-_MOST_SIGNS = 8  # by which texts with the same letters differ
-CHECKED = 6
-"""Candidates behind so many that agree are not checked: by their scores, and the ranking of differences, they are not
-linked."""
 
 
 class Agreement:
@@ -68,10 +67,9 @@ class Agreement:
             checked: The candidates that agree, behind which none is checked. A prior or reranker may choose any.
         """
         same = self._same(text, candidates)
-        is_unequal = is_short(text)
-        refusals = self._unequal(candidates, same) if is_unequal else self._contradictions(text, candidates, checked)
-        if refusals:
-            candidates = [_refused(candidate, refusals.get(candidate.concept_id)) for candidate in candidates]
+        refused = self._unequal(candidates, same) if is_short(text) else self._contradictions(text, candidates, checked)
+        if refused:
+            candidates = [_refuse(candidate, refused.get(candidate.concept_id)) for candidate in candidates]
         if weigh:
             candidates = weigh(candidates)
         if same:
@@ -81,7 +79,7 @@ class Agreement:
                 else candidate
                 for candidate in candidates
             ]
-        return sorted(candidates, key=lambda candidate: -candidate.score) if same or refusals else candidates
+        return sorted(candidates, key=lambda candidate: -candidate.score) if same or refused else candidates
 
     def with_other_numerals(self, found: Candidates, look_up: LookUp) -> Candidates:
         """Return the candidates of texts with those of other spellings of their numerals: "type 2" for "type II".
@@ -128,7 +126,7 @@ class Agreement:
         if not (same and (others := self._other_senses(same, long_form))):
             return short
         reason = f"{short.text} is “{long_form}” here"
-        candidates = [_refused(candidate, reason if candidate in others else None) for candidate in short.candidates]
+        candidates = [_refuse(candidate, reason if candidate in others else None) for candidate in short.candidates]
         return short._replace(candidates=tuple(sorted(candidates, key=lambda candidate: -candidate.score)))
 
     def _find_other_senses(self, same: tuple[Candidate, ...], long_form: str) -> frozenset[Candidate]:
@@ -157,12 +155,12 @@ class Agreement:
 
     def _same(self, text: str, candidates: list[Candidate]) -> set[str]:
         """Return the ids of the candidates with the text as a name."""
-        letters, words = joined_letters(text), name_key(text, self._rules).ordered
+        words = name_key(text, self._rules).ordered
         parts = critical_parts(text, self._rules)
         return {
             candidate.concept_id
             for candidate in candidates
-            if (abs(len(candidate.name) - len(text)) <= _MOST_SIGNS and joined_letters(candidate.name) == letters)
+            if has_same_letters(text, candidate.name)
             or (candidate.score > _SIMILAR and self._has_words(candidate.name, words, parts))
         }
 
@@ -202,8 +200,8 @@ class Agreement:
 
 
 def is_short(text: str) -> bool:
-    """Return whether a text has too few letters for a similar name to mean the same. A Chinese sign is a word."""
-    return sum(map(str.isalnum, text)) <= SHORT and not _WORD_SIGN.search(text)
+    """Return whether a text has too few letters for a similar name to mean the same. A Chinese character is a word."""
+    return sum(map(str.isalnum, text)) <= SHORT and not _CJK.search(text)
 
 
 def _is_like(word: str, other: str) -> bool:
@@ -212,5 +210,5 @@ def _is_like(word: str, other: str) -> bool:
     return longer.startswith(shorter) and len(shorter) >= min(_STEM, len(longer))
 
 
-def _refused(candidate: Candidate, reason: str | None) -> Candidate:
+def _refuse(candidate: Candidate, reason: str | None) -> Candidate:
     return candidate._replace(score=candidate.score * REFUSED, refusal=reason) if reason else candidate

@@ -8,9 +8,9 @@ from functools import lru_cache
 import numpy as np
 
 from ..text.languages import ENGLISH, LanguageRules
-from ..text.words import MAX_CACHED, joined_letters, written_and_keys
+from ..text.words import MAX_CACHED, has_same_letters, written_and_keys
 from ..types import SCORE_DIGITS, Candidate
-from .agreement import SAME
+from .agreement import CHECKED, SAME
 from .rerank_features import ARABIC, leads, n_common
 
 FEATURES = (
@@ -20,12 +20,10 @@ FEATURES = (
 )  # fmt: skip
 """The names of the features, in the order of the columns. None is a word or a concept."""
 
-# Chosen on the training parts of several corpora.
-DEPTH = 6
-GAP = 0.2
+DEPTH = CHECKED  # a candidate behind it may contradict the text
+GAP = 0.2  # chosen on the training parts of several corpora
 _LONGEST = 30  # characters; longer texts count as equally long
 _CACHED = 1 << 15
-_MOST_SIGNS = 8  # by which texts with the same letters differ
 _SAME_BAG, _SAME_WORDS = 1, 2
 
 
@@ -89,7 +87,7 @@ def compare(text: str, names: Iterable[str], rules: LanguageRules = ENGLISH) -> 
         known = _cached(name, rules) if len(name) <= MAX_CACHED else _words(name, rules)
         lacking, added = _only_in(words, known), _only_in(known, words)
         same = 0 if lacking or added else _SAME_WORDS if words == known else _SAME_BAG
-        if not same and abs(len(text) - len(name)) <= _MOST_SIGNS and joined_letters(text) == joined_letters(name):
+        if not same and has_same_letters(text, name):
             same = _SAME_WORDS
         beginning, ending = _shared_ends("".join(lacking), "".join(added)) if lacking and added else (0.0, 0.0)
         yield (

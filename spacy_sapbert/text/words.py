@@ -20,6 +20,7 @@ MAX_ACRONYM = 5  # characters
 SHORTEST_PLURAL = 4
 _WITHOUT_SIGNS = dict.fromkeys(map(ord, string.punctuation + string.whitespace + "—"))
 _BETWEEN_NUMBERS = re.compile(r"(?<=[\dIVX])\s?[/,]\s?(?=[\dIVX])|(?<=\d)[-. ](?=\d)")
+_MOST_SIGNS = 8  # by which texts with the same letters differ in length
 MAX_GAP = 4  # characters between two words of a name
 MAX_CACHED = 64  # characters of a word in the cache, which bounds its memory
 CACHED_NAMES = 1 << 15
@@ -186,6 +187,11 @@ def joined_letters(text: str) -> str:
     letters = _BETWEEN_NUMBERS.sub("·", plain(text))
     letters = spell_out_greek(letters).translate(_WITHOUT_SIGNS)
     return (letters[:-1] if letters.endswith("s") and len(letters) >= SHORTEST_PLURAL else letters).casefold()
+
+
+def has_same_letters(text: str, name: str) -> bool:
+    """Return whether two texts are equal but for case, a plural "s", hyphens, blanks and other signs."""
+    return abs(len(name) - len(text)) <= _MOST_SIGNS and joined_letters(name) == joined_letters(text)
 
 
 def is_joined(written: Sequence[str], keys: Sequence[str], rules: LanguageRules) -> bool:
