@@ -59,7 +59,7 @@ _ION = re.compile(
     re.IGNORECASE,
 )
 
-# Usual abbreviations and everyday names, as in the guide for authors of The Journal of Organic Chemistry.
+# Usual abbreviations and everyday names; the former as in the guide for authors of The Journal of Organic Chemistry.
 _USUAL = {
     name: tuple(long.replace("_", " ").split("|"))
     for name, long in re.findall(
@@ -75,7 +75,7 @@ _USUAL = {
         HMPA:hexamethylphosphoramide
         MTBE:methyl_tert-butyl_ether DTT:dithiothreitol NaOAc:sodium_acetate D2O:deuterium_oxide|heavy_water
         PhMe:toluene DME:1,2-dimethoxyethane NBS:N-bromosuccinimide mCPBA:3-chloroperbenzoic_acid
-        LAH:lithium_aluminum_hydride alcohol:ethanol formalin:formaldehyde
+        LAH:lithium_aluminum_hydride formalin:formaldehyde
         """,
     )
 }

@@ -23,6 +23,7 @@ _ACCENTS = re.compile("[\u0300-\u036f]+")
 _SPECIES = re.compile(r"^(?:hsa-|[hmr](?=[A-Z]))")
 _SYMBOL = re.compile(r"[^\W_]+(?:[-/. ][^\W_]+){0,3}")
 _SERIES = re.compile(r"\d[-/. ]\d")  # "IL-1/2" is not "IL-12"
+_LETTERS_BEHIND = re.compile(r"\d[^\W\d_]{2}")  # a formula such as "NH4Ac", which may be written in another order
 _TO_GREEK = dict(zip("abgd", "αβγδ", strict=True))
 
 
@@ -56,7 +57,7 @@ def are_other_symbols(text: str, name: str) -> bool:
     A prefix for the species makes no difference: "hSERCA2", "hsa-mir-21". Of 23 links to such names, 19 were wrong.
     """
     is_symbol = any(map(str.isdigit, text)) or sum(map(str.isupper, text)) > 1
-    if not is_symbol or any(sign in text + name for sign in " /"):
+    if not is_symbol or _LETTERS_BEHIND.search(text) or any(sign in text + name for sign in " /"):
         return False
     one, other = _latin_letters(text), _latin_letters(name)
     same = joined_letters(text) == joined_letters(name)

@@ -66,6 +66,7 @@ def test_other_ways_are_bounded_and_have_the_same_letters(text):
         ("IFNbeta", "IFNB1", False),
         ("hOGG1", "HOGG1", False),
         ("HNRNPAB1", "RNPAB1", False),  # too long to tell
+        ("NH4Ac", "AcONH4", False),  # the same formula
         ("leukemia", "leukaemia", False),
         ("SH2B adaptor", "2B adaptor", False),
         ("Impb/7", "Imp7", False),  # two of them
