@@ -9,7 +9,14 @@ from itertools import chain
 
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.abbreviations import is_long_form
-from ..text.critical_parts import CriticalParts, contradictions, critical_parts, may_negate, numeral_spellings
+from ..text.critical_parts import (
+    CriticalParts,
+    contradictions,
+    critical_parts,
+    may_negate,
+    negatable_words,
+    numeral_spellings,
+)
 from ..text.languages import ENGLISH, LanguageRules
 from ..text.symbols import are_other_symbols
 from ..text.words import has_same_letters, name_key
@@ -28,6 +35,9 @@ SHORT = 4
 CHECKED = 6
 """Candidates behind so many that agree are not checked: neither their scores nor `linking.difference_model` put them
 first."""
+SEVERAL = 1.02
+"""The least support of a concept with another name that is about as similar to the text."""
+_WORD = re.compile(r"[^\W_]+")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")  # kana, Chinese characters, Hangul
 _DEFINITIONS = 1 << 12  # in the cache
 _STEM = 5  # letters of a word, by which it equals a longer one
@@ -160,9 +170,15 @@ class Agreement:
         return {
             candidate.concept_id
             for candidate in candidates
-            if has_same_letters(text, candidate.name)
+            if (has_same_letters(text, candidate.name) and not self._has_other_sign(candidate.name, text, parts))
             or (candidate.score > _SIMILAR and self._has_words(candidate.name, words, parts))
         }
+
+    def _has_other_sign(self, name: str, text: str, parts: CriticalParts) -> bool:
+        """Return whether a name has the other sign: "HER2-" for "HER2+"."""
+        if ("+" in text) == ("+" in name):
+            return False
+        return next(contradictions(parts, critical_parts(name, self._rules)), None) is not None
 
     def _has_words(self, name: str, words: tuple[str, ...], parts: CriticalParts) -> bool:
         """Return whether a name has these words and numbers, in any order and spelling."""
@@ -180,28 +196,50 @@ class Agreement:
         """Return why candidates are refused, by their ids."""
         parts = critical_parts(text, self._rules)
         refusals: dict[str, str] = {}
+        words = negatable_words(text)
         for place, candidate in enumerate(candidates):
             if place - len(refusals) == checked:
                 break
             if are_other_symbols(text, candidate.name):
                 refusals[candidate.concept_id] = "it is another symbol"
-            elif (parts or may_negate(candidate.name, self._rules)) and (reason := self._why_not(parts, candidate)):
+            elif (parts or may_negate(candidate.name, words, self._rules)) and (
+                reason := self._why_not(text, parts, candidate)
+            ):
                 refusals[candidate.concept_id] = reason
         return refusals
 
-    def _why_not(self, parts: CriticalParts, candidate: Candidate) -> str | None:
-        reason = next(contradictions(parts, critical_parts(candidate.name, self._rules)), None)
-        return None if reason is None or self._equates(parts, candidate.concept_id) else reason
+    def _why_not(self, text: str, parts: CriticalParts, candidate: Candidate) -> str | None:
+        own = critical_parts(candidate.name, self._rules)
+        reason = next(contradictions(parts, own), None)
+        if reason is None and (candidate.support < SEVERAL or own.include(parts)):
+            return None
+        names = [name.text for name in self._kb.names_of(candidate.concept_id)]
+        reason = reason or self._mirrored(text, parts, names)
+        return None if reason is None or self._equates(parts, names) else reason
 
-    def _equates(self, parts: CriticalParts, concept_id: str) -> bool:
+    def _mirrored(self, text: str, parts: CriticalParts, names: Sequence[str]) -> str | None:
+        """Return why a name of a concept is the opposite of a text, or its other number, and else differs in no word.
+
+        A class, such as one with names for types 1 and 2, may also be meant by "type 3".
+        """
+        words = _plain_words(text)
+        near = (name for name in names if len(words ^ _plain_words(name)) <= 2)
+        reasons = {next(contradictions(parts, critical_parts(name, self._rules)), None) for name in near} - {None}
+        return reasons.pop() if len(reasons) == 1 else None
+
+    def _equates(self, parts: CriticalParts, names: Sequence[str]) -> bool:
         """Return whether a concept has a name with all parts, which contradicts none."""
-        others = (critical_parts(name.text, self._rules) for name in self._kb.names_of(concept_id))
+        others = (critical_parts(name, self._rules) for name in names)
         return any(other.include(parts) and next(contradictions(parts, other), None) is None for other in others)
 
 
 def is_short(text: str) -> bool:
     """Return whether a text has too few letters for a similar name to mean the same. A Chinese character is a word."""
     return sum(map(str.isalnum, text)) <= SHORT and not _CJK.search(text)
+
+
+def _plain_words(text: str) -> frozenset[str]:
+    return frozenset(word.rstrip("s") for word in _WORD.findall(text.lower()))
 
 
 def _is_like(word: str, other: str) -> bool:

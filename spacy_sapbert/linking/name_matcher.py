@@ -20,6 +20,7 @@ from ..store.artifact import Artifact, fingerprint_of, opening
 from ..store.cache import cache_dir, drop_oldest, make_once
 from ..text.common_words import common_words
 from ..text.composites import composite_splits
+from ..text.critical_parts import contradictions, critical_parts
 from ..text.languages import ENGLISH, LanguageRules, rules_of
 from ..text.languages.rules import connector_ends
 from ..text.normalize import latin_symbol, plain
@@ -476,11 +477,18 @@ def _verify(
             if name.acronym
             else (_same_name(columns, start, end, keys, name) or _same_symbol(written, name.text))
         ):
+            if ("+" in written) != ("+" in name.text) and _has_other_sign(written, name.text, columns.rules):
+                continue
             # prefer the name as written; otherwise the rows are ordered by tie rank
             if name.text.lower() == lower:
                 return row
             same = row if same is None else same
     return None if lower in common_words(columns.rules.code) else same
+
+
+def _has_other_sign(text: str, name: str, rules: LanguageRules) -> bool:
+    """Return whether a name contradicts a text: "HER2- breast cancer" is not HER2+ breast cancer."""
+    return next(contradictions(critical_parts(text, rules), critical_parts(name, rules)), None) is not None
 
 
 @cache
@@ -495,11 +503,15 @@ def _with_bracket(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _may_cross_comma(columns: WordColumns, start: int, end: int) -> bool:
-    """Return whether there is no comma, one before a type, or no word before and after that belongs to the window."""
+    """Return whether there is no comma, one before a type, or no word before and after that belongs to the window.
+
+    Before "failure, acute" there may be any word.
+    """
     commas = [place for place in range(start + 1, end) if columns.commas[place]]
     if not commas or columns.rules.composites.classifier.fullmatch(columns.written[commas[0]]):
         return True
-    starts = start == 0 or columns.broken[start] or not columns.keys[start - 1]
+    qualifiers = columns.rules.composites.qualifiers.issuperset(map(str.lower, columns.written[commas[0] : end]))
+    starts = qualifiers or start == 0 or columns.broken[start] or not columns.keys[start - 1]
     return starts and (end == len(columns.keys) or columns.broken[end] or columns.commas[end])
 
 

@@ -57,9 +57,10 @@ class Rewriter:
 
     def _reasons(self, text: str, similar: Sequence[Candidate]) -> dict[str, str]:
         """Return other ways to write a text, each with the reason."""
-        if len(text) > MAX_LENGTH or (similar and similar[0].score >= SAME and not _is_plural(text, similar[0].name)):
+        name = similar[0].name if similar and similar[0].score >= SAME else None
+        is_class = name is not None and _is_plural(text, name)
+        if len(text) > MAX_LENGTH or not (name is None or is_class or _has_only_sign(text, name)):
             return {}
-        is_class = bool(similar) and similar[0].score >= SAME
         return dict(other_names_than_the_plural(text) if is_class else rewrites(text, self._rules))
 
     def _spellings(self, text: str) -> list[str]:
@@ -95,6 +96,11 @@ def rewrites(text: str, rules: LanguageRules = ENGLISH) -> Iterator[tuple[str, s
 def _is_plural(text: str, name: str) -> bool:
     """Return whether a name is only the plural of a text: "Glutamates" is a class, "glutamate" a substance."""
     return name.lower() == f"{text.lower()}s"
+
+
+def _has_only_sign(text: str, name: str) -> bool:
+    """Return whether only the text has a charge: "O2-" is superoxide, and O2 oxygen."""
+    return text[-1:] in "+-\N{MINUS SIGN}" and name[-1:] not in "+-\N{MINUS SIGN}"
 
 
 def _in_capitals(text: str) -> str:

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from .languages import ENGLISH, LanguageRules
@@ -28,6 +28,10 @@ _NUMERAL = re.compile(r"(?<![\w,.'′+/-])(?:(\d{1,2})([a-d]?)|[^\W\d_]+)(?![\w'
 _ONES = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
 _ROMAN_NUMERALS = [tens + ones for tens in ("", "X", "XX", "XXX") for ones in _ONES]
 _TYPES = frozenset(("type", "typ", "tipo"))  # words that a number may lack: "Noonan syndrome (type) 2"
+# Beginnings that negate a word in each language. They count if the other text has that word: "afebrile" for "febrile".
+_WITHOUT = ("a", "an", "un", "in", "im", "ir", "il", "dis", "dys", "des", "de")
+_SHORTEST_WORD = 5  # letters behind such a beginning
+_SIGN = re.compile(r"(?<=[A-Z\d])[+-](?![\w+-])")  # of "HER2+", not of "TNF-alpha"
 _LOCANTS = re.compile(r"\d[a-z]?['′]?-[a-z(\[]", re.IGNORECASE)
 _MOST_ENDING = 3  # letters after what is negated: "sleepy" after "sleepless"
 _MOST_CACHED = 64  # characters of a text in the cache, which bounds its memory
@@ -73,9 +77,11 @@ class CriticalParts(NamedTuple):
         return not Counter(other.numbers) - Counter(self.numbers) and other.letters <= self.letters
 
     def include(self, other: CriticalParts) -> bool:
-        """Return whether a text also has the same properties, and its other words if there are any of these."""
-        if other.values and not set(other.words).difference(word.key for word in other.values) <= set(self.words):
-            return False
+        """Return whether a text also has the same properties, and the other words unless only numbers must agree."""
+        if other.values or not (other.numbers or other.letters):
+            critical = other.negated.union(word.key for word in other.values)
+            if not set(other.words) - critical <= set(self.words):
+                return False
         return self.has_numbers_of(other) and _values(self) == _values(other)
 
     def is_same(self, other: CriticalParts) -> bool:
@@ -90,9 +96,36 @@ def critical_parts(text: str, rules: LanguageRules = ENGLISH) -> CriticalParts:
     return _cached(text, rules) if len(text) <= _MOST_CACHED else _parse(text, rules)
 
 
-def may_negate(text: str, rules: LanguageRules = ENGLISH) -> bool:
-    """Return whether a text may negate something. This is quick, and may say so of other texts."""
-    return rules.opposites.any_negation.search(text) is not None
+def may_negate(name: str, words: Sequence[tuple[str, bool]], rules: LanguageRules = ENGLISH) -> bool:
+    """Return whether a name may negate what a text does not, or the other way round.
+
+    This is quick, and may say so of other names.
+
+    Args:
+        name: The name.
+        words: The `negatable_words` of the text.
+        rules: The rules of the language.
+    """
+    if rules.opposites.any_negation.search(name) is not None:
+        return True
+    lower = name.lower()
+    places = ((lower.find(word), is_bare) for word, is_bare in words)
+    return any(start >= 0 and lower[start - 1 : start].isalpha() != is_bare for start, is_bare in places)
+
+
+def negatable_words(text: str) -> list[tuple[str, bool]]:
+    """Return the words that a name may negate, and what is left of those that may negate; the latter are marked."""
+    words = [word.rstrip("s") for word in text.lower().split()]
+    pairs = chain(((word, False) for word in words), ((bare, True) for word in words for bare in _bare(word)))
+    return [(word, is_bare) for word, is_bare in pairs if len(word) >= _SHORTEST_WORD]
+
+
+def _bare(word: str) -> list[str]:
+    """Return what is left of a word without a beginning that may negate it."""
+    if not word.startswith(_WITHOUT):
+        return []
+    bare = (word.removeprefix(start) for start in _WITHOUT if word.startswith(start))
+    return [rest for rest in bare if len(rest) >= _SHORTEST_WORD]
 
 
 def numeral_spellings(text: str, rules: LanguageRules = ENGLISH) -> list[str]:
@@ -157,6 +190,11 @@ def _negated_only_by(parts: CriticalParts, other: CriticalParts) -> Iterator[str
         is_said = any(key.startswith(word) and len(key) <= len(word) + _MOST_ENDING for key in other.words)
         if is_said and not any(key.startswith(word) or word.startswith(key) for key in other.negated):
             yield word
+    for rest in (rest for word in parts.words if word not in other.words for rest in _bare(word)):
+        # "impaired tolerance" is intolerance
+        others = [key for key in other.words if key not in parts.words]
+        if len(others) == 1 and others[0].startswith(rest[:-2]) and abs(len(others[0]) - len(rest)) <= _MOST_ENDING:
+            yield rest
 
 
 def _differ(said: Sequence[str], meant: Sequence[str]) -> str:
@@ -205,7 +243,7 @@ def _parse(text: str, rules: LanguageRules) -> CriticalParts:
     return CriticalParts(
         tuple(sorted(number for word in words for _, number in word.numbers)),
         frozenset(letter for word in words for letter in word.letters),
-        tuple(Valued(word.value, word.key, form.lower()) for word, form in pairs if word.value),
+        (*(Valued(word.value, word.key, form.lower()) for word, form in pairs if word.value), *_signs(spelled, rules)),
         frozenset(
             [word.negated for word in words if word.negated]
             + [word.key for before, word in pairwise(words) if before.negates and word.key]
@@ -214,6 +252,13 @@ def _parse(text: str, rules: LanguageRules) -> CriticalParts:
         bool(_LOCANTS.search(text)),
         counted,
     )
+
+
+def _signs(text: str, rules: LanguageRules) -> Iterator[Valued]:
+    """Yield the signs behind symbols as the words that they stand for: "positive" in "HER2+"."""
+    if "+" in text or "-" in text:
+        signs = rules.opposites.signs
+        yield from (Valued(signs[sign[0]], "", sign[0]) for sign in _SIGN.finditer(text) if sign[0] in signs)
 
 
 @lru_cache(maxsize=_CACHED)
@@ -240,7 +285,8 @@ def _word(written: str, rules: LanguageRules, typed: bool = False) -> _Word:
     if letters:
         return _Word(letters=letters, counted=letters[0])
     value, negated = opposites.value_of(key), opposites.negated_in(key)
-    return _Word(key, (key,), key in opposites.negations, (), (), value, negated, key)
+    negates = key in opposites.negations
+    return _Word(key, () if negates else (key,), negates, (), (), value, negated, key)
 
 
 def _without_types(words: tuple[str, ...]) -> tuple[str, ...]:

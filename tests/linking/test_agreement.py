@@ -28,6 +28,9 @@ VOCABULARY = {
     "D:V": ["MS", "mitral stenosis"],
     "D:X": ["COX2", "cytochrome oxidase II"],
     "D:Y": ["COX2", "peroxide synthase 2 (cyclooxygenase)"],
+    "D:A": ["Palmar dermatitis", "Acute palmar dermatitis"],
+    "D:W": ["Weaver disease", "Weaver disease type 1", "Weaver disease type 2"],
+    "D:F": ["Afebrile fits", "Attacks"],
 }
 
 
@@ -93,6 +96,27 @@ def test_a_name_that_negates_is_refused_for_a_text_without_critical_parts(agreem
     checked = agreement("small cell lung cancer", given)
     assert [candidate.concept_id for candidate in checked] == ["D:S", "D:L"]
     assert "negates" in checked[1].refusal
+
+
+@pytest.mark.parametrize(
+    ("text", "id", "name", "is_refused"),
+    [
+        ("chronic palmar dermatitis", "D:A", "Palmar dermatitis", True),
+        ("acute palmar dermatitis of adults", "D:A", "Palmar dermatitis", False),
+        ("Weaver disease type 3", "D:W", "Weaver disease", False),  # a class
+        ("febrile fits", "D:F", "Afebrile fits", True),
+    ],
+)
+def test_a_concept_with_a_name_for_the_opposite_is_refused_under_all_names(agreement, text, id, name, is_refused):
+    (candidate,) = agreement(text, [Candidate(id, 0.9, name, support=1.5)])
+    assert (candidate.refusal is not None) == is_refused
+
+
+def test_names_with_another_sign_are_not_the_same(agreement):
+    candidate, other = agreement(
+        "HER2+ disease", candidates(("D:1", 0.9, "HER2- disease"), ("D:2", 0.8, "HER2 disease"))
+    )
+    assert (candidate.concept_id, other.refusal) == ("D:2", "- is not +")
 
 
 @pytest.mark.parametrize(("text", "name"), [("CADs", "CAD"), ("c-ad", "CAD"), ("tics", "tic"), ("Tic", "tic")])

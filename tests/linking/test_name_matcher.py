@@ -136,6 +136,9 @@ def test_the_same_name(marked, text, name):
         ("infection in HIV", "HIV Infection"),
         ("depressed nasal bridge, thin upper lip", "Nasal bridge, thin"),
         ("knee pain, back ache", "Pain, Back"),
+        ("knee pain, back", "Pain, Back"),
+        ("kidney failure, acute pain", "acute kidney failure"),
+        ("HER2- tumor", "HER2+ tumor"),
         ("ASSESSMENT AND PLAN", "PLAN"),
         ("PLAN: rest", "PLAN"),
         ("diabetes 2 type", "Type 2 Diabetes"),
@@ -146,6 +149,11 @@ def test_the_same_name(marked, text, name):
 )
 def test_not_the_same_name(marked, text, name):
     assert marked(text, name) == []
+
+
+def test_qualifiers_may_follow_a_comma_in_a_sentence(marked):
+    name = "acute kidney failure"
+    assert marked("He has kidney failure, acute.", name) == [("kidney failure, acute", name)]
 
 
 def test_symbols_that_are_words_need_their_case(tmp_path):

@@ -7,6 +7,8 @@ from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.types import Name, Record
 
 VOCABULARY = {
+    "C:20": ["O2", "oxygen"],
+    "C:21": ["superoxide"],
     "C:1": ["Lactic Acid"],
     "C:2": ["Lactates"],
     "C:3": ["Lidocaine"],
@@ -60,6 +62,8 @@ def link_of(nlp, text):
         ("14C-urea", "C:7", "Urea"),
         ("NO", "C:9", "Nitric Oxide"),  # not an ion with these letters
         ("NO(+)", "C:10", "NO(+)"),
+        ("O2-", "C:21", "superoxide"),
+        ("O2", "C:20", "O2"),
         ("valproate", "C:11", "valproate"),  # a name is not rewritten
         ("VEGF-C", "C:13", "VEGFC"),
         ("GSK-3β", "C:15", "GSK3B"),

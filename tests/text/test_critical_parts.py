@@ -70,6 +70,10 @@ def test_what_differs_is_named(text, name, reason):
         ("a hepatitis b", "hepatitis B"),
         ("via factor V", "factor 5"),
         ("restless legs", "Painful legs"),
+        ("impaired glucose tolerance", "glucose intolerance"),
+        ("CD4+ T cells", "CD4-positive T cells"),
+        ("TNF-alpha", "TNF+"),
+        ("anion gap", "ion gap"),
     ],
 )
 def test_what_only_one_has_does_not_differ(text, name):
@@ -89,6 +93,13 @@ def test_what_only_one_has_does_not_differ(text, name):
         ("es", "con aura", "sin aura"),
         ("fr", "diabète de type 2", "diabète de type I"),
         ("fr", "jambes gauches", "jambe droite"),
+        ("en", "afebrile seizures", "febrile seizure"),
+        ("en", "HER2+ breast cancer", "HER2\N{MINUS SIGN} breast cancer"),
+        ("de", "febriler Krampf", "afebriler Krampf"),
+        ("de", "HER2-positiv", "HER2-"),
+        ("es", "sintomático", "Asintomático"),
+        ("fr", "continence urinaire", "incontinence urinaire"),
+        ("fr", "HER2+", "HER2 négatif"),
         ("fr", "syndrome hyperkinétique", "syndrome hypokinétique"),
     ],
 )

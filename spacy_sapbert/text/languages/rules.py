@@ -171,6 +171,12 @@ class OppositeRules:
         ends = "".join(rf"|{end}(?![^\W_])" for end in self.lacking)
         return re.compile(rf"(?<![^\W_])(?:{starts}){ends}", re.IGNORECASE)
 
+    @cached_property
+    def signs(self) -> dict[str, tuple[int, int]]:
+        """The same for a plus and a minus. All languages write "positive" and "negative" alike."""
+        stems = (("+", "positi"), ("-", "negati"))
+        return {sign: value for key, value in self.words.items() for sign, stem in stems if key.startswith(stem)}
+
     def value_of(self, key: str) -> tuple[int, int] | None:
         """Return the property and the value that a word stands for."""
         if key in self.words or key.startswith(self.not_beginnings):
