@@ -19,7 +19,7 @@ from ..text.critical_parts import (
 )
 from ..text.languages import ENGLISH, LanguageRules
 from ..text.symbols import are_other_symbols
-from ..text.words import has_same_letters, name_key
+from ..text.words import content_keys, has_same_letters
 from ..types import SCORE_DIGITS, Candidate, LinkedPart
 
 Candidates = dict[str, list[Candidate]]
@@ -63,7 +63,7 @@ class Agreement:
         self._kb = kb
         self._rules = rules
         self._other_senses = lru_cache(maxsize=_DEFINITIONS)(self._find_other_senses)
-        self._general_words = {key for name in rules.words.general_names for key in name_key(name, rules).content}
+        self._general_words = {key for name in rules.words.general_names for key in content_keys(name, rules)}
 
     def __call__(
         self, text: str, candidates: list[Candidate], weigh: Weigh | None = None, checked: int = CHECKED
@@ -160,12 +160,12 @@ class Agreement:
 
     def _telling_words(self, text: str) -> list[str]:
         """Return the keys of the words that tell concepts apart."""
-        keys = name_key(text, self._rules).content
+        keys = content_keys(text, self._rules)
         return [key for key in keys if (len(key) > 2 or key.isdigit()) and key not in self._general_words]
 
     def _same(self, text: str, candidates: list[Candidate]) -> set[str]:
         """Return the ids of the candidates with the text as a name."""
-        words = name_key(text, self._rules).ordered
+        words = sorted(content_keys(text, self._rules))
         parts = critical_parts(text, self._rules)
         return {
             candidate.concept_id
@@ -180,10 +180,10 @@ class Agreement:
             return False
         return next(contradictions(parts, critical_parts(name, self._rules)), None) is not None
 
-    def _has_words(self, name: str, words: tuple[str, ...], parts: CriticalParts) -> bool:
+    def _has_words(self, name: str, words: list[str], parts: CriticalParts) -> bool:
         """Return whether a name has these words and numbers, in any order and spelling."""
         if not parts.numbers:
-            return bool(words) and name_key(name, self._rules).ordered == words
+            return bool(words) and sorted(content_keys(name, self._rules)) == words
         others = critical_parts(name, self._rules)
         return parts.is_same(others) and next(contradictions(parts, others), None) is None
 

@@ -30,6 +30,7 @@ SUPPORT_SCALE = 0.05
 # The postings that are read for each text. Measured with `benchmarks/search.py`.
 POSTINGS = 1000
 POSTINGS_WITHOUT_VECTORS = 8000
+_POINTS = 2**20  # more than the highest score has, which is 1; the lowest is -1
 
 
 Pairs = tuple[np.ndarray, np.ndarray]
@@ -329,7 +330,10 @@ class CandidateGenerator:
             scored = scored.at(scored.scores > 0)  # names without any similarity are not candidates
         name_concepts = self.kb.name_concepts
         positions, entries = self._entries(scored.rows, mask)
-        order = np.lexsort((name_concepts.ranks[entries], -scored.scores[positions], scored.which[positions]))
+        # one number to sort by is much faster than three: the text, the distance to the highest score, the rank
+        distances = _POINTS - np.rint(scored.scores.astype(np.float64) * 10**SCORE_DIGITS).astype(np.int64)
+        places = (scored.which * 4 * _POINTS + distances)[positions]
+        order = np.argsort(places * len(name_concepts.ranks) + name_concepts.ranks[entries], kind="stable")
         positions, concepts = positions[order], name_concepts.concepts[entries[order]]
         which = scored.which[positions]
         _, firsts, groups = np.unique(which * len(self.kb) + concepts, return_index=True, return_inverse=True)

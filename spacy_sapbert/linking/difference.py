@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..text.languages import ENGLISH, LanguageRules
-from ..text.words import MAX_CACHED, has_same_letters, written_and_keys
+from ..text.words import MAX_CACHED, content_keys, has_same_letters, written_and_keys
 from ..types import SCORE_DIGITS, Candidate
 from .agreement import CHECKED, SAME
 from .rerank_features import ARABIC, leads, n_common
@@ -115,7 +115,7 @@ def _shared_ends(first: str, second: str) -> tuple[float, float]:
 
 
 def _words(text: str, rules: LanguageRules) -> tuple[str, ...]:
-    return tuple([_meaning(key, rules) for key in written_and_keys(text, rules)[1] if key])
+    return tuple([_meaning(key, rules) for key in content_keys(text, rules)])
 
 
 @lru_cache(maxsize=_CACHED)

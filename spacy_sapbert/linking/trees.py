@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-_BLOCK = 4096  # rows at once, which bounds the memory
+_BLOCK = 256  # rows at once, for which the caches of a processor suffice
 
 
 class Trees(NamedTuple):
@@ -40,7 +40,7 @@ class Trees(NamedTuple):
         nodes = np.zeros((len(rows), len(self.values)), dtype=np.int64)
         for _ in range(self.depth):
             nodes = self._descend(rows, nodes)
-        return np.asarray(self.values[np.arange(len(self.values)), nodes].sum(axis=1))
+        return np.asarray(self.values.take(nodes + _starts(self.values)).sum(axis=1))
 
     def contributions(self, rows: np.ndarray) -> np.ndarray:
         """Return what each feature adds to a prediction: float64, of the shape of the rows.
@@ -61,9 +61,9 @@ class Trees(NamedTuple):
 
     def _descend(self, rows: np.ndarray, nodes: np.ndarray) -> np.ndarray:
         """Return the child of each node to which the row goes: int64, shape (rows, trees)."""
-        trees = np.arange(len(self.values))
-        values = np.take_along_axis(rows, self.features[trees, nodes], axis=1)
-        return 2 * nodes + 1 + (values > self.thresholds[trees, nodes])
+        places = nodes + _starts(self.features)  # in arrays of one dimension, which are faster to read
+        values = rows.take(self.features.take(places) + _starts(rows)[:, None])
+        return 2 * nodes + 1 + (values > self.thresholds.take(places))
 
     @classmethod
     def from_lightgbm(cls, dumped: Mapping[str, Any]) -> Trees:
@@ -87,6 +87,11 @@ class Trees(NamedTuple):
             self.features[tree, number], self.thresholds[tree, number] = node["split_feature"], node["threshold"]
         for offset, child in enumerate(("left_child", "right_child"), start=1):
             self._fill(tree, 2 * number + offset, node if is_leaf else node[child])
+
+
+def _starts(rows: np.ndarray) -> np.ndarray:
+    """Return where each row starts in a flat array: int64, shape (rows,)."""
+    return np.arange(len(rows)) * rows.shape[1]
 
 
 def _depth(node: Mapping[str, Any]) -> int:

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import chain
 from typing import NamedTuple
 
 from .languages import ENGLISH, LanguageRules
@@ -106,11 +106,14 @@ def may_negate(name: str, words: Sequence[tuple[str, bool]], rules: LanguageRule
         words: The `negatable_words` of the text.
         rules: The rules of the language.
     """
-    if rules.opposites.any_negation.search(name) is not None:
-        return True
     lower = name.lower()
-    places = ((lower.find(word), is_bare) for word, is_bare in words)
-    return any(start >= 0 and lower[start - 1 : start].isalpha() != is_bare for start, is_bare in places)
+    if rules.opposites.any_negation.search(lower) is not None:
+        return True
+    for word, is_bare in words:
+        start = lower.find(word)
+        if start >= 0 and lower[start - 1 : start].isalpha() != is_bare:
+            return True
+    return False
 
 
 def negatable_words(text: str) -> list[tuple[str, bool]]:
@@ -159,13 +162,14 @@ def contradictions(text: CriticalParts, name: CriticalParts) -> Iterator[str]:
         if text_only and name_only and not other_names:
             yield _differ(sorted(text_only), sorted(name_only))
             return
-    for word in sorted(filter(None, text.counted.keys() & name.counted)):
+    for word in sorted(filter(None, text.counted.keys() & name.counted)) if text.counted else ():
         if text.counted[word].isdisjoint(name.counted[word]):
             yield _differ(sorted(text.counted[word]), sorted(name.counted[word]))
             return
     if not (text.letters <= name.letters or name.letters <= text.letters):
         yield _differ(sorted(text.letters - name.letters), sorted(name.letters - text.letters))
-    yield from _opposites(text, name)
+    if text.values and name.values:
+        yield from _opposites(text, name)
     yield from (f"only the name negates “{word}”" for word in _negated_only_by(name, text))
     yield from (f"the name does not negate “{word}”" for word in _negated_only_by(text, name))
 
@@ -227,29 +231,39 @@ class _Word(NamedTuple):
 def _parse(text: str, rules: LanguageRules) -> CriticalParts:
     text = plain(text)
     spelled = text if text.isascii() else _GREEK_RUN.sub(lambda run: f" {spell_out_greek(run[0])} ", text)
-    written = [form for form in rules.words.pattern.findall(spelled) if form not in rules.words.function_words]
-    classifier = rules.composites.classifier
-    typed = [False, *(classifier.fullmatch(form) is not None for form in written)]
-    words = [_word(form, rules, after) for form, after in zip(written, typed, strict=False)]
-    pairs = zip(words, written, strict=True)
+    numbers: list[str] = []
+    letters: set[str] = set()
+    values: list[Valued] = []
+    negated: set[str] = set()
+    keys: list[str] = []
     counted: dict[str, frozenset[str]] = {}
-    before = ""
-    for word, after_classifier in zip(words, typed, strict=False):
-        for letters, number in word.numbers:
-            counted[letters or before] = counted.get(letters or before, frozenset()) | {number}
-        if after_classifier and word.letters and not word.numbers:
+    before, negates, typed = "", False, False  # of the word before
+    for form in rules.words.pattern.findall(spelled):
+        if form in rules.words.function_words:
+            continue
+        word = _word(form, rules, typed)
+        for beginning, number in word.numbers:
+            numbers.append(number)
+            counted[beginning or before] = counted.get(beginning or before, frozenset()) | {number}
+        if typed and word.letters and not word.numbers:
             counted[before] = counted.get(before, frozenset()).union(word.letters)
-        before = word.counted or before
+        letters.update(word.letters)
+        keys += word.keys
+        if word.value:
+            values.append(Valued(word.value, word.key, form.lower()))
+        if word.negated:
+            negated.add(word.negated)
+        if negates and word.key:
+            negated.add(word.key)
+        before, negates = word.counted or before, word.negates
+        typed = rules.composites.classifier.fullmatch(form) is not None
     return CriticalParts(
-        tuple(sorted(number for word in words for _, number in word.numbers)),
-        frozenset(letter for word in words for letter in word.letters),
-        (*(Valued(word.value, word.key, form.lower()) for word, form in pairs if word.value), *_signs(spelled, rules)),
-        frozenset(
-            [word.negated for word in words if word.negated]
-            + [word.key for before, word in pairwise(words) if before.negates and word.key]
-        ),
-        tuple(sorted(key for word in words for key in word.keys)),
-        bool(_LOCANTS.search(text)),
+        tuple(sorted(numbers)),
+        frozenset(letters),
+        (*values, *_signs(spelled, rules)),
+        frozenset(negated),
+        tuple(sorted(keys)),
+        bool(numbers and _LOCANTS.search(text)),
         counted,
     )
 

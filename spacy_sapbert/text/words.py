@@ -18,7 +18,11 @@ from .normalize import biosyn, latin_symbol, plain, plain_with_offsets, spell_ou
 
 MAX_ACRONYM = 5  # characters
 SHORTEST_PLURAL = 4
-_WITHOUT_SIGNS = dict.fromkeys(map(ord, string.punctuation + string.whitespace + "—"))
+# all of ASCII, since a character that is missing takes long
+_WITHOUT_SIGNS = {code: code for code in range(128)} | dict.fromkeys(
+    map(ord, f"{string.punctuation}{string.whitespace}—")
+)
+_MAY_NUMBER = re.compile(r"[\dIVX]")
 _BETWEEN_NUMBERS = re.compile(r"(?<=[\dIVX])\s?[/,]\s?(?=[\dIVX])|(?<=\d)[-. ](?=\d)")
 _MOST_SIGNS = 8  # by which texts with the same letters differ in length
 MAX_GAP = 4  # characters between two words of a name
@@ -142,6 +146,12 @@ def _gap(between: str) -> tuple[bool, bool, bool]:
     return len(single) > MAX_GAP or bool(_BREAK.search(between)), ", " in single, between == "-"
 
 
+@lru_cache(maxsize=CACHED_NAMES)
+def content_keys(text: str, rules: LanguageRules = ENGLISH) -> tuple[str, ...]:
+    """Return the keys of the words of a text, without function words, in their order."""
+    return tuple(filter(None, written_and_keys(text, rules)[1]))
+
+
 class NameKey(NamedTuple):
     """What is compared of a name or a mention. Texts that agree in a field are the same name, strictest first.
 
@@ -184,14 +194,21 @@ def joined_letters(text: str) -> str:
 
     Numbers that a sign or a blank separates stay apart: "CD4/8" is not "CD48", and "IL 1 7" not "IL17".
     """
-    letters = _BETWEEN_NUMBERS.sub("·", plain(text))
+    letters = plain(text)
+    if _MAY_NUMBER.search(letters):  # it saves time
+        letters = _BETWEEN_NUMBERS.sub("·", letters)
     letters = spell_out_greek(letters).translate(_WITHOUT_SIGNS)
     return (letters[:-1] if letters.endswith("s") and len(letters) >= SHORTEST_PLURAL else letters).casefold()
 
 
 def has_same_letters(text: str, name: str) -> bool:
     """Return whether two texts are equal but for case, a plural "s", hyphens, blanks and other signs."""
-    return abs(len(name) - len(text)) <= _MOST_SIGNS and joined_letters(name) == joined_letters(text)
+    if abs(len(name) - len(text)) > _MOST_SIGNS:
+        return False
+    first, other = text[:1], name[:1]
+    if first.lower() != other.lower() and text.isascii() and name.isascii() and first.isalnum() and other.isalnum():
+        return False  # the first letters tell most texts apart, without a look at the others
+    return joined_letters(name) == joined_letters(text)
 
 
 def is_joined(written: Sequence[str], keys: Sequence[str], rules: LanguageRules) -> bool:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 TEXTS_PER_BATCH = 64
 TEXTS_TOGETHER = 256
-CHARACTERS_AT_ONCE = 2**20
+CHARACTERS_AT_ONCE = 2**17  # for which the caches of a processor suffice
 MAX_TABLE = 2**22  # entries; a binary search replaces larger tables
 
 
