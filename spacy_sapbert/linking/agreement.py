@@ -39,7 +39,8 @@ SEVERAL = 1.02
 """The least support of a concept with another name that is about as similar to the text."""
 _WORD = re.compile(r"[^\W_]+")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")  # kana, Chinese characters, Hangul
-_DEFINITIONS = 1 << 12  # in the cache
+_DEFINITIONS = _CONCEPTS = 1 << 12  # in the caches
+_NAMES = 1 << 15
 _STEM = 5  # letters of a word, by which it equals a longer one
 _SIMILAR = 0.75  # names that are less similar have other words
 
@@ -63,6 +64,7 @@ class Agreement:
         self._kb = kb
         self._rules = rules
         self._other_senses = lru_cache(maxsize=_DEFINITIONS)(self._find_other_senses)
+        self._names_of = lru_cache(maxsize=_CONCEPTS)(self._find_names)
         self._general_words = {key for name in rules.words.general_names for key in content_keys(name, rules)}
 
     def __call__(
@@ -141,7 +143,7 @@ class Agreement:
 
     def _find_other_senses(self, same: tuple[Candidate, ...], long_form: str) -> frozenset[Candidate]:
         words = self._telling_words(long_form)
-        names = {candidate: [name.text for name in self._kb.names_of(candidate.concept_id)] for candidate in same}
+        names = {candidate: self._names_of(candidate.concept_id) for candidate in same}
         shared = {candidate: max(self._n_shared(words, name) for name in names[candidate]) for candidate in same}
         best = {candidate.score: 0 for candidate in same}
         for candidate, n in shared.items():
@@ -213,9 +215,14 @@ class Agreement:
         reason = next(contradictions(parts, own), None)
         if reason is None and (candidate.support < SEVERAL or own.include(parts)):
             return None
-        names = [name.text for name in self._kb.names_of(candidate.concept_id)]
+        names = self._names_of(candidate.concept_id)
         reason = reason or self._mirrored(text, parts, names)
         return None if reason is None or self._equates(parts, names) else reason
+
+    def _find_names(self, concept_id: str) -> list[str]:
+        """Return the names of a concept, in no order, which is faster than `KnowledgeBase.names_of`."""
+        sql = "SELECT n.text FROM concepts c JOIN synonyms s ON s.concept = c.row JOIN names n ON n.row = s.name"
+        return [name for (name,) in self._kb.query(f"{sql} WHERE c.id = ?", concept_id)]
 
     def _mirrored(self, text: str, parts: CriticalParts, names: Sequence[str]) -> str | None:
         """Return why a name of a concept is the opposite of a text, or its other number, and else differs in no word.
@@ -238,8 +245,9 @@ def is_short(text: str) -> bool:
     return sum(map(str.isalnum, text)) <= SHORT and not _CJK.search(text)
 
 
+@lru_cache(maxsize=_NAMES)
 def _plain_words(text: str) -> frozenset[str]:
-    return frozenset(word.rstrip("s") for word in _WORD.findall(text.lower()))
+    return frozenset([word.rstrip("s") for word in _WORD.findall(text.lower())])
 
 
 def _is_like(word: str, other: str) -> bool:
