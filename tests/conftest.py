@@ -145,6 +145,20 @@ def data_dir() -> Path:
 
 
 @pytest.fixture(autouse=True, scope="session")
+def few_contractions() -> Iterator[None]:
+    """Make pipelines in a third of the time, most of which goes into the 1,000 contractions of English.
+
+    Pipelines that are made at import, as in the tests of tokenizers, and other processes have them: "shouldn't've".
+    """
+    from spacy.lang.en import English
+
+    rules = {text: tokens for text, tokens in English.Defaults.tokenizer_exceptions.items() if len(tokens) == 1}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(English.Defaults, "tokenizer_exceptions", rules)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Use one cache folder for all tests, instead of the user's."""
     with pytest.MonkeyPatch.context() as patch:

@@ -1,7 +1,8 @@
 """A tokenizer for biomedical English that rarely splits mentions at the wrong place, and a bound on tokenizing time."""
 
+from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Callable, Iterator, List
+from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Sequence
 
 from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc
@@ -72,7 +73,7 @@ def blank_pipeline(lang: str, tokenizer: str | None = None) -> "Language":
         SapbertError: E125 there is no such tokenizer.
     """
     import spacy
-    from spacy.util import registry
+    from spacy.util import get_lang_class, registry
 
     if tokenizer is not None:
         if not registry.has("tokenizers", tokenizer):
@@ -80,9 +81,9 @@ def blank_pipeline(lang: str, tokenizer: str | None = None) -> "Language":
                 given=tokenizer, what="registered tokenizer", choices=sorted(registry.tokenizers.get_all())
             )
         return spacy.blank(lang, config={"nlp": {"tokenizer": {"@tokenizers": tokenizer}}})
-    nlp = spacy.blank(lang)
-    bound_tokenizer(nlp)
-    return nlp
+    made = get_lang_class(lang)
+    own = made.default_config["nlp"]["tokenizer"]["@tokenizers"] == "spacy.Tokenizer.v1"
+    return made(create_tokenizer=_bounded) if own else spacy.blank(lang)
 
 
 def bound_tokenizer(nlp: "Language") -> None:
@@ -123,16 +124,28 @@ def make_biomedical_tokenizer() -> "Callable[[Language], Any]":
     Mentions of chemicals and diseases end there: `K(+)-ATPase`, `Na+/K+`, `thallium-201`. It takes linear time, see
     `BoundedTokenizer`.
     """
+    return partial(_bounded, prefixes=_PREFIXES, infixes=_INFIXES, suffixes=_SUFFIXES)
 
-    def make(nlp: "Language") -> Any:
-        from spacy.language import create_tokenizer
-        from spacy.util import compile_infix_regex, compile_prefix_regex, compile_suffix_regex
 
-        tokenizer = create_tokenizer()(nlp)
-        defaults = nlp.Defaults
-        tokenizer.prefix_search = compile_prefix_regex([*(defaults.prefixes or ()), *_PREFIXES]).search
-        tokenizer.infix_finditer = compile_infix_regex([*(defaults.infixes or ()), *_INFIXES]).finditer
-        tokenizer.suffix_search = compile_suffix_regex([*(defaults.suffixes or ()), *_SUFFIXES]).search
-        return BoundedTokenizer.like(tokenizer)
+def _bounded(
+    nlp: "Language", prefixes: Sequence[str] = (), infixes: Sequence[str] = (), suffixes: Sequence[str] = ()
+) -> BoundedTokenizer:
+    """Make a tokenizer of all rules at once: a tokenizer that is given another rule reads all special cases again."""
+    from spacy.util import compile_infix_regex, compile_prefix_regex, compile_suffix_regex
 
-    return make
+    defaults = nlp.Defaults
+    prefixes, infixes, suffixes = (
+        [*(of_language or ()), *others]
+        for of_language, others in (
+            (defaults.prefixes, prefixes), (defaults.infixes, infixes), (defaults.suffixes, suffixes)
+        )
+    )  # fmt: skip
+    return BoundedTokenizer(
+        nlp.vocab,
+        defaults.tokenizer_exceptions,
+        compile_prefix_regex(prefixes).search if prefixes else None,
+        compile_suffix_regex(suffixes).search if suffixes else None,
+        compile_infix_regex(infixes).finditer if infixes else None,
+        defaults.token_match,
+        defaults.url_match,
+    )

@@ -445,7 +445,7 @@ def test_a_reader_that_stops_ends_the_command_quietly(n_process, linking_folder,
 
 @pytest.mark.parametrize("arguments", [["link", "{pipeline}", "{text}"], ["kb", "info", "starter"], ["--help"]])
 def test_a_full_disk_behind_standard_output(arguments, linking_folder, tmp_path):
-    path = write(tmp_path / "a.txt", "aspirin " * 20_000)
+    path = write(tmp_path / "a.txt", "aspirin " * 1_000)
     given = [argument.format(pipeline=linking_folder, text=path) for argument in arguments]
     with open("/dev/full", "w") as full:
         finished = subprocess.run(
