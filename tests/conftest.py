@@ -29,9 +29,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
 
 # The duration of an example depends on the machine more than on the code. `make test` draws the same examples each
-# time, so that it fails for a change only; `make test-all` draws others.
+# time, so that it fails for a change only; `make test-all` draws others, and more.
 ANY_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("same examples", ANY_MACHINE, derandomize=True, database=None)
+settings.register_profile("same examples", ANY_MACHINE, derandomize=True, database=None, max_examples=40)
 settings.register_profile("new examples", ANY_MACHINE)
 settings.load_profile(os.environ.get("HYPOTHESIS_EXAMPLES", "same") + " examples")
 

@@ -134,7 +134,7 @@ def _bounded(
     from spacy.util import compile_infix_regex, compile_prefix_regex, compile_suffix_regex
 
     defaults = nlp.Defaults
-    prefixes, infixes, suffixes = (
+    before, within, after = (
         [*(of_language or ()), *others]
         for of_language, others in (
             (defaults.prefixes, prefixes), (defaults.infixes, infixes), (defaults.suffixes, suffixes)
@@ -143,9 +143,9 @@ def _bounded(
     return BoundedTokenizer(
         nlp.vocab,
         defaults.tokenizer_exceptions,
-        compile_prefix_regex(prefixes).search if prefixes else None,
-        compile_suffix_regex(suffixes).search if suffixes else None,
-        compile_infix_regex(infixes).finditer if infixes else None,
+        compile_prefix_regex(before).search if before else None,
+        compile_suffix_regex(after).search if after else None,
+        compile_infix_regex(within).finditer if within else None,
         defaults.token_match,
         defaults.url_match,
     )

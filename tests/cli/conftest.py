@@ -67,6 +67,14 @@ def shorten(monkeypatch):
     return run
 
 
+@pytest.fixture
+def no_processes(monkeypatch):
+    """Let `--engine local` work in this process. `test_the_summary` and the tests of `run_local` start processes."""
+    monkeypatch.setattr(
+        "spacy_sapbert.runs.engines.run_local", lambda work, tasks, workers: (work(one) for one in tasks)
+    )
+
+
 @pytest.fixture(scope="session")
 def dense_folder(linking_folder, small_kb, tmp_path_factory):
     """The pipeline of `linking_folder` with the starter encoder."""

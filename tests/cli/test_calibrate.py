@@ -25,7 +25,7 @@ RECORD = """\
 @pytest.fixture
 def corpus(tmp_path):
     path = tmp_path / "corpus.pubtator"
-    path.write_text("".join(RECORD.format(id=number) for number in range(1, 41)))
+    path.write_text("".join(RECORD.format(id=number) for number in range(1, 21)))
     return path
 
 
@@ -34,17 +34,17 @@ def test_a_calibrated_pipeline_is_saved(command, dense_folder, corpus, tmp_path)
     finished = command("calibrate", dense_folder, corpus, "-o", output, "--type", "Disease", "--plots", plots)
     assert finished.status == 0, finished.err
     result = json.loads(finished.out)
-    assert result["documents"] == {"fitted": 28, "held_out": 12}
-    assert result["after"]["links"] == 60
+    assert result["documents"] == {"fitted": 14, "held_out": 6}
+    assert result["after"]["links"] == 30
     assert result["before"]["ece"] > result["after"]["ece"]
     assert "calibration error" in finished.err
     assert "mean probability" in finished.err
-    assert "fitted on 28 documents, measured on 12" in finished.err
+    assert "fitted on 14 documents, measured on 6" in finished.err
     linker = spacy.load(output).get_pipe("sapbert_linker").linker
     assert linker.threshold == result["threshold"]["after"]
     svg = (plots / "reliability.svg").read_bytes()
     assert ElementTree.fromstring(svg).tag.endswith("svg")
-    assert b"<!-- after: 60 links -->" in svg
+    assert b"<!-- after: 30 links -->" in svg
     assert (plots / "reliability.png").read_bytes().startswith(b"\x89PNG")
     assert 0 < result["after"]["coverage"] <= 100
     assert 0 <= result["after"]["threshold_probability"] <= 1
@@ -73,7 +73,7 @@ def test_a_precision_platt_and_the_prior(command, dense_folder, corpus, tmp_path
     finished = command("calibrate", dense_folder, corpus, "-o", tmp_path / "calibrated", *options)
     assert finished.status == 0, finished.err
     result = json.loads(finished.out)
-    assert (result["method"], result["documents"]["held_out"]) == ("platt", 20)
+    assert (result["method"], result["documents"]["held_out"]) == ("platt", 10)
     assert result["after"]["p"] >= 60
     assert result["prior_weights"]
     assert "μ" in finished.err
@@ -92,7 +92,7 @@ def test_ids_of_another_vocabulary_are_reported_before_anything_is_linked(
 
 def test_the_share_of_unknown_ids_is_reported(command, dense_folder, corpus, tmp_path):
     corpus.write_text(corpus.read_text().replace("\tD003550", "\tDOID:1485"))
-    with pytest.warns(UserWarning, match=r"W571\] 40 of the 200 .*\(20\.0 %\), such as DOID:1485\."):
+    with pytest.warns(UserWarning, match=r"W571\] 20 of the 100 .*\(20\.0 %\), such as DOID:1485\."):
         finished = command("calibrate", dense_folder, corpus, "-o", tmp_path / "calibrated")
     assert finished.status == 0, finished.err
 

@@ -46,6 +46,7 @@ def test_standard_input_cannot_be_read_again(command, linking_folder, tmp_path):
     assert "[E125] 'dask'" in unknown.err
 
 
+@pytest.mark.usefixtures("no_processes")
 def test_records_that_are_all_broken_are_an_error(command, linking_folder, tmp_path):
     (tmp_path / "a.jsonl").write_text("broken\nbroken, too\n")
     finished = command("link", linking_folder, tmp_path / "a.jsonl", "--engine", "local", "-o", tmp_path / "out")

@@ -131,7 +131,7 @@ def pubmed(medic):
     nlp.to_disk("medic_linker")
 
 
-@pytest.mark.usefixtures("pubmed")
+@pytest.mark.usefixtures("pubmed", "no_processes")
 def test_corpora_at_scale(run_page):
     run_page("corpora-at-scale")
 
