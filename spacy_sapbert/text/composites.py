@@ -38,6 +38,7 @@ _LOCANT = re.compile(r"(?:\d+|[A-Za-z])['′]*-")
 _HYPHENS = "-‐‑–"
 _OPEN_END = re.compile(rf"(?<=\w)[{_HYPHENS}]+$")
 _OPEN_START = re.compile(rf"^[{_HYPHENS}]+(?=\w)")
+_SMALL_AFTER_HYPHEN = re.compile(rf"(?<=\w)[{_HYPHENS}](?=[a-z]{{3}})")
 _INNER_HYPHEN = re.compile(rf"(?<=\w)[{_HYPHENS}](?=\w)")
 
 
@@ -311,15 +312,24 @@ def _with_stem(word: str, previous: str) -> str:
 def _with_ending(word: str, donors: Words, rules: CompositeRules) -> str:
     stem = _OPEN_END.sub("", word)
     for donor in donors:
-        if hyphens := list(_INNER_HYPHEN.finditer(donor)):
+        if (hyphens := list(_INNER_HYPHEN.finditer(donor))) and not _is_proper(donor, hyphens[0].end(), donors):
             # "Typ-1- und Typ-2-Diabetes": compounds may have several
             own = len(_INNER_HYPHEN.findall(stem)) if rules.head else 0
             return stem + donor[hyphens[min(own, len(hyphens) - 1)].start() :]
-        if form := rules.prefix.match(donor) or (stem.endswith("o") and rules.combining_form.match(donor)):
+        # "Panik" does not begin with "pan" after "Angst-"
+        is_prefix = rules.head is None or _is_prefix(stem, rules)
+        if form := (is_prefix and rules.prefix.match(donor)) or (
+            stem.endswith("o") and rules.combining_form.match(donor)
+        ):
             return stem + donor[form.end() :]
         if rules.head and (head := rules.head.search(donor)):
             return stem + donor[head.start() :]
     return stem
+
+
+def _is_proper(word: str, start: int, words: Words) -> bool:
+    """Return whether a hyphen joins names, as in "Hippel-Lindau", and another word has one before a small letter."""
+    return word[start].isupper() and any(_SMALL_AFTER_HYPHEN.search(other) for other in words if other != word)
 
 
 def _with_beginning(word: str, donors: Words, rules: CompositeRules) -> str:

@@ -5,6 +5,7 @@ Each rule proposes texts. They count only if they are names of the vocabulary, s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import chain, islice
@@ -24,6 +25,10 @@ _NOUNS = (
 )  # fmt: skip
 _GENERAL = ("disease", "disorder", "syndrome", "disorders", "compounds", "agents")
 _SINGULAR = ("ss", "us", "is")
+_BEGINNING = re.compile(
+    r"(?P<head>[^\W\d_]+) (?:of|in) (?:the )?(?P<of>\S+(?: \S+)?)|impaired (?P<impaired>.+?)(?: function)?",
+    re.IGNORECASE,
+)
 _STRESSED = str.maketrans("áéíóú", "aeiou")
 # The endings of adjectives and verbs, each with those of nouns with the same stem
 _ENDINGS = {
@@ -59,7 +64,10 @@ def other_words(text: str, rules: LanguageRules = ENGLISH) -> Iterator[tuple[str
     """
     if (spelled := rules.words.spell(text)) != " ".join(text.lower().split()):
         yield spelled, f"“{text}” is spelled “{spelled}”, too"
-    single = list(islice(_replaced(text, rules, 0), _MOST_SINGLE))
+    forms = list(_other_orders(text)) if rules is ENGLISH else []
+    yield from ((form, f"“{text}” is “{form}”") for form in forms)
+    replaced = (_replaced(form, rules, 0) for form in (text, *forms))
+    single = list(islice(chain.from_iterable(replaced), _MOST_SINGLE))
     for other, _, reason in single:
         yield other, reason
         if other.endswith("s") and not other.endswith(_SINGULAR):
@@ -72,6 +80,14 @@ def other_words(text: str, rules: LanguageRules = ENGLISH) -> Iterator[tuple[str
     for other, end, reason in single:
         again = islice(_replaced(other, rules, end), _MOST_SINGLE)
         yield from ((both, f"{reason}, {more}") for both, _, more in again)
+
+
+def _other_orders(text: str) -> Iterator[str]:
+    """Yield a text in other forms and orders: "neurologic", "learning impairment" for "impairment of learning"."""
+    if "ological" in text:
+        yield text.replace("ological", "ologic")
+    if match := _BEGINNING.fullmatch(text):
+        yield f"{match['of']} {match['head']}" if match["of"] else f"{match['impaired']} dysfunction"
 
 
 def _replaced(text: str, rules: LanguageRules, start: int) -> Iterator[tuple[str, int, str]]:
@@ -114,15 +130,16 @@ def _endings(code: str) -> list[tuple[str, list[str]]]:
 def _synonyms(rules: LanguageRules) -> Mapping[tuple[str, ...], list[tuple[str, str]]]:
     """Return the entries of a language: for the keys of some words, other words, and where they are exchanged.
 
-    "=" marks a whole text, "*" a whole text or a part, and nothing a part.
+    "=" marks a whole text, "*" a whole text or a part, and nothing a part. What is before ">" is not proposed.
     """
     table: dict[tuple[str, ...], list[tuple[str, str]]] = {}
     paths = [FOLDER / f"{rules.code}_own.txt", FOLDER / f"{rules.code}.txt"]
     lines = [path.read_text(encoding="utf-8").splitlines() for path in paths if path.is_file()]
     for line in chain.from_iterable(lines):
-        phrases = line.lstrip("=*").split("|")
+        before, _, behind = line.lstrip("=*").rpartition(">")
+        phrases = behind.split("|")
         mark = line[0] if line[0] in "=*" else ""
-        for phrase in phrases:
+        for phrase in before.split("|") if before else phrases:
             keys = tuple(word_key(word, rules) for word in rules.words.pattern.findall(phrase))
             table.setdefault(keys, []).extend((other, mark) for other in phrases if other != phrase)
     return table

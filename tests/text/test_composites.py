@@ -62,6 +62,10 @@ from spacy_sapbert.text.languages import ENGLISH
         ("renal, ovarian, and breast cancers, and flu", ("renal cancers", "ovarian cancers", "breast cancers", "flu")),
         # what a hyphen leaves out
         ("hyper- or hypotension", ("hypertension", "hypotension")),
+        (
+            "flu- and Hippel-Lindau disease-associated tumors",
+            ("flu-associated tumors", "Hippel-Lindau disease-associated tumors"),
+        ),
         ("Hypo- and hyperthyroidism", ("Hypothyroidism", "hyperthyroidism")),
         ("hyper‐ and hypokalaemia", ("hyperkalaemia", "hypokalaemia")),
         ("hypo-/hyperthyroidism", ("hypothyroidism", "hyperthyroidism")),

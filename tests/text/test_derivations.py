@@ -24,6 +24,10 @@ from spacy_sapbert.text.languages import rules_of
         ("en", "splenic dysfunction", "splenic disease"),
         ("en", "itchy", "itching"),
         ("en", "cardiac", "heart"),
+        ("en", "retinal toxicities", "retinal disease"),
+        ("en", "impairment of learning", "learning disorder"),
+        ("en", "impaired thymic function", "thymus disease"),
+        ("en", "hematological symptoms", "hematologic symptoms"),
         ("es", "isquémico", "isquemia"),
         ("es", "hipertensa", "hipertensión"),
         ("es", "epiléptica", "epilepsia"),
@@ -48,6 +52,7 @@ def test_other_words_are_proposed(language, text, other):
         ("idiopathic", "systemic"),
         ("angina", "disease"),
         ("ovarian", "ovarian disease"),
+        ("retinal disease", "retinal toxicity"),
     ],
 )
 def test_different_words_are_not_proposed(text, other):

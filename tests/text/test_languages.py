@@ -200,6 +200,8 @@ def test_a_repeated_head_appears_once():
         ),
         ("de", "Brust- und Eierstockkrebs", ("Brustkrebs", "Eierstockkrebs")),
         ("de", "Magen-, Darm- und Leberkrebs", ("Magenkrebs", "Darmkrebs", "Leberkrebs")),
+        ("de", "Hör- und Sehverlust", ("Hörverlust", "Sehverlust")),
+        ("de", "Angst- und Panikstörung", ("Angststörung", "Panikstörung")),
         ("de", "Brusttumoren und -metastasen", ("Brusttumoren", "Brustmetastasen")),
         ("de", "Herz- bzw. Nierenversagen", ("Herzversagen", "Nierenversagen")),
         (

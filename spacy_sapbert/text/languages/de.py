@@ -119,7 +119,8 @@ _HEADS = """
     gewebe gefäß arterie vene nerv muskel knochen drüse klappe gelenk transplantation operation therapie
     behandlung symptom anfall fieber grippe pneumonie anämie leukämie neuropathie pathie spiegel wachstum
     entwicklung retardierung riss prolaps vorfall hernie dilatation kompression ulkus virus toxizität
-    deformität
+    deformität verlust minderung ausfall fehlstellung verschluss verengung aneurysma abhängigkeit missbrauch sucht
+    empfindlichkeit erguss hyperplasie dysplasie krampf spasmus embolie hämatom trauma ruptur neurose phobie
 """
 
 _COMPOSITES = CompositeRules(
