@@ -1,30 +1,36 @@
-"""How the names of candidates differ from a text: in words, their letters and numbers, in case and length."""
+"""How the names of candidates differ from a text: words, letters, numbers; and what is known of their concepts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
 
 from ..text.languages import ENGLISH, LanguageRules
-from ..text.words import MAX_CACHED, content_keys, has_same_letters, written_and_keys
+from ..text.words import MAX_CACHED, content_keys, has_same_letters, joined_letters, written_and_keys
 from ..types import SCORE_DIGITS, Candidate
 from .agreement import CHECKED, SAME
+from .concept_facts import Fact
 from .rerank_features import ARABIC, leads, n_common
 
 FEATURES = (
     "score", "score_lead", "dense_lead", "sparse_lead", "support",
+    "preferred", "preferred_lead", "popularity", "popularity_lead", "names", "main",
     "same", "added", "lacking", "words", "beginning", "alike", "same_last", "numbers_added", "numbers_lacking",
-    "general_added", "length", "longer", "case", "capitals",
+    "general_added", "length", "longer", "case", "capitals", "letters",
 )  # fmt: skip
 """The names of the features, in the order of the columns. None is a word or a concept."""
 
 DEPTH = CHECKED  # a candidate behind it may contradict the text
 GAP = 0.2  # chosen on the training parts of several corpora
+_MOST_POPULAR = 10  # log(1 + n) of all abstracts
 _LONGEST = 30  # characters; longer texts count as equally long
 _CACHED = 1 << 15
 _SAME_BAG, _SAME_WORDS = 1, 2
+
+
+FactsOf = Callable[[set[str]], Mapping[str, Fact]]
 
 
 def compared(candidates: Sequence[Candidate]) -> list[int]:
@@ -43,13 +49,17 @@ def compared(candidates: Sequence[Candidate]) -> list[int]:
 
 
 def difference_features(
-    texts: Sequence[str], lists: Sequence[Sequence[Candidate]], rules: LanguageRules = ENGLISH
+    texts: Sequence[str],
+    lists: Sequence[Sequence[Candidate]],
+    facts_of: FactsOf,
+    rules: LanguageRules = ENGLISH,
 ) -> np.ndarray:
     """Return the features of the compared candidates of texts.
 
     Args:
         texts: The texts.
         lists: The compared candidates of each text. There may be none.
+        facts_of: Looks up what is known of concepts.
         rules: The rules of the language.
 
     Returns:
@@ -64,13 +74,24 @@ def difference_features(
         [(candidate.score, candidate.dense or 0.0, candidate.sparse or 0.0, candidate.support) for candidate in flat]
     ).T
     similarity = scores, *(leads(values, starts, sizes) for values in (scores, dense, sparse)), support
+    facts = facts_of({candidate.concept_id for candidate in flat})
+    known = [
+        (fact.preferred == candidate.name, fact.popularity, fact.names, not fact.supplementary)
+        for candidate in flat
+        for fact in [facts[candidate.concept_id]]
+    ]
+    preferred, popularity, names, main = np.array(known, dtype=np.float64).T
+    # a lead is at most 1, but logarithms of counts differ by more
+    leading = leads(preferred, starts, sizes), popularity, leads(popularity / _MOST_POPULAR, starts, sizes)
     words = [
         features
         for text, candidates in zip(texts, lists, strict=True)
         for features in compare(text, [candidate.name for candidate in candidates], rules)
     ]
     # rounded, since the last digits of similarities depend on the processor
-    return np.column_stack([*similarity, np.array(words, dtype=np.float64)]).round(SCORE_DIGITS)
+    return np.column_stack([*similarity, preferred, *leading, names, main, np.array(words, dtype=np.float64)]).round(
+        SCORE_DIGITS
+    )
 
 
 def best_scores(rows: np.ndarray) -> np.ndarray:
@@ -105,12 +126,13 @@ def compare(text: str, names: Iterable[str], rules: LanguageRules = ENGLISH) -> 
             max(-_LONGEST, min(len(name) - len(text), _LONGEST)),
             2 if text == name else len(text) == len(name) and text.casefold() == name.casefold(),
             capitals,
+            min(1.0, sum(_shared_ends(joined_letters(text), joined_letters(name)))),
         )
 
 
 def _shared_ends(first: str, second: str) -> tuple[float, float]:
     """Return which share of the longer text is the beginning of both, and which is the end of both."""
-    longest = max(len(first), len(second))
+    longest = max(len(first), len(second), 1)
     return n_common(first, second) / longest, n_common(first[::-1], second[::-1]) / longest
 
 

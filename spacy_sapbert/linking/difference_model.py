@@ -15,8 +15,7 @@ from ..store.artifact import opening
 from ..text.languages import ENGLISH, LanguageRules
 from ..types import Candidate, LinkedPart
 from .agreement import SAME
-from .difference import DEPTH, best_scores, compared, describe, difference_features
-from .rerank_features import leads
+from .difference import DEPTH, FactsOf, best_scores, compared, describe, difference_features
 from .reranker import choose
 from .trees import Trees
 
@@ -28,54 +27,52 @@ if TYPE_CHECKING:
 PROBABLE = 0.5
 """A link needs a higher probability."""
 _DIGITS = 4  # of a probability
-_PREFIXES = ("ranking", "probability")
 
 
 class DifferenceModel(NamedTuple):
     """What differences between texts and names mean, learned once from open corpora, for scores of one kind.
 
-    It reads no words and no concepts, so it needs no documents of the user. A candidate whose name is the text stays
-    first. Else the candidate that `ranking` rates highest comes first, if its rating is higher by more than the margin.
+    It knows no words and no concepts, so it needs no documents of the user. A candidate whose name is the text stays
+    first. Else the candidate with the highest log-odds comes first, if it leads by more than the margin.
 
     Attributes:
-        ranking: Trees over `difference.FEATURES`. Their predictions only compare candidates of one text.
-        margin: How much higher another candidate must be rated, 0 or more.
-        probability: Trees over the same features and the lead in the ranking: the log-odds that a candidate is right.
+        trees: Trees over `difference.FEATURES`: the log-odds that a candidate is right.
+        margin: By how much the log-odds of another candidate must be higher, 0 or more.
         sparse_share: The share of the sparse score in the scores, see `LinkerParameters`.
         encoder: The fingerprint of the encoder; empty for n-grams alone.
     """
 
-    ranking: Trees
+    trees: Trees
     margin: float
-    probability: Trees
     sparse_share: float
     encoder: str = ""
 
-    def __call__(self, parts: Sequence[LinkedPart], rules: LanguageRules = ENGLISH) -> list[LinkedPart]:
+    def __call__(
+        self, parts: Sequence[LinkedPart], facts_of: FactsOf, rules: LanguageRules = ENGLISH
+    ) -> list[LinkedPart]:
         """Return the parts with the chosen candidate first, and with the probabilities of the first candidates."""
         keys = [(part.text, part.candidates[:DEPTH]) for part in parts]
         unique = list(dict.fromkeys(keys))  # the same text occurs many times
         places = [compared(candidates) for _, candidates in unique]
-        sizes = list(map(len, places))
         lists = [[key[1][place] for place in of_text] for key, of_text in zip(unique, places, strict=True)]
-        rows = difference_features([text for text, _ in unique], lists, rules)
-        ratings = rate(self.ranking, rows)
-        probabilities = self.probabilities(rows, ratings, sizes).round(_DIGITS).tolist()
+        rows = difference_features([text for text, _ in unique], lists, facts_of, rules)
+        log_odds = self.trees.predict(rows)
+        probabilities = probability(log_odds).round(_DIGITS).tolist()
         judged, end = {}, 0
-        for key, of_text, best in zip(unique, places, choose(ratings, sizes, self.margin), strict=True):
+        for key, of_text, best in zip(unique, places, self.choose(rows, log_odds, list(map(len, places))), strict=True):
             start, end = end, end + len(of_text)
             judged[key] = _judge(*key, of_text, best, probabilities[start:end], rules)
         return [_with(part, *judged[key]) for part, key in zip(parts, keys, strict=True)]
 
-    def probabilities(self, rows: np.ndarray, ratings: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
-        """Return the probability that each candidate is right: float64, shape (candidates,).
+    def choose(self, rows: np.ndarray, log_odds: np.ndarray, sizes: Sequence[int]) -> list[int]:
+        """Return which candidate of each text comes first.
 
         Args:
-            rows: The features.
-            ratings: The ratings.
+            rows: The features of the candidates.
+            log_odds: Their log-odds.
             sizes: The number of candidates of each text.
         """
-        return 1 / (1 + np.exp(-self.probability.predict(with_rating(rows, ratings, sizes))))
+        return choose(np.where(best_scores(rows) < SAME, log_odds, 0.0), sizes, self.margin)
 
     # --- saving
 
@@ -83,13 +80,9 @@ class DifferenceModel(NamedTuple):
         """Write the model into a file."""
         from safetensors.numpy import save_file
 
-        trees = {
-            f"{prefix}.{field}": array
-            for prefix in _PREFIXES
-            for field, array in getattr(self, prefix)._asdict().items()
-        }
+        trees = self.trees._replace(values=self.trees.values.astype(np.float32))
         numbers = {"margin": np.array([self.margin]), "sparse_share": np.array([self.sparse_share])}
-        save_file({**trees, **numbers, "encoder": np.frombuffer(self.encoder.encode(), np.uint8)}, path)
+        save_file({**trees._asdict(), **numbers, "encoder": np.frombuffer(self.encoder.encode(), np.uint8)}, path)
 
     @classmethod
     def load(cls, path: Path) -> DifferenceModel:
@@ -102,25 +95,15 @@ class DifferenceModel(NamedTuple):
                 arrays = load_file(path)
             except SafetensorError as error:
                 raise ValueError(error) from error
-            ranking, probability = (
-                Trees(*(arrays[f"{prefix}.{field}"] for field in Trees._fields)) for prefix in _PREFIXES
-            )
+            trees = Trees(*(arrays[field] for field in Trees._fields))
             (margin,), (share,) = arrays["margin"].tolist(), arrays["sparse_share"].tolist()
-            return cls(ranking, margin, probability, share, arrays["encoder"].tobytes().decode())
+            wide = trees._replace(values=trees.values.astype(np.float64))
+            return cls(wide, margin, share, arrays["encoder"].tobytes().decode())
 
 
-def rate(ranking: Trees, rows: np.ndarray) -> np.ndarray:
-    """Return the ratings of candidates by their features: float64, shape (candidates,). 0 if the text is a name."""
-    is_open = best_scores(rows) < SAME
-    ratings = np.zeros(len(rows))
-    ratings[is_open] = ranking.predict(rows[is_open])
-    return ratings
-
-
-def with_rating(rows: np.ndarray, ratings: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
-    """Return the features for the probability: those of the difference, and by how much the rating leads."""
-    counts = np.array([size for size in sizes if size], dtype=np.int64)
-    return np.column_stack([rows, leads(ratings, np.cumsum(counts) - counts, counts)])
+def probability(log_odds: np.ndarray) -> np.ndarray:
+    """Return the probabilities of log-odds."""
+    return np.asarray(1 / (1 + np.exp(-log_odds)))
 
 
 def _judge(

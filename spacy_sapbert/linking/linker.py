@@ -15,6 +15,7 @@ from ..text.languages import ENGLISH, LanguageRules
 from ..types import Alternative, Candidate, Link, LinkedPart
 from .agreement import CHECKED, REFUSED, Agreement
 from .candidates import CandidateGenerator
+from .concept_facts import ConceptFacts
 from .difference import describe
 from .difference_model import PROBABLE, DifferenceModel, model_of
 from .prior import ConceptPrior
@@ -79,6 +80,7 @@ class Linker:
         self._generator = generator
         self._agreement = Agreement(generator.kb, self.rules)
         self._rewriter = Rewriter(generator.kb, self.rules)
+        self._facts = ConceptFacts(generator.kb)
         self._prior: ConceptPrior | None = None
         self._features: CandidateFeatures | None = None
 
@@ -130,7 +132,9 @@ class Linker:
         """
         linked = self._link_by_scores(documents)
         if model := self.difference_model:
-            judged = iter(model([part for parts in chain.from_iterable(linked) for part in parts], self.rules))
+            judged = iter(
+                model([part for parts in chain.from_iterable(linked) for part in parts], self._facts, self.rules)
+            )
             return [[tuple(islice(judged, len(parts))) for parts in mentions] for mentions in linked]
         if not self.reranks:
             return linked
@@ -282,8 +286,8 @@ class Linker:
             return "no candidate above the threshold has a definition"
         shown, limit = _distinct(confidence, threshold)
         if self._decides_by_probability:
-            difference = describe(part.text, first.name, self.rules)
-            return f"probability {shown} is not above the threshold {limit}: “{first.name}” {difference}"
+            why = part.tie or f"“{first.name}” {describe(part.text, first.name, self.rules)}"
+            return f"probability {shown} is not above the threshold {limit}: {why}"
         what = "the score of the chosen candidate" if part.reasons else "best score"
         return f"{what} {shown} is not above the threshold {limit}"
 

@@ -122,7 +122,7 @@ class NameMatcher:
         """Compute the keys of all names of a knowledge base, except the stop names, by the rules of a language."""
         keys = np.zeros(kb.n_names, dtype=np.uint64)
         for first, names in _chunks(kb.names()):
-            keys[first : first + len(names)] = _name_keys(names, rules)
+            keys[first : first + len(names)] = name_hashes(names, rules)
         keys[kb.stop_name_rows()] = 0
         rows = np.flatnonzero(keys).astype(np.int32)  # a name of function words and punctuation has no key
         rows = rows[np.argsort(keys[rows], kind="stable")]
@@ -570,7 +570,7 @@ def _may_be_acronym(name: str) -> bool:
     return len(name) <= MAX_ACRONYM + 1 or not name.isascii()
 
 
-def _name_keys(names: list[str], rules: LanguageRules = ENGLISH) -> np.ndarray:
+def name_hashes(names: list[str], rules: LanguageRules = ENGLISH) -> np.ndarray:
     """Return the keys of names, uint64, shape (names,): as an acronym, or else as a bag of words. 0 for no words."""
     of_word, hashes = word_hashes(names, rules)
     sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(hashes, dtype=np.uint64)])

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kb.ids import is_supplementary
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.words import is_acronym, name_key, written_and_keys
 from ..types import SCORE_DIGITS, Candidate, LinkedPart
 from .agreement import SAME
+from .concept_facts import ConceptFacts
 
 # Chosen by cross-validation on the training parts of NCBI Disease and BC5CDR: half of this depth loses accuracy, and
 # a larger gap adds none.
@@ -46,7 +46,6 @@ _LEAST_COMMON = 4  # letters that two words share at their end or beginning, if 
 _FREQUENT_WORDS = 20_000
 _LEAST_RARITY = 1e-3
 _CACHED_TEXTS = 1 << 15
-_CACHED_CONCEPTS = 1 << 16
 
 
 class _Text(NamedTuple):
@@ -82,15 +81,6 @@ class DocumentEvidence(NamedTuple):
             for first in part.candidates[:1]:
                 linked.setdefault(first.concept_id, {}).setdefault(same_form(part.text), part.text)
         return cls(linked, words_in(text))
-
-
-class _Fact(NamedTuple):
-    """What the vocabulary says of a concept."""
-
-    preferred: str
-    names: float
-    supplementary: bool
-    annotations: float
 
 
 def shortlist(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
@@ -146,7 +136,7 @@ class CandidateFeatures:
         self.kb = kb
         self.rarity = rarity
         self._compare = lru_cache(maxsize=_CACHED_TEXTS)(partial(compare, rarity=rarity))
-        self._facts: dict[str, _Fact] = {}
+        self._facts = ConceptFacts(kb)
         self._has_annotations = bool(kb.meta.get("mentions"))
 
     def __call__(self, parts: Sequence[LinkedPart], document: DocumentEvidence) -> np.ndarray:
@@ -192,7 +182,7 @@ class CandidateFeatures:
     def _vocabulary(
         self, flat: Sequence[Candidate], lists: Sequence[Sequence[Candidate]]
     ) -> Iterator[tuple[float, ...]]:
-        facts = self._facts_of({candidate.concept_id for candidate in flat})
+        facts = self._facts({candidate.concept_id for candidate in flat})
         for candidates in lists:
             owners = Counter(candidate.name for candidate in candidates)
             for candidate in candidates:
@@ -200,7 +190,7 @@ class CandidateFeatures:
                 yield fact.preferred == candidate.name, fact.names, fact.supplementary, owners[candidate.name]
 
     def _annotations(self, flat: Sequence[Candidate]) -> Iterator[np.ndarray]:
-        facts = self._facts_of({candidate.concept_id for candidate in flat})
+        facts = self._facts({candidate.concept_id for candidate in flat})
         yield np.array([candidate.prior or 0.0 for candidate in flat])
         yield np.array([facts[candidate.concept_id].annotations for candidate in flat])
         pairs = [(candidate.concept_id, candidate.name) for candidate in flat]
@@ -217,20 +207,6 @@ class CandidateFeatures:
                 elsewhere = sum(self.rarity.of(word for word in added if word in document.words))
                 share = elsewhere / max(sum(self.rarity.of(added)), _LEAST_RARITY)
                 yield len(texts) - (read.form in texts), share, is_long
-
-    def _facts_of(self, concept_ids: set[str]) -> Mapping[str, _Fact]:
-        """Return what the vocabulary says of concepts. It is read once for all that are not known yet."""
-        known = self._facts
-        facts = {concept_id: known[concept_id] for concept_id in concept_ids if concept_id in known}
-        missing = sorted(concept_ids.difference(facts))
-        if missing:
-            for id, summary in self.kb.summaries_of(missing).items():
-                counts = math.log1p(summary.names), math.log1p(summary.annotations)
-                facts[id] = _Fact(summary.preferred, counts[0], is_supplementary(id), counts[1])
-            if len(self._facts) > _CACHED_CONCEPTS:
-                self._facts = {}  # a new object, since another thread may read the old one
-            self._facts.update(facts)
-        return facts
 
 
 # --- the candidates among each other

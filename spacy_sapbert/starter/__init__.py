@@ -1,4 +1,4 @@
-"""Paths of the starter vocabulary and the starter encoder in the package."""
+"""Paths of what the package holds: vocabulary, encoder, models of differences, and popularity of names."""
 
 from __future__ import annotations
 
@@ -10,3 +10,4 @@ DIFFERENCE_MODELS = (
     Path(__file__).parent / "difference_encoder.safetensors",
     Path(__file__).parent / "difference_ngrams.safetensors",
 )
+POPULARITY = Path(__file__).parent / "popularity.safetensors"

@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from ..kb.knowledge_base import KnowledgeBase
-from ..linking.agreement import SAME
-from ..linking.difference import FEATURES, best_scores, compared, difference_features
-from ..linking.difference_model import DifferenceModel, rate, with_rating
-from ..linking.reranker import choose
+from ..linking.concept_facts import ConceptFacts
+from ..linking.difference import FEATURES, compared, difference_features
+from ..linking.difference_model import DifferenceModel
 from ..linking.trees import Trees
 from ..text.languages import ENGLISH, LanguageRules
 from .reranker_trainer import GoldPart, check_lightgbm
 
 # Chosen by leaving out one corpus at a time.
-MARGIN = 0.4
+MARGIN = 0.2
 # Of two candidates that differ in nothing else, the one that adds fewer words is never rated lower.
-_DIRECTIONS = {"score_lead": 1, "same": 1, "added": -1, "lacking": -1, "case": 1}
-_RANKING = {
-    "objective": "lambdarank",
+_DIRECTIONS = {"score_lead": 1, "popularity_lead": 1, "same": 1, "added": -1, "lacking": -1, "case": 1, "letters": 1}
+_SETTINGS = {
+    "objective": "binary",
     "num_leaves": 15,
     "max_depth": 5,
     "num_iterations": 150,
-    "monotone_constraints": [_DIRECTIONS.get(feature, 0) for feature in FEATURES],
-    "monotone_constraints_method": "advanced",
-}
-_PROBABILITY = {"objective": "binary", "num_leaves": 8, "max_depth": 3, "num_iterations": 80}
-_COMMON = {
     "learning_rate": 0.05,
     "min_data_in_leaf": 40,
     "lambda_l2": 1.0,
+    "monotone_constraints": [_DIRECTIONS.get(feature, 0) for feature in FEATURES],
+    "monotone_constraints_method": "advanced",
     "seed": 0,
     "deterministic": True,
     "force_row_wise": True,
@@ -57,11 +53,6 @@ class DifferenceData(NamedTuple):
     sizes: np.ndarray
     weights: np.ndarray
 
-    def select(self, texts: np.ndarray) -> DifferenceData:
-        """Return the data of some texts: bool, shape (texts,)."""
-        of_texts = texts.repeat(self.sizes)
-        return DifferenceData(self.rows[of_texts], self.right[of_texts], self.sizes[texts], self.weights[texts])
-
     @property
     def starts(self) -> np.ndarray:
         """The first candidate of each text, int64, shape (texts,)."""
@@ -74,7 +65,9 @@ def difference_data(parts: Sequence[GoldPart], kb: KnowledgeBase, rules: Languag
     shown = [entry for entry in shown if entry[0]]
     counts = Counter(text for _, text, _ in shown)
     ids = kb.ids_of(list({candidate.concept_id for candidates, *_ in shown for candidate in candidates}))
-    rows = difference_features([text for _, text, _ in shown], [candidates for candidates, *_ in shown], rules)
+    rows = difference_features(
+        [text for _, text, _ in shown], [candidates for candidates, *_ in shown], ConceptFacts(kb), rules
+    )
     right = [
         not gold.isdisjoint(ids[candidate.concept_id]) for candidates, _, gold in shown for candidate in candidates
     ]
@@ -85,51 +78,15 @@ def difference_data(parts: Sequence[GoldPart], kb: KnowledgeBase, rules: Languag
 
 
 def fit_difference_model(corpora: Sequence[DifferenceData], sparse_share: float, encoder: str = "") -> DifferenceModel:
-    """Train ranking and probability.
-
-    The ratings from which the probability is learned are those of trees that were trained on the other corpora.
+    """Train on all candidates of all texts.
 
     Args:
-        corpora: The data of two corpora or more.
+        corpora: The data of the corpora.
         sparse_share: See `DifferenceModel`.
         encoder: See `DifferenceModel`.
     """
-    joined = _join(corpora)
-    ratings = np.concatenate(
-        [
-            rate(_fit_ranking(_join([*corpora[:number], *corpora[number + 1 :]])), data.rows)
-            for number, data in enumerate(corpora)
-        ]
-    )
-    return DifferenceModel(_fit_ranking(joined), MARGIN, _fit_probability(joined, ratings), sparse_share, encoder)
-
-
-def _join(corpora: Sequence[DifferenceData]) -> DifferenceData:
-    return DifferenceData(*map(np.concatenate, zip(*corpora, strict=True)))
-
-
-def _fit_ranking(data: DifferenceData) -> Trees:
-    """Learn from the texts that are no names and have a right and a wrong candidate."""
-    n_right = np.add.reduceat(data.right.astype(int), data.starts)
-    is_open = best_scores(data.rows)[data.starts] < SAME
-    chosen = data.select((n_right > 0) & (n_right < data.sizes) & is_open)
-    return _train(chosen.rows, chosen.right, chosen.weights.repeat(chosen.sizes), _RANKING, chosen.sizes)
-
-
-def _fit_probability(data: DifferenceData, ratings: np.ndarray) -> Trees:
-    """Learn from the chosen candidate of each text."""
-    rows = with_rating(data.rows, ratings, data.sizes.tolist())
-    chosen = data.starts + np.array(choose(ratings, data.sizes.tolist(), MARGIN), dtype=np.int64)
-    return _train(rows[chosen], data.right[chosen], data.weights, _PROBABILITY)
-
-
-def _train(
-    rows: np.ndarray,
-    right: np.ndarray,
-    weights: np.ndarray,
-    settings: Mapping[str, Any],
-    sizes: np.ndarray | None = None,
-) -> Trees:
     lightgbm = check_lightgbm()
-    labelled = lightgbm.Dataset(rows, right.astype(int), group=sizes, weight=weights)
-    return Trees.from_lightgbm(lightgbm.train({**_COMMON, **settings}, labelled).dump_model())
+    rows, right, sizes, weights = map(np.concatenate, zip(*corpora, strict=True))
+    labelled = lightgbm.Dataset(rows, right.astype(int), weight=weights.repeat(sizes))
+    trees = Trees.from_lightgbm(lightgbm.train(_SETTINGS, labelled).dump_model())
+    return DifferenceModel(trees, MARGIN, sparse_share, encoder)

@@ -2,13 +2,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_sapbert.linking.concept_facts import Fact
 from spacy_sapbert.linking.difference import DEPTH, FEATURES, GAP, best_scores, compared, describe, difference_features
 from spacy_sapbert.types import Candidate
 
 
+def facts_of(concept_ids):
+    """RETURNS (dict): the id is the preferred name, and one in capitals is popular."""
+    return {id: Fact(id, 1.0, False, 0.0, 2.0 if id.isupper() else 0.0) for id in concept_ids}
+
+
 def features(text, *names):
     """RETURNS (list[dict]): the features of names that are equally similar to a text."""
-    rows = difference_features([text], [[Candidate(name, 0.9, name) for name in names]])
+    rows = difference_features([text], [[Candidate(name, 0.9, name) for name in names]], facts_of)
     return [dict(zip(FEATURES, row, strict=True)) for row in rows.tolist()]
 
 
@@ -26,7 +32,8 @@ def features(text, *names):
         ("oxycarbon", "oxicarbon", {"added": 1, "lacking": 1, "alike": 8 / 9, "beginning": 2 / 9}),
         ("rash", "Familial rash", {"general_added": 1}),
         ("ALL", "all", {"case": 1, "capitals": 1}),
-        ("ALL", "ALL", {"case": 2}),
+        ("ALL", "ALL", {"case": 2, "preferred": 1, "popularity": 2}),
+        ("L-benzol", "Benzol", {"letters": 6 / 7, "popularity": 0}),
     ],
 )
 def test_the_difference_of_a_name(text, name, expected):
@@ -36,11 +43,11 @@ def test_the_difference_of_a_name(text, name, expected):
 
 def test_candidates_are_compared_with_the_best_other_one():
     lists = [[Candidate("A", 0.9, "a", 0.8, 0.6), Candidate("B", 0.7, "b", 0.9, 0.5)], [Candidate("A", 0.4, "a")], []]
-    rows = difference_features(["c", "d", "e"], lists)
-    leads = [FEATURES.index(feature) for feature in ("score_lead", "dense_lead", "sparse_lead")]
-    assert rows[:, leads].tolist() == [[0.2, -0.1, 0.1], [-0.2, 0.1, -0.1], [1.0, 1.0, 1.0]]
+    rows = difference_features(["c", "d", "e"], lists, facts_of)
+    leads = [FEATURES.index(feature) for feature in ("score_lead", "dense_lead", "sparse_lead", "popularity_lead")]
+    assert rows[:, leads].tolist() == [[0.2, -0.1, 0.1, 0.0], [-0.2, 0.1, -0.1, 0.0], [1.0] * 4]
     assert best_scores(rows).tolist() == [0.9, 0.9, 0.4]
-    assert difference_features([], []).shape == (0, len(FEATURES))
+    assert difference_features([], [], facts_of).shape == (0, len(FEATURES))
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ from spacy_sapbert.linking.name_matcher import (
     ROWS_FILE,
     NameMatch,
     NameMatcher,
-    _name_keys,
     matcher_cache,
+    name_hashes,
 )
 from spacy_sapbert.text.common_words import common_words
 from spacy_sapbert.text.languages import ENGLISH
@@ -421,7 +421,7 @@ PIECES = ["\n", "'s", "’S ", "a", "of", "ALL", "ß", "Αβ", "α", "μ\u0301",
 @given(st.lists(st.lists(st.sampled_from(PIECES), min_size=1, max_size=5).map("".join), max_size=8))
 def test_keys_of_many_names_are_those_of_each(names):
     expected = [acronym_hash(name) or sum(word_columns(name).hashes) for name in names]
-    assert _name_keys(names).tolist() == [key % 2**64 for key in expected]
+    assert name_hashes(names).tolist() == [key % 2**64 for key in expected]
 
 
 def test_chunks_and_blocks_make_no_difference(small_kb, small_matcher, monkeypatch):

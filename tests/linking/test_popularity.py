@@ -1,0 +1,23 @@
+import numpy as np
+import pytest
+
+from spacy_sapbert.linking import popularity
+from spacy_sapbert.linking.name_matcher import name_hashes
+from spacy_sapbert.linking.popularity import STEPS, name_popularity, save_popularity
+
+
+def test_names_are_popular_as_often_as_abstracts_have_them(tmp_path, monkeypatch):
+    save_popularity(name_hashes(["Hay fever", "ALL", "Rash"]), np.array([3, 50, 7]), tmp_path / "table")
+    monkeypatch.setattr(popularity, "POPULARITY", tmp_path / "table")
+    popularity._table.cache_clear()
+    try:
+        found = name_popularity(["hay fevers", "Fever, hay", "ALL", "all", "rash", "unknown"])
+    finally:
+        popularity._table.cache_clear()
+    assert found == pytest.approx(np.log1p([3, 3, 50, 0, 7, 0]), abs=1 / STEPS)
+
+
+def test_the_table_in_the_package():
+    common, rare, unknown = name_popularity(["breast cancer", "Silicosis", "no such name"])
+    assert common > rare > unknown == 0.0
+    assert name_popularity([]).shape == (0,)
