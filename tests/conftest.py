@@ -145,16 +145,19 @@ def data_dir() -> Path:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def few_contractions() -> Iterator[None]:
-    """Make pipelines in a third of the time, most of which goes into the 1,000 contractions of English.
+def light_spacy() -> Iterator[None]:
+    """Make pipelines in a quarter of the time.
 
-    Pipelines that are made at import, as in the tests of tokenizers, and other processes have them: "shouldn't've".
+    Most of it goes into the 1,000 contractions of English ("shouldn't've") and the search of all entry points for each
+    name. Pipelines that are made at import, as in the tests of tokenizers, and other processes have the contractions.
     """
+    import catalogue
     from spacy.lang.en import English
 
     rules = {text: tokens for text, tokens in English.Defaults.tokenizer_exceptions.items() if len(tokens) == 1}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(English.Defaults, "tokenizer_exceptions", rules)
+        patch.setattr(catalogue.Registry, "_get_entry_points", cache(catalogue.Registry._get_entry_points))
         yield
 
 

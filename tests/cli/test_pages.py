@@ -251,7 +251,8 @@ def test_packaging(place, command, run_page):
     Path("medic.txt.gz").write_text(MEDIC)
     assert command("kb", "build", "medic.txt.gz", "--format", "medic", "-o", "medic.kb").status == 0
     Path("packages").mkdir()
-    run_page("packaging", {"--build wheel": "--build none"})  # tests/test_packaging.py builds and installs one
+    # tests/test_packaging.py builds and installs a wheel, test_link.py starts processes
+    run_page("packaging", {"--build wheel": "--build none", "--n-process 2": "--n-process 1"})
     assert srsly.read_json("packages/en_diseases-1.0.0/meta.json")["version"] == "1.0.0"
     assert [ent.kb_id_ for ent in spacy.load("newer_linker")("Sickle cell anemia.").ents] == ["D000755"]
     (linked,) = srsly.read_jsonl("links.jsonl")

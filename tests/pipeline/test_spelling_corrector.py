@@ -15,6 +15,8 @@ from spacy_sapbert.text.abbreviations import AbbreviationOccurrence
 from spacy_sapbert.text.spelling import KnownWords
 from spacy_sapbert.types import Name, Record
 
+EMPTY = spacy.blank("en")
+
 
 @pytest.fixture
 def speller(kb):
@@ -195,7 +197,7 @@ def test_disk_bytes_and_pickle(nlp_and_file, mark, tmp_path):
 @settings(max_examples=20)
 @given(st.lists(st.text(max_size=12), max_size=8))
 def test_the_words_of_any_vocabulary_survive(names):
-    component, other = (SpellingCorrector(spacy.blank("en")) for _ in range(2))
+    component, other = SpellingCorrector(EMPTY), SpellingCorrector(EMPTY)
     component._corrector = KnownWords.of_names(names)
     assert other.from_bytes(component.to_bytes()).corrector.counts == component.corrector.counts
 
