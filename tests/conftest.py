@@ -1,5 +1,6 @@
 """Fixtures for all tests."""
 
+import gc
 import importlib.util
 import json
 import logging
@@ -34,6 +35,17 @@ ANY_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slo
 settings.register_profile("same examples", ANY_MACHINE, derandomize=True, database=None, max_examples=40)
 settings.register_profile("new examples", ANY_MACHINE)
 settings.load_profile(os.environ.get("HYPOTHESIS_EXAMPLES", "same") + " examples")
+
+
+def pytest_collection() -> None:
+    """Search no garbage while modules and tests are made. They stay, so later it is not searched among them."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Go on as usual."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

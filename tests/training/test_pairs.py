@@ -224,6 +224,7 @@ def test_one_pair_of_three_stays_where_two_are_set_aside(kb_of):
     assert len(drawn(kb_of(THREE[0]), PairSelection(eval_pairs=2))[0]["train"]) == 1
 
 
+@pytest.mark.slow
 def test_medic_gives_as_many_pairs_as_counted_without_drawing(medic_kb):
     names: dict[str, set[str]] = {}
     for one in stream_records(medic_kb):
