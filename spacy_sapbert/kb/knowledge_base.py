@@ -492,7 +492,8 @@ class KnowledgeBase:
 
     def query(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return all rows of a read-only query."""
-        return list(self._rows(sql, *values))
+        with reading(self.path):
+            return self._connection().execute(sql, values).fetchall()
 
     def _rows(self, sql: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a query one by one: millions of names would not fit into a list."""
@@ -513,7 +514,7 @@ class KnowledgeBase:
         for first in range(0, len(unique), VALUES_PER_QUERY):
             chunk = unique[first : first + VALUES_PER_QUERY]
             filled = chunk + [None] * (VALUES_PER_QUERY - len(chunk) if first else 0)  # so that SQLite knows the query
-            yield from self._rows(sql.format(_placeholders(filled)), *filled, *others)
+            yield from self.query(sql.format(_placeholders(filled)), *filled, *others)
 
     def _grouped(self, sql: str, keys: Sequence[Any], *others: Any) -> dict[Any, tuple[Any, ...]]:
         """Return the rows of a query for each of its keys, in their order.

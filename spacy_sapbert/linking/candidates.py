@@ -20,6 +20,7 @@ from ..vectors.ngram_index import NgramIndex, NgramQueries
 EXACT_LIMIT = 5000  # names; a search would not be faster
 TEXTS_PER_BATCH = 256
 CELLS = 2**24  # texts times names of which all scores are kept at once
+CACHED_NAMES = 1 << 16  # about 6 MB
 CACHE_SIZE = 4096  # texts; with 30 candidates each about 40 MB
 # The names that are proposed for each text. The dense score decides most candidates, so the sparse one adds few.
 NEAREST_PER_CANDIDATE = 4
@@ -108,6 +109,7 @@ class CandidateGenerator:
         self.complete = False
         self.cache_size = cache_size
         self._cache: dict[tuple[str, int, Filter, float, bool], list[Candidate]] = {}
+        self._names: dict[int, str] = {}
         self._mask = lru_cache(maxsize=64)(partial(filter_mask, kb))
 
     def __repr__(self) -> str:
@@ -355,6 +357,16 @@ class CandidateGenerator:
         matching = mask.entries[entries]
         return which[matching], entries[matching]
 
+    def _names_at(self, rows: list[int]) -> list[str]:
+        """Return the names in these rows. Many texts have the same similar names."""
+        known = {row: name for row in rows if (name := self._names.get(row)) is not None}
+        missing = [row for row in dict.fromkeys(rows) if row not in known]
+        read = dict(zip(missing, self.kb.names_at(missing), strict=True))
+        self._names.update(read)
+        drop_oldest(self._names, CACHED_NAMES)
+        known |= read
+        return [known[row] for row in rows]
+
     def _candidates(self, scored: _Scored, concepts: list[int], supports: np.ndarray) -> list[Candidate]:
         """Return a candidate for each name with its concept."""
         nothing = [None] * len(concepts)
@@ -363,7 +375,7 @@ class CandidateGenerator:
                 Candidate,
                 self.kb.concept_ids_at(concepts),
                 scored.scores.astype(np.float64).round(SCORE_DIGITS).tolist(),
-                self.kb.names_at(scored.rows.tolist()),
+                self._names_at(scored.rows.tolist()),
                 nothing if scored.dense is None else scored.dense.tolist(),
                 nothing if scored.sparse is None else scored.sparse.tolist(),
                 nothing,

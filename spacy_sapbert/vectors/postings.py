@@ -253,6 +253,9 @@ def _highest(scores: np.ndarray, rows: np.ndarray, n: int) -> np.ndarray:
     if len(rows) <= n:
         return rows
     lowest = np.partition(scores, len(rows) - n)[len(rows) - n]
+    best = np.flatnonzero(scores >= lowest)
+    if len(best) == n:
+        return rows[best]
     higher, equal = rows[scores > lowest], rows[scores == lowest]
     return np.concatenate([higher, np.sort(equal)[: n - len(higher)]])
 
