@@ -74,7 +74,8 @@ class CriticalParts(NamedTuple):
 
     def has_numbers_of(self, other: CriticalParts) -> bool:
         """Return whether a text has all numbers and letters of another one."""
-        return not Counter(other.numbers) - Counter(self.numbers) and other.letters <= self.letters
+        has_numbers = not other.numbers or not Counter(other.numbers) - Counter(self.numbers)
+        return has_numbers and other.letters <= self.letters
 
     def include(self, other: CriticalParts) -> bool:
         """Return whether a text also has the same properties, and the other words unless only numbers must agree."""
@@ -82,7 +83,7 @@ class CriticalParts(NamedTuple):
             critical = other.negated.union(word.key for word in other.values)
             if not set(other.words) - critical <= set(self.words):
                 return False
-        return self.has_numbers_of(other) and _values(self) == _values(other)
+        return self.has_numbers_of(other) and (self.values == other.values or _values(self) == _values(other))
 
     def is_same(self, other: CriticalParts) -> bool:
         """Return whether two texts with numbers differ in how these are written, in order or in the word "type"."""
@@ -168,13 +169,15 @@ def contradictions(text: CriticalParts, name: CriticalParts) -> Iterator[str]:
             return
     if not (text.letters <= name.letters or name.letters <= text.letters):
         yield _differ(sorted(text.letters - name.letters), sorted(name.letters - text.letters))
-    if text.values and name.values:
+    if text.values and name.values and text.values != name.values:
         yield from _opposites(text, name)
     yield from (f"only the name negates “{word}”" for word in _negated_only_by(name, text))
     yield from (f"the name does not negate “{word}”" for word in _negated_only_by(text, name))
 
 
 def _opposites(text: CriticalParts, name: CriticalParts) -> Iterator[str]:
+    if {word.value[0] for word in text.values}.isdisjoint([word.value[0] for word in name.values]):
+        return  # these are other properties
     said, meant = _values(text), _values(name)
     text_only, name_only = said - meant, meant - said
     for kind in sorted({kind for kind, _ in text_only} & {kind for kind, _ in name_only}):
@@ -194,11 +197,11 @@ def _negated_only_by(parts: CriticalParts, other: CriticalParts) -> Iterator[str
         is_said = any(key.startswith(word) and len(key) <= len(word) + _MOST_ENDING for key in other.words)
         if is_said and not any(key.startswith(word) or word.startswith(key) for key in other.negated):
             yield word
-    for rest in (rest for word in parts.words if word not in other.words for rest in _bare(word)):
-        # "impaired tolerance" is intolerance
-        others = [key for key in other.words if key not in parts.words]
-        if len(others) == 1 and others[0].startswith(rest[:-2]) and abs(len(others[0]) - len(rest)) <= _MOST_ENDING:
-            yield rest
+    others = [key for key in other.words if key not in parts.words]
+    if len(others) == 1:  # "impaired tolerance" is intolerance
+        for rest in (rest for word in parts.words if word not in other.words for rest in _bare(word)):
+            if others[0].startswith(rest[:-2]) and abs(len(others[0]) - len(rest)) <= _MOST_ENDING:
+                yield rest
 
 
 def _differ(said: Sequence[str], meant: Sequence[str]) -> str:
