@@ -1,23 +1,29 @@
 """Measure what a reranker adds, and what each group of its features adds.
 
 Diseases are linked to MEDIC and chemicals to those of MeSH: to the vocabulary alone, and with the training mentions as
-names. The linker is untrained and knows how often the training set has each concept (μ 0.1). The reranker is trained on
-the training set of the corpus, or on that of the other corpus. Accuracy is that of covered gold mentions, each ± the
-standard error over documents. "cv" is cross-validated over the training documents, in texts with a choice.
+names. The linker is untrained, with the ranking in the package. The reranker is trained on the training set of the
+corpus, or on that of the other corpus. Accuracy is that of covered gold mentions, each ± the standard error over
+documents. "cv" is cross-validated over the training documents, in texts with a choice.
 
-    python benchmarks/reranking.py [--data FOLDER] [--encoder NAME|FOLDER]
+With `--folds`, the recipe for annotated documents is measured instead, on fifths of the training documents of some
+corpora. The mentions of the other documents are names, and the reranker is trained on them. A row has the accuracy with
+the vocabulary "alone", with the "names", and with names and reranker. The row "all" has the gains with standard errors.
+
+    python benchmarks/reranking.py [--data FOLDER] [--encoder NAME|FOLDER|none] [--folds CORPUS ...]
 """
 
 from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+import difference
 import numpy as np
 from common import new_parser
 from linking import CORPORA, build, read
@@ -26,10 +32,9 @@ from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.encoders.transformer import open_encoder
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.linking.linker import Linker
-from spacy_sapbert.linking.prior import count_concepts
 from spacy_sapbert.linking.rerank_features import FEATURES, CandidateFeatures, WordRarity
 from spacy_sapbert.linking.reranker import Reranker
-from spacy_sapbert.linking.storage import open_generator
+from spacy_sapbert.linking.storage import open_generator, with_mentions
 from spacy_sapbert.linking.variants import MentionQuery
 from spacy_sapbert.metrics.linking_accuracy import gold_concepts, lenient_at, strict_at
 from spacy_sapbert.training.reranker_trainer import (
@@ -39,11 +44,11 @@ from spacy_sapbert.training.reranker_trainer import (
     folds_of,
     mention_queries,
     ranking_data,
+    train_reranker,
 )
 from spacy_sapbert.training.settings import RerankerTraining
 from spacy_sapbert.types import Document
 
-PRIOR = 0.1
 OUTSIDE = "corpora/biored/BioRED_TrainDev.PubTator.gz"
 OUTSIDE_IDS = "splits/biored_outside.txt"
 
@@ -68,6 +73,10 @@ class Trained(NamedTuple):
     rarity: WordRarity
 
 
+def open_linker(kb: Path, encoder: str) -> Linker:
+    return Linker(open_generator(KnowledgeBase(kb), None if encoder == "none" else open_encoder(encoder), sparse=True))
+
+
 def prepare(kbs: tuple[Path, Path], train: Documents, encoder: str, names: bool) -> Trained:
     """Open a linker, and compute the training data of the reranker.
 
@@ -79,10 +88,7 @@ def prepare(kbs: tuple[Path, Path], train: Documents, encoder: str, names: bool)
     """
     linkers = []
     for path in kbs:
-        linker = Linker(open_generator(KnowledgeBase(path), open_encoder(encoder), sparse=True))
-        fitted = linker.stored_parameters._replace(annotated=count_concepts(train), prior_weight=PRIOR)
-        linker.stored_parameters = fitted
-        linkers.append(linker)
+        linkers.append(open_linker(path, encoder))
     folds = folds_of([document.doc_id for document in train], RerankerTraining())
     rarity = WordRarity.in_names(linkers[0].kb.names())
     data = [
@@ -93,14 +99,10 @@ def prepare(kbs: tuple[Path, Path], train: Documents, encoder: str, names: bool)
 
 
 def measure(
-    linker: Linker,
-    documents: Documents,
-    reranker: Reranker | None,
-    prior: float = PRIOR,
-    queries: Queries = mention_queries,
+    linker: Linker, documents: Documents, reranker: Reranker | None = None, queries: Queries = mention_queries
 ) -> Measured:
     kb, sums = linker.kb, []
-    with linker.reranking(reranker), linker.weighing(linker.stored_parameters.annotated or {}, prior):
+    with linker.reranking(reranker):
         linked = linker.link(list(map(queries, documents)), [document.text for document in documents])
     for document, mentions in zip(documents, linked, strict=True):
         counts: Counter[str] = Counter()
@@ -160,9 +162,8 @@ def show(**row: Any) -> None:
 
 def measure_groups(trained: Trained, dev: Documents, where: dict[str, Any]) -> Reranker | None:
     """Measure rerankers without one group of features, then with one more each, and return the one with all groups."""
-    show(**where, row="scores", **accuracy(measure(trained.linker, dev, None, 0.0)))
-    base = measure(trained.linker, dev, None)
-    show(**where, row="prior", **accuracy(base))
+    base = measure(trained.linker, dev)
+    show(**where, row="untrained", **accuracy(base))
     found: dict[str, Any] = {}
     for group in FEATURES:
         found = cross_validated(trained, without(trained.data, [group]))
@@ -176,16 +177,49 @@ def measure_groups(trained: Trained, dev: Documents, where: dict[str, Any]) -> R
 
 def measure_elsewhere(linker: Linker, documents: Documents, reranker: Reranker | None, where: dict[str, Any]) -> None:
     """Measure a reranker on documents of a corpus that it was not trained on."""
-    base = measure(linker, documents, None)
-    scores = accuracy(measure(linker, documents, None, 0.0))["lenient"]
-    show(**where, scores=scores, prior=accuracy(base)["lenient"], **gain(measure(linker, documents, reranker), base))
+    base = measure(linker, documents)
+    show(**where, untrained=accuracy(base)["lenient"], **gain(measure(linker, documents, reranker), base))
+
+
+def measure_folds(data: Path, folder: Path, encoder: str, name: str) -> None:
+    """Measure the recipe on each fifth of the documents of a corpus."""
+    corpus = difference.CORPORA[name]
+    documents, kb = list(difference.read(data, corpus)), folder / f"{Path(corpus.vocabulary).name}.kb"
+    if not kb.exists():
+        difference.build_vocabulary(data, corpus.vocabulary, kb)
+    linker, settings = open_linker(kb, encoder), RerankerTraining()
+    folds = folds_of([document.doc_id for document in documents], settings)
+    rows = []
+    for fold in range(settings.folds):
+        inside, others = ([documents[n] for n in np.flatnonzero((folds == fold) == part)] for part in (True, False))
+        reranker = train_reranker(linker, others, settings, add_mentions=True)
+        with TemporaryDirectory() as scratch:
+            named = Linker(with_mentions(linker.generator, others, Path(scratch)))
+            rows.append((measure(linker, inside), measure(named, inside), measure(named, inside, reranker)))
+        show_recipe(name, fold, *rows[-1])
+    show_recipe(
+        name, "all", *(Measured(*map(np.concatenate, zip(*column, strict=True))) for column in zip(*rows, strict=True))
+    )
+
+
+def show_recipe(corpus: str, fold: int | str, alone: Measured, names: Measured, recipe: Measured) -> None:
+    before = {"alone": accuracy(alone)["lenient"], "names": accuracy(names)["lenient"]}
+    change = recipe.lenient - names.lenient
+    counts = {"documents_better": int((change > 0).sum()), "documents_worse": int((change < 0).sum())}
+    show(corpus=corpus, fold=fold, mentions=int(alone.mentions.sum()), **before, **gain(recipe, names), **counts)
 
 
 def main() -> None:
     parser = new_parser(__doc__, encoder=True)
+    parser.add_argument("--folds", nargs="+", choices=difference.CORPORA, help="Measure the recipe on these corpora.")
     arguments = parser.parse_args()
     data, encoder = arguments.data, arguments.encoder
+    warnings.filterwarnings("ignore", message=r"\[W415\]")  # the rows say so
     with TemporaryDirectory() as folder:
+        for name in arguments.folds or ():
+            measure_folds(data, Path(folder), encoder, name)
+        if arguments.folds:
+            return
         for name, corpus in CORPORA.items():
             build(data, Path(folder, name), [], corpus.vocabulary)
             build(data, Path(folder, f"{name}+train"), read(data / corpus.train, corpus.type), corpus.vocabulary)

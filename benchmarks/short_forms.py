@@ -43,12 +43,12 @@ def compare(linker: Linker, documents: list[Document]) -> dict[str, Any]:
     pairs = [pair for of_document in zip(queries, linked, strict=True) for pair in zip(*of_document, strict=True)]
     short = [(query.variants, parts) for query, parts in pairs if is_acronym(query.variants.text)]
     undefined = [(variants, parts) for variants, parts in short if variants.long_form is None]
-    base = measure(linker, documents, None, 0.0, queries=without)
+    base = measure(linker, documents, queries=without)
     return {
         "short": len(undefined),
         "long": sum(parts[0].long_form is not None for _, parts in undefined),
         "without": round(100 * base.lenient.sum() / base.mentions.sum(), 2),
-        **gain(measure(linker, documents, None, 0.0), base),
+        **gain(measure(linker, documents), base),
     }
 
 

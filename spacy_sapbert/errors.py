@@ -446,7 +446,7 @@ class Warnings:
         "(`held_out`)."
     )
     W415 = (
-        "[W415] The reranker was left out, since it does not help by cross-validation. By the scores alone, the first "
+        "[W415] The reranker was left out, since it does not help by cross-validation. Without it, the first "
         "candidate is right for {right} of {texts} texts. Give more annotated documents."
     )
     W417 = (

@@ -50,8 +50,8 @@ class Linker:
     """Links mentions to the concepts with the most similar names.
 
     A mention has variants: as written, with its abbreviations expanded, split into parts, with its spelling corrected.
-    `select_variant` chooses the variant. `TieBreaker` chooses between concepts with the same score. A `Reranker` may
-    then choose a concept that is less similar.
+    `select_variant` chooses the variant. `TieBreaker` chooses between concepts with the same score. A
+    `DifferenceModel`, and then a `Reranker`, may choose a concept that is less similar.
 
     Args:
         generator: Finds the candidates of a text.
@@ -108,10 +108,10 @@ class Linker:
     def difference_model(self) -> DifferenceModel | None:
         """The model in the package for the scores of this linker.
 
-        None if there is none, if the linker has a reranker or a prior of its own, or if it was calibrated without one.
+        None if there is none, if the linker has a prior, or if it was calibrated, or its reranker trained, without one.
         """
         stored = self.stored_parameters
-        if self.reranker or self.prior or not self.settings.selection.rerank:
+        if self.prior or not self.settings.selection.rerank or (self.reranker and not self.reranker.after_ranking):
             return None
         if stored.sparse_share is not None and not stored.reranked:
             return None
@@ -135,7 +135,7 @@ class Linker:
             judged = iter(
                 model([part for parts in chain.from_iterable(linked) for part in parts], self._facts, self.rules)
             )
-            return [[tuple(islice(judged, len(parts))) for parts in mentions] for mentions in linked]
+            linked = [[tuple(islice(judged, len(parts))) for parts in mentions] for mentions in linked]
         if not self.reranks:
             return linked
         pairs = zip(linked, texts or [""] * len(linked), strict=True)

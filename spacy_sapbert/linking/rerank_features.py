@@ -36,12 +36,16 @@ FEATURES: Mapping[str, tuple[str, ...]] = {
     "vocabulary": ("preferred", "names", "supplementary", "same_name"),
     "annotations": ("prior", "annotations", "annotations_by_name"),
     "document": ("elsewhere", "words_elsewhere", "long_form"),
+    "difference": ("probability", "probability_lead"),
 }  # fmt: skip
 """The names of the features, by group, in the order of the columns."""
-N_FEATURES = sum(map(len, FEATURES.values()))
+COLUMNS = {name: number for number, name in enumerate(name for names in FEATURES.values() for name in names)}
+N_FEATURES = len(COLUMNS)
 
 _ROMANS = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
 ARABIC = {roman: str(n) for n, roman in enumerate(_ROMANS, start=1)}
+NOT_COMPARED = -1.0
+"""The feature `probability` of a candidate without a probability."""
 _LEAST_COMMON = 4  # letters that two words share at their end or beginning, if they are to be compared
 _FREQUENT_WORDS = 20_000
 _LEAST_RARITY = 1e-3
@@ -160,6 +164,7 @@ class CandidateFeatures:
             *_columns(self._vocabulary(flat, lists)),
             *self._annotations(flat),
             *_columns(self._document(parts, lists, document)),
+            *self._difference(flat, sizes[sizes > 0]),
         )
         # rounded, since the last digits of similarities depend on the processor
         return np.column_stack(columns).astype(np.float64).round(SCORE_DIGITS)
@@ -207,6 +212,12 @@ class CandidateFeatures:
                 elsewhere = sum(self.rarity.of(word for word in added if word in document.words))
                 share = elsewhere / max(sum(self.rarity.of(added)), _LEAST_RARITY)
                 yield len(texts) - (read.form in texts), share, is_long
+
+    @staticmethod
+    def _difference(flat: Sequence[Candidate], sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what `linking.difference_model` says. Adding its own features adds nothing by cross-validation."""
+        values = np.array([NOT_COMPARED if c.probability is None else c.probability for c in flat])
+        return values, leads(values, np.cumsum(sizes) - sizes, sizes)
 
 
 # --- the candidates among each other

@@ -11,6 +11,7 @@ import numpy as np
 from ..store.artifact import opening
 from ..types import Candidate, LinkedPart
 from .rerank_features import (
+    COLUMNS,
     FEATURES,
     N_FEATURES,
     CandidateFeatures,
@@ -23,7 +24,6 @@ from .rerank_features import (
 from .settings import RERANKER_FILE
 from .trees import Trees
 
-_COLUMNS = {name: number for number, name in enumerate(name for names in FEATURES.values() for name in names)}
 _GROUPS = np.repeat(np.arange(len(FEATURES)), list(map(len, FEATURES.values())))
 LEAST_SHARE = 0.1  # of what speaks for the first candidate: a group with less is not mentioned
 MOST_WORDS = 3
@@ -32,32 +32,38 @@ MOST_WORDS = 3
 class Reranker(NamedTuple):
     """Gradient-boosted trees that compare the candidates of a text.
 
-    The most similar candidate stays first, unless the trees rate another one higher by more than the margin. The scores
-    of the candidates do not change, and neither does the order of the others.
+    The first candidate stays first, unless the trees rate another one higher by more than the margin. The scores of the
+    candidates do not change, and neither does the order of the others. The chosen one is as probable as the first was,
+    or more.
 
     Attributes:
         trees: Their predictions only compare candidates of one text.
         margin: How much higher another candidate must be rated, 0 or more.
         rarity: The rarity of words in the vocabulary of the training.
+        after_ranking: Whether it was trained on candidates in the order of `DifferenceModel`, which then comes first.
     """
 
     trees: Trees
     margin: float
     rarity: WordRarity
+    after_ranking: bool = False
 
     @classmethod
     def undecided(cls) -> Reranker:
         """Return a reranker that keeps every first candidate. The linker then finds the candidates that one needs."""
-        return cls(Trees(np.zeros((0, 0), np.int32), np.zeros((0, 0)), np.zeros((0, 1))), 0.0, WordRarity({}, 0.0))
+        trees = Trees(np.zeros((0, 0), np.int32), np.zeros((0, 0)), np.zeros((0, 1)))
+        return cls(trees, 0.0, WordRarity({}, 0.0), after_ranking=True)
 
     def rerank(self, parts: Sequence[LinkedPart], text: str, features: CandidateFeatures) -> list[LinkedPart]:
         """Return the parts with the chosen candidate first.
 
         Args:
-            parts: The parts of the mentions of a document, best score first.
+            parts: The parts of the mentions of a document, best candidate first.
             text: The text of the document.
             features: Computes the features, with the vocabulary of the candidates.
         """
+        if not len(self.trees.values):
+            return list(parts)
         unique = dict.fromkeys(parts)  # the same text occurs many times
         document = DocumentEvidence.of(list(unique), text)
         rows = features(list(unique), document)
@@ -75,7 +81,9 @@ class Reranker(NamedTuple):
         added = self.trees.contributions(pair)
         others = (*part.candidates[:position], *part.candidates[position + 1 :])
         reasons = explain(part, best, before, added[0] - added[1], pair, document)
-        return part._replace(candidates=(best, *others), tie=None, reasons=reasons)
+        known = [candidate.probability for candidate in (best, before) if candidate.probability is not None]
+        chosen = best._replace(probability=max(known, default=None))
+        return part._replace(candidates=(chosen, *others), tie=None, reasons=reasons)
 
     # --- saving
 
@@ -87,6 +95,7 @@ class Reranker(NamedTuple):
         arrays = {
             **self.trees._asdict(),
             "margin": np.array([self.margin]),
+            "after_ranking": np.array([self.after_ranking]),
             "words": np.frombuffer(words, np.uint8),
             "rarity": np.array([*self.rarity.frequent.values(), self.rarity.other]),
         }
@@ -104,11 +113,12 @@ class Reranker(NamedTuple):
                 arrays = load_file(path)
             except SafetensorError as error:
                 raise ValueError(error) from error
+            (after_ranking,) = arrays.pop("after_ranking", np.zeros(1, bool)).tolist()
             (margin,), rarity = arrays.pop("margin").tolist(), _read_rarity(arrays.pop("words"), arrays.pop("rarity"))
             trees = Trees(**arrays)
             if trees.features.max(initial=0) >= N_FEATURES:
                 raise ValueError("a version with other features made it")
-            return cls(trees, margin, rarity)
+            return cls(trees, margin, rarity, after_ranking)
 
 
 def _read_rarity(words: np.ndarray, rarity: np.ndarray) -> WordRarity:
@@ -155,11 +165,11 @@ class _Case(NamedTuple):
 
     def more(self, feature: str) -> bool:
         """Return whether the chosen candidate has more of a feature."""
-        chosen, other = self.features[:, _COLUMNS[feature]]
+        chosen, other = self.features[:, COLUMNS[feature]]
         return bool(chosen > other)
 
     def less(self, feature: str) -> bool:
-        chosen, other = self.features[:, _COLUMNS[feature]]
+        chosen, other = self.features[:, COLUMNS[feature]]
         return bool(chosen < other)
 
 
@@ -196,7 +206,8 @@ def explain(
         for number in np.argsort(-shares, kind="stable").tolist()
         if shares[number] >= LEAST_SHARE
     ]
-    return (f"instead of {before.concept_id} ({before.name}), which is more similar ({before.score:.3f})", *said)
+    similar = "more" if before.score > best.score else "as" if before.score == best.score else "less"
+    return (f"instead of {before.concept_id} ({before.name}), which is {similar} similar ({before.score:.3f})", *said)
 
 
 def _similarity(case: _Case) -> Iterator[str]:
@@ -246,12 +257,18 @@ def _document(case: _Case) -> Iterator[str]:
         yield f"the document has {_quoted(elsewhere)}"
 
 
+def _difference(case: _Case) -> Iterator[str]:
+    if case.more("probability"):
+        yield "names that differ so are right more often"
+
+
 _SAY: dict[str, Callable[[_Case], Iterator[str]]] = {
     "similarity": _similarity,
     "words": _words,
     "vocabulary": _vocabulary,
     "annotations": _annotations,
     "document": _document,
+    "difference": _difference,
 }
 
 

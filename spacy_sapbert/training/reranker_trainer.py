@@ -13,7 +13,15 @@ from ..files.output import ScratchFolder
 from ..kb.knowledge_base import KnowledgeBase
 from ..linking.linker import Linker
 from ..linking.prior import count_concepts
-from ..linking.rerank_features import N_FEATURES, CandidateFeatures, DocumentEvidence, WordRarity, shortlist
+from ..linking.rerank_features import (
+    COLUMNS,
+    N_FEATURES,
+    NOT_COMPARED,
+    CandidateFeatures,
+    DocumentEvidence,
+    WordRarity,
+    shortlist,
+)
 from ..linking.reranker import Reranker, choose
 from ..linking.storage import with_mentions
 from ..linking.trees import Trees
@@ -24,14 +32,15 @@ from ..text.composites import composite_splits
 from ..types import Document, LinkedPart, Mention
 from .settings import RerankerTraining
 
-MARGINS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
+MARGINS = (0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
+"""With lower ones, some folds of BioRED and S800 lose."""
 FEWEST_DECISIONS = 50  # texts with right and wrong candidates
 LEAST_KNOWN = 0.9  # of the mentions that were added as names; the other ones are composites and short forms
 DOCUMENTS_PER_BATCH = 64
 
 
 class GoldPart(NamedTuple):
-    """A part of a mention, with its candidates by score alone, and all ids of the gold concepts of the mention."""
+    """A part of a mention, with its candidates before a reranker, and all ids of the gold concepts of the mention."""
 
     part: LinkedPart
     gold: frozenset[str]
@@ -53,17 +62,26 @@ class RankingData(NamedTuple):
         right (bool, shape (candidates,)): Whether each candidate is right.
         sizes (int64, shape (texts,)): The number of candidates of each text.
         documents (int64, shape (texts,)): The number of the document of each text.
+        texts (str, shape (texts,)): The texts.
     """
 
     features: np.ndarray
     right: np.ndarray
     sizes: np.ndarray
     documents: np.ndarray
+    texts: np.ndarray
 
     def select(self, texts: np.ndarray) -> RankingData:
         """Return the data of some texts: bool, shape (texts,)."""
         rows = texts.repeat(self.sizes)
-        return RankingData(self.features[rows], self.right[rows], self.sizes[texts], self.documents[texts])
+        of_texts = self.sizes[texts], self.documents[texts], self.texts[texts]
+        return RankingData(self.features[rows], self.right[rows], *of_texts)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """1 / √n for each candidate of a text that occurs n times, so that frequent texts do not decide alone."""
+        _, which, counts = np.unique(self.texts, return_inverse=True, return_counts=True)
+        return np.asarray((counts[which] ** -0.5).repeat(self.sizes))
 
 
 class FittedReranker(NamedTuple):
@@ -73,7 +91,7 @@ class FittedReranker(NamedTuple):
         reranker: The reranker, trained on all documents. None if reranking did not help.
         of_folds: One reranker per fold, trained on the other folds.
         folds (int64, shape (documents,)): The fold of each document.
-        right_before: The number of texts whose first candidate is right without reranking.
+        right_before: The number of texts whose first candidate is right without the reranker.
         right_after: The same with the rerankers of the other folds.
         texts: The number of texts.
     """
@@ -198,7 +216,7 @@ def ranking_data(
         numbers: The number of each document.
         features: Computes the features, with the vocabulary that they were linked to.
     """
-    rows, right, sizes, owners = [np.zeros((0, N_FEATURES))], [np.zeros(0, bool)], [], []
+    rows, right, sizes, owners, texts = [np.zeros((0, N_FEATURES))], [np.zeros(0, bool)], [], [], []
     for document, number in zip(documents, numbers, strict=True):
         parts = [gold_part.part for gold_part in document.parts]
         lists = [shortlist(part.candidates) for part in parts]
@@ -210,8 +228,10 @@ def ranking_data(
         ]
         sizes += list(map(len, lists))
         owners += [number] * len(lists)
+        texts += [part.text for part in parts]
     counts, documents_of_texts = np.array(sizes, np.int64), np.array(owners, np.int64)
-    data = RankingData(np.concatenate(rows), np.concatenate(right), counts, documents_of_texts)
+    written = np.array(texts, dtype=str)
+    data = RankingData(np.concatenate(rows), np.concatenate(right), counts, documents_of_texts, written)
     return data.select(_has_choice(data))
 
 
@@ -253,9 +273,10 @@ def fit_reranker(
     helps = right[margin] > before
     if not helps:
         warnings.warn(Warnings.W415.format(texts=len(joined.sizes), right=before), stacklevel=2)
+    after_ranking = bool((joined.features[:, COLUMNS["probability"]] > NOT_COMPARED).any())
     return FittedReranker(
-        Reranker(_fit_trees(joined, settings), margin, rarity) if helps else None,
-        tuple(Reranker(fitted, margin, rarity) for fitted in trees),
+        Reranker(_fit_trees(joined, settings), margin, rarity, after_ranking) if helps else None,
+        tuple(Reranker(fitted, margin, rarity, after_ranking) for fitted in trees),
         folds,
         before,
         right[margin],
@@ -270,7 +291,7 @@ def _n_right(data: RankingData, chosen: Collection[int]) -> int:
 
 def _fit_trees(data: RankingData, settings: RerankerTraining) -> Trees:
     lightgbm = check_lightgbm()
-    labelled = lightgbm.Dataset(data.features, data.right.astype(int), group=data.sizes)
+    labelled = lightgbm.Dataset(data.features, data.right.astype(int), group=data.sizes, weight=data.weights)
     parameters = {
         "objective": "lambdarank",
         "num_leaves": settings.leaves,

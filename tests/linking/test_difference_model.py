@@ -8,6 +8,8 @@ from spacy_sapbert.linking.concept_facts import Fact
 from spacy_sapbert.linking.difference import FEATURES
 from spacy_sapbert.linking.difference_model import PROBABLE, DifferenceModel, model_of
 from spacy_sapbert.linking.linker import Linker
+from spacy_sapbert.linking.rerank_features import COLUMNS, WordRarity
+from spacy_sapbert.linking.reranker import Reranker
 from spacy_sapbert.linking.settings import LinkerParameters
 from spacy_sapbert.linking.storage import open_generator
 from spacy_sapbert.linking.trees import Trees
@@ -142,6 +144,20 @@ def test_what_the_user_trained_replaces_the_model(linker):
     linker.stored_parameters = linker.stored_parameters._replace(reranked=True)
     assert (linker.difference_model, linker.threshold) == (MODEL, 0.3)
     assert link(linker, "severe mucoviscidosis").probability == 0.375
+
+
+@pytest.mark.parametrize("after_ranking", [True, False])
+def test_a_reranker_goes_on_where_the_model_ends_if_it_was_trained_so(linker, after_ranking):
+    last = Trees(np.array([[COLUMNS["place"]]]), np.array([[0.5]]), np.array([[0.0, 0.0, 1.0]]))
+    query = [[MentionQuery(MentionVariants("a cancer"))]]
+    with linker.reranking(Reranker.undecided()):
+        ((before,),) = linker.link(query)
+    with linker.reranking(Reranker(last, 0.5, WordRarity({}, 1.0), after_ranking)):
+        assert linker.difference_model is (MODEL if after_ranking else None)
+        ((after,),) = linker.link(query)
+    assert before[0].candidates[0].probability == 0.75
+    assert after[0].candidates[0].concept_id == before[0].candidates[1].concept_id
+    assert after[0].candidates[0].probability == (0.75 if after_ranking else None)  # that of the text
 
 
 def test_a_calibrated_linker_gives_no_probability_to_what_was_not_compared(linker):

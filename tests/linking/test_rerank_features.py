@@ -8,6 +8,7 @@ from spacy_sapbert.linking.rerank_features import (
     FEATURES,
     GAP,
     N_FEATURES,
+    NOT_COMPARED,
     CandidateFeatures,
     DocumentEvidence,
     WordRarity,
@@ -115,7 +116,7 @@ def test_letters():
 
 
 def test_what_is_known_of_candidates(small_kb):
-    first = Candidate("D001943", 0.9, "Breast Neoplasms", 0.8, 0.7, 0.5, 2.5)
+    first = Candidate("D001943", 0.9, "Breast Neoplasms", 0.8, 0.7, 0.5, 2.5, probability=0.75)
     second = Candidate("D010051", 0.7, "ovarian cancer", 0.75, 0.9)
     rows = rows_of(small_kb, [part("breast tumor", first, second)], "A breast tumor.")
     assert rows.shape == (2, N_FEATURES)
@@ -130,6 +131,7 @@ def test_what_is_known_of_candidates(small_kb):
     assert column(rows, "names") == pytest.approx([np.log(5), np.log(3)], abs=1e-5)
     assert column(rows, "prior") == [0.5, 0]
     assert column(rows, "supplementary") == [0, 0]
+    assert column(rows, "probability") == [0.75, NOT_COMPARED]
 
 
 def test_equal_values_lead_by_nothing_and_a_single_candidate_by_one(small_kb):

@@ -5,9 +5,10 @@ import pytest
 
 from spacy_sapbert.errors import TrainingDataError
 from spacy_sapbert.linking.linker import Linker
-from spacy_sapbert.linking.rerank_features import N_FEATURES, CandidateFeatures, WordRarity
+from spacy_sapbert.linking.rerank_features import COLUMNS, N_FEATURES, NOT_COMPARED, CandidateFeatures, WordRarity
 from spacy_sapbert.linking.storage import open_generator, with_mentions
 from spacy_sapbert.training.reranker_trainer import (
+    MARGINS,
     RankingData,
     are_names,
     cross_fitted,
@@ -49,11 +50,32 @@ def test_a_reranker_that_does_not_help_is_left_out():
     n = 60
     features = np.zeros((2 * n, N_FEATURES))
     right = np.tile([True, False], n)
-    data = RankingData(features, right, np.full(n, 2), np.arange(n))
+    data = RankingData(features, right, np.full(n, 2), np.arange(n), np.arange(n).astype(str))
     with pytest.warns(UserWarning, match="W415"):
         fitted = fit_reranker([data], np.arange(n) % 3, WordRarity({}, 1.0), SETTINGS)
     assert fitted.reranker is None
     assert (fitted.right_before, fitted.right_after, fitted.texts) == (n, n, n)
+
+
+@pytest.mark.parametrize(("probability", "after_ranking"), [(0.5, True), (NOT_COMPARED, False)])
+def test_a_reranker_knows_in_which_order_it_met_the_candidates(probability, after_ranking):
+    pytest.importorskip("lightgbm")
+    n = 120
+    features = np.zeros((2 * n, N_FEATURES))
+    features[:, COLUMNS["probability"]] = probability
+    features[1::2, COLUMNS["equal"]] = 1
+    data = RankingData(features, np.tile([False, True], n), np.full(n, 2), np.arange(n), np.arange(n).astype(str))
+    fitted = fit_reranker([data], np.arange(n) % 3, WordRarity({}, 1.0), RerankerTraining(folds=3))
+    assert fitted.reranker is not None
+    assert (fitted.right_before, fitted.right_after) == (0, n)
+    assert (fitted.reranker.after_ranking, fitted.reranker.margin) == (after_ranking, MARGINS[-1])
+
+
+def test_frequent_texts_count_less():
+    texts, sizes = np.array(["a", "b", "a", "a", "a"]), np.array([2, 1, 1, 1, 1])
+    data = RankingData(np.zeros((6, N_FEATURES)), np.zeros(6, bool), sizes, np.zeros(5, int), texts)
+    assert data.weights.tolist() == [0.5, 0.5, 1.0, 0.5, 0.5, 0.5]
+    assert data.select(np.array([True, True, False, False, False])).weights.tolist() == [1.0, 1.0, 1.0]
 
 
 # --- what it must not see
