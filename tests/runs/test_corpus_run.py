@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import os
 import pickle
+import sys
 import time
 from collections import Counter
 from contextlib import closing
@@ -223,24 +224,46 @@ def test_processes_that_cannot_start_end_the_run(open_run, monkeypatch):
         list(run(engine("local", 2)))
 
 
-TELLS_ITS_PROCESS = """lambda partition: __import__("importlib").import_module(
-    "spacy_sapbert.runs.corpus_run"
-).PartitionResult(
-    partition.name, __import__("collections").Counter(documents=5), problem=str(__import__("os").getpid())
-)"""
+# work that imports little, so that a process starts quickly; it cannot import this module
+WORK = """
+import os, signal
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+
+class Work:
+    def __call__(self, name):
+        died = Path(__file__).with_name(name)
+        if name == "2" or (name == "1" and not died.exists()):
+            died.open("a").write("x")
+            os.kill(os.getpid(), signal.SIGKILL)
+        return SimpleNamespace(told=(name, os.getpid()), counts=Counter(documents=5))
+
+    def lost(self, name):
+        return SimpleNamespace(told=(name, "lost"), counts=Counter())
+"""
 
 
-class TellsItsProcess:
-    """Work that returns the number of its process. A spawned process cannot import this module."""
+@pytest.fixture
+def told(tmp_path, monkeypatch):
+    """A function that does tasks in one process at a time. RETURNS (dict): the process of each task, or "lost"."""
+    (tmp_path / "quick_work.py").write_text(WORK)
+    monkeypatch.syspath_prepend(tmp_path)  # the processes get this path
+    monkeypatch.delitem(sys.modules, "quick_work", raising=False)
+    work = importlib.import_module("quick_work").Work()
+    return lambda *tasks: dict(result.told for result in run_local(work, tasks, 1))
 
-    def __reduce__(self):
-        return eval, (TELLS_ITS_PROCESS,)
 
-
-def test_a_process_is_replaced_after_many_documents(open_run, monkeypatch):
+def test_a_process_is_replaced_after_many_documents(told, monkeypatch):
     monkeypatch.setattr(engines, "DOCUMENTS_PER_PROCESS", 10)
-    first, second, third = (one.problem for one in run_local(TellsItsProcess(), open_run().partitions, 1))
+    first, second, third = told("a", "b", "c").values()
     assert first == second != third
+
+
+def test_the_partition_of_a_killed_worker_goes_to_another_one_up_to_three_times(told, tmp_path):
+    done = told("0", "1", "2")
+    assert (done["0"] != done["1"], done["2"]) == (True, "lost")
+    assert {name: len((tmp_path / name).read_text()) for name in "12"} == {"1": 1, "2": TRIES}
 
 
 def test_an_error_that_ends_the_run_is_passed_on(monkeypatch, open_run):
@@ -252,33 +275,6 @@ def test_an_error_that_ends_the_run_is_passed_on(monkeypatch, open_run):
     found = run._work(run.partitions[0]).error
     assert isinstance(found, CannotWriteError)
     assert str(pickle.loads(pickle.dumps(found))) == str(found)
-
-
-DYING = """
-import os, signal
-from collections import Counter
-from pathlib import Path
-from spacy_sapbert.runs.corpus_run import PartitionResult, PartitionWork
-
-class Dying(PartitionWork):
-    def __call__(self, partition):
-        died = Path(__file__).with_name(partition.name)
-        if partition.name == "2.jsonl" or (partition.name == "1.jsonl" and not died.exists()):
-            died.open("a").write("x")
-            os.kill(os.getpid(), signal.SIGKILL)
-        return PartitionResult(partition.name, Counter())
-
-work = Dying(None, "", None)
-"""
-
-
-def test_the_partition_of_a_killed_worker_goes_to_another_one_up_to_three_times(open_run, tmp_path, monkeypatch):
-    (tmp_path / "dying_work.py").write_text(DYING)
-    monkeypatch.syspath_prepend(tmp_path)  # the processes get this path
-    work = importlib.import_module("dying_work").work
-    results = {result.name: result.problem for result in run_local(work, open_run().partitions, 1)}
-    assert results == {"0.jsonl": "", "1.jsonl": "", "2.jsonl": "its process ended at each of 3 tries"}
-    assert {path.name: len(path.read_text()) for path in tmp_path.glob("*.jsonl")} == {"1.jsonl": 1, "2.jsonl": 3}
 
 
 WRITING = """
