@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from common import new_parser
+from difference_trainer import DifferenceData, difference_data, fit_difference_model
 from linking import CHEMICALS, MEDIC, build
 
 from spacy_sapbert.documents.reader import read_corpus
@@ -39,7 +40,6 @@ from spacy_sapbert.linking.settings import THRESHOLD
 from spacy_sapbert.linking.storage import open_generator
 from spacy_sapbert.metrics.calibration import calibration_error, reliability
 from spacy_sapbert.starter import DIFFERENCE_MODELS
-from spacy_sapbert.training.difference_trainer import DifferenceData, difference_data, fit_difference_model
 from spacy_sapbert.training.reranker_trainer import GoldPart, gold_parts, mention_queries
 from spacy_sapbert.types import Document, Name, Record
 

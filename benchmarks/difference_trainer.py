@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kb.knowledge_base import KnowledgeBase
-from ..linking.concept_facts import ConceptFacts
-from ..linking.difference import FEATURES, compared, difference_features
-from ..linking.difference_model import DifferenceModel
-from ..linking.trees import Trees
-from ..text.languages import ENGLISH, LanguageRules
-from .reranker_trainer import GoldPart, check_lightgbm
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
+from spacy_sapbert.linking.concept_facts import ConceptFacts
+from spacy_sapbert.linking.difference import FEATURES, compared, difference_features
+from spacy_sapbert.linking.difference_model import DifferenceModel
+from spacy_sapbert.linking.trees import Trees
+from spacy_sapbert.text.languages import ENGLISH, LanguageRules
+from spacy_sapbert.training.reranker_trainer import GoldPart, check_lightgbm
 
 # Chosen by leaving out one corpus at a time.
 MARGIN = 0.2
