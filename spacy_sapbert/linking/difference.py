@@ -103,7 +103,7 @@ def best_scores(rows: np.ndarray) -> np.ndarray:
 def compare(text: str, names: Iterable[str], rules: LanguageRules = ENGLISH) -> Iterator[tuple[float, ...]]:
     """Yield the features of a text and each of several names, from "same" on."""
     words = _words(text, rules)
-    length, capitals = min(len(text), _LONGEST), text.isupper()
+    length, capitals, letters = min(len(text), _LONGEST), text.isupper(), joined_letters(text)
     for name in names:
         known = _cached(name, rules) if len(name) <= MAX_CACHED else _words(name, rules)
         lacking, added = _only_in(words, known), _only_in(known, words)
@@ -126,7 +126,7 @@ def compare(text: str, names: Iterable[str], rules: LanguageRules = ENGLISH) -> 
             max(-_LONGEST, min(len(name) - len(text), _LONGEST)),
             2 if text == name else len(text) == len(name) and text.casefold() == name.casefold(),
             capitals,
-            min(1.0, sum(_shared_ends(joined_letters(text), joined_letters(name)))),
+            1.0 if letters == joined_letters(name) else min(1.0, sum(_shared_ends(letters, joined_letters(name)))),
         )
 
 

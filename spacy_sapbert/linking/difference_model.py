@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +16,7 @@ from ..store.artifact import opening
 from ..text.languages import ENGLISH, LanguageRules
 from ..types import Candidate, LinkedPart
 from .agreement import SAME
-from .difference import DEPTH, FactsOf, best_scores, compared, describe, difference_features
+from .difference import DEPTH, FEATURES, FactsOf, best_scores, compared, describe, difference_features
 from .reranker import choose
 from .trees import Trees
 
@@ -65,14 +66,17 @@ class DifferenceModel(NamedTuple):
         return [_with(part, *judged[key]) for part, key in zip(parts, keys, strict=True)]
 
     def choose(self, rows: np.ndarray, log_odds: np.ndarray, sizes: Sequence[int]) -> list[int]:
-        """Return which candidate of each text comes first.
+        """Return which candidate of each text comes first. `TieBreaker` has chosen among those with the best score.
 
         Args:
             rows: The features of the candidates.
             log_odds: Their log-odds.
             sizes: The number of candidates of each text.
         """
-        return choose(np.where(best_scores(rows) < SAME, log_odds, 0.0), sizes, self.margin)
+        best = best_scores(rows)
+        tied = rows[:, FEATURES.index("score")] == best
+        tied[[start for start, size in zip(accumulate(sizes, initial=0), sizes, strict=False) if size]] = False
+        return choose(np.where(tied, -np.inf, np.where(best < SAME, log_odds, 0.0)), sizes, self.margin)
 
     # --- saving
 

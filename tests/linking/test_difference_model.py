@@ -54,7 +54,9 @@ def test_the_candidate_with_the_better_difference_comes_first():
 
 
 @pytest.mark.parametrize(
-    ("score", "model"), [(0.99, MODEL), (0.9, MODEL._replace(margin=3.0))], ids=["the text is a name", "margin"]
+    ("score", "model"),
+    [(0.99, MODEL), (0.9, MODEL._replace(margin=3.0)), (0.8, MODEL)],
+    ids=["the text is a name", "margin", "a tie"],
 )
 def test_the_first_candidate_stays_first(score, model):
     before = part(Candidate("A", score, "Severe hay fever"), Candidate("B", 0.8, "Fever"))
