@@ -155,6 +155,7 @@ def test_an_interruption_before_the_first_document(linking_folder, tmp_path):
     output = tmp_path / "out.tsv"
     with linking(linking_folder, "-", "--format", "jsonl", "--output", output) as process:
         wait_until((tmp_path / ".out.tsv.parts").is_dir)
+        time.sleep(0.3)  # it waits for the first document a moment later
         process.send_signal(signal.SIGINT)
         _, messages = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
