@@ -43,6 +43,7 @@ class MentionVariants(NamedTuple):
         name: The name of the vocabulary that `concept_matcher` found here.
         corrections: The spelling corrections of these texts.
         likely_long_form: Another mention of the document that fits a short form which the document does not define.
+        apposition: Another name beside the mention, see `appositions`.
     """
 
     text: str
@@ -51,11 +52,14 @@ class MentionVariants(NamedTuple):
     name: str | None = None
     corrections: Mapping[str, str] = MappingProxyType({})
     likely_long_form: str | None = None
+    apposition: str | None = None
 
     def texts(self, *, formulas: bool = True) -> list[str]:
         """Return all texts that `select_variant` looks up, with or without the names of formulas."""
         texts = [self.text]
-        texts += [form for form in (self.long_form, self.likely_long_form, self.name) if form is not None]
+        texts += [
+            form for form in (self.long_form, self.likely_long_form, self.name, self.apposition) if form is not None
+        ]
         for split in self.composite_splits:
             texts += split
         texts += self.corrections.values()
@@ -139,6 +143,10 @@ def select_variant(
         The whole as one part, or the parts.
     """
     whole = _whole(variants, look_up, settings, agreement, threshold, rules)
+    name = variants.apposition if variants.long_form is None else None
+    if name is not None and not is_acronym(name) and not _is_exact(whole):  # a short form may have other senses
+        beside = _part(name, name, variants, look_up, settings)
+        whole = beside if _score(beside) >= SAME else whole
     best: tuple[LinkedPart, ...] = (whole,)
     if not variants.composite_splits or (_score(whole) >= SAME and settings.split_margin >= 0):
         return best
@@ -252,10 +260,15 @@ def _has_name_of_part(whole: LinkedPart, parts: Sequence[LinkedPart], rules: Lan
 
 def _has_numbers(part: LinkedPart, rules: LanguageRules) -> bool:
     """Return whether the first candidate has the numbers and letters of a part. A single word must be its name."""
-    is_name = _score(part) >= SAME or (bool(part.candidates) and part.candidates[0].rewrite is not None)
+    is_name = _is_exact(part)
     if is_name or " " not in part.text:
         return is_name
     return critical_parts(part.candidates[0].name, rules).include(critical_parts(part.text, rules))
+
+
+def _is_exact(part: LinkedPart) -> bool:
+    """Return whether a part is a name of its first candidate, or another way to write one."""
+    return _score(part) >= SAME or (bool(part.candidates) and part.candidates[0].rewrite is not None)
 
 
 def _is_name(text: str, candidates: Sequence[Candidate]) -> bool:

@@ -12,7 +12,7 @@ from spacy.training import Example
 from ..documents.docs import to_doc
 from ..documents.examples import add_gold_mentions
 from ..kb.ids import split_ids
-from ..text.abbreviations import expand
+from ..text.abbreviations import appositions, expand
 from ..text.snippets import snippet
 from ..types import NIL, Document
 from .attributes import (
@@ -66,15 +66,17 @@ def queries_of(doc: Doc, spans_key: Optional[str], *, resolve_abbreviations: boo
     from ..linking.variants import MentionQuery, MentionVariants, with_likely_long_forms
 
     occurrences = get_abbreviation_occurrences(doc) if resolve_abbreviations else []
-    text = doc.text if occurrences else ""  # spaCy builds the text on each access
+    text = doc.text if resolve_abbreviations else ""  # spaCy builds the text on each access
     rules = language_rules(None, doc.vocab)
+    mentions = mentions_of(doc, spans_key)
+    beside = appositions(text, [(mention.start_char, mention.end_char, mention.label_) for mention in mentions])
     queries = []
-    for mention in mentions_of(doc, spans_key):
+    for index, mention in enumerate(mentions):
         written = mention.text
         expanded = expand(text, mention.start_char, mention.end_char, occurrences, rules) if occurrences else written
         long_form = expanded if expanded != written else None
         splits, name, corrections = get_composite_splits(mention), get_matched_name(mention), get_corrections(mention)
-        variants = MentionVariants(written, long_form, splits, name, corrections)
+        variants = MentionVariants(written, long_form, splits, name, corrections, apposition=beside.get(index))
         queries.append(MentionQuery(variants, mention.label_))
     return with_likely_long_forms(queries, rules) if resolve_abbreviations else queries
 

@@ -607,6 +607,28 @@ def likely_long_forms(
     return long_forms
 
 
+def appositions(text: str, mentions: Sequence[tuple[int, int, str]]) -> dict[int, str]:
+    """Return the names that a bracket puts beside mentions: in "cyclosporine (Sandimmun)", each for the other.
+
+    Both are mentions with the same label, and the bracket holds nothing else.
+
+    Args:
+        text: The text.
+        mentions: The start, the end and the label of each mention.
+
+    Returns:
+        The other names, by the index of the mention.
+    """
+    names: dict[int, str] = {}
+    before = {(end, label): index for index, (_, end, label) in enumerate(mentions)}
+    for index, (start, end, label) in enumerate(mentions):
+        if text[start - 1 : start] == "(" and text[end : end + 1] == ")":
+            outer = before.get((start - 2 if text[max(start - 2, 0)].isspace() else start - 1, label))
+            if outer is not None:
+                names |= {outer: text[start:end], index: text[slice(*mentions[outer][:2])]}
+    return names
+
+
 def _is_symbol(text: str) -> bool:
     return " " not in text and _has_capitals(text) and not text.isupper()
 

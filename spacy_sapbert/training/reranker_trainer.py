@@ -27,7 +27,7 @@ from ..linking.storage import with_mentions
 from ..linking.trees import Trees
 from ..linking.variants import MentionQuery, MentionVariants, with_likely_long_forms
 from ..metrics.linking_accuracy import gold_concepts
-from ..text.abbreviations import expand, find_definitions, find_occurrences
+from ..text.abbreviations import appositions, expand, find_definitions, find_occurrences
 from ..text.composites import composite_splits
 from ..types import Document, LinkedPart, Mention
 from .settings import RerankerTraining
@@ -189,13 +189,16 @@ def _link(linker: Linker, documents: Sequence[Document]) -> list[RankedDocument]
 def mention_queries(document: Document) -> list[MentionQuery]:
     """Return the gold mentions with their long forms and composite splits, by the rules for English."""
     occurrences = find_occurrences(document.text, find_definitions(document.text))
+    places = [(mention.start, mention.end, mention.label) for mention in document.mentions]
+    beside = appositions(document.text, places)
     queries = []
-    for mention in document.mentions:
+    for index, mention in enumerate(document.mentions):
         expanded = expand(document.text, mention.start, mention.end, occurrences)
         forms = dict.fromkeys((expanded, mention.text))
         splits = list(dict.fromkeys(split for form in forms for split in composite_splits(form)))
         long_form = expanded if expanded != mention.text else None
-        queries.append(MentionQuery(MentionVariants(mention.text, long_form, splits), mention.label))
+        variants = MentionVariants(mention.text, long_form, splits, apposition=beside.get(index))
+        queries.append(MentionQuery(variants, mention.label))
     return with_likely_long_forms(queries)
 
 

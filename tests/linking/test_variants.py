@@ -91,6 +91,12 @@ def test_a_likely_long_form_does_not_replace_a_name(names, expected):
     assert part.long_form == (None if expected == "ALF" else expected)
 
 
+@pytest.mark.parametrize(("score", "chosen"), [(0.7, "tacrine"), (1.0, "Cognex")])
+def test_a_name_beside_a_mention_gives_it_its_concept(score, chosen):
+    names = {"Cognex": ("D", score, "Cogner"), "tacrine": ("E", 1.0, "Tacrine")}
+    assert select_part(names, MentionVariants("Cognex", apposition="tacrine")).text == chosen
+
+
 def test_a_correction_of_a_short_form_does_not_hide_the_long_form():
     variants = MentionVariants("ALF", corrections={"ALF": "ALP"}, likely_long_form="acute liver failure")
     names = {"ALF": ("D", 0.1, "x"), "ALP": ("D", 0.5, "ALP"), "acute liver failure": ("D", 0.9, "Liver Failure")}

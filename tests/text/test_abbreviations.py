@@ -12,6 +12,7 @@ from spacy_sapbert.text.abbreviations import (
     MOST_TEXTS,
     AbbreviationOccurrence,
     Definition,
+    appositions,
     expand,
     find_definitions,
     find_occurrences,
@@ -448,3 +449,24 @@ def test_any_text(short_forms, texts):
     long_forms = likely_long_forms(short_forms, texts)
     assert set(long_forms) <= set(short_forms)
     assert set(long_forms.values()) <= set(texts)
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "expected"),
+    [
+        ("tacrine (Cognex) helps", "CHEMICAL", {0: "Cognex", 1: "tacrine"}),
+        ("tacrine(Cognex) helps", "CHEMICAL", {0: "Cognex", 1: "tacrine"}),
+        ("tacrine (Cognex, USA)", "CHEMICAL", {}),
+        ("tacrine in Cognex)", "CHEMICAL", {}),
+        ("tacrine (Cognex)", "DISEASE", {}),
+    ],
+)
+def test_a_bracket_puts_another_name_beside_a_mention(text, label, expected):
+    start = text.index("Cognex")
+    assert appositions(text, [(0, 7, "CHEMICAL"), (start, start + 6, label)]) == expected
+
+
+@given(st.text(alphabet="ab ()", max_size=12), st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12))))
+def test_appositions_of_any_offsets(text, spans):
+    places = [(start, end, "X") for start, end in spans]
+    assert set(appositions(text, places)) <= set(range(len(places)))
