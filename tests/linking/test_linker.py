@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 
@@ -54,6 +55,23 @@ def link_one(linker, text, label="", **variants):
 
 def candidates(**scores):
     return tuple(Candidate(concept_id, score, "") for concept_id, score in scores.items())
+
+
+@pytest.mark.parametrize("is_enabled", [True, False])
+def test_garbage_is_collected_afterwards_as_before(linker, monkeypatch, is_enabled):
+    def fail(*_):
+        assert not gc.isenabled()
+        raise ValueError("no candidates")
+
+    monkeypatch.setattr(CandidateGenerator, "__call__", fail)
+    if not is_enabled:
+        gc.disable()
+    try:
+        with pytest.raises(ValueError, match="no candidates"):
+            linker.link([[query("asthma")]])
+        assert gc.isenabled() == is_enabled
+    finally:
+        gc.enable()
 
 
 # --- links

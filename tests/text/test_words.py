@@ -5,7 +5,15 @@ from hypothesis import strategies as st
 from spacy_sapbert.text.languages import ENGLISH
 from spacy_sapbert.text.languages.en import singular, spell
 from spacy_sapbert.text.normalize import plain, spell_out_greek
-from spacy_sapbert.text.words import acronym_of, case_counts, is_acronym, word_columns, word_keys
+from spacy_sapbert.text.words import (
+    acronym_of,
+    case_counts,
+    has_same_letters,
+    is_acronym,
+    joined_letters,
+    word_columns,
+    word_keys,
+)
 
 
 def keys(text):
@@ -129,3 +137,8 @@ def test_the_singular_of_an_acronym(text, single):
 def test_the_case_of_short_symbols_counts():
     assert all(map(case_counts, ("dC", "DC", "Er", "ACCs", "PreP")))
     assert not any(map(case_counts, ("Mice", "mice", "p53", "neurotensin", "A", "")))
+
+
+@given(*[st.text(st.sampled_from("aAbs1 -/,αβß\u0301\u00ad"), max_size=6)] * 2)
+def test_the_first_letters_tell_only_texts_apart_that_differ_in_their_letters(text, name):
+    assert has_same_letters(text, name) == (joined_letters(text) == joined_letters(name))
