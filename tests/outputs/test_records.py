@@ -115,9 +115,9 @@ def test_names_are_read_at_once(small_kb, monkeypatch):
         set_links(ent, [Link("x", concept_id, 1.0, "x", runner_up=Alternative("D009020", 0.5, "x"))])
     monkeypatch.setattr(small_kb, "_labels", {})
     queries = []
-    read = small_kb._rows
-    monkeypatch.setattr(small_kb, "_rows", lambda sql, *values: queries.append(sql) or read(sql, *values))
+    small_kb._connection().set_trace_callback(queries.append)
     record = doc_record(doc, doc.ents, small_kb)
+    small_kb._connection().set_trace_callback(None)
     names = [entity["links"][0]["preferred_name"] for entity in record["entities"]]
     assert names == ["Cystic Fibrosis", "Seizures", None]
     assert len(queries) == 2  # of names and of types
