@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +12,7 @@ import numpy as np
 from spacy.language import Language
 
 from ..errors import Errors, OptionError, SapbertError
-from ..linking.prior import count_concepts
+from ..linking.prior import best_weight, count_concepts
 from ..linking.settings import CandidateSettings, LinkerParameters
 from ..metrics.calibration import brier_score, calibration_error, reliability, risk_points, risks, threshold_curve
 from ..metrics.counts import f1_score, mean, percent
@@ -97,8 +97,8 @@ def calibrate(
 
     With `prior`, the linker counts how often each concept is annotated in the documents. These counts replace
     its earlier ones. The prior weight μ is the one of `PRIOR_WEIGHTS` with the highest mean accuracy; among equal
-    weights, the smallest wins. For μ, the threshold and the probabilities, the counts of a document leave out its own
-    mentions.
+    weights, the smallest wins. With `rerank`, it is 0 unless that weight is better after reranking, too. For μ, the
+    threshold and the probabilities, the counts of a document leave out its own mentions.
 
     With `rerank`, a reranker is trained on the documents, which replaces an earlier one. The threshold and the
     probabilities are fitted on links that a reranker of other documents chose.
@@ -249,14 +249,23 @@ def _fit(
         settings.sparse_weight = weight = _best_weight(weights, present)
         priors = _try_priors(nlp, documents, unseen, follow) if prior else {present_prior: weights[weight]}
         prior_weight = _best_weight(priors, None)
-        counted = prior_weight if prior else None
-        reranked, mentions = rerank_by_others(nlp, documents, counted, seed, follow, unseen) if rerank else (None, None)
-    judged = priors[prior_weight]
-    if mentions is not None and reranked and reranked.reranker:
-        with linker.reranking(reranked.reranker):
-            judged = judge(mentions, linker)
-    _check_kinds(judged, "fitted")
-    return _Fitted(weights, priors, weight, prior_weight, reranked, judged)
+        judged, rerankers = dict(priors), dict[float, FittedReranker]()
+        if rerank:  # it knows the counts, too, and may make up for the prior
+            for tried in dict.fromkeys([0.0, prior_weight] if prior else [prior_weight]):
+                counted = tried if prior else None
+                rerankers[tried], mentions = rerank_by_others(nlp, documents, counted, seed, follow, unseen)
+                if reranker := rerankers[tried].reranker:
+                    with _counting(linker, documents, counted), linker.reranking(reranker):
+                        judged[tried] = judge(mentions, linker)
+            prior_weight = _best_weight({tried: judged[tried] for tried in rerankers}, None)
+            rerankers[prior_weight].warn()
+    _check_kinds(judged[prior_weight], "fitted")
+    return _Fitted(weights, priors, weight, prior_weight, rerankers.get(prior_weight), judged[prior_weight])
+
+
+def _counting(linker: Linker, documents: Documents, weight: float | None) -> AbstractContextManager[None]:
+    """Link inside the block with the annotation counts of documents and a prior weight, if there is one."""
+    return nullcontext() if weight is None else linker.weighing(count_concepts(documents), weight)
 
 
 @contextmanager
@@ -290,9 +299,11 @@ def _try_priors(nlp: Language, documents: Documents, unseen: UnseenDocuments, fo
     linker = find_linker(nlp).linker
     before, linker.generator.cache_size = linker.generator.cache_size, KEPT_TEXTS
     try:
-        return {
-            weight: judge(link_by_others(nlp, documents, weight, follow, unseen), linker) for weight in PRIOR_WEIGHTS
-        }
+        tried = {}
+        for weight in PRIOR_WEIGHTS:
+            with _counting(linker, documents, weight):  # the prior decides what a link is judged by
+                tried[weight] = judge(link_by_others(nlp, documents, weight, follow, unseen), linker)
+        return tried
     finally:
         linker.generator.cache_size = before
 
@@ -300,7 +311,7 @@ def _try_priors(nlp: Language, documents: Documents, unseen: UnseenDocuments, fo
 def _best_weight(tried: Tried, present: float | None) -> float:
     """Return the weight with the best mean accuracy; among equal ones the present weight, then the smallest."""
     n_right = {weight: int(judged.lenient.sum() + judged.strict.sum()) for weight, judged in tried.items()}
-    return max(tried, key=lambda weight: (n_right[weight], weight == present, -weight))
+    return best_weight(n_right, present)
 
 
 def fit_probabilities(judged: Judged, method: str) -> Points:

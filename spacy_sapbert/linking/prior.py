@@ -19,6 +19,11 @@ def count_concepts(documents: Iterable[Document]) -> Counter[str]:
     return Counter(id for of_document in ids for id in of_document)
 
 
+def best_weight(n_right: Mapping[float, int], present: float | None = None) -> float:
+    """Return the weight with most right; among equal ones the present weight, then the smallest."""
+    return max(n_right, key=lambda weight: (n_right[weight], weight == present, -weight))
+
+
 class ConceptPrior:
     """Raises the scores of concepts that annotators mean more often.
 

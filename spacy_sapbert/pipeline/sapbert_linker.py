@@ -340,11 +340,14 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         from ..linking.storage import save_generator
 
         linker = self.linker
-        reranker = linker.reranker or (self._trainer.reranker() if self._trainer else None)
+        reranker, parameters = linker.reranker, linker.stored_parameters
+        if self._trainer and not reranker:
+            prior_weight, reranker = self._trainer.ranking()
+            parameters = parameters._replace(prior_weight=prior_weight)
         trained = self._trainer.trained_generator() if self._trainer else nullcontext(linker.generator)
         with trained as generator:
             save_generator(generator, artifacts, self._index)
-        linker.stored_parameters.save(folder)
+        parameters.save(folder)
         if reranker:
             reranker.save(folder)
         self._corrections_setting.save(artifacts)

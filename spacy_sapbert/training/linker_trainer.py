@@ -19,14 +19,13 @@ from ..kb.ids import some_ids
 from ..linking.candidates import CandidateGenerator, top
 from ..linking.linker import Linker
 from ..linking.prior import count_concepts
-from ..linking.reranker import Reranker
 from ..linking.storage import with_mentions
 from ..linking.variants import MentionQuery
 from ..text.normalize import TEXT_NORMALIZERS, biosyn
 from ..types import Document
 from ..vectors.flat import NameVectors, build_name_vectors
 from ..vectors.storage import exact_vectors
-from .reranker_trainer import check_lightgbm, train_reranker
+from .reranker_trainer import TrainedRanking, check_lightgbm, train_ranking
 from .settings import BioSyn
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ class LinkerTrainer:
         self._picked: set[TrainingMention] = set()
         self._candidates = NameCandidates(generator, settings, self.counts)
         self._gold: list[Document] = []
-        self._reranker: tuple[int, Reranker | None] | None = None
+        self._ranking: tuple[int, TrainedRanking] | None = None
         self._vectors_folder: ScratchFolder | None = None
 
     @property
@@ -129,7 +128,7 @@ class LinkerTrainer:
         )
         self.reencode_every = self.reencode_every or len(documents)
         self._gold = list(documents)
-        self._reranker = None
+        self._ranking = None
         if self.settings.reranker:
             check_lightgbm()
 
@@ -277,24 +276,28 @@ class LinkerTrainer:
                 generator = with_mentions(generator, self._gold, stack.enter_context(ScratchFolder()))
             yield generator
 
-    def reranker(self) -> Reranker | None:
-        """Return a reranker trained with the present encoder.
+    def ranking(self) -> TrainedRanking:
+        """Return a reranker trained with the present encoder, and the μ to save with it.
 
-        It is None without the setting. It is also None with the warning W415 if it does not help, or W416 if there is
-        too little to learn from.
+        With a reranker, cross-validation chooses between the present μ and 0, see `train_ranking`. The reranker is None
+        without the setting. It is also None with the warning W415 if it does not help, or W416 if there is too little
+        to learn from.
         """
-        settings, add_mentions = self.settings.reranker, self.settings.add_training_mentions
+        settings, weight = self.settings.reranker, self.linker.stored_parameters.prior_weight
         if settings is None:
-            return None
+            return TrainedRanking(weight, None)
         self.refresh()
-        if self._reranker is None or self._reranker[0] != self.steps:
+        if self._ranking is None or self._ranking[0] != self.steps:
+            add_mentions, weights = self.settings.add_training_mentions, {0.0, weight}
             try:
-                trained = train_reranker(self.linker, self._gold, settings, add_mentions=add_mentions)
+                trained = train_ranking(
+                    self.linker, self._gold, settings, add_mentions=add_mentions, prior_weights=weights
+                )
             except TrainingDataError as error:  # the trained encoder must not be lost
                 warnings.warn(Warnings.W416.format(reason=error), stacklevel=2)
-                trained = None
-            self._reranker = self.steps, trained
-        return self._reranker[1]
+                trained = TrainedRanking(weight, None)
+            self._ranking = self.steps, trained
+        return self._ranking[1]
 
     def note(self) -> None:
         """Record the training in the encoder. Before the first step, nothing is recorded."""

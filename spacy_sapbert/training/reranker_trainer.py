@@ -12,7 +12,7 @@ from ..errors import Errors, MissingExtraError, TrainingDataError, Warnings
 from ..files.output import ScratchFolder
 from ..kb.knowledge_base import KnowledgeBase
 from ..linking.linker import Linker
-from ..linking.prior import count_concepts
+from ..linking.prior import best_weight, count_concepts
 from ..linking.rerank_features import (
     COLUMNS,
     N_FEATURES,
@@ -103,25 +103,74 @@ class FittedReranker(NamedTuple):
     right_after: int
     texts: int
 
+    @property
+    def gain(self) -> int:
+        """The number of texts that are right with the reranker alone, less those that are right without it alone."""
+        return self.right_after - self.right_before if self.reranker else 0
+
+    def warn(self) -> None:
+        """Warn if reranking did not help."""
+        if self.reranker is None:
+            warnings.warn(Warnings.W415.format(texts=self.texts, right=self.right_before), stacklevel=2)
+
+
+class TrainedRanking(NamedTuple):
+    """What puts the right candidate first: a prior weight μ, and the reranker that was trained with it, or None."""
+
+    prior_weight: float
+    reranker: Reranker | None
+
 
 def train_reranker(
     linker: Linker, documents: Sequence[Document], settings: RerankerTraining, *, add_mentions: bool
 ) -> Reranker | None:
-    """Train a reranker for a linker. The linker does not change.
+    """Train a reranker for a linker, with its prior weight. See `train_ranking`."""
+    weights = [linker.prior_weight]
+    return train_ranking(linker, documents, settings, add_mentions=add_mentions, prior_weights=weights).reranker
+
+
+def train_ranking(
+    linker: Linker,
+    documents: Sequence[Document],
+    settings: RerankerTraining,
+    *,
+    add_mentions: bool,
+    prior_weights: Collection[float],
+) -> TrainedRanking:
+    """Train a reranker for a linker, with the prior weight of fewest wrong texts. The linker does not change.
+
+    The texts are those of cross-validation over documents. Among equal weights, the smallest wins, since a prior turns
+    off the ranking in the package.
 
     Args:
         add_mentions: Whether the mentions of the documents will be names of the vocabulary.
+        prior_weights: The prior weights to try.
 
     Returns:
-        The reranker, or None; see `fit_reranker`.
+        The weight and the reranker. The latter is None with the warning W415 if reranking does not help.
     """
     folds = folds_of([document.doc_id for document in documents], settings)
     rarity = WordRarity.in_names(linker.kb.names())
-    data = [
-        ranking_data(ranked, numbers, CandidateFeatures(kb, rarity))
-        for numbers, ranked, kb in cross_fitted(linker, documents, folds, add_mentions=add_mentions)
-    ]
-    return fit_reranker(data, folds, rarity, settings).reranker
+    data: dict[float, list[RankingData]] = {weight: [] for weight in prior_weights}
+    right = dict.fromkeys(prior_weights, 0)  # less the wrong ones: another weight may split other mentions
+    for numbers, fold_linker in _fold_linkers(linker, documents, folds, add_mentions=add_mentions):
+        inside, features = [documents[number] for number in numbers], CandidateFeatures(fold_linker.kb, rarity)
+        for weight in prior_weights:
+            with fold_linker.weighing(fold_linker.stored_parameters.annotated or {}, weight):
+                ranked = _link(fold_linker, inside)
+            right[weight] -= _n_wrong(ranked, fold_linker.kb)
+            data[weight].append(ranking_data(ranked, numbers, features))
+    fitted = {weight: fit_reranker(data[weight], folds, rarity, settings) for weight in prior_weights}
+    weight = best_weight({weight: right[weight] + reranked.gain for weight, reranked in fitted.items()})
+    fitted[weight].warn()
+    return TrainedRanking(weight, fitted[weight].reranker)
+
+
+def _n_wrong(documents: Sequence[RankedDocument], kb: KnowledgeBase) -> int:
+    parts = [gold_part for document in documents for gold_part in document.parts]
+    firsts = [part.candidates[0].concept_id if part.candidates else "" for part, _ in parts]
+    ids = kb.ids_of(list({*firsts}))
+    return sum(gold.isdisjoint(ids.get(first, ())) for first, (_, gold) in zip(firsts, parts, strict=True))
 
 
 # --- candidates of annotated mentions
@@ -159,6 +208,14 @@ def cross_fitted(
     Yields:
         For each fold, the numbers of its documents, the linked documents, and the vocabulary that they were linked to.
     """
+    for inside, fold_linker in _fold_linkers(linker, documents, folds, add_mentions=add_mentions):
+        yield inside, _link(fold_linker, [documents[number] for number in inside]), fold_linker.kb
+
+
+def _fold_linkers(
+    linker: Linker, documents: Sequence[Document], folds: np.ndarray, *, add_mentions: bool
+) -> Iterator[tuple[Sequence[int], Linker]]:
+    """Yield the numbers of the documents of each fold, and a linker that learned from those of the other folds."""
     known = are_names(documents, linker.kb)
     for fold in range(int(folds.max(initial=-1)) + 1):
         inside = np.flatnonzero(folds == fold).tolist()
@@ -171,7 +228,7 @@ def cross_fitted(
             fold_linker = Linker(generator, linker.settings, linker.stored_parameters, linker.rules)
             if linker.stored_parameters.annotated:
                 fold_linker.stored_parameters = linker.stored_parameters._replace(annotated=count_concepts(others))
-            yield inside, _link(fold_linker, [documents[number] for number in inside]), fold_linker.kb
+            yield inside, fold_linker
 
 
 def _link(linker: Linker, documents: Sequence[Document]) -> list[RankedDocument]:
@@ -258,7 +315,7 @@ def fit_reranker(
         rarity: The rarity of words in the features.
 
     Returns:
-        The reranker. It is None with the warning W415 if no margin gives more right texts than the scores alone.
+        The reranker. It is None if no margin gives more right texts than the scores alone.
     """
     joined = RankingData(*map(np.concatenate, zip(*data, strict=True)))
     text_folds = folds[joined.documents]
@@ -274,8 +331,6 @@ def fit_reranker(
     before = _n_right(joined, [0] * len(joined.sizes))
     margin = max(MARGINS, key=lambda margin: (right[margin], margin))
     helps = right[margin] > before
-    if not helps:
-        warnings.warn(Warnings.W415.format(texts=len(joined.sizes), right=before), stacklevel=2)
     after_ranking = bool((joined.features[:, COLUMNS["probability"]] > NOT_COMPARED).any())
     return FittedReranker(
         Reranker(_fit_trees(joined, settings), margin, rarity, after_ranking) if helps else None,

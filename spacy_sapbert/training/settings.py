@@ -69,7 +69,8 @@ class BioSyn:
             are repetitions, which take time but add nothing. BioSyn's own code skips them as well.
         prior_weight: μ, the weight of how often the training data has a concept; see
             `spacy_sapbert.linking.prior.ConceptPrior`. It affects predictions, but not the training. 0 gives BioSyn's
-            scores.
+            scores. With a reranker, the linker is saved with it only if that gains by cross-validation, and else with
+            0: the reranker knows how often concepts are annotated, and the prior turns off the ranking in the package.
         add_training_mentions: Add the mentions of the training data as names to the saved vocabulary. They are not
             names during training.
         reranker: Also train a reranker whenever the linker is saved; None for no reranker. Evaluations during the

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.evaluation import calibration
 from spacy_sapbert.evaluation.calibration import (
     LEAST_LINKS,
     PRIOR_WEIGHTS,
@@ -12,18 +13,21 @@ from spacy_sapbert.evaluation.calibration import (
     SPARSE_WEIGHTS,
     Judged,
     _best_weight,
+    _try_priors,
     calibrate,
     fit_probabilities,
     fit_threshold,
     judge,
     split_documents,
 )
-from spacy_sapbert.evaluation.cross_fitting import link_by_others
+from spacy_sapbert.evaluation.cross_fitting import UnseenDocuments, link_by_others, no_progress
 from spacy_sapbert.evaluation.running import link_gold_mentions
 from spacy_sapbert.linking.difference_model import PROBABLE
+from spacy_sapbert.linking.prior import count_concepts
 from spacy_sapbert.linking.settings import LinkerParameters
 from spacy_sapbert.pipeline.component_settings import settings_of
-from spacy_sapbert.training.reranker_trainer import MARGINS, mention_queries
+from spacy_sapbert.training.reranker_trainer import MARGINS, mention_queries, train_ranking
+from spacy_sapbert.training.settings import RerankerTraining
 from spacy_sapbert.types import Document, Mention
 
 
@@ -294,6 +298,32 @@ def test_a_reranker_is_trained_and_saved(numbered, numbered_documents, tmp_path)
     linked = linker.link(queries, ["x"])
     assert again.link(queries, ["x"]) == linked
     assert linked[0][0][0].reasons
+
+
+def test_calibration_chooses_as_training_does(numbered, numbered_documents, monkeypatch):
+    pytest.importorskip("lightgbm")
+    monkeypatch.setattr(calibration, "PRIOR_WEIGHTS", (0.0, 0.1))
+    linker = numbered.get_pipe("sapbert_linker").linker
+    linker.stored_parameters = linker.stored_parameters._replace(annotated=count_concepts(numbered_documents))
+    trained = train_ranking(
+        linker, numbered_documents, RerankerTraining(), add_mentions=False, prior_weights=[0.0, 0.1]
+    )
+    queries, texts = list(map(mention_queries, numbered_documents)), [one.text for one in numbered_documents]
+    with linker.reranking(trained.reranker):
+        linked = linker.link(queries, texts)
+    calibrate(numbered, numbered_documents, prior=True, rerank=True)
+    assert linker.prior_weight == trained.prior_weight == 0
+    assert linker.link(queries, texts) == linked
+    assert linked[0][0][0].candidates[0].concept_id == "B:0"
+
+
+def test_links_with_a_prior_are_judged_by_their_scores(numbered, numbered_documents, monkeypatch):
+    monkeypatch.setattr(calibration, "PRIOR_WEIGHTS", (0.1,))
+    linker = numbered.get_pipe("sapbert_linker").linker
+    tried = _try_priors(numbered, numbered_documents, UnseenDocuments(linker, numbered_documents), no_progress)
+    linked = link_by_others(numbered, numbered_documents, 0.1)
+    scores = {part.candidates[0].score for mention in linked for part in mention.parts}
+    assert set(tried[0.1].scores.tolist()) == scores
 
 
 def test_a_linker_that_does_not_rerank_gets_no_reranker(numbered, numbered_documents):

@@ -371,8 +371,8 @@ def test_a_reranker_is_trained_when_the_linker_is_saved(reranking, numbered, tmp
     nlp = reranking(add_training_mentions=False, prior_weight=0.0)
     train(nlp, numbered, steps=1, learn_rate=0.0)
     fitted = []
-    fit = linker_trainer.train_reranker
-    monkeypatch.setattr(linker_trainer, "train_reranker", lambda *a, **more: fitted.append(1) or fit(*a, **more))
+    fit = linker_trainer.train_ranking
+    monkeypatch.setattr(linker_trainer, "train_ranking", lambda *a, **more: fitted.append(1) or fit(*a, **more))
     nlp.to_disk(tmp_path / "one")
     nlp.to_disk(tmp_path / "two")
     assert len(fitted) == 1  # nothing was trained in between

@@ -1,12 +1,16 @@
 """Training a reranker: what it learns, and what it must not see."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
 from spacy_sapbert.errors import TrainingDataError
 from spacy_sapbert.linking.linker import Linker
+from spacy_sapbert.linking.prior import count_concepts
 from spacy_sapbert.linking.rerank_features import COLUMNS, N_FEATURES, NOT_COMPARED, CandidateFeatures, WordRarity
 from spacy_sapbert.linking.storage import open_generator, with_mentions
+from spacy_sapbert.training import reranker_trainer
 from spacy_sapbert.training.reranker_trainer import (
     MARGINS,
     RankingData,
@@ -16,6 +20,7 @@ from spacy_sapbert.training.reranker_trainer import (
     folds_of,
     mention_queries,
     ranking_data,
+    train_ranking,
     train_reranker,
 )
 from spacy_sapbert.training.settings import RerankerTraining
@@ -51,9 +56,10 @@ def test_a_reranker_that_does_not_help_is_left_out():
     features = np.zeros((2 * n, N_FEATURES))
     right = np.tile([True, False], n)
     data = RankingData(features, right, np.full(n, 2), np.arange(n), np.arange(n).astype(str))
-    with pytest.warns(UserWarning, match="W415"):
-        fitted = fit_reranker([data], np.arange(n) % 3, WordRarity({}, 1.0), SETTINGS)
+    fitted = fit_reranker([data], np.arange(n) % 3, WordRarity({}, 1.0), SETTINGS)
     assert fitted.reranker is None
+    with pytest.warns(UserWarning, match="W415"):
+        fitted.warn()
     assert (fitted.right_before, fitted.right_after, fitted.texts) == (n, n, n)
 
 
@@ -69,6 +75,20 @@ def test_a_reranker_knows_in_which_order_it_met_the_candidates(probability, afte
     assert fitted.reranker is not None
     assert (fitted.right_before, fitted.right_after) == (0, n)
     assert (fitted.reranker.after_ranking, fitted.reranker.margin) == (after_ranking, MARGINS[-1])
+
+
+@pytest.mark.parametrize(("helps", "weight"), [(True, 0.0), (False, 1.0)])
+def test_a_prior_is_used_only_if_it_gains(linker, numbered_documents, monkeypatch, helps, weight):
+    pytest.importorskip("lightgbm")
+    if not helps:
+        monkeypatch.setattr(reranker_trainer, "_n_right", lambda data, chosen: 0)
+    documents = [document._replace(mentions=document.mentions[:1]) for document in numbered_documents]
+    linker.stored_parameters = linker.stored_parameters._replace(annotated=count_concepts(documents))
+    weights = [1.0, 0.0]
+    with nullcontext() if helps else pytest.warns(UserWarning, match="W415"):
+        trained = train_ranking(linker, documents, SETTINGS, add_mentions=False, prior_weights=weights)
+    assert trained.prior_weight == weight
+    assert (trained.reranker is not None and trained.reranker.after_ranking) == helps
 
 
 def test_frequent_texts_count_less():
