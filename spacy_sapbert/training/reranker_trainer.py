@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import Errors, MissingExtraError, TrainingDataError, Warnings
 from ..files.output import ScratchFolder
 from ..kb.knowledge_base import KnowledgeBase
+from ..kb.mentions import mention_names
 from ..linking.linker import Linker
 from ..linking.prior import best_weight, count_concepts
 from ..linking.rerank_features import (
@@ -35,7 +36,7 @@ from .settings import RerankerTraining
 MARGINS = (0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 """With lower ones, some folds of BioRED and S800 lose."""
 FEWEST_DECISIONS = 50  # texts with right and wrong candidates
-LEAST_KNOWN = 0.9  # of the mentions that were added as names; the other ones are composites and short forms
+LEAST_KNOWN = 0.9  # of the mentions that were added as names; the other ones are composites in another order
 DOCUMENTS_PER_BATCH = 64
 
 
@@ -189,8 +190,8 @@ def are_names(documents: Sequence[Document], kb: KnowledgeBase) -> bool:
     """Return whether the mentions of documents were added to the vocabulary as names before."""
     if not kb.meta.get("mentions"):
         return False
-    mentions = [mention for document in documents for mention in document.mentions]
-    primary = [(first, mention.text) for mention in mentions for id in mention.ids for first in kb.find_id(id)[:1]]
+    names = [pair for document in documents for pair in mention_names(document)]
+    primary = [(first, text) for text, id in names for first in kb.find_id(id)[:1]]
     return sum(count > 0 for count in kb.annotations_of(primary)) > LEAST_KNOWN * len(primary)
 
 

@@ -1,5 +1,6 @@
 """Training a reranker: what it learns, and what it must not see."""
 
+import re
 from contextlib import nullcontext
 
 import numpy as np
@@ -148,6 +149,13 @@ def test_mentions_that_are_names_are_left_out(linker, annotated_document, number
         mine = sum(own.text == mention.text for n in inside for mention in numbered_documents[n].mentions)
         assert kb.annotations_of([(own.ids[0], own.text)]) == [outside - mine]
         assert len(ranked) == len(inside)
+
+
+def test_short_forms_are_names_by_their_long_forms(linker, tmp_path):
+    text = "Lung disease fancy (LDF): " + "LDF, " * 20
+    places = [(0, 18), *((match.start(), match.end()) for match in re.finditer("LDF", text))]
+    document = Document("x", text, tuple(Mention(*place, text[slice(*place)], "Disease", ("B:0",)) for place in places))
+    assert are_names([document], with_mentions(linker.generator, [document], tmp_path).kb)
 
 
 @pytest.mark.parametrize("n", [1, 10])
