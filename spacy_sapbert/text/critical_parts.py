@@ -219,6 +219,8 @@ class _Word(NamedTuple):
         letters, negated: See `CriticalParts`.
         value: The property and the value that it stands for.
         counted: What a number after it belongs to; empty if that is the word before.
+        types: Whether it is a word such as "type" or "stage".
+        is_plain: Whether it only adds its key.
     """
 
     key: str = ""
@@ -229,6 +231,8 @@ class _Word(NamedTuple):
     value: tuple[int, int] | None = None
     negated: str | None = None
     counted: str = ""
+    types: bool = False
+    is_plain: bool = False
 
 
 def _parse(text: str, rules: LanguageRules) -> CriticalParts:
@@ -245,21 +249,24 @@ def _parse(text: str, rules: LanguageRules) -> CriticalParts:
         if form in rules.words.function_words:
             continue
         word = _word(form, rules, typed)
+        keys += word.keys
+        if negates and word.key:
+            negated.add(word.key)
+        if word.is_plain:
+            before, negates, typed = word.key, False, False
+            continue
         for beginning, number in word.numbers:
             numbers.append(number)
             counted[beginning or before] = counted.get(beginning or before, frozenset()) | {number}
         if typed and word.letters and not word.numbers:
             counted[before] = counted.get(before, frozenset()).union(word.letters)
         letters.update(word.letters)
-        keys += word.keys
         if word.value:
             values.append(Valued(word.value, word.key, form.lower()))
         if word.negated:
             negated.add(word.negated)
-        if negates and word.key:
-            negated.add(word.key)
         before, negates = word.counted or before, word.negates
-        typed = rules.composites.classifier.fullmatch(form) is not None
+        typed = word.types
     return CriticalParts(
         tuple(sorted(numbers)),
         frozenset(letters),
@@ -303,7 +310,9 @@ def _word(written: str, rules: LanguageRules, typed: bool = False) -> _Word:
         return _Word(letters=letters, counted=letters[0])
     value, negated = opposites.value_of(key), opposites.negated_in(key)
     negates = key in opposites.negations
-    return _Word(key, () if negates else (key,), negates, (), (), value, negated, key)
+    types = rules.composites.classifier.fullmatch(written) is not None
+    is_plain = not (negates or value or negated or types) and bool(key)
+    return _Word(key, () if negates else (key,), negates, (), (), value, negated, key, types, is_plain)
 
 
 def _without_types(words: tuple[str, ...]) -> tuple[str, ...]:
