@@ -58,19 +58,24 @@ class NameConceptMap:
     annotations: np.ndarray
     ranks: np.ndarray
 
+    @cached_property
+    def _starts(self) -> np.ndarray:
+        """Where the entries of each row start, from row -1 on, and the end of the last ones, int32."""
+        return np.cumsum(np.bincount(self.names + 2), dtype=np.int32)
+
     def of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Find the entries of some names.
 
         Args:
-            rows (int, shape (m,)): Rows of names.
+            rows (int, shape (m,)): Rows of names. One of -1 has no entries.
 
         Returns:
             Two parallel arrays, with one pair for each concept of each name. The first holds positions in `rows`, the
             second holds positions in the arrays of this map.
         """
-        rows = rows.astype(self.names.dtype, copy=False)  # avoids converting the much larger `names`
-        starts = np.searchsorted(self.names, rows, side="left")
-        counts = np.searchsorted(self.names, rows, side="right") - starts
+        rows = rows.astype(np.int64, copy=False)  # an empty array may have another type
+        starts = self._starts[rows + 1]
+        counts = self._starts[rows + 2] - starts
         which = np.repeat(np.arange(len(rows)), counts)
         firsts = np.repeat(np.cumsum(counts) - counts, counts)
         return which, np.repeat(starts, counts) + np.arange(len(which)) - firsts

@@ -30,7 +30,7 @@ SIMILAR_WITHOUT_VECTORS = 256
 SUPPORT_SCALE = 0.05
 # The postings that are read for each text. Measured with `benchmarks/search.py`.
 POSTINGS = 1000
-POSTINGS_WITHOUT_VECTORS = 8000
+POSTINGS_WITHOUT_VECTORS = 5000
 _POINTS = 2**20  # more than the highest score has, which is 1; the lowest is -1
 
 
