@@ -84,7 +84,8 @@ def _columns(rows: Iterable[tuple[Any, ...]], n: int) -> list[list[Any]]:
 def written_and_keys(text: str, rules: LanguageRules = ENGLISH) -> tuple[list[str], list[str]]:
     """Return the words of a text as written, and their keys."""
     written = rules.words.pattern.findall(plain(text))
-    return written, [_hashed(rules, word)[0] for word in written]
+    short = _key_short(rules)
+    return written, [short(word) if len(word) <= MAX_CACHED else _key_of(rules, word) for word in written]
 
 
 def word_hashes(texts: Iterable[str], rules: LanguageRules = ENGLISH) -> tuple[np.ndarray, np.ndarray]:
@@ -123,13 +124,28 @@ def _hashed(rules: LanguageRules, written: str) -> _Hashed:
 
 
 def _hash_word(rules: LanguageRules, written: str) -> _Hashed:
-    possessives = rules.words.possessives
-    word = written[:-2] if possessives and written.endswith(possessives) else written
+    word = _without_possessive(rules, written)
     key = _key(word, rules)
     # the words of "TNF-alpha-1" and "TNFα1" have the same sum
     runs = symbol_runs(word) if key else []
     keys = [key] if runs == [word] else [_key(run, rules) or run.lower() for run in runs]
     return key, sum(map(hash64, keys)) % 2**64, acronym_hash(latin_symbol(written))
+
+
+def _key_of(rules: LanguageRules, written: str) -> str:
+    """Return the key of a word alone, which is faster than with its hashes."""
+    return _key(_without_possessive(rules, written), rules)
+
+
+def _without_possessive(rules: LanguageRules, written: str) -> str:
+    possessives = rules.words.possessives
+    return written[:-2] if possessives and written.endswith(possessives) else written
+
+
+@cache
+def _key_short(rules: LanguageRules) -> Callable[[str], str]:
+    """Return `_key_of` of a language with a cache of its own."""
+    return lru_cache(maxsize=1 << 15)(partial(_key_of, rules))
 
 
 @cache
