@@ -169,7 +169,7 @@ class Agreement:
         """Return the ids of the candidates with the text as a name."""
         words = sorted(content_keys(text, self._rules))
         parts = critical_parts(text, self._rules)
-        alike = with_same_letters(text, (candidate.name for candidate in candidates))
+        alike = with_same_letters(text, [candidate.name for candidate in candidates])
         return {
             candidate.concept_id
             for candidate in candidates
@@ -199,7 +199,7 @@ class Agreement:
         """Return why candidates are refused, by their ids."""
         parts = critical_parts(text, self._rules)
         refusals: dict[str, str] = {}
-        words = negatable_words(text)
+        words = [] if parts else negatable_words(text)
         for place, candidate in enumerate(candidates):
             if place - len(refusals) == checked:
                 break

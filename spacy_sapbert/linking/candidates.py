@@ -359,13 +359,12 @@ class CandidateGenerator:
 
     def _names_at(self, rows: list[int]) -> list[str]:
         """Return the names in these rows. Many texts have the same similar names."""
-        known = {row: name for row in rows if (name := self._names.get(row)) is not None}
-        missing = [row for row in dict.fromkeys(rows) if row not in known]
+        known = list(map(self._names.get, rows))
+        missing = list(dict.fromkeys([row for row, name in zip(rows, known, strict=True) if name is None]))
         read = dict(zip(missing, self.kb.names_at(missing), strict=True))
         self._names.update(read)
         drop_oldest(self._names, CACHED_NAMES)
-        known |= read
-        return [known[row] for row in rows]
+        return [read[row] if name is None else name for row, name in zip(rows, known, strict=True)]
 
     def _candidates(self, scored: _Scored, concepts: list[int], supports: np.ndarray) -> list[Candidate]:
         """Return a candidate for each name with its concept."""

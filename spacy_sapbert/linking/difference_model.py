@@ -52,18 +52,19 @@ class DifferenceModel(NamedTuple):
         self, parts: Sequence[LinkedPart], facts_of: FactsOf, rules: LanguageRules = ENGLISH
     ) -> list[LinkedPart]:
         """Return the parts with the chosen candidate first, and with the probabilities of the first candidates."""
-        keys = [(part.text, part.candidates[:DEPTH]) for part in parts]
-        unique = list(dict.fromkeys(keys))  # the same text occurs many times
+        numbers: dict[tuple[str, tuple[Candidate, ...]], int] = {}  # the same text occurs many times
+        of_parts = [numbers.setdefault((part.text, part.candidates[:DEPTH]), len(numbers)) for part in parts]
+        unique = list(numbers)
         places = [compared(candidates) for _, candidates in unique]
         lists = [[key[1][place] for place in of_text] for key, of_text in zip(unique, places, strict=True)]
         rows = difference_features([text for text, _ in unique], lists, facts_of, rules)
         log_odds = self.trees.predict(rows)
         probabilities = probability(log_odds).round(_DIGITS).tolist()
-        judged, end = {}, 0
+        judged, end = [], 0
         for key, of_text, best in zip(unique, places, self.choose(rows, log_odds, list(map(len, places))), strict=True):
             start, end = end, end + len(of_text)
-            judged[key] = _judge(*key, of_text, best, probabilities[start:end], rules)
-        return [_with(part, *judged[key]) for part, key in zip(parts, keys, strict=True)]
+            judged.append(_judge(*key, of_text, best, probabilities[start:end], rules))
+        return [_with(part, *judged[number]) for part, number in zip(parts, of_parts, strict=True)]
 
     def choose(self, rows: np.ndarray, log_odds: np.ndarray, sizes: Sequence[int]) -> list[int]:
         """Return which candidate of each text comes first. `TieBreaker` has chosen among those with the best score.

@@ -65,7 +65,7 @@ class Rewriter:
 
     def _spellings(self, text: str) -> list[str]:
         """Return a text as it is, and in the cases in which the vocabulary writes names."""
-        return [text, *(case(text) for case in self._cases)]
+        return [text, *[case(text) for case in self._cases]]
 
     @cached_property
     def _cases(self) -> list[Callable[[str], str]]:
@@ -104,7 +104,7 @@ def _has_only_sign(text: str, name: str) -> bool:
 
 
 def _in_capitals(text: str) -> str:
-    return " ".join(word[:1].upper() + word[1:] for word in text.split(" "))
+    return " ".join([word[:1].upper() + word[1:] for word in text.split(" ")])
 
 
 def _with_a_capital(text: str) -> str:

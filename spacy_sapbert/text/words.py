@@ -232,12 +232,12 @@ def with_same_letters(text: str, names: Iterable[str]) -> set[str]:
     first = text[:1]
     starts = first.lower() + first.upper() if text.isascii() and first.isalnum() else ""
     least, most = len(text) - _MOST_SIGNS, len(text) + _MOST_SIGNS
-    likely = (
+    likely = [
         name
         for name in names
         if least <= len(name) <= most
         and (not starts or name[:1] in starts or not name[:1].isalnum() or not name.isascii())
-    )
+    ]
     return {name for name in likely if has_same_letters(text, name)}
 
 

@@ -243,7 +243,7 @@ def test_ranks_of_names_and_concepts(drawn, mentions):
 
 
 def test_owners_of_names(shared_names_kb):
-    which, owners = shared_names_kb.name_concepts.of(np.array([2, 0, 2]))
+    which, owners = shared_names_kb.name_concepts.of(np.array([2, 0, 2, -1]))
     assert which.tolist() == [0, 1, 1, 2]
     assert owners.tolist() == [4, 0, 1, 4]
     which, owners = shared_names_kb.name_concepts.of(np.array([], dtype=np.int32))
