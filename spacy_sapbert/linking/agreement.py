@@ -19,7 +19,7 @@ from ..text.critical_parts import (
 )
 from ..text.languages import ENGLISH, LanguageRules
 from ..text.symbols import are_other_symbols
-from ..text.words import content_keys, with_same_letters
+from ..text.words import content_keys, has_same_letters
 from ..types import SCORE_DIGITS, Candidate, LinkedPart
 
 Candidates = dict[str, list[Candidate]]
@@ -169,11 +169,10 @@ class Agreement:
         """Return the ids of the candidates with the text as a name."""
         words = sorted(content_keys(text, self._rules))
         parts = critical_parts(text, self._rules)
-        alike = with_same_letters(text, [candidate.name for candidate in candidates])
         return {
             candidate.concept_id
             for candidate in candidates
-            if (candidate.name in alike and not self._has_other_sign(candidate.name, text, parts))
+            if (has_same_letters(text, candidate.name) and not self._has_other_sign(candidate.name, text, parts))
             or (candidate.score > _SIMILAR and self._has_words(candidate.name, words, parts))
         }
 

@@ -227,20 +227,6 @@ def has_same_letters(text: str, name: str) -> bool:
     return joined_letters(name) == joined_letters(text)
 
 
-def with_same_letters(text: str, names: Iterable[str]) -> set[str]:
-    """Return those of many names that have the same letters as a text, see `has_same_letters`."""
-    first = text[:1]
-    starts = first.lower() + first.upper() if text.isascii() and first.isalnum() else ""
-    least, most = len(text) - _MOST_SIGNS, len(text) + _MOST_SIGNS
-    likely = [
-        name
-        for name in names
-        if least <= len(name) <= most
-        and (not starts or name[:1] in starts or not name[:1].isalnum() or not name.isascii())
-    ]
-    return {name for name in likely if has_same_letters(text, name)}
-
-
 def is_joined(written: Sequence[str], keys: Sequence[str], rules: LanguageRules) -> bool:
     """Return whether a function word relates two words. "of" and articles do not count."""
     if all(keys):

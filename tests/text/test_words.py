@@ -11,7 +11,6 @@ from spacy_sapbert.text.words import (
     has_same_letters,
     is_acronym,
     joined_letters,
-    with_same_letters,
     word_columns,
     word_keys,
 )
@@ -143,4 +142,3 @@ def test_the_case_of_short_symbols_counts():
 @given(*[st.text(st.sampled_from("aAbs1 -/,αβß\u0301\u00ad"), max_size=6)] * 2)
 def test_the_first_letters_tell_only_texts_apart_that_differ_in_their_letters(text, name):
     assert has_same_letters(text, name) == (joined_letters(text) == joined_letters(name))
-    assert with_same_letters(text, [name, text]) == {text} | ({name} if has_same_letters(text, name) else set())
