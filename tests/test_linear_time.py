@@ -29,6 +29,7 @@ from spacy_sapbert.kb.readers import READERS, ReadReport, read_vocabulary
 from spacy_sapbert.pipeline.factories import demo_pipeline
 from spacy_sapbert.text.abbreviations import AbbreviationOccurrence, expand, find_definitions, find_occurrences
 from spacy_sapbert.text.composites import composite_splits
+from spacy_sapbert.text.critical_parts import critical_parts
 from spacy_sapbert.text.languages import LANGUAGES, rules_of
 from spacy_sapbert.text.normalize import TEXT_NORMALIZERS
 from spacy_sapbert.text.words import word_columns
@@ -393,6 +394,10 @@ RULES = [
 @pytest.mark.parametrize(("name", "rule", "shape"), RULES, ids=[f"{name}: {shape}" for name, _, shape in RULES])
 def test_rules_for_texts(name, rule, shape):
     assert is_linear(rule, SHAPES[shape].__mul__)
+
+
+def test_many_numbers_behind_one_beginning():
+    assert is_linear(critical_parts, lambda n: " ".join(f"w{i}a" for i in range(n)))
 
 
 def test_many_abbreviations():

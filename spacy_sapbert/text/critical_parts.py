@@ -9,7 +9,7 @@ Only what both have can differ: "diabetes mellitus" does not contradict "diabete
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
@@ -29,7 +29,7 @@ _ONES = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
 _ROMAN_NUMERALS = [tens + ones for tens in ("", "X", "XX", "XXX") for ones in _ONES]
 _TYPES = frozenset(("type", "typ", "tipo"))  # words that a number may lack: "Noonan syndrome (type) 2"
 # Beginnings that negate a word in each language. They count if the other text has that word: "afebrile" for "febrile".
-_WITHOUT = ("a", "an", "un", "in", "im", "ir", "il", "dis", "dys", "des", "de")
+_WITHOUT = ("a", "an", "un", "in", "im", "ir", "il", "dis", "dys", "des", "de", "ab")
 _SHORTEST_WORD = 5  # letters behind such a beginning
 _SIGN = re.compile(r"(?<=[A-Z\d])[+-](?![\w+-])")  # of "HER2+", not of "TNF-alpha"
 _LOCANTS = re.compile(r"\d[a-z]?['′]?-[a-z(\[]", re.IGNORECASE)
@@ -83,6 +83,8 @@ class CriticalParts(NamedTuple):
             critical = other.negated.union(word.key for word in other.values)
             if not set(other.words) - critical <= set(self.words):
                 return False
+        if not all(any(_begins_alike(word, key) for key in self.negated) for word in other.negated):
+            return False
         return self.has_numbers_of(other) and (self.values == other.values or _values(self) == _values(other))
 
     def is_same(self, other: CriticalParts) -> bool:
@@ -195,13 +197,18 @@ def _values(parts: CriticalParts) -> Counter[tuple[int, int]]:
 def _negated_only_by(parts: CriticalParts, other: CriticalParts) -> Iterator[str]:
     for word in sorted(parts.negated):
         is_said = any(key.startswith(word) and len(key) <= len(word) + _MOST_ENDING for key in other.words)
-        if is_said and not any(key.startswith(word) or word.startswith(key) for key in other.negated):
+        if is_said and not any(_begins_alike(word, key) for key in other.negated):
             yield word
     others = [key for key in other.words if key not in parts.words]
     if len(others) == 1:  # "impaired tolerance" is intolerance
         for rest in (rest for word in parts.words if word not in other.words for rest in _bare(word)):
-            if others[0].startswith(rest[:-2]) and abs(len(others[0]) - len(rest)) <= _MOST_ENDING:
+            is_negated = any(_begins_alike(rest[:-2], key) for key in other.negated)  # "non-febrile" is afebrile
+            if others[0].startswith(rest[:-2]) and abs(len(others[0]) - len(rest)) <= _MOST_ENDING and not is_negated:
                 yield rest
+
+
+def _begins_alike(word: str, other: str) -> bool:
+    return word.startswith(other) or other.startswith(word)
 
 
 def _differ(said: Sequence[str], meant: Sequence[str]) -> str:
@@ -243,7 +250,7 @@ def _parse(text: str, rules: LanguageRules) -> CriticalParts:
     values: list[Valued] = []
     negated: set[str] = set()
     keys: list[str] = []
-    counted: dict[str, frozenset[str]] = {}
+    counted: defaultdict[str, set[str]] = defaultdict(set)
     before, negates, typed = "", False, False  # of the word before
     for form in rules.words.pattern.findall(spelled):
         if form in rules.words.function_words:
@@ -257,9 +264,9 @@ def _parse(text: str, rules: LanguageRules) -> CriticalParts:
             continue
         for beginning, number in word.numbers:
             numbers.append(number)
-            counted[beginning or before] = counted.get(beginning or before, frozenset()) | {number}
+            counted[beginning or before].add(number)
         if typed and word.letters and not word.numbers:
-            counted[before] = counted.get(before, frozenset()).union(word.letters)
+            counted[before].update(word.letters)
         letters.update(word.letters)
         if word.value:
             values.append(Valued(word.value, word.key, form.lower()))
@@ -274,7 +281,7 @@ def _parse(text: str, rules: LanguageRules) -> CriticalParts:
         frozenset(negated),
         tuple(sorted(keys)),
         bool(numbers and _LOCANTS.search(text)),
-        counted,
+        {word: frozenset(after) for word, after in counted.items()},
     )
 
 

@@ -94,6 +94,7 @@ def test_what_only_one_has_does_not_differ(text, name):
         ("fr", "diabète de type 2", "diabète de type I"),
         ("fr", "jambes gauches", "jambe droite"),
         ("en", "afebrile seizures", "febrile seizure"),
+        ("en", "normal gait", "abnormal gait"),
         ("en", "HER2+ breast cancer", "HER2\N{MINUS SIGN} breast cancer"),
         ("de", "febriler Krampf", "afebriler Krampf"),
         ("de", "HER2-positiv", "HER2-"),
@@ -114,6 +115,13 @@ def test_a_name_with_all_parts_of_a_text_includes_it():
     assert not critical_parts("7 (left)").include(parts)
     assert not critical_parts("factor 7 deficiency").include(parts)
     assert not critical_parts("left factor deficiency").include(parts)
+    assert not critical_parts("Fever").include(critical_parts("no fever"))
+    assert critical_parts("non-obstructive fever").include(critical_parts("non-obstructive fever"))
+
+
+def test_a_word_is_negated_in_several_ways():
+    assert differences("non-febrile seizures", "afebrile seizures", "en") == []
+    assert differences("not symmetric", "asymmetric", "en") == []
 
 
 @pytest.mark.parametrize(
