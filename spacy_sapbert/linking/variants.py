@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -9,10 +10,10 @@ from typing import NamedTuple
 
 from ..text.abbreviations import likely_long_forms
 from ..text.composites import differ_in_numbers
-from ..text.critical_parts import critical_parts
+from ..text.critical_parts import contradictions, critical_parts
 from ..text.formulas import formula_name
 from ..text.languages import ENGLISH, LanguageRules
-from ..text.words import is_acronym, name_key
+from ..text.words import content_keys, is_acronym, name_key
 from ..types import Candidate, LinkedPart
 from .agreement import REFUSED, SAME, Agreement
 from .settings import THRESHOLD, SelectionSettings
@@ -29,6 +30,7 @@ ALMOST_SAME = 0.895
 # for ER. With lower scores, the short form was right in all 18 cases, in the training parts of five corpora.
 ADDED = 0.95
 _STEM = 5  # letters by which words are alike
+_PLURAL = re.compile(r"[^\W\dius]s$")
 
 LookUp = Callable[[str], Sequence[Candidate]]
 
@@ -144,7 +146,7 @@ def select_variant(
     """
     whole = _whole(variants, look_up, settings, agreement, threshold, rules)
     name = variants.apposition if variants.long_form is None else None
-    if name is not None and not is_acronym(name) and not _is_exact(whole):  # a short form may have other senses
+    if name is not None and not _is_exact(whole) and _may_be_synonym(variants.text, name, rules):
         beside = _part(name, name, variants, look_up, settings)
         whole = beside if _score(beside) >= SAME else whole
     best: tuple[LinkedPart, ...] = (whole,)
@@ -163,6 +165,20 @@ def select_variant(
             best, best_score = parts, score
     # "stage II and III carcinoma": all parts have the same concept, which is linked once
     return best[:1] if _is_one(best) else best
+
+
+def _may_be_synonym(text: str, name: str, rules: LanguageRules) -> bool:
+    """Return whether a text may be another name, such as a brand or a code, for what stands beside it.
+
+    A text of several words, or in the plural, is rather a class: "cytotoxic drugs (cisplatin)". A short form may have
+    other senses.
+    """
+    if is_acronym(name) or (" " in text and not any(map(str.isdigit, text))) or _PLURAL.search(text):
+        return False
+    words, others = set(content_keys(text, rules)), set(content_keys(name, rules))
+    if words <= others or others <= words:
+        return False
+    return next(contradictions(critical_parts(text, rules), critical_parts(name, rules)), None) is None
 
 
 def _whole(

@@ -97,6 +97,21 @@ def test_a_name_beside_a_mention_gives_it_its_concept(score, chosen):
     assert select_part(names, MentionVariants("Cognex", apposition="tacrine")).text == chosen
 
 
+@pytest.mark.parametrize(
+    ("text", "beside"),
+    [
+        ("cytotoxic drug", "cisplatin"),
+        ("sulfonylureas", "glibenclamide"),
+        ("hypoglycaemic", "hyperglycemic"),
+        ("carcinoma", "lung carcinoma"),
+        ("pain", "VAS"),
+    ],
+)
+def test_a_class_or_an_opposite_is_no_other_name(text, beside):
+    names = {text: ("D", 0.7, "other"), beside: ("E", 1.0, beside)}
+    assert select_part(names, MentionVariants(text, apposition=beside)).text == text
+
+
 def test_a_correction_of_a_short_form_does_not_hide_the_long_form():
     variants = MentionVariants("ALF", corrections={"ALF": "ALP"}, likely_long_form="acute liver failure")
     names = {"ALF": ("D", 0.1, "x"), "ALP": ("D", 0.5, "ALP"), "acute liver failure": ("D", 0.9, "Liver Failure")}
