@@ -15,7 +15,7 @@ from ..starter import DIFFERENCE_MODELS
 from ..store.artifact import opening
 from ..text.languages import ENGLISH, LanguageRules
 from ..types import Candidate, LinkedPart
-from .agreement import SAME
+from .agreement import SAME, is_short
 from .difference import DEPTH, FEATURES, FactsOf, best_scores, compared, describe, difference_features
 from .reranker import choose
 from .trees import Trees
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 PROBABLE = 0.5
 """A link needs a higher probability."""
+NAMED = 0.8
+"""The least probability of a concept that alone has the text as a name, unless the text is short."""
 _DIGITS = 4  # of a probability
 
 
@@ -133,9 +135,18 @@ def _judge(
     for place, probability in zip(places, probabilities, strict=True):
         judged[place] = candidates[place]._replace(probability=probability)
     if not best:
+        if candidates and not is_short(text) and _is_name_of_first(text, candidates):
+            judged[0] = judged[0]._replace(probability=max(judged[0].probability or 0.0, NAMED))
         return tuple(judged), ()
     chosen = judged.pop(places[best])
     return (chosen, *judged), _reasons(text, chosen, candidates[places[0]], rules)
+
+
+def _is_name_of_first(text: str, candidates: tuple[Candidate, ...]) -> bool:
+    """Return whether a text is a name of the first candidate, and of no other. The case only counts between these."""
+    same = [candidate for candidate in candidates if candidate.name.casefold() == text.casefold()]
+    exact = [candidate for candidate in same if candidate.name == text] or same
+    return exact == [candidates[0]] and candidates[0].refusal is None
 
 
 def _with(part: LinkedPart, first: tuple[Candidate, ...], reasons: tuple[str, ...]) -> LinkedPart:

@@ -6,7 +6,7 @@ from spacy_sapbert.encoders.transformer import open_encoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.linking.concept_facts import Fact
 from spacy_sapbert.linking.difference import FEATURES
-from spacy_sapbert.linking.difference_model import PROBABLE, DifferenceModel, model_of
+from spacy_sapbert.linking.difference_model import NAMED, PROBABLE, DifferenceModel, model_of
 from spacy_sapbert.linking.linker import Linker
 from spacy_sapbert.linking.rerank_features import COLUMNS, WordRarity
 from spacy_sapbert.linking.reranker import Reranker
@@ -63,6 +63,23 @@ def test_the_first_candidate_stays_first(score, model):
     (judged,) = judge([before], model)
     assert [candidate.concept_id for candidate in judged.candidates] == ["A", "B"]
     assert (judged.reasons, judged.tie) == ((), "a tie")
+
+
+@pytest.mark.parametrize(
+    ("text", "others", "floor"),
+    [
+        ("Hay fever", ["hay fevers"], True),
+        ("hay fever", ["HAY FEVER", "Fever"], True),  # exactly so written
+        ("Hay Fever", ["HAY FEVER"], False),  # names of two concepts
+        ("HF1", ["HF-1"], False),  # short
+    ],
+)
+def test_a_name_of_one_concept_alone_is_probable(text, others, floor):
+    improbable = DifferenceModel(stump("added", 9.0, -3.0, -3.0), 0.4, SHARE)
+    name = "hay fever" if len(text) > 4 else text
+    rest = [Candidate(str(number), 0.995, other) for number, other in enumerate(others)]
+    (judged,) = judge([part(Candidate("A", 1.0, name), *rest, text=text)], improbable)
+    assert (judged.candidates[0].probability == NAMED) == floor
 
 
 def test_refused_candidates_are_improbable_and_stay():
