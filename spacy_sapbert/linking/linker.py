@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ContextDecorator, contextmanager
 from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,7 +14,7 @@ from ..kb.filters import Filter
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.languages import ENGLISH, LanguageRules
 from ..types import Alternative, Candidate, Link, LinkedPart
-from .agreement import CHECKED, REFUSED, Agreement
+from .agreement import CHECKED, REFUSED, SAME, Agreement
 from .candidates import CandidateGenerator
 from .concept_facts import ConceptFacts
 from .difference import describe
@@ -32,18 +33,29 @@ Parts = tuple[LinkedPart, ...]
 _FEWEST_DIGITS, _MOST_DIGITS = 2, 17
 
 
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Collect no garbage inside the block. Python would look through all objects of the process each time that many
-    candidates were made, and none of these is in a cycle.
+class _NoGarbageCollection(ContextDecorator):
+    """Collects no garbage inside the block. Python would look through all objects of the process each time that many
+    candidates were made, and none of these is in a cycle. The last of all threads to leave switches it on again.
     """
-    is_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if is_enabled:
-            gc.enable()
+
+    _lock = threading.Lock()
+    _inside = 0
+    _was_enabled = True
+
+    def __enter__(self) -> None:
+        cls = type(self)
+        with self._lock:
+            if not cls._inside:
+                cls._was_enabled = gc.isenabled()
+                gc.disable()
+            cls._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        cls = type(self)
+        with self._lock:
+            cls._inside -= 1
+            if not cls._inside and cls._was_enabled:
+                gc.enable()
 
 
 class Linker:
@@ -119,7 +131,7 @@ class Linker:
 
     # --- linking
 
-    @_no_garbage_collection()
+    @_NoGarbageCollection()
     def link(self, documents: Sequence[Sequence[MentionQuery]], texts: Sequence[str] = ()) -> list[list[Parts]]:
         """Find the candidates of mentions. Each unique text is looked up once.
 
@@ -286,7 +298,8 @@ class Linker:
             return "no candidate above the threshold has a definition"
         shown, limit = _distinct(confidence, threshold)
         if self._decides_by_probability:
-            why = part.tie or f"“{first.name}” {describe(part.text, first.name, self.rules)}"
+            is_name = part.tie and first.score >= SAME
+            why = part.tie if is_name else f"“{first.name}” {describe(part.text, first.name, self.rules)}"
             return f"probability {shown} is not above the threshold {limit}: {why}"
         what = "the score of the chosen candidate" if part.reasons else "best score"
         return f"{what} {shown} is not above the threshold {limit}"

@@ -10,7 +10,7 @@ from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.kb.filters import Filter
 from spacy_sapbert.linking.candidates import CandidateGenerator
 from spacy_sapbert.linking.difference_model import PROBABLE
-from spacy_sapbert.linking.linker import Linker, MentionCandidate, MentionCandidates
+from spacy_sapbert.linking.linker import Linker, MentionCandidate, MentionCandidates, _NoGarbageCollection
 from spacy_sapbert.linking.settings import SPARSE_WEIGHT, THRESHOLD, CandidateSettings, LinkerParameters, LinkerSettings
 from spacy_sapbert.linking.storage import open_generator
 from spacy_sapbert.linking.variants import MentionQuery, MentionVariants
@@ -72,6 +72,15 @@ def test_garbage_is_collected_afterwards_as_before(linker, monkeypatch, is_enabl
         assert gc.isenabled() == is_enabled
     finally:
         gc.enable()
+
+
+def test_garbage_stays_uncollected_until_the_last_thread_leaves():
+    first, second = _NoGarbageCollection(), _NoGarbageCollection()
+    with first:
+        second.__enter__()
+    assert not gc.isenabled()
+    second.__exit__()
+    assert gc.isenabled()
 
 
 # --- links
