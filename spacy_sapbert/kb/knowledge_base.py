@@ -61,7 +61,7 @@ class NameConceptMap:
     @cached_property
     def _starts(self) -> np.ndarray:
         """Where the entries of each row start, from row -1 on, and the end of the last ones, int32."""
-        return np.cumsum(np.bincount(self.names + 2), dtype=np.int32)
+        return np.cumsum(np.bincount(self.names + 2, minlength=2), dtype=np.int32)
 
     def of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Find the entries of some names.

@@ -26,7 +26,7 @@ _MAY_NUMBER = re.compile(r"[\dIVX]")
 _BETWEEN_NUMBERS = re.compile(r"(?<=[\dIVX])\s?[/,]\s?(?=[\dIVX])|(?<=\d)[-. ](?=\d)")
 _MOST_SIGNS = 8  # by which texts with the same letters differ in length
 MAX_GAP = 4  # characters between two words of a name
-MAX_CACHED = 64  # characters of a word in the cache, which bounds its memory
+MAX_CACHED = 64  # characters of a text in a cache, which bounds its memory
 CACHED_NAMES = 1 << 15
 
 # No name crosses these: the end of a sentence or clause, or a bracket outside a word.
@@ -162,10 +162,16 @@ def _gap(between: str) -> tuple[bool, bool, bool]:
     return len(single) > MAX_GAP or bool(_BREAK.search(between)), ", " in single, between == "-"
 
 
-@lru_cache(maxsize=CACHED_NAMES)
 def content_keys(text: str, rules: LanguageRules = ENGLISH) -> tuple[str, ...]:
     """Return the keys of the words of a text, without function words, in their order."""
+    return _cached_content(text, rules) if len(text) <= MAX_CACHED else _content(text, rules)
+
+
+def _content(text: str, rules: LanguageRules) -> tuple[str, ...]:
     return tuple(filter(None, written_and_keys(text, rules)[1]))
+
+
+_cached_content = lru_cache(maxsize=CACHED_NAMES)(_content)
 
 
 class NameKey(NamedTuple):

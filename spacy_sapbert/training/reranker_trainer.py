@@ -316,7 +316,7 @@ def fit_reranker(
         rarity: The rarity of words in the features.
 
     Returns:
-        The reranker. It is None if no margin gives more right texts than the scores alone.
+        The reranker. It is None if no margin gives more right texts than there are without it.
     """
     joined = RankingData(*map(np.concatenate, zip(*data, strict=True)))
     text_folds = folds[joined.documents]
