@@ -31,7 +31,6 @@ TEXTS_PER_BATCH = 64
 TEXTS_TOGETHER = 256
 CHARACTERS_AT_ONCE = 2**17  # for which the caches of a processor suffice
 MAX_TABLE = 2**22  # entries; a binary search replaces larger tables
-MAX_PAIRS = 2**13  # of characters; the weights of more in many texts would not fit into the caches of a processor
 
 
 class NgramQueries(NamedTuple):
@@ -144,40 +143,25 @@ class NgramIndex:
         weights[:, :-1] *= self.ngrams.idf.astype(np.float32)
         starts = self._starts[rows]
         sizes = (self._starts[rows + 1] - starts).astype(np.int64)
-        pairs = self._tables.weights_of_pairs(weights) if sizes.sum() > weights.size else None
         products = np.empty(len(rows), dtype=np.float32)
         for part in _parts(sizes, CHARACTERS_AT_ONCE):
-            sums = self._sums(weights, pairs, which[part], starts[part], sizes[part])
+            sums = self._sums(weights, which[part], starts[part], sizes[part])
             products[part] = sums / self._lengths[rows[part]].clip(min=np.finfo(np.float32).tiny)
         return products
 
-    def _sums(
-        self,
-        weights: np.ndarray,
-        pairs: np.ndarray | None,
-        which: np.ndarray,
-        starts: np.ndarray,
-        sizes: np.ndarray,
-    ) -> np.ndarray:
-        """Return for each pair of a text and a name the sum of the weights of all n-grams of the name, float32."""
+    def _sums(self, weights: np.ndarray, which: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Return for each pair the sum of the weights of all n-grams of the name, float32."""
         codes = self._characters[slices(starts, sizes)].astype(np.int32)
+        offsets = np.repeat((which * weights.shape[1]).astype(np.int32), sizes)
         ends = np.cumsum(sizes)
-        filled = sizes > 0
-        if pairs is not None:
-            following = np.append(codes[1:], codes[:1])
-            following[ends[filled] - 1] = 0  # the last character of a name
-            codes *= self._tables.base
-            codes += following
-            summed = pairs.ravel().take(np.repeat(which * pairs.shape[1], sizes) + codes)
-        else:
-            offsets = np.repeat((which * weights.shape[1]).astype(np.int32), sizes)
-            summed = np.zeros(len(codes), dtype=np.float32)
-            for size in self.ngrams.sizes:
-                columns = self._tables.columns(codes, size)
-                for n in range(1, size):  # n-grams that reach into the next name
-                    columns[(ends - n)[ends >= n]] = len(self.ngrams.ngrams)
-                summed += weights.ravel()[columns + offsets]
+        summed = np.zeros(len(codes), dtype=np.float32)
+        for size in self.ngrams.sizes:
+            columns = self._tables.columns(codes, size)
+            for n in range(1, size):  # n-grams that reach into the next name
+                columns[(ends - n)[ends >= n]] = len(self.ngrams.ngrams)
+            summed += weights.ravel()[columns + offsets]
         sums = np.zeros(len(sizes), dtype=np.float32)
+        filled = sizes > 0
         if filled.any():
             sums[filled] = np.add.reduceat(summed, (ends - sizes)[filled])
         return sums
@@ -250,7 +234,7 @@ class _NgramTables:
     """
 
     def __init__(self, ngrams: NgramEncoder, alphabet: str) -> None:
-        self.base = len(alphabet) + 1
+        self._base = len(alphabet) + 1
         self._none = len(ngrams.ngrams)
         self._tables: dict[int, np.ndarray] = {}
         """The column of each possible n-gram, by size."""
@@ -260,33 +244,20 @@ class _NgramTables:
         for size in ngrams.sizes:
             columns = np.array([i for i, ngram in enumerate(ngrams.ngrams) if len(ngram) == size], dtype=np.int32)
             characters = code_points([ngrams.ngrams[i] for i in columns])[0].reshape(-1, size)
-            keys = (np.searchsorted(points, characters) + 1) @ self.base ** np.arange(size - 1, -1, -1)
-            if self.base**size <= MAX_TABLE:
-                self._tables[size] = np.full(self.base**size, self._none, dtype=np.int32)
+            keys = (np.searchsorted(points, characters) + 1) @ self._base ** np.arange(size - 1, -1, -1)
+            if self._base**size <= MAX_TABLE:
+                self._tables[size] = np.full(self._base**size, self._none, dtype=np.int32)
                 self._tables[size][keys] = columns
             else:
                 order = np.argsort(keys)
                 self._sorted[size] = keys[order], columns[order]
-
-    def weights_of_pairs(self, weights: np.ndarray) -> np.ndarray | None:
-        """Return the weight of each character and of the 2-gram that starts with it, for each text and two characters.
-
-        Args:
-            weights: The weights of n-grams in each text, float32, shape (texts, n-grams + 1).
-
-        Returns:
-            float32, shape (texts, pairs of characters). None if there are too many, or n-grams of other sizes.
-        """
-        if self._tables.keys() != {1, 2} or self._sorted or self.base**2 > MAX_PAIRS:
-            return None
-        return weights.take(np.repeat(self._tables[1], self.base), axis=1) + weights.take(self._tables[2], axis=1)
 
     def columns(self, codes: np.ndarray, size: int) -> np.ndarray:
         """Return the column of the n-gram that starts at each character, int32. It may reach into the next text."""
         keys: np.ndarray = codes.astype(np.int32 if size in self._tables else np.int64)
         for offset in range(1, size):
             last = max(len(codes) - offset, 0)
-            keys *= self.base
+            keys *= self._base
             keys[:last] += codes[offset:]
         if size in self._tables:
             return self._tables[size][keys]
