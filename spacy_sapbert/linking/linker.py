@@ -143,12 +143,12 @@ class Linker:
             The parts of each mention, with candidates of any score.
         """
         linked = self._link_by_scores(documents)
-        if model := self.difference_model:
+        if (model := self.difference_model) is not None:
             judged = iter(
                 model([part for parts in chain.from_iterable(linked) for part in parts], self._facts, self.rules)
             )
             linked = [[tuple(islice(judged, len(parts))) for parts in mentions] for mentions in linked]
-        if not self.reranks:
+        if self.reranker is None or not self.reranks or (self.reranker.after_ranking and model is None):
             return linked
         pairs = zip(linked, texts or [""] * len(linked), strict=True)
         return [self._reranked(mentions, text) for mentions, text in pairs]

@@ -174,6 +174,11 @@ def test_a_reranker_goes_on_where_the_model_ends_if_it_was_trained_so(linker, af
     with linker.reranking(Reranker(last, 0.5, WordRarity({}, 1.0), after_ranking)):
         assert linker.difference_model is (MODEL if after_ranking else None)
         ((after,),) = linker.link(query)
+        with linker.weighing({"D003139": 3}, 0.1):  # a prior turns off the model
+            ((by_prior,),) = linker.link(query)
+    if after_ranking:
+        assert by_prior[0].candidates[0].concept_id == before[0].candidates[0].concept_id
+        assert not by_prior[0].reasons
     assert before[0].candidates[0].probability == 0.75
     assert after[0].candidates[0].concept_id == before[0].candidates[1].concept_id
     assert after[0].candidates[0].probability == (0.75 if after_ranking else None)  # that of the text
