@@ -195,6 +195,11 @@ class KnowledgeBase:
         )
         return [Name(*row) for row in rows]
 
+    def name_texts(self, concept_id: str) -> list[str]:
+        """Return the texts of all names of a concept, in no order, which is faster than `names_of`."""
+        sql = "SELECT n.text FROM concepts c JOIN synonyms s ON s.concept = c.row JOIN names n ON n.row = s.name"
+        return [text for (text,) in self.query(f"{sql} WHERE c.id = ?", concept_id)]
+
     def names_of_concepts(self, rows: Sequence[int]) -> list[tuple[str, ...]]:
         """Return the texts of the names of the concepts in these rows, by row of the name, in the order of the rows."""
         sql = (

@@ -13,6 +13,7 @@ from ..text.critical_parts import (
     CriticalParts,
     contradictions,
     critical_parts,
+    has_other_sign,
     may_negate,
     negatable_words,
     numeral_spellings,
@@ -64,7 +65,7 @@ class Agreement:
         self._kb = kb
         self._rules = rules
         self._other_senses = lru_cache(maxsize=_DEFINITIONS)(self._find_other_senses)
-        self._names_of = lru_cache(maxsize=_CONCEPTS)(self._find_names)
+        self._names_of = lru_cache(maxsize=_CONCEPTS)(kb.name_texts)
         self._general_words = {key for name in rules.words.general_names for key in content_keys(name, rules)}
 
     def __call__(
@@ -172,15 +173,9 @@ class Agreement:
         return {
             candidate.concept_id
             for candidate in candidates
-            if (has_same_letters(text, candidate.name) and not self._has_other_sign(candidate.name, text, parts))
+            if (has_same_letters(text, candidate.name) and not has_other_sign(text, candidate.name, self._rules))
             or (candidate.score > _SIMILAR and self._has_words(candidate.name, words, parts))
         }
-
-    def _has_other_sign(self, name: str, text: str, parts: CriticalParts) -> bool:
-        """Return whether a name has the other sign: "HER2-" for "HER2+"."""
-        if ("+" in text) == ("+" in name):
-            return False
-        return next(contradictions(parts, critical_parts(name, self._rules)), None) is not None
 
     def _has_words(self, name: str, words: list[str], parts: CriticalParts) -> bool:
         """Return whether a name has these words and numbers, in any order and spelling."""
@@ -218,11 +213,6 @@ class Agreement:
         names = self._names_of(candidate.concept_id)
         reason = reason or self._mirrored(text, parts, names)
         return None if reason is None or self._equates(parts, names) else reason
-
-    def _find_names(self, concept_id: str) -> list[str]:
-        """Return the names of a concept, in no order, which is faster than `KnowledgeBase.names_of`."""
-        sql = "SELECT n.text FROM concepts c JOIN synonyms s ON s.concept = c.row JOIN names n ON n.row = s.name"
-        return [name for (name,) in self._kb.query(f"{sql} WHERE c.id = ?", concept_id)]
 
     def _mirrored(self, text: str, parts: CriticalParts, names: Sequence[str]) -> str | None:
         """Return why a name of a concept is the opposite of a text, or its other number, and else differs in no word.

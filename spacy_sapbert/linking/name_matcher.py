@@ -20,7 +20,7 @@ from ..store.artifact import Artifact, fingerprint_of, opening
 from ..store.cache import cache_dir, drop_oldest, make_once
 from ..text.common_words import common_words
 from ..text.composites import composite_splits
-from ..text.critical_parts import contradictions, critical_parts
+from ..text.critical_parts import has_other_sign
 from ..text.languages import ENGLISH, LanguageRules, rules_of
 from ..text.languages.rules import connector_ends
 from ..text.normalize import latin_symbol, plain
@@ -477,18 +477,13 @@ def _verify(
             if name.acronym
             else (_same_name(columns, start, end, keys, name) or _same_symbol(written, name.text))
         ):
-            if ("+" in written) != ("+" in name.text) and _has_other_sign(written, name.text, columns.rules):
+            if has_other_sign(written, name.text, columns.rules):
                 continue
             # prefer the name as written; otherwise the rows are ordered by tie rank
             if name.text.lower() == lower:
                 return row
             same = row if same is None else same
     return None if lower in common_words(columns.rules.code) else same
-
-
-def _has_other_sign(text: str, name: str, rules: LanguageRules) -> bool:
-    """Return whether a name contradicts a text: "HER2- breast cancer" is not HER2+ breast cancer."""
-    return next(contradictions(critical_parts(text, rules), critical_parts(name, rules)), None) is not None
 
 
 @cache

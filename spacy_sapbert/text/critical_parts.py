@@ -31,7 +31,8 @@ _TYPES = frozenset(("type", "typ", "tipo"))  # words that a number may lack: "No
 # Beginnings that negate a word in each language. They count if the other text has that word: "afebrile" for "febrile".
 _WITHOUT = ("a", "an", "un", "in", "im", "ir", "il", "dis", "dys", "des", "de", "ab")
 _SHORTEST_WORD = 5  # letters behind such a beginning
-_SIGN = re.compile(r"(?<=[A-Z\d])[+-](?![\w+-])")  # of "HER2+", not of "TNF-alpha"
+# of "HER2+", "HER2 (+)" and "Rh-", not of "TNF-alpha"
+_SIGN = re.compile(r"(?:(?<=[A-Z\d])|(?<=\b[A-Z][a-z]))(?:\s?\(|\s(?=\+))?([+-])(?![\w+-])")
 _LOCANTS = re.compile(r"\d[a-z]?['′]?-[a-z(\[]", re.IGNORECASE)
 _MOST_ENDING = 3  # letters after what is negated: "sleepy" after "sleepless"
 _MOST_CACHED = 64  # characters of a text in the cache, which bounds its memory
@@ -177,6 +178,13 @@ def contradictions(text: CriticalParts, name: CriticalParts) -> Iterator[str]:
     yield from (f"the name does not negate “{word}”" for word in _negated_only_by(text, name))
 
 
+def has_other_sign(text: str, name: str, rules: LanguageRules = ENGLISH) -> bool:
+    """Return whether two texts with the same letters contradict each other by a sign, as "HER2+" and "HER2-" do."""
+    if ("+" in text) == ("+" in name):
+        return False
+    return next(contradictions(critical_parts(text, rules), critical_parts(name, rules)), None) is not None
+
+
 def _opposites(text: CriticalParts, name: CriticalParts) -> Iterator[str]:
     if {word.value[0] for word in text.values}.isdisjoint([word.value[0] for word in name.values]):
         return  # these are other properties
@@ -289,7 +297,7 @@ def _signs(text: str, rules: LanguageRules) -> Iterator[Valued]:
     """Yield the signs behind symbols as the words that they stand for: "positive" in "HER2+"."""
     if "+" in text or "-" in text:
         signs = rules.opposites.signs
-        yield from (Valued(signs[sign[0]], "", sign[0]) for sign in _SIGN.finditer(text) if sign[0] in signs)
+        yield from (Valued(signs[sign[1]], "", sign[1]) for sign in _SIGN.finditer(text) if sign[1] in signs)
 
 
 @lru_cache(maxsize=_CACHED)

@@ -108,6 +108,8 @@ def test_names_of_a_concept_preferred_first(small_kb):
     ]
     assert small_kb.names_of("D003139")[0].text == "Common Cold"
     assert small_kb.names_of("X1") == []
+    assert small_kb.name_texts("X1") == []
+    assert set(small_kb.name_texts("D003080")) == {name.text for name in small_kb.names_of("D003080")}
 
 
 def test_homonyms_are_found_by_who_prefers_them_then_by_id(small_kb):

@@ -95,6 +95,8 @@ def test_what_only_one_has_does_not_differ(text, name):
         ("fr", "jambes gauches", "jambe droite"),
         ("en", "afebrile seizures", "febrile seizure"),
         ("en", "normal gait", "abnormal gait"),
+        ("en", "HER2 (+) cancer", "HER2-negative cancer"),
+        ("en", "Rh+ blood", "Rh- blood"),
         ("en", "HER2+ breast cancer", "HER2\N{MINUS SIGN} breast cancer"),
         ("de", "febriler Krampf", "afebriler Krampf"),
         ("de", "HER2-positiv", "HER2-"),
