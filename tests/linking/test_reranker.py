@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from spacy_sapbert.errors import DamagedError
 from spacy_sapbert.linking.linker import Linker
@@ -157,6 +158,14 @@ def test_a_saved_reranker_is_the_same(tmp_path):
     assert loaded[1:] == reranker[1:]
     for array, saved in zip(loaded.trees, reranker.trees, strict=True):
         np.testing.assert_array_equal(array, saved)
+
+
+def test_a_reranker_of_version_1_0_chooses_by_scores_alone(tmp_path):
+    prefers("names", 2.0)._replace(after_ranking=True).save(tmp_path)
+    arrays = load_file(tmp_path / RERANKER_FILE)
+    del arrays["after_ranking"]
+    save_file(arrays, tmp_path / RERANKER_FILE)
+    assert not Reranker.load(tmp_path).after_ranking
 
 
 def test_a_damaged_file_is_refused(tmp_path):
