@@ -88,8 +88,9 @@ def _similar_names(opened: KnowledgeBase, text: str, k: int, encoder: str) -> li
     # imported here, because the search for words needs neither vectors nor an encoder
     from ..encoders.transformer import open_encoder
     from ..linking.storage import open_generator
+    from ..vectors.faiss_index import AUTO
 
-    candidates = open_generator(opened, open_encoder(encoder), sparse=True)([text], k)[0]
+    candidates = open_generator(opened, open_encoder(encoder), sparse=True, index=AUTO)([text], k)[0]
     return [(candidate.concept_id, candidate.score, candidate.name) for candidate in candidates]
 
 

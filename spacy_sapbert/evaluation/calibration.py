@@ -285,7 +285,7 @@ def _try_weights(nlp: Language, documents: Documents, unseen: UnseenDocuments, f
     """Return the judged links for each sparse weight, rising; only for the present one if there is only one score."""
     linker = find_linker(nlp).linker
     present = linker.sparse_weight
-    both = linker.generator.ngrams is not None and linker.generator.vectors is not None
+    both = linker.generator.ngrams is not None and linker.generator.encoder is not None
     tried = {}
     for weight in sorted({*SPARSE_WEIGHTS, present}) if both else [present]:
         linker.settings.candidates.sparse_weight = weight

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,10 @@ from ..store.cache import drop_oldest
 from ..types import SCORE_DIGITS, Candidate
 from ..vectors.index import Index
 from ..vectors.ngram_index import NgramIndex, NgramQueries
+from ..vectors.on_demand import OnDemandVectors
+
+if TYPE_CHECKING:
+    from ..encoders.transformer import TransformerEncoder
 
 EXACT_LIMIT = 5000  # names; a search would not be faster
 TEXTS_PER_BATCH = 256
@@ -26,6 +31,7 @@ CACHE_SIZE = 4096  # texts; with 30 candidates each about 40 MB
 NEAREST_PER_CANDIDATE = 4
 SIMILAR = 32
 SIMILAR_WITHOUT_VECTORS = 256
+RESCORED = 20  # names that a second encoder scores for each text
 # A name that is less similar by this than the best name of its concept counts as 1/e of a name.
 SUPPORT_SCALE = 0.05
 # The postings that are read for each text. Measured with `benchmarks/search.py`.
@@ -44,7 +50,7 @@ class _Scored(NamedTuple):
         which: The index of the text, int64.
         rows: The row of the name, int64.
         scores: The combined scores, float32 or float64, rounded.
-        dense: The dense similarities, float32; None without vectors.
+        dense: The dense similarities, float32; None without vectors. NaN if the second encoder was not asked.
         sparse: The sparse similarities, float32; None without n-grams.
     """
 
@@ -78,10 +84,15 @@ class CandidateGenerator:
     from those of an exact search. A text that is a name of the vocabulary needs no dense search: its own names have the
     highest possible score.
 
+    With a `rescorer`, this is done in two stages. N-grams and `vectors` find candidates in this way. The `RESCORED`
+    names with the highest scores then get the dense score of the rescorer instead, and all others are dropped. If a
+    text is a name, nothing is encoded for it, and other names keep their scores from the first stage.
+
     Args:
         kb: The vocabulary.
         ngrams: The index of the sparse score; None leaves it out.
         vectors: The vectors of the dense score; None leaves it out. At least one of the two is needed.
+        rescorer: The dense score of the second stage; None leaves it out.
         sparse_weight: λ, if both scores are used.
         exact_limit: Up to this number of names, of the vocabulary or of a filter, all names are scored.
         cache_size: Number of texts with cached candidates, for repeated mentions. The oldest are removed first.
@@ -100,10 +111,12 @@ class CandidateGenerator:
         sparse_weight: float = 0.2,
         exact_limit: float = EXACT_LIMIT,
         cache_size: int = CACHE_SIZE,
+        rescorer: OnDemandVectors | None = None,
     ) -> None:
         self.kb = kb
         self.ngrams = ngrams
         self.vectors = vectors
+        self.rescorer = rescorer
         self.sparse_weight = sparse_weight
         self.exact_limit = exact_limit
         self.complete = False
@@ -116,6 +129,12 @@ class CandidateGenerator:
         return f"CandidateGenerator({self.kb!r}, ngrams={self.ngrams!r}, vectors={self.vectors!r})"
 
     @property
+    def encoder(self) -> TransformerEncoder | None:
+        """The encoder of the dense score, if it is used."""
+        scorer = self.rescorer or self.vectors
+        return scorer.encoder if scorer else None
+
+    @property
     def ngram_encoder(self) -> NgramEncoder | None:
         """The encoder of the sparse score, if it is used."""
         return self.ngrams.ngrams if self.ngrams else None
@@ -125,7 +144,7 @@ class CandidateGenerator:
         """The share of the sparse score in a score, from 0 to 1."""
         if self.ngrams is None:
             return 0.0
-        return 1.0 if self.vectors is None else self.sparse_weight / (1 + self.sparse_weight)
+        return 1.0 if self.encoder is None else self.sparse_weight / (1 + self.sparse_weight)
 
     def __call__(self, texts: Sequence[str], k: int, filter: Filter = ALL) -> list[list[Candidate]]:
         """Find the k best concepts for each text.
@@ -161,6 +180,8 @@ class CandidateGenerator:
         for start in range(0, len(texts), step):
             batch = texts[start : start + step]
             scored = self._score_all(batch, k, mask) if scores_all else self._score_nearest(batch, k, mask)
+            if self.rescorer:
+                scored = self._rescore(batch, scored, self.rescorer)
             yield from zip(batch, self._best_concepts(scored, len(batch), k, mask), strict=True)
 
     def named(self, texts: Iterable[str], filter: Filter = ALL) -> dict[str, list[Candidate]]:
@@ -174,7 +195,7 @@ class CandidateGenerator:
         which, entries = self._entries(np.array(list(rows.values()), dtype=np.int32), self._mask(filter))
         order = np.lexsort((self.kb.name_concepts.ranks[entries], which))
         concept_ids = self.kb.concept_ids_at(self.kb.name_concepts.concepts[entries[order]].tolist())
-        names, dense, sparse = list(rows), 1.0 if self.vectors else None, 1.0 if self.ngrams else None
+        names, dense, sparse = list(rows), 1.0 if self.encoder else None, 1.0 if self.ngrams else None
         candidates: dict[str, list[Candidate]] = {}
         for number, concept_id in zip(which[order].tolist(), concept_ids, strict=True):
             candidates.setdefault(names[number], []).append(Candidate(concept_id, 1.0, names[number], dense, sparse))
@@ -182,7 +203,7 @@ class CandidateGenerator:
 
     def renew(self, vectors: Index) -> None:
         """Replace the vectors of the names after the encoder was trained."""
-        self.vectors = vectors
+        self.vectors, self.rescorer = vectors, None
         self.forget()
 
     def forget(self) -> None:
@@ -311,6 +332,41 @@ class CandidateGenerator:
         kept = np.isin(which, which[equal])
         return which[kept], rows[kept]
 
+    # --- the second stage
+
+    def _rescore(self, texts: Sequence[str], scored: _Scored, rescorer: OnDemandVectors) -> _Scored:
+        """Return the best names of each text with the dense score of the second stage."""
+        order = np.lexsort((scored.rows, -scored.scores, scored.which))
+        which = scored.which[order]
+        scored = scored.at(order[np.arange(len(order)) - np.searchsorted(which, which) < RESCORED])
+        which, rows, scores = scored.which, scored.rows, scored.scores.astype(np.float64)
+        equal, asked = self._equal_or_asked(texts, scored, rescorer)
+        dense = np.where(equal, np.float32(1), np.float32(np.nan))
+        if asked.any():
+            numbers, queries = np.unique(which[asked], return_inverse=True)
+            vectors = rescorer.encode([texts[number] for number in numbers])
+            dense[asked] = rescorer.products(vectors, queries, rows[asked])
+        changed = np.flatnonzero(equal | asked)
+        sparse = None if scored.sparse is None else scored.sparse[changed]
+        scores[changed] = self._combine(dense[changed], sparse, np.ones(1))
+        return scored._replace(scores=scores, dense=dense)
+
+    def _equal_or_asked(
+        self, texts: Sequence[str], scored: _Scored, rescorer: OnDemandVectors
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return which pairs are equal for all scores, and which the rescorer has to score, each bool, shape (pairs,).
+
+        No other name can have a higher score than a name that equals the text. Its other names need not be scored.
+        """
+        equal = np.zeros(len(scored.which), dtype=bool)
+        if self.complete:
+            return equal, ~equal
+        first = np.flatnonzero(scored.scores > 1 - 10**-SCORE_DIGITS)
+        equal[first] = rescorer.equals(texts, scored.which[first], scored.rows[first])
+        asked = ~np.isin(scored.which, scored.which[equal])
+        asked |= np.isin(scored.which, scored.which[first][~equal[first]])  # they might be equal for the rescorer only
+        return equal & ~asked, asked
+
     def _n_names(self, mask: FilterMask | None) -> int:
         return self.kb.n_names if mask is None else len(mask.rows)
 
@@ -368,14 +424,17 @@ class CandidateGenerator:
 
     def _candidates(self, scored: _Scored, concepts: list[int], supports: np.ndarray) -> list[Candidate]:
         """Return a candidate for each name with its concept."""
-        nothing = [None] * len(concepts)
+        nothing: list[float | None] = [None] * len(concepts)
+        dense: list[float | None] = nothing if scored.dense is None else scored.dense.tolist()
+        if self.rescorer:
+            dense = [None if value is None or math.isnan(value) else value for value in dense]
         return list(
             map(
                 Candidate,
                 self.kb.concept_ids_at(concepts),
                 scored.scores.astype(np.float64).round(SCORE_DIGITS).tolist(),
                 self._names_at(scored.rows.tolist()),
-                nothing if scored.dense is None else scored.dense.tolist(),
+                dense,
                 nothing if scored.sparse is None else scored.sparse.tolist(),
                 nothing,
                 supports.round(SCORE_DIGITS).tolist(),

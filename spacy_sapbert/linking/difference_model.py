@@ -170,10 +170,10 @@ def _shipped() -> tuple[DifferenceModel, ...]:
 
 def model_of(generator: CandidateGenerator) -> DifferenceModel | None:
     """Return the model in the package for the scores of a generator; None if there is none."""
-    ngrams, vectors, share = generator.ngram_encoder, generator.vectors, generator.sparse_share
+    ngrams, encoder, share = generator.ngram_encoder, generator.encoder, generator.sparse_share
     if ngrams is None or ngrams.text_normalizer != TEXT_NORMALIZER:
         return None
     for model in _shipped():
-        if model.sparse_share == share and (vectors is None or vectors.encoder.fingerprint == model.encoder):
+        if model.sparse_share == share and (encoder is None or encoder.fingerprint == model.encoder):
             return model
     return None

@@ -13,10 +13,14 @@ from ..errors import Warnings
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.mentions import TRAINING_SOURCE, add_training_mentions
 from ..kb.storage import KB_FILE, kb_artifact, open_saved_knowledge_base
+from ..starter import ENCODER as STARTER_ENCODER
 from ..store.artifact import ENCODER_FOLDER, KB, ArtifactWriter
 from ..types import Document
-from ..vectors.flat import NameVectors, build_name_vectors
+from ..vectors.faiss_index import AUTO
+from ..vectors.flat import NameVectors, build_name_vectors, saved_with
+from ..vectors.index import Index
 from ..vectors.ngram_index import NgramIndex, cached_ngram_index, open_ngram_index
+from ..vectors.on_demand import OnDemandVectors
 from ..vectors.postings_build import build_ngram_index
 from ..vectors.storage import FLAT, VECTORS_FOLDER, open_index, save_index
 from ..vectors.stored import COMPRESSION
@@ -25,6 +29,10 @@ from .settings import SPARSE_WEIGHT
 
 if TYPE_CHECKING:
     from ..encoders.transformer import TransformerEncoder
+
+
+PROPOSER = "proposer-"
+"""The beginning of the roles of the proposing encoder and of its vectors among the artifacts of a component."""
 
 
 def open_generator(
@@ -48,9 +56,15 @@ def open_generator(
     """
     part = encoder.lexical_model if encoder else None
     ngrams = cached_ngram_index(kb, text_normalizer, part.ngrams if part else None) if sparse else None
-    vectors = open_index(kb, encoder, index, compression=compression) if encoder else None
+    vectors = rescorer = None
+    if encoder and _rescores(kb, encoder, index, sparse=sparse) and not saved_with(kb, encoder, compression):
+        vectors, rescorer = open_proposer(kb), OnDemandVectors(kb, encoder, compression)
+    elif encoder:
+        vectors = open_index(kb, encoder, index, compression=compression)
     weight = part.sparse_weight if part else SPARSE_WEIGHT
-    return CandidateGenerator(kb, ngrams, vectors, sparse_weight=weight, exact_limit=_exact_limit(index))
+    return CandidateGenerator(
+        kb, ngrams, vectors, sparse_weight=weight, exact_limit=_exact_limit(index), rescorer=rescorer
+    )
 
 
 def with_mentions(
@@ -65,22 +79,23 @@ def with_mentions(
         without: Documents whose mentions were added before, and are left out now.
     """
     kb = add_training_mentions(generator.kb, documents, TRAINING_SOURCE, folder / KB_FILE, without=without)
-    encoder = generator.vectors.encoder if generator.vectors else None
-    ngrams = vectors = None
+    ngrams = vectors = rescorer = None
     if generator.ngrams:
-        part = encoder.lexical_model if encoder else None
+        part = generator.encoder.lexical_model if generator.encoder else None
         form = generator.ngrams.ngrams.text_normalizer
         fitted = part.ngrams if part else NgramEncoder.fit(kb.names(), text_normalizer=form)
         build_ngram_index(kb, fitted, folder / NGRAMS_FOLDER)
         ngrams = NgramIndex(folder / NGRAMS_FOLDER, kb)
-    if generator.vectors and encoder:
+    if generator.vectors:
+        encoder = generator.vectors.encoder
         local = generator.vectors if isinstance(generator.vectors, NameVectors) else None
         known, compression = ([local.known], local.compression) if local else ([], COMPRESSION)
         build_name_vectors(kb, encoder, folder / VECTORS_FOLDER, known=known, compression=compression)
         vectors = NameVectors(folder / VECTORS_FOLDER, kb, encoder)
-    return CandidateGenerator(
-        kb, ngrams, vectors, sparse_weight=generator.sparse_weight, exact_limit=generator.exact_limit
-    )
+    if generator.rescorer:
+        rescorer = OnDemandVectors(kb, generator.rescorer.encoder, generator.rescorer.compression)
+    weight, limit = generator.sparse_weight, generator.exact_limit
+    return CandidateGenerator(kb, ngrams, vectors, sparse_weight=weight, exact_limit=limit, rescorer=rescorer)
 
 
 def save_generator(generator: CandidateGenerator, artifacts: ArtifactWriter, index: str = FLAT) -> None:
@@ -94,9 +109,13 @@ def save_generator(generator: CandidateGenerator, artifacts: ArtifactWriter, ind
     artifacts.add(KB, kb_artifact(generator.kb))
     if generator.ngrams:
         artifacts.add(NGRAMS_FOLDER, generator.ngrams.artifact())
-    if generator.vectors:
+    if generator.vectors and generator.rescorer:
+        save_index(generator.vectors, artifacts, AUTO, PROPOSER)
+        artifacts.add(f"{PROPOSER}{ENCODER_FOLDER}", generator.vectors.encoder.artifact()._replace(kind="proposer"))
+    elif generator.vectors:
         save_index(generator.vectors, artifacts, index)
-        artifacts.add(ENCODER_FOLDER, generator.vectors.encoder.artifact())
+    if generator.encoder:
+        artifacts.add(ENCODER_FOLDER, generator.encoder.artifact())
 
 
 def load_generator(
@@ -106,6 +125,7 @@ def load_generator(
     text_normalizer: str = TEXT_NORMALIZER,
     index: str = FLAT,
     device: str = "auto",
+    compression: str = COMPRESSION,
 ) -> CandidateGenerator:
     """Open what `save_generator` wrote. N-grams that were not saved are counted again.
 
@@ -116,15 +136,20 @@ def load_generator(
             differs.
         index: See `open_index`. It may differ from the saved one.
         device: The device of the encoder.
+        compression: How vectors are stored that were not saved, one of `COMPRESSIONS`.
     """
     kb = open_saved_knowledge_base(artifacts)
-    encoder = vectors = ngrams = None
-    if ENCODER_FOLDER in artifacts:
-        from ..encoders.transformer import open_encoder
-
-        encoder = open_encoder(str(artifacts[ENCODER_FOLDER]), device=device)
-        assert encoder is not None
-        vectors = open_index(kb, encoder, index, artifacts)
+    encoder = _saved_encoder(artifacts, device)
+    vectors = ngrams = rescorer = None
+    if encoder and VECTORS_FOLDER not in artifacts and _rescores(kb, encoder, index, sparse=sparse):
+        rescorer = OnDemandVectors(kb, encoder, compression)
+        saved_proposer = {
+            role.removeprefix(PROPOSER): artifacts[role] for role in artifacts if role.startswith(PROPOSER)
+        }
+        proposer = _saved_encoder(saved_proposer, device)
+        vectors = open_index(kb, proposer, AUTO, saved_proposer) if proposer else None
+    elif encoder:
+        vectors = open_index(kb, encoder, index, artifacts, compression)
     if sparse:
         part = encoder.lexical_model if encoder else None  # its n-grams ignore the setting
         if NGRAMS_FOLDER in artifacts:
@@ -135,7 +160,30 @@ def load_generator(
         if saved != text_normalizer and not part:
             message = Warnings.W401.format(path=artifacts[NGRAMS_FOLDER], saved=saved, wanted=text_normalizer)
             warnings.warn(message, stacklevel=2)
-    return CandidateGenerator(kb, ngrams, vectors, exact_limit=_exact_limit(index))
+    return CandidateGenerator(kb, ngrams, vectors, exact_limit=_exact_limit(index), rescorer=rescorer)
+
+
+def open_proposer(kb: KnowledgeBase) -> Index | None:
+    """Return the vectors of a fast encoder that proposes names to another one; None leaves it to the n-grams."""
+    return None
+
+
+def _rescores(kb: KnowledgeBase, encoder: TransformerEncoder, index: str, *, sparse: bool) -> bool:
+    """Return whether an encoder scores only the names that n-grams and `open_proposer` propose.
+
+    It needs vectors of unit length: the longest vector of other encoders is not known before all names are encoded. The
+    starter encoder is fast, and proposes better names than n-grams do.
+    """
+    is_slow = Path(encoder.name) != STARTER_ENCODER
+    return index == AUTO and sparse and is_slow and encoder.l2_normalized and kb.n_names > EXACT_LIMIT
+
+
+def _saved_encoder(artifacts: Mapping[str, Path], device: str) -> TransformerEncoder | None:
+    if ENCODER_FOLDER not in artifacts:
+        return None
+    from ..encoders.transformer import open_encoder
+
+    return open_encoder(str(artifacts[ENCODER_FOLDER]), device=device)
 
 
 def _exact_limit(index: str) -> float:

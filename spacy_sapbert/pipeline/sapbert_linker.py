@@ -63,9 +63,10 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
             pipeline, for its vocabulary.
         encoder: "starter", a folder or a hub name; "none" for the sparse score alone.
         device: The device of the encoder: "auto", "cpu", "cuda", …
-        index: How the nearest names are found. "auto" goes by the number of names. "Flat" scores all names, however
-            many there are. "HNSW", "IVF", "IVF,PQ", "SQ8" and others are kinds of faiss indexes. "qdrant:FOLDER" or a
-            URL searches a Qdrant database that `spacy-sapbert kb upload` filled. All but "Flat" may miss some names.
+        index: How the nearest names are found. "auto" goes by the number of names. If they are many, an encoder other
+            than the starter scores only the names that the n-grams propose. "Flat" scores all names, however many there
+            are. "HNSW", "IVF", "IVF,PQ", "SQ8" and others are kinds of faiss indexes. "qdrant:FOLDER" or a URL searches
+            a Qdrant database that `spacy-sapbert kb upload` filled. All but "Flat" may miss some names.
         storage: "inside" saves the vocabulary, its vectors and its n-grams with the pipeline. "external" saves only
             their paths and checksums, for large vocabularies.
         k: The most candidates for each text that is looked up.
@@ -256,11 +257,11 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         from ..kb.storage import load_knowledge_base
 
         linker = self.linker
-        vectors, ngrams = linker.generator.vectors, linker.generator.ngram_encoder
+        encoder, ngrams = linker.generator.encoder, linker.generator.ngram_encoder
         text_normalizer = ngrams.text_normalizer if ngrams else self.settings.candidates.text_normalizer
         if self._trainer:
             self._trainer.note()
-        self._use(self._open(load_knowledge_base(kb), vectors.encoder if vectors else None, text_normalizer))
+        self._use(self._open(load_knowledge_base(kb), encoder, text_normalizer))
         assert self._linker is not None
         self._linker.stored_parameters = linker.stored_parameters.without_calibration()
 
@@ -362,6 +363,7 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
             text_normalizer=candidates.text_normalizer,
             index=self._index,
             device=self._device,
+            compression=self._vectors.compression,
         )
         self._use(generator)
         assert self._linker is not None

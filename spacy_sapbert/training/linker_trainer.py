@@ -79,16 +79,18 @@ class LinkerTrainer:
         from thinc.api import Adam
 
         generator = linker.generator
-        if generator.vectors is None:
+        present = generator.rescorer or generator.vectors
+        if present is None:
             raise SapbertError(Errors.E342)
         # exact, since an index would be invalid after the first step
-        exact = exact_vectors(generator.vectors, generator.kb)
-        generator.renew(NameVectors(exact.folder, generator.kb, exact.encoder.copy()))
+        exact = exact_vectors(present, generator.kb)
+        vectors = NameVectors(exact.folder, generator.kb, exact.encoder.copy())
+        generator.renew(vectors)
         linker.stored_parameters = linker.stored_parameters.without_calibration()
         linker.reranker = None
         self.linker = linker
         self.settings = settings
-        self.encoder = generator.vectors.encoder
+        self.encoder = vectors.encoder
         self.model = thinc_encoder(self.encoder, trained_layers=settings.trained_layers, dropout=settings.dropout)
         self.counts: Counter[str] = Counter()
         self.steps = 0

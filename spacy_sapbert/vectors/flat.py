@@ -182,7 +182,7 @@ def cached_name_vectors(
     Args:
         progress: See `build_name_vectors`. The default is that of `encoding_progress`.
     """
-    saved = _saved_with(kb, encoder, compression)
+    saved = saved_with(kb, encoder, compression)
     if saved is not None:
         return NameVectors(saved, kb, encoder)
     folder = vectors_cache(kb, encoder, compression)
@@ -201,7 +201,7 @@ def vectors_cache(kb: KnowledgeBase, encoder: TransformerEncoder, compression: s
     return cache_dir() / "vectors" / f"{kb.fingerprint[:16]}-{encoder.fingerprint[:16]}-{compression}"
 
 
-def _saved_with(kb: KnowledgeBase, encoder: TransformerEncoder, compression: str) -> Path | None:
+def saved_with(kb: KnowledgeBase, encoder: TransformerEncoder, compression: str) -> Path | None:
     """Return the folder of the vectors that a pipeline saved with this knowledge base."""
     needed = _manifest(kb, encoder, compression)
     for manifest in sorted(kb.path.parent.glob(f"{VECTORS}-*/{MANIFEST_FILE}")):

@@ -14,6 +14,7 @@ from ..store.cache import shared
 from .faiss_index import AUTO, EXACT_NAMES, faiss_artifact, open_faiss
 from .flat import VECTORS, NameVectors, cached_name_vectors, vectors_cache
 from .index import Index
+from .on_demand import OnDemandVectors
 from .qdrant_index import Address, QdrantVectors, is_address
 from .stored import COMPRESSION
 
@@ -40,8 +41,8 @@ def open_index(
         index: "auto" (chosen by the number of names), "Flat" (exact), another kind of faiss index (see
             `faiss_index.index_kind`), or the address of a database (see `qdrant_index.Address`). A database is
             opened at the first use.
-        artifacts: The artifacts of a saved component, by role. None takes the vectors from the cache folder, or
-            makes them there.
+        artifacts: The artifacts of a saved component, by role. If it has no vectors, they come from the cache folder,
+            or are made there.
         compression: How new vectors are stored, one of `COMPRESSIONS`.
     """
     if is_address(index):
@@ -54,11 +55,12 @@ def _name_vectors(
     kb: KnowledgeBase, encoder: TransformerEncoder, artifacts: Mapping[str, Path] | None, compression: str
 ) -> NameVectors:
     def make() -> NameVectors:
-        if artifacts is None:
+        if saved is None:
             return cached_name_vectors(kb, encoder, compression=compression)
-        return NameVectors(folder, kb, encoder)
+        return NameVectors(saved, kb, encoder)
 
-    folder = vectors_cache(kb, encoder, compression) if artifacts is None else artifacts[VECTORS]
+    saved = (artifacts or {}).get(VECTORS)
+    folder = saved or vectors_cache(kb, encoder, compression)
     return shared((NameVectors, folder.resolve(), kb.fingerprint, id(encoder)), make)
 
 
@@ -66,22 +68,25 @@ def _is_flat(index: str, names: int) -> bool:
     return index == FLAT or (index == AUTO and names <= EXACT_NAMES)
 
 
-def exact_vectors(index: Index, kb: KnowledgeBase) -> NameVectors:
-    """Return the vectors of an index with an exact search."""
+def exact_vectors(index: Index | OnDemandVectors, kb: KnowledgeBase) -> NameVectors:
+    """Return the vectors of all names by the encoder of an index, with an exact search."""
     if not isinstance(index, NameVectors):
         return cached_name_vectors(kb, index.encoder)
     return index if index.exact else NameVectors(index.folder, kb, index.encoder)
 
 
-def save_index(vectors: Index, artifacts: ArtifactWriter, index: str) -> None:
+def save_index(vectors: Index, artifacts: ArtifactWriter, index: str, prefix: str = "") -> None:
     """Add vectors to the artifacts of a component, with an index of the given kind.
 
     Vectors in a database stay there, with the warning W412.
+
+    Args:
+        prefix: What their roles begin with.
     """
     if is_address(index):
         warnings.warn(Warnings.W412.format(address=Address.parse(index)), stacklevel=2)
         return
     assert isinstance(vectors, NameVectors)
-    artifacts.add(VECTORS, vectors.artifact())
+    artifacts.add(f"{prefix}{VECTORS}", vectors.artifact())
     if not _is_flat(index, len(vectors.vectors)):
-        artifacts.add(INDEX, faiss_artifact(vectors, index))
+        artifacts.add(f"{prefix}{INDEX}", faiss_artifact(vectors, index))

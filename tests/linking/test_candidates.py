@@ -18,11 +18,13 @@ from spacy_sapbert.kb.build import build_knowledge_base, new_knowledge_base
 from spacy_sapbert.kb.filters import ALL, Filter
 from spacy_sapbert.kb.ids import is_supplementary
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
+from spacy_sapbert.linking import candidates as candidates_module
 from spacy_sapbert.linking.candidates import CandidateGenerator
 from spacy_sapbert.text.normalize import TEXT_NORMALIZERS
 from spacy_sapbert.types import SCORE_DIGITS, Candidate, Name, Record
 from spacy_sapbert.vectors.flat import NameVectors, build_name_vectors
 from spacy_sapbert.vectors.ngram_index import NgramIndex
+from spacy_sapbert.vectors.on_demand import OnDemandVectors
 from spacy_sapbert.vectors.postings_build import build_ngram_index
 
 TEXTS = ["breast cancers", "cold", "seizure", "lithium", "zzz"]
@@ -583,3 +585,84 @@ def test_threads(sparse_only, limit):
     finally:
         sys.setswitchinterval(interval)
     assert results == [expected] * 80
+
+
+# --- two stages
+
+
+class AskedEncoder(FormEncoder):
+    """A `FormEncoder` that remembers what it was asked."""
+
+    def __init__(self, *settings, **named):
+        super().__init__(*settings, **named)
+        self.fingerprint = f"asked-{self.text_normalizer}".ljust(16, "x")
+        self.asked = []
+
+    def encode(self, texts, *, fast=False):
+        self.asked += texts
+        return super().encode(texts, fast=fast)
+
+
+@pytest.fixture
+def two_stages(small_kb, with_both, tmp_path, monkeypatch):
+    """A function that makes a generator in two stages, and one that scores all names by the second encoder."""
+    monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "vectors").mkdir()
+
+    def make(limit, *, proposes):
+        first, encoder = with_both(), AskedEncoder(text_normalizer="lower")
+        rescorer = OnDemandVectors(small_kb, encoder, "float32")
+        proposer = first.vectors if proposes else None
+        vectors = name_vectors(small_kb, FormEncoder(text_normalizer="lower"), tmp_path / "vectors")
+        return (
+            CandidateGenerator(small_kb, first.ngrams, proposer, rescorer=rescorer, exact_limit=limit),
+            CandidateGenerator(small_kb, first.ngrams, vectors),
+        )
+
+    return make
+
+
+@pytest.mark.parametrize("proposes", [True, False])
+@pytest.mark.parametrize("limit", LIMITS)
+def test_the_second_encoder_decides_between_the_proposed_names(two_stages, proposes, limit, monkeypatch):
+    monkeypatch.setattr(candidates_module, "RESCORED", 3)
+    generator, exact = two_stages(limit, proposes=proposes)
+    for text in ["breast cancers", "seizing", "lithium ions"]:
+        generator.rescorer.encoder.asked.clear()
+        candidates = generator([text], 10)[0]
+        assert 0 < len(candidates) <= 3
+        assert len(generator.rescorer.encoder.asked) <= 1 + 3
+        names, ((dense,), _) = list(exact.kb.names()), exact.similarities([text])
+        for candidate in candidates:
+            assert candidate.dense == pytest.approx(dense[names.index(candidate.name)], abs=1e-5)
+            score = (candidate.dense + generator.sparse_weight * candidate.sparse) / (1 + generator.sparse_weight)
+            assert candidate.score == last_digit(score)
+        scores = [candidate.score for candidate in candidates]
+        assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("proposes", [True, False])
+@pytest.mark.parametrize("limit", LIMITS)
+def test_a_name_is_not_encoded_unless_all_candidates_must_be_complete(two_stages, proposes, limit):
+    generator, exact = two_stages(limit, proposes=proposes)
+    assert generator.named(["cold"]) == exact.named(["cold"])
+    best, *others = generator(["cystic fibrosis"], 5)[0]
+    assert (best.concept_id, best.score, best.dense) == ("D003550", 1.0, 1.0)
+    assert {candidate.dense for candidate in others} <= {None}
+    assert not generator.rescorer.encoder.asked
+    generator.complete = True
+    best, *others = generator(["cystic fibrosis"], 5)[0]
+    assert (best.concept_id, best.score) == ("D003550", last_digit(1.0))
+    assert None not in {candidate.dense for candidate in others}
+
+
+def test_a_name_for_the_first_stage_only_is_encoded(tmp_path, monkeypatch):
+    """The n-grams leave punctuation out, but the second encoder does not: it decides which name "cold!" is nearer."""
+    monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path))
+    kb = build_knowledge_base([record("A", "cold"), record("B", "cold?"), record("C", "cold!!")], tmp_path / "a.kb")
+    axis = np.eye(8)
+    encoder = AskedEncoder({"cold!": axis[0], "cold?": axis[0] + axis[1]}, text_normalizer="lower")
+    generator = CandidateGenerator(kb, ngram_index(kb), None, rescorer=OnDemandVectors(kb, encoder, "float32"))
+    assert found(generator, "cold!")[0] == "B"
+    assert found(generator, "cold?")[0] == "B"
+    assert generator(["cold?"], 3)[0][1].score < 1

@@ -11,9 +11,12 @@ from spacy_sapbert.encoders.transformer import open_encoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.filters import check_filters
 from spacy_sapbert.kb.storage import KB, load_knowledge_base
+from spacy_sapbert.linking import storage
 from spacy_sapbert.linking.candidates import EXACT_LIMIT
 from spacy_sapbert.linking.storage import load_generator, open_generator, save_generator, with_mentions
 from spacy_sapbert.store.artifact import ArtifactWriter
+from spacy_sapbert.vectors.faiss_index import AUTO
+from spacy_sapbert.vectors.storage import FLAT, open_index
 
 TEXTS = ["breast cancers", "cold", "CF", "zzz"]
 
@@ -100,3 +103,42 @@ def test_the_kind_of_index_decides_whether_all_names_are_scored(small_kb, genera
     assert nearest.exact_limit == EXACT_LIMIT
     assert with_mentions(nearest, [], tmp_path).exact_limit == EXACT_LIMIT
     assert nearest(TEXTS, 5) == generator(TEXTS, 5)  # the vocabulary is small
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """Let small vocabularies count as large."""
+    monkeypatch.setattr(storage, "EXACT_LIMIT", 0)
+
+
+@pytest.mark.parametrize("proposes", [True, False])
+def test_an_encoder_rescores_the_names_of_a_large_vocabulary(
+    small_kb, tiny_encoder, make_encoder, large, proposes, tmp_path, monkeypatch
+):
+    encoder = open_encoder(str(tiny_encoder))
+    proposer = open_index(small_kb, open_encoder(str(make_encoder(pooling="cls"))), FLAT) if proposes else None
+    monkeypatch.setattr(storage, "open_proposer", lambda kb: proposer)
+    generator = open_generator(small_kb, encoder, sparse=True, index=AUTO)
+    assert (generator.vectors, generator.rescorer.encoder, generator.encoder) == (proposer, encoder, encoder)
+    saved = save(generator, tmp_path)
+    assert ("vectors" not in saved, "proposer-vectors" in saved) == (True, proposes)
+    monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path / "another cache"))
+    loaded = load_generator(saved, sparse=True, index=AUTO)
+    assert bool(loaded.vectors) == proposes
+    assert loaded(TEXTS, 5) == generator(TEXTS, 5)
+    joined = with_mentions(loaded, [], tmp_path / "joined")
+    assert joined(TEXTS, 5) == generator(TEXTS, 5)
+    exact = load_generator(saved, sparse=True, index=FLAT)
+    assert (exact.rescorer, exact.exact_limit) == (None, math.inf)
+    assert [best.concept_id for (best,) in exact(TEXTS[:3], 1)] == [best.concept_id for (best,) in loaded(TEXTS[:3], 1)]
+
+
+def test_who_encodes_all_names(small_kb, tiny_encoder, large, tmp_path):
+    """Raw vectors need the longest one. Without n-grams, nothing else proposes names. Saved vectors are used."""
+    raw, encoder = open_encoder(str(tiny_encoder), l2_normalized=False), open_encoder(str(tiny_encoder))
+    assert open_generator(small_kb, raw, sparse=True, index=AUTO).vectors
+    assert open_generator(small_kb, encoder, sparse=False, index=AUTO).vectors
+    assert open_generator(small_kb, encoder, sparse=True, index=FLAT).vectors
+    saved = save(open_generator(small_kb, encoder, sparse=True, index=FLAT), tmp_path)
+    assert load_generator(saved, sparse=True, index=AUTO).vectors
+    assert open_generator(load_knowledge_base(str(tmp_path)), encoder, sparse=True, index=AUTO).vectors

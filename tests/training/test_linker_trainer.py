@@ -22,6 +22,7 @@ from spacy_sapbert.training.settings import BioSyn
 from spacy_sapbert.types import Name, Record
 from spacy_sapbert.vectors.flat import cached_name_vectors
 from spacy_sapbert.vectors.ngram_index import cached_ngram_index
+from spacy_sapbert.vectors.on_demand import OnDemandVectors
 
 NO_FILTER = Filter()
 
@@ -214,6 +215,14 @@ def test_without_an_encoder_nothing_can_be_trained(small_kb):
     generator = CandidateGenerator(small_kb, cached_ngram_index(small_kb, TEXT_NORMALIZER), None)
     with pytest.raises(SapbertError, match="E342"):
         LinkerTrainer(Linker(generator), biosyn())
+
+
+def test_training_encodes_all_names(small_kb, tiny_encoder):
+    ngrams, encoder = cached_ngram_index(small_kb, TEXT_NORMALIZER), TransformerEncoder(str(tiny_encoder))
+    generator = CandidateGenerator(small_kb, ngrams, None, rescorer=OnDemandVectors(small_kb, encoder))
+    trainer = LinkerTrainer(Linker(generator), biosyn())
+    assert generator.rescorer is None
+    assert (generator.vectors.encoder, len(generator.vectors.vectors)) == (trainer.encoder, small_kb.n_names)
 
 
 # --- candidate names
