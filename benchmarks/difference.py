@@ -29,7 +29,7 @@ from difference_trainer import DifferenceData, difference_data, fit_difference_m
 from linking import CHEMICALS, MEDIC, build
 
 from spacy_sapbert.documents.reader import read_corpus
-from spacy_sapbert.encoders.transformer import open_encoder
+from spacy_sapbert.encoders.encoder import open_encoder
 from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary

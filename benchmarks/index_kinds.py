@@ -31,7 +31,7 @@ import spacy
 from common import new_parser
 
 from spacy_sapbert.documents.docbin import read_docbin
-from spacy_sapbert.encoders.transformer import open_encoder
+from spacy_sapbert.encoders.encoder import open_encoder
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.storage import load_knowledge_base
 from spacy_sapbert.vectors.faiss_index import FaissVectors, build_name_index, index_kind

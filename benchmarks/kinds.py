@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from common import new_parser
 
 from spacy_sapbert.documents.reader import read_corpus
-from spacy_sapbert.encoders.transformer import open_encoder
+from spacy_sapbert.encoders.encoder import open_encoder
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.linking.linker import Linker
 from spacy_sapbert.linking.storage import open_generator

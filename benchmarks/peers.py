@@ -300,7 +300,7 @@ class Biosyn(Peer):
 
     @staticmethod
     def _starter() -> Any:
-        from spacy_sapbert.encoders.transformer import open_encoder
+        from spacy_sapbert.encoders.encoder import open_encoder
 
         return open_encoder("starter", device="cpu")
 

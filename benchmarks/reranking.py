@@ -29,7 +29,7 @@ from common import new_parser
 from linking import CORPORA, build, read
 
 from spacy_sapbert.documents.reader import read_corpus
-from spacy_sapbert.encoders.transformer import open_encoder
+from spacy_sapbert.encoders.encoder import open_encoder
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.linking.linker import Linker
 from spacy_sapbert.linking.rerank_features import FEATURES, CandidateFeatures, WordRarity

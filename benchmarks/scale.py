@@ -442,7 +442,7 @@ def step_ngrams(job: Job) -> dict[str, Any]:
 
 def step_vectors(job: Job) -> dict[str, Any]:
     """Encode all names, or draw vectors."""
-    from spacy_sapbert.encoders.transformer import open_encoder
+    from spacy_sapbert.encoders.encoder import open_encoder
     from spacy_sapbert.vectors.flat import build_name_vectors, cached_name_vectors, vectors_cache
 
     encoder: Any = open_encoder(KINDS["encoder"], device="cpu")
@@ -489,7 +489,7 @@ class DrawnVectors:
 
 def step_index(job: Job) -> dict[str, Any]:
     """Build the index that "auto" chooses."""
-    from spacy_sapbert.encoders.transformer import open_encoder
+    from spacy_sapbert.encoders.encoder import open_encoder
     from spacy_sapbert.vectors.storage import open_index
 
     encoder: Any = open_encoder(KINDS["encoder"], device="cpu")

@@ -19,7 +19,7 @@ from linking import CHEMICALS, CORPORA, MEDIC, build, read
 from reranking import OUTSIDE, OUTSIDE_IDS, gain, measure
 
 from spacy_sapbert.documents.reader import read_corpus
-from spacy_sapbert.encoders.transformer import open_encoder
+from spacy_sapbert.encoders.encoder import open_encoder
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.linking.linker import Linker
 from spacy_sapbert.linking.storage import open_generator

@@ -13,8 +13,9 @@ import typer
 from rich.console import Console
 
 from ..encoders.biosyn_import import import_biosyn
+from ..encoders.encoder import Encoder, as_transformer, open_encoder
 from ..encoders.info import describe, write_vectors
-from ..encoders.transformer import TransformerEncoder, open_encoder
+from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, OptionError, SapbertError
 from ..files.console import show_values, stderr_console, track
 from ..files.opening import STDIN, open_text
@@ -25,7 +26,7 @@ from ..kb.knowledge_base import KnowledgeBase
 encoder = typer.Typer(help="Inspect an encoder, encode texts with it, or make it smaller.", no_args_is_help=True)
 import_ = typer.Typer(help="Convert published models to encoders.", no_args_is_help=True)
 
-Encoder = Annotated[str, typer.Argument(help="Encoder folder or hub name.")]
+EncoderName = Annotated[str, typer.Argument(help="Encoder folder or hub name.")]
 Pooling = Annotated[str | None, typer.Option(help="'cls' or 'mean'. Default: the setting of the encoder, or else cls.")]
 Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for the new encoder.")]
 
@@ -40,14 +41,14 @@ class Half(str, Enum):
 
 
 @encoder.command("info")
-def info(encoder: Encoder) -> None:
+def info(encoder: EncoderName) -> None:
     """Show the size and the settings of an encoder, and how it was made."""
-    show_values(describe(_open(encoder)))
+    show_values(describe(open_named(encoder)))
 
 
 @encoder.command("embed")
 def embed(
-    encoder: Encoder,
+    encoder: EncoderName,
     output: Annotated[Path, typer.Option("--output", "-o", help="File to write. Its name must end in .npy.")],
     texts: Annotated[
         Path,
@@ -64,7 +65,7 @@ def embed(
     Lines that are blank or not valid UTF-8 get a row of zeros, and are counted.
     """
     refuse_input(output, [texts])
-    opened = _open(encoder, pooling, device)
+    opened = open_named(encoder, pooling, device)
     console = stderr_console()
     with nullcontext(sys.stdin) if texts == STDIN else open_text(texts) as lines:
         read = track(_decoded(lines.buffer, console), console, "texts")
@@ -73,7 +74,7 @@ def embed(
 
 @encoder.command("prune")
 def prune(
-    encoder: Encoder,
+    encoder: EncoderName,
     output: Output,
     vocabulary: Annotated[
         Path | None,
@@ -108,7 +109,7 @@ def prune(
         reason = "nothing would be pruned; give --vocabulary, --layers, --n-layers or --positions"
         raise OptionError(option="prune", reason=reason)
     refuse_input(output, [Path(encoder), vocabulary])
-    opened = _open(encoder, pooling)
+    opened = as_transformer(open_named(encoder, pooling), "This command")
     result: dict[str, Any] = {}
     if vocabulary:
         result["vocabulary"] = vocabulary.name
@@ -130,7 +131,7 @@ def prune(
 
 @encoder.command("quantize")
 def quantize(
-    encoder: Encoder,
+    encoder: EncoderName,
     output: Output,
     dtype: Annotated[
         Half, typer.Option(help="Type of the weights. float16 is more exact; bfloat16 has the range of float32.")
@@ -143,13 +144,18 @@ def quantize(
     from ..encoders import compression as shrink
 
     refuse_input(output, [Path(encoder)])
-    opened = _open(encoder)
+    opened = as_transformer(open_named(encoder), "This command")
     shrink.quantize(opened, dtype.value)
     opened.record("quantize", dtype=dtype.value)
     _save(opened, output, {"dtype": dtype.value})
 
 
-def _open(name: str, pooling: str | None = None, device: str = "cpu") -> TransformerEncoder:
+def open_named(name: str, pooling: str | None = None, device: str = "cpu") -> Encoder:
+    """Open an encoder that a command needs.
+
+    Raises:
+        SapbertError: E301 the name is "none".
+    """
     opened = open_encoder(name, pooling=pooling, device=device)
     if opened is None:
         raise SapbertError(Errors.E301.format(name=name, reason="this name means that there is no encoder"))

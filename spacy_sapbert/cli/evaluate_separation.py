@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from ..encoders.transformer import TransformerEncoder, open_encoder
+from ..encoders.encoder import Encoder, open_encoder
 from ..errors import OptionError
 from ..evaluation.separation import cosines_of_pairs, evaluate_separation, read_name_pairs
 from ..files.console import results_to, table_of_numbers
@@ -53,7 +53,7 @@ def separation(
         show(_table(measures), {**first, "encoders": measures} if others else first)
 
 
-def _open(names: Sequence[str], labels: Sequence[str] | None) -> dict[str, TransformerEncoder]:
+def _open(names: Sequence[str], labels: Sequence[str] | None) -> dict[str, Encoder]:
     """Open the encoders, by label."""
     labels = labels or names
     if len(set(labels)) != len(names) or len(labels) != len(names):
@@ -69,9 +69,7 @@ def _open(names: Sequence[str], labels: Sequence[str] | None) -> dict[str, Trans
     return encoders
 
 
-def _pictures(
-    folder: Path, pairs: Path
-) -> Callable[[Mapping[str, TransformerEncoder], Mapping[str, Separation]], None]:
+def _pictures(folder: Path, pairs: Path) -> Callable[[Mapping[str, Encoder], Mapping[str, Separation]], None]:
     """Return a function that draws all pictures. Errors are raised now, before the encoders run."""
     from ..evaluation import plots
     from ..evaluation.plots import prepare_folder, save_both
@@ -83,7 +81,7 @@ def _pictures(
         plots.check_heat_map(few, heat)
     names = plots.names_of_largest_concepts(read_name_pairs(clusters), _CLUSTERS) if clusters.is_file() else None
 
-    def draw(encoders: Mapping[str, TransformerEncoder], separations: Mapping[str, Separation]) -> None:
+    def draw(encoders: Mapping[str, Encoder], separations: Mapping[str, Separation]) -> None:
         save_both(plots.draw_histograms(separations), folder / "separation")
         if few:
             cosines = {label: cosines_of_pairs(encoder, few) for label, encoder in encoders.items()}

@@ -86,7 +86,7 @@ def search(
 
 def _similar_names(opened: KnowledgeBase, text: str, k: int, encoder: str) -> list[tuple[str, float, str]]:
     # imported here, because the search for words needs neither vectors nor an encoder
-    from ..encoders.transformer import open_encoder
+    from ..encoders.encoder import open_encoder
     from ..linking.storage import open_generator
     from ..vectors.faiss_index import AUTO
 
@@ -202,7 +202,7 @@ def upload(
     To use the upload, set the linker's `index` to the value that this command prints.
     If the server needs a key, set the environment variable QDRANT_API_KEY.
     """
-    from ..encoders.transformer import open_encoder
+    from ..encoders.encoder import open_encoder
     from ..vectors import qdrant_upload
     from ..vectors.flat import cached_name_vectors
     from ..vectors.qdrant_index import Address

@@ -14,7 +14,6 @@ import typer
 
 from .. import __version__
 from ..documents.reader import read_corpus
-from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
 from ..files.console import progress_callback, show_values, stderr_console, track
 from ..files.opening import sha256_of
@@ -38,6 +37,7 @@ from ..training.settings import MiningSettings, PairSelection, PairSettings
 from ..vectors.flat import cached_name_vectors
 from ..vectors.storage import open_index
 from .configs import OptionalConfig, resolve
+from .encoder import open_named
 
 SECTION = "pretrain"
 CONFIG_FILE = "config.cfg"
@@ -133,7 +133,7 @@ def mine(
 
     _, settings = resolve(ctx, config, "mine", MiningSettings)
     knowledge_base = load_knowledge_base(kb)
-    opened = TransformerEncoder(encoder, pooling=settings.pooling, l2_normalized=True, device=settings.device)
+    opened = open_named(encoder, settings.pooling, settings.device)
     shared = shared_names_path(pairs) if shared_names_path(pairs).is_file() else None
     run = {
         "version": __version__,

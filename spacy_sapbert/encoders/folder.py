@@ -31,8 +31,11 @@ from .additions import (
 from .ngrams import NGRAMS_FOLDER, LexicalModel
 
 STARTER = "starter"
-"""The name of the encoder in the package."""
-_STARTER_FOLDER = Path(__file__).parents[1] / "starter" / "encoder"
+"""The name of the encoder in the package: a table of sub-word vectors."""
+TRANSFORMER = "starter-transformer"
+"""The name of the small transformer in the package."""
+_STARTER = Path(__file__).parents[1] / "starter"
+_IN_PACKAGE = {STARTER: _STARTER / "encoder", TRANSFORMER: _STARTER / "encoder"}
 
 SETTINGS_FILE = "spacy_sapbert.json"
 FORMAT = 1  # of this file, and of the files of ours that it names; 1 if the file has no number
@@ -44,6 +47,9 @@ ADAPTER_FOLDER = "adapter"
 PROJECTION_FOLDER = "2_Dense"  # the name that sentence-transformers uses
 POOLER = "pooler."
 """The prefix of weights that do not affect the vectors."""
+STATIC = "static"
+"""The settings of a table of sub-word vectors, and whether an encoder is one."""
+TABLE_FILE = "table.safetensors"
 WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin", "model.safetensors.index.json")
 
 # what a config may say, so that making the model ends
@@ -63,11 +69,11 @@ def resolve(name: str) -> str:
     """Return where an encoder is.
 
     Returns:
-        The folder in the package for "starter". For the folder of a saved pipeline, the folder of its encoder. Any
-        other name is returned unchanged.
+        The folder in the package for the encoders in it. For the folder of a saved pipeline, the folder of its encoder.
+        Any other name is returned unchanged.
     """
-    if name == STARTER:
-        return str(_STARTER_FOLDER)
+    if name in _IN_PACKAGE:
+        return str(_IN_PACKAGE[name])
     try:
         os.stat(name)
     except (FileNotFoundError, NotADirectoryError):
@@ -277,7 +283,7 @@ def write_folder(
         licences: The license files of the original encoder, from `read_licences`.
         lexical_model: The lexical model that belongs to the encoder.
     """
-    with _replacing(folder) as new:
+    with replacing_encoder(folder) as new:
         _save_model(model, dtype, new)
         tokenizer.save_pretrained(new)
         parts = {"adapter": ADAPTER_FOLDER} if has_adapter(model) else {}
@@ -286,7 +292,7 @@ def write_folder(
         if lexical_model:
             lexical_model.save(new)
             parts["ngrams"] = NGRAMS_FOLDER
-        _write_json(new / SETTINGS_FILE, {"format": FORMAT, **settings, **parts})
+        write_json(new / SETTINGS_FILE, {"format": FORMAT, **settings, **parts})
         for name, content in licences.items():
             (new / name).write_bytes(content)
         _write_for_sentence_transformers(new, model, settings)
@@ -311,7 +317,7 @@ def _save_model(model: Any, dtype: str, folder: Path) -> None:
     config.pop("adapters", None)
     # the type to compute in: transformers 5 loads the weights in the type of the config
     config.update({key: "float32" for key in ("torch_dtype", "dtype") if key in config})
-    _write_json(folder / CONFIG_FILE, config)
+    write_json(folder / CONFIG_FILE, config)
     for weights in folder.rglob("*.safetensors"):  # safetensors makes them readable by the owner only
         weights.chmod((folder / CONFIG_FILE).stat().st_mode)
 
@@ -346,15 +352,16 @@ def _write_for_sentence_transformers(folder: Path, model: Any, settings: Mapping
     }
     (folder / POOLING_FILE).parent.mkdir()
     for name, value in content.items():
-        _write_json(folder / name, value)
+        write_json(folder / name, value)
 
 
-def _write_json(path: Path, content: Any) -> None:
+def write_json(path: Path, content: Any) -> None:
+    """Write JSON that people can read."""
     path.write_text(json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 @contextmanager
-def _replacing(folder: Path) -> Iterator[Path]:
+def replacing_encoder(folder: Path) -> Iterator[Path]:
     """Write a new folder in place of another one, whose model card and licenses stay.
 
     If the process is killed while the folders are renamed, loading reports where the old folder is.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -13,11 +13,12 @@ import numpy as np
 from ..files.output import replacing
 from .additions import PROJECTION, activation_of, get_projection, has_adapter
 from .compression import LAYER
+from .encoder import Encoder
 from .folder import local_folder
 from .transformer import TransformerEncoder
 
 
-def describe(encoder: TransformerEncoder) -> dict[str, Any]:
+def describe(encoder: Encoder) -> dict[str, Any]:
     """Return the architecture, sizes, settings and history of an encoder.
 
     Returns:
@@ -26,30 +27,40 @@ def describe(encoder: TransformerEncoder) -> dict[str, Any]:
         is the activation of the projection, or None. "lexical_model" has the number of n-grams and the fitted values,
         or is None.
     """
-    config = encoder.model.config
-    projection = get_projection(encoder.model)
     files = [path for path in local_folder(encoder.name).rglob("*") if path.is_file()]
-    return {
-        "encoder": encoder.name,
-        "architecture": type(encoder.model).__name__,
-        "layers": config.num_hidden_layers,
-        "dim": encoder.dim,
-        "vocabulary": len(encoder.tokenizer.get_vocab()),
-        "positions": getattr(config, "max_position_embeddings", None),
-        "parameters": _parameters(encoder.model),
+    sizes = {
         "bytes": sum(path.stat().st_size for path in files),
         "weight_bytes": sum(path.stat().st_size for path in files if path.suffix in (".safetensors", ".bin")),
-        "dtype": encoder.dtype,
+    }
+    form = _transformer(encoder, sizes) if isinstance(encoder, TransformerEncoder) else sizes
+    return {
+        "encoder": encoder.name,
+        "architecture": type(encoder).__name__,
+        "dim": encoder.dim,
+        **form,
         **encoder.settings,
-        "adapter": has_adapter(encoder.model),
-        "projection": None if projection is None else activation_of(projection),
         "lexical_model": _lexical_model(encoder),
         "trained": encoder.trained,
         "fingerprint": encoder.fingerprint,
     }
 
 
-def _lexical_model(encoder: TransformerEncoder) -> dict[str, float] | None:
+def _transformer(encoder: TransformerEncoder, sizes: Mapping[str, int]) -> dict[str, Any]:
+    config, projection = encoder.model.config, get_projection(encoder.model)
+    return {
+        "architecture": type(encoder.model).__name__,
+        "layers": config.num_hidden_layers,
+        "vocabulary": len(encoder.tokenizer.get_vocab()),
+        "positions": getattr(config, "max_position_embeddings", None),
+        "parameters": _parameters(encoder.model),
+        **sizes,
+        "dtype": encoder.dtype,
+        "adapter": has_adapter(encoder.model),
+        "projection": None if projection is None else activation_of(projection),
+    }
+
+
+def _lexical_model(encoder: Encoder) -> dict[str, float] | None:
     model = encoder.lexical_model
     if model is None:
         return None
@@ -72,7 +83,7 @@ def _parameters(model: Any) -> dict[str, int]:
 
 
 def write_vectors(
-    encoder: TransformerEncoder, texts: Iterable[str | None], path: Path, *, batch: int = 8192, fast: bool = False
+    encoder: Encoder, texts: Iterable[str | None], path: Path, *, batch: int = 8192, fast: bool = False
 ) -> dict[str, int]:
     """Encode a stream of texts and write a float32 matrix with one row per text.
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from ..errors import ChoiceError, DamagedError, MissingExtraError, SettingError
 from ..store.artifact import ENCODER_FOLDER, Artifact, fingerprint_of
-from ..store.cache import file_states, shared
 from ..text.normalize import TEXT_NORMALIZERS
 from .additions import activation_of, get_projection
 from .folder import (
@@ -389,24 +388,3 @@ def has_bfloat16(device: str) -> bool:
     if device.startswith("cuda"):
         return torch.cuda.is_bf16_supported()
     return torch.backends.mkldnn.is_available() and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
-
-
-def open_encoder(
-    encoder: str, *, pooling: str | None = None, l2_normalized: bool | None = None, device: str = "auto"
-) -> "TransformerEncoder | None":
-    """Open the encoder of a setting. Weights are read at the first use.
-
-    All users of one folder in a process share one encoder with the same settings. Train a `copy` of it.
-
-    Args:
-        encoder: "starter", a folder or a hub name; "none" for no encoder.
-
-    Raises:
-        SapbertError: See `TransformerEncoder`.
-    """
-    if encoder == "none":
-        return None
-    opened = TransformerEncoder(encoder, pooling=pooling, l2_normalized=l2_normalized, device=device)
-    folder = Path(opened.name)
-    source = (str(folder.resolve()), *file_states(folder)) if folder.is_dir() else opened.name
-    return shared((TransformerEncoder, source, *opened.settings.items(), device), lambda: opened)

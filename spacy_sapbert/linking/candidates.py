@@ -20,7 +20,7 @@ from ..vectors.ngram_index import NgramIndex, NgramQueries
 from ..vectors.on_demand import OnDemandVectors
 
 if TYPE_CHECKING:
-    from ..encoders.transformer import TransformerEncoder
+    from ..encoders.encoder import Encoder
 
 EXACT_LIMIT = 5000  # names; a search would not be faster
 TEXTS_PER_BATCH = 256
@@ -129,7 +129,7 @@ class CandidateGenerator:
         return f"CandidateGenerator({self.kb!r}, ngrams={self.ngrams!r}, vectors={self.vectors!r})"
 
     @property
-    def encoder(self) -> TransformerEncoder | None:
+    def encoder(self) -> Encoder | None:
         """The encoder of the dense score, if it is used."""
         scorer = self.rescorer or self.vectors
         return scorer.encoder if scorer else None

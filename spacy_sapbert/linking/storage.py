@@ -28,7 +28,7 @@ from .candidates import EXACT_LIMIT, CandidateGenerator
 from .settings import SPARSE_WEIGHT
 
 if TYPE_CHECKING:
-    from ..encoders.transformer import TransformerEncoder
+    from ..encoders.encoder import Encoder
 
 
 PROPOSER = "proposer-"
@@ -37,7 +37,7 @@ PROPOSER = "proposer-"
 
 def open_generator(
     kb: KnowledgeBase,
-    encoder: TransformerEncoder | None,
+    encoder: Encoder | None,
     *,
     sparse: bool,
     text_normalizer: str = TEXT_NORMALIZER,
@@ -168,7 +168,7 @@ def open_proposer(kb: KnowledgeBase) -> Index | None:
     return None
 
 
-def _rescores(kb: KnowledgeBase, encoder: TransformerEncoder, index: str, *, sparse: bool) -> bool:
+def _rescores(kb: KnowledgeBase, encoder: Encoder, index: str, *, sparse: bool) -> bool:
     """Return whether an encoder scores only the names that n-grams and `open_proposer` propose.
 
     It needs vectors of unit length: the longest vector of other encoders is not known before all names are encoded. The
@@ -178,10 +178,10 @@ def _rescores(kb: KnowledgeBase, encoder: TransformerEncoder, index: str, *, spa
     return index == AUTO and sparse and is_slow and encoder.l2_normalized and kb.n_names > EXACT_LIMIT
 
 
-def _saved_encoder(artifacts: Mapping[str, Path], device: str) -> TransformerEncoder | None:
+def _saved_encoder(artifacts: Mapping[str, Path], device: str) -> Encoder | None:
     if ENCODER_FOLDER not in artifacts:
         return None
-    from ..encoders.transformer import open_encoder
+    from ..encoders.encoder import open_encoder
 
     return open_encoder(str(artifacts[ENCODER_FOLDER]), device=device)
 

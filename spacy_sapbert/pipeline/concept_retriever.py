@@ -110,7 +110,7 @@ class ConceptRetriever(BatchedPipe):
     def retriever(self) -> "Retriever":
         """The retriever. What the config refers to is opened at the first use."""
         if self._retriever is None:
-            from ..encoders.transformer import open_encoder
+            from ..encoders.encoder import open_encoder
             from ..kb.storage import load_knowledge_base
             from ..retrieval.storage import open_retriever
 

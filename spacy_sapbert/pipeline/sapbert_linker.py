@@ -152,7 +152,7 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
     def linker(self) -> "Linker":
         """The linker. What the config refers to is opened at the first use."""
         if self._linker is None:
-            from ..encoders.transformer import open_encoder
+            from ..encoders.encoder import open_encoder
             from ..kb.storage import load_knowledge_base
 
             encoder = open_encoder(self._encoder, pooling=self._vectors.pooling, device=self._device)

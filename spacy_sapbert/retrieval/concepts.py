@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..encoders.encoder import Encoder
 from ..encoders.fork_safety import use_one_thread_after_fork
-from ..encoders.transformer import TransformerEncoder
 from ..errors import MismatchError
 from ..files.output import replacing
 from ..files.values import parse_json, read_array
@@ -172,7 +172,7 @@ class ConceptVectors:
             shutil.copyfile(self.folder / name, folder / name)
 
 
-def cached_concept_vectors(concepts: ConceptSet, encoder: TransformerEncoder, kind: str) -> ConceptVectors:
+def cached_concept_vectors(concepts: ConceptSet, encoder: Encoder, kind: str) -> ConceptVectors:
     """Return the vectors of concepts by an encoder. They come from the cache folder, or are made there."""
     names = concepts.kb.fingerprint[:16]
     folder = cache_dir() / "concepts" / f"{names}-{_hash(concepts)[:16]}-{encoder.fingerprint[:16]}-{kind}"
@@ -181,7 +181,7 @@ def cached_concept_vectors(concepts: ConceptSet, encoder: TransformerEncoder, ki
     return ConceptVectors(folder, concepts)
 
 
-def build_concept_vectors(concepts: ConceptSet, encoder: TransformerEncoder, kind: str, folder: Path) -> None:
+def build_concept_vectors(concepts: ConceptSet, encoder: Encoder, kind: str, folder: Path) -> None:
     """Encode the concepts of a set into a folder.
 
     "packed" encodes one text of all names and the definition. "mean" is the mean of the names' vectors, scaled to unit
@@ -201,7 +201,7 @@ def build_concept_vectors(concepts: ConceptSet, encoder: TransformerEncoder, kin
     _write_index_and_manifest(folder, concepts, kind)
 
 
-def _means(concepts: list[tuple[list[str], str | None]], encoder: TransformerEncoder) -> np.ndarray:
+def _means(concepts: list[tuple[list[str], str | None]], encoder: Encoder) -> np.ndarray:
     forms = [list(dict.fromkeys(map(normal_name, names))) for names, _ in concepts]
     vectors = encoder.encode([form for names in forms for form in names], fast=True)
     sums = np.add.reduceat(vectors, np.cumsum([0, *map(len, forms[:-1])]), axis=0)

@@ -9,9 +9,9 @@ from typing import Any
 
 from spacy.tokens import Doc, Span
 
+from ..encoders.encoder import Encoder
 from ..encoders.ngrams import NGRAMS_FOLDER, TEXT_NORMALIZER, NgramEncoder
 from ..encoders.segments import DocumentEncoder
-from ..encoders.transformer import TransformerEncoder
 from ..files.output import ScratchFolder
 from ..kb.filters import below
 from ..kb.knowledge_base import KnowledgeBase
@@ -70,7 +70,7 @@ class Retriever:
     signals: Sequence[str]
     settings: RetrieverSettings = field(default_factory=RetrieverSettings)
     spans_key: str | None = None
-    encoder: TransformerEncoder | None = None
+    encoder: Encoder | None = None
     concept_vectors: ConceptVectors | None = None
     name_vectors: Index | None = None
     ngrams: NgramIndex | None = None

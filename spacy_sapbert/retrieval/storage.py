@@ -9,9 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ..encoders.encoder import Encoder, as_transformer, open_encoder
 from ..encoders.ngrams import NGRAMS_FOLDER, TEXT_NORMALIZER
 from ..encoders.segments import DocumentEncoder
-from ..encoders.transformer import TransformerEncoder, open_encoder
+from ..encoders.transformer import TransformerEncoder
 from ..errors import DamagedError, EmptyError
 from ..files.output import replacing
 from ..files.values import parse_json
@@ -35,7 +36,7 @@ FITTED_FILE = "retrieval.json"
 
 def open_retriever(
     kb: KnowledgeBase,
-    encoder: TransformerEncoder | None,
+    encoder: Encoder | None,
     signals: Sequence[str],
     *,
     labels: Path | None = None,
@@ -111,14 +112,15 @@ def _open_vectors(
         return
     if "document" in signals:
         trained = saved.get(DOCUMENT_ENCODER) if saved else None
-        reader = open_encoder(str(trained), device=encoder.device) if trained else encoder
-        assert reader is not None
+        opened = open_encoder(str(trained), device=encoder.device) if trained else encoder
+        assert opened is not None
+        reader = as_transformer(opened, 'The signal "document"')
         retriever.document_encoder = DocumentEncoder(reader, settings.segment_length)
         if saved is None:
             # the same weights, but longer texts
-            longer_settings = {**encoder.settings, "max_length": retriever.document_encoder.length}
-            longer = TransformerEncoder(encoder.name, **longer_settings, device=encoder.device)
-            longer.replace(encoder.model, encoder.tokenizer)
+            longer_settings = {**reader.settings, "max_length": retriever.document_encoder.length}
+            longer = TransformerEncoder(reader.name, **longer_settings, device=reader.device)
+            longer.replace(reader.model, reader.tokenizer)
             retriever.concept_vectors = cached_concept_vectors(retriever.concepts, longer, settings.concept_text)
         elif CONCEPT_VECTORS in saved:
             retriever.concept_vectors = ConceptVectors(saved[CONCEPT_VECTORS], retriever.concepts)

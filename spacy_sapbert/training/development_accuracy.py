@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ..documents.reader import read_corpus
-from ..encoders.transformer import TransformerEncoder
+from ..encoders.encoder import Encoder
 from ..errors import EmptyError
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.normalize import TEXT_NORMALIZERS
@@ -54,7 +54,7 @@ class NearestName:
             remedy = "Check that the ids belong to the vocabulary."
             raise EmptyError(remedy, what=what, consequence="nothing can be measured")
 
-    def __call__(self, encoder: TransformerEncoder) -> dict[str, float]:
+    def __call__(self, encoder: Encoder) -> dict[str, float]:
         """Return "acc@1" and "recall@20", in percent of the mentions."""
         # names with the same normal form count as one, since their order would be arbitrary
         normalize = TEXT_NORMALIZERS[encoder.text_normalizer]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
+from ..encoders.encoder import as_transformer
 from ..encoders.thinc_layer import thinc_encoder
 from ..errors import Errors, SapbertError, TrainingDataError, Warnings
 from ..files.output import ScratchFolder
@@ -84,13 +85,12 @@ class LinkerTrainer:
             raise SapbertError(Errors.E342)
         # exact, since an index would be invalid after the first step
         exact = exact_vectors(present, generator.kb)
-        vectors = NameVectors(exact.folder, generator.kb, exact.encoder.copy())
-        generator.renew(vectors)
+        self.encoder = as_transformer(exact.encoder, "Training").copy()
+        generator.renew(NameVectors(exact.folder, generator.kb, self.encoder))
         linker.stored_parameters = linker.stored_parameters.without_calibration()
         linker.reranker = None
         self.linker = linker
         self.settings = settings
-        self.encoder = vectors.encoder
         self.model = thinc_encoder(self.encoder, trained_layers=settings.trained_layers, dropout=settings.dropout)
         self.counts: Counter[str] = Counter()
         self.steps = 0

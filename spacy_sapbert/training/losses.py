@@ -56,9 +56,10 @@ def info_nce(temperature: float = 0.07) -> Loss:
     def loss(vectors: Tensor, mined: Mined) -> Tensor:
         import torch
 
-        scores = vectors @ vectors.T / temperature
-        anchors, positives = mined.positives.nonzero().T
-        negatives = scores.masked_fill(~mined.negatives, -torch.inf).logsumexp(1)
+        rows = mined.positives.any(1)  # the other names are not anchors
+        scores = vectors[rows] @ vectors.T / temperature
+        anchors, positives = mined.positives[rows].nonzero().T
+        negatives = scores.masked_fill(~mined.negatives[rows], -torch.inf).logsumexp(1)
         return torch.nn.functional.softplus(negatives[anchors] - scores[anchors, positives]).mean()
 
     return loss
@@ -169,19 +170,32 @@ class Teacher:
         pooling: "cls" or "mean"; None takes the encoder's own setting.
         kb: The path of a vocabulary. The vectors of its names are computed once before training, and kept in the cache
             folder. Other names are encoded each time they occur.
+        similarities: Whether the cosines between the names of a batch are drawn to those of the teacher's vectors,
+            instead of the vectors themselves. The vectors of both may then differ in length.
     """
 
-    def __init__(self, encoder: str, weight: float = 1.0, pooling: str | None = None, kb: str | None = None) -> None:
+    def __init__(
+        self,
+        encoder: str,
+        weight: float = 1.0,
+        pooling: str | None = None,
+        kb: str | None = None,
+        similarities: bool = False,
+    ) -> None:
         from ..encoders.transformer import TransformerEncoder
 
         self.weight = weight
         self._encoder = TransformerEncoder(encoder, pooling=pooling, l2_normalized=True)
         self._kb = kb
+        self._similarities = similarities
 
     def __call__(self, names: list[str], vectors: Tensor) -> Tensor:
-        """Return the weight times the mean of 1 - cos over the names."""
+        """Return the weight times the mean of 1 - cos over the names, or of the squared difference over their pairs."""
         import torch
 
+        if self._similarities:
+            targets = torch.from_numpy(self._encode(names)).to(vectors.device)
+            return self.weight * (vectors @ vectors.T - targets @ targets.T).square().mean()
         if self._encoder.dim != vectors.shape[1]:
             reason = f"its vectors have {self._encoder.dim} dimensions, and those of the encoder {vectors.shape[1]}"
             raise MismatchError("Choose another teacher.", path=f"The teacher {self._encoder.name}", reason=reason)

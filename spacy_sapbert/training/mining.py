@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from ..errors import Errors, SapbertError
 from .pair_table import Batch
@@ -14,18 +15,28 @@ else:
     Tensor = Any  # spaCy's config resolves the annotations, which should not import torch
 
 
-class Mined(NamedTuple):
+class Mined:
     """The mined pairs and triplets of a batch.
 
-    Attributes:
-        triplets: Positions of an anchor, a synonym of it, and another name, int64, shape (t, 3).
-        positives: The pairs of anchor and synonym in them, bool, shape (n, n), with the anchor first.
-        negatives: The pairs of anchor and other name in them, bool, shape (n, n), with the anchor first.
+    Args:
+        positives: The pairs of anchor and synonym, bool, shape (n, n), with the anchor first.
+        negatives: The pairs of anchor and other name, bool, shape (n, n), with the anchor first.
+        n_triplets: The number of triplets.
+        make_triplets: Returns the triplets. Most losses need the pairs alone, and a large batch has a million triplets.
     """
 
-    triplets: Tensor
-    positives: Tensor
-    negatives: Tensor
+    def __init__(
+        self, positives: Tensor, negatives: Tensor, n_triplets: int, make_triplets: Callable[[], Tensor]
+    ) -> None:
+        self.positives = positives
+        self.negatives = negatives
+        self.n_triplets = n_triplets
+        self._make_triplets = make_triplets
+
+    @cached_property
+    def triplets(self) -> Tensor:
+        """Positions of an anchor, a synonym of it, and another name, int64, shape (t, 3)."""
+        return self._make_triplets()
 
 
 # from the unit vectors of a batch's names, shape (n, dim), and the batch to the mined pairs
@@ -96,16 +107,25 @@ def in_batch_negatives() -> Miner:
         given = torch.from_numpy(batch.triplets[:, 2]).to(vectors.device)
         candidates = torch.cat((positives, given)).unique()
         wrong = ~synonyms[anchors][:, candidates] & (anchors[:, None] != candidates)
-        which, negatives = wrong.nonzero().T
-        triplets = torch.stack((anchors[which], positives[which], candidates[negatives]), dim=1)
-        return _mined(triplets, synonyms)
+        informative = wrong.any(1)
+        pairs = _marked(synonyms, anchors[informative], positives[informative])
+        others = synonyms.new_zeros(synonyms.shape)
+        others.index_put_((anchors[:, None], candidates[None]), wrong, accumulate=False)
+
+        def triplets() -> Tensor:
+            which, negatives = wrong.nonzero().T
+            return torch.stack((anchors[which], positives[which], candidates[negatives]), dim=1)
+
+        return Mined(pairs, others, int(wrong.sum()), triplets)
 
     return mine
 
 
 def _mined(triplets: Tensor, like: Tensor) -> Mined:
     """Return the triplets with their pairs, bool, of the shape and on the device of the tensor `like`."""
-    return Mined(triplets, _marked(like, triplets[:, 0], triplets[:, 1]), _marked(like, triplets[:, 0], triplets[:, 2]))
+    anchors, positives, negatives = triplets.T
+    pairs = _marked(like, anchors, positives), _marked(like, anchors, negatives)
+    return Mined(*pairs, len(triplets), lambda: triplets)
 
 
 def _marked(like: Tensor, rows: Tensor, columns: Tensor) -> Tensor:

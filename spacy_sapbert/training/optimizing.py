@@ -8,7 +8,7 @@ process. The sum of the gradients is that of the whole batch.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torch.nn import Module
     from torch.optim import Optimizer
 else:
-    Module = Optimizer = Any  # see mining.py
+    Tensor = Module = Optimizer = Any  # see mining.py
 
 # from a module to the optimizer of its trainable weights
 MakeOptimizer = Callable[[Module], Optimizer]
@@ -45,6 +45,21 @@ def adamw(learn_rate: float = 2e-5, weight_decay: float = 0.01) -> MakeOptimizer
     return make
 
 
+def adagrad(learn_rate: float = 0.05) -> MakeOptimizer:
+    """Adagrad (Duchi et al. 2011), for a table of which each batch reads few rows.
+
+    Args:
+        learn_rate: The learning rate, before the factor of the schedule.
+    """
+
+    def make(module: Module) -> Optimizer:
+        from torch.optim import Adagrad
+
+        return Adagrad([weight for weight in module.parameters() if weight.requires_grad], lr=learn_rate)
+
+    return make
+
+
 def warmup_linear(warmup_steps: int = 0, final: float = 0.0) -> Schedule:
     """Raise the learning rate from 0 over the first steps, then lower it linearly.
 
@@ -60,6 +75,21 @@ def warmup_linear(warmup_steps: int = 0, final: float = 0.0) -> Schedule:
         return 1 + (final - 1) * min(1.0, done)
 
     return factor
+
+
+def clip_gradients(gradients: Sequence[Tensor], most: float) -> float:
+    """Scale gradients down so that their norm is at most a number, and return the norm before.
+
+    It equals `torch.nn.utils.clip_grad_norm_`, which does not know sparse gradients.
+    """
+    import torch
+
+    values = [gradient.coalesce().values() if gradient.is_sparse else gradient for gradient in gradients]
+    norm = float(torch.stack([torch.linalg.vector_norm(part).float() for part in values]).norm()) if values else 0.0
+    if norm > most:
+        for gradient in gradients:
+            gradient.mul_(most / (norm + 1e-6))
+    return norm
 
 
 class Processes:

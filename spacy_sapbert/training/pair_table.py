@@ -140,14 +140,14 @@ class PairTable:
     def _synonyms(self, names: list[str], concepts: np.ndarray) -> np.ndarray:
         """Return whether the concepts of two names overlap, bool, shape (n, n)."""
         synonyms = concepts[:, None] == concepts[None, :]
-        shared = {position: ids for position, name in enumerate(names) if (ids := self._owners.get(hash64(name)))}
-        for position, ids in shared.items():
-            same = np.isin(concepts, ids)
-            synonyms[position] |= same
-            synonyms[:, position] |= same
-        for position, ids in shared.items():  # two shared names may share a concept that is not in the batch
-            for other, other_ids in shared.items():
-                synonyms[position, other] |= not set(ids).isdisjoint(other_ids)
+        # the positions of shared names by concept, which may have no other name here
+        sharing: dict[int, list[int]] = {}
+        for position, name in enumerate(names):
+            for concept in self._owners.get(hash64(name), ()):
+                sharing.setdefault(concept, []).append(position)
+        for concept, positions in sharing.items():
+            members = np.union1d(positions, np.flatnonzero(concepts == concept))
+            synonyms[np.ix_(members, members)] = True
         np.fill_diagonal(synonyms, False)
         return synonyms
 

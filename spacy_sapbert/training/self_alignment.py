@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from ..encoders.encoder import Encoder, as_transformer
+from ..encoders.static import StaticEncoder
 from ..encoders.transformer import TransformerEncoder, has_bfloat16
 from ..errors import ChoiceError, Errors, SapbertError
 from ..files.values import hash64
@@ -26,7 +28,7 @@ from .checkpoints import Position, has_checkpoint, load_checkpoint, save_checkpo
 from .logs import Clock, IdleSteps, MakeLog, RunLog
 from .losses import Loss, Teacher
 from .mining import Mined, Miner
-from .optimizing import MakeOptimizer, Processes, Schedule
+from .optimizing import MakeOptimizer, Processes, Schedule, clip_gradients
 from .pair_table import Batch, Batcher, PairTable
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ _PARTS = ("batcher", "miner", "loss", "teacher", "optimizer", "schedule")
 PRECISIONS = ("auto", "fp32", "bf16", "fp16")
 
 # from an encoder to measures by name
-Evaluation = Callable[[TransformerEncoder], Mapping[str, float]]
+Evaluation = Callable[[Encoder], Mapping[str, float]]
 
 
 @dataclass(eq=False, repr=False)
@@ -80,7 +82,7 @@ class SelfAlignment:
         processes (Processes): This process, and the others that train with it.
     """
 
-    encoder: TransformerEncoder
+    encoder: TransformerEncoder | StaticEncoder
     pairs: PairTable
     batcher: Batcher
     miner: Miner
@@ -145,11 +147,11 @@ class SelfAlignment:
 
         torch.manual_seed(self.seed)  # the initial weights are random
         if self.adapter is not None:
-            add_adapter(self.encoder, self.adapter)
+            add_adapter(as_transformer(self.encoder, "An adapter"), self.adapter)
         if self.projection is not None:
             if self.projection_alone:
                 self.encoder.model.requires_grad_(False)
-            add_projection(self.encoder, self.projection, self.projection_dim)
+            add_projection(as_transformer(self.encoder, "A projection"), self.projection, self.projection_dim)
 
     # --- the run
 
@@ -247,8 +249,8 @@ class SelfAlignment:
             totals["loss"] += loss.item() / len(chosen)
             totals["pairs"] += len(batch.pairs)
             totals["mined_pairs"] += int(mined.positives.sum() + mined.negatives.sum())
-            totals["mined_triplets"] += len(mined.triplets)
-            totals["nothing_hard"] += not len(mined.triplets)
+            totals["mined_triplets"] += mined.n_triplets
+            totals["nothing_hard"] += not mined.n_triplets
         if totals["nothing_hard"] < len(chosen) or self.teacher:
             norm = self._update()
             # in float16, the scaler lowers the scale and continues
@@ -263,7 +265,7 @@ class SelfAlignment:
         vectors = self._encode(forms)
         mined = self.miner(vectors, batch._replace(synonyms=batch.synonyms | _same_form(forms)))
         loss = vectors.new_zeros(())
-        if len(mined.triplets):
+        if mined.n_triplets:
             loss = loss + self.loss(vectors, mined)
         if self.teacher:
             loss = loss + self.teacher(batch.names, vectors)
@@ -291,13 +293,11 @@ class SelfAlignment:
 
     def _update(self) -> float:
         """Update the weights, and return the norm of the gradients. If it is not finite, the weights do not change."""
-        import torch
-
         module = self.encoder.model
         self.processes.sum_gradients(module)
         self._scaler.unscale_(self._optimizer)
         most = math.inf if self.max_grad_norm is None else self.max_grad_norm
-        norm = float(torch.nn.utils.clip_grad_norm_(module.parameters(), most))
+        norm = clip_gradients([weight.grad for weight in module.parameters() if weight.grad is not None], most)
         if math.isfinite(norm) or self.precision == "fp16":
             self._scaler.step(self._optimizer)
             self._scaler.update()

@@ -21,7 +21,7 @@ from .flat import NAMES_PER_CHUNK, NameVectors, copy_file, vectors_cache
 from .stored import StoredVectors
 
 if TYPE_CHECKING:
-    from ..encoders.transformer import TransformerEncoder
+    from ..encoders.encoder import Encoder
     from ..kb.filters import FilterMask
 
 # An IVF index searches the nearest eighth of its cells, but at least `LEAST_PROBED` cells.
@@ -55,9 +55,7 @@ class FaissVectors(NameVectors):
 
     exact = False
 
-    def __init__(
-        self, folder: Path, kb: KnowledgeBase, encoder: TransformerEncoder, path: Path, parameters: str = ""
-    ) -> None:
+    def __init__(self, folder: Path, kb: KnowledgeBase, encoder: Encoder, path: Path, parameters: str = "") -> None:
         super().__init__(folder, kb, encoder)
         self.path = path
         with opening(path.parent):

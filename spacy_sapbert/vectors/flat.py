@@ -37,7 +37,7 @@ from .stored import (
 )
 
 if TYPE_CHECKING:
-    from ..encoders.transformer import TransformerEncoder
+    from ..encoders.encoder import Encoder
     from ..kb.filters import FilterMask
 
 logger = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class NameVectors(Index):
     exact = True
     local = True
 
-    def __init__(self, folder: Path, kb: KnowledgeBase, encoder: TransformerEncoder) -> None:
+    def __init__(self, folder: Path, kb: KnowledgeBase, encoder: Encoder) -> None:
         self.folder = folder
         self.encoder = encoder
         self.manifest = _read_manifest(folder)
@@ -137,7 +137,7 @@ class KnownVectors(NamedTuple):
     table: HashTable
 
 
-def _encode(texts: Sequence[str], encoder: TransformerEncoder, known: Sequence[KnownVectors]) -> np.ndarray:
+def _encode(texts: Sequence[str], encoder: Encoder, known: Sequence[KnownVectors]) -> np.ndarray:
     """Encode texts, but reuse the vectors that are known."""
     hashes = text_hashes(texts, encoder)
     vectors = np.zeros((len(texts), encoder.dim), dtype=np.float32)
@@ -162,7 +162,7 @@ def encoding_progress(progress: Progress) -> Iterator[None]:
         _progress.reset(token)
 
 
-def text_hashes(texts: Iterable[str], encoder: TransformerEncoder) -> np.ndarray:
+def text_hashes(texts: Iterable[str], encoder: Encoder) -> np.ndarray:
     """Return the hashes of the normal forms in which an encoder reads texts, uint64."""
     normalize = TEXT_NORMALIZERS[encoder.text_normalizer]
     return np.fromiter((hash64(normalize(text)) for text in texts), dtype=np.uint64)
@@ -170,7 +170,7 @@ def text_hashes(texts: Iterable[str], encoder: TransformerEncoder) -> np.ndarray
 
 def cached_name_vectors(
     kb: KnowledgeBase,
-    encoder: TransformerEncoder,
+    encoder: Encoder,
     progress: Progress | None = None,
     compression: str = COMPRESSION,
 ) -> NameVectors:
@@ -196,12 +196,12 @@ def cached_name_vectors(
     return NameVectors(folder, kb, encoder)
 
 
-def vectors_cache(kb: KnowledgeBase, encoder: TransformerEncoder, compression: str = COMPRESSION) -> Path:
+def vectors_cache(kb: KnowledgeBase, encoder: Encoder, compression: str = COMPRESSION) -> Path:
     """Return the cache folder for a knowledge base, an encoder and a compression."""
     return cache_dir() / "vectors" / f"{kb.fingerprint[:16]}-{encoder.fingerprint[:16]}-{compression}"
 
 
-def saved_with(kb: KnowledgeBase, encoder: TransformerEncoder, compression: str) -> Path | None:
+def saved_with(kb: KnowledgeBase, encoder: Encoder, compression: str) -> Path | None:
     """Return the folder of the vectors that a pipeline saved with this knowledge base."""
     needed = _manifest(kb, encoder, compression)
     for manifest in sorted(kb.path.parent.glob(f"{VECTORS}-*/{MANIFEST_FILE}")):
@@ -210,7 +210,7 @@ def saved_with(kb: KnowledgeBase, encoder: TransformerEncoder, compression: str)
     return None
 
 
-def _cached_elsewhere(folder: Path, encoder: TransformerEncoder, compression: str) -> list[KnownVectors]:
+def _cached_elsewhere(folder: Path, encoder: Encoder, compression: str) -> list[KnownVectors]:
     """Return vectors of other knowledge bases. None of them is less exact than what is asked for."""
     forms = dict.fromkeys(("float32", compression))
     return [
@@ -222,7 +222,7 @@ def _cached_elsewhere(folder: Path, encoder: TransformerEncoder, compression: st
 
 def build_name_vectors(
     kb: KnowledgeBase,
-    encoder: TransformerEncoder,
+    encoder: Encoder,
     folder: Path,
     progress: Progress | None = None,
     known: Sequence[KnownVectors] = (),
@@ -269,7 +269,7 @@ def _prepare(unfinished: Path, manifest: dict[str, Any]) -> None:
 
 def _append_vectors(
     kb: KnowledgeBase,
-    encoder: TransformerEncoder,
+    encoder: Encoder,
     path: Path,
     progress: Progress | None,
     known: Sequence[KnownVectors],
@@ -359,7 +359,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         return manifest
 
 
-def _manifest(kb: KnowledgeBase, encoder: TransformerEncoder, compression: str) -> dict[str, Any]:
+def _manifest(kb: KnowledgeBase, encoder: Encoder, compression: str) -> dict[str, Any]:
     return {
         "store": kb.fingerprint,
         "encoder": encoder.fingerprint,

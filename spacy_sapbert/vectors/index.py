@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
-    from ..encoders.transformer import TransformerEncoder
+    from ..encoders.encoder import Encoder
     from ..kb.filters import FilterMask
 
 
@@ -21,7 +21,7 @@ class Index(Protocol):
         local: Whether the vectors are on this machine, so that `similarities` of many names are cheap.
     """
 
-    encoder: TransformerEncoder
+    encoder: Encoder
     exact: bool
     local: bool
 

@@ -20,7 +20,7 @@ from .flat import text_hashes
 from .stored import COMPRESSION, StoredVectors, compress, stored_type
 
 if TYPE_CHECKING:
-    from ..encoders.transformer import TransformerEncoder
+    from ..encoders.encoder import Encoder
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ class OnDemandVectors:
         compression: How vectors are stored, one of `COMPRESSIONS`.
     """
 
-    def __init__(self, kb: KnowledgeBase, encoder: TransformerEncoder, compression: str = COMPRESSION) -> None:
+    def __init__(self, kb: KnowledgeBase, encoder: Encoder, compression: str = COMPRESSION) -> None:
         self.kb = kb
         self.encoder = encoder
         self.compression = compression

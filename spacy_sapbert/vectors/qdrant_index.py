@@ -24,7 +24,7 @@ from .stored import HashTable
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
-    from ..encoders.transformer import TransformerEncoder
+    from ..encoders.encoder import Encoder
     from ..kb.filters import Filter, FilterMask
 
 
@@ -190,7 +190,7 @@ class QdrantVectors(Index):
     exact = False
     local = False
 
-    def __init__(self, address: Address, kb: KnowledgeBase, encoder: TransformerEncoder) -> None:
+    def __init__(self, address: Address, kb: KnowledgeBase, encoder: Encoder) -> None:
         self.encoder = encoder
         self._kb = kb
         self._collection = Collection(address)

@@ -19,7 +19,7 @@ from .qdrant_index import Address, QdrantVectors, is_address
 from .stored import COMPRESSION
 
 if TYPE_CHECKING:
-    from ..encoders.transformer import TransformerEncoder
+    from ..encoders.encoder import Encoder
 
 VECTORS_FOLDER = "vectors"
 INDEX = "index"
@@ -30,7 +30,7 @@ FLAT = "Flat"
 
 def open_index(
     kb: KnowledgeBase,
-    encoder: TransformerEncoder,
+    encoder: Encoder,
     index: str,
     artifacts: Mapping[str, Path] | None = None,
     compression: str = COMPRESSION,
@@ -52,7 +52,7 @@ def open_index(
 
 
 def _name_vectors(
-    kb: KnowledgeBase, encoder: TransformerEncoder, artifacts: Mapping[str, Path] | None, compression: str
+    kb: KnowledgeBase, encoder: Encoder, artifacts: Mapping[str, Path] | None, compression: str
 ) -> NameVectors:
     def make() -> NameVectors:
         if saved is None:

@@ -22,8 +22,9 @@ from thinc.api import Adam
 
 from spacy_sapbert.encoders.biosyn_import import _ALLOWED, Inert, import_biosyn, read_vectorizer
 from spacy_sapbert.encoders.compression import quantize
+from spacy_sapbert.encoders.encoder import open_encoder
 from spacy_sapbert.encoders.folder import read_lexical_model
-from spacy_sapbert.encoders.transformer import TransformerEncoder, open_encoder
+from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.linking.storage import open_generator, with_mentions

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from spacy_sapbert import starter
-from spacy_sapbert.encoders.transformer import open_encoder
+from spacy_sapbert.encoders.encoder import open_encoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.linking.concept_facts import Fact
 from spacy_sapbert.linking.difference import FEATURES

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from spacy_sapbert.encoders.encoder import open_encoder
 from spacy_sapbert.encoders.ngrams import NGRAMS_FOLDER
-from spacy_sapbert.encoders.transformer import open_encoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.filters import check_filters
 from spacy_sapbert.kb.storage import KB, load_knowledge_base

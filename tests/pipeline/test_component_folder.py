@@ -12,7 +12,7 @@ from spacy.training import Example
 from thinc.api import Adam
 
 from spacy_sapbert.documents.docs import to_doc
-from spacy_sapbert.encoders.transformer import open_encoder
+from spacy_sapbert.encoders.encoder import open_encoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.store import component as component_folder

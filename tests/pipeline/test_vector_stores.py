@@ -8,7 +8,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc, Span
 
-from spacy_sapbert.encoders.transformer import open_encoder
+from spacy_sapbert.encoders.encoder import open_encoder
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.filters import ALL, Filter
 from spacy_sapbert.linking.candidates import CandidateGenerator

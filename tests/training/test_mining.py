@@ -95,7 +95,8 @@ def test_nothing_may_be_found(margin):
 def test_mining_lets_no_gradient_through():
     vectors, _, synonyms = random_names(0)
     vectors.requires_grad_()
-    assert not any(part.requires_grad for part in hard_triplets()(vectors, batch_of(synonyms)))
+    mined = hard_triplets()(vectors, batch_of(synonyms))
+    assert not any(part.requires_grad for part in (mined.triplets, mined.positives, mined.negatives))
 
 
 # --- pairs as they were drawn, and triplets as they were given

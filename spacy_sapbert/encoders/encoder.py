@@ -1,0 +1,116 @@
+"""The interface of encoders of names, and how the encoder of a setting is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from ..errors import MismatchError
+from ..store.artifact import Artifact
+from ..store.cache import file_states, shared
+from .folder import STATIC, TRANSFORMER, read_settings, resolve
+
+if TYPE_CHECKING:
+    from .ngrams import LexicalModel
+    from .transformer import TransformerEncoder
+
+
+class Encoder(Protocol):
+    """Turns names into vectors: a `TransformerEncoder` or a `StaticEncoder`.
+
+    Attributes:
+        name: Where it is.
+        device: The device of its computation.
+        text_normalizer: The normal form in which names are read.
+        l2_normalized: Whether vectors have unit length, so that inner products are cosines.
+        lexical_model: The n-grams and λ that belong to the encoder, as in a published BioSyn model.
+        trained: The training data, the settings, and a `history` of the steps. It is saved with the encoder.
+    """
+
+    name: str
+    text_normalizer: str
+    l2_normalized: bool
+    lexical_model: LexicalModel | None
+    trained: dict[str, Any]
+
+    @property
+    def device(self) -> str:
+        """The device, with "auto" resolved."""
+
+    @property
+    def dim(self) -> int:
+        """The length of a vector."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the vectors depend on, besides the weights."""
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of weights and settings. Equal hashes give equal vectors, except for rounding."""
+
+    def encode(self, texts: Sequence[str], *, fast: bool = False) -> np.ndarray:
+        """Encode names.
+
+        Args:
+            fast: Whether half precision is enough.
+
+        Returns:
+            float32, shape (len(texts), dim).
+        """
+
+    def save(self, folder: Path) -> None:
+        """Write the encoder. The folder can then be opened."""
+
+    def artifact(self) -> Artifact:
+        """Return the folder of the encoder as an artifact of a component."""
+
+
+def open_encoder(
+    encoder: str, *, pooling: str | None = None, l2_normalized: bool | None = None, device: str = "auto"
+) -> Encoder | None:
+    """Open the encoder of a setting. Weights are read at the first use.
+
+    All users of one folder in a process share one encoder with the same settings. Train a `copy` of it.
+
+    Args:
+        encoder: "starter", a folder or a hub name; "none" for no encoder.
+        pooling, l2_normalized, device: See `TransformerEncoder`. A `StaticEncoder` has no such settings.
+
+    Raises:
+        SapbertError: See `TransformerEncoder` and `StaticEncoder`.
+    """
+    if encoder == "none":
+        return None
+    folder = Path(resolve(encoder))
+    opened: Encoder
+    if folder.is_dir() and STATIC in read_settings(str(folder)):
+        from .static import StaticEncoder
+
+        opened = StaticEncoder(str(folder))
+    else:
+        from .transformer import TransformerEncoder
+
+        opened = TransformerEncoder(encoder, pooling=pooling, l2_normalized=l2_normalized, device=device)
+    source: Hashable = (str(folder.resolve()), *file_states(folder)) if folder.is_dir() else opened.name
+    return shared((type(opened).__name__, source, *opened.settings.items(), device), lambda: opened)
+
+
+def as_transformer(encoder: Encoder, purpose: str) -> TransformerEncoder:
+    """Return an encoder that is a transformer.
+
+    Args:
+        purpose: What needs a transformer, as the start of a sentence.
+
+    Raises:
+        SapbertError: E305 it is a table.
+    """
+    from .transformer import TransformerEncoder
+
+    if not isinstance(encoder, TransformerEncoder):
+        reason = f"{purpose} needs a transformer, and this encoder is a table of sub-word vectors"
+        raise MismatchError(f"Choose another encoder, such as {TRANSFORMER!r}.", path=encoder.name, reason=reason)
+    return encoder

@@ -1,0 +1,226 @@
+"""Encode names with a table of sub-word vectors: a sum for each name, with NumPy alone."""
+
+# no postponed annotations here: spaCy could not check the settings of a registered class
+
+import hashlib
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import ChoiceError, DamagedError
+from ..settings_block import check_counts
+from ..store.artifact import ENCODER_FOLDER, Artifact, fingerprint_of
+from ..text.normalize import TEXT_NORMALIZERS
+from .folder import (
+    FORMAT,
+    SETTINGS_FILE,
+    STATIC,
+    TABLE_FILE,
+    read_licences,
+    read_settings,
+    reading_folder,
+    replacing_encoder,
+    resolve,
+    write_json,
+)
+from .ngrams import LexicalModel
+from .subwords import Subwords
+
+if TYPE_CHECKING:
+    import torch
+
+_NAMES_AT_ONCE = 4096
+_LEVELS = 127
+
+
+class StaticEncoder:
+    """A table of vectors of words and character n-grams. The vector of a name is their sum, scaled to unit length.
+
+    It needs no network and no torch, and encodes about a hundred times as many names a second as a small transformer.
+    The order of the words does not matter. The table is trained as other encoders are, with `spacy-sapbert pretrain`.
+
+    Args:
+        name: A folder. None makes a new table, with the following settings.
+        dim: The length of a vector.
+        words: The number of rows for words. Words with equal hashes share a row.
+        ngrams: The number of rows for character n-grams.
+        sizes: The numbers of characters of the n-grams.
+        text_normalizer: The normal form in which names are read.
+        seed: Draws the vectors of a new table.
+
+    Attributes:
+        trained: The training data, the settings, and a `history` of the steps. It is saved with the encoder.
+
+    Raises:
+        SapbertError: E302 a settings file is invalid, E125 the normal form does not exist, E121 the table is damaged.
+    """
+
+    l2_normalized = True
+    lexical_model: LexicalModel | None = None
+    device = "cpu"
+
+    def __init__(
+        self,
+        name: str | None = None,
+        *,
+        dim: int = 128,
+        words: int = 32768,
+        ngrams: int = 65536,
+        sizes: Sequence[int] = (3, 4, 5),
+        text_normalizer: str = "biosyn+greek",
+        seed: int = 0,
+    ) -> None:
+        check_counts("StaticEncoder", dim=dim, words=words, ngrams=ngrams)
+        self.name = "a new table" if name is None else resolve(name)
+        self.trained: dict[str, Any] = {}
+        self._licences: dict[str, bytes] = {}
+        if name is not None:
+            with reading_folder(name):
+                settings = read_settings(self.name)[STATIC]
+                dim, words, ngrams = (int(settings[key]) for key in ("dim", "words", "ngrams"))
+                sizes, text_normalizer = tuple(map(int, settings["sizes"])), str(settings["text_normalizer"])
+                self.trained = dict(settings.get("trained", {}))
+            self._licences = read_licences(Path(self.name))
+        if text_normalizer not in TEXT_NORMALIZERS:
+            raise ChoiceError(given=text_normalizer, what="text_normalizer", choices=TEXT_NORMALIZERS)
+        self.dim = dim
+        self.text_normalizer = text_normalizer
+        self.subwords = Subwords(words, ngrams, tuple(sizes))
+        self._seed = seed if name is None else None
+
+    def __repr__(self) -> str:
+        return f"StaticEncoder({self.name!r}, {self.subwords.rows:,} rows of {self.dim}, {self.text_normalizer!r})"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The shape of the table, and the normal form."""
+        return {"dim": self.dim, **self.subwords._asdict(), "text_normalizer": self.text_normalizer}
+
+    @cached_property
+    def _table(self) -> tuple[np.ndarray, np.ndarray]:
+        """The rows, int8, shape (rows, dim), and the factor of each, float32, shape (rows, 1)."""
+        if self._seed is not None:
+            rng = np.random.default_rng(self._seed)
+            return _compressed(rng.standard_normal((self.subwords.rows, self.dim), dtype=np.float32) / 10)
+        from safetensors import safe_open
+
+        path = Path(self.name) / TABLE_FILE
+        with reading_folder(self.name), safe_open(path, "np") as file:
+            rows, factors = file.get_tensor("rows"), file.get_tensor("factors")
+        if rows.shape != (self.subwords.rows, self.dim) or factors.shape != (self.subwords.rows, 1):
+            reason = f"its table has the shape {rows.shape}, and its settings say {(self.subwords.rows, self.dim)}"
+            raise DamagedError("Get the encoder again.", path=self.name, reason=reason)
+        return rows, factors
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of table and settings. Equal hashes give equal vectors."""
+        digest = hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode())
+        for array in self._table:
+            digest.update(array.tobytes())
+        return digest.hexdigest()
+
+    def encode(self, texts: Sequence[str], *, fast: bool = False) -> np.ndarray:
+        """Encode names.
+
+        Args:
+            fast: Changes nothing here. It is an option of other encoders.
+
+        Returns:
+            float32, shape (len(texts), dim): Vectors of unit length; zeros for a text without words.
+        """
+        from scipy.sparse import csr_matrix
+
+        normalize = TEXT_NORMALIZERS[self.text_normalizer]
+        vectors = np.zeros((len(texts), self.dim), dtype=np.float32)
+        numbers, factors = self._table
+        for start in range(0, len(texts), _NAMES_AT_ONCE):
+            rows, starts = self.subwords([normalize(text) for text in texts[start : start + _NAMES_AT_ONCE]])
+            used, columns = _distinct(rows, len(numbers))
+            counts = csr_matrix((np.ones(len(rows), np.float32), columns, starts), shape=(len(starts) - 1, len(used)))
+            vectors[start : start + _NAMES_AT_ONCE] = counts @ (numbers[used] * factors[used])
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.divide(vectors, lengths, out=vectors, where=lengths > 0)
+
+    # --- training
+
+    @cached_property
+    def model(self) -> "torch.nn.Embedding":
+        """The table as a module of torch, which can be trained."""
+        import torch
+
+        numbers, factors = self._table
+        weights = torch.from_numpy(numbers * factors)
+        return torch.nn.Embedding.from_pretrained(weights, freeze=False, sparse=True)
+
+    def tokenize(self, forms: Sequence[str]) -> Sequence[Any]:
+        """Return the rows of each name."""
+        rows, starts = self.subwords(forms)
+        return np.split(rows, starts[1:-1])
+
+    def embed_by_length(self, pieces: Sequence[Any]) -> "torch.Tensor":
+        """Encode names given by their rows. The caller decides whether gradients are computed.
+
+        Returns:
+            float32, shape (len(pieces), dim): Vectors of unit length.
+        """
+        import torch
+
+        starts = torch.from_numpy(np.cumsum([0, *map(len, pieces)])[:-1])
+        # each row is read once, which makes the gradient of a batch small
+        used, columns = _distinct(np.concatenate(pieces), self.subwords.rows)
+        rows = self.model(torch.from_numpy(used))
+        sums = torch.nn.functional.embedding_bag(torch.from_numpy(columns), rows, starts, mode="sum")
+        return torch.nn.functional.normalize(sums, dim=-1)
+
+    def replace(self, model: "torch.nn.Embedding") -> None:
+        """Take the trained weights of a module as the table."""
+        self.model = model
+        self._table = _compressed(model.weight.detach().numpy())
+        self.__dict__.pop("fingerprint", None)
+
+    def record(self, step: str, **details: Any) -> None:
+        """Add a step to the history in `trained`."""
+        self.trained.setdefault("history", []).append({"step": step, **details})
+
+    # --- files
+
+    def save(self, folder: Path) -> None:
+        """Write table and settings. The folder can then be used as `name`.
+
+        Raises:
+            SapbertError: E507 it cannot be written, or holds files that are not part of an encoder.
+        """
+        from safetensors.numpy import save
+
+        rows, factors = self._table
+        with replacing_encoder(folder) as new:
+            (new / TABLE_FILE).write_bytes(save({"rows": np.ascontiguousarray(rows), "factors": factors}))
+            write_json(new / SETTINGS_FILE, {"format": FORMAT, STATIC: {**self.settings, "trained": self.trained}})
+            for name, content in self._licences.items():
+                (new / name).write_bytes(content)
+
+    def artifact(self) -> Artifact:
+        """Return the folder of the encoder as an artifact of a component."""
+        return Artifact(ENCODER_FOLDER, fingerprint_of(self.fingerprint, self.trained), self.save)
+
+
+def _distinct(rows: np.ndarray, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct rows, and the place of each row among them."""
+    if len(rows) < n_rows // 64:  # for few rows, sorting is faster
+        return np.unique(rows, return_inverse=True)
+    places = np.zeros(n_rows, dtype=np.int64)
+    places[rows] = 1
+    used = np.flatnonzero(places)
+    places[used] = np.arange(len(used))
+    return used, places[rows]
+
+
+def _compressed(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows as int8, and the factor of each."""
+    factors = np.maximum(np.abs(weights).max(axis=1, keepdims=True), np.finfo(np.float32).tiny) / _LEVELS
+    return np.rint(weights / factors).astype(np.int8), factors.astype(np.float32)
