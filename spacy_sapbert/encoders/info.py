@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -27,12 +27,7 @@ def describe(encoder: Encoder) -> dict[str, Any]:
         is the activation of the projection, or None. "lexical_model" has the number of n-grams and the fitted values,
         or is None.
     """
-    files = [path for path in local_folder(encoder.name).rglob("*") if path.is_file()]
-    sizes = {
-        "bytes": sum(path.stat().st_size for path in files),
-        "weight_bytes": sum(path.stat().st_size for path in files if path.suffix in (".safetensors", ".bin")),
-    }
-    form = _transformer(encoder, sizes) if isinstance(encoder, TransformerEncoder) else sizes
+    form = _transformer(encoder) if isinstance(encoder, TransformerEncoder) else _sizes(encoder)
     return {
         "encoder": encoder.name,
         "architecture": type(encoder).__name__,
@@ -45,7 +40,15 @@ def describe(encoder: Encoder) -> dict[str, Any]:
     }
 
 
-def _transformer(encoder: TransformerEncoder, sizes: Mapping[str, int]) -> dict[str, Any]:
+def _sizes(encoder: Encoder) -> dict[str, int]:
+    files = [path for path in local_folder(encoder.name).rglob("*") if path.is_file()]
+    return {
+        "bytes": sum(path.stat().st_size for path in files),
+        "weight_bytes": sum(path.stat().st_size for path in files if path.suffix in (".safetensors", ".bin")),
+    }
+
+
+def _transformer(encoder: TransformerEncoder) -> dict[str, Any]:
     config, projection = encoder.model.config, get_projection(encoder.model)
     return {
         "architecture": type(encoder.model).__name__,
@@ -53,7 +56,7 @@ def _transformer(encoder: TransformerEncoder, sizes: Mapping[str, int]) -> dict[
         "vocabulary": len(encoder.tokenizer.get_vocab()),
         "positions": getattr(config, "max_position_embeddings", None),
         "parameters": _parameters(encoder.model),
-        **sizes,
+        **_sizes(encoder),
         "dtype": encoder.dtype,
         "adapter": has_adapter(encoder.model),
         "projection": None if projection is None else activation_of(projection),
