@@ -7,7 +7,7 @@ import logging
 import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,7 +86,8 @@ class VectorFile:
             self._has_failed = True
             logger.warning("Vectors are not kept in %s, which makes linking slower: %s", self.path, error)
         if type(error) is sqlite3.DatabaseError:  # not one of its subclasses: the file is damaged
-            self.path.unlink(missing_ok=True)
+            with suppress(OSError):  # another process may have it open
+                self.path.unlink()
 
 
 class OnDemandVectors:
