@@ -174,7 +174,9 @@ def _rescores(kb: KnowledgeBase, encoder: Encoder, index: str, *, sparse: bool) 
     It needs vectors of unit length: the longest vector of other encoders is not known before all names are encoded. The
     starter encoder is fast, and proposes better names than n-grams do.
     """
-    is_slow = Path(encoder.name) != STARTER_ENCODER
+    from ..encoders.transformer import TransformerEncoder
+
+    is_slow = isinstance(encoder, TransformerEncoder) and Path(encoder.name) != STARTER_ENCODER
     return index == AUTO and sparse and is_slow and encoder.l2_normalized and kb.n_names > EXACT_LIMIT
 
 
