@@ -17,8 +17,8 @@ import numpy as np
 from ..errors import SettingError
 from ..files.values import hash64, parse_json, read_array
 from ..store.artifact import opening
-from ..text.characters import CODE_POINTS, MAX_SIZE, code_points, ngrams
-from ..text.normalize import TEXT_NORMALIZERS
+from ..text.characters import CODE_POINTS, MAX_SIZE, character_table, code_points, look_up, ngrams
+from ..text.normalize import normal_forms
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -28,7 +28,9 @@ LEXICAL_FILE = "lexical_model.json"
 SETTINGS_FILE = "ngrams.json"
 IDF_FILE = "idf.npy"
 TEXT_NORMALIZER = "biosyn+greek"
-NAMES_PER_CHUNK = 100_000
+NAMES_PER_CHUNK = 4096  # whose n-grams fit into the cache of a core
+MOST_RECENT = 2**20  # hashes in a set
+MAX_TABLE = 2**22  # entries; a binary search replaces larger tables
 _SPACES = re.compile(r"\s\s+")
 
 
@@ -63,12 +65,10 @@ class NgramEncoder:
         """Count the names with each n-gram. Names with the same normal form count once."""
         _check_range(ngram_range)
         counts: dict[int, Counter[int]] = {size: Counter() for size in range(ngram_range[0], ngram_range[1] + 1)}
-        seen: set[int] = set()  # hashes, since millions of names would not fit in memory as strings
+        seen = _Seen()
         forms = _forms(names, text_normalizer)
         while chunk := list(islice(forms, NAMES_PER_CHUNK)):
-            hashes = {form: hash64(form) for form in chunk if form}
-            new = [form for form, key in hashes.items() if key not in seen]
-            seen.update(hashes.values())
+            new = seen.add([form for form in chunk if form])
             for size, occurrences in counts.items():
                 keys, numbers = _count_texts(new, size)
                 occurrences.update(dict(zip(keys.tolist(), numbers.tolist(), strict=True)))
@@ -120,19 +120,6 @@ class NgramEncoder:
         """
         return self._weigh(codes, starts)[3]
 
-    def columns(self, keys: np.ndarray, size: int) -> np.ndarray:
-        """Return the column of each n-gram, or `len(ngrams)` for an unknown one, int64.
-
-        Args:
-            keys: The n-grams as numbers, see `text.characters.ngrams` with the base `CODE_POINTS`.
-            size: The number of their characters.
-        """
-        known, columns = self._keys[size]
-        if not len(known):
-            return np.full(len(keys), len(self.ngrams))
-        positions = np.searchsorted(known, keys).clip(max=len(known) - 1)
-        return np.where(known[positions] == keys, columns[positions], len(self.ngrams))
-
     @property
     def sizes(self) -> range:
         """The numbers of characters of the n-grams."""
@@ -141,29 +128,23 @@ class NgramEncoder:
     def _weigh(self, codes: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return row, column and tf-idf of each n-gram of each text, sorted by both, and the length of each vector."""
         n_texts, n_columns = len(starts) - 1, max(len(self.ngrams), 1)
-        texts = np.repeat(np.arange(n_texts), np.diff(starts))
+        sizes = np.diff(starts)
+        texts, remaining = np.repeat(np.arange(n_texts), sizes), np.repeat(starts[1:], sizes) - np.arange(len(codes))
+        places = self.tables.places(codes)
         cells = [np.zeros(0, dtype=np.int64)]
         for size in self.sizes:
-            keys, inside = ngrams(codes, starts, size, CODE_POINTS)
-            columns = self.columns(keys[inside], size)
-            known = columns < len(self.ngrams)
-            cells.append(texts[inside][known] * n_columns + columns[known])
+            columns = self.tables.columns(places, size)
+            known = (columns < len(self.ngrams)) & (remaining >= size)
+            cells.append(texts[known] * n_columns + columns[known])
         unique, counts = np.unique(np.concatenate(cells), return_counts=True)
         rows, columns = np.divmod(unique, n_columns)
         values = counts * self.idf[columns]
         return rows, columns, values, np.sqrt(np.bincount(rows, values**2, minlength=n_texts))
 
     @cached_property
-    def _keys(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
-        """The sorted n-grams of each size as numbers, with their columns."""
-        tables = {}
-        for size in self.sizes:
-            columns = np.array([i for i, ngram in enumerate(self.ngrams) if len(ngram) == size], dtype=np.int64)
-            codes = code_points([self.ngrams[i] for i in columns])[0].astype(np.int64).reshape(-1, size)
-            keys = codes @ CODE_POINTS ** np.arange(size - 1, -1, -1, dtype=np.int64)
-            order = np.argsort(keys)
-            tables[size] = keys[order], columns[order]
-        return tables
+    def tables(self) -> NgramTables:
+        """Tables that find the columns of n-grams."""
+        return NgramTables(self.ngrams, self.sizes)
 
     def save(self, folder: Path) -> None:
         """Write the n-grams and their weights into a folder."""
@@ -189,21 +170,106 @@ def _check_range(ngram_range: tuple[int, int]) -> None:
         )
 
 
+class NgramTables:
+    """Finds the columns of n-grams.
+
+    Attributes:
+        alphabet: All characters of n-grams, sorted.
+    """
+
+    def __init__(self, ngrams: list[str], sizes: Iterable[int]) -> None:
+        self.alphabet = "".join(sorted(set("".join(ngrams))))
+        self._base = len(self.alphabet) + 1
+        self._none = len(ngrams)
+        self._tables: dict[int, np.ndarray] = {}
+        """The column of each possible n-gram, by size."""
+        self._sorted: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        """The n-grams and their columns, for the sizes of which a table would be too large."""
+        self._places = character_table(code_points([self.alphabet])[0], np.arange(1, self._base, dtype=np.int32))
+        for size in sizes:
+            columns = np.array([i for i, ngram in enumerate(ngrams) if len(ngram) == size], dtype=np.int32)
+            characters = code_points([ngrams[i] for i in columns])[0].reshape(-1, size)
+            keys = self.places(characters).astype(np.int64) @ self._base ** np.arange(size - 1, -1, -1)
+            if self._base**size <= MAX_TABLE:
+                self._tables[size] = np.full(self._base**size, self._none, dtype=np.int32)
+                self._tables[size][keys] = columns
+            else:
+                order = np.argsort(keys)
+                self._sorted[size] = keys[order], columns[order]
+
+    def places(self, points: np.ndarray) -> np.ndarray:
+        """Return the place of each code point in the alphabet, from 1 on, int32. 0 is any other character."""
+        return look_up(self._places, points)
+
+    def columns(self, places: np.ndarray, size: int) -> np.ndarray:
+        """Return the column of the n-gram that starts at each character, int32. It may reach into the next text.
+
+        The column after the last stands for unknown n-grams.
+        """
+        keys: np.ndarray = places.astype(np.int32 if size in self._tables else np.int64)
+        for offset in range(1, size):
+            last = max(len(places) - offset, 0)
+            keys *= self._base
+            keys[:last] += places[offset:]
+        if size in self._tables:
+            return self._tables[size][keys]
+        known, columns = self._sorted[size]
+        if not len(known):
+            return np.full(len(keys), self._none, dtype=np.int32)
+        positions = np.searchsorted(known, keys).clip(max=len(known) - 1)
+        return np.where(known[positions] == keys, columns[positions], self._none).astype(np.int32)
+
+
+class _Seen:
+    """The texts that occurred before, by their hashes: 8 bytes for each, but the last ones are in a set."""
+
+    def __init__(self) -> None:
+        self._sorted = np.zeros(0, dtype=np.uint64)
+        self._recent: set[int] = set()
+
+    def __len__(self) -> int:
+        return len(self._sorted) + len(self._recent)
+
+    def add(self, texts: Iterable[str]) -> list[str]:
+        """Add texts, and return the new ones, each once."""
+        by_hash = {hash64(text): text for text in texts}
+        new = by_hash.keys() - self._recent
+        if len(self._sorted):
+            hashes = np.array(list(by_hash), dtype=np.uint64)
+            positions = np.searchsorted(self._sorted, hashes).clip(max=len(self._sorted) - 1)
+            new -= set(hashes[self._sorted[positions] == hashes].tolist())
+        self._recent |= new
+        if len(self._recent) > MOST_RECENT:
+            recent = np.fromiter(self._recent, dtype=np.uint64)
+            self._sorted = np.sort(np.concatenate([self._sorted, np.sort(recent)]), kind="stable")
+            self._recent = set()
+        return [text for key, text in by_hash.items() if key in new]
+
+
 def _forms(texts: Iterable[str], text_normalizer: str) -> Iterator[str]:
-    normalize = TEXT_NORMALIZERS[text_normalizer]
-    return (_SPACES.sub(" ", normalize(text)) for text in texts)
+    remaining = iter(texts)
+    while chunk := list(islice(remaining, NAMES_PER_CHUNK)):
+        for form in normal_forms(chunk, text_normalizer):
+            yield _SPACES.sub(" ", form)
 
 
 def _count_texts(forms: Sequence[str], size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the n-grams of one size as sorted numbers, and how many texts have each."""
+    """Return the n-grams of one size as numbers, and how many texts have each."""
     codes, starts = code_points(forms)
-    keys, inside = ngrams(codes, starts, size, CODE_POINTS)
-    texts, keys = np.repeat(np.arange(len(forms)), np.diff(starts))[inside], keys[inside]
-    order = np.lexsort((keys, texts))
-    texts, keys = texts[order], keys[order]
-    first = np.ones(len(keys), dtype=bool)
-    first[1:] = (texts[1:] != texts[:-1]) | (keys[1:] != keys[:-1])
-    return np.unique(keys[first], return_counts=True)
+    points = np.flatnonzero(np.bincount(codes))
+    base = max(len(points), 1)
+    places = look_up(character_table(points, np.arange(len(points))), codes)
+    keys, inside = ngrams(places, starts, size, base)
+    texts = np.repeat(np.arange(len(forms)), np.diff(starts))
+    keys = np.unique(texts[inside] * base**size + keys[inside]) % base**size
+    if base**size <= MAX_TABLE:
+        counts = np.bincount(keys)
+        unique = np.flatnonzero(counts)
+        counts = counts[unique]
+    else:
+        unique, counts = np.unique(keys, return_counts=True)
+    digits = unique[:, None] // base ** np.arange(size - 1, -1, -1) % base
+    return points[digits] @ CODE_POINTS ** np.arange(size - 1, -1, -1), counts
 
 
 def _text(key: int, size: int) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import ChoiceError, DamagedError
 from ..settings_block import check_counts
 from ..store.artifact import ENCODER_FOLDER, Artifact, fingerprint_of
-from ..text.normalize import TEXT_NORMALIZERS
+from ..text.normalize import TEXT_NORMALIZERS, normal_forms
 from .folder import (
     FORMAT,
     SETTINGS_FILE,
@@ -135,11 +135,10 @@ class StaticEncoder:
         """
         from scipy.sparse import csr_matrix
 
-        normalize = TEXT_NORMALIZERS[self.text_normalizer]
         vectors = np.zeros((len(texts), self.dim), dtype=np.float32)
         numbers, factors = self._table
         for start in range(0, len(texts), _NAMES_AT_ONCE):
-            rows, starts = self.subwords([normalize(text) for text in texts[start : start + _NAMES_AT_ONCE]])
+            rows, starts = self.subwords(normal_forms(texts[start : start + _NAMES_AT_ONCE], self.text_normalizer))
             used, columns = _distinct(rows, len(numbers))
             counts = csr_matrix((np.ones(len(rows), np.float32), columns, starts), shape=(len(starts) - 1, len(used)))
             vectors[start : start + _NAMES_AT_ONCE] = counts @ (numbers[used] * factors[used])

@@ -46,6 +46,24 @@ def ngrams(codes: np.ndarray, starts: np.ndarray, size: int, base: int) -> tuple
     return keys, np.arange(size, n + size) <= np.repeat(starts[1:], np.diff(starts))
 
 
+def character_table(points: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return a table of the values of some code points, with which `look_up` finds them faster than a search.
+
+    Args:
+        points: Code points, sorted, shape (n,).
+        values: Their values, integers, shape (n,). The value of all other code points is 0.
+    """
+    table = np.zeros(int(points[-1]) + 2 if len(points) else 1, dtype=values.dtype)
+    table[points] = values
+    return table
+
+
+def look_up(table: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Return the values of code points, see `character_table`."""
+    values: np.ndarray = table[np.minimum(points, len(table) - 1)]
+    return values
+
+
 def slices(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """Return the positions of several slices of an array, one after the other, int64.
 

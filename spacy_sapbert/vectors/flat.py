@@ -23,7 +23,7 @@ from ..files.values import hash64, parse_json, read_array
 from ..kb.knowledge_base import KnowledgeBase
 from ..store.artifact import Artifact, fingerprint_of, opening, writing
 from ..store.cache import cache_dir, make_once
-from ..text.normalize import TEXT_NORMALIZERS
+from ..text.normalize import normal_forms
 from .index import Index
 from .stored import (
     COMPRESSION,
@@ -102,7 +102,7 @@ class NameVectors(Index):
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Encode texts, see `Index.encode`. A text that is a name gets its stored vector, without the encoder."""
-        return _encode(texts, self.encoder, [self.known])
+        return _encode(texts, text_hashes(texts, self.encoder), self.encoder, [self.known])
 
     def equal_names(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         return self.known.table.find_all(text_hashes(texts, self.encoder))
@@ -137,9 +137,8 @@ class KnownVectors(NamedTuple):
     table: HashTable
 
 
-def _encode(texts: Sequence[str], encoder: Encoder, known: Sequence[KnownVectors]) -> np.ndarray:
-    """Encode texts, but reuse the vectors that are known."""
-    hashes = text_hashes(texts, encoder)
+def _encode(texts: Sequence[str], hashes: np.ndarray, encoder: Encoder, known: Sequence[KnownVectors]) -> np.ndarray:
+    """Encode texts with these hashes, but reuse the vectors that are known."""
     vectors = np.zeros((len(texts), encoder.dim), dtype=np.float32)
     missing = np.ones(len(texts), dtype=bool)
     for other in known:
@@ -164,8 +163,10 @@ def encoding_progress(progress: Progress) -> Iterator[None]:
 
 def text_hashes(texts: Iterable[str], encoder: Encoder) -> np.ndarray:
     """Return the hashes of the normal forms in which an encoder reads texts, uint64."""
-    normalize = TEXT_NORMALIZERS[encoder.text_normalizer]
-    return np.fromiter((hash64(normalize(text)) for text in texts), dtype=np.uint64)
+    remaining = iter(texts)
+    chunks = iter(lambda: list(islice(remaining, NAMES_PER_CHUNK)), [])
+    forms = (form for chunk in chunks for form in normal_forms(chunk, encoder.text_normalizer))
+    return np.fromiter(map(hash64, forms), dtype=np.uint64)
 
 
 def cached_name_vectors(
@@ -241,8 +242,8 @@ def build_name_vectors(
     manifest = _manifest(kb, encoder, compression)
     with writing(folder):
         _prepare(unfinished, manifest)
-        _append_vectors(kb, encoder, unfinished / VECTORS_FILE, progress, known, compression)
-        table = _equalize(unfinished / VECTORS_FILE, text_hashes(kb.names(), encoder))
+        hashes = _append_vectors(kb, encoder, unfinished / VECTORS_FILE, progress, known, compression)
+        table = _equalize(unfinished / VECTORS_FILE, hashes)
         table.save(unfinished)
         array = read_array(unfinished / VECTORS_FILE)
         vectors = StoredVectors(array, encoder.dim)
@@ -274,8 +275,8 @@ def _append_vectors(
     progress: Progress | None,
     known: Sequence[KnownVectors],
     compression: str,
-) -> None:
-    """Write the vectors of all names to a file, after those that are in it already."""
+) -> np.ndarray:
+    """Write the vectors of all names to a file, after those that are in it already. Return the hashes of all names."""
     header, row_size = _header(kb.n_names, encoder.dim, compression)
     path.touch()
     with path.open("r+b") as file:
@@ -285,15 +286,18 @@ def _append_vectors(
         file.truncate(len(header) + complete * row_size)
         file.seek(0, os.SEEK_END)
         done = 0
+        all_hashes = np.zeros(kb.n_names, dtype=np.uint64)
         texts = kb.names()
         while names := list(islice(texts, NAMES_PER_CHUNK)):
+            hashes = all_hashes[done : done + len(names)] = text_hashes(names, encoder)
             done += len(names)
             if done > complete:
-                vectors = _encode(names, encoder, known)
+                vectors = _encode(names, hashes, encoder, known)
                 file.write(compress(vectors, compression).tobytes())
                 file.flush()
             if progress:
                 progress(done, kb.n_names)
+    return all_hashes
 
 
 def _header(n: int, dim: int, compression: str) -> tuple[bytes, int]:

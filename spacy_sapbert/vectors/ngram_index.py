@@ -18,7 +18,7 @@ from ..files.values import parse_json, read_array
 from ..kb.knowledge_base import KnowledgeBase
 from ..store.artifact import Artifact, fingerprint_of, opening, writing
 from ..store.cache import cache_dir, file_states, make_once, shared
-from ..text.characters import code_points, slices
+from ..text.characters import slices
 from .postings import POSTINGS, Postings
 from .postings_build import ARRAYS, FILES, FORMAT, MANIFEST_FILE, GramCodes, build_ngram_index, identity
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 TEXTS_PER_BATCH = 64
 TEXTS_TOGETHER = 256
 CHARACTERS_AT_ONCE = 2**17  # for which the caches of a processor suffice
-MAX_TABLE = 2**22  # entries; a binary search replaces larger tables
 
 
 class NgramQueries(NamedTuple):
@@ -74,7 +73,6 @@ class NgramIndex:
             self._characters, self._starts, self._lengths, grams, postings, posting_starts = (
                 read_array(folder / f"{name}.npy") for name in ARRAYS
             )
-        self._alphabet = manifest["alphabet"]
         self.postings = Postings(GramCodes.of(manifest["frequent"]), grams, postings, posting_starts, self._lengths)
         self._local = threading.local()
 
@@ -156,7 +154,7 @@ class NgramIndex:
         ends = np.cumsum(sizes)
         summed = np.zeros(len(codes), dtype=np.float32)
         for size in self.ngrams.sizes:
-            columns = self._tables.columns(codes, size)
+            columns = self.ngrams.tables.columns(codes, size)
             for n in range(1, size):  # n-grams that reach into the next name
                 columns[(ends - n)[ends >= n]] = len(self.ngrams.ngrams)
             summed += weights.ravel()[columns + offsets]
@@ -165,10 +163,6 @@ class NgramIndex:
         if filled.any():
             sums[filled] = np.add.reduceat(summed, (ends - sizes)[filled])
         return sums
-
-    @cached_property
-    def _tables(self) -> _NgramTables:
-        return _NgramTables(self.ngrams, self._alphabet)
 
     def similarities(self, texts: Sequence[str], rows: np.ndarray | None = None) -> np.ndarray:
         """Return the cosines of texts with the names at some rows, or with all names.
@@ -225,47 +219,6 @@ def cached_ngram_index(kb: KnowledgeBase, text_normalizer: str, ngrams: NgramEnc
 
     make_once(folder, folder.is_dir, build)
     return open_ngram_index(kb, folder)
-
-
-class _NgramTables:
-    """Finds the columns of n-grams of characters that are given by their place in a sorted alphabet, from 1 on.
-
-    0 is any other character.
-    """
-
-    def __init__(self, ngrams: NgramEncoder, alphabet: str) -> None:
-        self._base = len(alphabet) + 1
-        self._none = len(ngrams.ngrams)
-        self._tables: dict[int, np.ndarray] = {}
-        """The column of each possible n-gram, by size."""
-        self._sorted: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        """The n-grams and their columns, for the sizes of which a table would be too large."""
-        points = code_points([alphabet])[0]
-        for size in ngrams.sizes:
-            columns = np.array([i for i, ngram in enumerate(ngrams.ngrams) if len(ngram) == size], dtype=np.int32)
-            characters = code_points([ngrams.ngrams[i] for i in columns])[0].reshape(-1, size)
-            keys = (np.searchsorted(points, characters) + 1) @ self._base ** np.arange(size - 1, -1, -1)
-            if self._base**size <= MAX_TABLE:
-                self._tables[size] = np.full(self._base**size, self._none, dtype=np.int32)
-                self._tables[size][keys] = columns
-            else:
-                order = np.argsort(keys)
-                self._sorted[size] = keys[order], columns[order]
-
-    def columns(self, codes: np.ndarray, size: int) -> np.ndarray:
-        """Return the column of the n-gram that starts at each character, int32. It may reach into the next text."""
-        keys: np.ndarray = codes.astype(np.int32 if size in self._tables else np.int64)
-        for offset in range(1, size):
-            last = max(len(codes) - offset, 0)
-            keys *= self._base
-            keys[:last] += codes[offset:]
-        if size in self._tables:
-            return self._tables[size][keys]
-        known, columns = self._sorted[size]
-        if not len(known):
-            return np.full(len(keys), self._none, dtype=np.int32)
-        positions = np.searchsorted(known, keys).clip(max=len(known) - 1)
-        return np.where(known[positions] == keys, columns[positions], self._none).astype(np.int32)
 
 
 def _parts(sizes: np.ndarray, most: int) -> Iterator[slice]:

@@ -6,23 +6,23 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..encoders.ngrams import IDF_FILE, SETTINGS_FILE, NgramEncoder
+from ..encoders.ngrams import IDF_FILE, NAMES_PER_CHUNK, SETTINGS_FILE, NgramEncoder
 from ..files.output import replacing_folder
 from ..kb.knowledge_base import KnowledgeBase
 from ..store.artifact import writing
-from ..text.characters import code_points, ngrams
+from ..text.characters import character_table, code_points, look_up, ngrams
 
 FORMAT = 3
 MANIFEST_FILE = "postings.json"
 ARRAYS = ("characters", "starts", "lengths", "grams", "postings", "posting_starts")
 FILES = (MANIFEST_FILE, SETTINGS_FILE, IDF_FILE, *(f"{name}.npy" for name in ARRAYS))
-NAMES_PER_CHUNK = 200_000
+CHUNKS_PER_FILE = 48
 POSTINGS_PER_BLOCK = 2**25
 
 GRAM = 4
@@ -39,12 +39,10 @@ class GramCodes(NamedTuple):
     """The codes of characters in the postings.
 
     Attributes:
-        points: The code points, sorted, uint32, shape (characters,).
-        codes: The code of each, from 1 to `BASE` - 1, int64, shape (characters,).
+        table: The code of each code point, from 1 to `BASE` - 1, see `character_table`.
     """
 
-    points: np.ndarray
-    codes: np.ndarray
+    table: np.ndarray
 
     @classmethod
     def of(cls, characters: str) -> GramCodes:
@@ -57,7 +55,7 @@ class GramCodes(NamedTuple):
         points = code_points([characters])[0]
         codes[points == ord(" ")] = _EDGE
         order = np.argsort(points)
-        return cls(points[order], codes[order])
+        return cls(character_table(points[order], codes[order].astype(np.int8)))
 
     def grams(self, points: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the 4-grams of texts, each once per text. A text has edges on both sides.
@@ -73,18 +71,12 @@ class GramCodes(NamedTuple):
         padded_starts = starts + 2 * _EDGES * np.arange(n_texts + 1)
         padded = np.full(padded_starts[-1], _EDGE, dtype=np.int64)
         offsets = np.repeat(2 * _EDGES * np.arange(n_texts) + _EDGES, sizes)
-        padded[np.arange(len(points)) + offsets] = self._codes_of(points)
+        padded[np.arange(len(points)) + offsets] = look_up(self.table, points)
         keys, inside = ngrams(padded, padded_starts, GRAM, BASE)
         inside &= keys != _BLANK
         texts = np.repeat(np.arange(n_texts), sizes + 2 * _EDGES)
         unique = np.unique(texts[inside] * BASE**GRAM + keys[inside])
         return np.divmod(unique, BASE**GRAM)
-
-    def _codes_of(self, points: np.ndarray) -> np.ndarray:
-        if not len(self.points):
-            return np.zeros(len(points), dtype=np.int64)
-        positions = np.searchsorted(self.points, points).clip(max=len(self.points) - 1)
-        return np.where(self.points[positions] == points, self.codes[positions], 0)
 
 
 def identity(kb: KnowledgeBase, ngrams: NgramEncoder) -> dict[str, Any]:
@@ -108,11 +100,10 @@ def build_ngram_index(kb: KnowledgeBase, ngrams: NgramEncoder, folder: Path) -> 
 def _write(kb: KnowledgeBase, ngrams: NgramEncoder, work: Path, folder: Path) -> None:
     frequencies, starts = _write_points(ngrams.forms(kb.names()), work)
     frequent = "".join(sorted(frequencies, key=lambda character: (-frequencies[character], character)))
-    alphabet = "".join(sorted(set("".join(ngrams.ngrams))))
-    _write_names(work, ngrams, alphabet, starts, folder)
+    _write_names(work, ngrams, starts, folder)
     _write_postings(work, GramCodes.of(frequent), starts, folder)
     ngrams.save(folder)
-    manifest = {**identity(kb, ngrams), "frequent": frequent, "alphabet": alphabet}
+    manifest = {**identity(kb, ngrams), "frequent": frequent, "alphabet": ngrams.tables.alphabet}
     (folder / MANIFEST_FILE).write_text(json.dumps(manifest), encoding="utf-8")
 
 
@@ -138,14 +129,13 @@ def _chunks(work: Path, starts: np.ndarray) -> Iterator[tuple[np.ndarray, np.nda
             yield np.fromfile(file, dtype="<u4", count=int(part[-1] - part[0])), part - part[0]
 
 
-def _write_names(work: Path, ngrams: NgramEncoder, alphabet: str, starts: np.ndarray, folder: Path) -> None:
+def _write_names(work: Path, ngrams: NgramEncoder, starts: np.ndarray, folder: Path) -> None:
     """Write the characters of the names, where each name starts, and the length of its vector."""
-    known = code_points([alphabet])[0]
     lengths = [np.zeros(0)]
-    with _array_file(folder / "characters.npy", np.min_scalar_type(len(alphabet)), int(starts[-1])) as write:
+    dtype = np.min_scalar_type(len(ngrams.tables.alphabet))
+    with _array_file(folder / "characters.npy", dtype, int(starts[-1])) as write:
         for points, part in _chunks(work, starts):
-            positions = np.searchsorted(known, points).clip(max=max(len(known) - 1, 0))
-            write(np.where(known[positions] == points, positions + 1, 0) if len(known) else np.zeros(len(points)))
+            write(ngrams.tables.places(points))
             lengths.append(ngrams.lengths(points, part))
     _save(folder / "starts.npy", _small(starts))
     _save(folder / "lengths.npy", np.concatenate(lengths).astype(np.float32))
@@ -153,7 +143,7 @@ def _write_names(work: Path, ngrams: NgramEncoder, alphabet: str, starts: np.nda
 
 def _write_postings(work: Path, codes: GramCodes, starts: np.ndarray, folder: Path) -> None:
     """Write the 4-grams, the rows of the names with each of them, block by block, and where these rows start."""
-    of_chunks = [_write_chunk(work / f"{i}", *codes.grams(*chunk)) for i, chunk in enumerate(_chunks(work, starts))]
+    of_chunks = list(_write_files(work, codes, starts))
     grams = np.unique(np.concatenate([np.zeros(0, dtype=np.int32), *(some for some, _ in of_chunks)]))
     counts = np.zeros((len(of_chunks), len(grams)), dtype=np.int32)
     for row, (some, of_some) in zip(counts, of_chunks, strict=True):
@@ -173,16 +163,35 @@ def _write_postings(work: Path, codes: GramCodes, starts: np.ndarray, folder: Pa
                 some = counts[i, first:last].astype(np.int64)
                 rows = np.fromfile(file, dtype=np.int32, count=int(some.sum()))
                 positions = np.repeat(free - np.cumsum(some) + some, some) + np.arange(len(rows))
-                block[positions] = rows + i * NAMES_PER_CHUNK
+                block[positions] = rows + i * CHUNKS_PER_FILE * NAMES_PER_CHUNK
                 free = free + some
             write(block)
 
 
-def _write_chunk(path: Path, names: np.ndarray, grams: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Write the names of a chunk, sorted by 4-gram. Return the 4-grams, int32, and the number of names with each."""
-    names[np.argsort(grams, kind="stable")].astype(np.int32).tofile(path)
-    found, counts = np.unique(grams, return_counts=True)
-    return found.astype(np.int32), counts
+def _write_files(work: Path, codes: GramCodes, starts: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Write files of the names in `CHUNKS_PER_FILE` chunks, sorted by 4-gram.
+
+    Yields:
+        The 4-grams of each file, int32, and the number of names with each.
+    """
+    from scipy.sparse import csr_matrix
+
+    chunks = _chunks(work, starts)
+    for number in count():
+        sizes, grams = [np.zeros(1, dtype=np.int64)], [np.zeros(0, dtype=np.int32)]
+        for points, part in islice(chunks, CHUNKS_PER_FILE):
+            names, keys = codes.grams(points, part)
+            sizes.append(np.bincount(names, minlength=len(part) - 1))
+            grams.append(keys.astype(np.int32))
+        if len(sizes) == 1:
+            return
+        ends, columns = np.cumsum(np.concatenate(sizes)), np.concatenate(grams)
+        by_name = csr_matrix((np.ones(len(columns), np.int8), columns, ends), shape=(len(ends) - 1, BASE**GRAM))
+        by_gram = by_name.tocsc()
+        by_gram.indices.astype(np.int32).tofile(work / f"{number}")
+        counts = np.diff(by_gram.indptr)
+        found = np.flatnonzero(counts)
+        yield found.astype(np.int32), counts[found]
 
 
 def _blocks(posting_starts: np.ndarray) -> Iterator[tuple[int, int]]:

@@ -88,6 +88,7 @@ def test_any_texts_as_sklearn_reads_them(names, texts, ngram_range, names_per_ch
     forms = {TEXT_NORMALIZERS["lower"](name) for name in names} - {""}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ngrams, "NAMES_PER_CHUNK", names_per_chunk)
+        patch.setattr(ngrams, "MOST_RECENT", names_per_chunk)
         encoder = NgramEncoder.fit(names, ngram_range=ngram_range, text_normalizer="lower")
     vectorizer = TfidfVectorizer(analyzer="char", ngram_range=ngram_range, lowercase=False)
     try:

@@ -12,6 +12,7 @@ from spacy_sapbert.text.normalize import (
     american,
     biosyn,
     lower,
+    normal_forms,
     plain,
     plain_with_offsets,
     spell_out_greek,
@@ -183,3 +184,15 @@ def test_letters_apart_become_words(letters):
 def test_forms_with_greek_are_the_forms_of_what_is_spelled_out(text):
     for name in ("none", "lower", "unpunctuated", "biosyn", "american"):
         assert TEXT_NORMALIZERS[f"{name}+greek"](text) == TEXT_NORMALIZERS[name](spell_out_greek(plain(text)))
+
+
+@given(st.lists(texts), st.sampled_from(sorted(TEXT_NORMALIZERS)))
+def test_many_texts_at_once(texts, text_normalizer):
+    assert normal_forms(texts, text_normalizer) == [TEXT_NORMALIZERS[text_normalizer](text) for text in texts]
+
+
+def test_all_ascii_characters_at_once():
+    texts = [f"A{chr(code)}b{chr(code)} " for code in range(128)]
+    assert normal_forms(texts, "biosyn") == [biosyn(text) for text in texts]
+    texts.remove("A\nb\n ")
+    assert normal_forms(texts, "biosyn") == [biosyn(text) for text in texts]

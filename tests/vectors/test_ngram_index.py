@@ -15,6 +15,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from spacy_sapbert.encoders import ngrams
 from spacy_sapbert.encoders.ngrams import NgramEncoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
@@ -104,7 +105,7 @@ SOME_TEXT = st.text("abc αβé漢😀\u2028-?", min_size=1, max_size=7)
 def test_products_of_any_names(names, texts, ngram_range, form, max_table, characters_at_once):
     assume(any(name.strip() for name in names))
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ngram_index, "MAX_TABLE", max_table)
+        patch.setattr(ngrams, "MAX_TABLE", max_table)
         patch.setattr(ngram_index, "CHARACTERS_AT_ONCE", characters_at_once)
         index = build(
             [name for name in names if name.strip()], Path(folder), ngram_range=ngram_range, text_normalizer=form
@@ -117,7 +118,7 @@ def test_more_characters_than_have_codes_of_their_own(tmp_path):
     letters = [chr(code) for code in range(0x4E00, 0x4E00 + 300)]
     names = ["".join(letters[i : i + 4]) for i in range(0, 300, 2)]
     index = build(names, tmp_path, ngram_range=(1, 3))
-    assert ngram_index.MAX_TABLE < 301**3  # the binary search is used
+    assert ngrams.MAX_TABLE < 301**3  # the binary search is used
     texts = [*names[::10], "".join(letters[10:80]), "".join(letters[::50])]
     check_products(index, texts)
     shares = np.array([[bool(_grams(text) & _grams(name)) for name in names] for text in texts])
@@ -405,8 +406,9 @@ def contents(folder):
 def test_chunks_and_blocks_do_not_change_the_files(small_kb, small_folder, tmp_path, monkeypatch):
     expected = contents(small_folder)
     assert sorted(expected) == sorted(FILES)
-    for names, most in ((7, 2**25), (200_000, 10), (1, 1), (17, 100)):
+    for names, chunks, most in ((7, 2, 2**25), (200_000, 9, 10), (1, 1, 1), (17, 1, 100)):
         monkeypatch.setattr(postings_build, "NAMES_PER_CHUNK", names)
+        monkeypatch.setattr(postings_build, "CHUNKS_PER_FILE", chunks)
         monkeypatch.setattr(postings_build, "POSTINGS_PER_BLOCK", most)
         build_ngram_index(small_kb, NgramEncoder.fit(small_kb.names()), tmp_path / "index")
         assert contents(tmp_path / "index") == expected
@@ -493,7 +495,7 @@ def test_a_full_disk_leaves_nothing(small_kb, tmp_path, monkeypatch):
     ngrams = NgramEncoder.fit(small_kb.names())
     for owner, name in (
         (postings_build, "_write_points"),
-        (postings_build, "_write_chunk"),
+        (postings_build, "_write_files"),
         (postings_build, "_save"),
         (postings_build, "_array_file"),
         (NgramEncoder, "save"),
