@@ -31,7 +31,9 @@ CACHE_SIZE = 4096  # texts; with 30 candidates each about 40 MB
 NEAREST_PER_CANDIDATE = 4
 SIMILAR = 32
 SIMILAR_WITHOUT_VECTORS = 256
-RESCORED = 20  # names that a second encoder scores for each text
+# The names of each text that a second encoder scores, and how many of them are those with the best sparse scores. The
+# latter are nearly spelled like the text, such as a plural.
+RESCORED, SPELLED = 20, 5
 # A name that is less similar by this than the best name of its concept counts as 1/e of a name.
 SUPPORT_SCALE = 0.05
 # The postings that are read for each text. Measured with `benchmarks/search.py`.
@@ -84,9 +86,10 @@ class CandidateGenerator:
     from those of an exact search. A text that is a name of the vocabulary needs no dense search: its own names have the
     highest possible score.
 
-    With a `rescorer`, this is done in two stages. N-grams and `vectors` find candidates in this way. The `RESCORED`
-    names with the highest scores then get the dense score of the rescorer instead, and all others are dropped. If a
-    text is a name, nothing is encoded for it, and other names keep their scores from the first stage.
+    With a `rescorer`, this is done in two stages. N-grams and `vectors` find candidates in this way. At most `RESCORED`
+    names with the highest scores, `SPELLED` of them with the highest sparse scores, then get the dense score of the
+    rescorer instead. All others are dropped. If a text is a name, nothing is encoded for it, and other names keep their
+    scores from the first stage.
 
     Args:
         kb: The vocabulary.
@@ -336,9 +339,11 @@ class CandidateGenerator:
 
     def _rescore(self, texts: Sequence[str], scored: _Scored, rescorer: OnDemandVectors) -> _Scored:
         """Return the best names of each text with the dense score of the second stage."""
-        order = np.lexsort((scored.rows, -scored.scores, scored.which))
-        which = scored.which[order]
-        scored = scored.at(order[np.arange(len(order)) - np.searchsorted(which, which) < RESCORED])
+        if self.vectors is None or scored.sparse is None:
+            best = _ranks(scored, scored.scores) < RESCORED
+        else:
+            best = (_ranks(scored, scored.scores) < RESCORED - SPELLED) | (_ranks(scored, scored.sparse) < SPELLED)
+        scored = scored.at(np.flatnonzero(best))
         which, rows, scores = scored.which, scored.rows, scored.scores.astype(np.float64)
         equal, asked = self._equal_or_asked(texts, scored, rescorer)
         dense = np.where(equal, np.float32(1), np.float32(np.nan))
@@ -440,6 +445,15 @@ class CandidateGenerator:
                 supports.round(SCORE_DIGITS).tolist(),
             )
         )
+
+
+def _ranks(scored: _Scored, scores: np.ndarray) -> np.ndarray:
+    """Return how many pairs of the same text have higher scores than each pair, int64. No two have the same rank."""
+    order = np.lexsort((scored.rows, -scores, scored.which))
+    which = scored.which[order]
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = np.arange(len(order)) - np.searchsorted(which, which)
+    return ranks
 
 
 def _supports(scores: np.ndarray, firsts: np.ndarray, groups: np.ndarray) -> np.ndarray:

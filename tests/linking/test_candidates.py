@@ -626,6 +626,7 @@ def two_stages(small_kb, with_both, tmp_path, monkeypatch):
 @pytest.mark.parametrize("limit", LIMITS)
 def test_the_second_encoder_decides_between_the_proposed_names(two_stages, proposes, limit, monkeypatch):
     monkeypatch.setattr(candidates_module, "RESCORED", 3)
+    monkeypatch.setattr(candidates_module, "SPELLED", 1)
     generator, exact = two_stages(limit, proposes=proposes)
     for text in ["breast cancers", "seizing", "lithium ions"]:
         generator.rescorer.encoder.asked.clear()
@@ -654,6 +655,25 @@ def test_a_name_is_not_encoded_unless_all_candidates_must_be_complete(two_stages
     best, *others = generator(["cystic fibrosis"], 5)[0]
     assert (best.concept_id, best.score) == ("D003550", last_digit(1.0))
     assert None not in {candidate.dense for candidate in others}
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_the_names_spelled_like_a_text_are_always_rescored(tmp_path, monkeypatch, limit):
+    """For the first encoder, all other names are nearer. The second one decides for the plural."""
+    monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path))
+    names = [f"ethyl ester {i}" for i in range(40)]
+    kb = build_knowledge_base([record(name, name) for name in [*names, "alcohols"]], tmp_path / "a.kb")
+    axis = np.eye(8)
+    first = FormEncoder(
+        {"alcohol": axis[0], **dict.fromkeys(names, axis[0]), "alcohols": axis[1]}, text_normalizer="lower"
+    )
+    second = AskedEncoder(
+        {"alcohol": axis[0], **dict.fromkeys(names, axis[1]), "alcohols": axis[0]}, text_normalizer="lower"
+    )
+    generator = CandidateGenerator(
+        kb, ngram_index(kb), name_vectors(kb, first, tmp_path), exact_limit=limit, rescorer=OnDemandVectors(kb, second)
+    )
+    assert found(generator, "alcohol", 100)[0] == "alcohols"
 
 
 def test_a_name_for_the_first_stage_only_is_encoded(tmp_path, monkeypatch):
