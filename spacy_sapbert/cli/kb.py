@@ -90,8 +90,9 @@ def _similar_names(opened: KnowledgeBase, text: str, k: int, encoder: str) -> li
     from ..linking.storage import open_generator
     from ..vectors.faiss_index import AUTO
 
-    candidates = open_generator(opened, open_encoder(encoder), sparse=True, index=AUTO)([text], k)[0]
-    return [(candidate.concept_id, candidate.score, candidate.name) for candidate in candidates]
+    generator = open_generator(opened, open_encoder(encoder), sparse=True, index=AUTO)
+    generator.complete = True  # the concepts near to a name are shown, too
+    return [(candidate.concept_id, candidate.score, candidate.name) for candidate in generator([text], k)[0]]
 
 
 @kb.command("diff")
