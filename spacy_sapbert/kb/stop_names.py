@@ -6,6 +6,7 @@ it out.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -64,8 +65,13 @@ _ROMAN = frozenset(
     map("".join, product(("", "x", "xx", "xxx"), ["", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix"]))
 )
 
+# A name of several words that begins with four letters is no stop name by itself, only by its concepts or a list.
 _NAMES = """
-SELECT n.row, n.text, s.concept, s.annotations, s.language FROM names n JOIN synonyms s ON s.name = n.row ORDER BY n.row
+SELECT n.row, n.text, s.concept, s.annotations, s.language FROM names n JOIN synonyms s ON s.name = n.row WHERE n.row IN (
+    SELECT row FROM names WHERE text NOT GLOB '[A-Za-z][A-Za-z][A-Za-z][A-Za-z]* *'
+    UNION SELECT row FROM names WHERE :listed AND is_listed(text)
+    UNION SELECT name FROM synonyms WHERE concept IN (SELECT value FROM json_each(:concepts))
+) ORDER BY n.row
 """
 
 # Parts of types, and vocabularies, whose concepts have short names or symbols
@@ -131,7 +137,9 @@ def stop_names(db: sqlite3.Connection, rules: StopNameRules) -> Iterator[tuple[i
         The row of a name, and the reason, by row.
     """
     concepts = _ConceptRules(db) if rules.default else None
-    for (row, text), owners in groupby(db.execute(_NAMES), key=itemgetter(0, 1)):
+    db.create_function("is_listed", 1, lambda text: _folded(text) in rules.added, deterministic=True)
+    values = {"listed": bool(rules.added), "concepts": json.dumps(list(concepts.reasons) if concepts else [])}
+    for (row, text), owners in groupby(db.execute(_NAMES, values), key=itemgetter(0, 1)):
         folded = _folded(text)
         if folded in rules.kept:
             continue
