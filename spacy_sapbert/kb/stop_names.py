@@ -67,7 +67,8 @@ _ROMAN = frozenset(
 
 # A name of several words that begins with four letters is no stop name by itself, only by its concepts or a list.
 _NAMES = """
-SELECT n.row, n.text, s.concept, s.annotations, s.language FROM names n JOIN synonyms s ON s.name = n.row WHERE n.row IN (
+SELECT n.row, n.text, s.concept, s.annotations, s.language FROM names n JOIN synonyms s ON s.name = n.row
+WHERE n.row IN (
     SELECT row FROM names WHERE text NOT GLOB '[A-Za-z][A-Za-z][A-Za-z][A-Za-z]* *'
     UNION SELECT row FROM names WHERE :listed AND is_listed(text)
     UNION SELECT name FROM synonyms WHERE concept IN (SELECT value FROM json_each(:concepts))
