@@ -31,6 +31,7 @@ TEXT_NORMALIZER = "biosyn+greek"
 NAMES_PER_CHUNK = 4096  # whose n-grams fit into the cache of a core
 MOST_RECENT = 2**20  # hashes in a set
 MAX_TABLE = 2**22  # entries; a binary search replaces larger tables
+_FEW = 4  # texts
 _SPACES = re.compile(r"\s\s+")
 
 
@@ -102,11 +103,16 @@ class NgramEncoder:
         """Return the sparse vectors of texts that are in normal form, see `encode`."""
         from scipy.sparse import csr_matrix
 
-        rows, columns, values, lengths = self._weigh(*code_points(forms))
-        values /= lengths[rows]
+        rows, columns, values = self.weigh(forms)
         starts = np.searchsorted(rows, np.arange(len(forms) + 1))
         shape = len(forms), len(self.ngrams)
-        return csr_matrix((values.astype(np.float32), columns.astype(np.int32), starts), shape=shape)
+        return csr_matrix((values, columns.astype(np.int32), starts), shape=shape)
+
+    def weigh(self, forms: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the row, column and value of each entry of `encode_forms`, sorted, int64 and float32."""
+        counted = self._count_few(forms) if len(forms) <= _FEW else self._count(*code_points(forms))
+        rows, columns, values, lengths = self._weigh(*counted, len(forms))
+        return rows, columns, (values / lengths[rows]).astype(np.float32)
 
     def lengths(self, codes: np.ndarray, starts: np.ndarray) -> np.ndarray:
         """Return the lengths of the vectors of texts before they are scaled to 1.
@@ -118,15 +124,22 @@ class NgramEncoder:
         Returns:
             float64, shape (texts,).
         """
-        return self._weigh(codes, starts)[3]
+        return self._weigh(*self._count(codes, starts), len(starts) - 1)[3]
 
     @property
     def sizes(self) -> range:
         """The numbers of characters of the n-grams."""
         return range(self.ngram_range[0], self.ngram_range[1] + 1)
 
-    def _weigh(self, codes: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def _weigh(
+        self, rows: np.ndarray, columns: np.ndarray, counts: np.ndarray, n_texts: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return row, column and tf-idf of each n-gram of each text, sorted by both, and the length of each vector."""
+        values = counts * self.idf[columns]
+        return rows, columns, values, np.sqrt(np.bincount(rows, values**2, minlength=n_texts))
+
+    def _count(self, codes: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the row and column of each n-gram of each text, sorted by both, and how often the text has it."""
         n_texts, n_columns = len(starts) - 1, max(len(self.ngrams), 1)
         sizes = np.diff(starts)
         texts, remaining = np.repeat(np.arange(n_texts), sizes), np.repeat(starts[1:], sizes) - np.arange(len(codes))
@@ -137,9 +150,24 @@ class NgramEncoder:
             known = (columns < len(self.ngrams)) & (remaining >= size)
             cells.append(texts[known] * n_columns + columns[known])
         unique, counts = np.unique(np.concatenate(cells), return_counts=True)
-        rows, columns = np.divmod(unique, n_columns)
-        values = counts * self.idf[columns]
-        return rows, columns, values, np.sqrt(np.bincount(rows, values**2, minlength=n_texts))
+        return *np.divmod(unique, n_columns), counts
+
+    def _count_few(self, forms: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Do the same without NumPy, which is faster for few texts."""
+        entries: list[tuple[int, int, int]] = []
+        for row, form in enumerate(forms):
+            counts: dict[int, int] = {}
+            for size in self.sizes:
+                for start in range(len(form) - size + 1):
+                    if (column := self._columns_of.get(form[start : start + size])) is not None:
+                        counts[column] = counts.get(column, 0) + 1
+            entries += [(row, column, counts[column]) for column in sorted(counts)]
+        rows, columns, numbers = np.array(entries, dtype=np.int64).reshape(-1, 3).T
+        return rows, columns, numbers
+
+    @cached_property
+    def _columns_of(self) -> dict[str, int]:
+        return {ngram: column for column, ngram in enumerate(self.ngrams)}
 
     @cached_property
     def tables(self) -> NgramTables:

@@ -20,7 +20,7 @@ from ..text.critical_parts import (
 )
 from ..text.languages import ENGLISH, LanguageRules
 from ..text.symbols import are_other_symbols
-from ..text.words import content_keys, has_same_letters
+from ..text.words import content_keys, with_same_letters
 from ..types import SCORE_DIGITS, Candidate, LinkedPart
 
 Candidates = dict[str, list[Candidate]]
@@ -170,10 +170,11 @@ class Agreement:
         """Return the ids of the candidates with the text as a name."""
         words = sorted(content_keys(text, self._rules))
         parts = critical_parts(text, self._rules)
+        names = with_same_letters(text, [candidate.name for candidate in candidates])
         return {
             candidate.concept_id
             for candidate in candidates
-            if (has_same_letters(text, candidate.name) and not has_other_sign(text, candidate.name, self._rules))
+            if (candidate.name in names and not has_other_sign(text, candidate.name, self._rules))
             or (candidate.score > _SIMILAR and self._has_words(candidate.name, words, parts))
         }
 
@@ -194,10 +195,11 @@ class Agreement:
         parts = critical_parts(text, self._rules)
         refusals: dict[str, str] = {}
         words = [] if parts else negatable_words(text)
+        is_word = " " not in text
         for place, candidate in enumerate(candidates):
             if place - len(refusals) == checked:
                 break
-            if are_other_symbols(text, candidate.name):
+            if is_word and are_other_symbols(text, candidate.name):
                 refusals[candidate.concept_id] = "it is another symbol"
             elif (parts or may_negate(candidate.name, words, self._rules)) and (
                 reason := self._why_not(text, parts, candidate)

@@ -73,7 +73,6 @@ def difference_features(
     scores, dense, sparse, support = np.array(
         [(candidate.score, candidate.dense or 0.0, candidate.sparse or 0.0, candidate.support) for candidate in flat]
     ).T
-    similarity = scores, *(leads(values, starts, sizes) for values in (scores, dense, sparse)), support
     facts = facts_of({candidate.concept_id for candidate in flat})
     known = [
         (fact.preferred == candidate.name, fact.popularity, fact.names, not fact.supplementary)
@@ -82,16 +81,17 @@ def difference_features(
     ]
     preferred, popularity, names, main = np.array(known, dtype=np.float64).T
     # a lead is at most 1, but logarithms of counts differ by more
-    leading = leads(preferred, starts, sizes), popularity, leads(popularity / _MOST_POPULAR, starts, sizes)
+    values = np.column_stack([scores, dense, sparse, preferred, popularity / _MOST_POPULAR])
+    *similarity_leads, preferred_lead, popularity_lead = leads(values, starts, sizes).T
     words = [
         features
         for text, candidates in zip(texts, lists, strict=True)
         for features in compare(text, [candidate.name for candidate in candidates], rules)
     ]
     # rounded, since the last digits of similarities depend on the processor
-    return np.column_stack([*similarity, preferred, *leading, names, main, np.array(words, dtype=np.float64)]).round(
-        SCORE_DIGITS
-    )
+    of_concepts = preferred, preferred_lead, popularity, popularity_lead, names, main
+    columns = scores, *similarity_leads, support, *of_concepts, np.array(words, dtype=np.float64)
+    return np.column_stack(columns).round(SCORE_DIGITS)
 
 
 def best_scores(rows: np.ndarray) -> np.ndarray:
@@ -106,7 +106,7 @@ def compare(text: str, names: Iterable[str], rules: LanguageRules = ENGLISH) -> 
     length, capitals, letters = min(len(text), _LONGEST), text.isupper(), joined_letters(text)
     for name in names:
         known = _cached(name, rules) if len(name) <= MAX_CACHED else _words(name, rules)
-        lacking, added = _only_in(words, known), _only_in(known, words)
+        lacking, added = ([], []) if words == known else (_only_in(words, known), _only_in(known, words))
         same = 0 if lacking or added else _SAME_WORDS if words == known else _SAME_BAG
         if not same and has_same_letters(text, name):
             same = _SAME_WORDS
@@ -153,6 +153,8 @@ _cached = lru_cache(maxsize=_CACHED)(_words)
 
 def _only_in(words: Sequence[str], others: Sequence[str]) -> list[str]:
     """Return the words that a text has more often than another one, in their order."""
+    if len(set(words)) == len(words):
+        return [word for word in words if word not in others]
     left: dict[str, int] = {}
     for word in others:
         left[word] = left.get(word, 0) + 1

@@ -224,11 +224,14 @@ class CandidateFeatures:
 
 
 def leads(values: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return by how much each value is above the best other one of its group: at most 1, and 1 if there is no other."""
-    highest = np.maximum.reduceat(values, starts).repeat(sizes)
+    """Return by how much each value is above the best other one of its group: at most 1, and 1 if there is no other.
+
+    Several columns of values are compared one by one.
+    """
+    highest = np.maximum.reduceat(values, starts).repeat(sizes, axis=0)
     is_highest = values == highest
-    alone = np.add.reduceat(is_highest, starts).repeat(sizes) == 1
-    second = np.maximum.reduceat(np.where(is_highest, -np.inf, values), starts).repeat(sizes)
+    alone = np.add.reduceat(is_highest, starts).repeat(sizes, axis=0) == 1
+    second = np.maximum.reduceat(np.where(is_highest, -np.inf, values), starts).repeat(sizes, axis=0)
     return np.minimum(values - np.where(is_highest & alone, second, highest), 1.0)
 
 
@@ -283,12 +286,10 @@ def _share_beginning(word: str, other: str) -> bool:
 
 def n_common(first: str, second: str) -> int:
     """Return the number of first characters that two texts share."""
-    n = 0
-    for a, b in zip(first, second, strict=False):
+    for n, (a, b) in enumerate(zip(first, second, strict=False)):
         if a != b:
-            break
-        n += 1
-    return n
+            return n
+    return min(len(first), len(second))
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)

@@ -147,7 +147,8 @@ def numeral_spellings(text: str, rules: LanguageRules = ENGLISH) -> list[str]:
         return _ROMAN_NUMERALS[int(digits)] + letter if digits and int(digits) < len(_ROMAN_NUMERALS) else numeral[0]
 
     digits = _NUMERAL.sub(in_digits, text)
-    return [form for form in dict.fromkeys((digits, _NUMERAL.sub(in_roman, digits))) if form != text]
+    roman = _NUMERAL.sub(in_roman, digits) if any(map(str.isdecimal, digits)) else digits
+    return [form for form in dict.fromkeys((digits, roman)) if form != text]
 
 
 def contradictions(text: CriticalParts, name: CriticalParts) -> Iterator[str]:

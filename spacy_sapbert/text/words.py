@@ -225,12 +225,19 @@ def joined_letters(text: str) -> str:
 
 def has_same_letters(text: str, name: str) -> bool:
     """Return whether two texts are equal but for case, a plural "s", hyphens, blanks and other signs."""
-    if abs(len(name) - len(text)) > _MOST_SIGNS:
-        return False
-    first, other = text[:1], name[:1]
-    if first.lower() != other.lower() and text.isascii() and name.isascii() and first.isalnum() and other.isalnum():
-        return False  # the first letters tell most texts apart, without a look at the others
-    return joined_letters(name) == joined_letters(text)
+    return bool(with_same_letters(text, [name]))
+
+
+def with_same_letters(text: str, names: Sequence[str]) -> list[str]:
+    """Return those of several names that have the same letters as a text, see `has_same_letters`."""
+    shortest, longest = len(text) - _MOST_SIGNS, len(text) + _MOST_SIGNS
+    near = [name for name in names if shortest <= len(name) <= longest]
+    first = text[:1]
+    if text.isascii() and first.isalnum():  # the first letters tell most texts apart, without a look at the others
+        firsts = {first.lower(), first.upper()}
+        near = [name for name in near if name[:1] in firsts or not (name.isascii() and name[:1].isalnum())]
+    letters = joined_letters(text)
+    return [name for name in near if joined_letters(name) == letters]
 
 
 def is_joined(written: Sequence[str], keys: Sequence[str], rules: LanguageRules) -> bool:

@@ -37,11 +37,12 @@ class NgramQueries(NamedTuple):
 
     Attributes:
         forms: The texts in the normal form of the n-grams.
-        vectors: Their sparse vectors, csr_matrix, float32, shape (texts, n-grams).
+        weights: What each n-gram of a name adds to its product with a text, float32, shape (texts, n-grams + 1). The
+            last column is for unknown n-grams.
     """
 
     forms: list[str]
-    vectors: csr_matrix
+    weights: np.ndarray
 
 
 class NgramIndex:
@@ -85,9 +86,12 @@ class NgramIndex:
         return fingerprint_of(identity(self.kb, self.ngrams))
 
     def encode(self, texts: Sequence[str]) -> NgramQueries:
-        """Return the normal forms and the vectors of texts."""
+        """Return the normal forms and the weights of texts."""
         forms = list(self.ngrams.forms(texts))
-        return NgramQueries(forms, self.ngrams.encode_forms(forms))
+        rows, columns, values = self.ngrams.weigh(forms)
+        weights = np.zeros((len(forms), len(self.ngrams.ngrams) + 1), dtype=np.float32)
+        weights[rows, columns] = values * self._idf[columns]
+        return NgramQueries(forms, weights)
 
     def search(
         self, texts: Sequence[str], n: int, mask: FilterMask | None = None, *, together: bool = False
@@ -136,14 +140,11 @@ class NgramIndex:
         Returns:
             float32, shape (m,).
         """
-        weights = np.zeros((len(queries.forms), len(self.ngrams.ngrams) + 1), dtype=np.float32)
-        weights[:, :-1] = queries.vectors.toarray()
-        weights[:, :-1] *= self.ngrams.idf.astype(np.float32)
         starts = self._starts[rows]
         sizes = (self._starts[rows + 1] - starts).astype(np.int64)
         products = np.empty(len(rows), dtype=np.float32)
         for part in _parts(sizes, CHARACTERS_AT_ONCE):
-            sums = self._sums(weights, which[part], starts[part], sizes[part])
+            sums = self._sums(queries.weights, which[part], starts[part], sizes[part])
             products[part] = sums / self._lengths[rows[part]].clip(min=np.finfo(np.float32).tiny)
         return products
 
@@ -163,6 +164,10 @@ class NgramIndex:
         if filled.any():
             sums[filled] = np.add.reduceat(summed, (ends - sizes)[filled])
         return sums
+
+    @cached_property
+    def _idf(self) -> np.ndarray:
+        return self.ngrams.idf.astype(np.float32)
 
     def similarities(self, texts: Sequence[str], rows: np.ndarray | None = None) -> np.ndarray:
         """Return the cosines of texts with the names at some rows, or with all names.

@@ -29,12 +29,11 @@ MOST_TEXTS = 2**15  # of which partial scores are kept at once: the index of a t
 
 
 class _Grams(NamedTuple):
-    """The 4-grams of some texts, as parallel int64 arrays: text, position, number of names, rank within the text."""
+    """The 4-grams of some texts, as parallel int64 arrays: text, position, number of names."""
 
     texts: np.ndarray
     positions: np.ndarray
     counts: np.ndarray
-    ranks: np.ndarray
 
 
 class _Scored(NamedTuple):
@@ -155,7 +154,7 @@ class Postings:
         firsts = np.searchsorted(texts, texts)
         ranks, sums = np.arange(len(texts)) - firsts, np.cumsum(counts)
         read = (ranks == 0) | (sums - sums[firsts] + counts[firsts] <= budget)
-        return _Grams(texts[read], positions[read], counts[read], ranks[read])
+        return _Grams(texts[read], positions[read], counts[read])
 
     def _weights(self, counts: np.ndarray) -> np.ndarray:
         """Return the weights of 4-grams with these numbers of names, float32."""
@@ -216,25 +215,19 @@ class Postings:
 
     def _accumulate(self, grams: _Grams) -> _Scored:
         """Add up the weights of the 4-grams that each text shares with each name, for few texts."""
-        texts, positions, counts, ranks = grams
-        weights = self._weights(counts)
-        accumulator = self._take_accumulator(int(texts.max(initial=-1)) + 1 << self._bits)
-        touched = [np.zeros(0, dtype=np.int64)]
-        for rank in range(int(ranks.max(initial=-1)) + 1):  # within one rank, no cell occurs twice
-            chosen = np.flatnonzero(ranks == rank)
-            sizes, firsts = counts[chosen], self._starts[positions[chosen]].tolist()
-            read = [self._rows[first : first + n] for first, n in zip(firsts, sizes.tolist(), strict=True)]
-            cells = np.concatenate(read) + _each(texts[chosen] << self._bits, sizes)
-            sums = accumulator[cells]
-            touched.append(cells[sums == 0])
-            accumulator[cells] = sums + _each(weights[chosen], sizes)
-        cells = np.concatenate(touched)
-        sums = accumulator[cells]
-        accumulator[cells] = 0
+        firsts, counts = self._starts[grams.positions].tolist(), grams.counts
+        read = [self._rows[first : first + n] for first, n in zip(firsts, counts.tolist(), strict=True)]
+        cells = np.concatenate([np.zeros(0, dtype=np.int64), *read]) + np.repeat(grams.texts << self._bits, counts)
+        accumulator = self._take_accumulator(int(grams.texts.max(initial=-1)) + 1 << self._bits)
+        np.add.at(accumulator, cells, np.repeat(self._weights(counts), counts))
+        sums, last, places = accumulator[cells], accumulator.view(np.int32), np.arange(len(cells), dtype=np.int32)
+        last[cells] = places
+        once = last[cells] == places  # of a name with several 4-grams, the last one counts
+        last[cells] = 0
         self._local.accumulator = accumulator
-        which = (cells >> self._bits).astype(np.int16)
+        which = (cells >> self._bits)[once].astype(np.int16)
         order = np.argsort(which, kind="stable")  # a radix sort
-        return _Scored(which[order], cells[order] & ((1 << self._bits) - 1), sums[order])
+        return _Scored(which[order], cells[once][order] & ((1 << self._bits) - 1), sums[once][order])
 
     def _take_accumulator(self, n_cells: int) -> np.ndarray:
         """Return an array of zeros. A new one of this size takes longer than a search, so each thread keeps its own.
@@ -258,8 +251,3 @@ def _highest(scores: np.ndarray, rows: np.ndarray, n: int) -> np.ndarray:
         return rows[best]
     higher, equal = rows[scores > lowest], rows[scores == lowest]
     return np.concatenate([higher, np.sort(equal)[: n - len(higher)]])
-
-
-def _each(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Repeat values. A single value stays as it is, since it applies to any number of positions."""
-    return values if len(values) == 1 else np.repeat(values, sizes)

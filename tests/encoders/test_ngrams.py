@@ -52,6 +52,13 @@ def test_rows_have_unit_length_or_none(texts):
     np.testing.assert_allclose(lengths, np.array(known, dtype=float), atol=1e-6)
 
 
+@given(st.lists(st.sampled_from([*NAMES, *TEXTS, "aaaa bb"]), min_size=5, max_size=8))
+def test_a_text_alone_has_exactly_the_vector_that_it_has_among_others(texts):
+    encoder = NgramEncoder.fit(NAMES)
+    alone = [encoder.encode([text]).toarray()[0].tolist() for text in texts]
+    assert alone == encoder.encode(texts).toarray().tolist()
+
+
 @pytest.mark.parametrize("names", [NAMES, ["-"]])
 def test_saved_and_loaded(tmp_path, names):
     encoder = NgramEncoder.fit(names, ngram_range=(2, 3), text_normalizer="lower")

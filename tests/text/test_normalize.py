@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from spacy_sapbert.text.normalize import (
     _AMERICAN,
+    _HINTS,
     TEXT_NORMALIZERS,
     american,
     biosyn,
@@ -19,6 +20,12 @@ from spacy_sapbert.text.normalize import (
     unchanged,
     unpunctuated,
 )
+
+
+@pytest.mark.parametrize("part", _AMERICAN)
+def test_each_british_part_is_noticed(part):
+    assert any(hint in part for hint in _HINTS)
+
 
 texts = st.text(st.sampled_from("aB-,.(1) \t\nßİΣé\u00a0")) | st.text()
 
