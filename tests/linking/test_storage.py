@@ -8,6 +8,7 @@ import pytest
 
 from spacy_sapbert.encoders.encoder import open_encoder
 from spacy_sapbert.encoders.ngrams import NGRAMS_FOLDER
+from spacy_sapbert.encoders.static import StaticEncoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.filters import check_filters
 from spacy_sapbert.kb.storage import KB, load_knowledge_base
@@ -113,10 +114,10 @@ def large(monkeypatch):
 
 @pytest.mark.parametrize("proposes", [True, False])
 def test_an_encoder_rescores_the_names_of_a_large_vocabulary(
-    small_kb, tiny_encoder, make_encoder, large, proposes, tmp_path, monkeypatch
+    small_kb, tiny_encoder, large, proposes, tmp_path, monkeypatch
 ):
     encoder = open_encoder(str(tiny_encoder))
-    proposer = open_index(small_kb, open_encoder(str(make_encoder(pooling="cls"))), FLAT) if proposes else None
+    proposer = open_index(small_kb, StaticEncoder(dim=8, words=64, ngrams=64), FLAT) if proposes else None
     monkeypatch.setattr(storage, "open_proposer", lambda kb: proposer)
     generator = open_generator(small_kb, encoder, sparse=True, index=AUTO)
     assert (generator.vectors, generator.rescorer.encoder, generator.encoder) == (proposer, encoder, encoder)
