@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import torch
 
 _NAMES_AT_ONCE = 4096
+_FEW = 4  # texts
 _LEVELS = 127
 
 
@@ -139,6 +140,10 @@ class StaticEncoder:
         numbers, factors = self._table
         for start in range(0, len(texts), _NAMES_AT_ONCE):
             rows, starts = self.subwords(normal_forms(texts[start : start + _NAMES_AT_ONCE], self.text_normalizer))
+            if len(texts) <= _FEW:  # without a sparse matrix
+                sums = np.split(numbers[rows] * factors[rows], starts[1:-1])
+                vectors[:] = [vectors_of_text.sum(axis=0) for vectors_of_text in sums]
+                break
             used, columns = _distinct(rows, len(numbers))
             counts = csr_matrix((np.ones(len(rows), np.float32), columns, starts), shape=(len(starts) - 1, len(used)))
             vectors[start : start + _NAMES_AT_ONCE] = counts @ (numbers[used] * factors[used])

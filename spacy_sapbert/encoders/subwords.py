@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +15,10 @@ _BLANK = 32
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 # finalizer of MurmurHash3, 64 bits (Austin Appleby, public domain)
 _MIX = ((np.uint64(33), np.uint64(0xFF51AFD7ED558CCD)), (np.uint64(33), np.uint64(0xC4CEB9FE1A85EC53)))
+_MASK = 2**64 - 1
+_NUMBERS = tuple((int(shift), int(factor)) for shift, factor in _MIX)
+_FEW = 128  # characters, for which plain Python is faster than NumPy
+_CACHED = 1 << 12  # words
 
 
 class Subwords(NamedTuple):
@@ -47,10 +53,22 @@ class Subwords(NamedTuple):
             The rows, text by text, and where each text starts, with the end of the last one, both int64. A text without
             words has no rows.
         """
+        if sum(map(len, forms)) <= _FEW:
+            return self._few(forms)
         codes, starts = code_points([f" {' '.join(form.split())} " for form in forms])
         owners = np.repeat(np.arange(len(forms)), np.diff(starts))
         kinds = [(rows, owners[places]) for rows, places in self._kinds(codes.astype(np.uint64))]
         return _join(kinds, len(forms))
+
+    def _few(self, forms: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Do the same word by word, which is faster for a short text."""
+        rows: list[int] = []
+        starts = [0]
+        for form in forms:
+            of_words = [_word_rows(self, word) for word in form.split()]
+            rows += chain.from_iterable(chain.from_iterable(zip(*of_words, strict=True)))
+            starts.append(len(rows))
+        return np.array(rows, dtype=np.int64), np.array(starts, dtype=np.int64)
 
     def _kinds(self, codes: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the rows of the words, and of the n-grams of each size, with the place where each begins."""
@@ -66,6 +84,33 @@ class Subwords(NamedTuple):
             inside = blanks[size - 1 : size - 1 + n_windows] - blanks[1 : 1 + n_windows]
             places = np.flatnonzero((inside == 0) & ~(is_blank[:n_windows] & is_blank[1 : 1 + n_windows]))
             yield self.words + _mixed(hashes[places], size) % self.ngrams, places
+
+
+@lru_cache(maxsize=_CACHED)
+def _word_rows(subwords: Subwords, word: str) -> list[list[int]]:
+    """Return the row of a word, and the rows of its n-grams of each size, by the hashes of the functions below."""
+    base, codes = int(_BASE), [_BLANK, *map(ord, word), _BLANK]
+    whole, of_size = 0, {1: codes}
+    for code in reversed(codes[1:-1]):
+        whole = (whole + code) * base & _MASK
+    for size in range(2, max(subwords.sizes) + 1):  # each n-gram goes on from a shorter one
+        shorter = zip(of_size[size - 1], codes[size - 1 :], strict=False)
+        of_size[size] = [number * base + code & _MASK for number, code in shorter]
+    ngrams = [_mixed_numbers(of_size[size], size) for size in subwords.sizes]
+    rows = [[subwords.words + number % subwords.ngrams for number in numbers] for numbers in ngrams]
+    return [[_mixed_numbers([whole], 1)[0] % subwords.words], *rows]
+
+
+def _mixed_numbers(hashes: list[int], salt: int) -> list[int]:
+    """Return what `_mixed` does, without NumPy."""
+    mixed, start = [], salt * int(_BASE)
+    (shift, factor), (other_shift, other_factor) = _NUMBERS
+    for number in hashes:
+        number = number + start & _MASK
+        number = (number ^ number >> shift) * factor & _MASK
+        number = (number ^ number >> other_shift) * other_factor & _MASK
+        mixed.append(number ^ number >> 33)
+    return mixed
 
 
 def _word_hashes(codes: np.ndarray, is_blank: np.ndarray, word_starts: np.ndarray) -> np.ndarray:

@@ -297,7 +297,7 @@ class CandidateGenerator:
             if sparse_queries and self.vectors.encoder.l2_normalized and not self.complete:
                 equal = self._equal_names(texts, sparse_queries, mask)
                 proposed.append(equal)
-                searched = np.setdiff1d(all_texts, equal[0])
+                searched = np.delete(all_texts, equal[0])
             proposed.append(self._near_names(dense_queries, searched, k, mask))
         which, rows = (np.concatenate(arrays) for arrays in zip(*proposed, strict=True))
         bits = self.kb.n_names.bit_length()
@@ -328,6 +328,8 @@ class CandidateGenerator:
         assert self.vectors is not None
         assert self.ngrams is not None
         which, rows = self.vectors.equal_names(texts)
+        if not len(which):
+            return which, rows
         if mask is not None:
             passing = np.isin(rows, mask.rows)
             which, rows = which[passing], rows[passing]

@@ -49,7 +49,7 @@ def test_the_order_of_words_does_not_matter_but_their_letters_do(one, other, are
 @given(st.lists(st.text(alphabet="ab é\n中", max_size=12), max_size=6))
 def test_the_rows_of_a_text_do_not_depend_on_other_texts(texts):
     subwords = Subwords(50, 70, (2, 3, 6))
-    rows, starts = subwords(texts)
+    rows, starts = subwords([*texts, "many words " * 20])  # more than are read word by word
     assert starts.tolist()[-1] == len(rows)
     assert ((rows >= 0) & (rows < 120)).all()
     for text, begin, end in zip(texts, starts, starts[1:], strict=False):
