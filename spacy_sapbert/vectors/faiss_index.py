@@ -40,6 +40,12 @@ PROPOSED = 3
 AUTO_PROBED = 128
 AUTO_PROBED_SHARE = 3 / 8
 """Of few cells, "auto" searches this share."""
+MOST_SEARCHED = 2**18
+"""The names in the cells that "auto" searches, so that the time does not grow with the vocabulary."""
+MOST_CELLS = 2048
+"""To find the cells of ten million names, "auto" needs two minutes of one core."""
+SHORT_VECTOR = 256
+"""With fewer dimensions, "auto" stores four bits for two of them, since each says more."""
 NAMES_PER_CENTROID = 64  # for training
 LEAST_TRAINED = 65_536
 
@@ -179,9 +185,9 @@ def description(path: Path) -> Path:
 def index_kind(index: str, names: int, dim: int) -> tuple[str, str]:
     """Parse the setting of an index: a string for faiss's `index_factory`, then optionally `;` and search parameters.
 
-    "auto" is an IVF index with four bits for four dimensions. HNSW, IVF and PQ may have no numbers. Then a name has 32
-    neighbors in the graph. The number of cells is the square root of the number of names. A vector has one byte for
-    about eight dimensions.
+    "auto" is an IVF index with four bits for four dimensions, or for two of short vectors. HNSW, IVF and PQ may have no
+    numbers. Then a name has 32 neighbors in the graph. The number of cells is the square root of the number of names. A
+    vector has one byte for about eight dimensions.
 
     Returns:
         The string for `index_factory` with numbers, and the search parameters.
@@ -198,8 +204,11 @@ def index_kind(index: str, names: int, dim: int) -> tuple[str, str]:
 
 def _auto_kind(names: int, dim: int) -> tuple[str, str]:
     """Return the index for a number of names. Chosen by `benchmarks/index_kinds.py` and `search.py`."""
-    cells = 2 ** round(math.log2(math.sqrt(max(names, 1))))
-    return f"IVF{cells},PQ{_parts(dim, 4)}x4fs", f"nprobe={max(1, min(round(cells * AUTO_PROBED_SHARE), AUTO_PROBED))}"
+    names = max(names, 1)
+    cells = min(2 ** round(math.log2(math.sqrt(names))), MOST_CELLS)
+    probed = min(cells * AUTO_PROBED_SHARE, AUTO_PROBED, cells * MOST_SEARCHED / names)
+    parts = _parts(dim, 4 if dim >= SHORT_VECTOR else 2)
+    return f"IVF{cells},PQ{parts}x4fs", f"nprobe={max(1, round(probed))}"
 
 
 def _parts(dim: int, most: int) -> int:

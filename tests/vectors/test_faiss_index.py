@@ -43,7 +43,8 @@ def files(folder):
         ("OPQ48_192,IVF256_HNSW32,PQ", 90_000, ("OPQ48_192,IVF256_HNSW32,PQ48", "")),
         ("auto", 76_052, ("IVF256,PQ96x4fs", "nprobe=96")),
         ("auto", 1_000_000, ("IVF1024,PQ96x4fs", "nprobe=128")),
-        ("auto", 10_000_000, ("IVF4096,PQ96x4fs", "nprobe=128")),
+        ("auto", 4_000_000, ("IVF2048,PQ96x4fs", "nprobe=128")),
+        ("auto", 10_000_000, ("IVF2048,PQ96x4fs", "nprobe=54")),
     ],
 )
 def test_kinds(index, names, kind):
@@ -51,6 +52,11 @@ def test_kinds(index, names, kind):
 
 
 def test_parts_of_a_vector_divide_its_dimensions():
+    assert [index_kind("auto", 76_052, dim)[0] for dim in (128, 256, 7)] == [
+        "IVF256,PQ64x4fs",
+        "IVF256,PQ64x4fs",
+        "IVF256,PQ1x4fs",
+    ]
     assert [index_kind("PQ", 100, dim)[0] for dim in (768, 100, 7)] == ["PQ96", "PQ10", "PQ1"]
 
 
@@ -149,7 +155,7 @@ def test_an_index_by_the_number_of_names(vectors, small_kb, monkeypatch, tmp_pat
     save_index(opened, assets, "auto")
     paths = {role: tmp_path / "auto" / name for role, name in assets.names.items()}
     assert files(paths[VECTORS]) == sorted(FILES)
-    assert files(paths[INDEX]) == ["IVF8,PQ8x4fs.faiss", "IVF8,PQ8x4fs.faiss.json"]
+    assert files(paths[INDEX]) == ["IVF8,PQ16x4fs.faiss", "IVF8,PQ16x4fs.faiss.json"]
     saved = open_index(small_kb, vectors.encoder, "auto", paths)
     assert saved.path.parent == paths[INDEX]
     queries = vectors.encode(["cold", "breast cancer", "new"])
