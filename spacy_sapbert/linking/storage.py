@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from ..types import Document
 from ..vectors.faiss_index import AUTO
 from ..vectors.flat import NameVectors, build_name_vectors, saved_with
 from ..vectors.index import Index
-from ..vectors.ngram_index import NgramIndex, cached_ngram_index, open_ngram_index
+from ..vectors.ngram_index import NgramIndex, cached_ngram_index, ngram_index_beside, open_ngram_index
 from ..vectors.on_demand import OnDemandVectors
 from ..vectors.postings_build import build_ngram_index
 from ..vectors.storage import FLAT, VECTORS_FOLDER, open_index, save_index
@@ -55,12 +56,13 @@ def open_generator(
         compression: How new vectors are stored, one of `COMPRESSIONS`.
     """
     part = encoder.lexical_model if encoder else None
-    ngrams = cached_ngram_index(kb, text_normalizer, part.ngrams if part else None) if sparse else None
     vectors = rescorer = None
-    if encoder and _rescores(kb, encoder, index, sparse=sparse) and not saved_with(kb, encoder, compression):
-        vectors, rescorer = open_proposer(kb), OnDemandVectors(kb, encoder, compression)
-    elif encoder:
-        vectors = open_index(kb, encoder, index, compression=compression)
+    with ngram_index_beside(kb, text_normalizer) if encoder and sparse and not part else nullcontext():
+        if encoder and _rescores(kb, encoder, index, sparse=sparse) and not saved_with(kb, encoder, compression):
+            vectors, rescorer = open_proposer(kb), OnDemandVectors(kb, encoder, compression)
+        elif encoder:
+            vectors = open_index(kb, encoder, index, compression=compression)
+    ngrams = cached_ngram_index(kb, text_normalizer, part.ngrams if part else None) if sparse else None
     weight = part.sparse_weight if part else SPARSE_WEIGHT
     return CandidateGenerator(
         kb, ngrams, vectors, sparse_weight=weight, exact_limit=_exact_limit(index), rescorer=rescorer

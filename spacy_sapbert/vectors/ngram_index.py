@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,6 +33,16 @@ if TYPE_CHECKING:
 TEXTS_PER_BATCH = 64
 TEXTS_TOGETHER = 256
 CHARACTERS_AT_ONCE = 2**17  # for which the caches of a processor suffice
+NAMES_FOR_A_PROCESS = 1_000_000  # whose index takes 20 seconds
+
+# not `multiprocessing`, which would run the script of the user again
+_BUILD = """
+import sys
+path, text_normalizer, *sys.path[:] = sys.argv[1:]
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
+from spacy_sapbert.vectors.ngram_index import cached_ngram_index
+cached_ngram_index(KnowledgeBase(path), text_normalizer)
+"""
 
 
 class NgramQueries(NamedTuple):
@@ -216,14 +229,32 @@ def cached_ngram_index(kb: KnowledgeBase, text_normalizer: str, ngrams: NgramEnc
         text_normalizer: The normal form in which names are read, if there is no encoder yet.
         ngrams: The encoder of the sparse score; None counts the n-grams of the names.
     """
-    kind = ngrams.fingerprint[:16] if ngrams else text_normalizer
-    folder = cache_dir() / "ngrams" / f"{kb.fingerprint[:16]}-{kind}-format{FORMAT}"
+    folder = _cache_folder(kb, ngrams.fingerprint[:16] if ngrams else text_normalizer)
 
     def build() -> None:
         build_ngram_index(kb, ngrams or NgramEncoder.fit(kb.names(), text_normalizer=text_normalizer), folder)
 
     make_once(folder, folder.is_dir, build)
     return open_ngram_index(kb, folder)
+
+
+def _cache_folder(kb: KnowledgeBase, kind: str) -> Path:
+    return cache_dir() / "ngrams" / f"{kb.fingerprint[:16]}-{kind}-format{FORMAT}"
+
+
+@contextmanager
+def ngram_index_beside(kb: KnowledgeBase, text_normalizer: str) -> Iterator[None]:
+    """Make the index of a large knowledge base in another process, while the block of `with` runs, such as an encoder.
+
+    `cached_ngram_index` then opens it. If the process failed, it makes the index itself.
+    """
+    if kb.n_names < NAMES_FOR_A_PROCESS or _cache_folder(kb, text_normalizer).is_dir() or not sys.executable:
+        yield
+        return
+    command = [sys.executable, "-c", _BUILD, str(kb.path), text_normalizer, *sys.path]
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet):
+        yield
 
 
 def _parts(sizes: np.ndarray, most: int) -> Iterator[slice]:

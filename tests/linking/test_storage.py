@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import math
 import shutil
+import sys
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
@@ -16,6 +18,7 @@ from spacy_sapbert.linking import storage
 from spacy_sapbert.linking.candidates import EXACT_LIMIT
 from spacy_sapbert.linking.storage import load_generator, open_generator, save_generator, with_mentions
 from spacy_sapbert.store.artifact import ArtifactWriter
+from spacy_sapbert.vectors import ngram_index
 from spacy_sapbert.vectors.faiss_index import AUTO
 from spacy_sapbert.vectors.storage import FLAT, open_index
 
@@ -95,6 +98,27 @@ def test_generators_share_the_index_of_the_ngrams(small_kb, generator, saved):
     assert load_generator(saved, sparse=True).ngrams is not generator.ngrams  # its files may be deleted later
     first = load_generator(saved, sparse=True)
     assert load_generator(saved, sparse=True).ngrams is first.ngrams
+
+
+def test_another_process_indexes_the_ngrams_of_a_large_vocabulary(small_kb, tiny_encoder, monkeypatch, generator):
+    """The process is simulated. It may also fail."""
+    encoder = open_encoder(str(tiny_encoder))
+    monkeypatch.setattr(ngram_index, "NAMES_FOR_A_PROCESS", small_kb.n_names)
+    for fails in (False, True):
+        started = []
+
+        @contextmanager
+        def popen(command, started=started, fails=fails, **_):
+            started.append(command[3:])
+            monkeypatch.setattr(sys, "argv", command[1:2] + command[3:])
+            yield fails or exec(command[2])
+
+        shutil.rmtree(generator.ngrams.folder)
+        monkeypatch.setattr(ngram_index.subprocess, "Popen", popen)
+        for _ in range(2):  # the second time, it is in the cache folder
+            again = open_generator(small_kb, encoder, sparse=True)
+        assert started == [[str(small_kb.path), generator.ngrams.ngrams.text_normalizer, *sys.path]]
+        assert again(TEXTS, 3) == generator(TEXTS, 3)
 
 
 def test_the_kind_of_index_decides_whether_all_names_are_scored(small_kb, generator, tiny_encoder, tmp_path):
