@@ -104,11 +104,13 @@ def compare(text: str, names: Iterable[str], rules: LanguageRules = ENGLISH) -> 
     """Yield the features of a text and each of several names, from "same" on."""
     words = _words(text, rules)
     length, capitals, letters = min(len(text), _LONGEST), text.isupper(), joined_letters(text)
+    of_kind, of_state = rules.words.modifiers
     for name in names:
         known = _cached(name, rules) if len(name) <= MAX_CACHED else _words(name, rules)
         lacking, added = ([], []) if words == known else (_only_in(words, known), _only_in(known, words))
         same = 0 if lacking or added else _SAME_WORDS if words == known else _SAME_BAG
-        if not same and has_same_letters(text, name):
+        other_letters = joined_letters(name)
+        if not same and letters == other_letters and has_same_letters(text, name):
             same = _SAME_WORDS
         beginning, ending = _shared_ends("".join(lacking), "".join(added)) if lacking and added else (0.0, 0.0)
         yield (
@@ -121,12 +123,12 @@ def compare(text: str, names: Iterable[str], rules: LanguageRules = ENGLISH) -> 
             words[-1:] == known[-1:],
             sum(map(_is_number, added)),
             sum(map(_is_number, lacking)),
-            sum(any(word in modifiers for modifiers in rules.words.modifiers) for word in added),
+            sum([word in of_kind or word in of_state for word in added]),
             length,
             max(-_LONGEST, min(len(name) - len(text), _LONGEST)),
             2 if text == name else len(text) == len(name) and text.casefold() == name.casefold(),
             capitals,
-            1.0 if letters == joined_letters(name) else min(1.0, sum(_shared_ends(letters, joined_letters(name)))),
+            1.0 if letters == other_letters else min(1.0, sum(_shared_ends(letters, other_letters))),
         )
 
 

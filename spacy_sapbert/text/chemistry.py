@@ -89,7 +89,7 @@ def chemical_rewrites(text: str) -> Iterator[tuple[str, str]]:
     """
     if len(text) > MAX_LENGTH:
         return
-    for rule in (_usual, _acid, _greek, _formula, _radical, _isotope, _label, _ion, _salt):
+    for rule in _RULES if any(map(str.isdecimal, text)) else _RULES_WITHOUT_NUMBERS:
         yield from rule(text)
 
 
@@ -196,3 +196,7 @@ def _salt(text: str) -> Iterator[tuple[str, str]]:
         if len(drug) >= _SHORTEST_DRUG and not _symbol(drug):
             yield drug, f"“{text}” is a salt of this"
             yield from ((acid, f"“{text}” is a salt of this acid") for acid, _ in _acid(drug))
+
+
+_RULES = (_usual, _acid, _greek, _formula, _radical, _isotope, _label, _ion, _salt)
+_RULES_WITHOUT_NUMBERS = (_usual, _acid, _greek, _radical, _ion, _salt)  # the others need a number
