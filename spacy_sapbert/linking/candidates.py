@@ -334,8 +334,9 @@ class CandidateGenerator:
             passing = np.isin(rows, mask.rows)
             which, rows = which[passing], rows[passing]
         equal = self.ngrams.products(queries, which, rows) > 1 - 10**-SCORE_DIGITS
-        kept = np.isin(which, which[equal])
-        return which[kept], rows[kept]
+        named = np.zeros(len(texts), dtype=bool)
+        named[which[equal]] = True
+        return which[named[which]], rows[named[which]]
 
     # --- the second stage
 

@@ -225,9 +225,12 @@ class Postings:
         once = last[cells] == places  # of a name with several 4-grams, the last one counts
         last[cells] = 0
         self._local.accumulator = accumulator
-        which = (cells >> self._bits)[once].astype(np.int16)
-        order = np.argsort(which, kind="stable")  # a radix sort
-        return _Scored(which[order], cells[once][order] & ((1 << self._bits) - 1), sums[once][order])
+        cells, sums = cells[once], sums[once]
+        which = (cells >> self._bits).astype(np.int16)
+        if len(which) and grams.texts[0] != grams.texts[-1]:
+            order = np.argsort(which, kind="stable")  # a radix sort
+            which, cells, sums = which[order], cells[order], sums[order]
+        return _Scored(which, cells & ((1 << self._bits) - 1), sums)
 
     def _take_accumulator(self, n_cells: int) -> np.ndarray:
         """Return an array of zeros. A new one of this size takes longer than a search, so each thread keeps its own.
