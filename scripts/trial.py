@@ -19,7 +19,7 @@ from pathlib import Path
 import spacy_sapbert.starter
 
 ROOT = Path(__file__).parents[1]
-STARTER = Path(spacy_sapbert.starter.__file__).parent / "encoder"
+STARTER = spacy_sapbert.starter.TRANSFORMER
 SMALL = {
     "assets": "assets/sample",
     "development_ids": "assets/sample/development_ids.txt",

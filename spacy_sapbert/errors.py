@@ -278,7 +278,7 @@ class Errors:
     )
     E342 = (
         "[E342] The linker has no encoder to train, because it uses the sparse score alone. Set `encoder` to "
-        "'starter', a folder or a hub name, or remove `training` from the config."
+        "'starter-transformer', a folder or a hub name, or remove `training` from the config."
     )
     E343 = (
         "[E343] The pickle {path} refers to {refused}, which a fitted TfidfVectorizer does not need. Nothing was read "

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from .. import starter
 from ..errors import CannotWriteError, DamagedError, Errors, MismatchError, SapbertError
 from ..files.output import replaced_folder, replacing_folder
 from ..files.values import check_not_newer, parse_json
@@ -34,8 +35,7 @@ STARTER = "starter"
 """The name of the encoder in the package: a table of sub-word vectors."""
 TRANSFORMER = "starter-transformer"
 """The name of the small transformer in the package."""
-_STARTER = Path(__file__).parents[1] / "starter"
-_IN_PACKAGE = {STARTER: _STARTER / "encoder", TRANSFORMER: _STARTER / "encoder"}
+_IN_PACKAGE = {STARTER: starter.TABLE, TRANSFORMER: starter.TRANSFORMER}
 
 SETTINGS_FILE = "spacy_sapbert.json"
 FORMAT = 1  # of this file, and of the files of ours that it names; 1 if the file has no number

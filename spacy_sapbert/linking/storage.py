@@ -9,12 +9,13 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..encoders.folder import STARTER
 from ..encoders.ngrams import NGRAMS_FOLDER, TEXT_NORMALIZER, NgramEncoder
+from ..encoders.static import StaticEncoder
 from ..errors import Warnings
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.mentions import TRAINING_SOURCE, add_training_mentions
 from ..kb.storage import KB_FILE, kb_artifact, open_saved_knowledge_base
-from ..starter import ENCODER as STARTER_ENCODER
 from ..store.artifact import ENCODER_FOLDER, KB, ArtifactWriter
 from ..types import Document
 from ..vectors.faiss_index import AUTO
@@ -165,20 +166,22 @@ def load_generator(
     return CandidateGenerator(kb, ngrams, vectors, exact_limit=_exact_limit(index), rescorer=rescorer)
 
 
-def open_proposer(kb: KnowledgeBase) -> Index | None:
-    """Return the vectors of a fast encoder that proposes names to another one; None leaves it to the n-grams."""
-    return None
+def open_proposer(kb: KnowledgeBase) -> Index:
+    """Return the vectors of a fast encoder that proposes names to another one."""
+    from ..encoders.encoder import open_encoder
+
+    encoder = open_encoder(STARTER)
+    assert encoder is not None
+    return open_index(kb, encoder, AUTO)
 
 
 def _rescores(kb: KnowledgeBase, encoder: Encoder, index: str, *, sparse: bool) -> bool:
     """Return whether an encoder scores only the names that n-grams and `open_proposer` propose.
 
-    It needs vectors of unit length: the longest vector of other encoders is not known before all names are encoded. The
-    starter encoder is fast, and proposes better names than n-grams do.
+    It needs vectors of unit length: the longest vector of other encoders is not known before all names are encoded. A
+    table of sub-word vectors is fast enough for all names.
     """
-    from ..encoders.transformer import TransformerEncoder
-
-    is_slow = isinstance(encoder, TransformerEncoder) and Path(encoder.name) != STARTER_ENCODER
+    is_slow = not isinstance(encoder, StaticEncoder)
     return index == AUTO and sparse and is_slow and encoder.l2_normalized and kb.n_names > EXACT_LIMIT
 
 

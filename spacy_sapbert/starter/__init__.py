@@ -1,11 +1,12 @@
-"""Paths of what the package holds: vocabulary, encoder, models of differences, and popularity of names."""
+"""Paths of what the package holds: vocabulary, encoders, models of differences, and popularity of names."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 VOCABULARY = Path(__file__).parent / "vocabulary.jsonl"
-ENCODER = Path(__file__).parent / "encoder"
+TABLE = Path(__file__).parent / "table"
+TRANSFORMER = Path(__file__).parent / "encoder"
 DIFFERENCE_MODELS = (
     Path(__file__).parent / "difference_encoder.safetensors",
     Path(__file__).parent / "difference_ngrams.safetensors",

@@ -309,7 +309,7 @@ def biosyn_place(place, shorten, tiny_encoder, biosyn_model):
     shutil.copytree(biosyn_model.folder, "biosyn-sapbert-ncbi-disease")
     shutil.copytree(tiny_encoder, "base")
     shorter = {"max_steps = 400": "max_steps = 1", "eval_frequency = 100": "eval_frequency = 1"}
-    shorten("linker", {**shorter, 'encoder = "starter"': 'encoder = "base"'})
+    shorten("linker", {**shorter, 'encoder = "starter-transformer"': 'encoder = "base"'})
 
 
 @pytest.mark.usefixtures("biosyn_place")

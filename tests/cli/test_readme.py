@@ -266,7 +266,7 @@ def linking_place(tmp_path, monkeypatch, command, shorten, tiny_encoder, biosyn_
         Path(f"{name}.pubtator").write_bytes(Path("CORPUS").read_bytes())
     shorter = {"max_steps = 400": "max_steps = 1", "eval_frequency = 100": "eval_frequency = 1"}
     for kind in ("linker", "retriever"):
-        shorten(kind, {**shorter, 'encoder = "starter"': f'encoder = "{tiny_encoder}"'})
+        shorten(kind, {**shorter, 'encoder = "starter-transformer"': f'encoder = "{tiny_encoder}"'})
     shutil.copytree(biosyn_model.folder, "biosyn-sapbert-ncbi-disease")
     return tmp_path
 

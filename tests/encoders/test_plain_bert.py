@@ -197,7 +197,7 @@ def pair(folder, **settings):
 
 @pytest.fixture(scope="module", params=["tiny", "starter"])
 def encoders(request, tiny_encoder):
-    plain, theirs = pair(tiny_encoder if request.param == "tiny" else resolve("starter"))
+    plain, theirs = pair(tiny_encoder if request.param == "tiny" else resolve("starter-transformer"))
     assert read_plain_tokenizer(plain.name) is not None
     return plain, theirs
 

@@ -321,7 +321,7 @@ def test_greek_letters_are_their_names(tiny_encoder):
     np.testing.assert_array_equal(folding.encode(letters), folding.encode(names))
     assert not np.allclose(keeping.encode(letters), keeping.encode(names))
     assert folding.fingerprint != keeping.fingerprint
-    assert TransformerEncoder("starter").text_normalizer == "american+greek"
+    assert TransformerEncoder("starter-transformer").text_normalizer == "american+greek"
 
 
 def test_without_torch_an_encoder_is_an_error_with_a_remedy(tiny_encoder, monkeypatch):

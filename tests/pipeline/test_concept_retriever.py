@@ -34,7 +34,7 @@ def make(kb):
         for name, settings in before:
             nlp.add_pipe(name, config=settings)
         # with random weights, as the tiny encoder has them, much is like much else
-        nlp.add_pipe("concept_retriever", config={"kb": kb, "encoder": "starter", **config})
+        nlp.add_pipe("concept_retriever", config={"kb": kb, "encoder": "starter-transformer", **config})
         return nlp
 
     return make

@@ -16,7 +16,7 @@ FOLDER = VOCABULARY.with_name("encoder")
 
 @pytest.fixture(scope="module")
 def starter():
-    return TransformerEncoder("starter", device="cpu")
+    return TransformerEncoder("starter-transformer", device="cpu")
 
 
 def test_it_is_small(starter):

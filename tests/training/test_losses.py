@@ -296,6 +296,16 @@ def test_both_losses_are_added(make_run, other, read_curve, tmp_path):
     assert taught - alone == pytest.approx(Teacher(other)(names, run._encode(names)).item(), rel=1e-4)
 
 
+def test_a_teacher_of_similarities_may_have_other_vectors(other):
+    names, vectors = NAMES[:3], torch.nn.functional.normalize(torch.tensor([[1.0, 0], [0.6, 0.8], [0, 1]]), dim=1)
+    targets = torch.from_numpy(TransformerEncoder(other, l2_normalized=True).encode(names))
+    difference = vectors @ vectors.T - targets @ targets.T
+    expected = 0.5 * (difference**2).sum() / 9
+    assert Teacher(other, weight=0.5, similarities=True)(names, vectors).item() == pytest.approx(
+        expected.item(), rel=1e-4
+    )
+
+
 # --- candidates of mentions
 
 

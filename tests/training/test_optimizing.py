@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import os
 import socket
 import sys
@@ -12,7 +13,7 @@ from safetensors.torch import load_file
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.training.optimizing import Processes, adamw, warmup_linear
+from spacy_sapbert.training.optimizing import Processes, adagrad, adamw, clip_gradients, warmup_linear
 
 
 def factors(total, **settings):
@@ -247,3 +248,37 @@ def test_every_process_takes_a_gpu_of_its_own(monkeypatch, device, chosen):
     assert devices == chosen
     assert backends == ["gloo" if device == "cpu" else "nccl"]
     assert processes.share(list(range(20))) == [7, 15]
+
+
+# --- sparse gradients
+
+
+def weight_with_gradient(*, is_sparse, values=((3.0, 4.0), (0.0, 0.0), (0.0, 12.0))):
+    """A table of three rows. The rows that a sparse gradient lists twice add up."""
+    table = torch.nn.Embedding(3, 2, sparse=is_sparse)
+    rows = torch.tensor([0, 2, 2])
+    halves = torch.tensor([values[0], [half / 2 for half in values[2]], [half / 2 for half in values[2]]])
+    (table(rows) * halves).sum().backward()
+    return table.weight
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize(("most", "factor"), [(math.inf, 1.0), (13.0, 1.0), (6.5, 0.5)])
+def test_gradients_are_clipped_as_torch_does_it_and_also_sparse_ones(is_sparse, most, factor):
+    weight, theirs = weight_with_gradient(is_sparse=is_sparse), weight_with_gradient(is_sparse=False)
+    assert clip_gradients([weight.grad], most) == pytest.approx(13.0)  # 3, 4 and 12
+    torch.nn.utils.clip_grad_norm_([theirs], most)
+    torch.testing.assert_close(weight.grad.to_dense() if is_sparse else weight.grad, theirs.grad)
+    torch.testing.assert_close(theirs.grad[0], torch.tensor([3.0, 4.0]) * factor)
+
+
+def test_adagrad_divides_by_the_root_of_the_summed_squares():
+    weight = weight_with_gradient(is_sparse=True)
+    module = torch.nn.Embedding.from_pretrained(weight.detach().clone(), freeze=False, sparse=True)
+    optimizer, before = adagrad(0.1)(module), module.weight.detach().clone()
+    for _ in range(2):
+        module.weight.grad = weight.grad.clone()
+        optimizer.step()
+    # the second step divides by the root of two squares
+    expected = before - 0.1 * torch.tensor([[1.0, 1.0], [0.0, 0.0], [0.0, 1.0]]) * (1 + 0.5**0.5)
+    torch.testing.assert_close(module.weight.detach(), expected)

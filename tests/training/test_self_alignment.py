@@ -12,13 +12,17 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from spacy_sapbert.encoders.encoder import open_encoder
+from spacy_sapbert.encoders.static import StaticEncoder
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.training.losses import multi_similarity, multiple_negatives_ranking, triplet
+from spacy_sapbert.training.logs import json_lines
+from spacy_sapbert.training.losses import info_nce, multi_similarity, multiple_negatives_ranking, triplet
 from spacy_sapbert.training.mining import given_triplets, hard_triplets, in_batch_negatives
-from spacy_sapbert.training.optimizing import adamw, warmup_linear
+from spacy_sapbert.training.optimizing import adagrad, adamw, warmup_linear
 from spacy_sapbert.training.pair_files import Pair
-from spacy_sapbert.training.pair_table import PairWithNegatives
+from spacy_sapbert.training.pair_table import PairTable, PairWithNegatives, shuffled_batches
+from spacy_sapbert.training.self_alignment import SelfAlignment
 
 
 def weights(output, folder="model-last"):
@@ -440,6 +444,8 @@ for name in names.split():
 
 from pathlib import Path
 from spacy_sapbert.encoders import additions, compression, info
+from spacy_sapbert.encoders.encoder import open_encoder
+from spacy_sapbert.encoders.static import StaticEncoder
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 
 folder, pairs, output = sys.argv[1:]
@@ -453,7 +459,8 @@ from spacy_sapbert.training.pair_table import shuffled_batches
 from spacy_sapbert.training.logs import json_lines
 from spacy_sapbert.training.losses import multi_similarity
 from spacy_sapbert.training.mining import hard_triplets
-from spacy_sapbert.training.optimizing import adamw, warmup_linear
+from spacy_sapbert.training.logs import json_lines
+from spacy_sapbert.training.optimizing import adagrad, adamw, warmup_linear
 from spacy_sapbert.training.pair_table import read_pair_file
 from spacy_sapbert.training.self_alignment import SelfAlignment
 
@@ -532,3 +539,44 @@ def test_a_projection_is_trained(make_run, read_curve, tiny_encoder, tmp_path, a
     assert saved.dim == 16
     before, after = (load_file(folder / "model.safetensors") for folder in (tiny_encoder, tmp_path / "model-last"))
     assert all(torch.equal(before[name], after[name]) for name in after) is alone
+
+
+# --- a table
+
+
+@pytest.fixture
+def make_table_run(synonym_pairs):
+    def make(**settings):
+        parts = {"miner": in_batch_negatives(), "loss": info_nce(0.1), "optimizer": adagrad(0.05), "precision": "fp32"}
+        table = StaticEncoder(dim=16, words=200, ngrams=400)
+        pairs = PairTable(synonym_pairs)
+        return SelfAlignment(
+            table, pairs, shuffled_batches(18), schedule=CONSTANT, logger=json_lines(), **{**parts, **settings}
+        )
+
+    return make
+
+
+def test_a_table_learns_synonyms(make_table_run, synonym_pairs, read_curve, tmp_path):
+    run = make_table_run(max_epochs=20)
+    run.train(tmp_path)
+    curve = read_curve(tmp_path)
+    assert curve[-1]["loss"] < 0.2 * curve[0]["loss"]
+    opened = open_encoder(str(tmp_path / "model-last"))
+    assert [step["step"] for step in opened.trained["history"]] == ["self-alignment"]
+    left, right = (opened.encode([pair[side] for pair in synonym_pairs]) for side in (1, 2))
+    assert ((left @ right.T).argmax(1) == np.arange(len(left))).mean() > 0.3  # each name is in two pairs
+
+
+def test_a_run_of_a_table_goes_on_as_it_would_have(make_table_run, tmp_path):
+    make_table_run(max_epochs=3).train(tmp_path / "whole")
+    make_table_run(max_epochs=3, checkpoint_every=2).train(tmp_path / "parts", max_minutes=0)
+    make_table_run(max_epochs=3).train(tmp_path / "parts", resume=True)
+    whole, parts = (open_encoder(str(tmp_path / name / "model-last")) for name in ("whole", "parts"))
+    np.testing.assert_allclose(whole.encode(["bacor", "dofen"]), parts.encode(["bacor", "dofen"]), atol=0.02)
+
+
+@pytest.mark.parametrize("settings", [{"adapter": 16.0}, {"projection": "tanh"}])
+def test_a_table_has_no_layers_to_add_to(make_table_run, settings):
+    with pytest.raises(SapbertError, match="starter-transformer"):
+        make_table_run(**settings)
