@@ -141,7 +141,7 @@ def spacy_tokens() -> Tokenize:
 
 
 def wordpieces(encoder: str) -> Tokenize:
-    """Return a function that splits a text into the wordpieces of an encoder: "starter", a folder or a hub name."""
+    """Return a function that splits a text into the wordpieces of an encoder, such as "starter-transformer"."""
     from ..encoders.folder import load_tokenizer, resolve
 
     tokenizer = load_tokenizer(resolve(encoder))

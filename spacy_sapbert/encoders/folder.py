@@ -246,6 +246,9 @@ def _load(name: str, load: Callable[[dict[str, bool]], Any]) -> Any:
     if not is_folder and replaced_folder(folder).is_dir():
         reason = f"replacing it was interrupted; the previous encoder is in {replaced_folder(folder)}"
         raise DamagedError("Rename that folder, or write the encoder again.", path=folder, reason=reason)
+    if (folder / TABLE_FILE).is_file():
+        reason = "it is a table of sub-word vectors, and a transformer is needed"
+        raise MismatchError(f"Choose another encoder, such as {TRANSFORMER!r}.", path=folder, reason=reason)
     if is_folder and not any((folder / file).is_file() for file in WEIGHT_FILES):
         raise SapbertError(Errors.E302.format(path=name, reason=f"it has none of {', '.join(WEIGHT_FILES)}"))
     with reading_folder(name):

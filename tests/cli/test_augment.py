@@ -165,7 +165,7 @@ def test_the_same_input_gives_the_same_file_with_manual_documents_mixed_in(run, 
 def test_segments_have_so_many_tokens(run):
     assert run(max_tokens=8)["segments"]["cut"] > 3
     assert {"b:0", "b:1"} <= set(written())
-    assert run(max_tokens=10, tokenizer="starter")["segments"]["cut"] > 3
+    assert run(max_tokens=10, tokenizer="starter-transformer")["segments"]["cut"] > 3
 
 
 def test_metamaplite_elsewhere(run, place, tmp_path):

@@ -223,8 +223,9 @@ def training_place(tmp_path, monkeypatch, tiny_encoder):
         "1\t21\t29\tdiabetes\tDisease\tD003920\n\n"
     )
     Path("names.txt").write_text("heart attack\ndiabetes\n")
-    for name in ("kg-mnr.cfg", "kg-triplet.cfg"):
-        Path(name).write_text((ROOT / "configs" / name).read_text())
+    for name in ("kg-mnr.cfg", "kg-triplet.cfg", "starter-table.cfg"):
+        shorter = (ROOT / "configs" / name).read_text().replace("max_steps = 3000", "max_steps = 2")
+        Path(name).write_text(shorter.replace("words = 32768", "words = 100").replace("ngrams = 65536", "ngrams = 200"))
     shutil.copytree(tiny_encoder, "base")
     return tmp_path
 
