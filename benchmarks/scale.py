@@ -12,13 +12,13 @@ each step.
 
     python benchmarks/scale.py [--concepts 100000 1000000] [--seed 0] [--folder FOLDER] [--rrf]
     python benchmarks/scale.py --linking --concepts 40000 400000 4000000 [--open-names DATA] [--drawn-vectors N]
-        [--figure FILE.svg] [--folder FOLDER]
+        [--encoder FOLDER] [--figure FILE.svg] [--folder FOLDER]
 
 With --rrf, the vocabulary is written as MRCONSO.RRF and MRSTY.RRF, and the reader of the format `umls` reads it.
 Without, its records go straight into the knowledge base. With --folder, the files are kept there, and a later run skips
 the steps that are done.
 
-With --linking, a linker with n-grams alone and one with n-grams and the starter encoder are saved and opened. They look
+With --linking, a linker with n-grams alone and one with n-grams and an encoder are saved and opened. They look
 texts up: names with a typo, names with a swapped or a dropped word, and unchanged names, a third each. --open-names
 adds the open vocabularies in the folder of the development data. A quarter of their texts are then mentions of
 development corpora. No text is looked up twice, so no candidate comes from a cache.
@@ -27,6 +27,7 @@ development corpora. No text is looked up twice, so no candidate comes from a ca
   `open_cpu_s`: processor time. `first_s`: the first text, which loads what is not open.
 - `ms`: processor time per text on one core, one text at a time (p50, p99, mean) and in batches of 256 (mean).
 - `cold_…`: the same for a few texts, when the system has no page of the files in memory. The clock time is theirs.
+- `right@20`: the percentage of texts for which a concept of the name that they come from is among 20 candidates.
 - `recall@20`: the share of the best 20 concepts by exact search that are found. Equal scores count. A text that is a
   name of the vocabulary (`names`) gets no dense search, so that its later candidates are those with similar n-grams.
 - `exact`: the exact scores of all names, without the encoding of the text. `names_mb` is the memory that the sparse
@@ -153,6 +154,7 @@ class Job(NamedTuple):
         drawn: The number of names that are encoded; 0 for all.
         texts: The number of texts that are looked up one by one.
         exact: The number of texts that are compared with exact search.
+        encoder: The encoder of the second linker.
     """
 
     work: str
@@ -163,6 +165,7 @@ class Job(NamedTuple):
     drawn: int
     texts: int
     exact: int
+    encoder: str
 
     def path(self, name: str) -> Path:
         return Path(self.work) / name
@@ -573,7 +576,20 @@ def step_link(job: Job, kind: str, cold: bool = False) -> dict[str, Any]:
         results["ms_in_batches"] = round(float(in_batches[:, 1].sum()) / len(rest), 2)
         scores = {text: [one.score for one in found[text]] for text in singles[: job.exact]}
         job.path(f"{kind}.scores.json").write_text(json.dumps(scores))
+        results[f"right@{K}"] = _right(job, found)
     return {**results, "memory": memory}
+
+
+def _right(job: Job, found: dict[str, list[Candidate]]) -> dict[str, float]:
+    """Return the percentage of texts with a concept of their name among the candidates, by the sort of the text."""
+    kb, hits = job.kb, {}
+    for one in json.loads(job.path("texts.json").read_text()):
+        if one["row"] >= 0 and one["text"] in found:
+            _, entries = kb.name_concepts.of(np.array([one["row"]]))
+            ids = kb.concept_ids_at(kb.name_concepts.concepts[entries].tolist())
+            is_hit = any(candidate.concept_id in ids for candidate in found[one["text"]])
+            hits.setdefault(one["sort"], []).append(is_hit)
+    return {sort: round(100 * float(np.mean(of_sort)), 1) for sort, of_sort in hits.items()}
 
 
 def _generator(job: Job, kind: str) -> Any:
@@ -622,7 +638,7 @@ def step_exact(job: Job) -> dict[str, Any]:
     texts = [one["text"] for one in content]
     for i in generator.vectors.equal_names(texts)[0].tolist():
         content[i]["sort"] = "names"
-    sparse_queries, dense_queries = generator.ngrams.encode(texts).vectors, generator.vectors.encode(texts)
+    sparse_queries, dense_queries = generator.ngrams.ngrams.encode(texts), generator.vectors.encode(texts)
     names, best = generator.kb.names(), {kind: Best(len(texts)) for kind in KINDS}
     spent, size, first = dict.fromkeys(KINDS, 0.0), 0, 0
     while chunk := list(islice(names, NAMES_AT_ONCE)):
@@ -775,12 +791,14 @@ def main() -> None:
     parser.add_argument("--drawn-vectors", type=int, default=0, metavar="N", help="encode only N names")
     parser.add_argument("--texts", type=int, default=1000, help="texts that are looked up one by one")
     parser.add_argument("--exact", type=int, default=150, help="texts that are compared with exact search")
+    parser.add_argument("--encoder", default=KINDS["encoder"])
     parser.add_argument("--figure", type=Path)
     parser.add_argument("--step", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.step:
-        step, job = arguments.step
-        print(json.dumps(STEPS[step](Job(*json.loads(job)))))
+        step, job = arguments.step[0], Job(*json.loads(arguments.step[1]))
+        KINDS["encoder"] = job.encoder
+        print(json.dumps(STEPS[step](job)))
         return
     if arguments.figure:
         check_ending(arguments.figure)  # before hours of work
@@ -790,7 +808,7 @@ def main() -> None:
         data, seed = str(arguments.open_names or ""), arguments.seed
         sizes = {str(n): n for n in arguments.concepts} | ({"open": 0} if arguments.open_names else {})
         for label, n in sizes.items():
-            chosen = (arguments.drawn_vectors, arguments.texts, arguments.exact)
+            chosen = (arguments.drawn_vectors, arguments.texts, arguments.exact, arguments.encoder)
             job = Job(str(folder / label), n, data, seed, arguments.rrf and n > 0, *chosen)
             results[label] = measure(job, steps(arguments, job))
     print(json.dumps(results, indent=2))
