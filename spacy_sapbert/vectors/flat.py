@@ -312,14 +312,14 @@ def _header(n: int, dim: int, compression: str) -> tuple[bytes, int]:
 
 def _equalize(path: Path, hashes: np.ndarray) -> HashTable:
     """Give names with equal hashes the vector of the first, as batches round differently. Return the rows by hash."""
-    _, firsts, numbers = np.unique(hashes, return_index=True, return_inverse=True)
-    repeated = np.flatnonzero(firsts[numbers] != np.arange(len(hashes)))
+    table = HashTable.of(hashes)
+    repeated, firsts = table.repeated()
     array = np.load(path, mmap_mode="r+", allow_pickle=False)
     for start in range(0, len(repeated), NAMES_PER_CHUNK):
-        rows = repeated[start : start + NAMES_PER_CHUNK]
-        array[rows] = array[firsts[numbers[rows]]]
+        part = slice(start, start + NAMES_PER_CHUNK)
+        array[repeated[part]] = array[firsts[part]]
     array.flush()
-    return HashTable.of(hashes)
+    return table
 
 
 def _sample(array: np.ndarray) -> str:

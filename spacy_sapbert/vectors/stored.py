@@ -240,6 +240,15 @@ class HashTable:
         counts = np.searchsorted(self._hashes, hashes, side="right") - firsts
         return np.repeat(np.arange(len(hashes)), counts), self._rows[slices(firsts, counts)].astype(np.int64)
 
+    def repeated(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows with the hash of an earlier row, sorted, and the first row with this hash, twice int32."""
+        is_first = np.ones(len(self), dtype=bool)
+        is_first[1:] = self._hashes[1:] != self._hashes[:-1]
+        starts, positions = np.flatnonzero(is_first), np.flatnonzero(~is_first)
+        rows, firsts = self._rows[positions], self._rows[starts[np.searchsorted(starts, positions) - 1]]
+        order = np.argsort(rows)
+        return rows[order], firsts[order]
+
     def save(self, folder: Path) -> None:
         """Write the table into a folder."""
         for name, array in ((HASHES_FILE, self._hashes), (ROWS_FILE, self._rows)):

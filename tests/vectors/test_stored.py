@@ -113,6 +113,8 @@ def test_of_equal_hashes_the_first_is_found():
     np.testing.assert_array_equal(table.find(missing), [-1, -1, -1])
     assert table.find(hashes).dtype == np.int64
     assert HashTable.of(hashes[:0]).find(missing).tolist() == [-1, -1, -1]
+    np.testing.assert_array_equal(table.repeated(), [[2, 4], [0, 3]])
+    np.testing.assert_array_equal(HashTable.of(hashes[:0]).repeated(), np.zeros((2, 0)))
 
 
 def test_a_saved_table_is_memory_mapped(tmp_path):
