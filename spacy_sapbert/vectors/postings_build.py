@@ -23,7 +23,7 @@ MANIFEST_FILE = "postings.json"
 ARRAYS = ("characters", "starts", "lengths", "grams", "postings", "posting_starts")
 FILES = (MANIFEST_FILE, SETTINGS_FILE, IDF_FILE, *(f"{name}.npy" for name in ARRAYS))
 CHUNKS_PER_FILE = 48
-POSTINGS_PER_BLOCK = 2**25
+POSTINGS_PER_BLOCK = 2**23
 
 GRAM = 4
 """The number of characters of an n-gram in the postings. With 4, a search finds more than with 3, and reads less."""
@@ -148,6 +148,7 @@ def _write_postings(work: Path, codes: GramCodes, starts: np.ndarray, folder: Pa
     counts = np.zeros((len(of_chunks), len(grams)), dtype=np.int32)
     for row, (some, of_some) in zip(counts, of_chunks, strict=True):
         row[np.searchsorted(grams, some)] = of_some
+    del of_chunks
     posting_starts = np.concatenate([[0], np.cumsum(counts.sum(axis=0, dtype=np.int64))])
     _save(folder / "grams.npy", grams)
     _save(folder / "posting_starts.npy", _small(posting_starts))
@@ -222,6 +223,6 @@ def _array_file(path: Path, dtype: np.dtype[Any], n: int) -> Iterator[Callable[[
         np.lib.format.write_array_header_1_0(file, header)
 
         def write(piece: np.ndarray) -> None:
-            file.write(piece.astype(dtype).tobytes())
+            file.write(np.ascontiguousarray(piece, dtype).data)
 
         yield write
