@@ -150,13 +150,15 @@ def quantize(
     _save(opened, output, {"dtype": dtype.value})
 
 
-def open_named(name: str, pooling: str | None = None, device: str = "cpu") -> Encoder:
-    """Open an encoder that a command needs.
+def open_named(
+    name: str, pooling: str | None = None, device: str = "cpu", l2_normalized: bool | None = None
+) -> Encoder:
+    """Open an encoder that a command needs. The settings are those of `open_encoder`.
 
     Raises:
         SapbertError: E301 the name is "none".
     """
-    opened = open_encoder(name, pooling=pooling, device=device)
+    opened = open_encoder(name, pooling=pooling, l2_normalized=l2_normalized, device=device)
     if opened is None:
         raise SapbertError(Errors.E301.format(name=name, reason="this name means that there is no encoder"))
     return opened

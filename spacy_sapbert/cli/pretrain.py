@@ -133,7 +133,7 @@ def mine(
 
     _, settings = resolve(ctx, config, "mine", MiningSettings)
     knowledge_base = load_knowledge_base(kb)
-    opened = open_named(encoder, settings.pooling, settings.device)
+    opened = open_named(encoder, settings.pooling, settings.device, l2_normalized=True)
     shared = shared_names_path(pairs) if shared_names_path(pairs).is_file() else None
     run = {
         "version": __version__,

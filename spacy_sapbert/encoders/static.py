@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ChoiceError, DamagedError
+from ..errors import ChoiceError, DamagedError, Errors, MismatchError, SapbertError, SettingError
 from ..settings_block import check_counts
 from ..store.artifact import ENCODER_FOLDER, Artifact, fingerprint_of
 from ..text.normalize import TEXT_NORMALIZERS, normal_forms
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 _NAMES_AT_ONCE = 4096
 _FEW = 4  # texts
+_FEW_ROWS = 4096  # of them together
+_SIZES = range(2, 17)  # characters of an n-gram
 _LEVELS = 127
 
 
@@ -49,7 +51,7 @@ class StaticEncoder:
         dim: The length of a vector.
         words: The number of rows for words. Words with equal hashes share a row.
         ngrams: The number of rows for character n-grams.
-        sizes: The numbers of characters of the n-grams.
+        sizes: The numbers of characters of the n-grams, from 2 to 16, each once.
         text_normalizer: The normal form in which names are read.
         seed: Draws the vectors of a new table.
 
@@ -57,7 +59,8 @@ class StaticEncoder:
         trained: The training data, the settings, and a `history` of the steps. It is saved with the encoder.
 
     Raises:
-        SapbertError: E302 a settings file is invalid, E125 the normal form does not exist, E121 the table is damaged.
+        SapbertError: E301 there is no such folder, E302 a settings file is invalid, E305 it is another encoder, E406 a
+            number is impossible, E125 the normal form does not exist, E121 the table is damaged.
     """
 
     l2_normalized = True
@@ -75,17 +78,20 @@ class StaticEncoder:
         text_normalizer: str = "biosyn+greek",
         seed: int = 0,
     ) -> None:
-        check_counts("StaticEncoder", dim=dim, words=words, ngrams=ngrams)
         self.name = "a new table" if name is None else resolve(name)
         self.trained: dict[str, Any] = {}
         self._licences: dict[str, bytes] = {}
         if name is not None:
-            with reading_folder(name):
-                settings = read_settings(self.name)[STATIC]
+            with reading_folder(self.name):
+                settings = _settings_of(self.name)
                 dim, words, ngrams = (int(settings[key]) for key in ("dim", "words", "ngrams"))
                 sizes, text_normalizer = tuple(map(int, settings["sizes"])), str(settings["text_normalizer"])
                 self.trained = dict(settings.get("trained", {}))
             self._licences = read_licences(Path(self.name))
+        owner = type(self).__name__ if name is None else self.name
+        check_counts(owner, dim=dim, words=words, ngrams=ngrams)
+        if not sizes or len(set(sizes)) < len(sizes) or not set(sizes).issubset(_SIZES):
+            raise SettingError(setting="sizes", component=owner, value=sizes, wanted="numbers from 2 to 16, each once")
         if text_normalizer not in TEXT_NORMALIZERS:
             raise ChoiceError(given=text_normalizer, what="text_normalizer", choices=TEXT_NORMALIZERS)
         self.dim = dim
@@ -115,6 +121,9 @@ class StaticEncoder:
         if rows.shape != (self.subwords.rows, self.dim) or factors.shape != (self.subwords.rows, 1):
             reason = f"its table has the shape {rows.shape}, and its settings say {(self.subwords.rows, self.dim)}"
             raise DamagedError("Get the encoder again.", path=self.name, reason=reason)
+        if (rows.dtype, factors.dtype) != (np.int8, np.float32):
+            reason = f"its table has numbers of the types {rows.dtype} and {factors.dtype}, not int8 and float32"
+            raise DamagedError("Get the encoder again.", path=self.name, reason=reason)
         return rows, factors
 
     @cached_property
@@ -133,6 +142,9 @@ class StaticEncoder:
 
         Returns:
             float32, shape (len(texts), dim): Vectors of unit length; zeros for a text without words.
+
+        Raises:
+            SapbertError: E121 a vector has values that are not numbers.
         """
         from scipy.sparse import csr_matrix
 
@@ -140,7 +152,7 @@ class StaticEncoder:
         numbers, factors = self._table
         for start in range(0, len(texts), _NAMES_AT_ONCE):
             rows, starts = self.subwords(normal_forms(texts[start : start + _NAMES_AT_ONCE], self.text_normalizer))
-            if len(texts) <= _FEW:  # without a sparse matrix
+            if len(texts) <= _FEW and len(rows) <= _FEW_ROWS:  # without a sparse matrix
                 sums = np.split(numbers[rows] * factors[rows], starts[1:-1])
                 vectors[:] = [vectors_of_text.sum(axis=0) for vectors_of_text in sums]
                 break
@@ -148,6 +160,8 @@ class StaticEncoder:
             counts = csr_matrix((np.ones(len(rows), np.float32), columns, starts), shape=(len(starts) - 1, len(used)))
             vectors[start : start + _NAMES_AT_ONCE] = counts @ (numbers[used] * factors[used])
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not np.isfinite(lengths).all():
+            raise DamagedError("Get the encoder again.", path=self.name, reason="it gives vectors that are not numbers")
         return np.divide(vectors, lengths, out=vectors, where=lengths > 0)
 
     # --- training
@@ -170,10 +184,12 @@ class StaticEncoder:
         """Encode names given by their rows. The caller decides whether gradients are computed.
 
         Returns:
-            float32, shape (len(pieces), dim): Vectors of unit length.
+            float32, shape (len(pieces), dim): Vectors of unit length. There may be none.
         """
         import torch
 
+        if not len(pieces):
+            return torch.zeros((0, self.dim))
         starts = torch.from_numpy(np.cumsum([0, *map(len, pieces)])[:-1])
         # each row is read once, which makes the gradient of a batch small
         used, columns = _distinct(np.concatenate(pieces), self.subwords.rows)
@@ -211,6 +227,18 @@ class StaticEncoder:
     def artifact(self) -> Artifact:
         """Return the folder of the encoder as an artifact of a component."""
         return Artifact(ENCODER_FOLDER, fingerprint_of(self.fingerprint, self.trained), self.save)
+
+
+def _settings_of(name: str) -> dict[str, Any]:
+    """Return the settings of the table in a folder."""
+    if not Path(name).is_dir():
+        raise SapbertError(Errors.E301.format(name=name, reason="a table of sub-word vectors is a folder"))
+    settings = read_settings(name)
+    if STATIC not in settings:
+        remedy = "Use `TransformerEncoder` or `open_encoder`."
+        raise MismatchError(remedy, path=name, reason="it is not a table of sub-word vectors")
+    found: dict[str, Any] = settings[STATIC]
+    return found
 
 
 def _distinct(rows: np.ndarray, n_rows: int) -> tuple[np.ndarray, np.ndarray]:

@@ -33,8 +33,12 @@ def adamw(learn_rate: float = 2e-5, weight_decay: float = 0.01) -> MakeOptimizer
     """
 
     def make(module: Module) -> Optimizer:
+        from torch.nn import Embedding
         from torch.optim import AdamW
 
+        for part in module.modules():
+            if isinstance(part, Embedding):
+                part.sparse = False  # AdamW does not know sparse gradients
         weights = [weight for weight in module.parameters() if weight.requires_grad]
         groups = [
             {"params": [weight for weight in weights if weight.ndim > 1], "weight_decay": weight_decay},
@@ -157,7 +161,8 @@ class Processes:
         for weight in weights:
             if weight.grad is None:
                 weight.grad = torch.zeros_like(weight)
-        joined = torch.cat([weight.grad.flatten() for weight in weights if weight.grad is not None])
+        gradients = [weight.grad for weight in weights if weight.grad is not None]
+        joined = torch.cat([part.to_dense().flatten() for part in gradients])
         dist.all_reduce(joined)
         for weight, total in zip(weights, joined.split([weight.numel() for weight in weights]), strict=True):
             weight.grad = total.view_as(weight)

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.training.hard_negatives import MINED_COUNTS, HardNegatives
 from spacy_sapbert.training.pair_files import read_triples
 
@@ -40,6 +41,15 @@ def test_triples_and_what_is_told_of_them(run, tmp_path):
         assert told["cosines"][f"{int(triple.similarity * 20) / 20:.2f}"]
     assert "pairs with fewer negatives" in finished.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pairs.txt", "triples.tsv"]
+
+
+def test_an_encoder_whose_vectors_are_not_normalized_mines_by_cosines(run, tiny_encoder, tmp_path):
+    assert run().status == 0
+    expected = (tmp_path / "triples.tsv").read_bytes()
+    raw = TransformerEncoder(str(tiny_encoder), l2_normalized=False)
+    raw.save(tmp_path / "raw")
+    assert run("--encoder", tmp_path / "raw").status == 0
+    assert (tmp_path / "triples.tsv").read_bytes() == expected
 
 
 def test_a_run_that_was_killed_goes_on(run, tmp_path, monkeypatch):

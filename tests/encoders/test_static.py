@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from spacy_sapbert.encoders.encoder import as_transformer, open_encoder
 from spacy_sapbert.encoders.info import describe
@@ -94,6 +95,41 @@ def test_broken_settings_are_a_named_error(folder, settings):
     (folder / "spacy_sapbert.json").write_text(json.dumps({"static": settings}))
     with pytest.raises(SapbertError, match="E302"):
         StaticEncoder(str(folder))
+
+
+@pytest.mark.parametrize(
+    "setting", [{"words": 0}, {"words": -5}, {"dim": 0}, {"sizes": []}, {"sizes": [1]}, {"sizes": [99]}]
+)
+def test_impossible_numbers_are_refused(folder, setting):
+    with pytest.raises(SapbertError, match=next(iter(setting))):
+        StaticEncoder(**setting)
+    path = folder / "spacy_sapbert.json"
+    content = json.loads(path.read_text())
+    content["static"] |= setting
+    path.write_text(json.dumps(content))
+    with pytest.raises(SapbertError, match=next(iter(setting))):
+        StaticEncoder(str(folder))
+
+
+@pytest.mark.parametrize(("rows", "factor", "reason"), [(np.int8, np.nan, "not numbers"), (np.float32, 1, "float32")])
+def test_tables_with_other_numbers_are_refused(folder, rows, factor, reason):
+    tensors = {"rows": np.ones((100, 8), rows), "factors": np.full((100, 1), factor, np.float32)}
+    save_file(tensors, folder / "table.safetensors")
+    with pytest.raises(SapbertError, match=f"E121.*{reason}"):
+        StaticEncoder(str(folder)).encode(NAMES)
+
+
+def test_another_encoder_is_not_a_table():
+    with pytest.raises(SapbertError, match="E305"):
+        StaticEncoder("starter-transformer")
+    with pytest.raises(SapbertError, match="E301"):
+        StaticEncoder("no/such folder")
+
+
+def test_a_long_text_takes_little_memory(table, monkeypatch):
+    vector = table.encode(["heart attack " * 20])
+    monkeypatch.setattr("spacy_sapbert.encoders.static._FEW_ROWS", 8)
+    np.testing.assert_allclose(table.encode(["heart attack " * 20]), vector, atol=1e-6)
 
 
 def test_what_needs_a_transformer_says_so(table):

@@ -11,9 +11,15 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from spacy_sapbert.encoders.static import StaticEncoder
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.training.logs import json_lines
+from spacy_sapbert.training.losses import info_nce
+from spacy_sapbert.training.mining import in_batch_negatives
 from spacy_sapbert.training.optimizing import Processes, adagrad, adamw, clip_gradients, warmup_linear
+from spacy_sapbert.training.pair_table import PairTable, shuffled_batches
+from spacy_sapbert.training.self_alignment import SelfAlignment
 
 
 def factors(total, **settings):
@@ -167,6 +173,20 @@ def test_several_processes_learn_as_one_does(make_run, in_processes, read_curve,
     if precise:
         assert mined(read_curve, tmp_path / "several") == mined(read_curve, tmp_path / "one")
         assert_same_weights(tmp_path / "one", tmp_path / "several")
+
+
+def test_several_processes_train_a_table_as_one_does(in_processes, read_curve, synonym_pairs, tmp_path):
+    def train(name):
+        table = StaticEncoder(dim=8, words=40, ngrams=60)
+        settings = {"miner": in_batch_negatives(), "loss": info_nce(0.1), "optimizer": adagrad(0.05)}
+        batches, schedule = shuffled_batches(5), warmup_linear()  # the last batch has one pair
+        pairs = PairTable(synonym_pairs)
+        run = SelfAlignment(table, pairs, batches, schedule=schedule, logger=json_lines(), precision="fp32", **settings)
+        run.train(tmp_path / name)
+
+    train("one")
+    assert in_processes(3, lambda: train("several")) == [0] * 3
+    assert losses(read_curve, tmp_path / "several") == pytest.approx(losses(read_curve, tmp_path / "one"), abs=1e-4)
 
 
 def test_the_curve_with_adamw_and_a_stop_is_that_of_one_process(make_run, in_processes, read_curve, tmp_path):

@@ -576,6 +576,12 @@ def test_a_run_of_a_table_goes_on_as_it_would_have(make_table_run, tmp_path):
     np.testing.assert_allclose(whole.encode(["bacor", "dofen"]), parts.encode(["bacor", "dofen"]), atol=0.02)
 
 
+def test_adamw_trains_a_table(make_table_run, read_curve, tmp_path):
+    make_table_run(optimizer=adamw(0.05), max_epochs=5).train(tmp_path)
+    curve = read_curve(tmp_path)
+    assert curve[-1]["loss"] < curve[0]["loss"]
+
+
 @pytest.mark.parametrize("settings", [{"adapter": 16.0}, {"projection": "tanh"}])
 def test_a_table_has_no_layers_to_add_to(make_table_run, settings):
     with pytest.raises(SapbertError, match="starter-transformer"):
