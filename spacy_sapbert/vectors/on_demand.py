@@ -133,9 +133,12 @@ class OnDemandVectors:
         """Return the vectors of texts. All that are missing are encoded at once, since `encode` sorts by length."""
         keys = (text_hashes(texts, self.encoder) ^ self._salt).view(np.int64).tolist()
         texts_by_key = dict(zip(keys, texts, strict=True))
+        kind = stored_type(self.encoder.dim, self.compression)
+        size = kind.itemsize if kind.names else kind.itemsize * self.encoder.dim
         known = {key: stored for key in texts_by_key if (stored := self._recent.get(key))}
         if len(known) < len(texts_by_key):
-            known |= self.file.get(texts_by_key.keys() - known.keys())
+            kept = self.file.get(texts_by_key.keys() - known.keys())
+            known |= {key: stored for key, stored in kept.items() if isinstance(stored, bytes) and len(stored) == size}
         if missing := [key for key in texts_by_key if key not in known]:
             # not `fast`: a vector must not depend on the texts beside it
             vectors = self.encoder.encode([texts_by_key[key] for key in missing])
@@ -144,6 +147,5 @@ class OnDemandVectors:
             known |= encoded
         self._recent |= known
         drop_oldest(self._recent, IN_MEMORY)
-        kind = stored_type(self.encoder.dim, self.compression)
         array = np.frombuffer(b"".join(map(known.__getitem__, keys)), dtype=kind)
         return StoredVectors(array if kind.names else array.reshape(-1, self.encoder.dim), self.encoder.dim)

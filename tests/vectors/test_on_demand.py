@@ -4,6 +4,7 @@ import logging
 import multiprocessing
 import os
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -50,6 +51,15 @@ def test_a_text_is_encoded_once_for_each_encoder_and_compression(small_kb):
     OnDemandVectors(small_kb, again, "int4").encode(TEXTS)
     OnDemandVectors(small_kb, other).encode(TEXTS)
     assert (again.n_texts, other.n_texts) == (3, 3)
+
+
+@pytest.mark.parametrize("kept", [b"\1\2", "text", 5])
+def test_what_is_no_vector_in_the_file_is_encoded_again(small_kb, kept):
+    vectors = OnDemandVectors(small_kb, CountingEncoder())
+    expected = vectors.encode(TEXTS)
+    with closing(sqlite3.connect(vectors.file.path)) as db, db:
+        db.execute("UPDATE vectors SET stored = ?", (kept,))
+    np.testing.assert_array_equal(OnDemandVectors(small_kb, CountingEncoder()).encode(TEXTS), expected)
 
 
 def test_equal_names(small_kb):
