@@ -4,7 +4,7 @@ Each cell makes such documents with one setting changed. It trains the method of
 training documents of NCBI Disease. Then it measures the development documents. A finished cell is not trained again.
 
     OMP_NUM_THREADS=1 python benchmarks/augmentation_ablation.py OUTPUT --kb medic.kb [--steps 100] [--rate 1e-4]
-        [--encoder starter] [--pooling mean] [--cell NAME …] [--data FOLDER]
+        [--encoder starter-transformer] [--pooling mean] [--cell NAME …] [--data FOLDER]
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def main() -> None:
     parser = new_parser(__doc__)
     parser.add_argument("output", type=Path)
     parser.add_argument("--kb", required=True)
-    parser.add_argument("--encoder", default="starter")
+    parser.add_argument("--encoder", default="starter-transformer")
     parser.add_argument("--pooling", default=None)
     parser.add_argument(
         "--steps", type=int, default=100, help="Steps of 16 annotated documents and 16 rule-based ones."

@@ -3,7 +3,7 @@
 The vector of a concept is the mean of the vectors of its names. The queries are the segments of documents (.spacy), one
 by one. `ms` are processor times. With OMP_NUM_THREADS=1 they are those of one core.
 
-    OMP_NUM_THREADS=1 python benchmarks/concept_index.py KB --corpus FILE... [--encoder starter] [--queries 200]
+    OMP_NUM_THREADS=1 python benchmarks/concept_index.py KB --corpus FILE... [--encoder FOLDER] [--queries 200]
 """
 
 from __future__ import annotations

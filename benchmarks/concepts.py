@@ -4,7 +4,7 @@ Each cell is a pipeline. `spacy train` trains it if it has training. `evaluate c
 set of NCBI Disease or BC5CDR, among the concepts of the task. A finished cell is not trained again. The results are
 printed after each cell. `minutes` is the training time. With OMP_NUM_THREADS=1 it is that of one core.
 
-    OMP_NUM_THREADS=1 python benchmarks/concepts.py OUTPUT --corpus ncbi --kb medic.kb [--encoder starter]
+    OMP_NUM_THREADS=1 python benchmarks/concepts.py OUTPUT --corpus ncbi --kb medic.kb [--encoder starter-transformer]
         [--steps 300] [--rate 1e-4] [--segment-length 32] [--augmented FILE] [--weight 0.3] [--cell NAME …]
         [--data FOLDER]
 """
@@ -158,7 +158,7 @@ def main() -> None:
     parser.add_argument("output", type=Path)
     parser.add_argument("--corpus", required=True, choices=SETS)
     parser.add_argument("--kb", required=True)
-    parser.add_argument("--encoder", default="starter")
+    parser.add_argument("--encoder", default="starter-transformer")
     parser.add_argument("--pooling", default=None)
     parser.add_argument("--steps", type=int, default=300, help=f"Steps of {BATCH} documents.")
     parser.add_argument("--rate", type=float, default=1e-4)

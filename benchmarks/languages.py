@@ -286,7 +286,8 @@ def train(names: Names, folder: Path, steps: int, given: Sequence[str]) -> dict[
         run("pairs", str(kb.path), "-o", str(pairs), "--pairs.max_pairs", "10")
         started = time.monotonic()
         overrides = [f"--{setting}" for setting in given]
-        paths = ["--paths.pairs", str(pairs), "--paths.encoder", "starter", "--paths.teacher", "starter"]
+        encoders = [part for name in ("encoder", "teacher") for part in (f"--paths.{name}", "starter-transformer")]
+        paths = ["--paths.pairs", str(pairs), *encoders]
         steps_of_run = ["--pretrain.max_epochs", "1000", "--pretrain.max_steps", str(steps)]
         teacher = ["--paths.names", str(english_names(names, folder))]
         run("pretrain", str(CONFIG), "--output", str(output), *paths, *teacher, *steps_of_run, *overrides)
@@ -319,7 +320,7 @@ def main() -> None:
     arguments.output.mkdir(parents=True, exist_ok=True)
     names = read_names(arguments.data)
     results: dict[str, Any] = {"concepts": len(names.english), "concepts with a Spanish name": len(names.spanish)}
-    encoders = {name: TransformerEncoder(name) for name in ("starter", *arguments.encoder)}
+    encoders = {name: TransformerEncoder(name) for name in ("starter-transformer", *arguments.encoder)}
     if arguments.steps:
         results["training"] = train(names, arguments.output, arguments.steps, arguments.set)
         encoders["trained"] = TransformerEncoder(results["training"]["folder"])
