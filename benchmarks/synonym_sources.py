@@ -23,7 +23,8 @@ KB and PAIRS are names.kb and pairs.txt, which `spacy project run pretrain` make
 leaves out the teacher of the config. For a control, train on PAIRS itself.
 
     spacy-sapbert pretrain configs/starter-align.cfg --output FOLDER --paths.pairs OUTPUT
-        --paths.encoder starter-transformer --pretrain.teacher null --pretrain.max_steps 250 --pretrain.optimizer.learn_rate 1e-4 --pretrain.seed 2
+        --paths.encoder starter-transformer --pretrain.teacher null --pretrain.max_steps 250
+        --pretrain.optimizer.learn_rate 1e-4 --pretrain.seed 2
     python benchmarks/linking.py --encoder FOLDER/model-last
 
 The last command measures the development sets only.
