@@ -29,6 +29,7 @@ SMALL = {
     "layers": "0",
     "distil_steps": "2",
     "align_steps": "2",
+    "table_steps": "2",
     "ner_steps": "60",
     "linker_steps": "2",
     "retriever_steps": "3",

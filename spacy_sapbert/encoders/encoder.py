@@ -78,7 +78,9 @@ def open_encoder(
 
     Args:
         encoder: "starter", a folder or a hub name; "none" for no encoder.
-        pooling, l2_normalized, device: See `TransformerEncoder`. A `StaticEncoder` has no such settings.
+        pooling: See `TransformerEncoder`, as for the following settings. A `StaticEncoder` has none of them.
+        l2_normalized: Whether vectors are scaled to unit length.
+        device: Where the encoder runs.
 
     Raises:
         SapbertError: See `TransformerEncoder` and `StaticEncoder`.
