@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ..errors import MismatchError
+from ..errors import MismatchError, SettingError
 from ..store.artifact import Artifact
 from ..store.cache import file_states, shared
 from .folder import STATIC, TRANSFORMER, read_settings, resolve
@@ -78,12 +78,12 @@ def open_encoder(
 
     Args:
         encoder: "starter", a folder or a hub name; "none" for no encoder.
-        pooling: See `TransformerEncoder`, as for the following settings. A `StaticEncoder` has none of them.
+        pooling: See `TransformerEncoder`, as for the following settings. A `StaticEncoder` has none.
         l2_normalized: Whether vectors are scaled to unit length.
         device: Where the encoder runs.
 
     Raises:
-        SapbertError: See `TransformerEncoder` and `StaticEncoder`.
+        SapbertError: See `TransformerEncoder` and `StaticEncoder`. E406 a table was given a pooling.
     """
     if encoder == "none":
         return None
@@ -92,6 +92,9 @@ def open_encoder(
     if folder.is_dir() and STATIC in read_settings(str(folder)):
         from .static import StaticEncoder
 
+        if pooling is not None:
+            wanted = "null, since a table of sub-word vectors has no pooling"
+            raise SettingError(setting="pooling", component="the encoder", value=pooling, wanted=wanted)
         opened = StaticEncoder(str(folder))
     else:
         from .transformer import TransformerEncoder

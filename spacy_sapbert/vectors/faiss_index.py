@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -236,7 +236,7 @@ def build_index(vectors: np.ndarray | StoredVectors, kind: str, path: Path) -> N
             remedy = "You can also use fewer cells, or parts with fewer bits (PQ48x4)."
             raise SettingError(remedy, setting="index", component="the linker", value=kind, wanted=wanted)
         trained = min(n, max(NAMES_PER_CENTROID * centroids, LEAST_TRAINED))
-        with _one_thread(trained <= LEAST_TRAINED):
+        with _one_thread() if trained <= LEAST_TRAINED else nullcontext():
             index.train(np.asarray(vectors[np.linspace(0, n - 1, trained, dtype=np.int64)]))
     except RuntimeError as error:
         if "multiple of the number of subquantizers" in str(error):
@@ -254,13 +254,11 @@ def build_index(vectors: np.ndarray | StoredVectors, kind: str, path: Path) -> N
 
 
 @contextmanager
-def _one_thread(is_short: bool) -> Iterator[None]:
-    """Let faiss use one thread for short work. On a busy machine, threads that wait for each other take eight times as
-    much processor time.
-    """
+def _one_thread() -> Iterator[None]:
+    """Let faiss use one thread. On a busy machine, threads that wait for each other take eight times as much time."""
     faiss = _faiss()
     threads = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(1 if is_short else threads)
+    faiss.omp_set_num_threads(1)
     try:
         yield
     finally:

@@ -153,3 +153,8 @@ def test_a_trained_table_is_saved_with_its_weights(table, tmp_path):
     assert opened.trained == {"history": [{"step": "self-alignment", "steps": 1}]}
     with_gradients = trained.embed_by_length(trained.tokenize(["gout"])).detach().numpy()
     np.testing.assert_allclose(with_gradients, opened.encode(["gout"]), atol=0.01)  # int8 rounds
+
+
+def test_a_pooling_is_refused(folder):
+    with pytest.raises(SapbertError, match=r"E406.*no pooling"):
+        open_encoder(str(folder), pooling="mean")
