@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,7 @@ from ..errors import CannotWriteError, OptionError
 from ..files.console import progress_callback, stderr_console
 from ..files.output import refuse_input, replacing_folder
 from ..kb.storage import load_knowledge_base
-from ..pipeline.factories import ASSERTION, INSIDE, LINKER, SENTENCIZER
+from ..pipeline.factories import ASSERTION, INSIDE, LINKER, RESOLVER, SENTENCIZER
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -44,6 +45,12 @@ def assemble(
         bool,
         typer.Option("--assertion", help="Flag negated, uncertain, family, historical and hypothetical mentions."),
     ] = False,
+    notes: Annotated[
+        bool,
+        typer.Option(
+            "--notes", help="For clinical notes: resolve short forms such as HTN, and flag as --assertion does."
+        ),
+    ] = False,
     lang: Annotated[str, typer.Option(help="Language of a new pipeline, such as en.")] = "en",
     name: Annotated[
         str | None, typer.Option(help="Name of the pipeline, for `spacy package`. Default for a new pipeline: linker.")
@@ -54,8 +61,8 @@ def assemble(
     The folder contains everything that the pipeline needs, unless the storage is external. Load it with
     `spacy.load(FOLDER)`.
     """
-    if from_ and (ner or encoder or pooling or index or storage):
-        raise OptionError(option="--from", reason="it keeps the NER, the encoder, the index and the storage")
+    if from_ and (ner or encoder or pooling or index or storage or notes):
+        raise OptionError(option="--from", reason="it keeps the components, the encoder, the index and the storage")
     if from_ and not kb:
         raise OptionError(option="--from", reason="it needs --kb, the new vocabulary")
     refuse_input(output, [Path(name) for name in (kb, encoder, ner) if name])  # --from can be changed in its place
@@ -69,8 +76,8 @@ def assemble(
             vectors = {"pooling": pooling}
             vocabulary = {"kb": kb or "starter", "storage": storage or INSIDE}
             linker = {**vocabulary, "encoder": encoder or "starter", "index": index or "auto", "vectors": vectors}
-            nlp = _new_pipeline(vocabulary, linker, ner, lang)
-        if assertion:
+            nlp = _new_pipeline(vocabulary, linker, ner, lang, clinical=notes)
+        if assertion or (notes and find_spec("negspacy")):
             _add_assertion(nlp)
         if name or not from_:
             nlp.meta["name"] = name or "linker"
@@ -78,16 +85,22 @@ def assemble(
     typer.echo(f"{output}: {', '.join(nlp.pipe_names)}", err=True)
 
 
-def _new_pipeline(vocabulary: dict[str, str], linker: dict[str, Any], ner: str | None, lang: str) -> Language:
+def _new_pipeline(
+    vocabulary: dict[str, str], linker: dict[str, Any], ner: str | None, lang: str, *, clinical: bool
+) -> Language:
     import spacy
 
+    from ..pipeline.component_settings import settings_of
     from ..runs.pipelines import load_pipeline
 
     nlp = load_pipeline(ner) if ner else spacy.blank(lang)
     if LINKER in nlp.pipe_names:
         reason = f"the pipeline has a {LINKER} already; --from changes the vocabulary of such a pipeline"
         raise OptionError(option="--ner", reason=reason)
-    _add(nlp, "abbreviation_resolver")
+    if RESOLVER not in nlp.pipe_names:
+        nlp.add_pipe(RESOLVER, config={"clinical": clinical})
+    elif clinical:
+        nlp.replace_pipe(RESOLVER, RESOLVER, config={**settings_of(nlp.get_pipe(RESOLVER)), "clinical": clinical})
     if not ner:
         nlp.add_pipe("concept_matcher", config=vocabulary)
     _add(nlp, "composite_splitter")

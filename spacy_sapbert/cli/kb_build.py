@@ -205,7 +205,8 @@ def _build(recipe: Recipe, output: Path, console: Console, origin: Mapping[str, 
     if recipe.mappings:
         equivalents = read_mappings(recipe.mappings, report=of_mappings, strict=recipe.strict)
     curation, rules = recipe.curation, recipe.stop_name_rules()
-    with new_knowledge_base(output, equivalents, recipe.merge_xrefs) as builder:
+    merge_sources = recipe.merge_sources and len(base) > 1
+    with new_knowledge_base(output, equivalents, recipe.merge_xrefs, merge_sources) as builder:
         read = partial(_read, strict=recipe.strict)
         records: Iterator[Record] = chain.from_iterable(map(partial(read, report=report), base))
         if any(curation):

@@ -15,7 +15,8 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from functools import cached_property
-from itertools import chain
+from itertools import chain, groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,17 @@ from ..types import Name, Record
 from .database import FORMAT, IDS, INDEXES, NAME_CONCEPTS, SCHEMA, TIE_RANKS
 from .ids import SUPPLEMENTARY, some_ids
 from .knowledge_base import KnowledgeBase
-from .mapping import EXACT, Equivalents, MappedIds, merge, one_to_one, vocabulary, vocabulary_of
+from .mapping import (
+    EXACT,
+    Equivalents,
+    MappedIds,
+    NamedRecord,
+    merge,
+    one_to_one,
+    shared_names,
+    vocabulary,
+    vocabulary_of,
+)
 from .stop_names import StopNameRules
 from .stop_names import stop_names as find_stop_names
 
@@ -80,6 +91,15 @@ _FILE = "kb"  # name of the file in the temporary folder
 _CACHES = ("main.cache_size = -131072", "temp.cache_size = -131072")
 _ROWS_AT_ONCE = 10_000
 _MAX_SHOWN = 20
+# preferred names that several sources have, with the records and their types
+_SHARED_NAMES = """
+SELECT lower(n.text), r.number, r.id, n.text, n.source,
+    coalesce((SELECT group_concat(value, char(10)) FROM read_types WHERE record = r.number), '')
+FROM read_records r JOIN read_names n ON n.number = r.first_name WHERE lower(n.text) IN (
+    SELECT lower(n.text) FROM read_records r JOIN read_names n ON n.number = r.first_name
+    WHERE length(n.text) >= 5 GROUP BY 1 HAVING min(n.source) < max(n.source)
+) ORDER BY 1, 2
+"""
 _SAME = ("", *sorted(EXACT))  # predicates of cross-references that can merge concepts
 _MANY = 0.1  # of the names of a translation; with more unknown ones, it may be of another release
 
@@ -115,10 +135,10 @@ class _Numbering:
 class KnowledgeBaseBuilder:
     """Fills a new knowledge base: add records first, then mentions, then call `finish`.
 
-    Records with the same primary id become one concept. So do records with ids that are equal by `equivalents` or
-    `merge_xrefs` (see `new_knowledge_base`). The first record gives the primary id and the preferred name. The first
-    one with a definition gives the definition. The ids of the others become alternative ids. Alternative ids alone
-    merge nothing, since several concepts of a source may share one.
+    Records with the same primary id become one concept. So do records with ids that are equal by `equivalents`,
+    `merge_xrefs` or `merge_sources` (see `new_knowledge_base`). The first record gives the primary id and the preferred
+    name. The first one with a definition gives the definition. The ids of the others become alternative ids.
+    Alternative ids alone merge nothing, since several concepts of a source may share one.
 
     Attributes:
         counts: What happened to the records, by the labels of `kb build`. Complete after `finish`.
@@ -127,11 +147,16 @@ class KnowledgeBaseBuilder:
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, equivalents: Equivalents | None, merge_xrefs: Collection[str] = ()
+        self,
+        connection: sqlite3.Connection,
+        equivalents: Equivalents | None,
+        merge_xrefs: Collection[str] = (),
+        merge_sources: bool = False,
     ) -> None:
         self._db = connection
         self._equivalents = equivalents
         self._merge_xrefs = set(map(vocabulary, merge_xrefs))
+        self._merge_sources = merge_sources
         self._buffer: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
         self._n_records = 0
         self._n_read_names = 0
@@ -303,10 +328,11 @@ class KnowledgeBaseBuilder:
         firsts = _firsts(rows, self._n_records)
         own = np.arange(len(firsts), dtype=np.int32)
         self.counts["records merged into an earlier one"] += int(np.count_nonzero(firsts != own))
-        if not (self._equivalents or self._merge_xrefs):
+        if not (self._equivalents or self._merge_xrefs or self._merge_sources):
             return firsts
         rows = self._db.execute("SELECT id, min(number) FROM read_records GROUP BY id")
-        leads, n_joined = merge(rows, self._equivalents or Equivalents(), self._merging_xrefs())
+        links = self._merging_xrefs() + (self._xrefs_to_records() + self._shared_names()) * self._merge_sources
+        leads, n_joined = merge(rows, self._equivalents or Equivalents(), links)
         for number, lead in leads.items():
             own[number] = lead
         n_merged = sum(lead != number for number, lead in leads.items())
@@ -314,18 +340,36 @@ class KnowledgeBaseBuilder:
         self.counts["concepts joined by a later record"] += n_joined
         return own[firsts]
 
-    def _merging_xrefs(self) -> list[MappedIds]:
-        """Return the cross-references that merge concepts."""
-        if not self._merge_xrefs:
-            return []
+    def _xrefs(self) -> Iterator[MappedIds]:
+        """Yield the cross-references to the same concept."""
         rows = self._db.execute(
             "SELECT r.number, r.id, x.value FROM read_xrefs x JOIN read_records r ON r.number = x.record "
             f"WHERE lower(x.predicate) IN ({','.join('?' * len(_SAME))}) ORDER BY x.rowid",
             _SAME,
         )
+        return map(MappedIds._make, rows)
+
+    def _xrefs_to_records(self) -> list[MappedIds]:
+        """Return the one-to-one cross-references to records of other vocabularies."""
+        sql = "SELECT value FROM read_xrefs INTERSECT SELECT id FROM read_records"
+        ids = {concept_id for (concept_id,) in self._db.execute(sql)}
+        vocabularies = set(map(vocabulary_of, ids))
+        links = (link for link in self._xrefs() if vocabulary_of(link.xref) in vocabularies)
+        paired, _ = one_to_one(link for link in links if vocabulary_of(link.concept_id) != vocabulary_of(link.xref))
+        return [link for link in paired if link.xref in ids]
+
+    def _shared_names(self) -> list[MappedIds]:
+        """Return the pairs of records of different sources with the same preferred name."""
+        rows = groupby(self._db.execute(_SHARED_NAMES), key=itemgetter(0))
+        return [*chain.from_iterable(shared_names([NamedRecord(*row) for _, *row in of_name]) for _, of_name in rows)]
+
+    def _merging_xrefs(self) -> list[MappedIds]:
+        """Return the cross-references that merge concepts."""
+        if not self._merge_xrefs:
+            return []
         known: Counter[str] = Counter()
         links = []
-        for link in map(MappedIds._make, rows):
+        for link in self._xrefs():
             referred = vocabulary_of(link.xref)
             known[referred] += 1
             if referred in self._merge_xrefs:
@@ -374,7 +418,10 @@ class KnowledgeBaseBuilder:
 
 @contextmanager
 def new_knowledge_base(
-    path: Path, equivalents: Equivalents | None = None, merge_xrefs: Collection[str] = ()
+    path: Path,
+    equivalents: Equivalents | None = None,
+    merge_xrefs: Collection[str] = (),
+    merge_sources: bool = False,
 ) -> Iterator[KnowledgeBaseBuilder]:
     """Open a builder. The file appears at `path` when the `with` block ends without an error.
 
@@ -384,6 +431,8 @@ def new_knowledge_base(
         merge_xrefs: Prefixes of vocabularies ("UMLS", "MESH", "OMIM"). A one-to-one cross-reference to one of them
             merges concepts as well (see `kb.mapping.one_to_one`). Two concepts that refer to the same id are merged
             even if no record has that id.
+        merge_sources: Merge records of different vocabularies, too, if a one-to-one cross-reference of one names the
+            other, or if they have the same preferred name (see `kb.mapping.shared_names`).
 
     Raises:
         CannotWriteError: The folder is not writable, the disk is full, or `path` is a folder.
@@ -409,7 +458,7 @@ def new_knowledge_base(
                 for pragma in ("journal_mode = OFF", "temp_store = FILE", *_CACHES):
                     connection.execute(f"PRAGMA {pragma}")
                 connection.executescript(f"{SCHEMA} {_READ} BEGIN")
-                builder = KnowledgeBaseBuilder(connection, equivalents, merge_xrefs)
+                builder = KnowledgeBaseBuilder(connection, equivalents, merge_xrefs, merge_sources)
                 yield builder
                 connection.execute("COMMIT")
         except sqlite3.OperationalError as error:  # usually a full disk

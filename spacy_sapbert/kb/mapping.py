@@ -24,6 +24,11 @@ _TYPE_COLUMNS, _LITERAL = ("subject_type", "object_type"), "rdfs literal"
 _NO_TERM = "sssom:notermfound"  # a curator looked for a match and found none
 
 _BARE_VOCABULARIES = {"umls": "UMLS", "umls_cui": "UMLS", "mesh": "MESH", "msh": "MESH"}
+# types of which a vocabulary of diseases and one of phenotypes have the same concepts
+_FINDING, _FINDINGS = (
+    "finding",
+    re.compile(r"disease|disorder|phenotyp|symptom|finding|sign\b|syndrome|neoplas", re.IGNORECASE),
+)
 _CUI = re.compile(r"C\d{7}")
 _MESH_ID = re.compile(r"[CDQ](?:\d{6}|\d{9})")  # ids created since 2017 have nine digits
 
@@ -247,6 +252,49 @@ def one_to_one(links: Iterable[MappedIds]) -> tuple[list[MappedIds], int]:
         if xrefs_per_concept[concept_id, vocabulary_of(xref)] == concepts_per_xref[vocabulary_of(concept_id), xref] == 1
     ]
     return paired, len(unique) - len(paired)
+
+
+class NamedRecord(NamedTuple):
+    """A record of a vocabulary.
+
+    Attributes:
+        number: Its number.
+        concept_id: Its id.
+        name: Its preferred name.
+        source: The source of this name.
+        types: Its semantic types, one on each line.
+    """
+
+    number: int
+    concept_id: str
+    name: str
+    source: str
+    types: str
+
+
+def shared_names(records: Sequence[NamedRecord]) -> Iterator[MappedIds]:
+    """Yield the records that mean the same as the first of them, as cross-references to it.
+
+    A short form may mean something else in another source, and so may a name that a source gives to several records.
+    Records with types have one in common, or are all of disorders and findings: a crab and a disease differ.
+
+    Args:
+        records: Records with the same preferred name, but for case, in the order of their sources.
+    """
+    from ..text.words import is_acronym  # imported here, because it prepares the rules of all languages
+
+    once = Counter(record.source for record in records)
+    own = [record for record in records if once[record.source] == 1 and not is_acronym(record.name)]
+    for other in own[1:]:
+        if vocabulary_of(other.concept_id) != vocabulary_of(own[0].concept_id) and _have_like_types(own[0], other):
+            yield MappedIds(other.number, other.concept_id, own[0].concept_id)
+
+
+def _have_like_types(*records: NamedRecord) -> bool:
+    first, second = (
+        {_FINDING if _FINDINGS.search(name) else name for name in record.types.split("\n")} - {""} for record in records
+    )
+    return not (first and second) or not first.isdisjoint(second)
 
 
 def merge(

@@ -172,6 +172,7 @@ class Recipe:
     mentions: Sequence[File] = ()
     mappings: Sequence[Path] = ()
     merge_xrefs: Sequence[str] = ()
+    merge_sources: bool = True
     below: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     only_type: Sequence[str] = ()

@@ -82,7 +82,7 @@ class Agreement:
         same = self._same(text, candidates)
         refused = self._unequal(candidates, same) if is_short(text) else self._contradictions(text, candidates, checked)
         if refused:
-            candidates = [_refuse(candidate, refused.get(candidate.concept_id)) for candidate in candidates]
+            candidates = [refuse(candidate, refused.get(candidate.concept_id)) for candidate in candidates]
         if weigh:
             candidates = weigh(candidates)
         if same:
@@ -124,7 +124,7 @@ class Agreement:
             best.setdefault(candidate.concept_id, candidate)
         return list(best.values())
 
-    def refuse_other_senses(self, short: LinkedPart, long_form: str) -> LinkedPart:
+    def refuse_other_senses(self, short: LinkedPart, long_form: str, *, all_others: bool = False) -> LinkedPart:
         """Refuse the concepts for which the vocabulary has a short form, but with another long form than the document.
 
         The names of such a concept have no word of the long form, but one of them fits the short form: "renal tubular
@@ -134,15 +134,16 @@ class Agreement:
         Args:
             short: The short form with its candidates.
             long_form: What it stands for in the document.
+            all_others: Refuse every concept without a word of the long form, also if no name fits the short form.
         """
         same = tuple(candidate for candidate in short.candidates if candidate.score >= SAME)
-        if not (same and (others := self._other_senses(same, long_form))):
+        if not (same and (others := self._other_senses(same, long_form, all_others))):
             return short
         reason = f"{short.text} is “{long_form}” here"
-        candidates = [_refuse(candidate, reason if candidate in others else None) for candidate in short.candidates]
+        candidates = [refuse(candidate, reason if candidate in others else None) for candidate in short.candidates]
         return short._replace(candidates=tuple(sorted(candidates, key=lambda candidate: -candidate.score)))
 
-    def _find_other_senses(self, same: tuple[Candidate, ...], long_form: str) -> frozenset[Candidate]:
+    def _find_other_senses(self, same: tuple[Candidate, ...], long_form: str, all_others: bool) -> frozenset[Candidate]:
         words = self._telling_words(long_form)
         names = {candidate: self._names_of(candidate.concept_id) for candidate in same}
         shared = {candidate: max(self._n_shared(words, name) for name in names[candidate]) for candidate in same}
@@ -153,6 +154,7 @@ class Agreement:
             candidate
             for candidate, n in shared.items()
             if n < best[candidate.score]
+            or (not n and all_others)
             or (not n and any(is_long_form(candidate.name, name, self._rules) for name in names[candidate]))
         )
 
@@ -248,5 +250,6 @@ def _is_like(word: str, other: str) -> bool:
     return longer.startswith(shorter) and len(shorter) >= min(_STEM, len(longer))
 
 
-def _refuse(candidate: Candidate, reason: str | None) -> Candidate:
+def refuse(candidate: Candidate, reason: str | None) -> Candidate:
+    """Return a candidate that is not linked for a reason. Without a reason, it stays as it is."""
     return candidate._replace(score=candidate.score * REFUSED, refusal=reason) if reason else candidate

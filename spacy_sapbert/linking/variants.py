@@ -15,7 +15,7 @@ from ..text.formulas import formula_name
 from ..text.languages import ENGLISH, LanguageRules
 from ..text.words import content_keys, is_acronym, name_key
 from ..types import Candidate, LinkedPart
-from .agreement import REFUSED, SAME, Agreement
+from .agreement import REFUSED, SAME, Agreement, refuse
 from .settings import THRESHOLD, SelectionSettings
 
 # The score of a composite split is lowered by this for each more plausible split. Fitted on the training parts of
@@ -46,6 +46,8 @@ class MentionVariants(NamedTuple):
         corrections: The spelling corrections of these texts.
         likely_long_form: Another mention of the document that fits a short form which the document does not define.
         apposition: Another name beside the mention, see `appositions`.
+        long_forms: All names of the long form, if it comes from the list of clinical short forms.
+        senses: All that a short form can stand for, if the text leaves it open. Then it has no long form.
     """
 
     text: str
@@ -55,6 +57,8 @@ class MentionVariants(NamedTuple):
     corrections: Mapping[str, str] = MappingProxyType({})
     likely_long_form: str | None = None
     apposition: str | None = None
+    long_forms: Sequence[str] = ()
+    senses: Sequence[str] = ()
 
     def texts(self, *, formulas: bool = True) -> list[str]:
         """Return all texts that `select_variant` looks up, with or without the names of formulas."""
@@ -62,6 +66,7 @@ class MentionVariants(NamedTuple):
         texts += [
             form for form in (self.long_form, self.likely_long_form, self.name, self.apposition) if form is not None
         ]
+        texts += self.long_forms
         for split in self.composite_splits:
             texts += split
         texts += self.corrections.values()
@@ -190,13 +195,18 @@ def _whole(
     rules: LanguageRules,
 ) -> LinkedPart:
     whole = _part(variants.text, None, variants, look_up, settings)
+    if variants.senses:
+        senses = " or ".join(f"“{sense}”" for sense in variants.senses)
+        reason = f"{variants.text} may be {senses} here"
+        return whole._replace(candidates=tuple(refuse(candidate, reason) for candidate in whole.candidates))
     if variants.name is not None:
         named = whole._replace(candidates=tuple(look_up(variants.name)))
         whole = named if _score(named) > _score(whole) else whole
     if variants.long_form is not None:
-        long = _part(variants.long_form, variants.long_form, variants, look_up, settings)
+        long_forms = variants.long_forms or (variants.long_form,)
+        long = max((_part(form, form, variants, look_up, settings) for form in long_forms), key=_score)
         if agreement is not None:
-            whole = agreement.refuse_other_senses(whole, variants.long_form)
+            whole = agreement.refuse_other_senses(whole, long.long_form or "", all_others=bool(variants.long_forms))
         return _short_or_long(whole, long, settings.short_form_margin, threshold, rules)
     if variants.likely_long_form is not None and not _is_name(variants.text, look_up(variants.text)):
         long = _part(variants.likely_long_form, variants.likely_long_form, variants, look_up, settings)

@@ -6,6 +6,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..text.abbreviations import AbbreviationOccurrence, find_definitions, find_occurrences
+from ..text.languages import ENGLISH
+from ..text.short_forms import find_short_forms
 from .attributes import register, set_abbreviation_occurrences
 from .component_settings import Component, check_setting, defaults_of
 
@@ -24,10 +26,13 @@ class AbbreviationResolver(Component):
         min_precision: The least expected precision of a definition, from 0 to 1.
         known: Pairs of short and long forms, for short forms that a document does not define itself. They are pairs
             since a config file cannot hold a mapping with keys such as "[Ca2+]i" or "a=b".
+        clinical: Also resolve short forms of clinical notes, such as "HTN", that the document does not define. Where
+            one has several senses, the words around decide. If they do not, it is not linked. Only for English.
         language: The language of the rules: "de", "en", "es" or "fr". None takes that of the pipeline.
 
     Raises:
-        SapbertError: E125 the language has no rules, E406 the precision is outside 0 to 1, or a known form is empty.
+        SapbertError: E125 the language has no rules, E406 the precision is outside 0 to 1, a known form is empty, or
+            `clinical` is set for another language than English.
     """
 
     fixed = ("known", "language")
@@ -40,6 +45,7 @@ class AbbreviationResolver(Component):
         *,
         min_precision: float = 0.9,
         known: List[List[str]] = [],
+        clinical: bool = False,
         language: Optional[str] = None,
         make_serializable: bool = False,
     ) -> None:
@@ -48,6 +54,9 @@ class AbbreviationResolver(Component):
         pairs = all(len(pair) == 2 and all(map(str.strip, pair)) for pair in known)
         check_setting(self, "known", pairs, "a list of pairs of a short form and a long form")
         self.known = {pair[0]: pair[1] for pair in known}
+        check_setting(
+            self, "clinical", not clinical or self._rules is ENGLISH, "false for other languages than English"
+        )
 
     def predict(self, docs: Iterable[Doc]) -> List[List[AbbreviationOccurrence]]:
         """Return the occurrences of short forms in each document. The documents are not changed."""
@@ -55,7 +64,8 @@ class AbbreviationResolver(Component):
         for doc in docs:
             text = doc.text
             definitions = find_definitions(text, min_precision=self.min_precision, rules=self._rules)
-            occurrences.append(find_occurrences(text, definitions, self.known))
+            clinical = [*find_short_forms(text)] if self.clinical else []
+            occurrences.append(find_occurrences(text, definitions, self.known, clinical))
         return occurrences
 
     def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[List[AbbreviationOccurrence]]) -> None:

@@ -40,7 +40,7 @@ def register() -> None:
                 owner.set_extension(name, getter=getter, setter=setter, force=True)
 
 
-# --- abbreviations: one entry per occurrence, [short start, short end, long form, long start, long end]
+# --- abbreviations: one entry per occurrence, [short start, short end, long form, long start, long end, names]
 
 
 def set_abbreviation_occurrences(doc: Doc, occurrences: Iterable[AbbreviationOccurrence]) -> None:
@@ -50,12 +50,23 @@ def set_abbreviation_occurrences(doc: Doc, occurrences: Iterable[AbbreviationOcc
         doc: The document.
         occurrences: The character offsets of each short form, and its long form, with offsets if it is in the text.
     """
-    doc.user_data[_key("abbreviations")] = sorted(map(list, occurrences), key=_position)
+    # names are rare, and version 1.0.0 reads entries without them
+    entries = [[*occurrence, list(names)] if names else list(occurrence) for *occurrence, names in occurrences]
+    doc.user_data[_key("abbreviations")] = sorted(entries, key=_position)
 
 
-def get_abbreviation_occurrences(doc: Doc) -> List[AbbreviationOccurrence]:
-    """Return the abbreviation occurrences of a document, by position."""
-    return list(map(AbbreviationOccurrence._make, _entries(doc)))
+def get_abbreviation_occurrences(doc: Doc, *, unclear: bool = False) -> List[AbbreviationOccurrence]:
+    """Return the abbreviation occurrences of a document, by position.
+
+    Args:
+        doc: The document.
+        unclear: Return the short forms whose sense the text leaves open, instead of those with a long form.
+    """
+    return [occurrence for occurrence in _occurrences(doc) if unclear is not bool(occurrence.long)]
+
+
+def _occurrences(doc: Doc) -> List[AbbreviationOccurrence]:
+    return [AbbreviationOccurrence(*entry[:5], *map(tuple, entry[5:])) for entry in _entries(doc)]
 
 
 def _entries(doc: Doc) -> List[List[Any]]:
@@ -96,8 +107,8 @@ def set_abbreviations(doc: Doc, spans: Sequence[Any]) -> None:
             doc,
             [
                 occurrence
-                for occurrence in get_abbreviation_occurrences(doc)
-                if not kept.isdisjoint(_both_bounds(doc, occurrence))
+                for occurrence in _occurrences(doc)
+                if not (occurrence.long and kept.isdisjoint(_both_bounds(doc, occurrence)))
             ],
         )
 
@@ -108,7 +119,7 @@ def get_long_form(span: Span) -> Union[Span, str, None]:
     entries = _entries(span.doc)
     for entry in entries[bisect_left(entries, [start]) : bisect_left(entries, [end])]:
         occurrence = AbbreviationOccurrence(*entry)
-        if (start, end) in _both_bounds(span.doc, occurrence):
+        if occurrence.long and (start, end) in _both_bounds(span.doc, occurrence):
             if occurrence.long_start is None or occurrence.long_end is None:
                 return occurrence.long
             return _exact_span(span.doc, occurrence.long_start, occurrence.long_end)
@@ -118,11 +129,7 @@ def get_long_form(span: Span) -> Union[Span, str, None]:
 def set_long_form(span: Span, long_form: Union[Span, str, None]) -> None:
     """Add, replace or remove (None) the long form of a short form."""
     doc = span.doc
-    occurrences = [
-        occurrence
-        for occurrence in get_abbreviation_occurrences(doc)
-        if _bounds(span) not in _both_bounds(doc, occurrence)
-    ]
+    occurrences = [occurrence for occurrence in _occurrences(doc) if _bounds(span) not in _both_bounds(doc, occurrence)]
     set_abbreviation_occurrences(
         doc, occurrences if long_form is None else [*occurrences, AbbreviationOccurrence(*_make_entry(span, long_form))]
     )

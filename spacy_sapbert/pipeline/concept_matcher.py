@@ -191,11 +191,14 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         }
         # the definition in the text takes precedence over other concepts with this name
         for occurrence in get_abbreviation_occurrences(doc):
-            row = self.matcher.match(occurrence.long)
+            names = occurrence.names or (occurrence.long,)
+            row = next((row for name in names if (row := self.matcher.match(name)) is not None), None)
             if row is not None:
                 found[occurrence.start, occurrence.end] = row
             elif not self._is_cut_short(occurrence.long, found.get((occurrence.start, occurrence.end))):
                 found.pop((occurrence.start, occurrence.end), None)
+        for occurrence in get_abbreviation_occurrences(doc, unclear=True):
+            found.pop((occurrence.start, occurrence.end), None)
         labels = self._labels_of(set(found.values()))
         spans: Dict[Tuple[int, int, str], Span] = {}
         modifiers, ends = self._modifiers(), {end for _, end in found}

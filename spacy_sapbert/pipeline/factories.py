@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spacy.language import Language
 
+RESOLVER = "abbreviation_resolver"
 LINKER = "sapbert_linker"
 MATCHER = "concept_matcher"
 RETRIEVER = "concept_retriever"
@@ -14,7 +15,7 @@ SENTENCIZER = "sentencizer"  # spaCy's
 INSIDE, EXTERNAL = "inside", "external"
 """The values of the setting `storage`."""
 # components that prepare mentions for the linker; the second one is scispaCy's
-PREPARING = ("abbreviation_resolver", "abbreviation_detector", "composite_splitter", "spelling_corrector")
+PREPARING = (RESOLVER, "abbreviation_detector", "composite_splitter", "spelling_corrector")
 
 
 def demo_pipeline() -> "Language":
@@ -22,6 +23,6 @@ def demo_pipeline() -> "Language":
     import spacy
 
     nlp = spacy.blank("en")
-    for component in ("abbreviation_resolver", MATCHER, "composite_splitter", LINKER):
+    for component in (RESOLVER, MATCHER, "composite_splitter", LINKER):
         nlp.add_pipe(component)
     return nlp

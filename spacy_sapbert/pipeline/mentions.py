@@ -66,17 +66,23 @@ def queries_of(doc: Doc, spans_key: Optional[str], *, resolve_abbreviations: boo
     from ..linking.variants import MentionQuery, MentionVariants, with_likely_long_forms
 
     occurrences = get_abbreviation_occurrences(doc) if resolve_abbreviations else []
+    unclear = get_abbreviation_occurrences(doc, unclear=True) if resolve_abbreviations else []
+    names, senses = ({other[:2]: other.names for other in some} for some in (occurrences, unclear))
+    defined = [occurrence for occurrence in occurrences if not occurrence.names]
     text = doc.text if resolve_abbreviations else ""  # spaCy builds the text on each access
     rules = language_rules(None, doc.vocab)
     mentions = mentions_of(doc, spans_key)
     beside = appositions(text, [(mention.start_char, mention.end_char, mention.label_) for mention in mentions])
     queries = []
     for index, mention in enumerate(mentions):
-        written = mention.text
-        expanded = expand(text, mention.start_char, mention.end_char, occurrences, rules) if occurrences else written
-        long_form = expanded if expanded != written else None
+        written, offsets = mention.text, (mention.start_char, mention.end_char)
         splits, name, corrections = get_composite_splits(mention), get_matched_name(mention), get_corrections(mention)
+        # in a longer name of the vocabulary, such as "IgA deficiency", no short form of notes is expanded
+        known = defined if name is not None and offsets not in names else occurrences
+        expanded = expand(text, *offsets, known, rules) if known else written
+        long_form = expanded if expanded != written else None
         variants = MentionVariants(written, long_form, splits, name, corrections, apposition=beside.get(index))
+        variants = variants._replace(long_forms=names.get(offsets, ()), senses=senses.get(offsets, ()))
         queries.append(MentionQuery(variants, mention.label_))
     return with_likely_long_forms(queries, rules) if resolve_abbreviations else queries
 

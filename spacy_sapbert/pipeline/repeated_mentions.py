@@ -153,7 +153,7 @@ def _defined_forms(doc: Doc) -> List[_Form]:
     starts = {token.idx: token.i for token in doc}
     ends = {token.idx + len(token): token.i + 1 for token in doc}
     forms = []
-    for start, end, _, long_start, long_end in occurrences:
+    for start, end, _, long_start, long_end, _ in occurrences:
         if long_start is not None and long_end is not None:
             offsets = ((start, end), (long_start, long_end))
             short, long = ((starts.get(first, -1), ends.get(last, -1)) for first, last in offsets)

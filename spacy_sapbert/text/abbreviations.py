@@ -20,6 +20,7 @@ from .critical_parts import critical_parts
 from .formulas import formula_name
 from .languages import ENGLISH, LanguageRules
 from .long_forms import STRATEGIES, Definition, find_joint_forms, find_long_form
+from .short_forms import ShortForm
 from .words import word_keys
 
 # Limits of Sohn et al. (2008).
@@ -88,9 +89,10 @@ class AbbreviationOccurrence(NamedTuple):
     Attributes:
         start: First character of the short form.
         end: Position after its last character, including the "s" of a plural.
-        long: The long form as it was defined.
+        long: The long form as it was defined. Empty if the short form has several, and the text does not decide.
         long_start: First character of the long form in its definition. None if the text does not define it.
         long_end: Position after the last character of the long form. None if the text does not define it.
+        names: For a short form of clinical notes, all names of its sense. If `long` is empty, that of each sense.
     """
 
     start: int
@@ -98,6 +100,7 @@ class AbbreviationOccurrence(NamedTuple):
     long: str
     long_start: int | None
     long_end: int | None
+    names: tuple[str, ...] = ()
 
 
 # --- definitions
@@ -358,7 +361,10 @@ def _define_joint_forms(
 
 
 def find_occurrences(
-    text: str, definitions: Sequence[Definition], known: Mapping[str, str] = MappingProxyType({})
+    text: str,
+    definitions: Sequence[Definition],
+    known: Mapping[str, str] = MappingProxyType({}),
+    clinical: Sequence[ShortForm] = (),
 ) -> list[AbbreviationOccurrence]:
     """Find every occurrence of a short form as a separate word, in the same case, with any dash or none for a hyphen.
 
@@ -372,12 +378,13 @@ def find_occurrences(
         text: The text.
         definitions: The definitions in the text.
         known: Long forms of short forms that the text does not define.
+        clinical: The short forms of clinical notes in the text. Definitions and `known` take precedence.
 
     Returns:
         The occurrences, sorted by position.
     """
     defined: dict[str, list[Definition]] = {}
-    if not definitions and not known:
+    if not (definitions or known or clinical):
         return []
     for definition in sorted(definitions, key=_SHORT_START):
         for form in (definition, *_with_tail(text, definition)):
@@ -390,6 +397,11 @@ def find_occurrences(
     for (start, end), short in _find_words(text, known):
         if short not in defined:
             occurrences.append(AbbreviationOccurrence(start, end, known[short], None, None))
+    occurrences += [
+        AbbreviationOccurrence(start, end, names[0] if is_clear else "", None, None, names)
+        for start, end, names, is_clear in clinical
+        if not {text[start:end], _singular(text[start:end])} & {*defined, *known}
+    ]
     return _without_overlaps(occurrences, len(text))
 
 

@@ -120,6 +120,19 @@ def test_assertion_is_added_with_sentences(command, small_kb, ner, tmp_path, out
     assert "sentencizer" not in finished.err
 
 
+def test_notes_have_short_forms_and_flags(command, small_kb, ner, tmp_path, output):
+    for options in ([], ["--ner", ner]):
+        finished = command("assemble", "-o", output, "--kb", small_kb.path, "--notes", *options)
+        assert "assertion_detector" in finished.err
+        assert spacy.load(output).get_pipe("abbreviation_resolver").clinical
+    nlp = spacy.blank("en")
+    nlp.add_pipe("abbreviation_resolver", config={"known": [["XQ", "zebra"]]})
+    nlp.to_disk(tmp_path / "own")
+    command("assemble", "-o", output, "--kb", small_kb.path, "--notes", "--ner", tmp_path / "own")
+    resolver = spacy.load(output).get_pipe("abbreviation_resolver")
+    assert (resolver.clinical, resolver.known) == (True, {"XQ": "zebra"})
+
+
 def test_assertion_needs_its_extra(command, small_kb, output, monkeypatch):
     monkeypatch.setitem(sys.modules, "negspacy", None)
     finished = command("assemble", "-o", output, "--kb", small_kb.path, "--encoder", "none", "--assertion")

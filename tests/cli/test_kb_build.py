@@ -248,9 +248,10 @@ def test_cross_references_merge(build, tmp_path):
     term = "[Term]\nid: F:1\nname: febris\nxref: UMLS:C9000001\n"
     (tmp_path / "fevers.obo").write_text(f"format-version: 1.2\n\n{term}")
     sources = ["2099AA", "fevers.obo"]
-    assert "F:1" in names_of(build(sources=sources))
-    kb = build(sources, merge_xrefs=["UMLS"])
-    assert names_of(kb)["C9000001"] == ["grey fever", "GF", "febris"]
+    assert "F:1" in names_of(build(sources, merge_sources=False))
+    for merging in ({}, {"merge_xrefs": ["UMLS"], "merge_sources": False}):
+        kb = build(sources, **merging)
+        assert names_of(kb)["C9000001"] == ["grey fever", "GF", "febris"]
     assert kb.meta["merge_xrefs"] == ["UMLS"]
 
 

@@ -6,7 +6,9 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.pipeline.abbreviation_resolver import AbbreviationResolver
+from spacy_sapbert.types import Name, Record
 
 TEXT = "Cystic fibrosis (CF) and MI. CF patients."
 
@@ -122,3 +124,72 @@ def test_precision_out_of_range(min_precision):
 def test_known_entry_that_is_no_pair(known):
     with pytest.raises(SapbertError, match="E406"):
         AbbreviationResolver(spacy.blank("en"), known=known)
+
+
+# --- short forms of clinical notes
+
+
+@pytest.fixture(scope="module")
+def notes(tmp_path_factory) -> Language:
+    """A pipeline for notes. Its vocabulary has short forms for something else, and other names of their long forms."""
+    names = {
+        "P:1": ["phencyclidine", "PCP"],
+        "P:2": ["Pulmonary embolism"],
+        "P:3": ["stroke"],
+        "P:4": ["Leukocyte adhesion deficiency", "LAD"],
+        "P:5": ["infantile neuroaxonal dystrophy", "PLAN"],
+        "P:6": ["IgA deficiency"],
+    }
+    records = (Record(id, tuple(Name(name, "exact", "own") for name in texts)) for id, texts in names.items())
+    kb = build_knowledge_base(records, tmp_path_factory.mktemp("notes") / "a.kb").path
+    nlp = spacy.blank("en")
+    nlp.add_pipe("abbreviation_resolver", config={"clinical": True})
+    nlp.add_pipe("concept_matcher", config={"kb": str(kb)})
+    nlp.add_pipe("sapbert_linker", config={"kb": str(kb), "encoder": "none"})
+    return nlp
+
+
+@pytest.mark.parametrize(
+    ("text", "links"),
+    [
+        ("PE on chest CT.", [("PE", "P:2", "pulmonary embolism")]),
+        ("PE: lungs clear.", []),
+        ("History of CVA.", [("CVA", "P:3", "stroke")]),  # another name of the sense
+        ("Follow up with PCP. LAD stent.", []),  # the vocabulary has neither
+        ("PLAN\nRest.", []),
+        ("IgA deficiency.", [("IgA deficiency", "P:6", None)]),
+    ],
+)
+def test_clinical_short_forms(notes, text, links):
+    found = [(mention.text, link) for mention in notes(text).ents for link in mention._.links]
+    assert [(written, link.concept_id, link.long_form) for written, link in found] == links
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "reason"),
+    [
+        ("See PCP for a visit.", "PCP", "PCP is “primary care physician” here"),
+        ("She has LAD.", "LAD", "LAD may be “left anterior descending artery” or “lymphadenopathy” or "),
+        ("PLAN\nRest.", "PLAN", "PLAN may be “plan” here"),
+    ],
+)
+def test_given_mentions_say_why_they_have_no_link(notes, text, form, reason):
+    doc = notes.get_pipe("abbreviation_resolver")(notes.make_doc(text))
+    doc = Doc(notes.vocab).from_bytes(doc.to_bytes())
+    doc.ents = [doc.char_span(text.index(form), text.index(form) + len(form), label="X")]
+    (link,) = notes.get_pipe("sapbert_linker")(doc).ents[0]._.links
+    assert link.concept_id is None
+    assert reason in link.reason
+
+
+def test_clinical_short_forms_are_english():
+    with pytest.raises(SapbertError, match="E406"):
+        spacy.blank("es").add_pipe("abbreviation_resolver", config={"clinical": True})
+
+
+def test_attributes_show_long_forms_only(notes):
+    doc = notes("PLAN: HTN.")
+    assert forms(doc) == [("HTN", "hypertension", False)]
+    doc[0:1]._.long_form = "plan"
+    assert forms(doc) == [("PLAN", "plan", False), ("HTN", "hypertension", False)]
+    assert forms(spacy.blank("en")("PLAN: HTN.")) == []

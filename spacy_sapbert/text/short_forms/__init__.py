@@ -1,0 +1,174 @@
+"""Short forms of clinical notes that no document defines, such as "HTN". The words around choose between senses."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from ..words import is_general
+
+_FILE = Path(__file__).with_name("en.txt")
+MOST_WORDS = 14  # words on each side of a short form that can decide its sense
+REACH = 120  # characters that are read on each side for them
+CAPITALS = 40  # characters on each side that show whether a text is in capitals
+CLEAR = 0.85
+"""The least probability of a sense. Below it, a short form stays without one."""
+WEIGHT, NEIGHBOR, IN_TEXT = math.log(10), math.log(30), math.log(20)
+"""How much a word around, a word directly beside it, and the long form elsewhere in the text raise a sense."""
+_SHARE = re.compile(r" (\d+)(?:: (.*))?$")
+_WORD = re.compile(r"[^\W_]+|[^\w\s]")
+_CAPITALS = re.compile(r"(?<![^\W_])[A-Z]{3,}(?![^\W_])")
+
+
+class Sense(NamedTuple):
+    """What a short form can stand for.
+
+    Attributes:
+        names: The long form, and other names of the same thing, as vocabularies write them.
+        share: How many of its occurrences in notes have this sense, from 0 to 1.
+        context: Words around it in this sense. "on_" stands directly before it, "_:" directly after it. "#" is any
+            number, and "^" the start of a line.
+    """
+
+    names: tuple[str, ...]
+    share: float = 1.0
+    context: frozenset[str] = frozenset()
+
+
+class ShortForm(NamedTuple):
+    """An occurrence of a short form: its characters `start:end`, and its sense.
+
+    Attributes:
+        names: The names of its sense. If it is not clear, the long form of each sense.
+        is_clear: Whether the text decides for one sense.
+    """
+
+    start: int
+    end: int
+    names: tuple[str, ...]
+    is_clear: bool
+
+
+@lru_cache(maxsize=1)
+def short_forms() -> Mapping[str, Sequence[Sense]]:
+    """Return the senses of each short form, the most frequent first.
+
+    One of three capitals or more is also written in lower case, or with one capital, if that is no word.
+    """
+    table: dict[str, Sequence[Sense]] = {}
+    for line in _FILE.read_text(encoding="utf-8").splitlines():
+        forms, _, *senses = line.split("\t")
+        table |= dict.fromkeys(forms.split(","), tuple(map(_sense, senses)))
+    for form, found in [*table.items()]:
+        if form.isupper() and sum(map(str.isalpha, form)) > 2 and not is_general(form):
+            for variant in (form.lower(), form.capitalize()):
+                table.setdefault(variant, found)
+    return table
+
+
+@lru_cache(maxsize=1)
+def _by_first_word() -> Mapping[str, Sequence[str]]:
+    """Return the short forms by the word at which they start, the longest first."""
+    by_word: dict[str, list[str]] = {}
+    for form in sorted(short_forms(), key=len, reverse=True):
+        by_word.setdefault(_WORD.findall(form)[0], []).append(form)
+    return by_word
+
+
+def find_short_forms(text: str) -> Iterator[ShortForm]:
+    """Find the short forms of clinical notes in a text. They do not overlap.
+
+    A word in capitals that is a general word, such as "PLAN", has this word as its only sense, which is not clear.
+    """
+    by_word, lowered, end = _by_first_word(), text.lower(), 0
+    for word in _WORD.finditer(text):
+        start = word.start()
+        if start < end:
+            continue
+        written = word[0]
+        forms = by_word.get(written) or by_word.get(written.removesuffix("s"), ())
+        form = next((form for form in forms if _stands_alone(text, start, form)), None)
+        if form is not None:
+            end = _end(text, start, form)
+            if not (is_general(form) and _is_in_capitals(text, start, end)):
+                names, is_clear = _names(short_forms()[form], text, lowered, start, end)
+                yield ShortForm(start, end, names, is_clear)
+        elif _CAPITALS.fullmatch(written) and is_general(written):
+            yield ShortForm(start, word.end(), (written.lower(),), False)
+
+
+def _sense(text: str) -> Sense:
+    share = _SHARE.search(text)
+    names = tuple((text[: share.start()] if share else text).split("="))
+    return (
+        Sense(names, int(share[1]) / 100, frozenset(map(_singular, (share[2] or "").split())))
+        if share
+        else Sense(names)
+    )
+
+
+def _stands_alone(text: str, start: int, form: str) -> bool:
+    """Return whether a form is a whole word here. One of two letters does not stand in a compound: "ST-elevation"."""
+    if not text.startswith(form, start):
+        return False
+    end = _end(text, start, form)
+    before, after = text[max(0, start - 1) : start], text[end : end + 1]
+    return not (before.isalnum() or after.isalnum() or (len(form) < 3 and "-" in (before, after)))
+
+
+def _end(text: str, start: int, form: str) -> int:
+    """Return the position after a form and the "s" of its plural."""
+    end = start + len(form)
+    return end + (form[-1].isupper() and text[end : end + 1] == "s")
+
+
+def _is_in_capitals(text: str, start: int, end: int) -> bool:
+    """Return whether the words around are in capitals, so that "AS" may just be a word."""
+    around = text[max(0, start - CAPITALS) : start] + text[end : end + CAPITALS]
+    return around.upper() == around and any(map(str.isalpha, around))
+
+
+def _names(senses: Sequence[Sense], text: str, lowered: str, start: int, end: int) -> tuple[tuple[str, ...], bool]:
+    """Return the names of the sense, or the long forms of all senses, and whether it is one sense.
+
+    The probability of a sense is its share, times a factor for each word around that belongs to it.
+    """
+    if len(senses) == 1:
+        return senses[0].names, True
+    around = _words_around(text, start, end)
+    weights = [_weight(sense, around, lowered) for sense in senses]
+    best = max(range(len(senses)), key=weights.__getitem__)
+    if 1 / sum(math.exp(weight - weights[best]) for weight in weights) >= CLEAR:
+        return senses[best].names, True
+    return tuple(sense.names[0] for sense in senses), False
+
+
+def _weight(sense: Sense, around: frozenset[str], lowered: str) -> float:
+    """Return the logarithm of how probable a sense is, but for a constant."""
+    hits = [NEIGHBOR if "_" in word else WEIGHT for word in sense.context & around]
+    in_text = IN_TEXT if any(name in lowered for name in sense.names) else 0.0
+    return math.log(sense.share) + sum(hits) + in_text
+
+
+def _words_around(text: str, start: int, end: int) -> frozenset[str]:
+    """Return the words around characters `start:end`, with "_" for those directly beside them."""
+    first = max(0, start - REACH)
+    before, after = _tokens(text[first:start].lower()), _tokens(text[end : end + REACH].lower())
+    line = text.rfind("\n", first, start) + 1 or first
+    beside = [f"{before[-1]}_"] if before else []
+    beside += [f"_{after[0]}"] if after else []
+    beside += ["^_"] if not text[line:start].strip(" \t-*•#") else []
+    return frozenset([*before[-MOST_WORDS:], *islice(after, MOST_WORDS), *beside])
+
+
+def _tokens(text: str) -> list[str]:
+    return ["#" if word.isdigit() else _singular(word) for word in _WORD.findall(text)]
+
+
+def _singular(word: str) -> str:
+    return word.removesuffix("s") if len(word) > 3 else word

@@ -1,0 +1,73 @@
+import csv
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_sapbert.text.abbreviations import find_definitions, find_occurrences
+from spacy_sapbert.text.short_forms import find_short_forms, short_forms
+
+ROWS = [*csv.reader(Path(__file__).with_suffix(".tsv").read_text().splitlines()[1:], delimiter="\t")]
+
+
+def senses(sentence: str, form: str) -> "tuple[str, ...]":
+    """RETURNS: the names of the sense of a form, "-" if it is not clear, and nothing if the form was not found."""
+    found = [short for short in find_short_forms(sentence) if sentence[short.start : short.end] == form]
+    return (found[0].names if found[0].is_clear else ("-",)) if found else ()
+
+
+def test_senses_of_sentences():
+    wrong = [(form, sense) for form, sense, sentence in ROWS if sense.lower() not in senses(sentence, form)]
+    assert len(ROWS) >= 100
+    assert len(wrong) <= 0.1 * len(ROWS), wrong
+
+
+def test_the_list_is_complete_and_plain():
+    table = short_forms()
+    assert all(form.strip() == form and senses for form, senses in table.items())
+    shares = [sum(sense.share for sense in senses) for senses in table.values()]
+    assert max(shares) <= 1.2  # percentages are rounded, and a sense may have been rare in one of two inventories
+    assert all(name and name == name.lower() for senses in table.values() for sense in senses for name in sense.names)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("htn, Htn and HTN", ["htn", "Htn", "HTN"]),
+        ("two PVCs, no DVTs", ["PVCs", "DVTs"]),
+        ("He was sad and as good as all.", []),
+        ("PATIENT HAD PAIN AS BEFORE", []),  # not aortic stenosis
+        ("ST-elevation, XCHF, CHFx, pes planus", []),
+    ],
+)
+def test_how_short_forms_are_written(text, expected):
+    found = [text[short.start : short.end] for short in find_short_forms(text) if short.is_clear]
+    assert found == expected
+
+
+def test_a_word_in_capitals_is_no_short_form():
+    (plan,) = find_short_forms("PLAN\nRest.")
+    assert plan == (0, 4, ("plan",), False)
+
+
+def test_long_forms_elsewhere_in_the_text_decide():
+    assert senses("CA today.", "CA") == ("-",)
+    assert senses("Calcium is low. CA today.", "CA") == ("calcium",)
+
+
+def test_definitions_take_precedence():
+    text = "Polyethylene (PE) bags. PE and HTN."
+    occurrences = find_occurrences(text, find_definitions(text), {}, [*find_short_forms(text)])
+    assert [occurrence.long for occurrence in occurrences] == ["Polyethylene", "Polyethylene", "hypertension"]
+
+
+PIECES = ["PE", "RA", "MS", " ", ":", "\n", "lungs", "on", "PLAN", "s", "-", "İ", "12", "chest", "("]
+
+
+@given(st.one_of(st.lists(st.sampled_from(PIECES)).map("".join), st.text()))
+def test_occurrences_are_ordered_and_inside_the_text(text):
+    places = [short[:2] for short in find_short_forms(text)]
+    assert all(0 <= start < end <= len(text) for start, end in places)
+    assert all(first[1] <= second[0] for first, second in pairwise(places))
