@@ -454,10 +454,6 @@ class Warnings:
         "They have no effect. The vocabulary may be another one, or another release."
     )
     W416 = "[W416] The linker was saved without a reranker. {reason}"
-    W414 = (
-        "[W414] The language of the pipeline is '{lang}', but the cues of assertion_detector are English, so it can miss "
-        "or invent flags. Give it the setting cues, with termsets of that language."
-    )
     W418 = (
         "[W418] {component} links the mentions in {where}, but no component has set any. Put one that finds mentions "
         "before it: an NER, or `concept_matcher`."

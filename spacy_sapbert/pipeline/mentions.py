@@ -2,10 +2,13 @@
 
 import re
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from functools import cache
+from typing import TYPE_CHECKING, Any, Dict, FrozenSet, Iterable, Iterator, List, Optional, Tuple
 
+from spacy.attrs import IS_PUNCT, ORTH, SENT_START
 from spacy.language import Language
 from spacy.pipeline import Sentencizer
+from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
@@ -90,9 +93,20 @@ def queries_of(doc: Doc, spans_key: Optional[str], *, resolve_abbreviations: boo
 def sentence_starts(doc: Doc) -> Iterable[int]:
     """Return the first token of each sentence: those of the document, or else those of spaCy's rules."""
     if doc.has_annotation("SENT_START"):
-        return (sentence.start for sentence in doc.sents)
-    (starts,) = Sentencizer().predict([doc])
-    return (position for position, is_start in enumerate(starts) if is_start)
+        return [position for position, start in enumerate(doc.to_array(SENT_START).tolist()) if start == 1]
+    ends, starts, ended = _sentence_ends(), [0] if len(doc) else [], False
+    for position, (word, is_punct) in enumerate(doc.to_array([ORTH, IS_PUNCT]).tolist()):
+        if word in ends:
+            ended = True
+        elif ended and not is_punct:
+            starts.append(position)
+            ended = False
+    return starts
+
+
+@cache
+def _sentence_ends() -> FrozenSet[int]:
+    return frozenset(map(get_string_id, Sentencizer.default_punct_chars))
 
 
 # --- gold mentions

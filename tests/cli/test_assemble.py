@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 
 import pytest
 import spacy
@@ -103,7 +102,6 @@ def test_external_storage(command, small_kb, other_kb, tmp_path, output):
 
 
 def test_assertion_is_added_with_sentences(command, small_kb, ner, tmp_path, output):
-    pytest.importorskip("negspacy")
     options = ("--kb", small_kb.path, "--encoder", "none", "--assertion")
     finished = command("assemble", "-o", output, *options, "--ner", ner)
     assert finished.err.endswith("sapbert_linker, sentencizer, assertion_detector\n")
@@ -131,14 +129,6 @@ def test_notes_have_short_forms_and_flags(command, small_kb, ner, tmp_path, outp
     command("assemble", "-o", output, "--kb", small_kb.path, "--notes", "--ner", tmp_path / "own")
     resolver = spacy.load(output).get_pipe("abbreviation_resolver")
     assert (resolver.clinical, resolver.known) == (True, {"XQ": "zebra"})
-
-
-def test_assertion_needs_its_extra(command, small_kb, output, monkeypatch):
-    monkeypatch.setitem(sys.modules, "negspacy", None)
-    finished = command("assemble", "-o", output, "--kb", small_kb.path, "--encoder", "none", "--assertion")
-    assert finished.status == 1
-    assert "spacy-sapbert[assertion]" in finished.err
-    assert not output.exists()
 
 
 # --- another vocabulary

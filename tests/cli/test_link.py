@@ -128,7 +128,6 @@ def test_gold_mentions_are_linked_also_where_they_overlap_or_cut_a_token(command
 
 
 def test_given_mentions_are_corrected_and_get_flags(command, linking_folder, small_kb, tmp_path):
-    pytest.importorskip("negspacy")
     nlp = spacy.load(linking_folder)
     nlp.add_pipe("spelling_corrector", before="sapbert_linker", config={"kb": str(small_kb.path)})
     nlp.add_pipe("sentencizer")

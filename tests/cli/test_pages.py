@@ -75,7 +75,6 @@ def test_outputs(run_page):
 
 
 def test_assertion(tmp_path, monkeypatch, run_page):
-    pytest.importorskip("negspacy")
     monkeypatch.chdir(tmp_path)
     run_page("assertion")
     assert spacy.load("PIPELINE").pipe_names[-2:] == ["sentencizer", "assertion_detector"]

@@ -1,11 +1,11 @@
 """Sentences in a clinical and a scientific style with the flags that a reader expects.
 
-They were written before any library was tried and before the cues were. They were not changed afterwards.
+They were written before the cues were. A mention that is denied has no time, and a chronic disease of the past is
+present.
 """
 
 import pickle
-import sys
-from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 import spacy
@@ -14,8 +14,6 @@ from spacy.tokens import Span
 import spacy_sapbert.pipeline.assertion_detector as module
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.pipeline.attributes import get_assertion, set_assertion
-
-needs_negspacy = pytest.mark.skipif(find_spec("negspacy") is None, reason="the extra `assertion` is not installed")
 
 # [mention/its flags]
 RIGHT = [
@@ -45,13 +43,13 @@ RIGHT = [
     "Two paternal uncles had [Parkinson disease/family].",
     "The grandmother suffered from [dementia/family].",
     "History of [stroke/historical] in 2009.",
-    "Past medical history is significant for [asthma/historical] and [gout/historical].",
+    "Past medical history is significant for [asthma] and [pancreatitis/historical].",
     "Status post [appendicitis/historical] ten years ago.",
     "He was treated for [tuberculosis/historical] as a child.",
     "Previous [myocardial infarction/historical] in 2015, now with [atrial fibrillation].",
     "She had [hepatitis/historical] in the past.",
     "Prior [pancreatitis/historical] resolved without complications.",
-    "No history of [epilepsy/negated,historical].",
+    "No history of [epilepsy/negated].",
     "The patient has a long history of [migraine].",
     "Possible [pneumonia/uncertain] in the left lower lobe.",
     "The findings suggest [sarcoidosis/uncertain].",
@@ -72,19 +70,25 @@ RIGHT = [
     "Mutations of this gene may cause [cystic fibrosis/uncertain].",
     "Mice without the receptor did not develop [obesity/negated].",
     "If [hypotension/hypothetical] occurs, the infusion is stopped.",
-]
-MISSED = [
     "Neither [vomiting/negated] nor [diarrhea/negated] was reported.",
     "[Jaundice/negated] was absent.",
     "The scan failed to show [metastasis/negated].",
     "No further [chest pain/negated] since admission.",
     "She cannot walk because of [arthritis].",
-    "[Measles/historical] at the age of six.",
     "[Stroke/uncertain] is unlikely but possible.",
     "We found no association between coffee and [pancreatic cancer].",
     "Imatinib is effective in [chronic myeloid leukemia], whereas its role in [asthma/uncertain] remains uncertain.",
 ]
+MISSED = [
+    "[Measles/historical] at the age of six.",
+]
 TEXT = "No evidence of pneumonia. Denies chest pain. Father had colon cancer."
+
+
+OWN = [
+    line.split("\t")[1:]
+    for line in (Path(__file__).parent / "assertion_sentences.tsv").read_text(encoding="utf-8").splitlines()[1:]
+]
 
 
 def read(marked):
@@ -115,14 +119,12 @@ def make(lang="en", **settings):
 
 @pytest.fixture(scope="module")
 def nlp():
-    pytest.importorskip("negspacy")
     return make()
 
 
 @pytest.fixture
 def found():
     """A pipeline that finds three mentions and their flags."""
-    pytest.importorskip("negspacy")
     nlp = make()
     ruler = nlp.add_pipe("entity_ruler", first=True)
     names = ("pneumonia", "chest pain", "colon cancer")
@@ -148,6 +150,15 @@ def test_sentence(nlp, marked):
 def test_known_misses_stay_known(nlp, marked):
     flags, expected = flags_of(nlp, marked)
     assert flags != expected
+
+
+def test_most_sentences_of_every_language_are_right():
+    pipelines = {language: make(language) for language in ("en", "es", "de", "fr")}
+    wrong = []
+    for language, marked in OWN:
+        flags, expected = flags_of(pipelines[language], marked.replace("\\n", "\n"))
+        wrong += [] if flags == expected else [(marked, flags)]
+    assert len(wrong) <= 0.05 * len(OWN), wrong
 
 
 # --- what a cue reaches
@@ -180,10 +191,9 @@ def test_sentences_of_the_document_are_used(found):
     assert not found(doc.text).has_annotation("SENT_START")  # what is guessed is not written
 
 
-def test_a_text_without_sentences_is_cut(found):
-    doc = found("No pneumonia " + "and pneumonia " * 200)
-    assert [ent._.assertion for ent in doc.ents][:120] == [("negated",)] * 120
-    assert doc.ents[-1]._.assertion == ()
+def test_a_cue_does_not_reach_far(found):
+    doc = found("No pneumonia " + "and pneumonia " * 9 + "word " * 60 + "pneumonia")
+    assert [ent._.assertion for ent in doc.ents] == [("negated",)] * 10 + [()]
 
 
 def test_a_mention_over_two_sentences_counts_in_the_first(nlp):
@@ -205,7 +215,6 @@ def test_mentions_of_a_span_group_may_overlap_and_stand_in_any_order(nlp):
     assert found == [("negated",), (), ("negated",), ("negated",)]
 
 
-@needs_negspacy
 @pytest.mark.parametrize("text", ["", " ", "\n\n", "no", "No evidence."])
 def test_texts_without_mentions_stay_as_they_are(text):
     assert not make()(text).user_data
@@ -227,37 +236,29 @@ def test_flags_of_another_run_are_replaced(found):
     assert found.get_pipe("assertion_detector")(doc).ents[0]._.assertion == ()
 
 
-@needs_negspacy
 def test_own_cues_replace_all(found):
     cues = module.default_cues()
-    cues["negated"]["following_negations"].append("absent")
+    cues["negated"]["after"].append("absent")
     assert flags_of(make(cues=cues), "[Jaundice/negated] was absent. Father had [gout/family].") == (
         [("negated",), ("family",)],
         [("negated",), ("family",)],
     )
-    spanish = make("es", cues={"negated": {"preceding_negations": ["sin"]}})
+    spanish = make("es", cues={"negated": {"before": ["sin"]}})
     assert flags_of(spanish, "Sin [fiebre/negated]. Posible [gripe].") == ([("negated",), ()], [("negated",), ()])
     assert spanish.get_pipe("assertion_detector").flags == ("negated",)
-    assert "absent" not in module.default_cues()["negated"]["following_negations"]
+    assert "absent" not in module.default_cues()["negated"]["after"]
 
 
-@needs_negspacy
-@pytest.mark.parametrize("cues", [{"doubtful": {}}, {"negated": {"before": ["no"]}}])
+@pytest.mark.parametrize("cues", [{"doubtful": {}}, {"negated": {"behind": ["no"]}}])
 def test_unknown_flags_and_lists_are_refused(cues):
     with pytest.raises(SapbertError, match="E406"):
         make(cues=cues)
 
 
-@needs_negspacy
-def test_another_language_gets_a_warning():
-    with pytest.warns(UserWarning, match=r"\[W414\] The language of the pipeline is 'es'"):
-        make("es")
-
-
-def test_the_extra_is_named_where_negspacy_is_missing(monkeypatch):
-    monkeypatch.setitem(sys.modules, "negspacy", None)
-    with pytest.raises(SapbertError, match=r"\[E542\] .*negspacy.*spacy-sapbert\[assertion\]"):
-        make()
+def test_a_language_without_cues_is_an_error():
+    with pytest.raises(SapbertError, match=r"\[E125\] 'it' is not a language with cues\. .*setting cues"):
+        make("it")
+    assert make("it", cues={"negated": {"before": ["senza"]}}).get_pipe("assertion_detector").flags == ("negated",)
 
 
 # --- the attribute
@@ -280,7 +281,6 @@ def test_pipelines_keep_the_component(found, tmp_path):
 
 
 def test_links_carry_the_flags(small_kb):
-    pytest.importorskip("negspacy")
     nlp = spacy.blank("en")
     nlp.add_pipe("concept_matcher", config={"kb": str(small_kb.path)})
     nlp.add_pipe("sapbert_linker", config={"kb": str(small_kb.path), "encoder": "none"})

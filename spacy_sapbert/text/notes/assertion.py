@@ -1,0 +1,252 @@
+"""The flags of mentions by the words around them, after ConText (Harkema et al. 2009), without spaCy.
+
+A cue such as "no evidence of" flags what comes after it, or what comes before it, up to the end of its scope: a word
+such as "but", the next sentence, line of a list, or heading. Cues are data, see README.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from ...errors import ChoiceError
+
+FLAGS = ("negated", "uncertain", "family", "historical", "hypothetical")
+"""The flags of a mention, in the order in which they are reported."""
+DIRECTIONS = BEFORE, AFTER, END, PSEUDO = ("before", "after", "end", "pseudo")
+"""The kinds of cues: before and after a mention, the end of their scope, and phrases that look like cues."""
+ANY = "any"
+"""The key of cues that belong to no single flag: ends of all scopes, and phrases that are no cue at all."""
+PAST = "past"
+"""The key of cues that flag a mention as historical unless its disease is chronic."""
+CHRONIC = "chronic"
+LANGUAGES = ("de", "en", "es", "fr")
+"""The codes of the languages with cues."""
+
+Cues = Mapping[str, Mapping[str, Sequence[str]]]
+Flags = tuple[str, ...]
+Span = tuple[int, int]
+_Entries = tuple[tuple[str, str], ...]
+
+_WORDS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+|[^\w\s]")
+_MENTION, _STOP = "\0", "$"  # in place of a mention, and at the end of a scope
+# how many words may stand between a cue and the mention that it flags, or between two mentions that it flags
+_REACH = {"uncertain": 7, "historical": 12, PAST: 12}
+_REACH_BEFORE, _REACH_AFTER, _REACH_NEAR = 60, 6, 1
+_EXCLUSIVE = {"negated": "uncertain", "uncertain": "negated"}
+_BREAKS = re.compile(
+    r"\n[ \t]*(?=\n)"  # a blank line
+    r"|(?<![,:])\n(?=[ \t]*(?:[^\w\s(]|\(?[ xX]?\)|\d{1,2}[.)]\s))"  # an item of a list
+    r"|;"
+    r"|(?<=\s)(?=\d{1,2}[.)]\s+[^\W\d_a-z])"  # an item inside a line
+)
+_ABBREVIATION = re.compile(r"(?:^|(?<=\s))(?:\?|(?:[^\W\d_]\.){1,4})\s*", re.M)  # "V.a. sepsis", "? sepsis"
+_LINE = re.compile(r"^[^\n]{1,60}(?<![,:\s])[ \t]*\n(?=[ \t]*[^\W\d_a-z])", re.M)  # a short one, before a new beginning
+
+
+class CueMatcher:
+    """Finds the flags of mentions. The time grows with the length of the text.
+
+    Args:
+        cues: For each flag the cues of each direction, see `read_cues`.
+    """
+
+    def __init__(self, cues: Cues) -> None:
+        self.flags = tuple(flag for flag in FLAGS if flag in cues)
+        self._chronic = set(cues.get(CHRONIC, {}).get(ANY, ()))
+        self._trie: dict[str, Any] = {}
+        for flag, directions in cues.items():
+            for direction, phrases in directions.items() if flag != CHRONIC else ():
+                for phrase in phrases:
+                    self._add(phrase, (flag, direction))
+
+    def _add(self, phrase: str, entry: tuple[str, str]) -> None:
+        """Add a cue. Words after a tilde must follow, but they are not part of the cue."""
+        cue, _, following = phrase.partition(" ~ ")
+        words, node = _words(cue), self._trie
+        for word in (*words, *_words(following)):
+            node = node.setdefault(word, {})
+        if node is not self._trie:
+            _, entries = node.get("", (0, ()))
+            # the word after the end of a scope may begin a cue: "and denies"
+            node[""] = 1 if entry[1] == END else len(words), (*entries, entry)
+
+    def flags_of(self, text: str, scope: Span, mentions: Sequence[Span], flag: str | None = None) -> list[Flags]:
+        """Return the flags of mentions by the words of their sentence.
+
+        Args:
+            text: The text.
+            scope: The first character of the sentence, and the position after its last.
+            mentions: The first character of each mention, which is in the sentence, and the position after its last.
+                A cue inside a mention has no effect.
+            flag: The flag of the section, if it has any.
+        """
+        words, numbers = _masked(text, scope, mentions)
+        found: list[set[str]] = [{flag} if flag else set() for _ in mentions]
+        items = list(self._items(words))
+        _sweep(items, BEFORE, found)
+        _sweep(items[::-1], AFTER, found)
+        return [self._joined(found[number], text[slice(*span)]) for number, span in zip(numbers, mentions, strict=True)]
+
+    def _items(self, words: Sequence[str]) -> Iterator[int | _Entries | None]:
+        """Yield the cues, numbers of mentions and other words (None) in order. The longest cue at a word wins."""
+        at = mention = 0
+        while at < len(words):
+            if words[at] == _MENTION:
+                yield mention
+                mention += 1
+            node: dict[str, Any] | None = self._trie
+            match, last = (0, None), at
+            while node and last < len(words) and (node := node.get(words[last])):
+                last += 1
+                match = node.get("", match)
+            length, entries = match
+            if words[at] != _MENTION or entries:
+                yield entries
+            at += length or 1
+
+    def _joined(self, found: set[str], mention: str) -> Flags:
+        if "negated" in found:  # "no history of" denies a finding of any time
+            found = found - {"historical", PAST, "uncertain"}
+        if PAST in found and not self.is_chronic(mention):
+            found = {*found, "historical"}
+        return tuple(flag for flag in self.flags if flag in found)
+
+    def is_chronic(self, mention: str) -> bool:
+        """Return whether a mention is a disease that stays, so that it is present if it was there in the past."""
+        return not self._chronic.isdisjoint(_words(mention))
+
+
+def _masked(text: str, scope: Span, mentions: Sequence[Span]) -> tuple[list[str], list[int]]:
+    """Return the words with a mark for mentions that touch, and the number of the mark of each mention."""
+    words: list[str] = []
+    numbers: dict[int, int] = {}
+    number, position = -1, scope[0]
+    for start, end in sorted(mentions):
+        if start >= position:
+            words += _words(text[position:start])
+            words.append(_MENTION)
+            number += 1
+        numbers[start] = number
+        position = max(position, min(end, scope[1]))
+    words += _words(text[position : scope[1]])
+    return [*words, _STOP], [numbers[start] for start, _ in mentions]
+
+
+def _sweep(items: Iterable[int | _Entries | None], direction: str, found: list[set[str]]) -> None:
+    """Add the flags of the cues of a direction to the mentions in their scope."""
+    last: dict[str, int] = {}  # the position that each flag still reaches
+    for position, item in enumerate(items):
+        if item is None:
+            continue
+        if isinstance(item, int):
+            for flag, end in last.items():
+                if position <= end:
+                    found[item].add(flag)
+                    last[flag] = position + _reach(flag, direction)
+            continue
+        for flag, kind in item:
+            if kind == END or (kind != direction and direction == AFTER):
+                ended = [flag, PAST] if flag == "historical" else [flag]
+                for name in list(last) if flag == ANY or kind != END else ended:
+                    last.pop(name, None)
+            elif kind == direction:
+                last.pop(_EXCLUSIVE.get(flag, ""), None)
+        for flag, kind in item:
+            if kind == direction:
+                last[flag] = position + _reach(flag, direction)
+
+
+def _reach(flag: str, direction: str) -> int:
+    if direction == BEFORE:
+        return _REACH.get(flag, _REACH_BEFORE)
+    return _REACH_NEAR if flag == "hypothetical" else _REACH_AFTER  # "stroke prevention"
+
+
+def scope_bounds(text: str, sentences: Iterable[int]) -> list[int]:
+    """Return where scopes begin, and the end of the text.
+
+    They begin with a sentence, an item of a list, or a line that is a statement of its own: one that is shorter than
+    those of a paragraph, before another that begins with a capital letter.
+
+    Args:
+        text: The text.
+        sentences: The first character of each sentence.
+    """
+    starts = {match.end() for pattern in (_BREAKS, _LINE) for match in pattern.finditer(text)}
+    starts.update(set(sentences).difference(match.end() for match in _ABBREVIATION.finditer(text)))
+    return sorted({0, *starts, len(text)})
+
+
+def _words(text: str) -> list[str]:
+    """Return words, numbers and signs. A year is YYYY, and another number is 0."""
+    words = _WORDS.findall(text.lower().replace("’", "'"))
+    return [_number(word) if word[0].isdigit() else word for word in words]
+
+
+def _number(digits: str) -> str:
+    return "yyyy" if len(digits) == 4 and digits[:2] in ("19", "20") else "0"
+
+
+# --- cues
+
+
+def check_language(language: str) -> None:
+    """Check that there are cues of a language.
+
+    Raises:
+        SapbertError: E125 there are none.
+    """
+    if language not in LANGUAGES:
+        remedy = "Or give the assertion_detector the setting cues: those of another language invent flags."
+        raise ChoiceError(remedy, given=language, what="language with cues", choices=LANGUAGES)
+
+
+@cache
+def matcher_of(language: str) -> CueMatcher:
+    """Return the matcher of the cues of a language, see `read_cues`."""
+    return CueMatcher(read_cues(language))
+
+
+@cache
+def read_cues(language: str) -> dict[str, dict[str, list[str]]]:
+    """Return the cues of a language: {flag: {direction: phrases}}, with the words of chronic diseases.
+
+    Args:
+        language: The code of the language, one of `LANGUAGES`.
+
+    Raises:
+        SapbertError: E125 there are no cues of this language.
+    """
+    check_language(language)
+    text = (Path(__file__).parent / f"{language}_cues.txt").read_text(encoding="utf-8").replace("\\\n", "")
+    classes: dict[str, str] = {}
+    cues: dict[str, dict[str, list[str]]] = {}
+    phrases: list[str] = []
+    for line in text.splitlines():
+        name, is_class, words = line.partition(" = ")
+        if line.startswith("[") and line.endswith("]"):
+            flag, _, direction = line[1:-1].partition(" ")
+            phrases = cues.setdefault(ANY if flag in (END, PSEUDO) else flag, {}).setdefault(direction or flag, [])
+        elif is_class:
+            classes[f"<{name}>"] = _with_classes(words, classes)
+        elif line and not line.startswith("# "):
+            for cue in line.split(";"):
+                phrases += _alternatives(_with_classes(cue, classes))
+    cues[CHRONIC] = {ANY: cues.get(CHRONIC, {}).get(CHRONIC, [])}
+    return cues
+
+
+def _with_classes(text: str, classes: Mapping[str, str]) -> str:
+    for name, words in classes.items():
+        text = text.replace(name, words)
+    return text
+
+
+def _alternatives(cue: str) -> Iterator[str]:
+    for words in product(*(part.split("|") for part in cue.split())):
+        yield " ".join(filter(None, words)).replace("_", " ")

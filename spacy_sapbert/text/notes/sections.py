@@ -1,0 +1,101 @@
+"""Sections of clinical notes by their headings, without spaCy. Headings are data, see README.md."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cache
+from operator import attrgetter
+from pathlib import Path
+from typing import NamedTuple
+
+OTHER = "other"
+"""The label of a section with an unknown heading."""
+LANGUAGES = ("de", "en", "es", "fr")
+"""The codes of the languages with headings."""
+
+
+class Section(NamedTuple):
+    """A section of a note.
+
+    Attributes:
+        label: Its kind, such as "family history".
+        heading_start: The first character of the heading, which is empty if it is unknown.
+        start: The first character behind the heading, including its colon.
+        end: The position after its last character: the next heading, or the end of the text.
+    """
+
+    label: str
+    heading_start: int
+    start: int
+    end: int
+
+
+# a heading begins a line or follows a sentence, and ends its line or has a colon; all lengths are bounded
+_HEADING = re.compile(
+    r"(?:(?P<begin>^)|(?<=[\n.,;|•])|(?<=  ))[ \t]{0,8}(?:[•*#=-]{1,3}[ \t]{0,8}|\d{1,2}[.)][ \t]{1,8})?"
+    r"(?P<name>[^\W\d][\w/&' -]{0,58}?)[ \t]{0,8}(?:(?P<colon>:)|[=#*.-]{0,3}[ \t]{0,8}(?=\n|\Z))",
+    re.M,
+)
+_BLANKS = re.compile(r"\s+")
+
+
+@cache
+def read_headings(language: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the section of each heading in lower case, and the flag of mentions in each section that has any.
+
+    A language without headings has none.
+
+    Args:
+        language: The code of the language.
+    """
+    sections: dict[str, str] = {}
+    flags: dict[str, str] = {}
+    path = Path(__file__).parent / f"{language}_sections.txt"
+    label = ""
+    for line in path.read_text(encoding="utf-8").splitlines() if language in LANGUAGES else ():
+        if line.startswith("["):
+            label, _, flag = line[1:-1].partition(": ")
+            flags.update({label: flag} if flag else {})
+        elif line and not line.startswith("# "):
+            sections.update((heading.strip(), label) for heading in line.split(";"))
+    return sections, flags
+
+
+def find_sections(text: str, language: str) -> list[Section]:
+    """Return the sections of a note, in order. What comes before the first heading is in none.
+
+    Args:
+        text: The note, also one that lost the ends of its lines.
+        language: The code of the language.
+    """
+    known, _ = read_headings(language)
+    headings = _headings(text, known) if known else []
+    ends = [*(start for _, start, _ in headings[1:]), len(text)]
+    return [Section(*heading, end) for heading, end in zip(headings, ends[: len(headings)], strict=True)]
+
+
+def _headings(text: str, known: dict[str, str]) -> list[tuple[str, int, int]]:
+    headings = []
+    for match in _HEADING.finditer(text):
+        name, begins, colon = match["name"], match["begin"] is not None, match["colon"] is not None
+        label = known.get(_BLANKS.sub(" ", name).lower())
+        is_capital = name[0].isupper()
+        if label and (begins or colon) and (is_capital or (begins and colon)):
+            headings.append((label, match.start("name"), match.end()))
+        elif begins and colon and len(name) > 3 and name.isupper():  # unknown, so it only ends the section before it
+            headings.append((OTHER, match.start("name"), match.start("name")))
+    return headings
+
+
+def section_at(sections: Sequence[Section], position: int) -> Section | None:
+    """Return the section of a character, or None before the first one."""
+    number = bisect_right(sections, position, key=attrgetter("heading_start")) - 1
+    return sections[number] if number >= 0 else None
+
+
+def flag_at(sections: Sequence[Section], position: int, language: str) -> str | None:
+    """Return the flag that a section gives to the mentions at a character."""
+    section = section_at(sections, position)
+    return read_headings(language)[1].get(section.label) if section else None
