@@ -72,7 +72,12 @@ def build(
         list[str] | None,
         typer.Option(help="Format of the sources: once for all, or once per source. Default: guessed from the file."),
     ] = None,
-    type: Annotated[list[str] | None, typer.Option(help="Semantic type of concepts that have none.")] = None,
+    type: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Semantic type of concepts that have none. Repeatable: with one per source, each has its own."
+        ),
+    ] = None,
     id_prefix: Annotated[str | None, typer.Option(help="Prefix to add to ids that are numbers only.")] = None,
     column: Annotated[
         list[str] | None,
@@ -116,6 +121,9 @@ def build(
             reason = f"it was given {len(formats)} times for {len(files)} files"
             raise OptionError(option="--format", reason=reason, remedy="Give it once for all, or once per file.")
         given = [{"path": str(path), "format": format} for path, format in zip(files, formats, strict=True)]
+        if type and len(type) == len(given) > 1:
+            del reading["type"]
+            given = [{**file, "type": own} for file, own in zip(given, type, strict=True)]
         values |= {**reading, "sources": given}
     values |= _given(mentions, mapping, below, stop_names) | ({"strict": True} if strict else {})
     recipe = parse_recipe(str(sources[0]), values)

@@ -100,6 +100,13 @@ FROM read_records r JOIN read_names n ON n.number = r.first_name WHERE lower(n.t
     WHERE length(n.text) >= 5 GROUP BY 1 HAVING min(n.source) < max(n.source)
 ) ORDER BY 1, 2
 """
+# what cross-references refer to: a primary id, or else an alternative id of one record, with the primary one
+_XREF_TARGETS = """
+WITH xrefs AS (SELECT DISTINCT value FROM read_xrefs)
+SELECT i.value, min(r.id) FROM read_ids i JOIN read_records r ON r.number = i.record
+WHERE i.value IN xrefs AND i.value NOT IN (SELECT id FROM read_records) GROUP BY 1 HAVING count(DISTINCT r.id) = 1
+UNION SELECT id, id FROM read_records WHERE id IN xrefs
+"""
 _SAME = ("", *sorted(EXACT))  # predicates of cross-references that can merge concepts
 _MANY = 0.1  # of the names of a translation; with more unknown ones, it may be of another release
 
@@ -350,13 +357,12 @@ class KnowledgeBaseBuilder:
         return map(MappedIds._make, rows)
 
     def _xrefs_to_records(self) -> list[MappedIds]:
-        """Return the one-to-one cross-references to records of other vocabularies."""
-        sql = "SELECT value FROM read_xrefs INTERSECT SELECT id FROM read_records"
-        ids = {concept_id for (concept_id,) in self._db.execute(sql)}
-        vocabularies = set(map(vocabulary_of, ids))
+        """Return the one-to-one cross-references to records of other vocabularies, by an id that only one has."""
+        targets = dict(self._db.execute(_XREF_TARGETS))
+        vocabularies = set(map(vocabulary_of, targets))
         links = (link for link in self._xrefs() if vocabulary_of(link.xref) in vocabularies)
         paired, _ = one_to_one(link for link in links if vocabulary_of(link.concept_id) != vocabulary_of(link.xref))
-        return [link for link in paired if link.xref in ids]
+        return [link._replace(xref=targets[link.xref]) for link in paired if link.xref in targets]
 
     def _shared_names(self) -> list[MappedIds]:
         """Return the pairs of records of different sources with the same preferred name."""

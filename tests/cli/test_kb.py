@@ -93,6 +93,10 @@ def test_columns_types_and_prefix(command, tmp_path):
     assert command("kb", "build", "own.csv", "-o", "a.kb", *options).status == 0
     assert names_by_concept("a.kb") == {"NCBIGene:7": ["one, first", "uno", "eins"]}
     assert KnowledgeBase("a.kb").get("NCBIGene:7").types == ("Gene", "Human")
+    (tmp_path / "more.tsv").write_text("id\tname\nX:1\tother\n")
+    (tmp_path / "most.tsv").write_text("id\tname\nX:2\tthird\n")
+    assert command("kb", "build", "more.tsv", "most.tsv", "-o", "b.kb", "--type", "Gene", "--type", "Drug").status == 0
+    assert [KnowledgeBase("b.kb").get(id).types for id in ("X:1", "X:2")] == [("Gene",), ("Drug",)]
 
 
 # --- build with mentions

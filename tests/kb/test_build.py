@@ -252,6 +252,7 @@ def test_cross_references_merge_only_where_they_are_asked_to(tmp_path, merge_xre
     [
         (("HP:1", "grey fever", "hpo", "Phenotype"), True),  # the same preferred name
         (("HP:1", "ashen fever", "hpo", "Phenotype", "D000001"), True),  # a cross-reference of one side
+        (("HP:1", "ashen fever", "hpo", "Phenotype", "OMIM:1"), True),  # to an alternative id
         (("D000002", "Grey fever", "other", "Disease"), False),  # one vocabulary gives both ids
         (("X:1", "grey fever", "mesh", ""), False),  # one source has the name twice
         (("X:1", "Grey Fever", "taxa", "Species"), False),  # a species is no disease
@@ -261,7 +262,7 @@ def test_cross_references_merge_only_where_they_are_asked_to(tmp_path, merge_xre
 def test_sources_share_concepts(tmp_path, second, merges):
     concept_id, name, source, type, *xrefs = second
     other = Record(concept_id, (Name(name, "preferred", source),), types=(type,) * bool(type), xrefs=tuple(xrefs))
-    first = Record("D000001", (Name("Grey fever", "preferred", "mesh"),), types=("Disease",))
+    first = Record("D000001", (Name("Grey fever", "preferred", "mesh"),), ("OMIM:1",), ("Disease",))
     kb, _ = built(tmp_path / "a.kb", first, other, merge_sources=True)
     assert list(kb.concept_ids()) == ["D000001", concept_id][: 2 - merges]
     assert len(built(tmp_path / "b.kb", first, other)[0]) == 2

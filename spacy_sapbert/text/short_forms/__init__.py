@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ..words import is_general
 
 _FILE = Path(__file__).with_name("en.txt")
+EVERYDAY = 5  # letters; shorter forms in lower case are short forms
 MOST_WORDS = 14  # words on each side of a short form that can decide its sense
 REACH = 120  # characters that are read on each side for them
 CAPITALS = 40  # characters on each side that show whether a text is in capitals
@@ -58,14 +59,17 @@ class ShortForm(NamedTuple):
 def short_forms() -> Mapping[str, Sequence[Sense]]:
     """Return the senses of each short form, the most frequent first.
 
-    One of three capitals or more is also written in lower case, or with one capital, if that is no word.
+    One of three capitals or more is also written in lower case, or with one capital, if that is no word. Everyday
+    names, such as "heart attack", may begin with a capital.
     """
     table: dict[str, Sequence[Sense]] = {}
     for line in _FILE.read_text(encoding="utf-8").splitlines():
         forms, _, *senses = line.split("\t")
         table |= dict.fromkeys(forms.split(","), tuple(map(_sense, senses)))
     for form, found in [*table.items()]:
-        if form.isupper() and sum(map(str.isalpha, form)) > 2 and not is_general(form):
+        if form.islower() and len(form) >= EVERYDAY:
+            table.setdefault(form.capitalize(), found)
+        elif form.isupper() and sum(map(str.isalpha, form)) > 2 and not is_general(form):
             for variant in (form.lower(), form.capitalize()):
                 table.setdefault(variant, found)
     return table
