@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -103,6 +103,7 @@ class CandidateGenerator:
     Attributes:
         complete: Whether texts that are names need a dense search, too. It is needed if something else than the score
             can change the first candidate.
+        derived: The candidates of texts that a linker made from these. They are forgotten together.
     """
 
     def __init__(
@@ -125,6 +126,7 @@ class CandidateGenerator:
         self.complete = False
         self.cache_size = cache_size
         self._cache: dict[tuple[str, int, Filter, float, bool], list[Candidate]] = {}
+        self.derived: dict[Hashable, Any] = {}
         self._names: dict[int, str] = {}
         self._mask = lru_cache(maxsize=64)(partial(filter_mask, kb))
 
@@ -212,6 +214,7 @@ class CandidateGenerator:
     def forget(self) -> None:
         """Forget the candidates of earlier texts."""
         self._cache.clear()
+        self.derived.clear()
 
     # --- scores of names
 

@@ -48,7 +48,7 @@ class ConceptFacts:
         facts = {concept_id: known[concept_id] for concept_id in concept_ids if concept_id in known}
         missing = sorted(concept_ids.difference(facts))
         if missing:
-            summaries = self._kb.summaries_of(missing)
+            summaries = self._kb.summaries_of(missing, with_types=False)
             popularity = name_popularity([summary.preferred for summary in summaries.values()])
             for (id, summary), popular in zip(summaries.items(), popularity.tolist(), strict=True):
                 counts = math.log1p(summary.names), math.log1p(summary.annotations)

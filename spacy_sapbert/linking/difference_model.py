@@ -13,6 +13,7 @@ import numpy as np
 from ..encoders.ngrams import TEXT_NORMALIZER
 from ..starter import DIFFERENCE_MODELS
 from ..store.artifact import opening
+from ..store.cache import drop_oldest
 from ..text.languages import ENGLISH, LanguageRules
 from ..types import Candidate, LinkedPart
 from .agreement import SAME, is_short
@@ -21,6 +22,8 @@ from .reranker import choose
 from .trees import Trees
 
 _Judged = tuple[tuple[Candidate, ...], tuple[str, ...]]
+Judgments = dict[tuple[str, tuple[Candidate, ...]], _Judged]
+"""The first candidates in their new order with probabilities, and why the order changed, by text and candidates."""
 
 if TYPE_CHECKING:
     from .candidates import CandidateGenerator
@@ -29,6 +32,7 @@ PROBABLE = 0.5
 """A link needs a higher probability."""
 NAMED = 0.8
 """The least probability of a concept that alone has the text as a name, unless the text is short."""
+MOST_JUDGMENTS = 4096  # that are kept
 _DIGITS = 4  # of a probability
 
 
@@ -51,22 +55,39 @@ class DifferenceModel(NamedTuple):
     encoder: str = ""
 
     def __call__(
-        self, parts: Sequence[LinkedPart], facts_of: FactsOf, rules: LanguageRules = ENGLISH
+        self,
+        parts: Sequence[LinkedPart],
+        facts_of: FactsOf,
+        rules: LanguageRules = ENGLISH,
+        earlier: Judgments | None = None,
     ) -> list[LinkedPart]:
-        """Return the parts with the chosen candidate first, and with the probabilities of the first candidates."""
-        numbers: dict[tuple[str, tuple[Candidate, ...]], int] = {}  # the same text occurs many times
-        of_parts = [numbers.setdefault((part.text, part.candidates[:DEPTH]), len(numbers)) for part in parts]
-        unique = list(numbers)
+        """Return the parts with the chosen candidate first, and with the probabilities of the first candidates.
+
+        What is in `earlier` is not computed again. The rest is added to it.
+        """
+        earlier = {} if earlier is None else earlier
+        keys = [(part.text, part.candidates[:DEPTH]) for part in parts]  # the same text occurs many times
+        judgments = {key: judged for key in keys if (judged := earlier.get(key))}
+        if unique := list(dict.fromkeys([key for key in keys if key not in judgments])):
+            new = self._judgments(unique, facts_of, rules)
+            earlier.update(new)
+            drop_oldest(earlier, MOST_JUDGMENTS)
+            judgments |= new
+        return [_with(part, *judgments[key]) for part, key in zip(parts, keys, strict=True)]
+
+    def _judgments(
+        self, unique: Sequence[tuple[str, tuple[Candidate, ...]]], facts_of: FactsOf, rules: LanguageRules
+    ) -> Judgments:
         places = [compared(candidates) for _, candidates in unique]
         lists = [[key[1][place] for place in of_text] for key, of_text in zip(unique, places, strict=True)]
         rows = difference_features([text for text, _ in unique], lists, facts_of, rules)
         log_odds = self.trees.predict(rows)
         probabilities = probability(log_odds).round(_DIGITS).tolist()
-        judged, end = [], 0
+        judgments, end = Judgments(), 0
         for key, of_text, best in zip(unique, places, self.choose(rows, log_odds, list(map(len, places))), strict=True):
             start, end = end, end + len(of_text)
-            judged.append(_judge(*key, of_text, best, probabilities[start:end], rules))
-        return [_with(part, *judged[number]) for part, number in zip(parts, of_parts, strict=True)]
+            judgments[key] = _judge(*key, of_text, best, probabilities[start:end], rules)
+        return judgments
 
     def choose(self, rows: np.ndarray, log_odds: np.ndarray, sizes: Sequence[int]) -> list[int]:
         """Return which candidate of each text comes first. `TieBreaker` has chosen among those with the best score.

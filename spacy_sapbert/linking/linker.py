@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..kb.filters import Filter
 from ..kb.knowledge_base import KnowledgeBase
+from ..store.cache import drop_oldest
 from ..text.languages import ENGLISH, LanguageRules
 from ..types import Alternative, Candidate, Link, LinkedPart
-from .agreement import CHECKED, REFUSED, SAME, Agreement
+from .agreement import CHECKED, REFUSED, SAME, Agreement, Candidates
 from .candidates import CandidateGenerator
 from .concept_facts import ConceptFacts
 from .difference import describe
-from .difference_model import PROBABLE, DifferenceModel, model_of
+from .difference_model import PROBABLE, DifferenceModel, Judgments, model_of
 from .prior import ConceptPrior
 from .rewrites import Rewriter
 from .settings import THRESHOLD, LinkerParameters, LinkerSettings
@@ -93,6 +94,7 @@ class Linker:
         self._agreement = Agreement(generator.kb, self.rules)
         self._rewriter = Rewriter(generator.kb, self.rules)
         self._facts = ConceptFacts(generator.kb)
+        self._judgments: tuple[DifferenceModel | None, Judgments] = None, {}
         self._prior: ConceptPrior | None = None
         self._features: CandidateFeatures | None = None
 
@@ -144,9 +146,10 @@ class Linker:
         """
         linked = self._link_by_scores(documents)
         if (model := self.difference_model) is not None:
-            judged = iter(
-                model([part for parts in chain.from_iterable(linked) for part in parts], self._facts, self.rules)
-            )
+            if self._judgments[0] is not model:
+                self._judgments = model, {}
+            flat = [part for parts in chain.from_iterable(linked) for part in parts]
+            judged = iter(model(flat, self._facts, self.rules, self._judgments[1]))
             linked = [[tuple(islice(judged, len(parts))) for parts in mentions] for mentions in linked]
         if self.reranker is None or not self.reranks or (self.reranker.after_ranking and model is None):
             return linked
@@ -161,15 +164,7 @@ class Linker:
                 filters[query.label] = self.filter_of(query.label)
             of_query = dict.fromkeys(query.variants.texts(formulas=settings.selection.formulas))
             texts.setdefault(filters[query.label], {}).update(of_query)
-        prior = self.prior
-        checked = settings.k if prior or self.reranks else CHECKED
-        candidates: dict[Filter, dict[str, list[Candidate]]] = {}
-        for filter, unique in texts.items():
-            search = partial(self._look_up, filter)
-            similar = dict(zip(unique, search(list(unique)), strict=True))
-            similar = self._agreement.with_other_numerals(similar, search)
-            found = {text: self._agreement(text, some, prior, checked) for text, some in similar.items()}
-            candidates[filter] = self._rewriter(found, partial(self._generator.named, filter=filter))
+        candidates = {filter: self._candidates(list(unique), filter) for filter, unique in texts.items()}
         mentions, labels, threshold = [], [], self._least_score
         for variants, label in chain.from_iterable(documents):
             look_up = candidates[filters[label]].__getitem__
@@ -179,6 +174,23 @@ class Linker:
             labels.append(label)
         linked = iter(TieBreaker(self.kb, settings.label_types).break_ties(mentions, labels))
         return [list(islice(linked, len(queries))) for queries in documents]
+
+    def _candidates(self, texts: Sequence[str], filter: Filter) -> Candidates:
+        """Return the candidates of texts, best first. Those of earlier texts are known."""
+        generator, prior, known = self.generator, self.prior, self._generator.derived
+        settings = filter, self.settings.k, generator.sparse_weight, generator.complete, self.reranks, prior, self.rules
+        earlier = {text: some for text in texts if (some := known.get((text, settings))) is not None}
+        if not (missing := [text for text in texts if text not in earlier]):
+            return earlier
+        search = partial(self._look_up, filter)
+        similar = dict(zip(missing, search(missing), strict=True))
+        similar = self._agreement.with_other_numerals(similar, search)
+        checked = self.settings.k if prior or self.reranks else CHECKED
+        found = {text: self._agreement(text, some, prior, checked) for text, some in similar.items()}
+        found = self._rewriter(found, partial(generator.named, filter=filter))
+        known.update({(text, settings): some for text, some in found.items()})
+        drop_oldest(known, generator.cache_size)
+        return earlier | found
 
     def _look_up(self, filter: Filter, texts: Sequence[str]) -> list[list[Candidate]]:
         return self.generator(texts, self.settings.k, filter)

@@ -53,6 +53,15 @@ def test_the_candidate_with_the_better_difference_comes_first():
     assert judged.tie is None
 
 
+def test_earlier_judgments_are_not_computed_again():
+    earlier = {}
+    parts = [part(Candidate("A", 0.9, "Severe hay fever")), part(text="cold")]
+    facts = dict.fromkeys("A", Fact("", 0.0, False, 0.0, 0.0))
+    first = MODEL(parts, lambda ids: facts, earlier=earlier)
+    assert first == judge(parts)
+    assert MODEL._replace(trees=None)(parts, None, earlier=earlier) == first
+
+
 @pytest.mark.parametrize(
     ("score", "model"),
     [(0.99, MODEL), (0.9, MODEL._replace(margin=3.0)), (0.8, MODEL)],

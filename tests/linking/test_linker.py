@@ -115,6 +115,17 @@ def test_each_text_is_looked_up_once_for_each_filter(linker, looked_up):
     assert looked_up == [(["aspirin", "cold"], Filter()), (["cold"], Filter(("Phenomenon",)))]
 
 
+def test_earlier_texts_are_known_until_they_are_forgotten(linker, looked_up):
+    before = linker.link([[query("aspirin")]])
+    assert linker.link([[query("aspirin")], [query("cold")]])[:1] == before
+    linker.settings.k = 1  # a text with other settings is another one
+    ((parts,),) = linker.link([[query("aspirin")]])
+    linker.generator.forget()
+    linker.link([[query("aspirin")]])
+    assert len(parts[0].candidates) == 1
+    assert [texts for texts, _ in looked_up] == [["aspirin"], ["cold"], ["aspirin"], ["aspirin"]]
+
+
 def test_the_filter_of_a_label(linker):
     linker.settings.types, linker.settings.sources = ["Drug", "Disease"], ["MEDIC", "CTD"]
     linker.settings.label_types = {"ANY": [], "CHEMICAL": ["Chemical"]}
