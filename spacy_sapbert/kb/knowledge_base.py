@@ -369,15 +369,15 @@ class KnowledgeBase:
         counts[which[same]] = self.name_concepts.annotations[entries[same]]
         return list(map(int, counts))
 
-    def summaries_of(self, concept_ids: Sequence[str]) -> dict[str, ConceptSummary]:
-        """Return what distinguishes the concepts with these primary ids. All are read at once."""
+    def summaries_of(self, concept_ids: Sequence[str], *, with_types: bool = True) -> dict[str, ConceptSummary]:
+        """Return what distinguishes the concepts with these primary ids. All are read at once, types only if needed."""
         sql = (
             "SELECT c.id, n.text, sum(s.annotations), count(DISTINCT s.name) FROM concepts c JOIN names n "
             "ON n.row = c.preferred JOIN synonyms s ON s.concept = c.row WHERE c.id IN ({}) GROUP BY c.row"
         )
-        types = self._grouped(_TYPES, concept_ids)
+        types = self._grouped(_TYPES, concept_ids) if with_types else {}
         return {
-            concept_id: ConceptSummary(preferred, types[concept_id], *counts)
+            concept_id: ConceptSummary(preferred, types.get(concept_id, ()), *counts)
             for concept_id, preferred, *counts in self._in_chunks(sql, concept_ids)
         }
 

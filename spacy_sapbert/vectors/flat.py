@@ -82,6 +82,7 @@ class NameVectors(Index):
             )
         self.known = _open_known(folder)
         self.fingerprint = fingerprint_of(self.manifest)
+        self._last: tuple[tuple[str, ...], np.ndarray] | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.vectors):,} names, {self.compression}, {self.encoder!r})"
@@ -102,13 +103,20 @@ class NameVectors(Index):
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Encode texts, see `Index.encode`. A text that is a name gets its stored vector, without the encoder."""
-        return _encode(texts, text_hashes(texts, self.encoder), self.encoder, [self.known])
+        return _encode(texts, self._hashes(texts), self.encoder, [self.known])
 
     def equal_names(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        return self.known.table.find_all(text_hashes(texts, self.encoder))
+        return self.known.table.find_all(self._hashes(texts))
 
     def known_rows(self, texts: Sequence[str]) -> np.ndarray:
-        return self.known.table.find(text_hashes(texts, self.encoder))
+        return self.known.table.find(self._hashes(texts))
+
+    def _hashes(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the hashes of texts. Those of the last ones are kept, for `encode` and then `equal_names`."""
+        key, last = tuple(texts), self._last
+        if last is None or last[0] != key:
+            self._last = last = key, text_hashes(texts, self.encoder)
+        return last[1]
 
     def products(self, queries: np.ndarray, which: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return self.vectors.products(queries, which, rows)

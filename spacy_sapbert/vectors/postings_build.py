@@ -30,6 +30,7 @@ GRAM = 4
 # The most frequent characters have a code of their own, the others share the rest. So the number of an n-gram is small.
 BASE, OWN = 48, 40
 _EDGE = 1  # a blank, and the start and the end of a name
+_FEW = 128  # characters
 _EDGES = 2  # on each side, so that short names share more 4-grams
 
 _BLANK = sum(_EDGE * BASE**power for power in range(GRAM))  # the number of a 4-gram of edges, as in an empty text
@@ -68,6 +69,8 @@ class GramCodes(NamedTuple):
             The index of the text and the number of each 4-gram, int64, sorted by text.
         """
         n_texts, sizes = len(starts) - 1, np.diff(starts)
+        if n_texts == 1 and len(points) <= _FEW:
+            return self._few(points)
         padded_starts = starts + 2 * _EDGES * np.arange(n_texts + 1)
         padded = np.full(padded_starts[-1], _EDGE, dtype=np.int64)
         offsets = np.repeat(2 * _EDGES * np.arange(n_texts) + _EDGES, sizes)
@@ -77,6 +80,17 @@ class GramCodes(NamedTuple):
         texts = np.repeat(np.arange(n_texts), sizes + 2 * _EDGES)
         unique = np.unique(texts[inside] * BASE**GRAM + keys[inside])
         return np.divmod(unique, BASE**GRAM)
+
+    def _few(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Do the same for one short text, for which plain Python is faster than NumPy."""
+        edges = [_EDGE] * _EDGES
+        codes = [*edges, *look_up(self.table, points).tolist(), *edges]
+        numbers = {
+            ((a * BASE + b) * BASE + c) * BASE + d
+            for a, b, c, d in zip(*(codes[i:] for i in range(GRAM)), strict=False)
+        }
+        unique = np.array(sorted(numbers - {_BLANK}), dtype=np.int64)
+        return np.zeros(len(unique), dtype=np.int64), unique
 
 
 def identity(kb: KnowledgeBase, ngrams: NgramEncoder) -> dict[str, Any]:

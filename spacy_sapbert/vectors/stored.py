@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -67,9 +68,8 @@ class StoredVectors:
         """
         products = np.empty(len(rows), dtype=np.float32)
         order = np.argsort(which, kind="stable")
-        starts = np.flatnonzero(np.diff(which[order], prepend=-1)).tolist()
-        for start, end in zip(starts, [*starts[1:], len(rows)], strict=False):  # the pairs of one query
-            query = queries[which[order[start]]]
+        bounds = which[order].searchsorted(np.arange(len(queries) + 1)).tolist()
+        for query, (start, end) in zip(queries, pairwise(bounds), strict=True):
             for first in range(start, end, ROWS_PER_CHUNK):
                 pairs = order[first : min(first + ROWS_PER_CHUNK, end)]
                 products[pairs] = self._inner(query, self._array[rows[pairs]])
@@ -236,8 +236,10 @@ class HashTable:
 
     def find_all(self, hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return all rows of each hash, as pairs of its index and a row, int64, sorted by index."""
-        firsts = np.searchsorted(self._hashes, hashes)
-        counts = np.searchsorted(self._hashes, hashes, side="right") - firsts
+        firsts = self._hashes.searchsorted(hashes)
+        counts = self._hashes.searchsorted(hashes, side="right") - firsts
+        if not counts.any():
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         return np.repeat(np.arange(len(hashes)), counts), self._rows[slices(firsts, counts)].astype(np.int64)
 
     def repeated(self) -> tuple[np.ndarray, np.ndarray]:

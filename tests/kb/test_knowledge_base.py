@@ -72,6 +72,8 @@ def test_many_at_once_as_one_by_one(small_kb, monkeypatch):
         for concept in concepts
     }
     assert small_kb.summaries_of(ids) == summaries
+    without_types = {concept_id: summary._replace(types=()) for concept_id, summary in summaries.items()}
+    assert small_kb.summaries_of(ids, with_types=False) == without_types
     labels = small_kb.labels_of(ids)
     assert labels == {concept_id: summary[:2] for concept_id, summary in summaries.items()}
     assert small_kb.names_at([]) == small_kb.types_at([]) == small_kb.names_of_concepts([]) == []

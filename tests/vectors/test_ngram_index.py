@@ -20,6 +20,7 @@ from spacy_sapbert.encoders.ngrams import NgramEncoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.filters import Filter, filter_mask
+from spacy_sapbert.text.characters import code_points
 from spacy_sapbert.types import Name, Record
 from spacy_sapbert.vectors import ngram_index, postings, postings_build
 from spacy_sapbert.vectors.ngram_index import NgramIndex, cached_ngram_index, open_ngram_index
@@ -506,3 +507,11 @@ def test_a_full_disk_leaves_nothing(small_kb, tmp_path, monkeypatch):
             with pytest.raises(SapbertError, match=r"\[E507\].*index.*No space left"):
                 build_ngram_index(small_kb, ngrams, tmp_path / "index")
         assert list(tmp_path.iterdir()) == []
+
+
+@given(st.text("ab zж", max_size=12))
+def test_a_text_alone_has_the_same_4_grams_as_beside_another(text):
+    codes = postings_build.GramCodes.of("ba z")
+    texts, grams = codes.grams(*code_points([text, "b"]))
+    alone = codes.grams(*code_points([text]))
+    assert (alone[0].tolist(), alone[1].tolist()) == (texts[texts == 0].tolist(), grams[texts == 0].tolist())
