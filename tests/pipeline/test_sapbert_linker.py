@@ -429,11 +429,11 @@ def test_class_and_factory_have_the_same_defaults(name, component_class):
 # --- batches and errors
 
 
-def test_each_text_is_looked_up_once_in_a_batch(nlp, linker, mark, looked_up):
+def test_each_text_is_looked_up_once(nlp, linker, mark, looked_up):
     linker.candidates.batch_size = 3
     docs = [mark(nlp, "aspirin and lithium", "aspirin", "lithium") for _ in range(5)]
     assert len(list(linker.pipe(docs))) == 5
-    assert looked_up == [["aspirin", "lithium"]] * 2
+    assert looked_up == [["aspirin", "lithium"]]  # the second batch knows them
     assert all([ent.kb_id_ for ent in doc.ents] == ["D001241", "D008094"] for doc in docs)
 
 
