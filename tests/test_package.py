@@ -29,7 +29,7 @@ for name in sys.argv[1:]:
 print(json.dumps([alone, added[0], added[-1]]))
 """
 
-# the lines of the README with n-grams alone, where none of the large libraries is installed
+# linking and the concepts of a document by default, where none of the large libraries is installed
 WITHOUT = """
 import importlib.metadata as metadata, json, sys
 
@@ -51,9 +51,10 @@ import spacy
 nlp = spacy.blank("en")
 for name in ("abbreviation_resolver", "concept_matcher", "composite_splitter"):
     nlp.add_pipe(name)
-nlp.add_pipe("sapbert_linker", config={"encoder": "none"})
+nlp.add_pipe("sapbert_linker")
+nlp.add_pipe("concept_retriever")
 doc = nlp("Women with breast and ovarian cancer and chronic kidney disease (CKD).")
-print(json.dumps([[ent.text, ent.kb_id_] for ent in doc.ents]))
+print(json.dumps([[[ent.text, ent.kb_id_] for ent in doc.ents], [concept.concept_id for concept in doc._.concepts]]))
 """
 
 
@@ -80,15 +81,17 @@ def test_imports_are_light():
     assert "sqlite3" not in added_first  # what needs no vocabulary opens none
 
 
-def test_n_grams_alone_need_no_large_library():
+def test_the_default_components_need_no_large_library():
     blocked = [*(HEAVY - {"scipy"}), "tokenizers", "huggingface_hub"]
     result = subprocess.run([sys.executable, "-c", WITHOUT, *blocked], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
-    assert json.loads(result.stdout.splitlines()[-1]) == [
+    links, concepts = json.loads(result.stdout.splitlines()[-1])
+    assert links == [
         ["breast and ovarian cancer", "D001943|D010051"],
         ["chronic kidney disease", "D051436"],
         ["CKD", "D051436"],
     ]
+    assert {"D001943", "D010051"} <= set(concepts)
 
 
 @pytest.mark.parametrize("point", our_entry_points(), ids=lambda point: f"{point.group}:{point.name}")

@@ -46,7 +46,8 @@ class ConceptRetriever(BatchedPipe):
         name: The name of the component.
         kb: "starter", the path of a knowledge base that `spacy-sapbert kb build` made, or the folder of a saved
             pipeline, for its vocabulary.
-        encoder: "starter-transformer", a folder or a hub name; "none" if only "mentions" and "prior" are used.
+        encoder: "starter", a folder or a hub name; "none" if only "mentions" and "prior" are used. The signal
+            "document" needs a transformer, such as "starter-transformer".
         device: The device of the encoder: "auto", "cpu", "cuda", …
         index: The index of the names, for "phrases" and "sentences"; see `SapbertLinker`.
         storage: See `SapbertLinker`.
@@ -77,7 +78,7 @@ class ConceptRetriever(BatchedPipe):
         name: str = "concept_retriever",
         *,
         kb: str = "starter",
-        encoder: str = "starter-transformer",
+        encoder: str = "starter",
         device: str = "auto",
         index: str = "auto",
         storage: str = INSIDE,

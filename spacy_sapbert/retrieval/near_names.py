@@ -14,7 +14,7 @@ from .concepts import ConceptSet
 
 CACHE_SIZE = 200_000  # texts
 TEXTS_PER_BATCH = 512
-ALIKE = 0.8  # least similarity of the n-grams of a text and a name, for the text to be encoded
+ALIKE = 0.7  # least similarity of the n-grams of a text and a name, for the text to be encoded
 
 
 class Near(NamedTuple):
