@@ -17,6 +17,7 @@ from .pipeline.composite_splitter import CompositeSplitter
 from .pipeline.concept_matcher import ConceptMatcher
 from .pipeline.concept_retriever import ConceptRetriever
 from .pipeline.gene_species import GeneSpeciesDetector
+from .pipeline.note_sections import NoteSections
 from .pipeline.repeated_mentions import RepeatedMentions
 from .pipeline.sapbert_linker import SapbertLinker
 from .pipeline.spelling_corrector import SpellingCorrector
@@ -41,6 +42,7 @@ __all__ = [
     "GeneSpeciesDetector",
     "KnowledgeBase",
     "Link",
+    "NoteSections",
     "RayLinker",
     "RepeatedMentions",
     "SapbertError",

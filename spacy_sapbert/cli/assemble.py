@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +11,7 @@ from ..errors import CannotWriteError, OptionError
 from ..files.console import progress_callback, stderr_console
 from ..files.output import refuse_input, replacing_folder
 from ..kb.storage import load_knowledge_base
-from ..pipeline.factories import ASSERTION, INSIDE, LINKER, RESOLVER, SENTENCIZER
+from ..pipeline.factories import ASSERTION, INSIDE, LINKER, RESOLVER, SECTIONS, SENTENCIZER
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -48,7 +47,7 @@ def assemble(
     notes: Annotated[
         bool,
         typer.Option(
-            "--notes", help="For clinical notes: resolve short forms such as HTN, and flag as --assertion does."
+            "--notes", help="For clinical notes: sections, short forms such as HTN, and the flags of --assertion."
         ),
     ] = False,
     lang: Annotated[str, typer.Option(help="Language of a new pipeline, such as en.")] = "en",
@@ -77,7 +76,7 @@ def assemble(
             vocabulary = {"kb": kb or "starter", "storage": storage or INSIDE}
             linker = {**vocabulary, "encoder": encoder or "starter", "index": index or "auto", "vectors": vectors}
             nlp = _new_pipeline(vocabulary, linker, ner, lang, clinical=notes)
-        if assertion or (notes and find_spec("negspacy")):
+        if assertion or notes:
             _add_assertion(nlp)
         if name or not from_:
             nlp.meta["name"] = name or "linker"
@@ -97,6 +96,8 @@ def _new_pipeline(
     if LINKER in nlp.pipe_names:
         reason = f"the pipeline has a {LINKER} already; --from changes the vocabulary of such a pipeline"
         raise OptionError(option="--ner", reason=reason)
+    if clinical:
+        _add(nlp, SECTIONS)
     if RESOLVER not in nlp.pipe_names:
         nlp.add_pipe(RESOLVER, config={"clinical": clinical})
     elif clinical:

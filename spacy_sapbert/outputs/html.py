@@ -172,6 +172,7 @@ def _values(mark: _Mark, link: Record | None) -> dict[str, Any]:
         "Mention": mark.entity["text"],
         "Label": display_label(label) if label else "",
         "Assertion": mark.flags,
+        "Section": mark.entity.get("section") or "",
         "Concept": True,
         "Codes": _codes(given),
         "Long form": given["long_form"] or "",

@@ -9,7 +9,14 @@ from spacy.tokens import Doc, Span
 
 from ..documents.docs import DOC_ID, offsets_of
 from ..kb.knowledge_base import ConceptLabel, KnowledgeBase
-from ..pipeline.attributes import get_abbreviation_occurrences, get_assertion, get_concepts, get_kb_ents, get_links
+from ..pipeline.attributes import (
+    get_abbreviation_occurrences,
+    get_assertion,
+    get_concepts,
+    get_kb_ents,
+    get_links,
+    get_section,
+)
 from ..text.snippets import part_offsets, snippet
 from ..types import Alternative, Document, DocumentConcept, Link
 
@@ -130,6 +137,7 @@ def _entity(
         "label": label,
         "snippet": snippet(text, start, end),
         "assertion": list(get_assertion(mention)),
+        "section": get_section(mention),
         "kb_id": mention.kb_id_,
         "kb_ents": [
             {"id": concept_id, "score": score, "preferred_name": _preferred(labels, concept_id)}

@@ -22,7 +22,18 @@ _NUMBERS = {"start": int, "end": int, "passage": int, "score": float, "probabili
 _NUMBERS |= {"runner_up_score": float, "runner_up_probability": float, "rejected_score": float}
 _NAMES = (
     *("doc_id", "start", "end", "offsets", "passage", "text", "label", "snippet", "concept_id", "preferred_name"),
-    *("types", "score", "probability", "assertion", "matched_name", "linked_text", "long_form", "split", "reason"),
+    *(
+        "types",
+        "score",
+        "probability",
+        "assertion",
+        "section",
+        "matched_name",
+        "linked_text",
+        "long_form",
+        "split",
+        "reason",
+    ),
     *("tie", "reasons", "runner_up_id", "runner_up_name", "runner_up_score", "runner_up_probability"),
     *("rejected_id", "rejected_name", "rejected_score"),
 )
@@ -176,6 +187,7 @@ def _row(doc_id: str, entity: Record, link: Record, passage: int | None, shift: 
         "score": _rounded(link["score"]),
         "probability": _rounded(link["probability"]),
         "assertion": _SEPARATOR.join(entity.get("assertion", ())) or None,  # records of an earlier version have none
+        "section": entity.get("section"),
         "matched_name": link["name"],
         "linked_text": link["text"],
         "long_form": link["long_form"],

@@ -4,6 +4,7 @@ from .composite_splitter import CompositeSplitter
 from .concept_matcher import ConceptMatcher
 from .concept_retriever import ConceptRetriever
 from .gene_species import GeneSpeciesDetector
+from .note_sections import NoteSections
 from .repeated_mentions import RepeatedMentions
 from .sapbert_linker import SapbertLinker
 from .spelling_corrector import SpellingCorrector
@@ -16,6 +17,7 @@ __all__ = [
     "ConceptMatcher",
     "ConceptRetriever",
     "GeneSpeciesDetector",
+    "NoteSections",
     "RepeatedMentions",
     "SapbertLinker",
     "SpellingCorrector",

@@ -21,7 +21,7 @@ from ..text.notes.assertion import (
     scope_bounds,
 )
 from ..text.notes.sections import find_sections, flag_at
-from .attributes import get_assertion, register, set_assertion
+from .attributes import get_assertion, get_sections, has_sections, register, set_assertion
 from .component_settings import Component, check_setting, defaults_of
 from .mentions import mentions_of, sentence_starts
 
@@ -40,7 +40,8 @@ class AssertionDetector(Component):
     blank line, an item of a list, a heading, or a word such as "but". A cue inside a mention has none. Add the
     component after the one that finds the mentions.
 
-    The sentences are those of the document. If no component has found any, spaCy's rules of the `sentencizer` do.
+    The sentences are those of the document. If no component has found any, spaCy's rules of the `sentencizer` do. So
+    are the sections; without `note_sections`, the component finds them itself.
 
     Args:
         nlp: The pipeline.
@@ -110,7 +111,7 @@ class AssertionDetector(Component):
         starts = [doc[start].idx for start in sentence_starts(doc)]
         if self.break_at_lines:
             starts += [match.end() for match in re.finditer("\n", text)]
-        sections = find_sections(text, self.vocab.lang)
+        sections = get_sections(doc) if has_sections(doc) else find_sections(text, self.vocab.lang)
         starts += [position for section in sections for position in (section.heading_start, section.start)]
         bounds = scope_bounds(text, starts)
         of_scope: Dict[int, List[int]] = {}

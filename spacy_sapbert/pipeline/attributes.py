@@ -4,12 +4,14 @@ scispaCy registers `abbreviations`, `long_form` and `kb_ents` with `force=True`,
 call `register` whenever they write. Our getters and setters also accept the values of scispaCy's components.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
+from operator import itemgetter
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from spacy.tokens import Doc, Span
 
 from ..text.abbreviations import AbbreviationOccurrence
+from ..text.notes.sections import Section
 from ..types import Alternative, DocumentConcept, Link
 
 # the fields of a link before its other candidates, which are lists in an entry
@@ -23,6 +25,7 @@ def register() -> None:
         Doc: {
             "abbreviations": (get_abbreviations, set_abbreviations),
             "concepts": (get_concepts, set_concepts),
+            "sections": (get_sections, set_sections),
         },
         Span: {
             "long_form": (get_long_form, set_long_form),
@@ -32,6 +35,7 @@ def register() -> None:
             "corrections": (get_corrections, set_corrections),
             "kb_ents": (get_kb_ents, set_kb_ents),
             "links": (get_links, set_links),
+            "section": (get_section, None),
         },
     }
     for owner, attributes in extensions.items():
@@ -166,6 +170,31 @@ def get_assertion(span: Span) -> Tuple[str, ...]:
 def set_assertion(span: Span, flags: Iterable[str]) -> None:
     """Set the flags of a mention."""
     _set(span, "assertion", list(flags))
+
+
+# --- sections of a note: an entry [label, heading start, start, end] for each
+
+
+def has_sections(doc: Doc) -> bool:
+    """Return whether a component has looked for sections."""
+    return _key("sections") in doc.user_data
+
+
+def get_sections(doc: Doc) -> List[Section]:
+    """Return the sections of a note, in order."""
+    return list(map(Section._make, doc.user_data.get(_key("sections"), [])))
+
+
+def set_sections(doc: Doc, sections: Iterable[Section]) -> None:
+    """Set the sections of a note."""
+    doc.user_data[_key("sections")] = list(map(list, sections))
+
+
+def get_section(span: Span) -> Optional[str]:
+    """Return the label of the section in which a mention begins, such as "family history"."""
+    entries = span.doc.user_data.get(_key("sections"), [])
+    number = bisect_right(entries, span.start_char, key=itemgetter(1)) - 1
+    return entries[number][0] if number >= 0 else None
 
 
 # --- what also depends on the label: matched names, candidates and links, an entry {label: {id of the concept: value}}

@@ -30,6 +30,7 @@ from .base import FolderPipe
 from .component_settings import check_setting, defaults_of
 from .corrections import CorrectedComponent
 from .factories import INSIDE
+from .mentions import outside_headings
 
 if TYPE_CHECKING:
     from ..kb.knowledge_base import KnowledgeBase
@@ -116,7 +117,7 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
 
     def __call__(self, doc: Doc) -> Doc:
         """Mark the names in one document."""
-        spans = self._spans(doc)
+        spans = outside_headings(doc, self._spans(doc))
         spans, added = self._corrected(doc, spans) if self._corrections_setting.path is not None else (spans, [])
         if self.spans_key is not None:
             spans += added

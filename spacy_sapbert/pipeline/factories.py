@@ -10,6 +10,7 @@ LINKER = "sapbert_linker"
 MATCHER = "concept_matcher"
 RETRIEVER = "concept_retriever"
 ASSERTION = "assertion_detector"
+SECTIONS = "note_sections"
 GENE_SPECIES = "gene_species"
 SENTENCIZER = "sentencizer"  # spaCy's
 INSIDE, EXTERNAL = "inside", "external"

@@ -2,7 +2,7 @@
 
 import re
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Dict, FrozenSet, Iterable, Iterator, List, Optional, Tuple
 
 from spacy.attrs import IS_PUNCT, ORTH, SENT_START
@@ -16,6 +16,7 @@ from ..documents.docs import to_doc
 from ..documents.examples import add_gold_mentions
 from ..kb.ids import split_ids
 from ..text.abbreviations import appositions, expand
+from ..text.notes.sections import Section, section_at
 from ..text.snippets import snippet
 from ..types import NIL, Document
 from .attributes import (
@@ -24,6 +25,7 @@ from .attributes import (
     get_corrections,
     get_links,
     get_matched_name,
+    get_sections,
 )
 from .component_settings import language_rules
 
@@ -107,6 +109,19 @@ def sentence_starts(doc: Doc) -> Iterable[int]:
 @cache
 def _sentence_ends() -> FrozenSet[int]:
     return frozenset(map(get_string_id, Sentencizer.default_punct_chars))
+
+
+def outside_headings(doc: Doc, spans: Iterable[Span]) -> List[Span]:
+    """Return the spans that are not in the heading of a section, which `note_sections` has found."""
+    sections = get_sections(doc)
+    return [
+        span for span in spans if not any(map(partial(_is_heading, sections), (span.start_char, span.end_char - 1)))
+    ]
+
+
+def _is_heading(sections: List[Section], position: int) -> bool:
+    section = section_at(sections, position)
+    return section is not None and position < section.start
 
 
 # --- gold mentions

@@ -90,6 +90,7 @@ def mention_records(documents: Iterable[Document]) -> Iterator[dict[str, Any]]:
                 "label": mention.label,
                 "snippet": snippet(document.text, mention.start, mention.end),
                 "assertion": [],
+                "section": None,
                 "kb_id": "|".join(mention.ids),
                 "kb_ents": [],
                 "links": [{**_NO_LINK, "concept_id": concept_id, "text": mention.text} for concept_id in mention.ids],

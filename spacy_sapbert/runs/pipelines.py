@@ -21,12 +21,12 @@ from ..documents.input_documents import Problems, sound
 from ..errors import Errors, MissingComponentError, SapbertError
 from ..kb.knowledge_base import KnowledgeBase
 from ..outputs.records import LinkedDocument
-from ..pipeline.factories import ASSERTION, GENE_SPECIES, LINKER, MATCHER, PREPARING, SENTENCIZER
+from ..pipeline.factories import ASSERTION, GENE_SPECIES, LINKER, MATCHER, PREPARING, SECTIONS, SENTENCIZER
 from ..pipeline.mentions import GOLD_SPANS, gold_doc, mentions_of
 from ..pipeline.tokenizer import bound_tokenizer
 from ..types import Candidate, Document
 
-AFTER_MENTIONS = frozenset({*PREPARING, LINKER, GENE_SPECIES, SENTENCIZER, ASSERTION})
+AFTER_MENTIONS = frozenset({*PREPARING, LINKER, GENE_SPECIES, SENTENCIZER, SECTIONS, ASSERTION})
 """The components that run on given mentions."""
 _NO_LIMIT = 1 << 62
 DOCUMENTS_PER_BATCH = 512

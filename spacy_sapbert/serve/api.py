@@ -72,6 +72,7 @@ class Entity(BaseModel):
     label: str = Field(description="The label of the mention.")
     snippet: str = Field(description="The mention in brackets, with its context.")
     assertion: list[str] = Field(description="Flags such as negated, if the pipeline finds them.")
+    section: str | None = Field(description="The section of a note, such as family history, if the pipeline finds it.")
     kb_id: str = Field(description="The concept ids, joined by |. NIL without a link.")
     kb_ents: list[KbEnt] = Field(description="The candidates, best first.")
     links: list[Link] = Field(description="A link for each part.")

@@ -80,6 +80,17 @@ def test_assertion(tmp_path, monkeypatch, run_page):
     assert spacy.load("PIPELINE").pipe_names[-2:] == ["sentencizer", "assertion_detector"]
 
 
+def test_notes(tmp_path, monkeypatch, run_page):
+    monkeypatch.chdir(tmp_path)
+    Path("notes").mkdir()
+    page = (ROOT / "docs" / "notes.md").read_text(encoding="utf-8")
+    Path("notes/1.txt").write_text(re.search("```text\n(.*?)```", page, re.DOTALL)[1])
+    run_page("notes")
+    with open("links.csv", encoding="utf-8") as file:
+        rows = [f"| {row['text']} | {row['section']} | {row['assertion']} |" for row in csv.DictReader(file)]
+    assert [" ".join(row.split()) for row in rows] == re.findall(r"^\| (?!text).*\|$", page, re.MULTILINE)
+
+
 def test_corrections(tmp_path, monkeypatch, run_page):
     monkeypatch.chdir(tmp_path)
     run_page("corrections")

@@ -87,7 +87,7 @@ def test_record_of_a_document(small_kb):
     }  # fmt: skip
     entity = {
         "start": 2, "end": 6, "text": "cold", "label": "Disease", "snippet": "A [cold] day",
-        "assertion": ["negated", "family"], "kb_id": "D003139", "kb_ents": [], "links": [link],
+        "assertion": ["negated", "family"], "section": None, "kb_id": "D003139", "kb_ents": [], "links": [link],
     }  # fmt: skip
     concept = {
         "id": "D001241", "score": 0.5, "name": "Aspirin",

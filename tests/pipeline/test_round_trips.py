@@ -17,10 +17,15 @@ from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.linking.difference_model import PROBABLE
 from spacy_sapbert.store.component import MANIFEST_FILE
 
-COMPONENTS = ("abbreviation_resolver", "concept_matcher", "composite_splitter", "spelling_corrector", "sapbert_linker")
+COMPONENTS = (
+    *("note_sections", "abbreviation_resolver", "concept_matcher", "composite_splitter", "spelling_corrector"),
+    *("sapbert_linker", "assertion_detector"),
+)
 HEAVY = ("concept_matcher", "spelling_corrector", "sapbert_linker")
 WITH_KB = ("concept_matcher", "sapbert_linker")
-TEXT = "Cystic fibrosis (CF) and breast and ovarian cancer. CF patients were given aspirins, lithium or stuff."
+TEXT = """\
+Cystic fibrosis (CF) and breast and ovarian cancer. CF patients were given aspirins, lithium or stuff.
+ALLERGIES: no aspirin."""
 
 
 @pytest.fixture(params=["sparse", "dense", "both"])
@@ -34,11 +39,13 @@ def sources(request, small_kb, tiny_encoder, tmp_path):
 
 def make(kb, encoder="none", sparse=True):
     nlp = spacy.blank("en")
+    nlp.add_pipe("note_sections")
     nlp.add_pipe("abbreviation_resolver")
     nlp.add_pipe("concept_matcher", config={"kb": kb})
     nlp.add_pipe("composite_splitter")
     nlp.add_pipe("spelling_corrector", config={"kb": kb})
     nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": encoder, "candidates": {"sparse": sparse}})
+    nlp.add_pipe("assertion_detector")
     return nlp
 
 
@@ -57,20 +64,24 @@ def content(doc):
     """All that our components say of a document, as plain values."""
     return (
         [(ent.text, ent.label_, ent.kb_id_, ent._.kb_ents, ent._.links, ent._.composite_splits) for ent in doc.ents],
+        [(ent._.assertion, ent._.section) for ent in doc.ents],
+        doc._.sections,
         [(short.text, short.start, short._.long_form.text) for short in doc._.abbreviations],
     )
 
 
 def test_the_example_has_something_of_everything(nlp):
-    mentions, abbreviations = content(nlp(TEXT))
+    mentions, flags, sections, abbreviations = content(nlp(TEXT))
     assert [text for text, *_ in mentions] == [
-        "Cystic fibrosis", "CF", "breast and ovarian cancer", "CF", "aspirins", "lithium",
+        "Cystic fibrosis", "CF", "breast and ovarian cancer", "CF", "aspirins", "lithium", "aspirin",
     ]  # fmt: skip
     assert [kb_id for _, _, kb_id, *_ in mentions] == [
-        "D003550", "D003550", "D001943|D010051", "D003550", "D001241", "D008094",
+        "D003550", "D003550", "D001943|D010051", "D003550", "D001241", "D008094", "D001241",
     ]  # fmt: skip
     assert any(link.long_form for *_, links, _ in mentions for link in links)
     assert len(abbreviations) == 2
+    assert flags == [*[((), None)] * 6, (("negated",), "allergies")]
+    assert [section.label for section in sections] == ["allergies"]
 
 
 # --- pipelines

@@ -10,6 +10,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
+from ...errors import ChoiceError
+
 OTHER = "other"
 """The label of a section with an unknown heading."""
 LANGUAGES = ("de", "en", "es", "fr")
@@ -39,6 +41,16 @@ _HEADING = re.compile(
     re.M,
 )
 _BLANKS = re.compile(r"\s+")
+
+
+def check_language(language: str) -> None:
+    """Check that there are headings of a language.
+
+    Raises:
+        SapbertError: E125 there are none.
+    """
+    if language not in LANGUAGES:
+        raise ChoiceError(given=language, what="language with headings of notes", choices=LANGUAGES)
 
 
 @cache

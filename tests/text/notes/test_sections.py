@@ -1,0 +1,57 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_sapbert.text.notes.sections import LANGUAGES, find_sections, read_headings
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("PLAN\nRest.", ["plan"]),
+        ("Plan:\nRest.", ["plan"]),
+        ("plan: rest", ["plan"]),
+        ("plan\nrest", []),
+        ("The plan is rest. No plan", []),
+        (".,FAMILY HISTORY:, Colon cancer.,REVIEW OF SYSTEMS:, No cough.,", ["family history", "review of systems"]),
+        ("He has a cough.  PAST MEDICAL HISTORY:  Asthma.", ["past medical history"]),
+        ("His past medical history: asthma", []),
+        ("1. PLAN:\n2) Allergies: none\n- Labs: pending", ["plan", "allergies", "laboratory"]),
+        ("FAMILY  HISTORY:\nGout\nIMMUNIZATIONS:\nTetanus", ["family history", "other"]),
+        ("== Assessment and Plan ==\nGout", ["assessment"]),
+        ("", []),
+    ],
+)
+def test_headings(text, labels):
+    assert [section.label for section in find_sections(text, "en")] == labels
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "label"),
+    [
+        ("de", "Familienanamnese: Gicht", "family history"),
+        ("es", "ANTECEDENTES FAMILIARES\nGota", "family history"),
+        ("fr", "Antécédents familiaux : goutte", "family history"),
+    ],
+)
+def test_languages(language, text, label):
+    assert [section.label for section in find_sections(text, language)] == [label]
+    assert find_sections(text, "it") == []
+
+
+def test_every_language_has_the_same_sections():
+    kinds = {language: {*read_headings(language)[0].values()} for language in LANGUAGES}
+    assert all(of_language == kinds["en"] for of_language in kinds.values())
+    assert all(read_headings(language)[1] == read_headings("en")[1] for language in LANGUAGES)
+
+
+@given(
+    st.lists(st.sampled_from(["PLAN:", "Family history", "\n", ".", ",", " ", "  ", "a", "X:", "- ", "1. "])).map(
+        "".join
+    )
+)
+def test_sections_follow_one_another(text):
+    sections = find_sections(text, "en")
+    assert all(section.heading_start <= section.start <= section.end for section in sections)
+    assert [section.end for section in sections[:-1]] == [section.heading_start for section in sections[1:]]
+    assert not sections or sections[-1].end == len(text)
