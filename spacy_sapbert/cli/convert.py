@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ..documents.folders import files_of
 from ..documents.reader import FORMATS, DocumentIds, read_corpus
 from ..documents.source import Report
 from ..errors import Errors, OptionError, SapbertError, Warnings
@@ -29,7 +30,7 @@ _SHOWN_REASONS = 3
 
 
 def convert(
-    inputs: Annotated[list[Path], typer.Argument(help="Corpus files, plain or gzipped.")],
+    inputs: Annotated[list[Path], typer.Argument(help="Corpus files, plain or gzipped, or folders of them.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The .spacy file to write.")],
     format: Annotated[
         str | None, typer.Option(help=f"One of {', '.join(FORMATS)}. Default: guessed from the file.")
@@ -80,7 +81,7 @@ def convert(
     from ..pipeline.tokenizer import blank_pipeline
 
     check_docbin(output)
-    refuse_input(output, [*inputs, ids, kb])
+    refuse_input(output, [*inputs, ids, kb], in_folders=True)
     changes = _Changes(types or [], dict(split_pairs("--rename", rename)), dict(split_pairs("--id-prefix", id_prefix)))
     words = {label: read_names([Path(path)]) for label, path in split_pairs("--unsure", unsure)}
     nlp, console, report = blank_pipeline(lang, tokenizer), Console(stderr=True), Report()
@@ -110,13 +111,34 @@ def check_docbin(output: Path) -> None:
 def _read(inputs: Sequence[Path], ids: Path | None, report: Report, reading: Mapping[str, Any]) -> Iterator[Document]:
     split = DocumentIds(ids) if ids else None
     for path in inputs:
-        yield from read_corpus(path, report=report, ids=split, **reading)
+        if path.is_dir():
+            yield from _read_folder(path, split, report, reading)
+        else:
+            yield from read_corpus(path, report=report, ids=split, **reading)
     if split:
         report.missing = split.check()
     if not report.documents:
         paths = ", ".join(map(str, inputs))
         first = [f"{problem}. " for problem in report.problems[:_SHOWN_REASONS]]
         raise SapbertError(Errors.E211.format(paths=paths, broken=report.broken, reasons="".join(first)))
+
+
+def _read_folder(
+    folder: Path, ids: DocumentIds | None, report: Report, reading: Mapping[str, Any]
+) -> Iterator[Document]:
+    """Read the corpus files of a folder, in the order of `files_of`. Files of other formats are counted and shown."""
+    others = []
+    for path in files_of(folder, lambda skipped, reason: others.append(f"{skipped.name}: {reason}")):
+        try:
+            yield from read_corpus(path, report=report, ids=ids, **reading)
+        except SapbertError as error:
+            if not str(error).startswith("[E124]"):
+                raise
+            others.append(path.name)
+    if others:
+        first = ", ".join(others[:_SHOWN_REASONS])
+        more = ", …" if len(others) > _SHOWN_REASONS else ""
+        typer.echo(f"{folder}: {len(others):,} files of no known format left out ({first}{more})", err=True)
 
 
 class _Changes(NamedTuple):

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from ..files.opening import read_whole
-from ..files.source import BrokenRecord
+from ..files.source import BrokenRecord, excerpt
 from ..files.values import check_writable, parse_int, parse_json
 from ..files.xml import ElementParser
 from ..kb.ids import decode_id, split_ids
 from ..types import Document, Mention
-from .source import UNTYPED, DocumentSource, OtherFormatError, Report
+from .source import UNTYPED, DocumentSource, OtherFormatError, Report, is_like
 
 Values = Mapping[str, Any]
 """A document, or a part of it, as BioC JSON has it."""
@@ -58,7 +58,8 @@ def read_bioc(source: DocumentSource) -> Iterator[Document]:
 
     Passages are placed at their offsets, with spaces between them and the first one at 0. An offset is wrong if it lies
     within an earlier passage, or leaves a gap of more than 100 characters. Such a passage follows after one space, and
-    its annotations move with it.
+    its annotations move with it. Some files count the offsets of annotations from the start of their sentence or
+    passage. If only this way fits the text of an annotation, it is taken.
 
     Yields:
         The documents in the order of the file. The title is the first passage, if its type is that of a title, or
@@ -117,9 +118,9 @@ def _document(source: DocumentSource, line: int, document: Element) -> Document:
     source.report.relations += sum(1 for _ in document.iter("relation"))
     text, elements = _place_passages(document, source.report)
     annotations = []
-    for element, shift in elements:
+    for element, shift, start in elements:
         try:
-            annotations.append(_annotation(element, shift))
+            annotations.append(_fitting(text, element, shift, start))
         except BrokenRecord as reason:
             source.broken(line, f"document {doc_id}, annotation {element.get('id')}: {reason}")
     mentions = []
@@ -134,13 +135,16 @@ def _document(source: DocumentSource, line: int, document: Element) -> Document:
     return Document(doc_id, text, tuple(mentions), title, meta, position=source.place(line))
 
 
-def _place_passages(document: Element, report: Report) -> tuple[str, list[tuple[Element, int]]]:
-    """Return the text of a document, and each annotation with the shift of its offsets into that text."""
+def _place_passages(document: Element, report: Report) -> tuple[str, list[tuple[Element, int, int]]]:
+    """Return the text of a document, and each annotation with the shift of its offsets into that text, and with the
+    start of its sentence or passage in the text.
+    """
     pieces: list[str] = []
-    annotations: list[tuple[Element, int]] = []
+    annotations: list[tuple[Element, int, int]] = []
     length, shift = 0, 0
     for passage in document.iter("passage"):
         chunks = [passage] if passage.find("text") is not None else passage.findall("sentence")
+        first: int | None = None
         for chunk in chunks:
             start = _integer(chunk.findtext("offset"), "offset of a passage")
             if not pieces:
@@ -152,10 +156,12 @@ def _place_passages(document: Element, report: Report) -> tuple[str, list[tuple[
             body = chunk.findtext("text") or ""
             pieces += [" " * gap, body]
             length += gap + len(body)
-            annotations += [(annotation, shift) for annotation in chunk.iter("annotation")]
+            place = length - len(body)
+            first = place if first is None else first
+            annotations += [(annotation, shift, place) for annotation in chunk.iter("annotation")]
         if chunks != [passage]:
-            annotations += [(annotation, shift) for annotation in passage.findall("annotation")]
-    annotations += [(annotation, shift) for annotation in document.findall("annotation")]
+            annotations += [(annotation, shift, first or 0) for annotation in passage.findall("annotation")]
+    annotations += [(annotation, shift, 0) for annotation in document.findall("annotation")]
     return "".join(pieces), annotations
 
 
@@ -177,6 +183,23 @@ def _annotation(element: Element, shift: int) -> _Annotation:
         offsets=tuple(sorted(spans)) if len(spans) > 1 and all(start < end for start, end in spans) else (),
     )
     return _Annotation(element.get("id", ""), mention, len(spans), infons.get("compositerole", ""))
+
+
+def _fitting(text: str, element: Element, shift: int, start: int) -> _Annotation:
+    """Return an annotation with the offsets of the file, or else from the start of its sentence, if they fit better."""
+    annotation = _annotation(element, shift)
+    if not _fits(text, annotation) and annotation.mention.text:
+        from_start = _annotation(element, start)
+        return from_start if _fits(text, from_start) else annotation
+    return annotation
+
+
+def _fits(text: str, annotation: _Annotation) -> bool:
+    """Return whether the text of an annotation is at its offsets."""
+    mention = annotation.mention
+    spans = mention.offsets or [mention[:2]]
+    there = "".join(text[start:end] for start, end in spans)
+    return "".join(there.lower().split()) == "".join(mention.text.lower().split())
 
 
 def _integer(raw: str | None, what: str) -> int:
@@ -217,7 +240,10 @@ def _merge_composites(annotations: list[_Annotation]) -> list[_Annotation]:
 def _place_mention(source: DocumentSource, line: int, text: str, annotation: _Annotation) -> Mention:
     if annotation.n_pieces == 1:
         return source.placed(line, text, annotation.mention)
-    # The text of the pieces is not the text from first to last, so it cannot be compared.
+    # the text of the pieces is not the text from first to last
+    pieces = " ".join(text[start:end] for start, end in annotation.mention.offsets)
+    if annotation.mention.text and pieces and not is_like(pieces, annotation.mention.text):
+        raise BrokenRecord(f"{excerpt(annotation.mention.text)!r} is not at its offsets; there is {excerpt(pieces)!r}")
     mention = source.placed(line, text, annotation.mention._replace(text=""))
     source.report.discontinuous += 1
     return mention

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,9 +25,12 @@ UNTYPED = "Mention"
 """The label of mentions without a type in their corpus."""
 NEAR = 20
 """If the text of a mention is not at its offsets, it is searched within this number of characters."""
+LIKE = 0.5
+"""The least ratio of `SequenceMatcher` for the text of a mention and another text at its offsets."""
 BETWEEN = "\n"
 """The character between two passages in the text of their document."""
 
+_COMPARED = 100  # characters of the texts of a mention; the comparison takes quadratic time
 _SHOWN_DUPLICATES = 10
 
 
@@ -219,10 +223,13 @@ class DocumentSource(Source):
         """Return the mention at its position in the text of its document (see `locate`), and report a mismatch.
 
         An empty text of the mention is not compared.
+
+        Raises:
+            BrokenRecord: The offsets are outside the text, or at another text.
         """
         span = locate(text, mention)
         if span is None:
-            raise BrokenRecord(f"offsets {mention.start}-{mention.end} are outside the text of {len(text)} characters")
+            raise BrokenRecord(_misplaced(text, mention))
         placed = mention._replace(start=span[0], end=span[1], text=text[span[0] : span[1]])
         if not placed.text.strip():
             raise BrokenRecord(f"only blanks at {placed.start}-{placed.end}")
@@ -237,10 +244,11 @@ def locate(text: str, mention: Mention) -> tuple[int, int] | None:
     """Find a mention in the text of its document.
 
     The offsets of the mention count. But if another text is there, the mention's own text is searched at most 20
-    characters away. If it occurs there exactly once, that position is returned.
+    characters away. If it occurs there exactly once, that position is returned. If not, the text at the offsets must be
+    like it: another case, spelling or encoding.
 
     Returns:
-        Start and end, or None if the offsets are outside the text.
+        Start and end, or None if the offsets are outside the text, or if another text is there.
     """
     start, end, surface = mention[:3]
     inside = 0 <= start < end <= len(text)
@@ -251,7 +259,20 @@ def locate(text: str, mention: Mention) -> tuple[int, int] | None:
     first = window.find(surface)
     if surface and first >= 0 and first == window.rfind(surface):
         return low + first, low + first + len(surface)
-    return (start, end) if inside else None
+    return (start, end) if inside and is_like(text[start:end], surface) else None
+
+
+def is_like(text: str, surface: str) -> bool:
+    """Return whether two texts share at least half of their characters, in the same order."""
+    pair = text[:_COMPARED].lower(), surface[:_COMPARED].lower()
+    return SequenceMatcher(None, *pair, autojunk=False).ratio() >= LIKE
+
+
+def _misplaced(text: str, mention: Mention) -> str:
+    start, end = mention[:2]
+    if not 0 <= start < end <= len(text):
+        return f"offsets {start}-{end} are outside the text of {len(text)} characters"
+    return f"{excerpt(mention.text)!r} is not at its offsets {start}-{end}; there is {excerpt(text[start:end])!r}"
 
 
 # --- passages

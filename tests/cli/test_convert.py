@@ -76,6 +76,18 @@ def test_files_become_one_docbin_and_the_report_goes_to_standard_error(run, corp
     assert [span.text for span in first.spans["gold"]] == ["Lithium", "induced flu"]  # its token is split
 
 
+def test_folders_are_read_without_files_of_other_formats(run, corpus, medmentions, tmp_path):
+    folder = tmp_path / "corpora"
+    (folder / "more").mkdir(parents=True)
+    corpus.rename(folder / "b.txt")
+    medmentions.rename(folder / "more" / "a.txt")
+    (folder / "notes.md").write_text("Not a corpus.")
+    documents, report = run(folder)
+    assert [document.doc_id for document in documents] == ["1", "1", "2"]
+    assert any("1 files of no known format left out (notes.md)" in row[0] for row in report)
+    assert "E127" in run(folder, "--strict")[1]
+
+
 def test_ids_are_compared_with_those_of_a_vocabulary(run, corpus, small_kb):
     documents, report = run(corpus, "--kb", small_kb.path)
     assert ["… with ids, of which the vocabulary has none", "1"] in report

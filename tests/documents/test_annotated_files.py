@@ -77,6 +77,37 @@ def test_broken_parts_of_bioc_json_are_reported(read, messages):
     assert "'x' is not a valid offset of a passage" in messages()
 
 
+def bioc_of(annotations):
+    """A document with two sentences. The second one has annotations, each a text with the pairs of its locations."""
+    marked = "".join(
+        f"<annotation><infon key='type'>Disease</infon><text>{text}</text>"
+        + "".join(f"<location offset='{offset}' length='{length}'/>" for offset, length in locations)
+        + "</annotation>"
+        for text, locations in annotations
+    )
+    sentences = f"<sentence><offset>10</offset><text>On flu.</text></sentence><sentence><offset>18</offset>\
+<text>Breast and lung cancer is bad.</text>{marked}</sentence>"
+    return f"<collection><document><id>7</id><passage><offset>10</offset>{sentences}</passage></document></collection>"
+
+
+@pytest.mark.parametrize(
+    ("text", "locations", "read_text"),
+    [
+        ("lung cancer", [(29, 11)], "lung cancer"),  # from the start of the document
+        ("lung cancer", [(11, 11)], "lung cancer"),  # from the start of the sentence
+        ("breast cancer", [(0, 6), (16, 6)], "Breast and lung cancer"),
+        ("Lung-cancer", [(29, 11)], "lung cancer"),  # another spelling
+        ("glioma", [(29, 11)], None),
+        ("breast cancer", [(12, 6), (18, 4)], None),
+        ("", [(29, 11)], "lung cancer"),
+    ],
+)
+def test_offsets_of_bioc_fit_the_text_or_are_refused(read, messages, text, locations, read_text):
+    (document,) = read("a.xml", bioc_of([(text, locations)]), gold=True)
+    assert [mention.text for mention in document.mentions] == ([read_text] if read_text else [])
+    assert ("is not at its offsets" in messages()) == (read_text is None)
+
+
 @pytest.fixture
 def stored(tmp_path):
     """A `.spacy` file with a document that has an id and one that has none."""
