@@ -170,7 +170,7 @@ def contradictions(text: CriticalParts, name: CriticalParts) -> Iterator[str]:
         if text_only and name_only and not other_names:
             yield _differ(sorted(text_only), sorted(name_only))
             return
-    for word in sorted(filter(None, text.counted.keys() & name.counted)) if text.counted else ():
+    for word in sorted(filter(None, text.counted.keys() & name.counted)) if text.counted and name.counted else ():
         if text.counted[word].isdisjoint(name.counted[word]):
             yield _differ(sorted(text.counted[word]), sorted(name.counted[word]))
             return
@@ -178,9 +178,11 @@ def contradictions(text: CriticalParts, name: CriticalParts) -> Iterator[str]:
         yield _differ(sorted(text.letters - name.letters), sorted(name.letters - text.letters))
     if text.values and name.values and text.values != name.values:
         yield from _opposites(text, name)
-    if text.words != name.words or text.negated or name.negated:
-        yield from (f"only the name negates “{word}”" for word in _negated_only_by(name, text))
-        yield from (f"the name does not negate “{word}”" for word in _negated_only_by(text, name))
+    lacking = [key for key in text.words if key not in name.words]
+    added = [key for key in name.words if key not in text.words]
+    if text.negated or name.negated or len(lacking) == 1 or len(added) == 1:
+        yield from (f"only the name negates “{word}”" for word in _negated_only_by(name, text, added, lacking))
+        yield from (f"the name does not negate “{word}”" for word in _negated_only_by(text, name, lacking, added))
 
 
 def has_other_sign(text: str, name: str, rules: LanguageRules = ENGLISH) -> bool:
@@ -207,16 +209,19 @@ def _values(parts: CriticalParts) -> Counter[tuple[int, int]]:
     return Counter(word.value for word in parts.values)
 
 
-def _negated_only_by(parts: CriticalParts, other: CriticalParts) -> Iterator[str]:
+def _negated_only_by(
+    parts: CriticalParts, other: CriticalParts, own_words: Sequence[str], other_words: Sequence[str]
+) -> Iterator[str]:
+    """Yield what only the first of two texts negates. Each of them has some words that the other one lacks."""
     for word in sorted(parts.negated):
         is_said = any(key.startswith(word) and len(key) <= len(word) + _MOST_ENDING for key in other.words)
         if is_said and not any(_begins_alike(word, key) for key in other.negated):
             yield word
-    others = [key for key in other.words if key not in parts.words]
-    if len(others) == 1:  # "impaired tolerance" is intolerance
-        for rest in (rest for word in parts.words if word not in other.words for rest in _bare(word)):
+    if len(other_words) == 1:  # "impaired tolerance" is intolerance
+        said = other_words[0]
+        for rest in (rest for word in own_words for rest in _bare(word)):
             is_negated = any(_begins_alike(rest[:-2], key) for key in other.negated)  # "non-febrile" is afebrile
-            if others[0].startswith(rest[:-2]) and abs(len(others[0]) - len(rest)) <= _MOST_ENDING and not is_negated:
+            if said.startswith(rest[:-2]) and abs(len(said) - len(rest)) <= _MOST_ENDING and not is_negated:
                 yield rest
 
 
@@ -312,11 +317,13 @@ def _word(written: str, rules: LanguageRules, typed: bool = False) -> _Word:
     word = (written[:-2] if possessives and written.endswith(possessives) else written).lower()
     runs = [word] if word.isascii() and word.isalpha() else _RUN.findall(word)
     numbers = tuple(
-        ("".join(runs[max(place - 1, 0) : place]), run.lstrip("0") or "0")
-        for place, run in enumerate(runs)
-        if run.isdecimal()
+        [
+            ("".join(runs[max(place - 1, 0) : place]), run.lstrip("0") or "0")
+            for place, run in enumerate(runs)
+            if run.isdecimal()
+        ]
     )
-    letters = tuple(_GREEK.get(run, run) for run in runs if run in _GREEK or (len(run) == 1 and not run.isdecimal()))
+    letters = tuple([_GREEK.get(run, run) for run in runs if run in _GREEK or (len(run) == 1 and not run.isdecimal())])
     if len(runs) != 1 or numbers:
         last = "" if not runs or runs[-1].isdecimal() else runs[-1]
         others = tuple(run for run in runs if len(run) > 1 and not run.isdecimal() and run not in _GREEK)

@@ -180,12 +180,10 @@ class OppositeRules:
         """Return the property and the value that a word stands for."""
         if key in self.words or key.startswith(self.not_beginnings):
             return self.words.get(key)
-        fitting = (
-            value
-            for start, value in self.beginnings.items()
-            if key == start or (key.startswith(start) and len(key) > len(start) + 2)
-        )
-        return next(fitting, None)
+        for start, value in self.beginnings.items():
+            if key.startswith(start) and (key == start or len(key) > len(start) + 2):
+                return value
+        return None
 
     def negated_in(self, key: str) -> str | None:
         """Return what a word says that something is not or lacks: "phospholipid" for "antiphospholipid"."""
