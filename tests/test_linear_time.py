@@ -16,6 +16,7 @@ import random
 import sys
 import time
 from functools import partial
+from itertools import product
 
 import pytest
 import spacy
@@ -32,6 +33,8 @@ from spacy_sapbert.text.composites import composite_splits
 from spacy_sapbert.text.critical_parts import critical_parts
 from spacy_sapbert.text.languages import LANGUAGES, rules_of
 from spacy_sapbert.text.normalize import TEXT_NORMALIZERS
+from spacy_sapbert.text.notes.assertion import matcher_of, scope_bounds
+from spacy_sapbert.text.notes.sections import find_sections
 from spacy_sapbert.text.words import word_columns
 from spacy_sapbert.types import Mention
 
@@ -373,7 +376,7 @@ SHAPES = {
     "nested brackets": "(a [b ", "closing brackets": ")]", "words": "a ", "a list": "ABC; ", "capitals": "ABCDEFGHIJ",
     "blanks": " ", "commas": "A, ", "coordinations": "breast and ovarian cancer ", "slashes": "a/b/", "hyphens": "a-",
     "sentences": "a. ", "quotes": '"', "Greek": "α-β ", "numbers": "1,2-", "list markers": "(a) (b) (c) ",
-    "line ends": "\n", "and": " and ",
+    "line ends": "\n", "and": " and ", "headings": ".,PLAN:, no history of fever ", "cues": "denies if possible ",
 }  # fmt: skip
 
 
@@ -382,11 +385,17 @@ def abbreviations(text, rules):
     expand(text, 0, len(text), occurrences, rules)
 
 
+def notes(text):
+    find_sections(text, "en")
+    matcher_of("en").flags_of(text, (0, len(text)), [(at, at + 1) for at in scope_bounds(text, ())[:-1]])
+
+
 FOLDED = ["words", "capitals", "blanks", "commas", "Greek", "coordinations"]
 RULES = [
     *(("abbreviations", partial(abbreviations, rules=rules_of("en")), shape) for shape in SHAPES),
     *((code, partial(abbreviations, rules=rules_of(code)), "one definition") for code in LANGUAGES if code != "en"),
     *((rule.__name__, rule, shape) for rule in (composite_splits, word_columns) for shape in SHAPES),
+    *(("notes", notes, shape) for shape in SHAPES),
     *((name, form, shape) for name, form in TEXT_NORMALIZERS.items() for shape in FOLDED),
 ]
 
@@ -405,8 +414,13 @@ def test_many_abbreviations():
     assert is_linear(lambda n: abbreviations(text[: 20 * n], rules_of("en")))
 
 
-@pytest.mark.parametrize("component", ["abbreviation_resolver", "composite_splitter"])
-@pytest.mark.parametrize("shape", ["one definition", "coordinations", "list markers"])
+@pytest.mark.parametrize(
+    ("component", "shape"),
+    [
+        *product(["abbreviation_resolver", "composite_splitter"], ["one definition", "coordinations", "list markers"]),
+        *product(["note_sections", "assertion_detector"], ["headings", "cues", "line ends"]),
+    ],
+)
 def test_components(component, shape):
     nlp = spacy.blank("en")
     nlp.max_length = 10**9

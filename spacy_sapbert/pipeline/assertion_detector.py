@@ -41,7 +41,8 @@ class AssertionDetector(Component):
     component after the one that finds the mentions.
 
     The sentences are those of the document. If no component has found any, spaCy's rules of the `sentencizer` do. So
-    are the sections; without `note_sections`, the component finds them itself.
+    are the sections; without `note_sections`, the component finds them itself. With it, the document is a note, and a
+    chronic disease of the past is present.
 
     Args:
         nlp: The pipeline.
@@ -111,17 +112,18 @@ class AssertionDetector(Component):
         starts = [doc[start].idx for start in sentence_starts(doc)]
         if self.break_at_lines:
             starts += [match.end() for match in re.finditer("\n", text)]
-        sections = get_sections(doc) if has_sections(doc) else find_sections(text, self.vocab.lang)
+        is_note = has_sections(doc)
+        sections = get_sections(doc) if is_note else find_sections(text, self.vocab.lang)
         starts += [position for section in sections for position in (section.heading_start, section.start)]
         bounds = scope_bounds(text, starts)
         of_scope: Dict[int, List[int]] = {}
         for number, (start, _) in enumerate(mentions):
             of_scope.setdefault(bisect_right(bounds, start) - 1, []).append(number)
         found: Dict[int, Flags] = {}
-        for scope, numbers in of_scope.items():
-            spans = [mentions[number] for number in numbers]
-            flag = flag_at(sections, bounds[scope], self.vocab.lang)
-            found.update(zip(numbers, self.matcher.flags_of(text, (bounds[scope], bounds[scope + 1]), spans, flag)))
+        for first, numbers in of_scope.items():
+            spans, scope = [mentions[number] for number in numbers], (bounds[first], bounds[first + 1])
+            flag = flag_at(sections, bounds[first], self.vocab.lang)
+            found.update(zip(numbers, self.matcher.flags_of(text, scope, spans, flag, in_note=is_note)))
         return [found[number] for number in range(len(mentions))]
 
 

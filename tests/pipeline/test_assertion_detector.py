@@ -1,7 +1,7 @@
 """Sentences in a clinical and a scientific style with the flags that a reader expects.
 
 They were written before the cues were. A mention that is denied has no time, and a chronic disease of the past is
-present.
+present in a note.
 """
 
 import pickle
@@ -43,7 +43,7 @@ RIGHT = [
     "Two paternal uncles had [Parkinson disease/family].",
     "The grandmother suffered from [dementia/family].",
     "History of [stroke/historical] in 2009.",
-    "Past medical history is significant for [asthma] and [pancreatitis/historical].",
+    "Past medical history is significant for [asthma/historical] and [gout/historical].",
     "Status post [appendicitis/historical] ten years ago.",
     "He was treated for [tuberculosis/historical] as a child.",
     "Previous [myocardial infarction/historical] in 2015, now with [atrial fibrillation].",
@@ -153,7 +153,10 @@ def test_known_misses_stay_known(nlp, marked):
 
 
 def test_most_sentences_of_every_language_are_right():
-    pipelines = {language: make(language) for language in ("en", "es", "de", "fr")}
+    pipelines = {language: spacy.blank(language) for language in ("en", "es", "de", "fr")}
+    for nlp in pipelines.values():
+        nlp.add_pipe("note_sections")
+        nlp.add_pipe("assertion_detector")
     wrong = []
     for language, marked in OWN:
         flags, expected = flags_of(pipelines[language], marked.replace("\\n", "\n"))

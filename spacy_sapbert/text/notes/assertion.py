@@ -35,8 +35,8 @@ _Entries = tuple[tuple[str, str], ...]
 _WORDS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+|[^\w\s]")
 _MENTION, _STOP = "\0", "$"  # in place of a mention, and at the end of a scope
 # how many words may stand between a cue and the mention that it flags, or between two mentions that it flags
-_REACH = {"uncertain": 7, "historical": 12, PAST: 12}
-_REACH_BEFORE, _REACH_AFTER, _REACH_NEAR = 60, 6, 1
+_REACH = {"uncertain": 7, "historical": 12, PAST: 12, CHRONIC: 2}
+_REACH_BEFORE, _REACH_AFTER, _NEAR = 60, 6, {"hypothetical": 1, CHRONIC: 1}
 _EXCLUSIVE = {"negated": "uncertain", "uncertain": "negated"}
 _BREAKS = re.compile(
     r"\n[ \t]*(?=\n)"  # a blank line
@@ -60,8 +60,8 @@ class CueMatcher:
         self._chronic = set(cues.get(CHRONIC, {}).get(ANY, ()))
         self._trie: dict[str, Any] = {}
         for flag, directions in cues.items():
-            for direction, phrases in directions.items() if flag != CHRONIC else ():
-                for phrase in phrases:
+            for direction, phrases in directions.items():
+                for phrase in phrases if (flag, direction) != (CHRONIC, ANY) else ():
                     self._add(phrase, (flag, direction))
 
     def _add(self, phrase: str, entry: tuple[str, str]) -> None:
@@ -75,7 +75,9 @@ class CueMatcher:
             # the word after the end of a scope may begin a cue: "and denies"
             node[""] = 1 if entry[1] == END else len(words), (*entries, entry)
 
-    def flags_of(self, text: str, scope: Span, mentions: Sequence[Span], flag: str | None = None) -> list[Flags]:
+    def flags_of(
+        self, text: str, scope: Span, mentions: Sequence[Span], flag: str | None = None, *, in_note: bool = True
+    ) -> list[Flags]:
         """Return the flags of mentions by the words of their sentence.
 
         Args:
@@ -84,13 +86,17 @@ class CueMatcher:
             mentions: The first character of each mention, which is in the sentence, and the position after its last.
                 A cue inside a mention has no effect.
             flag: The flag of the section, if it has any.
+            in_note: Whether the sentence is part of a note. In a note, a chronic disease of the past is present.
         """
         words, numbers = _masked(text, scope, mentions)
         found: list[set[str]] = [{flag} if flag else set() for _ in mentions]
         items = list(self._items(words))
         _sweep(items, BEFORE, found)
         _sweep(items[::-1], AFTER, found)
-        return [self._joined(found[number], text[slice(*span)]) for number, span in zip(numbers, mentions, strict=True)]
+        return [
+            self._joined(found[number], in_note and self.is_chronic(text[slice(*span)]))
+            for number, span in zip(numbers, mentions, strict=True)
+        ]
 
     def _items(self, words: Sequence[str]) -> Iterator[int | _Entries | None]:
         """Yield the cues, numbers of mentions and other words (None) in order. The longest cue at a word wins."""
@@ -109,10 +115,10 @@ class CueMatcher:
                 yield entries
             at += length or 1
 
-    def _joined(self, found: set[str], mention: str) -> Flags:
+    def _joined(self, found: set[str], is_chronic: bool) -> Flags:
         if "negated" in found:  # "no history of" denies a finding of any time
             found = found - {"historical", PAST, "uncertain"}
-        if PAST in found and not self.is_chronic(mention):
+        if PAST in found and CHRONIC not in found and not is_chronic:
             found = {*found, "historical"}
         return tuple(flag for flag in self.flags if flag in found)
 
@@ -164,7 +170,7 @@ def _sweep(items: Iterable[int | _Entries | None], direction: str, found: list[s
 def _reach(flag: str, direction: str) -> int:
     if direction == BEFORE:
         return _REACH.get(flag, _REACH_BEFORE)
-    return _REACH_NEAR if flag == "hypothetical" else _REACH_AFTER  # "stroke prevention"
+    return _NEAR.get(flag, _REACH_AFTER)  # "stroke prevention", "reflux, on omeprazole"
 
 
 def scope_bounds(text: str, sentences: Iterable[int]) -> list[int]:
@@ -237,7 +243,8 @@ def read_cues(language: str) -> dict[str, dict[str, list[str]]]:
         elif line and not line.startswith("# "):
             for cue in line.split(";"):
                 phrases += _alternatives(_with_classes(cue, classes))
-    cues[CHRONIC] = {ANY: cues.get(CHRONIC, {}).get(CHRONIC, [])}
+    chronic = cues[CHRONIC]
+    chronic[ANY] = chronic.pop(CHRONIC)
     return cues
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
@@ -82,13 +82,13 @@ def find_sections(text: str, language: str) -> list[Section]:
         text: The note, also one that lost the ends of its lines.
         language: The code of the language.
     """
-    known, _ = read_headings(language)
-    headings = _headings(text, known) if known else []
+    known, flags = read_headings(language)
+    headings = _headings(text, known, flags) if known else []
     ends = [*(start for _, start, _ in headings[1:]), len(text)]
     return [Section(*heading, end) for heading, end in zip(headings, ends[: len(headings)], strict=True)]
 
 
-def _headings(text: str, known: dict[str, str]) -> list[tuple[str, int, int]]:
+def _headings(text: str, known: dict[str, str], flags: Container[str]) -> list[tuple[str, int, int]]:
     headings = []
     for match in _HEADING.finditer(text):
         name, begins, colon = match["name"], match["begin"] is not None, match["colon"] is not None
@@ -96,7 +96,8 @@ def _headings(text: str, known: dict[str, str]) -> list[tuple[str, int, int]]:
         is_capital = name[0].isupper()
         if label and (begins or colon) and (is_capital or (begins and colon)):
             headings.append((label, match.start("name"), match.end()))
-        elif begins and colon and len(name) > 3 and name.isupper():  # unknown, so it only ends the section before it
+        elif begins and colon and len(name) > 3 and name.isupper() and headings and headings[-1][0] in flags:
+            # one that is not known ends a section that flags its mentions; in others, it may be of the same section
             headings.append((OTHER, match.start("name"), match.start("name")))
     return headings
 
