@@ -105,7 +105,7 @@ class MatcherAnnotator:
         self._kb = kb
         self._nlp = blank_pipeline("en")
         self._nlp.add_pipe("abbreviation_resolver")
-        config = {"kb": str(kb.path), "spans_key": _SPANS}
+        config = {"kb": str(kb.path), "spans_key": _SPANS, "other_words": []}
         component = self._nlp.add_pipe("concept_matcher", config=config)
         assert isinstance(component, ConceptMatcher)
         self._matcher = component.matcher

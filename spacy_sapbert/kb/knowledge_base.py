@@ -9,7 +9,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import groupby, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -208,6 +209,15 @@ class KnowledgeBase:
         )
         names = self._grouped(sql, rows)
         return [tuple(dict.fromkeys(names[row])) for row in rows]
+
+    def synonyms(self, step: int = 1) -> Iterator[list[str]]:
+        """Yield the preferred name and the exact synonyms of every `step`-th concept."""
+        sql = (
+            "SELECT s.concept, n.text FROM synonyms s JOIN names n ON n.row = s.name "
+            "WHERE s.concept % ? = 0 AND s.scope IN ('preferred', 'exact') ORDER BY s.concept, s.name"
+        )
+        for _, rows in groupby(self._rows(sql, step), key=itemgetter(0)):
+            yield [text for _, text in rows]
 
     def name_rows(self, concept_id: str) -> list[int]:
         """Return the rows of all names of the concept with this primary id."""

@@ -133,8 +133,8 @@ class NameMatcher:
         rows[shared] = rows[shared][order]
         return cls(kb, hashes, rows, rules)
 
-    def find(self, text: str) -> list[NameMatch]:
-        """Return all matches that are not inside a longer one, by position. They may overlap."""
+    def find(self, text: str, *, nested: bool = False) -> list[NameMatch]:
+        """Return all matches, by position. They may overlap, but are not inside a longer one unless `nested`."""
         columns = word_columns(_bracketed_types(self.rules).sub(r" \1 ", text), self.rules)
         pending = self._windows(columns)
         reach = [0] * len(columns.keys)  # for each word, the end of the match that contains it, in words
@@ -149,7 +149,7 @@ class NameMatcher:
                     matches.append(NameMatch(*_with_bracket(text, *place), row))
                     reach[start:end] = [max(end, other) for other in reach[start:end]]
             # most names inside a longer one are never read
-            pending = [window for window in inner if reach[window.start] < window.end]
+            pending = [window for window in inner if nested or reach[window.start] < window.end]
         return sorted(matches)
 
     def name(self, row: int) -> str:

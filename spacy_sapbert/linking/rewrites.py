@@ -53,7 +53,7 @@ class Rewriter:
         for name, candidates in named(forms).items() if forms else ():
             by_name.setdefault(name.lower(), []).extend(candidates)
         added = {text: _added(reasons, by_name, found[text]) for text, reasons in proposed.items()}
-        return found | {text: _merged(found[text], candidates) for text, candidates in added.items() if candidates}
+        return found | {text: merged(found[text], candidates) for text, candidates in added.items() if candidates}
 
     def _reasons(self, text: str, similar: Sequence[Candidate]) -> dict[str, str]:
         """Return other ways to write a text, each with the reason."""
@@ -129,7 +129,7 @@ def _added(reasons: Mapping[str, str], by_name: Candidates, similar: Sequence[Ca
     ]
 
 
-def _merged(similar: list[Candidate], added: list[Candidate]) -> list[Candidate]:
+def merged(similar: list[Candidate], added: list[Candidate]) -> list[Candidate]:
     """Return candidates with those that were added, best first. A concept has its higher score."""
     # the plural of the text may be a name, and have a higher score
     rise = max(0.0, similar[0].score - added[0].score + _STEP) if similar else 0.0

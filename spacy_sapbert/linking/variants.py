@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from ..text.languages import ENGLISH, LanguageRules
 from ..text.words import content_keys, is_acronym, name_key
 from ..types import Candidate, LinkedPart
 from .agreement import REFUSED, SAME, Agreement, refuse
+from .rewrites import REWRITTEN, merged
 from .settings import THRESHOLD, SelectionSettings
 
 # The score of a composite split is lowered by this for each more plausible split. Fitted on the training parts of
@@ -46,6 +48,7 @@ class MentionVariants(NamedTuple):
         corrections: The spelling corrections of these texts.
         likely_long_form: Another mention of the document that fits a short form which the document does not define.
         apposition: Another name beside the mention, see `appositions`.
+        other_words: Names that the text says in other words, each with a score and with which words are equal.
         long_forms: All names of the long form, if it comes from the list of clinical short forms.
         senses: All that a short form can stand for, if the text leaves it open. Then it has no long form.
     """
@@ -57,6 +60,7 @@ class MentionVariants(NamedTuple):
     corrections: Mapping[str, str] = MappingProxyType({})
     likely_long_form: str | None = None
     apposition: str | None = None
+    other_words: Mapping[str, tuple[float, str]] = MappingProxyType({})
     long_forms: Sequence[str] = ()
     senses: Sequence[str] = ()
 
@@ -149,6 +153,8 @@ def select_variant(
     Returns:
         The whole as one part, or the parts.
     """
+    if variants.other_words:
+        look_up = partial(_look_up_other_words, variants.other_words, look_up)
     whole = _whole(variants, look_up, settings, agreement, threshold, rules)
     name = variants.apposition if variants.long_form is None else None
     if name is not None and not _is_exact(whole) and _may_be_synonym(variants.text, name, rules):
@@ -201,6 +207,8 @@ def _whole(
         return whole._replace(candidates=tuple(refuse(candidate, reason) for candidate in whole.candidates))
     if variants.name is not None:
         named = whole._replace(candidates=tuple(look_up(variants.name)))
+        if variants.name in variants.other_words and named.candidates and not _is_exact(whole):
+            named = whole._replace(candidates=tuple(merged(list(whole.candidates), list(named.candidates))))
         whole = named if _score(named) > _score(whole) else whole
     if variants.long_form is not None:
         long_forms = variants.long_forms or (variants.long_form,)
@@ -212,6 +220,17 @@ def _whole(
         long = _part(variants.likely_long_form, variants.likely_long_form, variants, look_up, settings)
         whole = long if _score(long) > _score(whole) else whole
     return whole
+
+
+def _look_up_other_words(
+    other_words: Mapping[str, tuple[float, str]], look_up: LookUp, text: str
+) -> Sequence[Candidate]:
+    """Return the candidates of a text. For a name that the mention says in other words, they have the score of that."""
+    if text not in other_words:
+        return look_up(text)
+    score, reason = other_words[text]
+    named = (candidate for candidate in look_up(text) if candidate.score >= SAME)
+    return [candidate._replace(score=min(score, REWRITTEN), rewrite=reason) for candidate in named]
 
 
 def _short_or_long(

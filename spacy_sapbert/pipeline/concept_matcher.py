@@ -1,5 +1,6 @@
 """`concept_matcher`: find the names of a vocabulary in a text, for pipelines without a trained NER."""
 
+from bisect import bisect_right
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -25,7 +26,7 @@ from spacy.util import filter_spans
 
 from ..store.artifact import ArtifactWriter
 from ..text.words import word_keys
-from .attributes import get_abbreviation_occurrences, set_matched_name
+from .attributes import get_abbreviation_occurrences, set_matched_name, set_other_words
 from .base import FolderPipe
 from .component_settings import check_setting, defaults_of
 from .corrections import CorrectedComponent
@@ -34,6 +35,7 @@ from .mentions import outside_headings
 
 if TYPE_CHECKING:
     from ..kb.knowledge_base import KnowledgeBase
+    from ..linking.finder import Finder, LooseMatch
     from ..linking.name_matcher import NameMatcher
     from ..review.corrections import Decisions
 
@@ -70,6 +72,11 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         modifiers: Which words before a name belong to its span. "outside" takes none, "kind" takes words such as
             "familial" and "gastric", and "all" takes "severe" and "chronic", too. Other languages than English have
             no such words.
+        other_words: The types of the concepts that are also found in other words, such as "renal anomalies" for "kidney
+            abnormality". None takes those with names of ordinary words, such as diseases, and leaves out chemicals,
+            genes and species. An empty list has none. Concepts without a type belong to "CONCEPT".
+        nested: Also mark names inside longer ones. It needs a `spans_key`: `doc.spans[spans_key]` has all of them, and
+            `doc.ents` the longest.
         language: The language of the rules: "de", "en", "es" or "fr". None takes that of the pipeline.
         storage: "inside" saves the vocabulary and the keys of its names with the pipeline. "external" saves only their
             paths and checksums, for large vocabularies.
@@ -100,6 +107,8 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         overwrite_ents: bool = False,
         composites: bool = True,
         modifiers: str = OUTSIDE,
+        other_words: Optional[List[str]] = None,
+        nested: bool = False,
         language: Optional[str] = None,
         storage: str = INSIDE,
         scorer: Optional[Callable] = entity_ruler_score,
@@ -108,8 +117,11 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         self.keep(nlp, name, locals())
         self.set_corrections(corrections)
         self._matcher: Optional[NameMatcher] = None
+        self._finder: Optional[Finder] = None
         self._filtered: Optional[Tuple[Any, Optional[np.ndarray]]] = None
         self._labels: Dict[Any, Any] = {}
+        self._row_types: Dict[Any, FrozenSet[str]] = {}
+        check_setting(self, "nested", not nested or spans_key is not None, "false without a spans_key")
         check_setting(self, "min_length", min_length >= 1, "at least 1")
         known = MODIFIERS if any(self._rules.words.modifiers) else (OUTSIDE,)
         wanted = f"one of {', '.join(MODIFIERS)}; only {OUTSIDE} for other languages than English"
@@ -122,7 +134,8 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         if self.spans_key is not None:
             spans += added
             doc.spans[self.spans_key] = list({(span.start, span.end, span.label_): span for span in spans}.values())
-            return doc
+            if not self.nested:
+                return doc
         layers = (spans, doc.ents) if self.overwrite_ents else (doc.ents, spans)
         doc.ents = _without_overlaps(added, *layers)
         return doc
@@ -178,10 +191,11 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
 
     def _use(self, matcher: "Optional[NameMatcher]") -> None:
         self._matcher, self._filtered, self._labels = matcher, None, {}
+        self._finder, self._row_types = None, {}
 
     def _spans(self, doc: Doc) -> List[Span]:
         text = doc.text  # spaCy builds the text on each access
-        matches = self.matcher.find(text)
+        matches = self.matcher.find(text, nested=self.nested)
         composites = self.matcher.find_composites(text, matches) if self.composites else []
         wholes = {match[:2] for match in composites}
         matches += composites
@@ -200,6 +214,8 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
                 found.pop((occurrence.start, occurrence.end), None)
         for occurrence in get_abbreviation_occurrences(doc, unclear=True):
             found.pop((occurrence.start, occurrence.end), None)
+        loose = self._in_other_words(text, found)
+        found.update({match[:2]: match.row for match in loose.values()})
         labels = self._labels_of(set(found.values()))
         spans: Dict[Tuple[int, int, str], Span] = {}
         modifiers, ends = self._modifiers(), {end for _, end in found}
@@ -211,8 +227,58 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
                 if span and not _adds_letters(span, first, end):
                     spans.setdefault((span.start, span.end, label), span)
                     if (start, end) not in wholes:
-                        set_matched_name(span, self.matcher.name(row))
+                        name = self.matcher.name(row)
+                        set_matched_name(span, name)
+                        if (start, end) in loose:
+                            set_other_words(span, {name: loose[start, end].evidence})
         return list(spans.values())
+
+    def _in_other_words(self, text: str, found: Mapping[Tuple[int, int], int]) -> "Dict[Tuple[int, int], LooseMatch]":
+        """Return the matches of names in other words, by place, that are not inside a name, or not one if `nested`."""
+        finder = self.finder
+        if finder is None:
+            return {}
+        reach, ends = 0, {}
+        for start, end in sorted(found):
+            reach = ends[start] = max(reach, end)
+        starts = sorted(ends)
+        loose = {}
+        for match in finder.find(text):
+            before = bisect_right(starts, match.start)
+            inside = before > 0 and ends[starts[before - 1]] >= match.end
+            if match[:2] not in found and (self.nested or not inside) and self._has_other_words(match.row):
+                loose[match[:2]] = match
+        return loose
+
+    @property
+    def finder(self) -> "Optional[Finder]":
+        """Finds names in other words. None if no type of the vocabulary has them, see `other_words`.
+
+        The words of the names come from the cache folder, or are indexed there.
+        """
+        if self._finder is None and self._worded_types:
+            from ..linking.finder import Finder
+
+            self._finder = Finder.cached(self.kb, self._rules)
+        return self._finder if self._worded_types else None
+
+    @property
+    def _worded_types(self) -> FrozenSet[str]:
+        if self.other_words is not None:
+            return frozenset(self.other_words)
+        if None not in self._row_types:
+            from ..linking.finder import worded_types
+
+            self._row_types[None] = worded_types(self.kb, self._rules)
+        return self._row_types[None]
+
+    def _has_other_words(self, row: int) -> bool:
+        """Return whether a concept with the name in a row has a type of `other_words`."""
+        if row not in self._row_types:
+            _, owners = self.kb.name_concepts.of(np.array([row]))
+            types = self.kb.types_at(self.kb.name_concepts.concepts[owners].tolist())
+            self._row_types[row] = frozenset(type for of_concept in types for type in of_concept or ("CONCEPT",))
+        return not self._worded_types.isdisjoint(self._row_types[row])
 
     def _modifiers(self) -> FrozenSet[str]:
         kind, state = self._rules.words.modifiers
@@ -274,20 +340,26 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
 
     def _save(self, folder: Path, artifacts: ArtifactWriter) -> None:
         from ..kb.storage import KB, kb_artifact
+        from ..linking.finder import FINDER
         from ..linking.name_matcher import MATCHER
 
         artifacts.add(KB, kb_artifact(self.kb))
         artifacts.add(MATCHER, self.matcher.artifact())
+        if self.finder is not None:
+            artifacts.add(FINDER, self.finder.artifact())
         self._corrections_setting.save(artifacts)
 
     def _load(self, folder: Path, artifacts: Mapping[str, Path]) -> None:
         from ..kb.storage import open_saved_knowledge_base
+        from ..linking.finder import FINDER, Finder
         from ..linking.name_matcher import MATCHER, NameMatcher
 
         matcher = NameMatcher.load(open_saved_knowledge_base(artifacts), artifacts[MATCHER])
         # the keys of another language do not fit, if the setting was changed
         same = matcher.rules is self._rules
         self._use(matcher if same else NameMatcher.cached(matcher.kb, self._rules))
+        if FINDER in artifacts and same:
+            self._finder = Finder.load(matcher.kb, artifacts[FINDER])
         self._corrections_setting = self._corrections_setting.saved(artifacts)
 
 

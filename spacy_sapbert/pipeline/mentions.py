@@ -25,6 +25,7 @@ from .attributes import (
     get_corrections,
     get_links,
     get_matched_name,
+    get_other_words,
     get_sections,
 )
 from .component_settings import language_rules
@@ -86,7 +87,15 @@ def queries_of(doc: Doc, spans_key: Optional[str], *, resolve_abbreviations: boo
         known = defined if name is not None and offsets not in names else occurrences
         expanded = expand(text, *offsets, known, rules) if known else written
         long_form = expanded if expanded != written else None
-        variants = MentionVariants(written, long_form, splits, name, corrections, apposition=beside.get(index))
+        variants = MentionVariants(
+            written,
+            long_form,
+            splits,
+            name,
+            corrections,
+            apposition=beside.get(index),
+            other_words=get_other_words(mention),
+        )
         variants = variants._replace(long_forms=names.get(offsets, ()), senses=senses.get(offsets, ()))
         queries.append(MentionQuery(variants, mention.label_))
     return with_likely_long_forms(queries, rules) if resolve_abbreviations else queries

@@ -113,7 +113,7 @@ def _derived(text: str, rules: LanguageRules) -> Iterator[tuple[str, str]]:
     last = word.split(" ")[-1]
     if len(last) < _SHORTEST_DERIVED or not last.isalpha() or last.endswith(_NOUNS):
         return
-    for ending, nouns in _endings(rules.code):
+    for ending, nouns in endings_of(rules.code):
         stem = word.removesuffix(ending)
         if (not ending or stem != word) and len(last) - len(ending) >= _SHORTEST_STEM:
             stem = stem.translate(_STRESSED) if rules.code == "es" else stem  # isquémico, isquemia
@@ -121,7 +121,8 @@ def _derived(text: str, rules: LanguageRules) -> Iterator[tuple[str, str]]:
 
 
 @lru_cache(maxsize=8)
-def _endings(code: str) -> list[tuple[str, list[str]]]:
+def endings_of(code: str) -> list[tuple[str, list[str]]]:
+    """Return the endings of adjectives and verbs of a language, each with those of nouns with the same stem."""
     rules = (rule.partition(":") for rule in _ENDINGS.get(code, "").split(" ") if rule)
     return sorted(((ending, nouns.split(",")) for ending, _, nouns in rules), key=lambda rule: -len(rule[0]))
 

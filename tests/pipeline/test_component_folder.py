@@ -132,7 +132,7 @@ def test_an_encoder_that_was_replaced_is_opened_again(make_encoder):
 
 
 def test_each_asset_is_on_disk_once(nlp, saved):
-    assert kinds(saved) == ["encoder", "kb", "matcher", "ngrams", "vectors"]
+    assert kinds(saved) == ["encoder", "finder", "kb", "matcher", "ngrams", "vectors"]
     assert len(list(saved.rglob("*.kb"))) == len(list(saved.rglob("model.safetensors"))) == 1
     assert len(list(saved.rglob("vectors.npy"))) == 1
     expected = contents(nlp)
@@ -144,7 +144,7 @@ def test_each_asset_is_on_disk_once(nlp, saved):
 def test_linker_and_retriever_share_their_ngrams(kb, tiny_encoder, monkeypatch, tmp_path):
     monkeypatch.setattr("spacy_sapbert.retrieval.storage.FEW_NAMES", 3)
     make(kb, str(tiny_encoder), index="auto").to_disk(tmp_path / "saved")
-    assert kinds(tmp_path / "saved") == ["encoder", "kb", "matcher", "ngrams", "vectors"]
+    assert kinds(tmp_path / "saved") == ["encoder", "finder", "kb", "matcher", "ngrams", "vectors"]
     again = spacy.load(tmp_path / "saved")
     linker, retriever = again.get_pipe("sapbert_linker").linker, again.get_pipe("concept_retriever").retriever
     assert retriever.ngrams is linker.generator.ngrams
@@ -161,7 +161,7 @@ def test_the_manifest_lists_the_assets(saved):
 def test_an_index_is_an_asset(kb, tiny_encoder, tmp_path):
     nlp = make(kb, str(tiny_encoder), index="SQ8")
     nlp.to_disk(tmp_path / "saved")
-    assert kinds(tmp_path / "saved") == ["encoder", "index", "kb", "matcher", "ngrams", "vectors"]
+    assert kinds(tmp_path / "saved") == ["encoder", "finder", "index", "kb", "matcher", "ngrams", "vectors"]
     assert len(list((tmp_path / "saved").rglob("vectors.npy"))) == 1
     again = spacy.load(tmp_path / "saved")
     assert not again.get_pipe("sapbert_linker").linker.generator.vectors.exact
@@ -201,7 +201,7 @@ def test_an_asset_stays_as_long_as_a_component_needs_it(saved, other_kb):
     nlp.to_disk(saved)
     left = before - set(states(saved / ARTIFACTS_FOLDER))
     assert {name.partition("-")[0] for name in left} == {"ngrams"}  # only the linker has them
-    assert kinds(saved) == ["encoder", "kb", "kb", "matcher", "ngrams", "vectors", "vectors"]
+    assert kinds(saved) == ["encoder", "finder", "kb", "kb", "matcher", "ngrams", "vectors", "vectors"]
     again = spacy.load(saved)
     assert [again.get_pipe(name).kb.concept_id(0) for name in NAMES] == ["D009369", "X1", "D009369"]
 

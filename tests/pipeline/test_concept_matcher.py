@@ -302,3 +302,72 @@ def test_a_name_of_two_types_has_one_span_for_each_on_demand(tmp_path):
         nlp = spacy.blank("en")
         nlp.add_pipe("concept_matcher", config={"kb": str(kb.path), "all_types": all_types})
         assert [entity.label_ for entity in nlp("A cold").ents] == ["Disease"]
+
+
+# --- names in other words
+
+
+@pytest.fixture
+def clinic(tmp_path):
+    """The path of a vocabulary with findings and a substance."""
+    names = {
+        "F1": "Abnormality of the kidney",
+        "F2": "Decreased muscle mass",
+        "F3": "Kidney",
+        "S1": "Renal anomaly acid",
+    }
+    records = [
+        Record(id, (Name(name, "preferred", "test"),), types=("Substance" if id == "S1" else "Finding",))
+        for id, name in names.items()
+    ]
+    build_knowledge_base(records, tmp_path / "clinic.kb")
+    return str(tmp_path / "clinic.kb")
+
+
+def test_names_in_other_words(make, clinic):
+    nlp = make(kb=clinic)
+    nlp.add_pipe("sapbert_linker", config={"kb": clinic, "encoder": "none"})
+    doc = nlp("Renal anomalies and reduced muscle mass of the kidney.")
+    assert [(ent.text, ent._.matched_name, ent.kb_id_) for ent in doc.ents] == [
+        ("Renal anomalies", "Abnormality of the kidney", "F1"),
+        ("reduced muscle mass", "Decreased muscle mass", "F2"),
+        ("kidney", "Kidney", "F3"),
+    ]
+    loose, _, exact = (ent._.links[0] for ent in doc.ents)
+    assert 0.8 <= loose.score < 0.99 <= exact.score
+    assert loose.reasons[0] == "“anomalies” is “Abnormality”, “Renal” is “kidney”"
+    assert not exact.reasons
+
+
+@pytest.mark.parametrize(
+    ("other_words", "text", "names"),
+    [
+        ([], "renal anomalies", []),
+        (["Finding"], "renal anomalies", ["renal anomalies"]),
+        (["Substance"], "renal anomalies", []),
+        (["Substance"], "kidney anomaly acid", ["kidney", "kidney anomaly acid"]),
+    ],
+)
+def test_the_types_of_names_in_other_words(make, clinic, other_words, text, names):
+    doc = make(kb=clinic, other_words=other_words, spans_key="all", nested=True)(text)
+    assert [span.text for span in doc.spans["all"]] == names
+
+
+def test_nested_names(make, clinic):
+    text = "abnormality of the kidney"
+    doc = make(kb=clinic, spans_key="all", nested=True)(text)
+    assert sorted(span.text for span in doc.spans["all"]) == [text, "kidney"]
+    assert [ent.text for ent in doc.ents] == [text]
+    with pytest.raises(SapbertError, match="E406"):
+        make(nested=True)
+
+
+def test_a_saved_pipeline_without_words(make, clinic, tmp_path):
+    nlp = make(kb=clinic)
+    nlp.to_disk(tmp_path / "with")
+    make(kb=clinic, other_words=[]).to_disk(tmp_path / "without")
+    assert list((tmp_path / "with" / "shared").glob("finder-*"))
+    assert not list((tmp_path / "without" / "shared").glob("finder-*"))
+    for folder, config in (("with", {}), ("without", {"components.concept_matcher.other_words": None})):
+        again = spacy.load(tmp_path / folder, config=config)
+        assert found(again, "renal anomalies") == [("renal anomalies", "Finding")]

@@ -79,7 +79,7 @@ def test_the_pipeline_holds_paths_and_checksums(saved, file, make):
         "fingerprint": load_knowledge_base(file).fingerprint,
         "files": {".": file.stat().st_size},
     }
-    assert sorted(srsly.read_json(saved / "concept_matcher" / MANIFEST_FILE)["external"]) == ["kb", "matcher"]
+    assert sorted(srsly.read_json(saved / "concept_matcher" / MANIFEST_FILE)["external"]) == ["finder", "kb", "matcher"]
     assert sorted(srsly.read_json(saved / "concept_retriever" / MANIFEST_FILE)["external"]) == [
         "concept_vectors", "kb", "vectors",
     ]  # fmt: skip
@@ -120,7 +120,7 @@ def test_from_one_storage_to_the_other_in_place(saved, file):
     expected = content(spacy.load(saved))
     inside = {f"components.{name}.storage": "inside" for name in NAMES}
     spacy.load(saved, config=inside).to_disk(saved)
-    assert kinds(saved) == ["concepts", "encoder", "kb", "matcher", "ngrams", "vectors"]
+    assert kinds(saved) == ["concepts", "encoder", "finder", "kb", "matcher", "ngrams", "vectors"]
     file.unlink()
     external = {f"components.{name}.storage": "external" for name in NAMES}
     nlp = spacy.load(saved, config=external)

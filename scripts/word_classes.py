@@ -1,0 +1,55 @@
+"""Write `spacy_sapbert/text/synonyms/*_words.txt`: words that vocabularies equate, and endings of such words.
+
+    python scripts/word_classes.py LANGUAGE doid.kb ncit.kb … > spacy_sapbert/text/synonyms/LANGUAGE_words.txt
+
+See `spacy_sapbert.text.word_classes` for what is counted. The contexts of all vocabularies are added up. A pair needs a
+strength of `STRONG`, and two vocabularies or `MANY` contexts. Two endings are equal if this holds for the words that
+have them. The strongest come first in each line: the strength in percent, and the two words or endings.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
+from spacy_sapbert.text.languages import rules_of
+from spacy_sapbert.text.word_classes import STRONG, Contexts, Evidence, Pair, may_be_equal
+
+MANY, FEWEST_WORDS, WEAKEST = 6, 4, 0.7
+# exchanged in many names, but another disease or quantity
+WRONG_ENDINGS = {("iti", "opathy"), ("emia", "uria"), ("as", "os"), ("", "e"), ("", "is"), ("e", "l")}
+
+
+def main(language: str, paths: list[Path]) -> None:
+    rules = rules_of(language)
+    same, different, vocabularies = Counter[Pair](), Counter[Pair](), Counter[Pair]()
+    endings: defaultdict[Pair, dict[Pair, list[int]]] = defaultdict(dict)
+    for path in paths:
+        contexts = Contexts(KnowledgeBase(path).synonyms(), rules)
+        for pair in contexts.same:
+            evidence = contexts.evidence(pair)
+            same[pair] += evidence.same
+            different[pair] += evidence.different
+            vocabularies[pair] += 1
+        for pair, of_pair in contexts.derived():
+            evidence = contexts.evidence(pair)
+            if any(evidence):
+                counts = endings[of_pair].setdefault(pair, [0, 0])
+                counts[0] += evidence.same
+                counts[1] += evidence.different
+    for pair, n in same.most_common():
+        strength = Evidence(n, different[pair]).strength
+        if strength >= STRONG and (vocabularies[pair] > 1 or n >= MANY) and may_be_equal(pair, rules):
+            print(int(100 * strength), *pair)  # noqa: T201
+    for pair, words in sorted(endings.items()):
+        right = sum(n > wrong for n, wrong in words.values())
+        wrong = sum(n < wrong for n, wrong in words.values())
+        strength = Evidence(right, wrong).strength
+        if right >= FEWEST_WORDS and strength >= WEAKEST and pair not in WRONG_ENDINGS:
+            print(int(100 * strength), *(f"-{ending}" for ending in pair))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], [Path(path) for path in sys.argv[2:]])

@@ -1,0 +1,186 @@
+"""Words that name the same in names: "renal" and "kidney", "elevated" and "increased". They are learned from synonyms.
+
+Two words are equal if exchanging one for the other seldom changes the concept. Opposites never are: exchanging "left"
+for "right" gives another concept. So nothing but a vocabulary is needed. No text is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain, combinations, product
+from typing import NamedTuple
+
+from .critical_parts import contradictions, critical_parts
+from .derivations import endings_of
+from .findings import FOLDER
+from .languages import ENGLISH, LanguageRules
+from .words import content_keys
+
+HAND_STRENGTH = 0.95
+"""The strength of a pair that was written by hand."""
+STRONG = 0.8
+"""The least strength of a pair that is used: four contexts, if there is no counterexample."""
+MOST_WORDS, MOST_NAMES = 8, 30  # of a name, and of a concept
+SHORTEST_WORD, SHORTEST_STEM = 3, 3  # letters
+LONGEST_ENDING = 6
+_ROMAN = re.compile("[ivx]+")
+
+# Words for what is abnormal, which names seldom exchange. The first ones are those of names.
+_N_ABNORMAL = 3
+_ABNORMAL = {
+    "en": "abnormality abnormal anomaly anomalous aberration alteration defect deformity dysmorphism "
+    "lesion malformation",
+    "es": "anomalía anormalidad alteración anómalo anormal defecto deformidad lesión malformación",
+    "fr": "anomalie anormal altération aberration défaut déformation lésion malformation",
+    "de": "Anomalie Abnormität Auffälligkeit abnorm auffällig Veränderung Defekt Fehlbildung Deformität Läsion",
+}
+
+Pair = tuple[str, str]
+Context = tuple[str, ...]
+
+
+class Evidence(NamedTuple):
+    """How many concepts two words name in the same context, and in how many contexts they name two concepts.
+
+    A context is what else a name has.
+    """
+
+    same: int
+    different: int
+
+    @property
+    def strength(self) -> float:
+        """How sure it is that the words are equal, from 0 to less than 1."""
+        return self.same / (self.same + self.different + 1)
+
+
+class Contexts:
+    """The contexts of the words of one vocabulary.
+
+    Args:
+        concepts: The names of each concept.
+        rules: The rules of their language.
+
+    Attributes:
+        same: The contexts in which two names of a concept exchange two words, each with its last concept, by the pair
+            of keys in alphabetic order.
+    """
+
+    def __init__(self, concepts: Iterable[Sequence[str]], rules: LanguageRules = ENGLISH) -> None:
+        self._of_word: defaultdict[str, dict[Context, set[int]]] = defaultdict(dict)
+        self.same: defaultdict[Pair, dict[Context, int]] = defaultdict(dict)
+        for number, names in enumerate(concepts):
+            words = {tuple(sorted(set(content_keys(name, rules)))) for name in names[:MOST_NAMES]}
+            self._add(number, sorted(bag for bag in words if len(bag) <= MOST_WORDS))
+
+    def _add(self, number: int, bags: Sequence[Context]) -> None:
+        for bag in bags:
+            for place, word in enumerate(bag):
+                self._of_word[word].setdefault(bag[:place] + bag[place + 1 :], set()).add(number)
+        for bag, other in combinations(bags, 2):
+            if len(bag) == len(other):
+                only, others = set(bag).difference(other), set(other).difference(bag)
+                if len(only) == 1:
+                    word, another = sorted((*only, *others))
+                    self.same[word, another][tuple(key for key in bag if key not in only)] = number
+
+    def evidence(self, pair: Pair) -> Evidence:
+        """Count the contexts of two words."""
+        fewer, more = sorted((self._of_word.get(word, {}) for word in pair), key=len)
+        different = sum(1 for context in fewer.keys() & more if fewer[context].isdisjoint(more[context]))
+        return Evidence(len(set(self.same.get(pair, {}).values())), different)
+
+    def derived(self) -> Iterator[tuple[Pair, Pair]]:
+        """Yield pairs of words with the same stem, each with their endings."""
+        of_stem: defaultdict[str, list[str]] = defaultdict(list)
+        for word in sorted(self._of_word):
+            if word.isalpha():
+                for end in range(max(SHORTEST_STEM, len(word) - LONGEST_ENDING), len(word) + 1):
+                    of_stem[word[:end]].append(word)
+        for stem, words in of_stem.items():
+            for first, second in combinations(words, 2):
+                if first[len(stem) :][:1] != second[len(stem) :][:1]:
+                    yield (first, second), (first[len(stem) :], second[len(stem) :])
+
+
+def may_be_equal(pair: Pair, rules: LanguageRules = ENGLISH) -> bool:
+    """Return whether two keys are words that may be equal: no numbers, no symbols, no general words, no opposites."""
+    if pair[0].endswith(pair[1]) or pair[1].endswith(pair[0]):
+        return False  # "keratosis" and "hyperkeratosis" are different, whatever a vocabulary says
+    if not all(len(word) >= SHORTEST_WORD and word.isalpha() for word in pair):
+        return False
+    general = _general(rules).difference(_abnormal(rules))
+    classifier = rules.composites.classifier
+    if any(word in general or _ROMAN.fullmatch(word) or classifier.fullmatch(word) for word in pair):
+        return False
+    first, second = (critical_parts(word, rules) for word in pair)
+    return next(contradictions(first, second), None) is None and first.negated == second.negated
+
+
+@lru_cache(maxsize=8)
+def _abnormal(rules: LanguageRules) -> tuple[str, ...]:
+    return tuple(key for word in _ABNORMAL.get(rules.code, "").split() for key in content_keys(word, rules))
+
+
+@lru_cache(maxsize=8)
+def _general(rules: LanguageRules) -> frozenset[str]:
+    return frozenset(key for name in rules.words.general_names for key in content_keys(name, rules))
+
+
+class WordTable(NamedTuple):
+    """The equal words of a language that the package has.
+
+    Attributes:
+        strengths: The strength of each pair of keys, in alphabetic order.
+        endings: For the ending of a word, those that words with the same stem have instead, each with its strength.
+        is_learned: Whether vocabularies of this language were read.
+    """
+
+    strengths: Mapping[Pair, float]
+    endings: Mapping[str, Sequence[tuple[str, float]]]
+    is_learned: bool
+
+
+@lru_cache(maxsize=8)
+def word_table(rules: LanguageRules = ENGLISH) -> WordTable:
+    """Read the equal words of a language: those that `scripts/word_classes.py` found, and those written by hand.
+
+    A language for which nothing was found has the endings of `spacy_sapbert.text.derivations`.
+    """
+    strengths, endings = dict(_by_hand(rules)), defaultdict[str, list[tuple[str, float]]](list)
+    path = FOLDER / f"{rules.code}_words.txt"
+    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+        percent, first, second = line.split(" ")
+        strength = int(percent) / 100
+        if first.startswith("-"):
+            endings[first[1:]].append((second[1:], strength))
+            endings[second[1:]].append((first[1:], strength))
+        else:
+            strengths[first, second] = strength
+    if not path.is_file():
+        for ending, nouns in endings_of(rules.code):
+            endings[rules.words.spell(ending)] += [(rules.words.spell(noun), HAND_STRENGTH) for noun in nouns]
+    return WordTable(strengths, dict(endings), path.is_file())
+
+
+def _by_hand(rules: LanguageRules) -> Iterator[tuple[Pair, float]]:
+    """Yield the pairs of words that were written by hand."""
+    abnormal = _abnormal(rules)
+    groups: list[Iterable[Pair]] = [product(abnormal[:_N_ABNORMAL], abnormal)]
+    path = FOLDER / f"{rules.code}_own.txt"
+    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+        phrases = (content_keys(phrase, rules) for phrase in line.lstrip("=*").split("|") if ">" not in line)
+        groups.append(combinations([keys[0] for keys in phrases if len(keys) == 1], 2))
+    for first, second in chain.from_iterable(groups):
+        yield (min(first, second), max(first, second)), HAND_STRENGTH
+
+
+def derived_words(key: str, rules: LanguageRules = ENGLISH) -> Iterator[tuple[str, float]]:
+    """Yield the keys of words with the same stem and an equal ending, each with the strength; they may be no words."""
+    endings = word_table(rules).endings
+    if key.isalpha():
+        for length in range(max(SHORTEST_STEM, len(key) - LONGEST_ENDING), len(key) + 1):
+            yield from ((key[:length] + ending, strength) for ending, strength in endings.get(key[length:], ()))
