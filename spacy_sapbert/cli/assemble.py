@@ -91,6 +91,7 @@ def _new_pipeline(
 
     from ..pipeline.component_settings import settings_of
     from ..runs.pipelines import load_pipeline
+    from ..text.languages import ENGLISH
 
     nlp = load_pipeline(ner) if ner else spacy.blank(lang)
     if LINKER in nlp.pipe_names:
@@ -98,10 +99,11 @@ def _new_pipeline(
         raise OptionError(option="--ner", reason=reason)
     if clinical:
         _add(nlp, SECTIONS)
+    short_forms = clinical and nlp.lang == ENGLISH.code
     if RESOLVER not in nlp.pipe_names:
-        nlp.add_pipe(RESOLVER, config={"clinical": clinical})
-    elif clinical:
-        nlp.replace_pipe(RESOLVER, RESOLVER, config={**settings_of(nlp.get_pipe(RESOLVER)), "clinical": clinical})
+        nlp.add_pipe(RESOLVER, config={"clinical": short_forms})
+    elif short_forms:
+        nlp.replace_pipe(RESOLVER, RESOLVER, config={**settings_of(nlp.get_pipe(RESOLVER)), "clinical": True})
     if not ner:
         nlp.add_pipe("concept_matcher", config=vocabulary)
     _add(nlp, "composite_splitter")

@@ -158,13 +158,19 @@ def check(
         typer.Option(help="Report short forms that are also names in this knowledge base (genes, …). Repeatable."),
     ] = None,
     number: Annotated[int, typer.Option("--number", "-n", min=1, help="Number of names to show.")] = 20,
+    stop_names: Annotated[
+        Path | None,
+        typer.Option(help="File for a list of the suspicious names shown, to be read and given to `kb build`."),
+    ] = None,
 ) -> None:
     """Check a knowledge base for damage, unusual content, and names that may mean something else in text.
 
-    The most suspicious names come first. With --texts, those that occur most often come first, so that they show where
-    a list of stop names helps most. The exit status is 1 if you must build the knowledge base again.
+    The most suspicious names come first. With --texts, general words come first, then the names that occur most often,
+    so that they show where a list of stop names helps most. The exit status is 1 if you must build the knowledge base
+    again.
     """
     console = stderr_console()
+    refuse_input(stop_names, texts or [])
     sources = open_inputs(texts or [])
     opened, *others = map(load_knowledge_base, [knowledge_base, *(also_in or [])])
     with console.status("checking"):
@@ -176,6 +182,10 @@ def check(
     for title in kb_tables.NAME_LISTS:
         if result.get(title):
             kb_tables.print_names(result, title, console)
+    if stop_names and "suspicious_names" in result:
+        with open_output(stop_names) as write:
+            for line in kb_tables.stop_name_lines(result["suspicious_names"]):
+                write(line)
     if result["problems"]:
         raise typer.Exit(1)
 
@@ -244,7 +254,9 @@ def _report(found: Iterable[SuspiciousName], counts: NameCounts | None, number: 
         names = heapq.nsmallest(number, _tallied(found, by_severity))
         return {"suspicious": dict(by_severity), "suspicious_names": [name.as_json() for name in names]}
     occurring = (name for name in _tallied(found, by_severity) if counts.occurrences[name.row])
-    names = heapq.nsmallest(number, occurring, key=lambda name: (-counts.occurrences[name.row], name))
+    names = heapq.nsmallest(
+        number, occurring, key=lambda name: (not name.is_general, -counts.occurrences[name.row], name)
+    )
     return {
         "suspicious": dict(by_severity),
         "documents": counts.n_documents,

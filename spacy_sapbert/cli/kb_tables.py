@@ -141,6 +141,17 @@ def print_names(result: Mapping[str, Any], key: str, console: Console) -> None:
     console.print(table)
 
 
+def stop_name_lines(names: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the lines of a list of stop names: general names, and as comments those that a person must decide on."""
+    yield "# Delete what must be found in text, and the # before what must not. Then: kb build --stop-names FILE\n"
+    for name in names:
+        counted = (
+            f"{name['occurrences']:,} times, {name['example']}" if "occurrences" in name else ", ".join(name["ids"])
+        )
+        yield f"\n# {name['why']}: {counted}\n"
+        yield f"{'' if name['general'] else '# '}{' '.join(name['name'].lower().split())}\n"
+
+
 def _example(example: Any) -> str:
     """Shorten the example of a check: a text, a list of ids, or values by their names."""
     if isinstance(example, dict):

@@ -19,7 +19,7 @@ from ..text.words import is_acronym, word_keys
 from .build import compute_arrays, fingerprint
 from .database import open_database, reading
 from .knowledge_base import KnowledgeBase
-from .stop_names import StopNameRules, stop_names
+from .stop_names import StopNameRules, is_general_name, stop_names
 
 # --- counts
 
@@ -231,6 +231,7 @@ MANY = 3  # concepts of one name
 SHOWN_IDS = 5
 KINDS = (
     "a default stop name that you keep",
+    "a general name in other vocabularies",
     "also a name in another vocabulary",
     "a frequent English noun",
     "a name of many concepts",
@@ -268,8 +269,14 @@ class SuspiciousName(NamedTuple):
         """The kind of the reason."""
         return KINDS[self.severity]
 
+    @property
+    def is_general(self) -> bool:
+        """Whether it is a general word or name, which is no concept in nearly every text."""
+        return self.severity <= KINDS.index("a general name in other vocabularies")
+
     def as_json(self) -> dict[str, Any]:
-        return {"name": self.name, "ids": list(self.ids[:SHOWN_IDS]), "why": self.why}
+        ids = list(self.ids[:SHOWN_IDS])
+        return {"name": self.name, "ids": ids, "why": self.why, "general": self.is_general}
 
 
 def suspicious_names(kb: KnowledgeBase, others: Iterable[KnowledgeBase] = ()) -> Iterator[SuspiciousName]:
@@ -303,11 +310,13 @@ def _doubt(
     """Return severity, rank and reason of a name, or None."""
     if rule:
         return 0, 0, rule
+    if is_general_name(name):
+        return 1, 0, "a general name in vocabularies of drugs or findings"
     if elsewhere:
-        return 1, len(name), f"also a name in {elsewhere}"
+        return 2, len(name), f"also a name in {elsewhere}"
     if (rank := common_nouns().get(name.lower())) is not None and not is_acronym(name):
-        return 2, rank, "a frequent English noun"
+        return 3, rank, "a frequent English noun"
     if n_concepts >= MANY:
-        return 3, -n_concepts, f"a name of {n_concepts} concepts"
+        return 4, -n_concepts, f"a name of {n_concepts} concepts"
     word = folded.get(word_keys(name)) if " " not in name and not is_acronym(name) else None
-    return (4, 0, f'differs from "{word}" only in its ending') if word else None
+    return (5, 0, f'differs from "{word}" only in its ending') if word else None

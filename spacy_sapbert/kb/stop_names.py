@@ -10,6 +10,7 @@ import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache
 from itertools import chain, groupby, product
 from operator import itemgetter
 from pathlib import Path
@@ -19,12 +20,13 @@ import numpy as np
 
 from ..errors import EmptyError
 from ..files.opening import open_text
-from ..text.common_words import common_words
+from ..text.common_words import ENGLISH, LISTED_LANGUAGES, common_words, general_names
 from .mapping import vocabulary_of
 from .semantic_types import SEMANTIC_TYPES
 
-COMMON, QUALIFIER, TOP, NUMBER, SHORT, SYMBOL, LISTED = (
+COMMON, GENERAL, QUALIFIER, TOP, NUMBER, SHORT, SYMBOL, LISTED = (
     "a word of general English",
+    "a general name in such texts",
     "a qualifier",
     "a top concept",
     "a number",
@@ -71,8 +73,15 @@ SELECT n.row, n.text, s.concept, s.annotations, s.language FROM names n JOIN syn
 WHERE n.row IN (
     SELECT row FROM names WHERE text NOT GLOB '[A-Za-z][A-Za-z][A-Za-z][A-Za-z]* *'
     UNION SELECT row FROM names WHERE :listed AND is_listed(text)
+    UNION SELECT row FROM names WHERE lower(text) IN (SELECT value FROM json_each(:phrases))
+    UNION SELECT name FROM synonyms WHERE concept IN (SELECT value FROM json_each(:general))
     UNION SELECT name FROM synonyms WHERE concept IN (SELECT value FROM json_each(:concepts))
 ) ORDER BY n.row
+"""
+
+_CONCEPTS_WITH = """
+SELECT DISTINCT s.concept FROM synonyms s JOIN names n ON n.row = s.name
+WHERE lower(n.text) IN (SELECT value FROM json_each(?))
 """
 
 # Parts of types, and vocabularies, whose concepts have short names or symbols
@@ -81,6 +90,16 @@ _CHEMICALS = (
     ("chemical", "drug", "compound", "element", "substance", "amino acid"),
     ("CHEBI", "CHEMBL", "DRUGBANK", "PUBCHEM.COMPOUND", "RXNORM"),
 )
+
+
+_FINDINGS = ("disease", "disorder", "phenotype", "symptom", "finding", "syndrome")
+# For each kind of `general_names`, the concepts that do not mean it: by parts of types, vocabularies, semantic group.
+# Phrases are no concepts that lack a type, either.
+_KINDS = {
+    "foods": ((*_CHEMICALS[0], "medication", "food", "allergen"), (*_CHEMICALS[1], "ATC"), "CHEM"),
+    "analytes": (("drug", "medication"), ("ATC", "DRUGBANK", "RXNORM"), ""),
+    "phrases": (_FINDINGS, ("DOID", "HP", "MONDO", "OMIM", "ORPHANET"), "DISO"),
+}
 
 
 class StopNameRules(NamedTuple):
@@ -139,7 +158,13 @@ def stop_names(db: sqlite3.Connection, rules: StopNameRules) -> Iterator[tuple[i
     """
     concepts = _ConceptRules(db) if rules.default else None
     db.create_function("is_listed", 1, lambda text: _folded(text) in rules.added, deterministic=True)
-    values = {"listed": bool(rules.added), "concepts": json.dumps(list(concepts.reasons) if concepts else [])}
+    phrases = [name for name in chain(*map(common_words, LISTED_LANGUAGES)) if " " in name]
+    values = {
+        "listed": bool(rules.added),
+        "phrases": json.dumps(phrases if concepts else []),
+        "general": json.dumps(list(concepts.general) if concepts else []),
+        "concepts": json.dumps(list(concepts.reasons) if concepts else []),
+    }
     for (row, text), owners in groupby(db.execute(_NAMES, values), key=itemgetter(0, 1)):
         folded = _folded(text)
         if folded in rules.kept:
@@ -148,8 +173,7 @@ def stop_names(db: sqlite3.Connection, rules: StopNameRules) -> Iterator[tuple[i
             yield row, LISTED
         elif concepts:
             _, _, rows, annotations, languages = zip(*owners, strict=True)
-            english = not {"", "en"}.isdisjoint(languages)
-            reason = None if any(annotations) else concepts.reason(text, rows, english=english)
+            reason = None if any(annotations) else concepts.reason(text, rows, set(languages))
             if reason:
                 yield row, reason
 
@@ -165,10 +189,16 @@ class _ConceptRules:
         ((n_concepts,),) = db.execute("SELECT count(*) FROM concepts")
         self.genes = _concepts_of(db, n_concepts, *_GENES, "GENE")
         self.chemicals = _concepts_of(db, n_concepts, *_CHEMICALS, "CHEM")
+        self.kinds = {kind: _concepts_of(db, n_concepts, *of_kind) for kind, of_kind in _KINDS.items()}
+        names = json.dumps([*chain(*map(general_names, _KINDS))])
+        self.general = {concept for (concept,) in db.execute(_CONCEPTS_WITH, (names,))}
+        for (row,) in db.execute("SELECT row FROM concepts WHERE row NOT IN (SELECT concept FROM types)"):
+            self.kinds["phrases"][row] = 1
 
-    def reason(self, text: str, concepts: Collection[int], *, english: bool) -> str | None:
+    def reason(self, text: str, concepts: Collection[int], languages: Collection[str]) -> str | None:
         """Return why a name of these concepts is a stop name, or None."""
-        if english and text.lower() in common_words():
+        folded, codes = text.lower(), {language.partition("-")[0] or ENGLISH for language in languages}
+        if ENGLISH in codes and folded in common_words():
             from ..text.words import is_acronym  # imported here, because it prepares the rules of all languages
 
             if not is_acronym(text):
@@ -181,7 +211,36 @@ class _ConceptRules:
         if n_letters == 1 or (n_letters <= MOST_LETTERS and not any(map(self.genes.__getitem__, concepts))):
             return SHORT
         reasons = set(map(self.reasons.get, concepts))
-        return None if None in reasons else min(filter(None, reasons))
+        if None not in reasons:
+            return min(filter(None, reasons))
+        return GENERAL if self._is_general(text, concepts, codes) else None
+
+    def _is_general(self, text: str, concepts: Collection[int], codes: Collection[str]) -> bool:
+        """Return whether a text is a general name of another language, or an English one for such concepts."""
+        folded = text.lower()
+        forms = (text,) if text.isupper() else (text, folded)
+        if any(form in common_words(code) for code in codes if code != ENGLISH for form in forms):
+            return True
+        if ENGLISH not in codes or not self.general.issuperset(concepts):
+            return False
+        from ..text.words import word_keys
+
+        keys = word_keys(text)  # "Symptoms and Signs", "Haemoglobin"
+        return any(
+            keys in _keys_of(kind) and all(map(members.__getitem__, concepts)) for kind, members in self.kinds.items()
+        )
+
+
+def is_general_name(text: str) -> bool:
+    """Return whether a text is an English name that only some vocabularies have as a concept, see `general_names`."""
+    return any(text.lower() in general_names(kind) for kind in _KINDS)
+
+
+@cache
+def _keys_of(kind: str) -> frozenset[tuple[str, ...]]:
+    from ..text.words import word_keys
+
+    return frozenset(map(word_keys, general_names(kind)))
 
 
 def _tops(db: sqlite3.Connection, edges: np.ndarray) -> Iterator[int]:

@@ -64,7 +64,7 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         sources: Only names from these sources. An empty list allows all.
         min_length: The least number of characters of a name.
         stop_names: Names that are never marked alone, regardless of case and number. None takes the general names of
-            the language, such as "disease".
+            the language, such as "disease", and in other languages than English qualifiers such as "leve".
         corrections: A file of corrections. Texts that are no mentions are not marked, and those that were added are.
             None has no corrections.
         overwrite_ents: Whether a match replaces entities that it overlaps.
@@ -122,6 +122,7 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         self._labels: Dict[Any, Any] = {}
         self._row_types: Dict[Any, FrozenSet[str]] = {}
         check_setting(self, "nested", not nested or spans_key is not None, "false without a spans_key")
+        self._general: Optional[Set[Tuple[str, ...]]] = None
         check_setting(self, "min_length", min_length >= 1, "at least 1")
         known = MODIFIERS if any(self._rules.words.modifiers) else (OUTSIDE,)
         wanted = f"one of {', '.join(MODIFIERS)}; only {OUTSIDE} for other languages than English"
@@ -199,8 +200,7 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         composites = self.matcher.find_composites(text, matches) if self.composites else []
         wholes = {match[:2] for match in composites}
         matches += composites
-        stop_names = self._rules.words.general_names if self.stop_names is None else self.stop_names
-        stop_words = set(map(self._keys, stop_names))
+        stop_words = self._stop_words()
         found = {
             match[:2]: match.row for match in matches if self._is_wanted(text[match.start : match.end], stop_words)
         }
@@ -279,6 +279,17 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
             types = self.kb.types_at(self.kb.name_concepts.concepts[owners].tolist())
             self._row_types[row] = frozenset(type for of_concept in types for type in of_concept or ("CONCEPT",))
         return not self._worded_types.isdisjoint(self._row_types[row])
+
+    def _stop_words(self) -> Set[Tuple[str, ...]]:
+        """Return the keys of the stop names. Without a setting, they are computed once."""
+        if self.stop_names is not None:
+            return set(map(self._keys, self.stop_names))
+        if self._general is None:
+            from ..text.common_words import general_words
+
+            names = self._rules.words.general_names
+            self._general = {self._keys(name) for name in (*names, *general_words(self._rules.code))}
+        return self._general
 
     def _modifiers(self) -> FrozenSet[str]:
         kind, state = self._rules.words.modifiers

@@ -123,6 +123,8 @@ def test_notes_have_short_forms_and_flags(command, small_kb, ner, tmp_path, outp
         finished = command("assemble", "-o", output, "--kb", small_kb.path, "--notes", *options)
         assert "assertion_detector" in finished.err
         assert spacy.load(output).get_pipe("abbreviation_resolver").clinical
+    assert command("assemble", "-o", output, "--kb", small_kb.path, "--notes", "--lang", "es").status == 0
+    assert not spacy.load(output).get_pipe("abbreviation_resolver").clinical
     nlp = spacy.blank("en")
     nlp.add_pipe("abbreviation_resolver", config={"known": [["XQ", "zebra"]]})
     nlp.to_disk(tmp_path / "own")

@@ -45,6 +45,22 @@ def test_names_are_counted_in_texts(command):
 
 
 @pytest.mark.usefixtures("folder")
+def test_general_words_come_first_in_a_list_to_accept(command):
+    Path("b.csv").write_text("id,name\nA:1,Depression\nA:2,Chicken\nA:3,Pneumonia\n")
+    Path("c.txt").write_text("Depression, depression. She had chicken and pneumonia.")
+    command("kb", "build", "b.csv", "-o", "b.kb")
+    finished = command("kb", "check", "b.kb", "--texts", "c.txt", "--stop-names", "stop.txt")
+    assert [name["name"] for name in json.loads(finished.out)["suspicious_names"]] == ["Chicken", "Depression"]
+    lines = Path("stop.txt").read_text().splitlines()
+    assert [line for line in lines if line and not line.startswith("#")] == ["chicken"]
+    assert "# depression" in lines
+    assert command("kb", "build", "b.csv", "-o", "b.kb", "--stop-names", "stop.txt").status == 0
+    again = json.loads(command("kb", "check", "b.kb", "--texts", "c.txt").out)
+    assert [name["name"] for name in again["most_frequent_names"]] == ["Depression", "Pneumonia"]
+    assert command("kb", "check", "b.kb", "--texts", "c.txt", "--stop-names", "c.txt").status == 1
+
+
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [(["--texts", "none"], "[E504]"), (["--also-in", "none.kb"], "[E504]"), (["--number", "-1"], "--number")],

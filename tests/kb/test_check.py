@@ -211,26 +211,28 @@ def test_reasons_for_suspicion(tmp_path):
     records = [
         record("A:1", "Chronic|Acute|ALS|Common name of three"),
         record("A:2", "Face|Intoe|Common name of three|XYZ"),
-        record("A:3", "Stomach ache|Common name of three"),
+        record("A:3", "Stomach ache|Green tea|Common name of three"),
     ]
     rules = StopNameRules(kept=frozenset({"chronic"}))
     kb = build_knowledge_base(records, tmp_path / "a.kb", stop_names=rules)
     names = sorted(suspicious_names(kb, [genes]))
     assert [(name.name, name.ids, name.kind) for name in names] == [
         ("Chronic", ("A:1",), KINDS[0]),
-        ("ALS", ("A:1",), KINDS[1]),
-        ("Face", ("A:2",), KINDS[2]),
-        ("Common name of three", ("A:1", "A:2", "A:3"), KINDS[3]),
-        ("Intoe", ("A:2",), KINDS[4]),
+        ("Green tea", ("A:3",), KINDS[1]),
+        ("ALS", ("A:1",), KINDS[2]),
+        ("Face", ("A:2",), KINDS[3]),
+        ("Common name of three", ("A:1", "A:2", "A:3"), KINDS[4]),
+        ("Intoe", ("A:2",), KINDS[5]),
     ]
     assert [name.why for name in names] == [
         COMMON,
+        "a general name in vocabularies of drugs or findings",
         "also a name in genes.kb",
         "a frequent English noun",
         "a name of 3 concepts",
         'differs from "into" only in its ending',
     ]
-    assert names[0].as_json() == {"name": "Chronic", "ids": ["A:1"], "why": COMMON}
+    assert names[0].as_json() == {"name": "Chronic", "ids": ["A:1"], "why": COMMON, "general": True}
 
 
 def test_frequent_nouns_come_first(tmp_path):

@@ -6,7 +6,18 @@ from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.mentions import add_training_mentions
-from spacy_sapbert.kb.stop_names import COMMON, LISTED, NUMBER, QUALIFIER, SHORT, SYMBOL, TOP, StopNameRules, read_names
+from spacy_sapbert.kb.stop_names import (
+    COMMON,
+    GENERAL,
+    LISTED,
+    NUMBER,
+    QUALIFIER,
+    SHORT,
+    SYMBOL,
+    TOP,
+    StopNameRules,
+    read_names,
+)
 from spacy_sapbert.types import Document, Mention, Name, Record
 
 
@@ -61,6 +72,46 @@ def test_numbers_short_names_and_symbols(stopped, reason, names):
 def test_types_that_ask_for_short_names_and_symbols(stopped, concept_id, types, kept):
     names = ["AR", "Ca", "K+", "Leu", "T2", "b"]
     assert set(names) - set(stopped(record(concept_id, "preferred", *names, types=types))) == kept
+
+
+@pytest.mark.parametrize(
+    ("type", "expected"),
+    [
+        ("Drug", {"Chicken", "Hemoglobin", "Haemoglobins"}),
+        ("Chemical", {"Chicken"}),
+        ("Disease", {"Signs and symptoms", "Symptoms and Signs"}),
+        ("T184", {"Signs and symptoms", "Symptoms and Signs"}),
+        ("Species", set()),
+        ("", {"Signs and symptoms", "Symptoms and Signs"}),
+    ],
+)
+def test_general_names_of_some_types(stopped, type, expected):
+    names = [
+        "Chicken",
+        "Hemoglobin",
+        "Haemoglobins",
+        "Signs and symptoms",
+        "Symptoms and Signs",
+        "Aspirin",
+        "Chicken pox",
+    ]
+    found = stopped(record("A:1", *names, types=(type,) * bool(type)))
+    assert found == dict.fromkeys(expected, GENERAL)
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [
+        ("es", {"Derecha", "leve", "TAC", "Peso corporal"}),
+        ("es-MX", {"Derecha", "leve", "TAC", "Peso corporal"}),
+        ("", set()),
+    ],
+)
+def test_general_words_of_other_languages(stopped, language, expected):
+    names = [
+        Name(name, "exact", "test", language) for name in ("Derecha", "leve", "TAC", "Tac", "Peso corporal", "tos")
+    ]
+    assert stopped(Record("A:1", tuple(names))) == dict.fromkeys(expected, GENERAL)
 
 
 def test_a_name_of_several_concepts(stopped):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from spacy_sapbert.text.common_words import common_nouns, common_words
+from spacy_sapbert.text.common_words import LISTED_LANGUAGES, common_nouns, common_words, general_names, general_words
 
 
 @pytest.mark.parametrize("word", ["into", "all", "chronic", "severe", "left", "bilateral", "onset", "was", "position"])
@@ -22,6 +22,22 @@ def test_the_lists_have_each_word_once_in_lower_case():
     assert common_words().isdisjoint(nouns)
     assert sorted(nouns.values()) == list(range(len(nouns)))
     assert all(word.isascii() and word == word.lower() for word in [*common_words(), *nouns])
+
+
+@pytest.mark.parametrize(
+    ("language", "words"), [("es", "derecha leve TAC"), ("de", "rechts leicht MRT"), ("fr", "droite IRM")]
+)
+def test_lists_of_other_languages(language, words):
+    assert language in LISTED_LANGUAGES
+    assert common_words(language).issuperset(words.split())
+    assert general_words(language) == {word for word in common_words(language) if word == word.lower()}
+
+
+def test_names_of_some_kinds_of_vocabularies():
+    kinds = {kind: general_names(kind) for kind in ("foods", "analytes", "phrases")}
+    assert {"chicken", "hemoglobin", "signs and symptoms"} <= set().union(*kinds.values())
+    assert sum(map(len, kinds.values())) == len(set().union(*kinds.values()))
+    assert not set().union(*kinds.values()) & {"aspirin", "insulin", "iron", "caffeine", "alcohol", "pain", "cough"}
 
 
 def test_other_languages_have_no_list():

@@ -6,14 +6,18 @@ from functools import lru_cache
 from pathlib import Path
 
 _FOLDER = Path(__file__).parent
+ENGLISH = "en"
+LISTED_LANGUAGES = ("de", "es", "fr")
+"""The codes of other languages with a list."""
 
 
 @lru_cache(maxsize=8)
-def common_words(language: str = "en") -> frozenset[str]:
+def common_words(language: str = ENGLISH) -> frozenset[str]:
     """Return the lower-case words that mean no concept in nearly every text: "into", "chronic", "position".
 
     Args:
-        language: The code of a language. There are lists for "en" only. Other languages have no such words.
+        language: The code of a language. The lists for "de", "es" and "fr" are short. They also have phrases, and short
+            forms in capitals. Other languages have no such words.
     """
     return frozenset(_read(f"{language}.txt"))
 
@@ -27,6 +31,22 @@ def common_nouns(language: str = "en") -> dict[str, int]:
     return {word: rank for rank, word in enumerate(_read(f"{language}_nouns.txt"))}
 
 
+def general_words(language: str) -> frozenset[str]:
+    """Return the words and phrases of notes that the list of another language than English has, without short forms."""
+    words = common_words(language) if language in LISTED_LANGUAGES else ()
+    return frozenset(word for word in words if not word.isupper())
+
+
+@lru_cache(maxsize=8)
+def general_names(kind: str) -> frozenset[str]:
+    """Return English names, in lower case, that only vocabularies of some kind have as concepts.
+
+    Args:
+        kind: "foods" that are no drugs, "analytes" that are rarely given as drugs, or "phrases" that are no findings.
+    """
+    return frozenset(_read(f"en_{kind}.txt"))
+
+
 def _read(file: str) -> list[str]:
     path = _FOLDER / file
-    return path.read_text(encoding="utf-8").split() if path.is_file() else []
+    return path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
