@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-_BLOCK = 256  # rows at once, for which the caches of a processor suffice
+_BLOCK = 96  # rows at once; larger arrays are slower, since the system maps each anew
 
 
 class Trees(NamedTuple):
