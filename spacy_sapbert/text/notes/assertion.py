@@ -63,6 +63,7 @@ class CueMatcher:
             for direction, phrases in directions.items():
                 for phrase in phrases if (flag, direction) != (CHRONIC, ANY) else ():
                     self._add(phrase, (flag, direction))
+        _inherit_ends(self._trie)
 
     def _add(self, phrase: str, entry: tuple[str, str]) -> None:
         """Add a cue. Words after a tilde must follow, but they are not part of the cue."""
@@ -125,6 +126,17 @@ class CueMatcher:
     def is_chronic(self, mention: str) -> bool:
         """Return whether a mention is a disease that stays, so that it is present if it was there in the past."""
         return not self._chronic.isdisjoint(_words(mention))
+
+
+def _inherit_ends(node: dict[str, Any], ends: _Entries = ()) -> None:
+    """Let a longer end of a scope also end what a shorter one ends: "she has" what "she" does."""
+    length, entries = node.get("", (0, ()))
+    if entries and all(direction == END for _, direction in entries):
+        ends = (*ends, *entries)
+        node[""] = length, ends
+    for word, following in node.items():
+        if word:
+            _inherit_ends(following, ends)
 
 
 def _masked(text: str, scope: Span, mentions: Sequence[Span]) -> tuple[list[str], list[int]]:
