@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
@@ -34,12 +34,15 @@ class Section(NamedTuple):
     end: int
 
 
-# a heading begins a line or follows a sentence, and ends its line or has a colon; all lengths are bounded
-_HEADING = re.compile(
-    r"(?:(?P<begin>^)|(?<=[\n.,;|•])|(?<=  ))[ \t]{0,8}(?:[•*#=-]{1,3}[ \t]{0,8}|\d{1,2}[.)][ \t]{1,8})?"
-    r"(?P<name>[^\W\d][\w/&' -]{0,58}?)[ \t]{0,8}(?:(?P<colon>:)|[=#*.-]{0,3}[ \t]{0,8}(?=\n|\Z))",
+_WORD = r"[\w/&'-]+"
+# a heading begins a line, and ends it or has a colon; or it follows a sentence, a comma or two blanks, and has a colon
+_OF_LINE = re.compile(
+    r"^[ \t]{0,8}(?:[•*#=-]{1,3}[ \t]{0,8}|\d{1,2}[.)][ \t]{1,8})?"
+    rf"(?P<name>[^\W\d][\w/&'-]*(?:[ \t]{{1,2}}{_WORD}){{0,7}})[ \t]{{0,8}}"
+    r"(?:(?P<colon>:)|[=#*.-]{0,3}[ \t]{0,8}$)",
     re.M,
 )
+_INLINE = re.compile(rf"(?:[.,;|•]|  )[ \t]{{0,8}}(?P<name>[^\W\d]{_WORD}(?: {_WORD}){{0,7}})[ \t]{{0,8}}(?P<colon>:)")
 _BLANKS = re.compile(r"\s+")
 
 
@@ -88,17 +91,18 @@ def find_sections(text: str, language: str) -> list[Section]:
     return [Section(*heading, end) for heading, end in zip(headings, ends[: len(headings)], strict=True)]
 
 
-def _headings(text: str, known: dict[str, str], flags: Container[str]) -> list[tuple[str, int, int]]:
-    headings = []
-    for match in _HEADING.finditer(text):
-        name, begins, colon = match["name"], match["begin"] is not None, match["colon"] is not None
+def _headings(text: str, known: Mapping[str, str], flags: Container[str]) -> list[tuple[str, int, int]]:
+    of_line = [(match, match["colon"] is not None) for match in _OF_LINE.finditer(text)]
+    inline = [(match, False) for match in _INLINE.finditer(text)]
+    headings: list[tuple[str, int, int]] = []
+    for match, may_be_lower in sorted([*of_line, *inline], key=lambda item: item[0].start("name")):
+        name, start = match["name"], match.start("name")
         label = known.get(_BLANKS.sub(" ", name).lower())
-        is_capital = name[0].isupper()
-        if label and (begins or colon) and (is_capital or (begins and colon)):
-            headings.append((label, match.start("name"), match.end()))
-        elif begins and colon and len(name) > 3 and name.isupper() and headings and headings[-1][0] in flags:
+        if label and (may_be_lower or name[0].isupper()) and (not headings or start >= headings[-1][2]):
+            headings.append((label, start, match.end()))
+        elif may_be_lower and len(name) > 3 and name.isupper() and headings and headings[-1][0] in flags:
             # one that is not known ends a section that flags its mentions; in others, it may be of the same section
-            headings.append((OTHER, match.start("name"), match.start("name")))
+            headings.append((OTHER, start, start))
     return headings
 
 
