@@ -13,12 +13,10 @@ COPY spacy_sapbert spacy_sapbert
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 
 FROM python:3.11-slim
-# where pip finds a torch without CUDA; without it, pip takes the default build, which is several times as large
-ARG TORCH_INDEX=
-COPY constraints.txt /tmp/constraints.txt
-RUN pip install --no-cache-dir ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} -c /tmp/constraints.txt torch
+# for a pipeline with a transformer: --build-arg EXTRAS=web,encoders
+ARG EXTRAS=web
 COPY --from=build /wheels /wheels
-RUN pip install --no-cache-dir -c /tmp/constraints.txt "$(ls /wheels/*.whl)[web]"
+RUN pip install --no-cache-dir "$(ls /wheels/*.whl)[$EXTRAS]"
 RUN useradd --create-home server
 USER server
 ENV PYTHONUNBUFFERED=1

@@ -19,7 +19,7 @@ OLD_CPU = ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 MKL_CBWR=COMPATIB
 NEW_CPU = ONEDNN_MAX_CPU_ISA=DEFAULT OPENBLAS_CORETYPE=Haswell
 ROUGH = DNNL_DEFAULT_FPMATH_MODE=BF16 ONEDNN_DEFAULT_FPMATH_MODE=BF16
 
-.PHONY: demo test test-all test-lowest test-newest test-dist dist wheel-installed trial fuzz golden count lint docs \
+.PHONY: demo test test-all test-lowest test-newest test-dist dist wheel-installed light trial fuzz golden count lint docs \
 	release-check screenshot clean
 
 demo: $(VENV)/ready
@@ -64,6 +64,14 @@ wheel-installed: $(VENV)/ready
 	git ls-files -z --cached --others --exclude-standard . ':!spacy_sapbert' | tar --null -T - -c | tar -x -C build/tests
 
 SITE_PACKAGES = import sysconfig; print(sysconfig.get_path('purelib'))
+
+# What users install, the wheel without an extra, in an environment of its own: it links an abstract.
+light: dist
+	rm -rf build/light
+	$(PYTHON) -m venv build/light
+	build/light/bin/python -m pip install --quiet dist/*.whl
+	build/light/bin/spacy-sapbert demo --output build/light/demo.html
+	du -sm build/light
 
 # Feeds changed files and requests to all that reads what others made
 SECONDS ?= 60

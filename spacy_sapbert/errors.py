@@ -8,7 +8,8 @@ of documents and augmentation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -57,6 +58,23 @@ class MissingExtraError(FamilyError):
     code = "E542"
     message = "{what} needs the package {package}, which cannot be imported."
     usual_remedy = "Install it: pip install 'spacy-sapbert[{extra}]'."
+
+
+@contextmanager
+def requiring(extra: str, what: str) -> Iterator[None]:
+    """Name the extra of a package that cannot be imported in the block.
+
+    Args:
+        extra: The extra of spacy-sapbert that installs it.
+        what: What needs the package, as the start of a sentence.
+
+    Raises:
+        MissingExtraError: A package cannot be imported.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtraError(what=what, package=error.name or f"({error})", extra=extra) from error
 
 
 class MissingColumnError(FamilyError):

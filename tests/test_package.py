@@ -64,6 +64,16 @@ def test_the_command_line_starts_without_spacy():
     assert not {"spacy", *HEAVY} & set(json.loads(finished.stdout))
 
 
+def test_the_core_installs_none_of_the_large_libraries():
+    tomllib = pytest.importorskip("tomllib")  # from Python 3.11 on
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    core = {re.split(r"[<>=]", text)[0] for text in project["dependencies"]}
+    assert core.isdisjoint({"torch", "transformers", "spacy-transformers", "scispacy", "scikit-learn"})
+    assert {"torch", "transformers"} <= {
+        re.split(r"[<>=]", text)[0] for text in project["optional-dependencies"]["encoders"]
+    }
+
+
 def our_entry_points():
     return list(distribution("spacy-sapbert").entry_points)
 

@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 
 from ..documents.formats import InputFormat, OutputFormat
 from ..documents.input_documents import Problems, ReadOptions, read_all
-from ..errors import ChoiceError, EmptyError, MissingExtraError, OptionError
+from ..errors import ChoiceError, EmptyError, OptionError, requiring
 from ..files.console import show, show_values, stderr_console, table_of_numbers, track
 from ..files.opening import without_gz
 from ..files.output import open_output, refuse_input
@@ -98,13 +98,11 @@ def page(
     If the documents need more options to be read, link them first, and review the JSON lines.
     The command needs the extra `web` of spacy-sapbert.
     """
-    try:
+    with requiring("web", "`review page`"):
         import uvicorn
 
         from ..serve.review_app import make_review_app
         from ..serve.server import server_config
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(what="`review page`", package=error.name, extra="web") from error
 
     _check_source(source, inputs or [], pipeline)
     problems = Problems(stderr_console())

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..errors import MissingExtraError, OptionError
+from ..errors import OptionError, requiring
 from ..serve.settings import LOCAL_HOSTS, Limits, LogFormat, address_of, is_local, listen
 from .configs import OptionalConfig, resolve
 
@@ -48,11 +48,9 @@ def serve(
     The command needs the extra `web` of spacy-sapbert.
     """
     limits: Limits = resolve(ctx, config, "serve", Limits)[1]
-    try:
+    with requiring("web", "`serve`"):
         from ..serve.observing import announcer
         from ..serve.server import Settings, run_here, run_workers
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(what="`serve`", package=error.name, extra="web") from error
     local = is_local(host)
     token = _read_token(token_file)
     name = Path(pipeline).resolve().name if pipeline else "demo"  # visitors must not see the path

@@ -11,7 +11,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import BadRecordError, DamagedError, MismatchError, MissingColumnError, MissingExtraError
+from ..errors import BadRecordError, DamagedError, MismatchError, MissingColumnError, requiring
 from ..files.opening import OpenedFile, file_name, open_file
 from ..types import Document
 from .source import DocumentSource, Problems, ReadOptions
@@ -196,11 +196,9 @@ def _arrow_documents(
 
 
 def _open_parquet(source: DocumentSource, opened: OpenedFile) -> ParquetFile:
-    try:
+    with requiring("parquet", f"Reading {source.file}"):
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
-    except ImportError as error:
-        raise MissingExtraError(what=f"Reading {source.file}", package="pyarrow", extra="parquet") from error
     if opened.packed:
         raise _not_parquet(source.path, "it is gzipped")
     try:

@@ -15,7 +15,7 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import ChoiceError, Errors, MissingExtraError, SapbertError
+from ..errors import ChoiceError, Errors, SapbertError, requiring
 from ..files.values import parse_json
 
 if TYPE_CHECKING:
@@ -87,10 +87,8 @@ def load_adapter(model: Any, folder: Path) -> None:
 
 
 def _library() -> Any:
-    try:
+    with requiring("adapters", "An adapter"):
         import adapters
-    except ImportError as error:
-        raise MissingExtraError(what="An adapter", package="adapters", extra="adapters") from error
     return adapters
 
 

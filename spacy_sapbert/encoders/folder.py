@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import starter
-from ..errors import CannotWriteError, DamagedError, Errors, MismatchError, SapbertError
+from ..errors import CannotWriteError, DamagedError, Errors, MismatchError, SapbertError, requiring
 from ..files.output import replaced_folder, replacing_folder
 from ..files.values import check_not_newer, parse_json
 from ..store.artifact import ENCODER_FOLDER, saved_artifacts
@@ -158,7 +158,8 @@ def _pooling(config: Mapping[str, Any], modules: list[dict[str, str]]) -> str:
 
 def load_tokenizer(name: str) -> Any:
     """Load the tokenizer of a folder or hub name."""
-    from transformers import AutoTokenizer
+    with requiring("encoders", f"The encoder {name}"):
+        from transformers import AutoTokenizer
 
     return _load(name, lambda options: AutoTokenizer.from_pretrained(name, **options))
 
@@ -173,8 +174,9 @@ def load_model(name: str, *, adapter: bool = False, projection: bool = False) ->
     Returns:
         The model of transformers.
     """
-    import torch
-    import transformers
+    with requiring("encoders", f"The encoder {name}"):
+        import torch
+        import transformers
 
     # transformers 5 deprecates `torch_dtype`; versions before 4.56 do not know `dtype`
     dtype = {"torch_dtype" if transformers.__version__.startswith("4.") else "dtype": torch.float32}

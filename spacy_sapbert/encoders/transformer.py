@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ChoiceError, DamagedError, MissingExtraError, SettingError
+from ..errors import ChoiceError, DamagedError, SettingError, requiring
 from ..store.artifact import ENCODER_FOLDER, Artifact, fingerprint_of
 from ..text.normalize import TEXT_NORMALIZERS
 from .additions import activation_of, get_projection
@@ -61,7 +61,7 @@ class TransformerEncoder:
 
     Raises:
         SapbertError: E302 a settings file is invalid, E125 the pooling or the normal form does not exist, E121 the
-            lexical model is damaged.
+            lexical model is damaged, E542 torch or transformers is not installed.
     """
 
     def __init__(
@@ -75,7 +75,10 @@ class TransformerEncoder:
         device: str = "auto",
     ) -> None:
         self.name = resolve(name)
-        settings = read_settings(self.name)
+        with requiring("encoders", f"The encoder {name}"):
+            import torch  # noqa: F401
+
+            settings = read_settings(self.name)  # by transformers, for a hub name
         self.pooling = pooling or settings.get("pooling", "cls")
         self.max_length = max_length or int(settings.get("max_length", 25))
         self.text_normalizer = text_normalizer or settings.get("text_normalizer", "lower+greek")
@@ -151,13 +154,9 @@ class TransformerEncoder:
         """The device, with "auto" resolved.
 
         Raises:
-            SapbertError: E542 torch is not installed, E406 there is no such device.
+            SapbertError: E406 there is no such device.
         """
-        try:
-            import torch
-        except ModuleNotFoundError as error:
-            remedy = "Install it: pip install torch. Or set `encoder` to 'none' to link by n-grams alone."
-            raise MissingExtraError(remedy, what="An encoder", package="torch") from error
+        import torch
 
         if self._device == "auto":
             return "cuda" if torch.cuda.is_available() else "cpu"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from spacy.language import Language
 
-from ..errors import Errors, OptionError, SapbertError
+from ..errors import Errors, OptionError, SapbertError, requiring
 from ..linking.prior import best_weight, count_concepts
 from ..linking.settings import CandidateSettings, LinkerParameters
 from ..metrics.calibration import brier_score, calibration_error, reliability, risk_points, risks, threshold_curve
@@ -327,14 +327,16 @@ def fit_probabilities(judged: Judged, method: str) -> Points:
 
 
 def _isotonic(scores: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    from sklearn.isotonic import IsotonicRegression
+    with requiring("train", "Calibration"):
+        from sklearn.isotonic import IsotonicRegression
 
     fitted = IsotonicRegression(y_min=0, y_max=1).fit(scores, right.astype(float))
     return fitted.X_thresholds_, fitted.y_thresholds_
 
 
 def _platt(scores: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    from sklearn.linear_model import LogisticRegression
+    with requiring("train", "Calibration"):
+        from sklearn.linear_model import LogisticRegression
 
     n_right, n_wrong = right.sum(), (~right).sum()
     targets = np.where(right, (n_right + 1) / (n_right + 2), 1 / (n_wrong + 2))

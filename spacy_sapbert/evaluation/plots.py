@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import CannotWriteError, ChoiceError, LimitError, MissingExtraError
+from ..errors import CannotWriteError, ChoiceError, LimitError, requiring
 from ..files.output import replacing
 from ..metrics.calibration import wilson_interval
 from ..metrics.separation import Separation, equal_error, histograms
@@ -105,11 +105,10 @@ def counted(n: int, noun: str) -> str:
 
 
 def check_matplotlib() -> None:
-    """Check before long work that matplotlib is installed."""
-    try:
+    """Check before long work that matplotlib and scikit-learn are installed."""
+    with requiring("plots", "A plot"):
         import matplotlib  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(what="A plot", package=error.name, extra="plots") from error
+        import sklearn  # noqa: F401
 
 
 def check_ending(path: Path) -> None:

@@ -53,9 +53,8 @@ def measure_separation(left: np.ndarray, right: np.ndarray, synonyms: Sequence[n
 
 def to_unit_length(vectors: np.ndarray) -> np.ndarray:
     """Return the vectors scaled to length 1, float32."""
-    from sklearn.preprocessing import normalize
-
-    unit: np.ndarray = normalize(vectors)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit: np.ndarray = vectors / np.where(lengths == 0, 1, lengths)
     return unit
 
 

@@ -8,7 +8,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MissingExtraError, OptionError
+from ..errors import OptionError, requiring
 from ..files.opening import without_gz
 from ..files.output import replacing
 from ..files.values import ONE_LINE, table_lines
@@ -154,10 +154,8 @@ def check_parquet(path: Path | None) -> Path:
     if path != without_gz(path):
         reason = f"{path} cannot be gzipped, since the table is compressed itself"
         raise OptionError(option="The format parquet", reason=reason, remedy=remedy)
-    try:
+    with requiring("parquet", "A Parquet table"):
         import pyarrow.parquet  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError(what="A Parquet table", package="pyarrow", extra="parquet") from error
     return path
 
 

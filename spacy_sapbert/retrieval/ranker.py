@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from spacy.tokens import Doc
 
+from ..errors import requiring
 from ..types import SCORE_DIGITS
 from .concepts import ConceptSet
 from .phrases import Characters
@@ -140,8 +141,9 @@ class SignalWeights(NamedTuple):
         Returns:
             None if no candidate is right, or all are: then nothing can be fitted.
         """
-        from sklearn.linear_model import LogisticRegression
-        from sklearn.preprocessing import StandardScaler
+        with requiring("train", "Training a retriever"):
+            from sklearn.linear_model import LogisticRegression
+            from sklearn.preprocessing import StandardScaler
 
         x, y = np.concatenate(features), np.concatenate(right)
         if y.all() or not y.any():

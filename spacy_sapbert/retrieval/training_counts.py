@@ -14,6 +14,7 @@ import numpy as np
 from spacy.lang.en.stop_words import STOP_WORDS
 from spacy.tokens import Doc
 
+from ..errors import requiring
 from ..kb.mentions import mention_names
 from ..text.normalize import lower
 from ..types import Document
@@ -189,8 +190,9 @@ class MentionModel(NamedTuple):
     @classmethod
     def fit(cls, features: np.ndarray, is_mention: np.ndarray) -> MentionModel | None:
         """Fit the weights to `phrase_features` of phrases; None if all phrases are mentions, or none is."""
-        from sklearn.linear_model import LogisticRegression
-        from sklearn.preprocessing import StandardScaler
+        with requiring("train", "Training a retriever"):
+            from sklearn.linear_model import LogisticRegression
+            from sklearn.preprocessing import StandardScaler
 
         if is_mention.all() or not is_mention.any():
             return None

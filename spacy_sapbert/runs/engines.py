@@ -27,7 +27,7 @@ from itertools import islice
 from multiprocessing.synchronize import Event
 from typing import Any, Protocol
 
-from ..errors import Errors, MissingExtraError, SapbertError
+from ..errors import Errors, SapbertError, requiring
 
 TRIES = 3
 """How often a task is tried in one run, if its process ends each time."""
@@ -160,10 +160,8 @@ def run_on_ray(work: Work, tasks: Iterable[Any], workers: int, address: str | No
     Yields:
         The results, in the order in which the tasks end.
     """
-    try:
+    with requiring("ray", "The engine ray"):
         import ray
-    except ImportError as error:
-        raise MissingExtraError(what="The engine ray", package="ray", extra="ray") from error
     started = not ray.is_initialized()
     if started:
         quiet = {"log_to_driver": False, "configure_logging": False, "include_dashboard": False}
@@ -203,11 +201,9 @@ def run_on_spark(work: Work, tasks: Iterable[Any], workers: int, address: str | 
     Yields:
         The results, when the last task has ended.
     """
-    try:
+    with requiring("spark", "The engine spark"):
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
-    except ImportError as error:
-        raise MissingExtraError(what="The engine spark", package="pyspark", extra="spark") from error
     if address is None:
         # by default, Spark takes the first python3 of the PATH, which is another one if no environment is activated
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

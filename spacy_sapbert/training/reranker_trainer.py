@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import Errors, MissingExtraError, TrainingDataError, Warnings
+from ..errors import Errors, TrainingDataError, Warnings, requiring
 from ..files.output import ScratchFolder
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.mentions import mention_names
@@ -368,8 +368,6 @@ def _fit_trees(data: RankingData, settings: RerankerTraining) -> Trees:
 
 def check_lightgbm() -> Any:
     """Return the module LightGBM."""
-    try:
+    with requiring("train", "Training a reranker"):
         import lightgbm
-    except ImportError as error:
-        raise MissingExtraError(what="Training a reranker", package="lightgbm", extra="train") from error
     return lightgbm

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from ..errors import Errors, MismatchError, MissingExtraError, SapbertError
+from ..errors import Errors, MismatchError, SapbertError, requiring
 from ..files.values import hash64
 from ..kb.knowledge_base import KnowledgeBase
 from .flat import cached_table, text_hashes
@@ -159,10 +159,8 @@ class Collection:
 
 def _connect(address: Address) -> QdrantClient:
     """Connect to a database, or reuse the connection of this process, since a folder can be opened only once."""
-    try:
+    with requiring("qdrant", "A Qdrant database"):
         from qdrant_client import QdrantClient
-    except ImportError as error:
-        raise MissingExtraError(what="A Qdrant database", package="qdrant_client", extra="qdrant") from error
     key = os.getpid(), address.location if address.is_url else os.path.abspath(address.location)
     with _lock:
         client = _open.get(key)

@@ -324,10 +324,11 @@ def test_greek_letters_are_their_names(tiny_encoder):
     assert TransformerEncoder("starter-transformer").text_normalizer == "american+greek"
 
 
-def test_without_torch_an_encoder_is_an_error_with_a_remedy(tiny_encoder, monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(SapbertError, match=r"E542.*'none'"):
-        _ = TransformerEncoder(str(tiny_encoder)).device
+@pytest.mark.parametrize(("missing", "name"), [("torch", None), ("transformers.utils", "some/name")])
+def test_without_its_extra_an_encoder_is_an_error_with_a_remedy(tiny_encoder, monkeypatch, missing, name):
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(SapbertError, match=rf"E542.*{missing}.*spacy-sapbert\[encoders\]"):
+        TransformerEncoder(name or str(tiny_encoder))
 
 
 @pytest.mark.parametrize("device", ["nothing", "cuda:99", "cpu:x"])

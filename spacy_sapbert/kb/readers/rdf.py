@@ -17,7 +17,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.parsers import expat
 
-from ...errors import BadRecordError, Errors, MissingExtraError, SapbertError
+from ...errors import BadRecordError, Errors, SapbertError, requiring
 from ...files.opening import without_gz
 from ...files.xml import malformed_xml
 from ...types import Record
@@ -268,10 +268,8 @@ def _value(term: Any) -> _Value | None:
 def _quads(context: ReaderContext) -> Iterator[Quad]:
     """Parse the file."""
     syntax = _syntax(context)
-    try:
+    with requiring("ontologies", f"Reading {context.file}"):
         import pyoxigraph
-    except ImportError as error:
-        raise MissingExtraError(what=f"Reading {context.file}", package="pyoxigraph", extra="ontologies") from error
     with _utf8_chunks(context, syntax) as chunks:
         format = getattr(pyoxigraph.RdfFormat, syntax)
         try:
