@@ -160,6 +160,7 @@ def sources(tmp_path, monkeypatch):
     for name, text in RELEASE.items():
         (Path("2024AA") / name).write_text(text)
     Path("doid.obo").write_text(OBO)
+    Path("hp.obo").write_text("[Term]\nid: HP:1\nname: Pale skin\n")
     Path("drugs.csv").write_text("accession,common,others\nDB1,Aspirin,ASA|Acetylsalicylate\n")
     Path("genes.tsv").write_text("BRCA9\t1\nbreast gene nine\t1\n")
     Path("hgnc.tsv").write_text("HGNC ID\tSymbol\tEntrez\tUniProt\nHGNC:5\tA1BG\t1\tP04217\n")
