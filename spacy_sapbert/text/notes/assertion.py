@@ -41,7 +41,7 @@ _EXCLUSIVE = {"negated": "uncertain", "uncertain": "negated"}
 _BREAKS = re.compile(
     r"\n[ \t]*(?=\n)"  # a blank line
     r"|(?<![,:])\n(?=[ \t]*(?:[^\w\s(]|\(?[ xX]?\)|\d{1,2}[.)]\s))"  # an item of a list
-    r"|;"
+    r"|;|[.],(?=\S)|(?=[•▪◦])"  # where a line end was lost, it is often a comma
     r"|(?<=\s)(?=\d{1,2}[.)]\s+[^\W\d_a-z])"  # an item inside a line
 )
 _ABBREVIATION = re.compile(r"(?:^|(?<=\s))(?:\?|(?:[^\W\d_]\.){1,4})\s*", re.M)  # "V.a. sepsis", "? sepsis"
