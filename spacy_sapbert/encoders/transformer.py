@@ -265,8 +265,10 @@ class TransformerEncoder:
         if self._plain_tokenizer:
             first, last = self.tokenize([""])[0]
             return [first, *pieces, last]
-        framed: list[int] = self.tokenizer.build_inputs_with_special_tokens(pieces)
-        return framed
+        # transformers 5 has no method for it
+        framed, bare = (self.tokenizer("a", add_special_tokens=special)["input_ids"] for special in (True, False))
+        start = next(i for i in range(len(framed)) if framed[i : i + len(bare)] == bare)
+        return [*framed[:start], *pieces, *framed[start + len(bare) :]]
 
     def embed(self, batch: Sequence[Sequence[int]]) -> "torch.Tensor":
         """Encode tokenized names, padded to the longest of them. The caller decides whether gradients are computed.

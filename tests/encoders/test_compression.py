@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -185,8 +186,8 @@ def test_positions(encoder, original, tmp_path):
 @pytest.mark.parametrize(("kind", "rows"), [("DistilBert", 30), ("Electra", 30), ("MPNet", 32)])
 def test_other_architectures(tiny_encoder, tmp_path, kind, rows):
     make(kind, tmp_path / "model")
-    for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
-        (tmp_path / "model" / name).write_bytes((tiny_encoder / name).read_bytes())
+    for path in (*tiny_encoder.glob("tokenizer*.json"), *tiny_encoder.glob("special_tokens_map.json")):
+        shutil.copy(path, tmp_path / "model")
     encoder, original = (TransformerEncoder(str(tmp_path / "model"), device="cpu") for _ in range(2))
     prune_vocabulary(encoder, NAMES)
     cut_positions(encoder, 30)
@@ -310,6 +311,8 @@ def test_a_tokenizer_without_wordpieces(kind, tokenizer, tmp_path):
     from tokenizers import Tokenizer, models
 
     if kind == "slow":
+        if transformers.__version__ >= "5":
+            pytest.skip("transformers 5 has no slow tokenizers")
         tokenizer.save_vocabulary(str(tmp_path))
         other = transformers.BertTokenizer(str(tmp_path / "vocab.txt"))
         expected = "BertTokenizer"
