@@ -28,6 +28,7 @@ RARE, FEWEST, LEAST_SHARE = 0.03, 2, 0.05
 ALIKE = 0.8  # two spellings of one sense
 FEWEST_CAPITALS = 2  # others are shortened words, such as "disp"
 LOCAL = "vanderbilt"
+LETTER = r"\b(?:(?:hepatitis|vitamin|troponin|immunoglobulin) [a-z]\b|[btx](?=-(?:cell|ray)))"
 LEFT_OUT = {"of", "the", "and", "or", "in", "to", "for", "with", "a", "by", "at"}
 
 Senses = dict[str, float]
@@ -64,6 +65,7 @@ def read(mark: str, path: Path) -> tuple[dict[str, Senses], dict[str, Counter[st
 
 def plain(name: str) -> str:
     name = re.sub(r"\(.*?\)|\[.*?\]|[\"*|:=\t]", " ", name.lower()).split("/")[0]
+    name = re.sub(LETTER, lambda match: match[0][:-1] + match[0][-1].upper(), name)
     return " ".join(name.split()).strip(" ,.-")
 
 

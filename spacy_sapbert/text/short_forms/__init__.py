@@ -17,7 +17,7 @@ EVERYDAY = 5  # letters; shorter forms in lower case are short forms
 MOST_WORDS = 14  # words on each side of a short form that can decide its sense
 REACH = 120  # characters that are read on each side for them
 CAPITALS = 40  # characters on each side that show whether a text is in capitals
-CLEAR = 0.85
+CLEAR = 0.8
 """The least probability of a sense. Below it, a short form stays without one."""
 WEIGHT, NEIGHBOR, IN_TEXT = math.log(10), math.log(30), math.log(20)
 """How much a word around, a word directly beside it, and the long form elsewhere in the text raise a sense."""
