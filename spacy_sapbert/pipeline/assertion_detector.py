@@ -14,6 +14,7 @@ from ..text.notes.assertion import (
     DIRECTIONS,
     FLAGS,
     PAST,
+    SAME,
     CueMatcher,
     check_language,
     matcher_of,
@@ -148,5 +149,5 @@ def default_cues(language: str = "en") -> Cues:
 
 
 def _are_valid(cues: Cues) -> bool:
-    directions = {direction for of_flag in cues.values() for direction in of_flag}
-    return set(cues) <= {*FLAGS, ANY, PAST, CHRONIC} and directions <= {*DIRECTIONS, ANY}
+    directions = {direction for flag, of_flag in cues.items() if flag != SAME for direction in of_flag}
+    return set(cues) <= {*FLAGS, ANY, PAST, CHRONIC, SAME} and directions <= {*DIRECTIONS, ANY}

@@ -24,6 +24,9 @@ ANY = "any"
 PAST = "past"
 """The key of cues that flag a mention as historical unless its disease is chronic."""
 CHRONIC = "chronic"
+"""The key of cues of chronic diseases, and of words that name them."""
+SAME = "same"
+"""The key of words that stand for others in all cues: {"mother": ["father", "sister"]}."""
 LANGUAGES = ("de", "en", "es", "fr")
 """The codes of the languages with cues."""
 
@@ -58,9 +61,10 @@ class CueMatcher:
     def __init__(self, cues: Cues) -> None:
         self.flags = tuple(flag for flag in FLAGS if flag in cues)
         self._chronic = set(cues.get(CHRONIC, {}).get(ANY, ()))
+        self._same = {word: first for first, words in cues.get(SAME, {}).items() for word in words}
         self._trie: dict[str, Any] = {}
         for flag, directions in cues.items():
-            for direction, phrases in directions.items():
+            for direction, phrases in directions.items() if flag != SAME else ():
                 for phrase in phrases if (flag, direction) != (CHRONIC, ANY) else ():
                     self._add(phrase, (flag, direction))
         _inherit_ends(self._trie)
@@ -70,6 +74,7 @@ class CueMatcher:
         cue, _, following = phrase.partition(" ~ ")
         words, node = _words(cue), self._trie
         for word in (*words, *_words(following)):
+            word = self._same.get(word, word)
             node = node.setdefault(word, {})
         if node is not self._trie:
             _, entries = node.get("", (0, ()))
@@ -90,6 +95,7 @@ class CueMatcher:
             in_note: Whether the sentence is part of a note. In a note, a chronic disease of the past is present.
         """
         words, numbers = _masked(text, scope, mentions)
+        words = [self._same.get(word, word) for word in words]
         found: list[set[str]] = [{flag} if flag else set() for _ in mentions]
         items = list(self._items(words))
         _sweep(items, BEFORE, found)
@@ -250,6 +256,10 @@ def read_cues(language: str) -> dict[str, dict[str, list[str]]]:
         if line.startswith("[") and line.endswith("]"):
             flag, _, direction = line[1:-1].partition(" ")
             phrases = cues.setdefault(ANY if flag in (END, PSEUDO) else flag, {}).setdefault(direction or flag, [])
+        elif is_class and name.startswith("<"):
+            first, *others = words.split("|")
+            classes[name] = first
+            cues.setdefault(SAME, {})[first] = others
         elif is_class:
             classes[f"<{name}>"] = _with_classes(words, classes)
         elif line and not line.startswith("# "):

@@ -39,7 +39,8 @@ def test_the_longest_cue_wins_and_words_behind_a_tilde_are_not_part_of_it():
 def test_alternatives_and_classes_are_expanded():
     cues = read_cues("en")
     assert {"denies", "denied", "no evidence of", "no signs of"} <= {*cues["negated"]["before"]}
-    assert "in his father" in cues["family"]["after"]
+    assert "in his mother" in cues["family"]["after"]
+    assert "father" in cues["same"]["mother"]
     assert not any(sign in cue for cue in cues["negated"]["before"] for sign in "<>|_;")
 
 
