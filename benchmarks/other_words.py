@@ -138,7 +138,7 @@ def main() -> None:
             kb, documents = KnowledgeBase(path), list(read(arguments.data, corpus))
             general = phenotypes(arguments.data) if name == "HPO notes" else ()
             for setting in arguments.setting:
-                nlp = pipeline(path, arguments.encoder, SETTINGS[setting])
+                nlp = pipeline(path, arguments.encoder, SETTINGS[setting], clinical=name == "HPO notes")
                 key = SETTINGS[setting].get("spans_key")
                 matcher = nlp.get_pipe("concept_matcher")
                 docs = [nlp.make_doc(document.text) for document in documents]
@@ -157,10 +157,10 @@ def main() -> None:
                 print(json.dumps({"corpus": name, "setting": setting, **result, "speed": round(speed)}), flush=True)
 
 
-def pipeline(kb: Path, encoder: str, settings: dict[str, Any]) -> spacy.Language:
+def pipeline(kb: Path, encoder: str, settings: dict[str, Any], *, clinical: bool) -> spacy.Language:
     nlp = spacy.blank("en")
     key = settings.get("spans_key")
-    nlp.add_pipe("abbreviation_resolver")
+    nlp.add_pipe("abbreviation_resolver", config={"clinical": clinical})
     nlp.add_pipe("concept_matcher", config={"kb": str(kb), **settings})
     nlp.add_pipe("composite_splitter", config={"spans_key": key})
     nlp.add_pipe("sapbert_linker", config={"kb": str(kb), "encoder": encoder, "spans_key": key})

@@ -29,7 +29,8 @@ FINDER = "finder"
 """The role of the words of the names among the artifacts of a component."""
 LEAST_SCORE = 0.8
 """The least score of a match. Chosen on clinical notes with phenotypes and on abstracts with diseases."""
-VERSION = 1
+VERSION = 2
+"""The version of the index. It changes whenever a table of the package or a rule of learning does."""
 _MANIFEST = "finder.json"
 _MOST_LEARNED = 1 << 17  # names that words are learned from
 _NAMES_PER_CHUNK = 1 << 16
@@ -163,6 +164,12 @@ class Finder:
                     best[match[:2]] = match
         return sorted(best.values())
 
+    def match(self, text: str) -> int | None:
+        """Return the row of the name that a whole text says without other words, with the highest score, or None."""
+        least = 1 - _SKIPPED
+        wholes = [match for match in self.find(text) if match.end - match.start == len(text) and match.score > least]
+        return min(wholes, key=lambda match: (-match.score, match.row)).row if wholes else None
+
     def _in_block(self, text: str, columns: WordColumns, first: int, end: int) -> Iterator[LooseMatch]:
         places: defaultdict[int, list[Place]] = defaultdict(list)
         stop_words = self.rules.abbreviations.stop_words
@@ -243,6 +250,8 @@ class Finder:
         relation = next((i for i in range(first + 1, last + 1) if not columns.keys[i]), last + 1)
         head = first if self.rules.composites.head_first else relation - 1
         for word, (place, cost) in said:
+            if word == name.head and self._is_adjective(columns, head) and (cost or place != head):
+                return False
             if word == name.head and place != head and not self._is_adjective(columns, place):
                 return False
             turned = place == last and (cost or word < len(name.written) - 1)
@@ -273,11 +282,10 @@ class Finder:
 
     def _is_adjective(self, columns: WordColumns, place: int) -> bool:
         rules, word = self.rules.composites, columns.written[place].lower()
-        is_noun = rules.head_first or word in rules.nouns_like_adjectives
-        is_adjective = (
-            word in rules.qualifiers or word.endswith(rules.qualifier_endings) or rules.adjectives.fullmatch(word)
-        )
-        return not is_noun and bool(is_adjective)
+        if rules.head_first or word in rules.nouns_like_adjectives:
+            return False
+        is_listed = word in rules.qualifiers or word in rules.positions or word.endswith(rules.qualifier_endings)
+        return is_listed or rules.adjectives.fullmatch(word) is not None
 
     def _ends(self, columns: WordColumns, place: int) -> bool:
         """Return whether a phrase ends before a word: it is a function word, or behind a comma or the like."""

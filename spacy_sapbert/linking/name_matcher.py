@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache, cached_property, partial
-from itertools import compress, islice, pairwise
+from itertools import compress, islice, pairwise, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -156,7 +156,9 @@ class NameMatcher:
         """Return the name in a row of the knowledge base."""
         return self._read({row})[row].text
 
-    def find_composites(self, text: str, matches: Sequence[NameMatch]) -> list[NameMatch]:
+    def find_composites(
+        self, text: str, matches: Iterable[tuple[int, int]], match: Callable[[str], int | None] | None = None
+    ) -> list[NameMatch]:
         """Find composite mentions: a match, a connector, and words that need a part of the match to be a name.
 
         In "breast and ovarian cancer", only "ovarian cancer" is written out. The whole is found since both single
@@ -164,33 +166,40 @@ class NameMatcher:
 
         Args:
             text: The text.
-            matches: The matches of `find`.
+            matches: The first character and the end of each match.
+            match: Also returns the row of a name that a whole text says in other words. None finds no such names.
 
         Returns:
             One match per composite, with the row of its first single mention.
         """
         composites = []
-        for match in matches:
-            for start, end in _extensions(text, match, _Connectors.of(self.rules)):
+        for place in matches:
+            for start, end in _extensions(text, *place, _Connectors.of(self.rules)):
                 keys = word_columns(text[start:end], self.rules).keys
-                rows = self.composite_rows(text[start:end]) if keys[0] and keys[-1] else []
+                rows = self.composite_rows(text[start:end], match) if keys[0] and keys[-1] else []
                 if rows:
                     composites.append(NameMatch(start, end, rows[0]))
                     break
         return composites
 
-    def composite_rows(self, text: str) -> list[int]:
+    def composite_rows(self, text: str, match: Callable[[str], int | None] | None = None) -> list[int]:
         """Find the most plausible composite split into names, if not all parts are written out.
+
+        Args:
+            text: The text.
+            match: See `find_composites`. It is only asked for the most plausible split of all.
 
         Returns:
             The rows of these names, or an empty list.
         """
         text = " ".join(plain(text).split())
-        for parts in composite_splits(text, rules=self.rules):
+        splits = composite_splits(text, rules=self.rules)
+        tried = [(self.match, parts) for parts in splits] + [(match, parts) for parts in splits[:1] if match]
+        for match_part, parts in tried:
             if not all(part in text for part in parts):
-                rows = [row for part in parts if (row := self.match(part)) is not None]
-                if len(rows) == len(parts):
-                    return rows
+                rows = [*takewhile(lambda row: row is not None, map(match_part, parts))]
+                if len(set(rows)) == len(parts):
+                    return [row for row in rows if row is not None]
         return []
 
     @staticmethod
@@ -437,18 +446,18 @@ def _tie_ranks(kb: KnowledgeBase, rows: np.ndarray) -> np.ndarray:
     return ranks
 
 
-def _extensions(text: str, match: NameMatch, connectors: _Connectors) -> Iterator[tuple[int, int]]:
-    """Yield the match with a connector and 1 to `MAX_ADDED` words on either side, fewest words first."""
-    earliest = max(0, match.start - 80)
-    ends_in_connector = text[earliest : match.start].rstrip().endswith(connectors.ends)  # much faster than the search
-    before = connectors.before.search(text, earliest, match.start) if ends_in_connector else None
+def _extensions(text: str, start: int, end: int, connectors: _Connectors) -> Iterator[tuple[int, int]]:
+    """Yield a match with a connector and 1 to `MAX_ADDED` words on either side, fewest words first."""
+    earliest = max(0, start - 80)
+    ends_in_connector = text[earliest:start].rstrip().endswith(connectors.ends)  # much faster than the search
+    before = connectors.before.search(text, earliest, start) if ends_in_connector else None
     if before:
         starts = [word.start() for word in _ANY_WORD.finditer(text, before.start(1), before.end(1))]
-        yield from ((start, match.end) for start in reversed(starts))
-    after = connectors.after.match(text, match.end)
+        yield from ((earlier, end) for earlier in reversed(starts))
+    after = connectors.after.match(text, end)
     if after:
         ends = [word.end() for word in _ANY_WORD.finditer(text, after.start(1), after.end(1))]
-        yield from ((match.start, end) for end in ends)
+        yield from ((start, later) for later in ends)
 
 
 def _verify(

@@ -197,9 +197,6 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
     def _spans(self, doc: Doc) -> List[Span]:
         text = doc.text  # spaCy builds the text on each access
         matches = self.matcher.find(text, nested=self.nested)
-        composites = self.matcher.find_composites(text, matches) if self.composites else []
-        wholes = {match[:2] for match in composites}
-        matches += composites
         stop_words = self._stop_words()
         found = {
             match[:2]: match.row for match in matches if self._is_wanted(text[match.start : match.end], stop_words)
@@ -216,6 +213,11 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
             found.pop((occurrence.start, occurrence.end), None)
         loose = self._in_other_words(text, found)
         found.update({match[:2]: match.row for match in loose.values()})
+        places = sorted({*(match[:2] for match in matches), *loose})
+        row_of = None if self.finder is None else self._row_of
+        composites = self.matcher.find_composites(text, places, row_of) if self.composites else []
+        wholes = {match[:2] for match in composites if match[:2] not in found}
+        found.update({match[:2]: match.row for match in composites if match[:2] in wholes})
         labels = self._labels_of(set(found.values()))
         spans: Dict[Tuple[int, int, str], Span] = {}
         modifiers, ends = self._modifiers(), {end for _, end in found}
@@ -232,6 +234,13 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
                         if (start, end) in loose:
                             set_other_words(span, {name: loose[start, end].evidence})
         return list(spans.values())
+
+    def _row_of(self, text: str) -> Optional[int]:
+        """Return the row of the name that a text is or says in other words, or None."""
+        row = self.matcher.match(text)
+        if row is None and self.finder is not None and (row := self.finder.match(text)) is not None:
+            row = row if self._has_other_words(row) else None
+        return row
 
     def _in_other_words(self, text: str, found: Mapping[Tuple[int, int], int]) -> "Dict[Tuple[int, int], LooseMatch]":
         """Return the matches of names in other words, by place, that are not inside a name, or not one if `nested`."""
