@@ -20,7 +20,7 @@ from ..store.artifact import Artifact, fingerprint_of, opening
 from ..store.cache import cache_dir, make_once
 from ..text.critical_parts import contradictions, critical_parts
 from ..text.languages import ENGLISH, LanguageRules, rules_of
-from ..text.word_classes import MOST_WORDS, STRONG, Contexts, derived_words, may_be_equal, word_table
+from ..text.word_classes import MOST_WORDS, Contexts, derived_words, word_table
 from ..text.words import WordColumns, content_keys, is_acronym, word_columns, word_hashes
 
 logger = logging.getLogger(__name__)
@@ -456,10 +456,8 @@ def _pairs(kb: KnowledgeBase, words: np.ndarray, rules: LanguageRules) -> np.nda
         for pair, strength in word_table(rules).strengths.items()
         if (evidence := contexts.evidence(pair)).different <= evidence.same
     }
-    for pair in contexts.same:
-        strength = contexts.evidence(pair).strength
-        if strength >= STRONG and may_be_equal(pair, rules):
-            strengths[pair] = max(strength, strengths.get(pair, 0.0))
+    for pair, strength in contexts.strong_pairs():
+        strengths[pair] = max(strength, strengths.get(pair, 0.0))
     both = [(word, other, 1 - s) for pair, s in strengths.items() for word, other in (pair, pair[::-1])]
     others = np.array([hash64(other) for _, other, _ in both], dtype=np.uint64)
     numbers = np.searchsorted(words, others)

@@ -70,6 +70,7 @@ class Contexts:
     """
 
     def __init__(self, concepts: Iterable[Sequence[str]], rules: LanguageRules = ENGLISH) -> None:
+        self._rules = rules
         self._of_word: defaultdict[str, dict[Context, set[int]]] = defaultdict(dict)
         self.same: defaultdict[Pair, dict[Context, int]] = defaultdict(dict)
         for number, names in enumerate(concepts):
@@ -86,6 +87,15 @@ class Contexts:
                 if len(only) == 1:
                     word, another = sorted((*only, *others))
                     self.same[word, another][tuple(key for key in bag if key not in only)] = number
+
+    def strong_pairs(self) -> Iterator[tuple[Pair, float]]:
+        """Yield the pairs of words that are equal, with their strengths."""
+        fewest = int(STRONG / (1 - STRONG))
+        for pair, contexts in self.same.items():
+            if len(contexts) >= fewest and may_be_equal(pair, self._rules):
+                strength = self.evidence(pair).strength
+                if strength >= STRONG:
+                    yield pair, strength
 
     def evidence(self, pair: Pair) -> Evidence:
         """Count the contexts of two words."""

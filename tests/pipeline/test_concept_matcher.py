@@ -353,6 +353,22 @@ def test_the_types_of_names_in_other_words(make, clinic, other_words, text, name
     assert [span.text for span in doc.spans["all"]] == names
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("renal and liver tumors", ["renal and liver tumors"]),
+        ("tumors of the kidneys and liver", ["tumors of the kidneys and liver"]),
+        ("renal tumors and liver tumors", ["renal tumors", "liver tumors"]),
+        ("renal and left tumors", []),
+    ],
+)
+def test_composites_in_other_words(make, tmp_path, text, names):
+    texts = "Kidney neoplasm", "Liver neoplasm", "Increased weight", "Skin pain"
+    records = [Record(f"F{i}", (Name(name, "preferred", "test"),)) for i, name in enumerate(texts)]
+    build_knowledge_base(records, tmp_path / "tumors.kb")
+    assert [name for name, _ in found(make(kb=str(tmp_path / "tumors.kb")), text)] == names
+
+
 def test_nested_names(make, clinic):
     text = "abnormality of the kidney"
     doc = make(kb=clinic, spans_key="all", nested=True)(text)
