@@ -18,6 +18,8 @@ from .ontology import add_prefix, curie, without_release
 FIELDS = ("id", "name", "synonyms", "alternative_ids", "types", "definition", "parents", "xrefs", "source", "language")
 _PREFIXED = ("alternative_ids", "parents", "xrefs")
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+_QUOTED = frozenset(",;")  # spreadsheets quote cells of such tables; in others, a quotation mark belongs to a name
+_PLACEHOLDERS = frozenset({"n/a", "#n/a", "null", "none"})
 
 # SPARQL 1.1 Query Results TSV: the headings are variables, and terms have Turtle syntax.
 _LITERAL = re.compile(r'"(?P<text>(?:[^"\\]|\\.)*)"(?:@[A-Za-z0-9-]+|\^\^\S+)?')
@@ -48,28 +50,32 @@ def read_table(
             value. The first column of `id` holds the primary id, and the first column of `name` the preferred name. A
             cell of `synonyms`, `alternative_ids`, `types`, `parents` or `xrefs` may hold several values. Columns may be
             numbers instead, counted from 1. Then the file has no header. A field of ids may have a prefix for ids
-            without one, as in `xrefs:NCBIGene`.
+            without one, as in `xrefs:NCBIGene`. Case makes no difference, unless two columns differ by it alone.
         where: Columns and the value that they must have. Other rows are counted and skipped.
         separator: Joins the values of a cell. If empty, each cell is one value.
-        delimiter: The character between cells. Default: as the file extension says. A tab may be written `\\t`.
-        quoted: Whether cells may be in double quotes. Default: only if the delimiter is a comma, since names contain
-            quotation marks.
+        delimiter: The character between cells. A tab may be written `\\t`. Default: a comma, a semicolon or a tab,
+            the most frequent in the first line. If they are equally frequent, the file extension decides.
+        quoted: Whether cells may be in double quotes. Default: only if the delimiter is a comma or a semicolon, since
+            names contain quotation marks.
         skip: Number of lines before the table.
 
     Yields:
         One record per row. A name is "preferred" if the table distinguishes it from other names, else "exact".
     """
-    delimiter = (delimiter or _delimiter(context)).replace("\\t", "\t")
-    if len(delimiter) != 1:
+    given = (delimiter or _delimiter(context)).replace("\\t", "\t")
+    if len(given) != 1:
         raise OptionError(option=f"The delimiter {delimiter!r}", reason="it must be one character, such as , or \\t")
     chosen = {field: [names] if isinstance(names, str) else list(names) for field, names in (columns or {}).items()}
     where = dict(where or {})
     with context.open(newline="") as lines:
         n_skipped = sum(1 for _ in islice(lines, skip))
-        quoted = delimiter == "," if quoted is None else quoted
-        rows = context.cells(lines, delimiter, quoted=quoted, n_before=n_skipped)
+        first = next(lines, "")
+        delimiter = given if delimiter else max([given, *_DELIMITERS.values(), ";"], key=first.count)
+        quoted = delimiter in _QUOTED if quoted is None else quoted
+        rows = context.cells(chain([first], lines), delimiter, quoted=quoted, n_before=n_skipped)
         header, rows = _read_header(rows, [*chain(*chosen.values()), *where])
         fields = _fields(context, chosen, header)
+        where = {_column(column, header): cell for column, cell in where.items()}
         for line, row in context.named_cells(rows, header, where):
             if all(row[column] == cell for column, cell in where.items()):
                 yield from _record(context, line, row, fields, separator)
@@ -98,11 +104,11 @@ def _parse_term(cell: str) -> str:
 def _record(
     context: ReaderContext, line: int, row: Mapping[str, str], fields: Mapping[str, Sequence[str]], separator: str
 ) -> Iterator[Record]:
-    cells = {field: [row[column] for column in columns] for field, columns in fields.items()}
+    cells = {field: [_filled(context, row[column]) for column in columns] for field, columns in fields.items()}
 
     def values(field: str) -> list[str]:
         split = [part for cell in cells.get(field, ()) for part in (cell.split(separator) if separator else [cell])]
-        return [*filter(None, map(str.strip, split))]
+        return [*filter(None, (_filled(context, part).strip() for part in split))]
 
     def ids(name: str) -> Iterator[str]:
         for field in fields:
@@ -136,14 +142,29 @@ def _fields(context: ReaderContext, columns: Mapping[str, list[str]], header: Se
         if name not in FIELDS or (colon and not (name in _PREFIXED and prefix)):
             remedy = f"Only {', '.join(_PREFIXED)} can have a prefix, as in xrefs:NCBIGene."
             raise ChoiceError(given=field, what="field of a vocabulary table", choices=FIELDS, remedy=remedy)
-    fields = {field: [field] for field in FIELDS if field in header} | {"id": ["id"], "name": ["name"]}
+    fields = {field: [field] for field in FIELDS if _column(field, header) in header} | {"id": ["id"], "name": ["name"]}
     fields |= filter(itemgetter(1), columns.items())
+    fields = {field: [_column(name, header) for name in names] for field, names in fields.items()}
     for field, names in fields.items():
         for column in names:
             if column not in header:
-                remedy = f"Name the one that contains the {field}."
+                remedy = f"Name the one that contains the {field}, as in --column {field}={(header or ['COLUMN'])[-1]}."
                 raise MissingColumnError(path=context.file, column=column, columns=header, remedy=remedy)
     return fields
+
+
+def _column(name: str, header: Sequence[str]) -> str:
+    """Return the column with a name, or else the only one that differs from it by case and blanks around it."""
+    alike = [column for column in header if column.strip().lower() == name.strip().lower()]
+    return alike[0] if len(alike) == 1 else name
+
+
+def _filled(context: ReaderContext, cell: str) -> str:
+    """Return a value, or "" for a placeholder such as N/A, which is counted."""
+    if cell.strip().lower() not in _PLACEHOLDERS:
+        return cell
+    context.report.notes["placeholders such as N/A left out"] += 1
+    return ""
 
 
 def _delimiter(context: ReaderContext) -> str:

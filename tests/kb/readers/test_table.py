@@ -114,6 +114,39 @@ def test_broken_rows_are_reported_with_their_line(read, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("name", "text", "options"),
+    [
+        ("t.csv", 'ID;Name;Synonyms\nD1;"flu; mild";grippe\n', {}),  # a spreadsheet of a country with decimal commas
+        ("t.csv", 'ID;Name;Synonyms\nD1;"flu; mild";grippe\n', {"delimiter": ";"}),
+        ("t.csv", "id\tname\tsynonyms\nD1\tflu; mild\tgrippe\n", {}),
+        ("t.tsv", "Id,\tNAME \tSynonyms\nD1\tflu; mild\tgrippe\n", {"columns": {"id": "id,"}}),
+        ("t.csv", "code,term,Synonyms\nD1,flu; mild,grippe\n", {"columns": {"id": "Code", "name": "TERM"}}),
+        ("t.csv", "id,name,synonyms\nD1,flu; mild,N/A|grippe|null\n#N/A,none,None\n", {}),
+    ],
+)
+def test_tables_of_spreadsheets(read, tmp_path, name, text, options):
+    records, report = read(tmp_path / name, text, **options)
+    assert [(record[0], [name.text for name in record.names]) for record in records] == [
+        ("D1", ["flu; mild", "grippe"])
+    ]
+    left_out = report.notes["placeholders such as N/A left out"]
+    assert left_out == (5 if "N/A" in text else 0)
+
+
+def test_tables_in_utf_16(read, tmp_path):
+    (tmp_path / "t.csv").write_bytes("id,name\nD1,Grippe aiguë\n".encode("utf-16"))
+    records, _ = read(tmp_path / "t.csv")
+    assert records[0].names[0].text == "Grippe aiguë"
+
+
+def test_columns_that_differ_by_case_alone_are_told_apart(read, tmp_path):
+    records, _ = read(tmp_path / "t.csv", "id,Name,name\n1,a,b\n")
+    assert records[0].names[0].text == "b"
+    with pytest.raises(SapbertError, match=r"E128.*no column NAME.*--column name=name"):
+        read(tmp_path / "t.csv", "id,Name,name\n1,a,b\n", columns={"name": "NAME"})
+
+
+@pytest.mark.parametrize(
     ("name", "text", "options", "code"),
     [
         ("t.csv", "id,label\n", {}, r"E128.*t\.csv has no column name.*id, label"),
