@@ -25,6 +25,7 @@ from spacy.training import Example
 from spacy.util import filter_spans
 
 from ..store.artifact import ArtifactWriter
+from ..text.abbreviations import AbbreviationOccurrence, longer_phrases
 from ..text.words import word_keys
 from .attributes import get_abbreviation_occurrences, set_matched_name, set_other_words
 from .base import FolderPipe
@@ -209,8 +210,10 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
                 found[occurrence.start, occurrence.end] = row
             elif not self._is_cut_short(occurrence.long, found.get((occurrence.start, occurrence.end))):
                 found.pop((occurrence.start, occurrence.end), None)
+            found |= self._longer_name(text, occurrence)
         for occurrence in get_abbreviation_occurrences(doc, unclear=True):
             found.pop((occurrence.start, occurrence.end), None)
+            found |= self._longer_name(text, occurrence)
         loose = self._in_other_words(text, found)
         found.update({match[:2]: match.row for match in loose.values()})
         places = sorted({*(match[:2] for match in matches), *loose})
@@ -309,6 +312,15 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
 
     def _keys(self, text: str) -> Tuple[str, ...]:
         return word_keys(text, self._rules)
+
+    def _longer_name(self, text: str, occurrence: AbbreviationOccurrence) -> Dict[Tuple[int, int], int]:
+        """Return the longest name around a short form of clinical notes: "breast CA", "acute MI". One at most."""
+        if occurrence.names:
+            for start, end, phrases in longer_phrases(text, occurrence):
+                rows = [row for phrase in phrases if (row := self.matcher.match(phrase)) is not None]
+                if rows:
+                    return {(start, end): rows[0]} if len(rows) == 1 or occurrence.long else {}
+        return {}
 
     def _is_cut_short(self, long_form: str, row: Optional[int]) -> bool:
         """Return whether a short form's own concept has a longer name than the long form, which is not a name itself.

@@ -18,6 +18,7 @@ from ..kb.ids import split_ids
 from ..text.abbreviations import appositions, expand
 from ..text.notes.sections import Section, section_at
 from ..text.snippets import snippet
+from ..text.words import word_keys
 from ..types import NIL, Document
 from .attributes import (
     get_abbreviation_occurrences,
@@ -73,7 +74,8 @@ def queries_of(doc: Doc, spans_key: Optional[str], *, resolve_abbreviations: boo
 
     occurrences = get_abbreviation_occurrences(doc) if resolve_abbreviations else []
     unclear = get_abbreviation_occurrences(doc, unclear=True) if resolve_abbreviations else []
-    names, senses = ({other[:2]: other.names for other in some} for some in (occurrences, unclear))
+    names = {occurrence[:2]: occurrence.names for occurrence in occurrences if occurrence.names}
+    senses = {occurrence[:2]: occurrence.names for occurrence in unclear}
     defined = [occurrence for occurrence in occurrences if not occurrence.names]
     text = doc.text if resolve_abbreviations else ""  # spaCy builds the text on each access
     rules = language_rules(None, doc.vocab)
@@ -83,9 +85,10 @@ def queries_of(doc: Doc, spans_key: Optional[str], *, resolve_abbreviations: boo
     for index, mention in enumerate(mentions):
         written, offsets = mention.text, (mention.start_char, mention.end_char)
         splits, name, corrections = get_composite_splits(mention), get_matched_name(mention), get_corrections(mention)
-        # in a longer name of the vocabulary, such as "IgA deficiency", no short form of notes is expanded
-        known = defined if name is not None and offsets not in names else occurrences
-        expanded = expand(text, *offsets, known, rules) if known else written
+        expanded = expand(text, *offsets, occurrences, rules) if occurrences else written
+        if names and name is not None and offsets not in names and word_keys(expanded) != word_keys(name):
+            # in a longer name of the vocabulary, such as "IgA deficiency", no short form of notes is expanded
+            expanded = expand(text, *offsets, defined, rules)
         long_form = expanded if expanded != written else None
         variants = MentionVariants(
             written,

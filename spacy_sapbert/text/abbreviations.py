@@ -11,7 +11,7 @@ import string
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, islice, pairwise, takewhile
+from itertools import chain, islice, pairwise, product, takewhile
 from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple
@@ -41,6 +41,7 @@ MIN_DASHED = 3  # characters of a short form without whose hyphen another one ma
 MIN_PRECISION = 0.9
 MOST_TEXTS = 64
 
+MAX_NEIGHBORS = 2  # words on each side of a short form that may belong to a longer name
 MAX_WORDS_INSIDE = 6  # words in a bracket with several short forms, or with words before one
 
 _CLOSING = {"(": ")", "[": "]"}
@@ -58,6 +59,7 @@ _SERIES = (
 )
 _MARKERS = frozenset(chain(*_SERIES))
 _WORD_OR_SIGN = re.compile(r"[^\W_]+|\S")
+_NEXT_WORD = re.compile(r"[ \xa0][^\W_]+")
 _FOLLOWING_WORD = re.compile(r"\s+([^\W_]+)")
 _LAST_WORD = re.compile(r"(?<![^\W_])[^\W_]+$")
 _LAST_WORD_BEFORE = re.compile(r"(?<![^\W_])([^\W_]+)[ \xa0]$")
@@ -479,6 +481,27 @@ def _without_overlaps(occurrences: list[AbbreviationOccurrence], length: int) ->
             taken[occurrence.start : occurrence.end] = b"\1" * (occurrence.end - occurrence.start)
             kept.append(occurrence)
     return sorted(kept)
+
+
+def longer_phrases(text: str, occurrence: AbbreviationOccurrence) -> Iterator[tuple[int, int, list[str]]]:
+    """Yield the phrases around a short form of clinical notes, the longest first, as in "breast CA" and "acute MI".
+
+    Args:
+        text: The text.
+        occurrence: The short form.
+
+    Yields:
+        The start and the end of a phrase, and its texts, each with another name in place of the short form.
+    """
+    starts, ends = [occurrence.start], [occurrence.end]
+    for _ in range(MAX_NEIGHBORS):
+        if word := _LAST_WORD_BEFORE.search(text, max(0, starts[-1] - MAX_SHORT_CHARS), starts[-1]):
+            starts.append(word.start())
+        if word := _NEXT_WORD.match(text, ends[-1]):
+            ends.append(word.end())
+    for start, end in sorted(product(starts, ends), key=lambda phrase: phrase[0] - phrase[1])[:-1]:
+        before, after = text[start : occurrence.start], text[occurrence.end : end]
+        yield start, end, [f"{before}{name}{after}" for name in occurrence.names]
 
 
 # --- expansion

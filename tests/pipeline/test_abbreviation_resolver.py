@@ -139,6 +139,9 @@ def notes(tmp_path_factory) -> Language:
         "P:4": ["Leukocyte adhesion deficiency", "LAD"],
         "P:5": ["infantile neuroaxonal dystrophy", "PLAN"],
         "P:6": ["IgA deficiency"],
+        "P:7": ["Breast cancer"],
+        "P:8": ["acute pulmonary embolism"],
+        "P:9": ["cancer"],
     }
     records = (Record(id, tuple(Name(name, "exact", "own") for name in texts)) for id, texts in names.items())
     kb = build_knowledge_base(records, tmp_path_factory.mktemp("notes") / "a.kb").path
@@ -157,6 +160,9 @@ def notes(tmp_path_factory) -> Language:
         ("History of CVA.", [("CVA", "P:3", "stroke")]),  # another name of the sense
         ("Follow up with PCP. LAD stent.", []),  # the vocabulary has neither
         ("PLAN\nRest.", []),
+        ("Left breast CA.", [("breast CA", "P:7", "breast cancer")]),
+        ("acute PE on CT.", [("acute PE", "P:8", "acute pulmonary embolism")]),
+        ("new\nCA 3", []),
         ("IgA deficiency.", [("IgA deficiency", "P:6", None)]),
     ],
 )
@@ -168,7 +174,7 @@ def test_clinical_short_forms(notes, text, links):
 @pytest.mark.parametrize(
     ("text", "form", "reason"),
     [
-        ("See PCP for a visit.", "PCP", "PCP is “primary care physician” here"),
+        ("See PCP for a visit.", "PCP", "PCP is “primary care p"),
         ("She has LAD.", "LAD", "LAD may be “left anterior descending artery” or “lymphadenopathy” or "),
         ("PLAN\nRest.", "PLAN", "PLAN may be “plan” here"),
     ],
