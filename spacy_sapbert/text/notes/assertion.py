@@ -36,7 +36,7 @@ Span = tuple[int, int]
 _Entries = tuple[tuple[str, str], ...]
 
 _WORDS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+|[^\w\s]")
-_MENTION, _STOP = "\0", "$"  # in place of a mention, and at the end of a scope
+_MENTION, _STOP = "\0", "$"  # in place of a mention, which cues write "@", and at the end of a scope
 # how many words may stand between a cue and the mention that it flags, or between two mentions that it flags
 _REACH = {"uncertain": 7, "historical": 12, PAST: 12, CHRONIC: 2}
 _REACH_BEFORE, _REACH_AFTER, _NEAR = 60, 6, {"hypothetical": 1, CHRONIC: 1}
@@ -74,7 +74,7 @@ class CueMatcher:
         cue, _, following = phrase.partition(" ~ ")
         words, node = _words(cue), self._trie
         for word in (*words, *_words(following)):
-            word = self._same.get(word, word)
+            word = _MENTION if word == "@" else self._same.get(word, word)
             node = node.setdefault(word, {})
         if node is not self._trie:
             _, entries = node.get("", (0, ()))
