@@ -30,8 +30,8 @@ from .pubmed import pmids_of, read_pubmed, superseded
 from .pubtator import read_pubtator
 from .reader import Reader, read_spacy
 from .source import DocumentSource, OtherFormatError, Problems, ReadOptions, join_passages
-from .table_files import read_csv, read_parquet, read_tsv
-from .text_files import read_jsonl, read_lines, read_names, read_text
+from .table_files import read_csv, read_names, read_parquet, read_tsv
+from .text_files import read_jsonl, read_lines, read_text
 
 __all__ = ["Problems", "ReadOptions", "read_all", "read_documents"]
 

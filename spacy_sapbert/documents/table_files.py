@@ -15,7 +15,7 @@ from ..errors import BadRecordError, DamagedError, MismatchError, MissingColumnE
 from ..files.opening import OpenedFile, file_name, open_file
 from ..types import Document
 from .source import DocumentSource, Problems, ReadOptions
-from .text_files import ID, TEXT, TITLE, with_title
+from .text_files import ID, TEXT, TITLE, read_numbered_names, with_title, with_whole_mention
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch, Schema
@@ -53,6 +53,16 @@ def read_tsv(source: DocumentSource) -> Iterator[Document]:
     first = _first(source, lines)
     cells = csv.reader(chain([first], lines), delimiter="\t", quoting=csv.QUOTE_NONE)
     yield from _read(source, lines, cells, is_unquoted=True)
+
+
+def read_names(source: DocumentSource) -> Iterator[Document]:
+    """Read a column of names. Each cell is a document and its only mention.
+
+    If the options name the column, the file is a table with a header, such as CSV. If not, its lines are tab-separated.
+    """
+    if source.options.text_column and not _is_numbered(source.options):
+        return map(with_whole_mention, read_csv(source))
+    return read_numbered_names(source)
 
 
 def _first(source: DocumentSource, lines: TableLines) -> str:

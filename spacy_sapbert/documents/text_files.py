@@ -30,8 +30,8 @@ def read_lines(source: DocumentSource) -> Iterator[Document]:
         yield Document(source.numbered(number), line, position=source.place(number))
 
 
-def read_names(source: DocumentSource) -> Iterator[Document]:
-    """Read a column of tab-separated lines. Each cell is a document and its only mention."""
+def read_numbered_names(source: DocumentSource) -> Iterator[Document]:
+    """Read a column of tab-separated lines without a header. Each cell is a document and its only mention."""
     text_column = int(source.options.text_column or 1)
     id_column = int(source.options.id_column or 0)
 
@@ -40,10 +40,16 @@ def read_names(source: DocumentSource) -> Iterator[Document]:
         name, doc_id = (cells[column] if column < len(cells) else "" for column in (text_column, id_column))
         if not name:
             raise BrokenRecord(f"no name in column {text_column}")
-        mention = Mention(0, len(name), name, UNTYPED)
-        return Document(doc_id or source.numbered(number), name, (mention,), position=source.place(number))
+        document = Document(doc_id or source.numbered(number), name, position=source.place(number))
+        return with_whole_mention(document)
 
     yield from source.each(_filled(source), read)
+
+
+def with_whole_mention(document: Document) -> Document:
+    """Return a document with its whole text as the only mention."""
+    text = document.text
+    return document._replace(mentions=(Mention(0, len(text), text, UNTYPED),))
 
 
 def read_jsonl(source: DocumentSource) -> Iterator[Document]:

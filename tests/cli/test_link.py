@@ -98,6 +98,13 @@ def test_names_are_linked_as_a_whole(command, linking_folder, tmp_path):
     assert [record["entities"][0]["text"] for record in records] == [record["text"] for record in records]
 
 
+def test_names_of_a_table_with_a_header_are_linked_as_a_whole(command, linking_folder, tmp_path):
+    path = write(tmp_path / "terms.csv", "code;term", "7;carcinoma of the breast", '8;"ovarian cancer"')
+    columns = ("--column", "text=term", "--column", "id=code")
+    records = lines(command("link", linking_folder, path, "--format", "names", *columns))
+    assert [(record["id"], ids(record)) for record in records] == [("7", ["D001943"]), ("8", ["D010051"])]
+
+
 PUBTATOR = (
     "11|t|On breast cancer\n11|a|CF patients get aspirin.\n11\t3\t16\tbreast cancer\tDisease\tD009369\n"
     "11\t17\t28\tCF patients\tDisease\t-1\n11\t17\t19\tCF\tDisease\tD003550\n11\t33\t39\taspiri\tChemical\t-\n\n"
@@ -204,7 +211,7 @@ def test_annotated_mentions_of_all_formats_are_the_same(command, linking_folder,
         ("E128", ["a.csv"]),
         ("E533", ["a.csv", "--encoding", "latin-99"]),
         ("E509", ["folder"]),
-        ("E533", ["a.csv", "--format", "names", "--column", "text=abstract"]),
+        ("E533", ["a.csv", "--format", "names", "--column", "id=pmid"]),
         ("E533", ["a.csv", "--format", "names", "--column", "id=0"]),
         ("E125", ["a.csv", "--column", "body=abstract"]),
         ("E533", ["a.csv", "--column", "abstract"]),
@@ -239,6 +246,7 @@ def test_the_commands_on_linking_files_run(command, linking_folder, tmp_path, mo
     for name in ("notes/a.txt", "note.txt", "titles.txt"):
         write(Path(name), "aspirin")
     write(Path("names.tsv"), "x\taspirin")
+    write(Path("terms.csv"), "term", "aspirin")
     write(Path("notes.csv"), "pmid,abstract", '1,"aspirin"')
     write(Path("notes.tsv"), "pmid\tabstract", "1\taspirin")
     write(Path("notes.jsonl"), '{"abstract": "aspirin"}')
@@ -249,7 +257,7 @@ def test_the_commands_on_linking_files_run(command, linking_folder, tmp_path, mo
     assert command("convert", "corpus.pubtator", "-o", "corpus.spacy").status == 0
     section = LINK_FILES.read_text(encoding="utf8").split("## Link files\n")[1].split("\n## ")[0]
     commands = re.findall(r"`spacy-sapbert (link .*?)`", section)
-    assert len(commands) == 13
+    assert len(commands) == 14
     title = "<ArticleTitle>aspirin</ArticleTitle>"
     citation = f"<MedlineCitation><PMID>{{}}</PMID><Article>{title}</Article></MedlineCitation>"
     for folder, articles in (("baseline", [1]), ("updatefiles", [])):
