@@ -28,13 +28,20 @@ from spacy_sapbert.documents.source import Report
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.readers import READERS, ReadReport, read_vocabulary
 from spacy_sapbert.pipeline.factories import demo_pipeline
-from spacy_sapbert.text.abbreviations import AbbreviationOccurrence, expand, find_definitions, find_occurrences
+from spacy_sapbert.text.abbreviations import (
+    AbbreviationOccurrence,
+    expand,
+    find_definitions,
+    find_occurrences,
+    longer_phrases,
+)
 from spacy_sapbert.text.composites import composite_splits
 from spacy_sapbert.text.critical_parts import critical_parts
 from spacy_sapbert.text.languages import LANGUAGES, rules_of
 from spacy_sapbert.text.normalize import TEXT_NORMALIZERS
 from spacy_sapbert.text.notes.assertion import matcher_of, scope_bounds
 from spacy_sapbert.text.notes.sections import find_sections
+from spacy_sapbert.text.short_forms import find_short_forms
 from spacy_sapbert.text.words import word_columns
 from spacy_sapbert.types import Mention
 
@@ -377,6 +384,7 @@ SHAPES = {
     "blanks": " ", "commas": "A, ", "coordinations": "breast and ovarian cancer ", "slashes": "a/b/", "hyphens": "a-",
     "sentences": "a. ", "quotes": '"', "Greek": "α-β ", "numbers": "1,2-", "list markers": "(a) (b) (c) ",
     "line ends": "\n", "and": " and ", "headings": ".,PLAN:, no history of fever ", "cues": "denies if possible ",
+    "short forms": "PE and RA ",
 }  # fmt: skip
 
 
@@ -387,6 +395,8 @@ def abbreviations(text, rules):
 
 def notes(text):
     find_sections(text, "en")
+    for occurrence in find_occurrences(text, [], {}, [*find_short_forms(text)]):
+        list(longer_phrases(text, occurrence))
     matcher_of("en").flags_of(text, (0, len(text)), [(at, at + 1) for at in scope_bounds(text, ())[:-1]])
 
 

@@ -316,7 +316,7 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
     def _longer_name(self, text: str, occurrence: AbbreviationOccurrence) -> Dict[Tuple[int, int], int]:
         """Return the longest name around a short form of clinical notes: "breast CA", "acute MI". One at most."""
         if occurrence.names:
-            for start, end, phrases in longer_phrases(text, occurrence):
+            for start, end, phrases in longer_phrases(text, occurrence, self._rules):
                 rows = [row for phrase in phrases if (row := self.matcher.match(phrase)) is not None]
                 if rows:
                     return {(start, end): rows[0]} if len(rows) == 1 or occurrence.long else {}

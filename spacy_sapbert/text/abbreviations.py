@@ -59,7 +59,7 @@ _SERIES = (
 )
 _MARKERS = frozenset(chain(*_SERIES))
 _WORD_OR_SIGN = re.compile(r"[^\W_]+|\S")
-_NEXT_WORD = re.compile(r"[ \xa0][^\W_]+")
+_NEXT_WORD = re.compile(r"[ \xa0]([^\W_]+)")
 _FOLLOWING_WORD = re.compile(r"\s+([^\W_]+)")
 _LAST_WORD = re.compile(r"(?<![^\W_])[^\W_]+$")
 _LAST_WORD_BEFORE = re.compile(r"(?<![^\W_])([^\W_]+)[ \xa0]$")
@@ -483,25 +483,30 @@ def _without_overlaps(occurrences: list[AbbreviationOccurrence], length: int) ->
     return sorted(kept)
 
 
-def longer_phrases(text: str, occurrence: AbbreviationOccurrence) -> Iterator[tuple[int, int, list[str]]]:
+def longer_phrases(
+    text: str, occurrence: AbbreviationOccurrence, rules: LanguageRules = ENGLISH
+) -> Iterator[tuple[int, int, list[str]]]:
     """Yield the phrases around a short form of clinical notes, the longest first, as in "breast CA" and "acute MI".
 
     Args:
         text: The text.
         occurrence: The short form.
+        rules: The rules of the language. No phrase goes over a stop word.
 
     Yields:
         The start and the end of a phrase, and its texts, each with another name in place of the short form.
     """
     starts, ends = [occurrence.start], [occurrence.end]
     for _ in range(MAX_NEIGHBORS):
-        if word := _LAST_WORD_BEFORE.search(text, max(0, starts[-1] - MAX_SHORT_CHARS), starts[-1]):
-            starts.append(word.start())
-        if word := _NEXT_WORD.match(text, ends[-1]):
-            ends.append(word.end())
+        before = _LAST_WORD_BEFORE.search(text, max(0, starts[-1] - MAX_SHORT_CHARS), starts[-1])
+        if before and before[1].lower() not in rules.abbreviations.stop_words:
+            starts.append(before.start())
+        after = _NEXT_WORD.match(text, ends[-1])
+        if after and after[1].lower() not in rules.abbreviations.stop_words:
+            ends.append(after.end())
     for start, end in sorted(product(starts, ends), key=lambda phrase: phrase[0] - phrase[1])[:-1]:
-        before, after = text[start : occurrence.start], text[occurrence.end : end]
-        yield start, end, [f"{before}{name}{after}" for name in occurrence.names]
+        first, last = text[start : occurrence.start], text[occurrence.end : end]
+        yield start, end, [f"{first}{name}{last}" for name in occurrence.names]
 
 
 # --- expansion

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -90,6 +90,7 @@ def find_short_forms(text: str) -> Iterator[ShortForm]:
     A word in capitals that is a general word, such as "PLAN", has this word as its only sense, which is not clear.
     """
     by_word, lowered, end = _by_first_word(), text.lower(), 0
+    named: dict[str, list[bool]] = {}  # whether the text has a name of each sense of a form
     for word in _WORD.finditer(text):
         start = word.start()
         if start < end:
@@ -100,7 +101,12 @@ def find_short_forms(text: str) -> Iterator[ShortForm]:
         if form is not None:
             end = _end(text, start, form)
             if not (is_general(form) and _is_in_capitals(text, start, end)):
-                names, is_clear = _names(short_forms()[form], text, lowered, start, end)
+                senses = short_forms()[form]
+                names, is_clear = senses[0].names, True
+                if len(senses) > 1:
+                    if form not in named:
+                        named[form] = [any(name.lower() in lowered for name in sense.names) for sense in senses]
+                    names, is_clear = _names(senses, named[form], _words_around(text, start, end))
                 yield ShortForm(start, end, names, is_clear)
         elif _CAPITALS.fullmatch(written) and is_general(written):
             yield ShortForm(start, word.end(), (written.lower(),), False)
@@ -109,11 +115,8 @@ def find_short_forms(text: str) -> Iterator[ShortForm]:
 def _sense(text: str) -> Sense:
     share = _SHARE.search(text)
     names = tuple((text[: share.start()] if share else text).split("="))
-    return (
-        Sense(names, int(share[1]) / 100, frozenset(map(_singular, (share[2] or "").split())))
-        if share
-        else Sense(names)
-    )
+    context = frozenset(map(_singular, (share[2] or "").split() if share else ()))
+    return Sense(names, int(share[1]) / 100 if share else 1.0, context)
 
 
 def _stands_alone(text: str, start: int, form: str) -> bool:
@@ -137,26 +140,22 @@ def _is_in_capitals(text: str, start: int, end: int) -> bool:
     return around.upper() == around and any(map(str.isalpha, around))
 
 
-def _names(senses: Sequence[Sense], text: str, lowered: str, start: int, end: int) -> tuple[tuple[str, ...], bool]:
+def _names(senses: Sequence[Sense], named: Sequence[bool], around: frozenset[str]) -> tuple[tuple[str, ...], bool]:
     """Return the names of the sense, or the long forms of all senses, and whether it is one sense.
 
     The probability of a sense is its share, times a factor for each word around that belongs to it.
     """
-    if len(senses) == 1:
-        return senses[0].names, True
-    around = _words_around(text, start, end)
-    weights = [_weight(sense, around, lowered) for sense in senses]
+    weights = list(map(_weight, senses, named, repeat(around)))
     best = max(range(len(senses)), key=weights.__getitem__)
     if 1 / sum(math.exp(weight - weights[best]) for weight in weights) >= CLEAR:
         return senses[best].names, True
     return tuple(sense.names[0] for sense in senses), False
 
 
-def _weight(sense: Sense, around: frozenset[str], lowered: str) -> float:
+def _weight(sense: Sense, is_named: bool, around: frozenset[str]) -> float:
     """Return the logarithm of how probable a sense is, but for a constant."""
     hits = [NEIGHBOR if "_" in word else WEIGHT for word in sense.context & around]
-    in_text = IN_TEXT if any(name in lowered for name in sense.names) else 0.0
-    return math.log(sense.share) + sum(hits) + in_text
+    return math.log(sense.share) + sum(hits) + IN_TEXT * is_named
 
 
 def _words_around(text: str, start: int, end: int) -> frozenset[str]:
