@@ -39,7 +39,7 @@ _WORD = r"[\w/&'-]+"
 _OF_LINE = re.compile(
     r"^[ \t]{0,8}(?:[•*#=-]{1,3}[ \t]{0,8}|\d{1,2}[.)][ \t]{1,8})?"
     rf"(?P<name>[^\W\d][\w/&'-]*(?:[ \t]{{1,2}}{_WORD}){{0,7}})[ \t]{{0,8}}"
-    r"(?:(?P<colon>:)|[=#*.-]{0,3}[ \t]{0,8}$)",
+    r"(?:(?P<colon>:)|[=#*-]{0,3}[ \t]{0,8}$)",
     re.M,
 )
 _INLINE = re.compile(rf"(?:[.,;|•]|  )[ \t]{{0,8}}(?P<name>[^\W\d]{_WORD}(?: {_WORD}){{0,7}})[ \t]{{0,8}}(?P<colon>:)")
@@ -97,7 +97,10 @@ def _headings(text: str, known: Mapping[str, str], flags: Container[str]) -> lis
     headings: list[tuple[str, int, int]] = []
     for match, may_be_lower in sorted([*of_line, *inline], key=lambda item: item[0].start("name")):
         name, start = match["name"], match.start("name")
-        label = known.get(_BLANKS.sub(" ", name).lower())
+        words = _BLANKS.sub(" ", name).lower().split(" ")
+        label = known.get(" ".join(words))
+        if label is None and (name.isupper() or name.istitle()) and match["colon"]:
+            label = known.get(f"* {words[-1]}")
         if label and (may_be_lower or name[0].isupper()) and (not headings or start >= headings[-1][2]):
             headings.append((label, start, match.end()))
         elif may_be_lower and len(name) > 3 and name.isupper() and headings and headings[-1][0] in flags:

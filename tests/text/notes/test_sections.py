@@ -19,6 +19,8 @@ from spacy_sapbert.text.notes.sections import LANGUAGES, find_sections, read_hea
         ("1. PLAN:\n2) Allergies: none\n- Labs: pending", ["plan", "allergies", "laboratory"]),
         ("FAMILY  HISTORY:\nGout\nIMMUNIZATIONS:\nTetanus", ["family history", "other"]),
         ("== Assessment and Plan ==\nGout", ["assessment"]),
+        ("DIABETIC FOOT EXAM: ok\nHe had an exam: ok", ["examination"]),
+        ("CHIEF COMPLAINT\nFollow up.", ["chief complaint"]),
         ("", []),
     ],
 )
