@@ -33,6 +33,7 @@ VERSION = 2
 """The version of the index. It changes whenever a table of the package or a rule of learning does."""
 _MANIFEST = "finder.json"
 _MOST_LEARNED = 1 << 17  # names that words are learned from
+_DIGITS = 3  # of a score
 _NAMES_PER_CHUNK = 1 << 16
 _SAMPLED, _LONGEST, _LEAST_WORDED = 4096, 256, 0.35  # names that are read, their characters, the share with such words
 _BLOCK = 128  # words of a text that are looked up together
@@ -209,7 +210,8 @@ class Finder:
         first, last = min(positions), max(positions)
         if len(set(positions)) < len(positions) or last - first >= len(positions) + _MOST_BETWEEN:
             return None
-        score = 1 - sum(cost for _, cost in chosen) - (_NOT_LITERAL if all(cost for _, cost in chosen) else 0)
+        costs = [cost for _, cost in chosen]
+        score = round(1 - sum(costs) - (_NOT_LITERAL if all(costs) else 0), _DIGITS)
         inside = slice(first + 1, last + 1)
         if score < LEAST_SCORE or any(columns.broken[inside]) or any(columns.commas[inside]):
             return None
@@ -219,12 +221,12 @@ class Finder:
         words = [name.order[int(self._index.words[number])] for number in numbers]
         said = sorted(zip(words, chosen, strict=True))  # in the order of the name
         ordered = [place for _, (place, _) in said]
-        score -= self._cost_between(columns, ordered, name)
+        score = round(score - self._cost_between(columns, ordered, name), _DIGITS)
         start, end = columns.starts[first], columns.ends[last]
         if score < LEAST_SCORE or not self._is_phrase(columns, said, name) or self._differ(text[start:end], name.text):
             return None
         equal = [(columns.written[place], name.written[word]) for word, (place, cost) in said if cost]
-        return LooseMatch(start, end, row, round(score, 3), tuple(equal))
+        return LooseMatch(start, end, row, score, tuple(equal))
 
     def _differ(self, text: str, name: str) -> bool:
         """Return whether a text contradicts a name, or has a bracket inside."""
@@ -281,8 +283,9 @@ class Finder:
         return cost + _SKIPPED * n_skipped
 
     def _is_adjective(self, columns: WordColumns, place: int) -> bool:
-        rules, word = self.rules.composites, columns.written[place].lower()
-        if rules.head_first or word in rules.nouns_like_adjectives:
+        rules, written = self.rules.composites, columns.written[place]
+        word, is_german = written.lower(), rules.head is not None
+        if rules.head_first or word in rules.nouns_like_adjectives or (is_german and written[0].isupper()):
             return False
         is_listed = word in rules.qualifiers or word in rules.positions or word.endswith(rules.qualifier_endings)
         return is_listed or rules.adjectives.fullmatch(word) is not None

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.stop_names import StopNameRules
 from spacy_sapbert.linking.finder import LEAST_SCORE, Finder, worded_types
+from spacy_sapbert.text.languages import rules_of
 from spacy_sapbert.types import Name, Record
 
 
@@ -46,6 +47,21 @@ def said(tmp_path):
 )
 def test_a_name_in_other_words(said, text, name):
     assert said(f"She had {text}, and so on.", name) == [(text, name)]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "name"),
+    [
+        ("es", "anomalías del riñón", "Anomalía renal"),
+        ("es", "neoplasia hepática", "Tumor del hígado"),
+        ("fr", "malformations du rein", "Anomalie du rein"),
+        ("de", "Fehlbildungen der Nieren", "Anomalie der Niere"),
+    ],
+)
+def test_other_languages(tmp_path, language, text, name):
+    finder = Finder.build(kb_of(tmp_path, [name]), rules_of(language))
+    assert [text[match.start : match.end] for match in finder.find(text)] == [text]
+    assert not finder.find(f"{text.split()[0]}, {text.split()[-1]}")
 
 
 @pytest.mark.parametrize(
