@@ -366,6 +366,7 @@ class KnowledgeBaseBuilder:
 
     def _shared_names(self) -> list[MappedIds]:
         """Return the pairs of records of different sources with the same preferred name."""
+        self._db.execute("CREATE INDEX IF NOT EXISTS types_by_record ON read_types (record)")
         rows = groupby(self._db.execute(_SHARED_NAMES), key=itemgetter(0))
         return [*chain.from_iterable(shared_names([NamedRecord(*row) for _, *row in of_name]) for _, of_name in rows)]
 
