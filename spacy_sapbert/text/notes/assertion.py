@@ -175,14 +175,22 @@ def _sweep(items: Iterable[int | _Entries | None], direction: str, found: list[s
             continue
         for flag, kind in item:
             if kind == END or (kind != direction and direction == AFTER):
-                ended = [flag, PAST] if flag == "historical" else [flag]
-                for name in list(last) if flag == ANY or kind != END else ended:
+                for name in _ended(flag, kind, last):
                     last.pop(name, None)
             elif kind == direction:
                 last.pop(_EXCLUSIVE.get(flag, ""), None)
         for flag, kind in item:
             if kind == direction:
                 last[flag] = position + _reach(flag, direction)
+
+
+def _ended(flag: str, kind: str, last: Iterable[str]) -> list[str]:
+    """Return the flags whose scope ends."""
+    if kind != END:
+        return list(last)
+    if flag == ANY:
+        return [name for name in last if name != "family"]  # "his father had gout but no stroke"
+    return [flag, PAST] if flag == "historical" else [flag]
 
 
 def _reach(flag: str, direction: str) -> int:
