@@ -165,11 +165,11 @@ class Finder:
                     best[match[:2]] = match
         return sorted(best.values())
 
-    def match(self, text: str) -> int | None:
-        """Return the row of the name that a whole text says without other words, with the highest score, or None."""
+    def match(self, text: str) -> LooseMatch | None:
+        """Return the match of a whole text without words between, with the highest score, or None."""
         least = 1 - _SKIPPED
         wholes = [match for match in self.find(text) if match.end - match.start == len(text) and match.score > least]
-        return min(wholes, key=lambda match: (-match.score, match.row)).row if wholes else None
+        return min(wholes, key=lambda match: (-match.score, match.row), default=None)
 
     def _in_block(self, text: str, columns: WordColumns, first: int, end: int) -> Iterator[LooseMatch]:
         places: defaultdict[int, list[Place]] = defaultdict(list)

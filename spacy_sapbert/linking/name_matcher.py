@@ -176,11 +176,17 @@ class NameMatcher:
         for place in matches:
             for start, end in _extensions(text, *place, _Connectors.of(self.rules)):
                 keys = word_columns(text[start:end], self.rules).keys
-                rows = self.composite_rows(text[start:end], match) if keys[0] and keys[-1] else []
+                part = match if end == place[1] or self._ends_phrase(text, end) else None
+                rows = self.composite_rows(text[start:end], part) if keys[0] and keys[-1] else []
                 if rows:
                     composites.append(NameMatch(start, end, rows[0]))
                     break
         return composites
+
+    def _ends_phrase(self, text: str, end: int) -> bool:
+        """Return whether no noun follows: "motor" in "speech and motor development" is no end."""
+        following = _ANY_WORD.match(text, end + 1) if text[end : end + 1] == " " else None
+        return following is None or following[0].lower() in self.rules.abbreviations.stop_words
 
     def composite_rows(self, text: str, match: Callable[[str], int | None] | None = None) -> list[int]:
         """Find the most plausible composite split into names, if not all parts are written out.

@@ -48,7 +48,7 @@ class MentionVariants(NamedTuple):
         corrections: The spelling corrections of these texts.
         likely_long_form: Another mention of the document that fits a short form which the document does not define.
         apposition: Another name beside the mention, see `appositions`.
-        other_words: Names that the text says in other words, each with a score and with which words are equal.
+        other_words: Texts that say a name of the vocabulary in other words: the name, the score, which words are equal.
         long_forms: All names of the long form, if it comes from the list of clinical short forms.
         senses: All that a short form can stand for, if the text leaves it open. Then it has no long form.
     """
@@ -60,7 +60,7 @@ class MentionVariants(NamedTuple):
     corrections: Mapping[str, str] = MappingProxyType({})
     likely_long_form: str | None = None
     apposition: str | None = None
-    other_words: Mapping[str, tuple[float, str]] = MappingProxyType({})
+    other_words: Mapping[str, tuple[str, float, str]] = MappingProxyType({})
     long_forms: Sequence[str] = ()
     senses: Sequence[str] = ()
 
@@ -73,6 +73,7 @@ class MentionVariants(NamedTuple):
         texts += self.long_forms
         for split in self.composite_splits:
             texts += split
+        texts += [name for name, _, _ in self.other_words.values()]
         texts += self.corrections.values()
         return [*texts, *filter(None, map(self.formula_of, texts))] if formulas else texts
 
@@ -205,10 +206,8 @@ def _whole(
         senses = " or ".join(f"“{sense}”" for sense in variants.senses)
         reason = f"{variants.text} may be {senses} here"
         return whole._replace(candidates=tuple(refuse(candidate, reason) for candidate in whole.candidates))
-    if variants.name is not None:
+    if variants.name is not None and variants.text not in variants.other_words:
         named = whole._replace(candidates=tuple(look_up(variants.name)))
-        if variants.name in variants.other_words and named.candidates and not _is_exact(whole):
-            named = whole._replace(candidates=tuple(merged(list(whole.candidates), list(named.candidates))))
         whole = named if _score(named) > _score(whole) else whole
     if variants.long_form is not None:
         long_forms = variants.long_forms or (variants.long_form,)
@@ -223,14 +222,16 @@ def _whole(
 
 
 def _look_up_other_words(
-    other_words: Mapping[str, tuple[float, str]], look_up: LookUp, text: str
+    other_words: Mapping[str, tuple[str, float, str]], look_up: LookUp, text: str
 ) -> Sequence[Candidate]:
-    """Return the candidates of a text. For a name that the mention says in other words, they have the score of that."""
-    if text not in other_words:
-        return look_up(text)
-    score, reason = other_words[text]
-    named = (candidate for candidate in look_up(text) if candidate.score >= SAME)
-    return [candidate._replace(score=min(score, REWRITTEN), rewrite=reason) for candidate in named]
+    """Return the candidates of a text. Those with the name that it says in other words come first."""
+    candidates = look_up(text)
+    if text not in other_words or (candidates and (candidates[0].score >= SAME or candidates[0].rewrite)):
+        return candidates
+    name, score, reason = other_words[text]
+    named = [candidate for candidate in look_up(name) if candidate.score >= SAME]
+    added = [candidate._replace(score=min(score, REWRITTEN), rewrite=reason) for candidate in named]
+    return merged(list(candidates), added) if added else candidates
 
 
 def _short_or_long(

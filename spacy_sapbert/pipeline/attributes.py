@@ -211,14 +211,14 @@ def set_matched_name(span: Span, name: str) -> None:
     _set_linked(span, "matched_name", name)
 
 
-def get_other_words(span: Span) -> Dict[str, Tuple[float, str]]:
-    """Return the names that the text says in other words, each with a score and with which words are equal."""
-    return {name: (score, reason) for name, score, reason in _get_linked(span, "other_words", [])}
+def get_other_words(span: Span) -> Dict[str, Tuple[str, float, str]]:
+    """Return the texts that say a name in other words: the name, the score, and which words are equal."""
+    return {text: (name, score, reason) for text, name, score, reason in _get_linked(span, "other_words", [])}
 
 
-def set_other_words(span: Span, other_words: Mapping[str, Tuple[float, str]]) -> None:
-    """Set the names that the text says in other words."""
-    _set_linked(span, "other_words", [[name, *evidence] for name, evidence in other_words.items()])
+def set_other_words(span: Span, other_words: Mapping[str, Tuple[str, float, str]]) -> None:
+    """Set the texts that say a name in other words: the mention, or the parts of a composite."""
+    _set_linked(span, "other_words", [[text, *evidence] for text, evidence in other_words.items()])
 
 
 def get_kb_ents(span: Span) -> List[Tuple[str, float]]:

@@ -26,6 +26,7 @@ from spacy.util import filter_spans
 
 from ..store.artifact import ArtifactWriter
 from ..text.abbreviations import AbbreviationOccurrence, longer_phrases
+from ..text.composites import composite_splits
 from ..text.words import word_keys
 from .attributes import get_abbreviation_occurrences, set_matched_name, set_other_words
 from .base import FolderPipe
@@ -232,18 +233,28 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
                 if span and not _adds_letters(span, first, end):
                     spans.setdefault((span.start, span.end, label), span)
                     if (start, end) not in wholes:
-                        name = self.matcher.name(row)
-                        set_matched_name(span, name)
-                        if (start, end) in loose:
-                            set_other_words(span, {name: loose[start, end].evidence})
+                        set_matched_name(span, self.matcher.name(row))
+                    said = self._parts_of(span.text) if (start, end) in wholes else {span.text: loose.get((start, end))}
+                    if other_words := {
+                        part: (self.matcher.name(match.row), *match.evidence) for part, match in said.items() if match
+                    }:
+                        set_other_words(span, other_words)
         return list(spans.values())
+
+    def _parts_of(self, text: str) -> "Dict[str, Optional[LooseMatch]]":
+        """Return the parts of a composite, each with its match if it says a name in other words."""
+        parts = composite_splits(text, max_splits=1, rules=self._rules) if self.finder is not None else []
+        return {part: self._match_of(part) for split in parts for part in split if self.matcher.match(part) is None}
+
+    def _match_of(self, text: str) -> "Optional[LooseMatch]":
+        match = self.finder.match(text) if self.finder is not None else None
+        return match if match is not None and self._has_other_words(match.row) else None
 
     def _row_of(self, text: str) -> Optional[int]:
         """Return the row of the name that a text is or says in other words, or None."""
         row = self.matcher.match(text)
-        if row is None and self.finder is not None and (row := self.finder.match(text)) is not None:
-            row = row if self._has_other_words(row) else None
-        return row
+        match = self._match_of(text) if row is None else None
+        return match.row if match is not None else row
 
     def _in_other_words(self, text: str, found: Mapping[Tuple[int, int], int]) -> "Dict[Tuple[int, int], LooseMatch]":
         """Return the matches of names in other words, by place, that are not inside a name, or not one if `nested`."""

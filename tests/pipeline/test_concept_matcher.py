@@ -366,7 +366,13 @@ def test_composites_in_other_words(make, tmp_path, text, names):
     texts = "Kidney neoplasm", "Liver neoplasm", "Increased weight", "Skin pain"
     records = [Record(f"F{i}", (Name(name, "preferred", "test"),)) for i, name in enumerate(texts)]
     build_knowledge_base(records, tmp_path / "tumors.kb")
-    assert [name for name, _ in found(make(kb=str(tmp_path / "tumors.kb")), text)] == names
+    nlp = make(kb=str(tmp_path / "tumors.kb"))
+    assert [name for name, _ in found(nlp, text)] == names
+    nlp.add_pipe("composite_splitter")
+    nlp.add_pipe("sapbert_linker", config={"kb": str(tmp_path / "tumors.kb"), "encoder": "none"})
+    links = [link for ent in nlp(text).ents for link in ent._.links]
+    assert [link.concept_id for link in links] == ["F0", "F1"][: 2 * len(names)]
+    assert all("“tumors” is “neoplasm”" in link.reasons[0] and link.score < 0.99 for link in links)
 
 
 def test_nested_names(make, clinic):
