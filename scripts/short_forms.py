@@ -122,7 +122,13 @@ def main() -> None:
             ]
             lines.append("\t".join([forms, "".join(sorted([OWN, *confirmed])), *senses]))
     for short in sorted(set().union(*inventories.values())):
-        if len(short) < 2 or short.isdigit() or short in own or short.removesuffix("s") in own:
+        if (
+            len(short) < 2
+            or short.isdigit()
+            or set(short) <= set("ivx")
+            or short in own
+            or short.removesuffix("s") in own
+        ):
             continue
         entry = agreed(short, inventories)
         if entry:

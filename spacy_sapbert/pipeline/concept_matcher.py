@@ -203,10 +203,13 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         found = {
             match[:2]: match.row for match in matches if self._is_wanted(text[match.start : match.end], stop_words)
         }
+        composite_forms: Set[Tuple[int, int]] = set()
         # the definition in the text takes precedence over other concepts with this name
         for occurrence in get_abbreviation_occurrences(doc):
             names = occurrence.names or (occurrence.long,)
             row = next((row for name in names if (row := self.matcher.match(name)) is not None), None)
+            if row is None and occurrence.names and (row := self._first_of_composite(occurrence.long)) is not None:
+                composite_forms.add((occurrence.start, occurrence.end))
             if row is not None:
                 found[occurrence.start, occurrence.end] = row
             elif not self._is_cut_short(occurrence.long, found.get((occurrence.start, occurrence.end))):
@@ -232,7 +235,7 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
                 span = doc.char_span(first, end, label=label, alignment_mode="expand")
                 if span and not _adds_letters(span, first, end):
                     spans.setdefault((span.start, span.end, label), span)
-                    if (start, end) not in wholes:
+                    if (start, end) not in wholes and (start, end) not in composite_forms:
                         set_matched_name(span, self.matcher.name(row))
                     said = self._parts_of(span.text) if (start, end) in wholes else {span.text: loose.get((start, end))}
                     if other_words := {
@@ -323,6 +326,14 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
 
     def _keys(self, text: str) -> Tuple[str, ...]:
         return word_keys(text, self._rules)
+
+    def _first_of_composite(self, long_form: str) -> Optional[int]:
+        """Return the row of the first single mention of a long form, if all are names: "N/V/D"."""
+        for parts in composite_splits(long_form, rules=self._rules):
+            rows = [row for part in parts if (row := self.matcher.match(part)) is not None]
+            if len(rows) == len(parts):
+                return rows[0]
+        return None
 
     def _longer_name(self, text: str, occurrence: AbbreviationOccurrence) -> Dict[Tuple[int, int], int]:
         """Return the longest name around a short form of clinical notes: "breast CA", "acute MI". One at most."""

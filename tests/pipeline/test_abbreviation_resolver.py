@@ -142,12 +142,15 @@ def notes(tmp_path_factory) -> Language:
         "P:7": ["Breast cancer"],
         "P:8": ["acute pulmonary embolism"],
         "P:9": ["cancer"],
+        "P:10": ["fever"],
+        "P:11": ["chills"],
     }
     records = (Record(id, tuple(Name(name, "exact", "own") for name in texts)) for id, texts in names.items())
     kb = build_knowledge_base(records, tmp_path_factory.mktemp("notes") / "a.kb").path
     nlp = spacy.blank("en")
     nlp.add_pipe("abbreviation_resolver", config={"clinical": True})
     nlp.add_pipe("concept_matcher", config={"kb": str(kb)})
+    nlp.add_pipe("composite_splitter")
     nlp.add_pipe("sapbert_linker", config={"kb": str(kb), "encoder": "none"})
     return nlp
 
@@ -163,6 +166,7 @@ def notes(tmp_path_factory) -> Language:
         ("Left breast CA.", [("breast CA", "P:7", "breast cancer")]),
         ("acute PE on CT.", [("acute PE", "P:8", "acute pulmonary embolism")]),
         ("new\nCA 3", []),
+        ("No F/C today.", [("F/C", "P:10", None), ("F/C", "P:11", None)]),
         ("IgA deficiency.", [("IgA deficiency", "P:6", None)]),
     ],
 )
