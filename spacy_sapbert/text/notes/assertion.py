@@ -35,20 +35,22 @@ Flags = tuple[str, ...]
 Span = tuple[int, int]
 _Entries = tuple[tuple[str, str], ...]
 
-_WORDS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+|[^\w\s]")
+_WORDS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+|[^\w\s\0]")
 _MENTION, _STOP = "\0", "$"  # in place of a mention, which cues write "@", and at the end of a scope
 # how many words may stand between a cue and the mention that it flags, or between two mentions that it flags
 _REACH = {"uncertain": 7, "historical": 12, PAST: 12, CHRONIC: 2}
 _REACH_BEFORE, _REACH_AFTER, _NEAR = 60, 6, {"hypothetical": 1, CHRONIC: 1}
 _EXCLUSIVE = {"negated": "uncertain", "uncertain": "negated"}
 _BREAKS = re.compile(
-    r"\n[ \t]*(?=\n)"  # a blank line
-    r"|(?<![,:])\n(?=[ \t]*(?:[^\w\s(]|\(?[ xX]?\)|\d{1,2}[.)]\s))"  # an item of a list
+    r"\n[ \t\r]*(?=\n)"  # a blank line
+    r"|(?<![,:])\r?\n(?=[ \t]*(?:[^\w\s(]|\(?[ xX]?\)|\d{1,2}[.)]\s))"  # an item of a list
     r"|;|[.],(?=\S)|(?=[•▪◦])"  # where a line end was lost, it is often a comma
     r"|(?<=\s)(?=\d{1,2}[.)]\s+[^\W\d_a-z])"  # an item inside a line
 )
 _ABBREVIATION = re.compile(r"(?:^|(?<=\s))(?:\?|(?:[^\W\d_]\.){1,4})\s*", re.M)  # "V.a. sepsis", "? sepsis"
-_LINE = re.compile(r"^[^\n]{1,60}(?<![,:\s])[ \t]*\n(?=[ \t]*[^\W\d_a-z])", re.M)  # a short one, before a new beginning
+_LINE = re.compile(
+    r"^[^\n]{1,60}(?<![,:\s])[ \t\r]*\n(?=[ \t]*[^\W\d_a-z])", re.M
+)  # a short one, before a new beginning
 
 
 class CueMatcher:
@@ -59,7 +61,7 @@ class CueMatcher:
     """
 
     def __init__(self, cues: Cues) -> None:
-        self.flags = tuple(flag for flag in FLAGS if flag in cues)
+        self.flags = tuple(flag for flag in FLAGS if flag in cues or (flag == "historical" and PAST in cues))
         self._chronic = set(cues.get(CHRONIC, {}).get(ANY, ()))
         self._same = {word: first for first, words in cues.get(SAME, {}).items() for word in words}
         self._trie: dict[str, Any] = {}

@@ -36,6 +36,16 @@ def test_the_longest_cue_wins_and_words_behind_a_tilde_are_not_part_of_it():
     assert {text: flags(matcher, text, "m") == ("negated",) for text in texts} == texts
 
 
+def test_a_disease_of_the_past_is_present_in_a_note_if_it_is_chronic():
+    matcher = CueMatcher({"past": {"before": ["history of"]}, "chronic": {"any": ["asthma"]}})
+    for text, in_note, expected in (
+        ("history of asthma", True, ()),
+        ("history of asthma", False, ("historical",)),
+        ("history of stroke", True, ("historical",)),
+    ):
+        assert matcher.flags_of(text, (0, len(text)), [(11, len(text))], in_note=in_note) == [expected]
+
+
 def test_alternatives_and_classes_are_expanded():
     cues = read_cues("en")
     assert {"denies", "denied", "no evidence of", "no signs of"} <= {*cues["negated"]["before"]}
@@ -48,6 +58,7 @@ def test_alternatives_and_classes_are_expanded():
     ("text", "scopes"),
     [
         ("No fever\nChills", ["No fever\n", "Chills"]),
+        ("No fever\r\nChills", ["No fever\r\n", "Chills"]),
         ("No fever\nor chills", ["No fever\nor chills"]),
         ("No fever,\nChills", ["No fever,\nChills"]),
         ("a\n- b\n2. c", ["a\n", "- b\n", "2. c"]),

@@ -10,6 +10,7 @@ from spacy_sapbert.text.notes.sections import LANGUAGES, find_sections, read_hea
     [
         ("PLAN\nRest.", ["plan"]),
         ("Plan:\nRest.", ["plan"]),
+        ("PLAN\r\nRest.\r\n", ["plan"]),
         ("plan: rest", ["plan"]),
         ("plan\nrest", []),
         ("The plan is rest. No plan", []),
