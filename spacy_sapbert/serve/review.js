@@ -222,11 +222,15 @@ function undoCorrection(number) {
   });
 }
 
+function saveScope() {
+  localStorage.scope = $("scope").value;
+  say(`From now on, a decision holds for ${$("scope").selectedOptions[0].textContent}.`);
+}
+
 function changeScope() {
   const scope = $("scope");
   scope.selectedIndex = (scope.selectedIndex + 1) % scope.options.length;
-  localStorage.scope = scope.value;
-  say(`The next decision holds for ${scope.selectedOptions[0].textContent}.`);
+  saveScope();
 }
 
 const actions = {
@@ -488,7 +492,7 @@ $("search").addEventListener("close", () => {
 });
 
 $("scope").value = localStorage.scope || "corpus";
-$("scope").addEventListener("change", () => { localStorage.scope = $("scope").value; });
+$("scope").addEventListener("change", saveScope);
 $("legend").replaceChildren(...labels.map(([, words, color]) =>
   element("span", {}, element("i", { className: `swatch c${color}` }), words)));
 once(async () => show(await next()));
