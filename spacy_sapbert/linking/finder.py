@@ -29,7 +29,7 @@ FINDER = "finder"
 """The role of the words of the names among the artifacts of a component."""
 LEAST_SCORE = 0.8
 """The least score of a match. Chosen on clinical notes with phenotypes and on abstracts with diseases."""
-VERSION = 2
+VERSION = 3
 """The version of the index. It changes whenever a table of the package or a rule of learning does."""
 _MANIFEST = "finder.json"
 _MOST_LEARNED = 1 << 17  # names that words are learned from
@@ -57,6 +57,7 @@ class LooseMatch(NamedTuple):
     Attributes:
         score: How sure it is, from `LEAST_SCORE` to 1.
         equal: Each word of the text that the name has in another form, with that form.
+        skips: Whether the text has a word between that the name has not.
     """
 
     start: int
@@ -64,6 +65,7 @@ class LooseMatch(NamedTuple):
     row: int
     score: float
     equal: tuple[tuple[str, str], ...]
+    skips: bool = False
 
     @property
     def evidence(self) -> tuple[float, str]:
@@ -167,8 +169,7 @@ class Finder:
 
     def match(self, text: str) -> LooseMatch | None:
         """Return the match of a whole text without words between, with the highest score, or None."""
-        least = 1 - _SKIPPED
-        wholes = [match for match in self.find(text) if match.end - match.start == len(text) and match.score > least]
+        wholes = [match for match in self.find(text) if match.end - match.start == len(text) and not match.skips]
         return min(wholes, key=lambda match: (-match.score, match.row), default=None)
 
     def _in_block(self, text: str, columns: WordColumns, first: int, end: int) -> Iterator[LooseMatch]:
@@ -221,12 +222,13 @@ class Finder:
         words = [name.order[int(self._index.words[number])] for number in numbers]
         said = sorted(zip(words, chosen, strict=True))  # in the order of the name
         ordered = [place for _, (place, _) in said]
-        score = round(score - self._cost_between(columns, ordered, name), _DIGITS)
+        between = self._cost_between(columns, ordered, name)
+        score = round(score - between, _DIGITS)
         start, end = columns.starts[first], columns.ends[last]
         if score < LEAST_SCORE or not self._is_phrase(columns, said, name) or self._differ(text[start:end], name.text):
             return None
         equal = [(columns.written[place], name.written[word]) for word, (place, cost) in said if cost]
-        return LooseMatch(start, end, row, score, tuple(equal))
+        return LooseMatch(start, end, row, score, tuple(equal), between >= _SKIPPED)
 
     def _differ(self, text: str, name: str) -> bool:
         """Return whether a text contradicts a name, or has a bracket inside."""

@@ -1,6 +1,7 @@
 """`concept_matcher`: find the names of a vocabulary in a text, for pipelines without a trained NER."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from itertools import accumulate
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -264,15 +265,16 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         finder = self.finder
         if finder is None:
             return {}
-        reach, ends = 0, {}
-        for start, end in sorted(found):
-            reach = ends[start] = max(reach, end)
-        starts = sorted(ends)
+        places = sorted(found)
+        reach = [*accumulate((end for _, end in places), max)]
         loose = {}
         for match in finder.find(text):
-            before = bisect_right(starts, match.start)
-            inside = before > 0 and ends[starts[before - 1]] >= match.end
-            if match[:2] not in found and (self.nested or not inside) and self._has_other_words(match.row):
+            first, last = bisect_left(places, (match.start,)), bisect_left(places, (match.end,))
+            before = bisect_right(places, (match.start, len(text)))
+            inside = before > 0 and reach[before - 1] >= match.end
+            # a name inside is surer than one with a word between
+            outside = match.skips and any(end <= match.end for _, end in places[first:last])
+            if match[:2] not in found and (self.nested or not (inside or outside)) and self._has_other_words(match.row):
                 loose[match[:2]] = match
         return loose
 

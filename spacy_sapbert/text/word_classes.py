@@ -31,8 +31,7 @@ _ROMAN = re.compile("[ivx]+")
 # Words for what is abnormal, which names seldom exchange. The first ones are those of names.
 _N_ABNORMAL = 3
 _ABNORMAL = {
-    "en": "abnormality abnormal anomaly anomalous aberration alteration defect deformity dysmorphism "
-    "lesion malformation",
+    "en": "abnormality abnormal anomaly anomalous aberration alteration defect deformity dysmorphism malformation",
     "es": "anomalía anormalidad alteración anómalo anormal defecto deformidad lesión malformación",
     "fr": "anomalie anormal altération aberration défaut déformation lésion malformation",
     "de": "Anomalie Abnormität Auffälligkeit abnorm auffällig Veränderung Defekt Fehlbildung Deformität Läsion",

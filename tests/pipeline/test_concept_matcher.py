@@ -345,6 +345,8 @@ def test_names_in_other_words(make, clinic):
         ([], "renal anomalies", []),
         (["Finding"], "renal anomalies", ["renal anomalies"]),
         (["Substance"], "renal anomalies", []),
+        (["Substance"], "renal anomaly of acid", ["renal anomaly of acid"]),
+        (["Substance"], "renal big anomaly acid", ["renal big anomaly acid"]),
         (["Substance"], "kidney anomaly acid", ["kidney", "kidney anomaly acid"]),
     ],
 )
