@@ -270,7 +270,8 @@ class Finder:
         rules, cost, n_skipped = self.rules, 0.0, 0
         for i in others:
             word = columns.written[i].lower()
-            if word in rules.words.open_words or word in rules.composites.determiners:
+            is_letter = len(word) == 1 and columns.keys[i - 1]  # "immunoglobulin A"
+            if word in rules.words.open_words or (word in rules.composites.determiners and not is_letter):
                 continue
             if not columns.keys[i]:
                 cost += 0.0 if word in name.between else _RELATING

@@ -81,6 +81,7 @@ def test_other_languages(tmp_path, language, text, name):
         ("exon 13 deletion", "Monosomy 13"),
         ("anomaly", "Abnormality"),  # a single word
         ("tumor site", "Neoplasms by Site"),  # another head
+        ("low immunoglobulin A level", "Decreased immunoglobulin level"),
         ("loss of visual field", "Visual loss"),
         ("abnormal cerebellar development", "Abnormality of the cerebellum"),  # an adjective of another word
         ("renal anomalies long ago in the whole large left hand", "Hand anomalies"),
