@@ -23,7 +23,7 @@ from .difference_model import PROBABLE, DifferenceModel, Judgments, model_of
 from .prior import ConceptPrior
 from .rewrites import Rewriter
 from .settings import THRESHOLD, LinkerParameters, LinkerSettings
-from .ties import TieBreaker
+from .ties import TieBreaker, tied
 from .variants import MentionQuery, select_variant
 
 if TYPE_CHECKING:
@@ -257,10 +257,17 @@ class Linker:
     def _linked(self, part: LinkedPart) -> list[Candidate]:
         """Return the candidates above the threshold. There are none if the first that may be linked is below it."""
         first = next(self._linkable(part.candidates), None)
-        if first is None or self.confidence(first) <= self.threshold:
+        if first is None or self._certainty(part, first) <= self.threshold:
             return []
         least, others = self._least_score, part.candidates[part.candidates.index(first) + 1 :]
         return [first, *self.linkable([candidate for candidate in others if candidate.score > least])]
+
+    def _certainty(self, part: LinkedPart, first: Candidate) -> float:
+        """Return the confidence in the first candidate, or the highest of a tie, if the text is the name of several
+        concepts: it means one of them, and the rules for ties said which.
+        """
+        rivals = tied(part) if first.score >= SAME else ()
+        return max(map(self.confidence, (first, *self._linkable(rivals))))
 
     def _link(self, part: LinkedPart, label: str, parameters: LinkerParameters, *, is_split: bool) -> Link:
         linked = next(iter(self._linked(part)), None)
@@ -305,7 +312,7 @@ class Linker:
         if refused and refused.score > self._least_score * REFUSED:
             return f"“{refused.name}” is not meant: {refused.refusal}"
         first = part.candidates[0]
-        confidence, threshold = self.confidence(first), self.threshold
+        confidence, threshold = self._certainty(part, first), self.threshold
         if confidence > threshold:
             return "no candidate above the threshold has a definition"
         shown, limit = _distinct(confidence, threshold)

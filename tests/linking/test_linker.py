@@ -168,6 +168,21 @@ def test_the_numbers_of_a_reason_show_their_difference(linker, score, threshold,
     assert link.reason == shown
 
 
+@pytest.mark.parametrize(
+    ("score", "probabilities", "linked"),
+    [
+        (1.0, (0.3, 0.7), "A"),  # the name of two concepts: the text means one of them
+        (1.0, (0.3, 0.4), None),
+        (0.9, (0.3, 0.7), None),  # similar names only
+    ],
+)
+def test_a_tie_of_equal_names_is_linked_if_one_of_them_is_probable(linker, score, probabilities, linked):
+    pairs = zip("AB", probabilities, strict=True)
+    tie = tuple(Candidate(concept_id, score, "x", probability=one) for concept_id, one in pairs)
+    (link,) = linker.links((LinkedPart("x", None, tie),))
+    assert (link.concept_id, link.probability) == (linked, probabilities[0])
+
+
 def test_other_candidates_of_a_link(linker):
     linker.settings.threshold = 0.5
     one, other, third = candidates(A=0.9, B=0.4, C=0.3)
