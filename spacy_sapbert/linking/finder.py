@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..errors import CannotWriteError
 from ..files.output import replacing
 from ..files.values import hash64, parse_json, read_array
 from ..kb.knowledge_base import KnowledgeBase
@@ -373,7 +374,10 @@ class Finder:
 
     @classmethod
     def cached(cls, kb: KnowledgeBase, rules: LanguageRules = ENGLISH) -> Finder:
-        """Return the finder of a knowledge base and a language. It comes from the cache folder, or is made there."""
+        """Return the finder of a knowledge base and a language. It comes from the cache folder, or is made there.
+
+        If that folder cannot be written, it is made in memory.
+        """
         folder = _cache(kb, rules)
 
         def build() -> None:
@@ -381,7 +385,11 @@ class Finder:
             folder.mkdir(exist_ok=True)
             cls.build(kb, rules).save(folder)
 
-        make_once(folder, (folder / _MANIFEST).is_file, build)
+        try:
+            make_once(folder, (folder / _MANIFEST).is_file, build)
+        except CannotWriteError as error:
+            logger.warning("The words of the names are indexed in memory: %s", error)
+            return cls.build(kb, rules)
         return cls.load(kb, folder)
 
     def artifact(self) -> Artifact:

@@ -77,7 +77,8 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
             no such words.
         other_words: The types of the concepts that are also found in other words, such as "renal anomalies" for "kidney
             abnormality". None takes those with names of ordinary words, such as diseases, and leaves out chemicals,
-            genes and species. An empty list has none. Concepts without a type belong to "CONCEPT".
+            genes and species. An empty list has none. Concepts without a type belong to "CONCEPT". A pipeline that was
+            saved without other words has none, unless the types are given.
         nested: Also mark names inside longer ones. It needs a `spans_key`: `doc.spans[spans_key]` has all of them, and
             `doc.ents` the longest.
         language: The language of the rules: "de", "en", "es" or "fr". None takes that of the pipeline.
@@ -414,7 +415,9 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         # the keys of another language do not fit, if the setting was changed
         same = matcher.rules is self._rules
         self._use(matcher if same else NameMatcher.cached(matcher.kb, self._rules))
-        if FINDER in artifacts and same:
+        if FINDER not in artifacts:
+            self._row_types[None] = frozenset()  # saved without other words, such as by an older version
+        elif same:
             self._finder = Finder.load(matcher.kb, artifacts[FINDER])
         self._corrections_setting = self._corrections_setting.saved(artifacts)
 

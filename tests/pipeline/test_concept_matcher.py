@@ -392,6 +392,19 @@ def test_a_saved_pipeline_without_words(make, clinic, tmp_path):
     make(kb=clinic, other_words=[]).to_disk(tmp_path / "without")
     assert list((tmp_path / "with" / "shared").glob("finder-*"))
     assert not list((tmp_path / "without" / "shared").glob("finder-*"))
-    for folder, config in (("with", {}), ("without", {"components.concept_matcher.other_words": None})):
+    for folder, config in (("with", {}), ("without", {"components.concept_matcher.other_words": ["Finding"]})):
         again = spacy.load(tmp_path / folder, config=config)
         assert found(again, "renal anomalies") == [("renal anomalies", "Finding")]
+
+
+@pytest.mark.parametrize(("version", "n_found"), [(None, 0), (0, 1)])
+def test_a_pipeline_of_an_older_version_needs_no_cache(make, clinic, tmp_path, monkeypatch, version, n_found):
+    nlp = make(kb=clinic, other_words=[] if version is None else None)
+    if version is not None:
+        monkeypatch.setattr("spacy_sapbert.linking.finder.VERSION", version)
+    nlp.to_disk(tmp_path / "saved")
+    monkeypatch.undo()
+    monkeypatch.setenv("SPACY_SAPBERT_CACHE", "/dev/null/cache")
+    again = spacy.load(tmp_path / "saved", config={"components.concept_matcher.other_words": None})
+    assert len(found(again, "renal anomalies")) == n_found
+    again.to_disk(tmp_path / "again")
