@@ -3,8 +3,9 @@
     python scripts/word_classes.py LANGUAGE doid.kb ncit.kb … > spacy_sapbert/text/synonyms/LANGUAGE_words.txt
 
 See `spacy_sapbert.text.word_classes` for what is counted. The contexts of all vocabularies are added up. A pair needs a
-strength of `STRONG`, and two vocabularies or `MANY` contexts. Two endings are equal if this holds for the words that
-have them. The strongest come first in each line: the strength in percent, and the two words or endings.
+strength of `STRONG`, and two vocabularies or `MANY` contexts. Pairs of `LANGUAGE_different.txt` are left out: they were
+read by hand, and name different things. Two endings are equal if this holds for the words that have them. The strongest
+come first in each line: the strength in percent, and the two words or endings.
 """
 
 from __future__ import annotations

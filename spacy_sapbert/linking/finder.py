@@ -21,7 +21,7 @@ from ..store.artifact import Artifact, fingerprint_of, opening
 from ..store.cache import cache_dir, make_once
 from ..text.critical_parts import contradictions, critical_parts
 from ..text.languages import ENGLISH, LanguageRules, rules_of
-from ..text.word_classes import MOST_WORDS, Contexts, derived_words, word_table
+from ..text.word_classes import MOST_WORDS, Contexts, derived_words, is_equal_to_none, word_table
 from ..text.words import WordColumns, content_keys, is_acronym, word_columns, word_hashes
 
 logger = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ FINDER = "finder"
 """The role of the words of the names among the artifacts of a component."""
 LEAST_SCORE = 0.8
 """The least score of a match. Chosen on clinical notes with phenotypes and on abstracts with diseases."""
-VERSION = 3
+VERSION = 4
 """The version of the index. It changes whenever a table of the package or a rule of learning does."""
 _MANIFEST = "finder.json"
 _MOST_LEARNED = 1 << 17  # names that words are learned from
@@ -276,7 +276,11 @@ class Finder:
                 continue
             if not columns.keys[i]:
                 cost += 0.0 if word in name.between else _RELATING
-            elif word in rules.abbreviations.stop_words or word in rules.opposites.negations:
+            elif (
+                word in rules.abbreviations.stop_words
+                or word in rules.opposites.negations
+                or is_equal_to_none(columns.keys[i], rules)
+            ):
                 return 1.0
             else:
                 n_skipped += 1

@@ -116,10 +116,15 @@ class Contexts:
 
 
 def may_be_equal(pair: Pair, rules: LanguageRules = ENGLISH) -> bool:
-    """Return whether two keys are words that may be equal: no numbers, no symbols, no general words, no opposites."""
+    """Return whether two keys are words that may be equal: no numbers, no symbols, no general words, no opposites.
+
+    Words for what is normal are equal to none: "low" and "normal" share contexts, since both exclude "high".
+    """
     if pair[0].endswith(pair[1]) or pair[1].endswith(pair[0]):
         return False  # "keratosis" and "hyperkeratosis" are different, whatever a vocabulary says
     if not all(len(word) >= SHORTEST_WORD and word.isalpha() for word in pair):
+        return False
+    if not (different := _different(rules)).alone.isdisjoint(pair) or frozenset(pair) in different.pairs:
         return False
     general = _general(rules).difference(_abnormal(rules))
     classifier = rules.composites.classifier
@@ -127,6 +132,33 @@ def may_be_equal(pair: Pair, rules: LanguageRules = ENGLISH) -> bool:
         return False
     first, second = (critical_parts(word, rules) for word in pair)
     return next(contradictions(first, second), None) is None and first.negated == second.negated
+
+
+class _Different(NamedTuple):
+    """Words that a vocabulary may exchange, but that are not equal.
+
+    Attributes:
+        alone: The keys of words that are equal to no other.
+        pairs: Pairs of keys: a part and the whole, other degrees, organs, times or causes.
+    """
+
+    alone: frozenset[str]
+    pairs: frozenset[frozenset[str]]
+
+
+@lru_cache(maxsize=8)
+def _different(rules: LanguageRules) -> _Different:
+    path = FOLDER / f"{rules.code}_different.txt"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else ()
+    words = [line.split(" ") for line in lines]
+    alone = (key for line in words if len(line) == 1 for key in content_keys(line[0], rules))
+    pairs = (frozenset((line[0], other)) for line in words for other in line[1:])
+    return _Different(frozenset(alone), frozenset(pairs))
+
+
+def is_equal_to_none(key: str, rules: LanguageRules = ENGLISH) -> bool:
+    """Return whether no other word is equal to a word, such as "normal", so that a name must have it, too."""
+    return key in _different(rules).alone
 
 
 @lru_cache(maxsize=8)
@@ -190,6 +222,6 @@ def _by_hand(rules: LanguageRules) -> Iterator[tuple[Pair, float]]:
 def derived_words(key: str, rules: LanguageRules = ENGLISH) -> Iterator[tuple[str, float]]:
     """Yield the keys of words with the same stem and an equal ending, each with the strength; they may be no words."""
     endings = word_table(rules).endings
-    if key.isalpha():
+    if key.isalpha() and not is_equal_to_none(key, rules):
         for length in range(max(SHORTEST_STEM, len(key) - LONGEST_ENDING), len(key) + 1):
             yield from ((key[:length] + ending, strength) for ending, strength in endings.get(key[length:], ()))

@@ -84,6 +84,9 @@ def test_other_languages(tmp_path, language, text, name):
         ("low immunoglobulin A level", "Decreased immunoglobulin level"),
         ("loss of visual field", "Visual loss"),
         ("abnormal cerebellar development", "Abnormality of the cerebellum"),  # an adjective of another word
+        ("normal platelet count", "Low platelet count"),
+        ("reduced normal muscle mass", "Decreased muscle mass"),
+        ("unremarkable hepatic enzymes", "Abnormal liver enzymes"),
         ("renal anomalies long ago in the whole large left hand", "Hand anomalies"),
     ],
 )
@@ -100,6 +103,11 @@ def test_equal_words_are_learned_from_the_vocabulary(tmp_path):
     assert LEAST_SCORE <= match.score < 1
     assert match.evidence == (match.score, "“wub” is “flim”")
     assert not finder.find("A glorp rash.")
+
+
+def test_a_vocabulary_does_not_teach_what_is_normal(tmp_path):
+    concepts = [[f"normal {noun}", f"low {noun}"] for noun in ("pain", "rash", "itch", "swelling", "cyst")]
+    assert not Finder.build(kb_of(tmp_path, *concepts, ["low ulcer"])).find("normal ulcer")
 
 
 def test_the_vocabulary_decides_against_the_table(tmp_path):

@@ -45,10 +45,21 @@ def test_many_contexts_of_one_concept_count_once():
         (("diseas", "neuropathy"), False),
         (("hyperkeratos", "keratos"), False),
         (("autosomal", "type"), False),
+        (("low", "normal"), False),
+        (("abnormal", "regular"), False),
+        (("antepartum", "postpartum"), False),  # another time
+        (("hand", "forearm"), False),  # a part
+        (("bladder", "deep"), False),
     ],
 )
 def test_pairs_that_may_be_equal(pair, may):
     assert may_be_equal(pair) is may
+
+
+@pytest.mark.parametrize(("language", "pair"), [("de", ("niedrig", "normal")), ("es", ("bajo", "normal"))])
+def test_what_is_normal_is_equal_to_nothing_else(language, pair):
+    assert not may_be_equal(pair, rules_of(language))
+    assert not list(derived_words("normal", rules_of(language)))
 
 
 @pytest.mark.parametrize(
