@@ -35,7 +35,10 @@ Flags = tuple[str, ...]
 Span = tuple[int, int]
 _Entries = tuple[tuple[str, str], ...]
 
-_WORDS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+|[^\w\s\0]")
+_WORDS = re.compile(
+    r"(?:[cdjlmnst]|(?:lors|puis|jus|quoi)?qu|aujourd)(?='[^\W\d_])"  # "n'est" of French is two words, "don't" is one
+    r"|[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[^\w\s\0]"
+)
 _MENTION, _STOP = "\0", "$"  # in place of a mention, which cues write "@", and at the end of a scope
 # how many words may stand between a cue and the mention that it flags, or between two mentions that it flags
 _REACH = {"uncertain": 7, "historical": 12, PAST: 12, CHRONIC: 2}
