@@ -15,6 +15,7 @@ from ..errors import BadRecordError, DamagedError, Warnings
 from ..files.opening import OpenedFile
 from ..files.source import BrokenRecord, Problem, Source, counter, excerpt, keep_problem
 from ..files.source import Report as FileReport
+from ..text.normalize import spell_out_greek
 from ..types import Document, Mention, Passage, types_of
 from .formats import InputFormat
 
@@ -263,9 +264,14 @@ def locate(text: str, mention: Mention) -> tuple[int, int] | None:
 
 
 def is_like(text: str, surface: str) -> bool:
-    """Return whether two texts share at least half of their characters, in the same order."""
-    pair = text[:_COMPARED].lower(), surface[:_COMPARED].lower()
-    return SequenceMatcher(None, *pair, autojunk=False).ratio() >= LIKE
+    """Return whether two texts share half of their characters, in the same order, or the first is an acronym.
+
+    Greek letters are their names.
+    """
+    if "".join(word[0] for word in surface[:_COMPARED].split()).lower() == text.lower():
+        return True
+    first, second = (spell_out_greek(piece[:_COMPARED]).lower() for piece in (text, surface))
+    return SequenceMatcher(None, first, second, autojunk=False).ratio() >= LIKE
 
 
 def _misplaced(text: str, mention: Mention) -> str:

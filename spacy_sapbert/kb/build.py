@@ -338,8 +338,8 @@ class KnowledgeBaseBuilder:
         if not (self._equivalents or self._merge_xrefs or self._merge_sources):
             return firsts
         rows = self._db.execute("SELECT id, min(number) FROM read_records GROUP BY id")
-        links = self._merging_xrefs() + (self._xrefs_to_records() + self._shared_names()) * self._merge_sources
-        leads, n_joined = merge(rows, self._equivalents or Equivalents(), links)
+        between = self._xrefs_to_records() + self._shared_names() if self._merge_sources else []
+        leads, n_joined = merge(rows, self._equivalents or Equivalents(), self._merging_xrefs(), between)
         for number, lead in leads.items():
             own[number] = lead
         n_merged = sum(lead != number for number, lead in leads.items())

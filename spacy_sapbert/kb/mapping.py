@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -276,7 +276,8 @@ def shared_names(records: Sequence[NamedRecord]) -> Iterator[MappedIds]:
     """Yield the records that mean the same as the first of them, as cross-references to it.
 
     A short form may mean something else in another source, and so may a name that a source gives to several records.
-    Records with types have one in common, or are all of disorders and findings: a crab and a disease differ.
+    Their types have one in common, or are all of disorders and findings: a crab and a disease differ. Records without
+    types are left alone.
 
     Args:
         records: Records with the same preferred name, but for case, in the order of their sources.
@@ -294,11 +295,14 @@ def _have_like_types(*records: NamedRecord) -> bool:
     first, second = (
         {_FINDING if _FINDINGS.search(name) else name for name in record.types.split("\n")} - {""} for record in records
     )
-    return not (first and second) or not first.isdisjoint(second)
+    return not first.isdisjoint(second)
 
 
 def merge(
-    firsts: Iterable[tuple[str, int]], equivalents: Equivalents, links: Sequence[MappedIds]
+    firsts: Iterable[tuple[str, int]],
+    equivalents: Equivalents,
+    links: Sequence[MappedIds],
+    between_sources: Sequence[MappedIds] = (),
 ) -> tuple[dict[int, int], int]:
     """Find records that are the same concept although their ids differ.
 
@@ -306,23 +310,30 @@ def merge(
         firsts: Every id that a record has, with the number of the first such record.
         equivalents: Ids that stand for one concept.
         links: Cross-references that merge concepts.
+        between_sources: Further ones, which never join two concepts of one vocabulary.
 
     Returns:
         Two results. The first maps each record that may be merged to the first record of its concept. The second counts
         the concepts that a later record joined: both parts were already there.
     """
     classes = equivalents.copy()
-    linked = {concept_id for link in links for concept_id in (link.concept_id, link.xref)}
+    every = [*links, *between_sources]
+    linked = {concept_id for link in every for concept_id in (link.concept_id, link.xref)}
     may_merge = [(number, concept_id) for concept_id, number in firsts if concept_id in linked or concept_id in classes]
     leads: dict[str, int] = {}
+    vocabularies: defaultdict[str, set[str]] = defaultdict(set)
     for number, concept_id in sorted(may_merge):
-        leads.setdefault(classes.find(concept_id), number)
+        root = classes.find(concept_id)
+        leads.setdefault(root, number)
+        vocabularies[root].add(vocabulary_of(concept_id))
     n_joined = 0
-    for link in links:
+    for position, link in enumerate(every):
         roots = classes.find(link.concept_id), classes.find(link.xref)
-        if roots[0] == roots[1]:
+        own, other = (vocabularies[root] for root in roots)
+        if roots[0] == roots[1] or (position >= len(links) and own & other):
             continue
         classes.join(*roots)
+        vocabularies[classes.find(roots[0])] = own | other
         numbers = [leads.pop(root) for root in roots if root in leads]
         n_joined += len(numbers) == 2 and max(numbers) < link.record
         leads[classes.find(roots[0])] = min(numbers)

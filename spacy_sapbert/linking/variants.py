@@ -14,6 +14,7 @@ from ..text.composites import differ_in_numbers
 from ..text.critical_parts import contradictions, critical_parts
 from ..text.formulas import formula_name
 from ..text.languages import ENGLISH, LanguageRules
+from ..text.short_forms import is_sense
 from ..text.words import content_keys, is_acronym, name_key
 from ..types import Candidate, LinkedPart
 from .agreement import REFUSED, SAME, Agreement, refuse
@@ -205,7 +206,12 @@ def _whole(
     if variants.senses:
         senses = " or ".join(f"“{sense}”" for sense in variants.senses)
         reason = f"{variants.text} may be {senses} here"
-        return whole._replace(candidates=tuple(refuse(candidate, reason) for candidate in whole.candidates))
+        return whole._replace(
+            candidates=tuple(
+                candidate if is_sense(candidate.name, variants.senses, rules) else refuse(candidate, reason)
+                for candidate in whole.candidates
+            )
+        )
     if variants.name is not None and variants.text not in variants.other_words:
         named = whole._replace(candidates=tuple(look_up(variants.name)))
         whole = named if _score(named) > _score(whole) else whole

@@ -28,6 +28,7 @@ from spacy.util import filter_spans
 from ..store.artifact import ArtifactWriter
 from ..text.abbreviations import AbbreviationOccurrence, longer_phrases
 from ..text.composites import composite_splits
+from ..text.short_forms import is_sense
 from ..text.words import word_keys
 from .attributes import get_abbreviation_occurrences, set_matched_name, set_other_words
 from .base import FolderPipe
@@ -218,7 +219,9 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
                 found.pop((occurrence.start, occurrence.end), None)
             found |= self._longer_name(text, occurrence)
         for occurrence in get_abbreviation_occurrences(doc, unclear=True):
-            found.pop((occurrence.start, occurrence.end), None)
+            row = found.get((occurrence.start, occurrence.end))
+            if row is not None and not is_sense(self.matcher.name(row), occurrence.names, self._rules):
+                del found[occurrence.start, occurrence.end]
             found |= self._longer_name(text, occurrence)
         loose = self._in_other_words(text, found)
         found.update({match[:2]: match.row for match in loose.values()})
@@ -342,9 +345,11 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         """Return the longest name around a short form of clinical notes: "breast CA", "acute MI". One at most."""
         if occurrence.names:
             for start, end, phrases in longer_phrases(text, occurrence, self._rules):
-                rows = [row for phrase in phrases if (row := self.matcher.match(phrase)) is not None]
-                if rows:
-                    return {(start, end): rows[0]} if len(rows) == 1 or occurrence.long else {}
+                rows = [self.matcher.match(phrase) for phrase in phrases]
+                known = [row for row in rows if row is not None]
+                if known:
+                    # of several senses, the most frequent one comes first
+                    return {(start, end): known[0]} if occurrence.long or known == rows[:1] else {}
         return {}
 
     def _is_cut_short(self, long_form: str, row: Optional[int]) -> bool:

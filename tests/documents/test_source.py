@@ -21,6 +21,9 @@ def located(text, start, end, surface):
         # the text is found twice, or not at all
         ("flu, flu and colds", 2, 5, "flu", None),
         ('seizures "plus"', 0, 15, 'seizures " plus "', 'seizures "plus"'),
+        # other ways to write it
+        ("The β subunit", 4, 5, "beta", "β"),
+        ("TNF rises", 0, 3, "tumor necrosis factor", "TNF"),
         # it is far from its offsets
         ("x" * 10 + " " * (NEAR + 10) + "flu", 0, 3, "flu", None),
     ],

@@ -256,7 +256,7 @@ def test_cross_references_merge_only_where_they_are_asked_to(tmp_path, merge_xre
         (("D000002", "Grey fever", "other", "Disease"), False),  # one vocabulary gives both ids
         (("X:1", "grey fever", "mesh", ""), False),  # one source has the name twice
         (("X:1", "Grey Fever", "taxa", "Species"), False),  # a species is no disease
-        (("X:1", "Grey Fever", "table", ""), True),  # nothing is known of its type
+        (("X:1", "Grey Fever", "table", ""), False),  # nothing is known of its type
     ],
 )
 def test_sources_share_concepts(tmp_path, second, merges):
@@ -266,6 +266,17 @@ def test_sources_share_concepts(tmp_path, second, merges):
     kb, _ = built(tmp_path / "a.kb", first, other, merge_sources=True)
     assert list(kb.concept_ids()) == ["D000001", concept_id][: 2 - merges]
     assert len(built(tmp_path / "b.kb", first, other)[0]) == 2
+
+
+def test_two_concepts_of_a_source_are_not_joined_by_another_source(tmp_path):
+    def named(concept_id, name, *xrefs):
+        return Record(concept_id, (Name(name, "preferred", concept_id[:2]),), types=("Disease",), xrefs=xrefs)
+
+    records = named("MESH:1", "Hypertonia"), named("HP:1", "Increased tone", "MESH:1"), named("HP:2", "Hypertonia")
+    kb, _ = built(tmp_path / "a.kb", *records, merge_sources=True)
+    assert len(kb) == 2
+    assert {len(kb.find_id(concept_id)) for concept_id in ("MESH:1", "HP:1", "HP:2")} == {1}
+    assert kb.find_id("HP:1") != kb.find_id("HP:2")
 
 
 def test_a_record_that_joins_concepts_is_counted(tmp_path):

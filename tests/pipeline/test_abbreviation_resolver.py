@@ -144,6 +144,7 @@ def notes(tmp_path_factory) -> Language:
         "P:9": ["cancer"],
         "P:10": ["fever"],
         "P:11": ["chills"],
+        "P:12": ["severe mental retardation"],
     }
     records = (Record(id, tuple(Name(name, "exact", "own") for name in texts)) for id, texts in names.items())
     kb = build_knowledge_base(records, tmp_path_factory.mktemp("notes") / "a.kb").path
@@ -163,6 +164,8 @@ def notes(tmp_path_factory) -> Language:
         ("History of CVA.", [("CVA", "P:3", "stroke")]),  # another name of the sense
         ("Follow up with PCP. LAD stent.", []),  # the vocabulary has neither
         ("PLAN\nRest.", []),
+        ("He has FEVER and CHILLS, as well.", [("FEVER", "P:10", None), ("CHILLS", "P:11", None)]),  # the word itself
+        ("Severe MR.", []),  # a longer name of a rarer sense is not meant
         ("Left breast CA.", [("breast CA", "P:7", "breast cancer")]),
         ("acute PE on CT.", [("acute PE", "P:8", "acute pulmonary embolism")]),
         ("new\nCA 3", []),

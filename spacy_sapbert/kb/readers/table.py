@@ -53,8 +53,8 @@ def read_table(
             without one, as in `xrefs:NCBIGene`. Case makes no difference, unless two columns differ by it alone.
         where: Columns and the value that they must have. Other rows are counted and skipped.
         separator: Joins the values of a cell. If empty, each cell is one value.
-        delimiter: The character between cells. A tab may be written `\\t`. Default: a comma, a semicolon or a tab,
-            the most frequent in the first line. If they are equally frequent, the file extension decides.
+        delimiter: The character between cells. A tab may be written `\\t`. Default: a tab in a .tsv with a tab in its
+            first line, else the most frequent one of comma, semicolon and tab there.
         quoted: Whether cells may be in double quotes. Default: only if the delimiter is a comma or a semicolon, since
             names contain quotation marks.
         skip: Number of lines before the table.
@@ -70,7 +70,8 @@ def read_table(
     with context.open(newline="") as lines:
         n_skipped = sum(1 for _ in islice(lines, skip))
         first = next(lines, "")
-        delimiter = given if delimiter else max([given, *_DELIMITERS.values(), ";"], key=first.count)
+        sure = delimiter or (given == "\t" and given in first)  # a name may have commas, and no tab
+        delimiter = given if sure else max([given, *_DELIMITERS.values(), ";"], key=first.count)
         quoted = delimiter in _QUOTED if quoted is None else quoted
         rows = context.cells(chain([first], lines), delimiter, quoted=quoted, n_before=n_skipped)
         header, rows = _read_header(rows, [*chain(*chosen.values()), *where])

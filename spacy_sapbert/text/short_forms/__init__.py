@@ -10,7 +10,8 @@ from itertools import islice, repeat
 from pathlib import Path
 from typing import NamedTuple
 
-from ..words import is_general
+from ..languages import ENGLISH, LanguageRules
+from ..words import is_general, word_keys
 
 _FILE = Path(__file__).with_name("en.txt")
 EVERYDAY = 5  # letters; shorter forms in lower case are short forms
@@ -110,6 +111,11 @@ def find_short_forms(text: str) -> Iterator[ShortForm]:
                 yield ShortForm(start, end, names, is_clear)
         elif _CAPITALS.fullmatch(written) and is_general(written):
             yield ShortForm(start, word.end(), (written.lower(),), False)
+
+
+def is_sense(name: str, senses: Sequence[str], rules: LanguageRules = ENGLISH) -> bool:
+    """Return whether a name is the only sense of a word in capitals: Fever is for "FEVER", but no acronym PLAN is."""
+    return len(senses) == 1 and not name.isupper() and word_keys(name, rules) == word_keys(senses[0], rules)
 
 
 def _sense(text: str) -> Sense:

@@ -120,6 +120,11 @@ def test_broken_rows_are_reported_with_their_line(read, tmp_path):
         ("t.csv", 'ID;Name;Synonyms\nD1;"flu; mild";grippe\n', {"delimiter": ";"}),
         ("t.csv", "id\tname\tsynonyms\nD1\tflu; mild\tgrippe\n", {}),
         ("t.tsv", "Id,\tNAME \tSynonyms\nD1\tflu; mild\tgrippe\n", {"columns": {"id": "id,"}}),
+        (
+            "t.tsv",
+            "id\tname (a, b, c, d)\tsynonyms\nD1\tflu; mild\tgrippe\n",
+            {"columns": {"name": "name (a, b, c, d)"}},
+        ),
         ("t.csv", "code,term,Synonyms\nD1,flu; mild,grippe\n", {"columns": {"id": "Code", "name": "TERM"}}),
         ("t.csv", "id,name,synonyms\nD1,flu; mild,N/A|grippe|null\n#N/A,none,None\n", {}),
     ],
