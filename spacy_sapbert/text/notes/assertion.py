@@ -39,7 +39,7 @@ _WORDS = re.compile(
     r"(?:[cdjlmnst]|(?:lors|puis|jus|quoi)?qu|aujourd)(?='[^\W\d_])"  # "n'est" of French is two words, "don't" is one
     r"|[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[^\w\s\0]"
 )
-_MENTION, _STOP = "\0", "$"  # in place of a mention, which cues write "@", and at the end of a scope
+_MENTION, _STOP = "\0", "$"  # in place of a mention, which cues write "@", and where a scope begins and ends
 # how many words may stand between a cue and the mention that it flags, or between two mentions that it flags
 _REACH = {"uncertain": 7, "historical": 12, PAST: 12, CHRONIC: 2}
 _REACH_BEFORE, _REACH_AFTER, _NEAR = 60, 6, {"hypothetical": 1, CHRONIC: 1}
@@ -163,7 +163,7 @@ def _masked(text: str, scope: Span, mentions: Sequence[Span]) -> tuple[list[str]
         numbers[start] = number
         position = max(position, min(end, scope[1]))
     words += _words(text[position : scope[1]])
-    return [*words, _STOP], [numbers[start] for start, _ in mentions]
+    return [_STOP, *words, _STOP], [numbers[start] for start, _ in mentions]
 
 
 def _sweep(items: Iterable[int | _Entries | None], direction: str, found: list[set[str]]) -> None:

@@ -46,6 +46,20 @@ def test_a_disease_of_the_past_is_present_in_a_note_if_it_is_chronic():
         assert matcher.flags_of(text, (0, len(text)), [(11, len(text))], in_note=in_note) == [expected]
 
 
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("[ ] Yes [x] No", ("negated",)),
+        ("[x] Yes [ ] No", ()),
+        ("( ) No (x) Yes", ()),
+        ("☒ no ☐ yes", ("negated",)),
+        ("Yes [ ] No [x]", ("negated",)),
+    ],
+)
+def test_boxes_behind_a_mention_answer_it(answer, expected):
+    assert flags(matcher_of("en"), f"Fever {answer}", "Fever") == expected
+
+
 def test_alternatives_and_classes_are_expanded():
     cues = read_cues("en")
     assert {"denies", "denied", "no evidence of", "no signs of"} <= {*cues["negated"]["before"]}
