@@ -21,6 +21,7 @@ from ..store.artifact import Artifact, fingerprint_of, opening
 from ..store.cache import cache_dir, make_once
 from ..text.critical_parts import contradictions, critical_parts
 from ..text.languages import ENGLISH, LanguageRules, rules_of
+from ..text.notes.assertion import matcher_of
 from ..text.word_classes import MOST_WORDS, Contexts, derived_words, is_equal_to_none, word_table
 from ..text.words import WordColumns, content_keys, is_acronym, word_columns, word_hashes
 
@@ -58,7 +59,7 @@ class LooseMatch(NamedTuple):
     Attributes:
         score: How sure it is, from `LEAST_SCORE` to 1.
         equal: Each word of the text that the name has in another form, with that form.
-        skips: Whether the text has a word between that the name has not.
+        skipped: Where a word begins that stands between and that the name has not; None if there is no such word.
     """
 
     start: int
@@ -66,7 +67,7 @@ class LooseMatch(NamedTuple):
     row: int
     score: float
     equal: tuple[tuple[str, str], ...]
-    skips: bool = False
+    skipped: int | None = None
 
     @property
     def evidence(self) -> tuple[float, str]:
@@ -170,7 +171,7 @@ class Finder:
 
     def match(self, text: str) -> LooseMatch | None:
         """Return the match of a whole text without words between, with the highest score, or None."""
-        wholes = [match for match in self.find(text) if match.end - match.start == len(text) and not match.skips]
+        wholes = [match for match in self.find(text) if match.end - match.start == len(text) and match.skipped is None]
         return min(wholes, key=lambda match: (-match.score, match.row), default=None)
 
     def _in_block(self, text: str, columns: WordColumns, first: int, end: int) -> Iterator[LooseMatch]:
@@ -223,13 +224,13 @@ class Finder:
         words = [name.order[int(self._index.words[number])] for number in numbers]
         said = sorted(zip(words, chosen, strict=True))  # in the order of the name
         ordered = [place for _, (place, _) in said]
-        between = self._cost_between(columns, ordered, name)
+        between, skipped = self._cost_between(columns, ordered, name)
         score = round(score - between, _DIGITS)
         start, end = columns.starts[first], columns.ends[last]
         if score < LEAST_SCORE or not self._is_phrase(columns, said, name) or self._differ(text[start:end], name.text):
             return None
         equal = [(columns.written[place], name.written[word]) for word, (place, cost) in said if cost]
-        return LooseMatch(start, end, row, score, tuple(equal), between >= _SKIPPED)
+        return LooseMatch(start, end, row, score, tuple(equal), skipped)
 
     def _differ(self, text: str, name: str) -> bool:
         """Return whether a text contradicts a name, or has a bracket inside."""
@@ -264,11 +265,14 @@ class Finder:
                 return False
         return True
 
-    def _cost_between(self, columns: WordColumns, positions: Sequence[int], name: _Name) -> float:
-        """Return what the words between those of a name cost; 1 if they may not stand there."""
+    def _cost_between(self, columns: WordColumns, positions: Sequence[int], name: _Name) -> tuple[float, int | None]:
+        """Return what the words between those of a name cost, and where one begins that is skipped.
+
+        The cost is 1 if they may not stand there.
+        """
         is_ordered = list(positions) == sorted(positions)
         others = [i for i in range(min(positions), max(positions) + 1) if i not in positions]
-        rules, cost, n_skipped = self.rules, 0.0, 0
+        rules, cost, skipped = self.rules, 0.0, list[int]()
         for i in others:
             word = columns.written[i].lower()
             is_letter = len(word) == 1 and columns.keys[i - 1]  # "immunoglobulin A"
@@ -281,14 +285,16 @@ class Finder:
                 or word in rules.opposites.negations
                 or is_equal_to_none(columns.keys[i], rules)
             ):
-                return 1.0
+                return 1.0, None
             else:
-                n_skipped += 1
+                skipped.append(columns.starts[i])
         if name.has_symbol and (others or not is_ordered or len(positions) < _FEWEST_WITH_GAP):
-            return 1.0
-        if n_skipped > _MOST_SKIPPED or (n_skipped and (len(positions) < _FEWEST_WITH_GAP or not is_ordered)):
-            return 1.0
-        return cost + _SKIPPED * n_skipped
+            return 1.0, None
+        if not skipped:
+            return cost, None
+        if len(skipped) > _MOST_SKIPPED or len(positions) < _FEWEST_WITH_GAP or not is_ordered:
+            return 1.0, None
+        return (1.0, None) if _has_cue(name.text, rules) else (cost + _SKIPPED, skipped[0])
 
     def _is_adjective(self, columns: WordColumns, place: int) -> bool:
         rules, written = self.rules.composites, columns.written[place]
@@ -485,6 +491,15 @@ def _pairs(kb: KnowledgeBase, words: np.ndarray, rules: LanguageRules) -> np.nda
 
 
 # --- finding
+
+
+@lru_cache(maxsize=_CACHED)
+def _has_cue(name: str, rules: LanguageRules) -> bool:
+    """Return whether a name has a cue of an assertion: "family history of cancer"."""
+    words = name.split()
+    ends = [(0, len(words[0])), (len(name) - len(words[-1]), len(name))]
+    cues = matcher_of(rules.code)
+    return any(any(cues.flags_of(name, (0, len(name)), [end])) for end in ends)
 
 
 def _blocks(columns: WordColumns) -> Iterator[tuple[int, int]]:

@@ -276,9 +276,13 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
             first, last = bisect_left(places, (match.start,)), bisect_left(places, (match.end,))
             before = bisect_right(places, (match.start, len(text)))
             inside = before > 0 and reach[before - 1] >= match.end
-            # a name inside is surer than one with a word between
-            outside = match.skips and any(end <= match.end for _, end in places[first:last])
-            if match[:2] not in found and (self.nested or not (inside or outside)) and self._has_other_words(match.row):
+            # a name inside is surer than one with a word between, and always if it has this word
+            at, names = match.skipped, places[first:last]
+            outside = at is not None and any(
+                end <= match.end and (not self.nested or start <= at < end) for start, end in names
+            )
+            is_free = not outside and (self.nested or not inside)
+            if match[:2] not in found and is_free and self._has_other_words(match.row):
                 loose[match[:2]] = match
         return loose
 

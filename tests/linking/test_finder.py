@@ -87,6 +87,8 @@ def test_other_languages(tmp_path, language, text, name):
         ("normal platelet count", "Low platelet count"),
         ("reduced normal muscle mass", "Decreased muscle mass"),
         ("unremarkable hepatic enzymes", "Abnormal liver enzymes"),
+        ("family history of colonic cancer", "Family history of cancer"),  # a cue
+        ("absence of left kidney function", "Absence of kidney function"),
         ("renal anomalies long ago in the whole large left hand", "Hand anomalies"),
     ],
 )

@@ -339,6 +339,16 @@ def test_names_in_other_words(make, clinic):
     assert not exact.reasons
 
 
+@pytest.mark.parametrize("settings", [{}, {"nested": True, "spans_key": "all"}])
+def test_a_name_with_a_word_between_does_not_hide_one_with_this_word(make, tmp_path, settings):
+    names = {"H1": "Abnormal growth of cancer", "C1": "Colon cancer"}
+    records = [Record(id, (Name(name, "preferred", "test"),)) for id, name in names.items()]
+    build_knowledge_base(records, tmp_path / "growth.kb")
+    nlp = make(kb=str(tmp_path / "growth.kb"), **settings)
+    assert found(nlp, "Abnormal growth of colon cancer.") == [("colon cancer", "CONCEPT")]
+    assert found(nlp, "Abnormal growth of skin cancer.") == [("Abnormal growth of skin cancer", "CONCEPT")]
+
+
 @pytest.mark.parametrize(
     ("other_words", "text", "names"),
     [
