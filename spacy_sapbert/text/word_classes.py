@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import chain, combinations, product
 from typing import NamedTuple
 
+from .common_words import common_nouns, common_words
 from .critical_parts import contradictions, critical_parts
 from .derivations import endings_of
 from .findings import FOLDER
@@ -24,7 +25,7 @@ HAND_STRENGTH = 0.95
 STRONG = 0.8
 """The least strength of a pair that is used: four contexts, if there is no counterexample."""
 MOST_WORDS, MOST_NAMES = 8, 30  # of a name, and of a concept
-SHORTEST_WORD, SHORTEST_STEM = 3, 3  # letters
+SHORTEST_WORD, SHORTEST_STEM, LONG_STEM = 3, 3, 6  # letters
 LONGEST_ENDING = 6
 _ROMAN = re.compile("[ivx]+")
 
@@ -220,8 +221,21 @@ def _by_hand(rules: LanguageRules) -> Iterator[tuple[Pair, float]]:
 
 
 def derived_words(key: str, rules: LanguageRules = ENGLISH) -> Iterator[tuple[str, float]]:
-    """Yield the keys of words with the same stem and an equal ending, each with the strength; they may be no words."""
-    endings = word_table(rules).endings
-    if key.isalpha() and not is_equal_to_none(key, rules):
-        for length in range(max(SHORTEST_STEM, len(key) - LONGEST_ENDING), len(key) + 1):
-            yield from ((key[:length] + ending, strength) for ending, strength in endings.get(key[length:], ()))
+    """Yield the keys of words with the same stem and an equal ending, each with the strength; they may be no words.
+
+    A word of general language has such forms only if the stem is long: "manic" is not "many", nor "ear" "early".
+    """
+    if not key.isalpha() or is_equal_to_none(key, rules):
+        return
+    endings, everyday = word_table(rules).endings, _everyday(rules)
+    for length in range(max(SHORTEST_STEM, len(key) - LONGEST_ENDING), len(key) + 1):
+        for ending, strength in endings.get(key[length:], ()):
+            form = key[:length] + ending
+            if length >= LONG_STEM or (key not in everyday and form not in everyday):
+                yield form, strength
+
+
+@lru_cache(maxsize=8)
+def _everyday(rules: LanguageRules) -> frozenset[str]:
+    words = (content_keys(word, rules) for word in chain(common_words(rules.code), common_nouns(rules.code)))
+    return frozenset(keys[0] for keys in words if len(keys) == 1)

@@ -84,6 +84,8 @@ def test_other_languages(tmp_path, language, text, name):
         ("low immunoglobulin A level", "Decreased immunoglobulin level"),
         ("loss of visual field", "Visual loss"),
         ("abnormal cerebellar development", "Abnormality of the cerebellum"),  # an adjective of another word
+        ("several infections", "Severe infection"),  # words of general English
+        ("early cancer", "Cancer of Ear"),
         ("normal platelet count", "Low platelet count"),
         ("reduced normal muscle mass", "Decreased muscle mass"),
         ("unremarkable hepatic enzymes", "Abnormal liver enzymes"),

@@ -70,6 +70,15 @@ def test_derived_words(language, word, other):
     assert other in dict(derived_words(word, rules_of(language)))
 
 
+@pytest.mark.parametrize(
+    ("word", "other"),
+    [("several", "sever"), ("early", "ear"), ("many", "manic"), ("nor", "norum"), ("pan", "panic"), ("pine", "pineal")],
+)
+def test_a_word_of_general_english_is_no_form_of_another(word, other):
+    assert other not in dict(derived_words(word))
+    assert word not in dict(derived_words(other))
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_tables_of_the_package(language):
     table = word_table(rules_of(language))
