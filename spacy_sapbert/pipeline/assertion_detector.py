@@ -15,6 +15,7 @@ from ..text.notes.assertion import (
     FLAGS,
     PAST,
     SAME,
+    SECTION,
     CueMatcher,
     check_language,
     matcher_of,
@@ -150,4 +151,4 @@ def default_cues(language: str = "en") -> Cues:
 
 def _are_valid(cues: Cues) -> bool:
     directions = {direction for flag, of_flag in cues.items() if flag != SAME for direction in of_flag}
-    return set(cues) <= {*FLAGS, ANY, PAST, CHRONIC, SAME} and directions <= {*DIRECTIONS, ANY}
+    return set(cues) <= {*FLAGS, ANY, PAST, CHRONIC, SECTION, SAME} and directions <= {*DIRECTIONS, ANY}

@@ -25,6 +25,8 @@ PAST = "past"
 """The key of cues that flag a mention as historical unless its disease is chronic."""
 CHRONIC = "chronic"
 """The key of cues of chronic diseases, and of words that name them."""
+SECTION = "section"
+"""The key of the ends of flags that also end the flag of a section: the sentence says what the patient has now."""
 SAME = "same"
 """The key of words that stand for others in all cues: {"mother": ["father", "sister"]}."""
 LANGUAGES = ("de", "en", "es", "fr")
@@ -101,8 +103,10 @@ class CueMatcher:
         """
         words, numbers = _masked(text, scope, mentions)
         words = [self._same.get(word, word) for word in words]
-        found: list[set[str]] = [{flag} if flag else set() for _ in mentions]
+        found: list[set[str]] = [set() for _ in mentions]
         items = list(self._items(words))
+        if flag:
+            _add_of_section(flag, items, found)
         _sweep(items, BEFORE, found)
         _sweep(items[::-1], AFTER, found)
         return [
@@ -164,6 +168,16 @@ def _masked(text: str, scope: Span, mentions: Sequence[Span]) -> tuple[list[str]
         position = max(position, min(end, scope[1]))
     words += _words(text[position : scope[1]])
     return [_STOP, *words, _STOP], [numbers[start] for start, _ in mentions]
+
+
+def _add_of_section(flag: str, items: Iterable[int | _Entries | None], found: list[set[str]]) -> None:
+    """Add the flag of the section to the mentions before words that end it, and sections."""
+    ends = {(SECTION, END), ("historical" if flag == PAST else flag, END)}
+    for item in items:
+        if isinstance(item, int):
+            found[item].add(flag)
+        elif item and ends.issubset(item):
+            return
 
 
 def _sweep(items: Iterable[int | _Entries | None], direction: str, found: list[set[str]]) -> None:
