@@ -31,7 +31,7 @@ FINDER = "finder"
 """The role of the words of the names among the artifacts of a component."""
 LEAST_SCORE = 0.8
 """The least score of a match. Chosen on clinical notes with phenotypes and on abstracts with diseases."""
-VERSION = 4
+VERSION = 5
 """The version of the index. It changes whenever a table of the package or a rule of learning does."""
 _MANIFEST = "finder.json"
 _MOST_LEARNED = 1 << 17  # names that words are learned from

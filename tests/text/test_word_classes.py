@@ -50,6 +50,9 @@ def test_many_contexts_of_one_concept_count_once():
         (("antepartum", "postpartum"), False),  # another time
         (("hand", "forearm"), False),  # a part
         (("bladder", "deep"), False),
+        (("cell", "lymphocytic"), False),
+        (("cryptogenic", "symptomatic"), False),  # another cause
+        (("flaccid", "spastic"), False),
     ],
 )
 def test_pairs_that_may_be_equal(pair, may):
@@ -104,3 +107,10 @@ def test_no_pair_of_the_table_is_an_opposite():
     learned = (FOLDER / "en_words.txt").read_text(encoding="utf-8").splitlines()
     pairs = [tuple(line.split(" ")[1:]) for line in learned if "-" not in line]
     assert all(map(may_be_equal, pairs))
+
+
+def test_no_pair_of_the_table_is_a_pair_of_different_words():
+    lines = (FOLDER / "en_different.txt").read_text(encoding="utf-8").splitlines()
+    different = {tuple(sorted((line.split(" ")[0], word))) for line in lines for word in line.split(" ")[1:]}
+    assert len(different) > 100
+    assert different.isdisjoint(word_table().strengths)
