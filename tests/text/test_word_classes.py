@@ -59,10 +59,12 @@ def test_pairs_that_may_be_equal(pair, may):
     assert may_be_equal(pair) is may
 
 
-@pytest.mark.parametrize(("language", "pair"), [("de", ("niedrig", "normal")), ("es", ("bajo", "normal"))])
+@pytest.mark.parametrize(
+    ("language", "pair"), [("de", ("niedrig", "normal")), ("es", ("bajo", "normal")), ("fr", ("basse", "normale"))]
+)
 def test_what_is_normal_is_equal_to_nothing_else(language, pair):
     assert not may_be_equal(pair, rules_of(language))
-    assert not list(derived_words("normal", rules_of(language)))
+    assert not list(derived_words(pair[1], rules_of(language)))
 
 
 @pytest.mark.parametrize(
