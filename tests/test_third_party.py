@@ -13,6 +13,7 @@ TEXT = (ROOT / "THIRD_PARTY.md").read_text(encoding="utf-8")
 OWN = (
     "py.typed", "*.pyi", "serve/*", "outputs/*.css", "outputs/*.html", "kb/catalog.yaml", "configs/*.cfg",
     "text/common_words/README.md", "text/synonyms/README.md", "text/synonyms/*_findings.txt", "text/synonyms/*_own.txt",
+    "text/synonyms/*_different.txt",
     "text/short_forms/README.md", "text/notes/*", *(f"text/common_words/{name}.txt" for name in ("de", "es", "fr")),
     *(f"text/common_words/en_{kind}.txt" for kind in ("analytes", "foods", "phrases")),
 )  # fmt: skip
