@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..kb.filters import Filter
 from ..kb.knowledge_base import KnowledgeBase
+from ..kb.mapping import vocabulary_of
 from ..store.cache import drop_oldest
 from ..text.languages import ENGLISH, LanguageRules
 from ..types import Alternative, Candidate, Link, LinkedPart
@@ -263,11 +264,15 @@ class Linker:
         return [first, *self.linkable([candidate for candidate in others if candidate.score > least])]
 
     def _certainty(self, part: LinkedPart, first: Candidate) -> float:
-        """Return the confidence in the first candidate, or the highest of a tie, if the text is the name of several
-        concepts: it means one of them, and the rules for ties said which.
+        """Return the confidence in the first candidate, or the highest of a tie between vocabularies.
+
+        If the text is a name in several vocabularies, they may mean the same, and the rules for ties said which one to
+        take. Within a vocabulary, as between genes of two species, the concepts differ.
         """
         rivals = tied(part) if first.score >= SAME else ()
-        return max(map(self.confidence, (first, *self._linkable(rivals))))
+        own = vocabulary_of(first.concept_id)
+        others = [rival for rival in self._linkable(rivals) if vocabulary_of(rival.concept_id) != own]
+        return max(map(self.confidence, (first, *others)))
 
     def _link(self, part: LinkedPart, label: str, parameters: LinkerParameters, *, is_split: bool) -> Link:
         linked = next(iter(self._linked(part)), None)

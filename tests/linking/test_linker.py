@@ -169,15 +169,16 @@ def test_the_numbers_of_a_reason_show_their_difference(linker, score, threshold,
 
 
 @pytest.mark.parametrize(
-    ("score", "probabilities", "linked"),
+    ("score", "other", "probabilities", "linked"),
     [
-        (1.0, (0.3, 0.7), "A"),  # the name of two concepts: the text means one of them
-        (1.0, (0.3, 0.4), None),
-        (0.9, (0.3, 0.7), None),  # similar names only
+        (1.0, "HP:1", (0.3, 0.7), "D000001"),  # a name in two vocabularies
+        (1.0, "HP:1", (0.3, 0.4), None),
+        (0.9, "HP:1", (0.3, 0.7), None),  # similar names only
+        (1.0, "D000002", (0.3, 0.7), None),  # one vocabulary has it twice
     ],
 )
-def test_a_tie_of_equal_names_is_linked_if_one_of_them_is_probable(linker, score, probabilities, linked):
-    pairs = zip("AB", probabilities, strict=True)
+def test_a_tie_between_vocabularies_is_linked_if_one_is_probable(linker, score, other, probabilities, linked):
+    pairs = zip(("D000001", other), probabilities, strict=True)
     tie = tuple(Candidate(concept_id, score, "x", probability=one) for concept_id, one in pairs)
     (link,) = linker.links((LinkedPart("x", None, tie),))
     assert (link.concept_id, link.probability) == (linked, probabilities[0])
