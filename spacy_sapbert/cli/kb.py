@@ -170,9 +170,10 @@ def check(
     again.
     """
     console = stderr_console()
-    refuse_input(stop_names, texts or [])
+    knowledge_bases = [knowledge_base, *(also_in or [])]
+    refuse_input(stop_names, [*(texts or []), *map(Path, knowledge_bases)], "--stop-names", in_folders=True)
     sources = open_inputs(texts or [])
-    opened, *others = map(load_knowledge_base, [knowledge_base, *(also_in or [])])
+    opened, *others = map(load_knowledge_base, knowledge_bases)
     with console.status("checking"):
         result = check_knowledge_base(opened)
     if not result["problems"]:

@@ -84,7 +84,7 @@ def build(
         typer.Option(help="Column of a field of a table, as FIELD=COLUMN: synonyms=Synonyms. Repeatable."),
     ] = None,
     delimiter: Annotated[
-        str | None, typer.Option(help="Delimiter between cells. Default: a comma for .csv, a tab for .tsv and .tab.")
+        str | None, typer.Option(help="Delimiter between cells. Default: found out from the first line.")
     ] = None,
     mentions: Mentions = None,
     mapping: Mapping_ = None,
@@ -117,11 +117,10 @@ def build(
     if files:
         formats = [*format] if format else [None]
         formats = formats * len(files) if len(formats) == 1 else formats
-        if len(formats) != len(files):
-            reason = f"it was given {len(formats)} times for {len(files)} files"
-            raise OptionError(option="--format", reason=reason, remedy="Give it once for all, or once per file.")
+        _check_number("--format", len(formats), len(files))
         given = [{"path": str(path), "format": format} for path, format in zip(files, formats, strict=True)]
-        if type and len(type) == len(given) > 1:
+        if type and len(type) > 1 < len(given):
+            _check_number("--type", len(type), len(files))
             del reading["type"]
             given = [{**file, "type": own} for file, own in zip(given, type, strict=True)]
         values |= {**reading, "sources": given}
@@ -132,6 +131,13 @@ def build(
             remedy = f"Fetch it with `spacy-sapbert kb get {sources[0]}`, or give its path."
             raise NotFoundError(what=f"path of {file.address} in {sources[0]}", remedy=remedy)
     _build(recipe, output, Console(stderr=True))
+
+
+def _check_number(option: str, n_given: int, n_files: int) -> None:
+    """Check that an option was given once per file."""
+    if n_given != n_files:
+        reason = f"it was given {n_given} times for {n_files} files"
+        raise OptionError(option=option, reason=reason, remedy="Give it once for all, or once per file.")
 
 
 def get(

@@ -206,12 +206,11 @@ def _whole(
     if variants.senses:
         senses = " or ".join(f"“{sense}”" for sense in variants.senses)
         reason = f"{variants.text} may be {senses} here"
-        return whole._replace(
-            candidates=tuple(
-                candidate if is_sense(candidate.name, variants.senses, rules) else refuse(candidate, reason)
-                for candidate in whole.candidates
-            )
-        )
+        candidates = [
+            candidate if is_sense(candidate.name, variants.senses, rules) else refuse(candidate, reason)
+            for candidate in whole.candidates
+        ]
+        return whole._replace(candidates=tuple(sorted(candidates, key=lambda candidate: -candidate.score)))
     if variants.name is not None and variants.text not in variants.other_words:
         named = whole._replace(candidates=tuple(look_up(variants.name)))
         whole = named if _score(named) > _score(whole) else whole

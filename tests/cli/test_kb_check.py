@@ -58,6 +58,11 @@ def test_general_words_come_first_in_a_list_to_accept(command):
     again = json.loads(command("kb", "check", "b.kb", "--texts", "c.txt").out)
     assert [name["name"] for name in again["most_frequent_names"]] == ["Depression", "Pneumonia"]
     assert command("kb", "check", "b.kb", "--texts", "c.txt", "--stop-names", "c.txt").status == 1
+    before = Path("b.kb").read_bytes()
+    assert "E533" in command("kb", "check", "b.kb", "--stop-names", "b.kb").err
+    assert Path("b.kb").read_bytes() == before
+    three = ("--type", "A", "--type", "B", "--type", "C")
+    assert "given 3 times for 2 files" in command("kb", "build", "b.csv", "b.csv", "-o", "d.kb", *three).err
 
 
 @pytest.mark.usefixtures("folder")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ChoiceError
+from ..languages import LANGUAGES
 
 FLAGS = ("negated", "uncertain", "family", "historical", "hypothetical")
 """The flags of a mention, in the order in which they are reported."""
@@ -29,8 +30,6 @@ SECTION = "section"
 """The key of the ends of flags that also end the flag of a section: the sentence says what the patient has now."""
 SAME = "same"
 """The key of words that stand for others in all cues: {"mother": ["father", "sister"]}."""
-LANGUAGES = ("de", "en", "es", "fr")
-"""The codes of the languages with cues."""
 
 Cues = Mapping[str, Mapping[str, Sequence[str]]]
 Flags = tuple[str, ...]

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import ChoiceError
+from ..languages import LANGUAGES
 
 OTHER = "other"
 """The label of a section with an unknown heading."""
-LANGUAGES = ("de", "en", "es", "fr")
-"""The codes of the languages with headings."""
 
 
 class Section(NamedTuple):
