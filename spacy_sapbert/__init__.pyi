@@ -9,6 +9,7 @@ from .kb.code_systems import Code, CodeSystems
 from .kb.knowledge_base import KnowledgeBase
 from .kb.readers import read_vocabulary
 from .kb.storage import load_knowledge_base
+from .linking.grounding import ground
 from .outputs.dataframes import to_dataframe
 from .outputs.html import to_displacy
 from .pipeline.abbreviation_resolver import AbbreviationResolver
@@ -55,6 +56,7 @@ __all__ = [
     "evaluate_concepts",
     "evaluate_linking",
     "evaluate_pipeline",
+    "ground",
     "link_batches",
     "load_knowledge_base",
     "read_corpus",

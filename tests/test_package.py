@@ -64,6 +64,15 @@ def test_the_command_line_starts_without_spacy():
     assert not {"spacy", *HEAVY} & set(json.loads(finished.stdout))
 
 
+def test_strings_are_grounded_without_spacy():
+    script = (
+        "import json, sys, spacy_sapbert as s; s.ground('asthma', 'asthma'); print(json.dumps(sorted(sys.modules)))"
+    )
+    finished = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = json.loads(finished.stdout.splitlines()[-1])
+    assert not {"spacy", "thinc", *HEAVY - {"scipy", "faiss"}} & set(loaded)
+
+
 def test_the_core_installs_none_of_the_large_libraries():
     tomllib = pytest.importorskip("tomllib")  # from Python 3.11 on
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -16,7 +16,10 @@ from .endings import ending_well, named_errors
 
 # in the order of the help text: the first line of the help of each command, which is shown without importing it
 COMMANDS: dict[str, dict[str, str]] = {
-    "Start": {"demo": "Link an example text, and show the links as a table and as an HTML page."},
+    "Start": {
+        "demo": "Link an example text, and show the links as a table and as an HTML page.",
+        "ground": "Show the concepts that strings may mean, with scores and reasons.",
+    },
     "Vocabulary": {
         "kb": "Get, build, inspect, search, compare, check, export, map or upload a knowledge base.",
         "discover": "Find new names: linked mentions whose text is not yet a name of their concept.",

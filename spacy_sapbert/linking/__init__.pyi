@@ -1,4 +1,5 @@
 from .candidates import CandidateGenerator
+from .grounding import ground
 from .linker import Linker
 from .settings import CandidateSettings, LinkerParameters, LinkerSettings, SelectionSettings, VectorSettings
 from .ties import TieBreaker
@@ -15,5 +16,6 @@ __all__ = [
     "SelectionSettings",
     "TieBreaker",
     "VectorSettings",
+    "ground",
     "select_variant",
 ]

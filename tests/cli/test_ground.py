@@ -1,0 +1,32 @@
+import json
+
+import pytest
+
+
+def test_strings_have_candidates_with_reasons(command, small_kb):
+    finished = command("ground", "breast cancer", "zzzzzzzz qqqq", "", "--kb", small_kb.path)
+    shown = json.loads(finished.out)
+    texts, (linked, unlinked, nothing) = zip(*map(dict.values, shown["results"]), strict=True)
+    assert texts == ("breast cancer", "zzzzzzzz qqqq", "")
+    assert nothing == []
+    assert linked[0]["score"] == 1
+    assert {"concept_id", "preferred_name", "name", "types", "probability", "refusal", "rewrite"} <= set(linked[0])
+    assert linked[0]["refusal"] is None
+    assert all(candidate["refusal"] for candidate in unlinked)
+    assert linked[0]["preferred_name"] == "Breast Neoplasms"
+    assert linked[0]["concept_id"] in finished.err
+    assert "not linked" in " ".join(finished.err.split())
+
+
+def test_context_and_types_are_passed_on(command, small_kb):
+    finished = command("ground", "QQ", "--context", "quick queries (QQ)", "--kb", small_kb.path)
+    ((_, candidates),) = map(dict.values, json.loads(finished.out)["results"])
+    assert "quick queries" in candidates[0]["rewrite"]
+    finished = command("ground", "asthma", "--type", "Metal", "--kb", small_kb.path)
+    assert finished.status == 1
+    assert "Metal" in finished.err
+
+
+@pytest.mark.parametrize("name", ["heart attack", "[bold]asthma"])
+def test_names_are_no_markup(command, small_kb, name):
+    assert command("ground", name, "--kb", small_kb.path).status == 0
