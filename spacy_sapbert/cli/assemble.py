@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +14,7 @@ from ..files.console import progress_callback, stderr_console
 from ..files.output import refuse_input, replacing_folder
 from ..kb.storage import load_knowledge_base
 from ..pipeline.factories import ASSERTION, INSIDE, LINKER, RESOLVER, SECTIONS, SENTENCIZER
+from ..review.corrections_file import CorrectionsFile
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -38,7 +41,9 @@ def assemble(
     ] = None,
     from_: Annotated[
         str | None,
-        typer.Option("--from", help="Existing pipeline with a linker. Only its vocabulary changes, to --kb."),
+        typer.Option(
+            "--from", help="Existing pipeline with a linker. Its vocabulary changes to --kb, and all else stays."
+        ),
     ] = None,
     assertion: Annotated[
         bool,
@@ -51,6 +56,9 @@ def assemble(
         ),
     ] = False,
     lang: Annotated[str, typer.Option(help="Language of a new pipeline, such as en.")] = "en",
+    corrections: Annotated[
+        Path | None, typer.Option(help="File of corrections, see `review`. The pipeline holds and obeys them.")
+    ] = None,
     name: Annotated[
         str | None, typer.Option(help="Name of the pipeline, for `spacy package`. Default for a new pipeline: linker.")
     ] = None,
@@ -62,31 +70,42 @@ def assemble(
     """
     if from_ and (ner or encoder or pooling or index or storage or notes):
         raise OptionError(option="--from", reason="it keeps the components, the encoder, the index and the storage")
-    if from_ and not kb:
-        raise OptionError(option="--from", reason="it needs --kb, the new vocabulary")
-    refuse_input(output, [Path(name) for name in (kb, encoder, ner) if name])  # --from can be changed in its place
+    if from_ and not (kb or corrections):
+        raise OptionError(option="--from", reason="it needs --kb, the new vocabulary, or --corrections")
+    # --from can be changed in its place
+    refuse_input(output, [corrections, *(Path(name) for name in (kb, encoder, ner) if name)])
     from ..vectors.flat import encoding_progress
 
     load_knowledge_base(kb or "starter")  # a wrong path must not wait for an encoder
+    if corrections:
+        CorrectionsFile(corrections)
     with progress_callback(stderr_console(), "names") as progress, encoding_progress(progress):
-        if from_ and kb:
-            nlp = _with_new_vocabulary(from_, kb)
+        if from_:
+            nlp = _changed(from_, kb)
         else:
-            vectors = {"pooling": pooling}
-            vocabulary = {"kb": kb or "starter", "storage": storage or INSIDE}
-            linker = {**vocabulary, "encoder": encoder or "starter", "index": index or "auto", "vectors": vectors}
-            nlp = _new_pipeline(vocabulary, linker, ner, lang, clinical=notes)
+            linker = {"encoder": encoder or "starter", "index": index or "auto", "vectors": {"pooling": pooling}}
+            nlp = new_pipeline(kb or "starter", linker, storage or INSIDE, ner, lang, clinical=notes)
         if assertion or notes:
             _add_assertion(nlp)
+        for _, component in nlp.pipeline if corrections else ():
+            if hasattr(component, "set_corrections"):
+                component.set_corrections(str(corrections))
         if name or not from_:
             nlp.meta["name"] = name or "linker"
         save_pipeline(nlp, output)
     typer.echo(f"{output}: {', '.join(nlp.pipe_names)}", err=True)
 
 
-def _new_pipeline(
-    vocabulary: dict[str, str], linker: dict[str, Any], ner: str | None, lang: str, *, clinical: bool
+def new_pipeline(
+    kb: str,
+    linker: Mapping[str, Any] = MappingProxyType({}),
+    storage: str = INSIDE,
+    ner: str | None = None,
+    lang: str = "en",
+    *,
+    clinical: bool = False,
 ) -> Language:
+    """Create a pipeline for a knowledge base. `linker` has other settings of the linker."""
     import spacy
 
     from ..pipeline.component_settings import settings_of
@@ -104,10 +123,11 @@ def _new_pipeline(
         nlp.add_pipe(RESOLVER, config={"clinical": short_forms})
     elif short_forms:
         nlp.replace_pipe(RESOLVER, RESOLVER, config={**settings_of(nlp.get_pipe(RESOLVER)), "clinical": True})
+    vocabulary = {"kb": kb, "storage": storage}
     if not ner:
         nlp.add_pipe("concept_matcher", config=vocabulary)
     _add(nlp, "composite_splitter")
-    nlp.add_pipe(LINKER, config=linker)
+    nlp.add_pipe(LINKER, config={**vocabulary, **linker})
     return nlp
 
 
@@ -125,14 +145,15 @@ def _add_assertion(nlp: Language) -> None:
     _add(nlp, ASSERTION)
 
 
-def _with_new_vocabulary(pipeline: str, kb: str) -> Language:
+def _changed(pipeline: str, kb: str | None) -> Language:
+    """Return a saved pipeline, with another vocabulary if one is given."""
     from ..runs.pipelines import load_pipeline
 
     nlp = load_pipeline(pipeline)
     ours = [component for _, component in nlp.pipeline if hasattr(component, "set_kb")]
     if not ours:
         raise OptionError(option="--from", reason=f"{pipeline} has no component with a vocabulary")
-    for component in ours:
+    for component in ours if kb else ():
         component.set_kb(kb)
     return nlp
 

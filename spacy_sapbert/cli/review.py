@@ -6,9 +6,10 @@ import getpass
 import os
 import webbrowser
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,7 +22,7 @@ from ..documents.input_documents import Problems, ReadOptions, read_all
 from ..errors import ChoiceError, EmptyError, OptionError, requiring
 from ..files.console import show, show_values, stderr_console, table_of_numbers, track
 from ..files.opening import without_gz
-from ..files.output import open_output, refuse_input
+from ..files.output import ScratchFolder, open_output, refuse_input
 from ..files.values import table_lines
 from ..review.corrections_file import CorrectionsFile
 from ..review.export import mention_records, name_rows, reviewed_documents
@@ -32,6 +33,8 @@ from ..types import Document
 from .inputs import Format, open_inputs
 
 if TYPE_CHECKING:
+    from spacy.language import Language
+
     from ..runs.pipelines import LinkingPipeline
     from ..serve.review_session import ReviewSession
 
@@ -41,6 +44,8 @@ _CORPORA = {".pubtator": OutputFormat.pubtator, ".xml": OutputFormat.bioc, ".jso
 _ENDINGS = ", ".join([".spacy", *_CORPORA])
 _SOURCE_HELP = "Pipeline that links the documents: a folder or package. Or the JSON lines that `link` wrote."
 _NO_ENCRYPTION = "Others can reach this page if they know its address. Notes are sent without encryption."
+_TOO_FEW = "Too few decisions to measure what it learned: {n}. At least {least} are needed, in five documents."
+_GROUPS = {"all": "all", "new_texts": "texts that are new", "no_mention": "not a mention"}
 _PIPELINE_HELP = "With the JSON lines of `link`: the pipeline that made them. The page searches its vocabulary."
 
 
@@ -176,6 +181,67 @@ def report(corrections: Corrections) -> None:
     for table in _report_tables(result):
         stderr_console().print(table)
     show(_summary_table(result), result)
+
+
+@review.command("train")
+def train(
+    pipeline: Annotated[
+        str,
+        typer.Argument(help="Pipeline to start from: a folder or package. Or a knowledge base.", show_default=False),
+    ],
+    corrections: Corrections,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the new pipeline.")],
+    measure: Annotated[
+        bool, typer.Option(help="Also measure what it learned, on decisions that were held out. This takes longer.")
+    ] = True,
+) -> None:
+    """Make a pipeline that decides as the reviewers did, also in other documents.
+
+    It obeys the corrections. The texts that were linked become names of their concepts. Short forms, and texts with
+    different decisions, keep the scope of their corrections.
+    """
+    from ..evaluation.review_training import FEWEST_DECISIONS, held_out_decisions, review_gain, train_on_review
+    from .assemble import check_output, save_pipeline
+
+    check_output(output)
+    refuse_input(output, [corrections])
+    file = CorrectionsFile(corrections)
+    if not file.corrections():
+        what, consequence = f"correction in {corrections}", "there is nothing to learn"
+        raise EmptyError("Decide some mentions with `spacy-sapbert review`.", what=what, consequence=consequence)
+    console, opened = stderr_console(), partial(_opened, pipeline)
+    # measured first, since the new pipeline may replace the old one
+    follow = partial(track, console=console, unit="parts")
+    decisions = held_out_decisions(opened, file, Problems(console), follow) if measure else []
+    gain = review_gain(decisions)
+    with ScratchFolder() as folder:
+        nlp = opened()
+        counts = train_on_review(nlp, file, folder)
+        save_pipeline(nlp, output)
+    if measure and not gain:
+        console.print(_TOO_FEW.format(n=len(decisions), least=FEWEST_DECISIONS))
+    show(_gain_table(gain or {}, counts), {"pipeline": str(output), **counts, "held_out": gain})
+
+
+def _opened(pipeline: str) -> Language:
+    """Return a saved pipeline, or a new one for a knowledge base."""
+    from ..runs.pipelines import load_pipeline
+    from .assemble import new_pipeline
+
+    return new_pipeline(pipeline) if Path(pipeline).is_file() else load_pipeline(pipeline)
+
+
+def _gain_table(gain: Mapping[str, Any], counts: Mapping[str, int]) -> Table:
+    headings = ("n", "before", "after", "difference", "±", "mended", "broken")
+    groups = {name: group for name, group in gain.items() if isinstance(group, dict)}
+    rows = [(_GROUPS.get(name, name.replace("_", " ")), *group.values()) for name, group in groups.items()]
+    table = table_of_numbers("decisions of other documents", *headings, rows=rows)
+    table.caption = f"learned: {counts['corrections']:,} corrections, {counts['names']:,} names"
+    for broken in gain.get("broken", ()):
+        table.caption += (
+            f"\nno longer as decided: {broken['text']} ({' '.join([broken['action'], *broken['concept_ids']])})"
+        )
+    return table
 
 
 # --- the page

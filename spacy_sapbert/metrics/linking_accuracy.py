@@ -98,22 +98,30 @@ def accuracies(scores: Sequence[MentionScore]) -> dict[str, dict[str, float | No
 def standard_errors(scores: Sequence[MentionScore], doc_ids: Sequence[str]) -> dict[str, float | None]:
     """Return the standard errors of the "lenient" and "strict" accuracy at 1 in percent; None for under two documents.
 
-    The mentions of a document are not independent, so documents are the sample: the accuracy is a ratio of two sums
-    over documents (Cochran 1977, section 2.11).
-
     Args:
         scores: The scores of the covered mentions.
         doc_ids: The document of each mention.
     """
+    measures = ("lenient", "strict")
+    return {name: standard_error([getattr(score, name)[1] for score in scores], doc_ids) for name in measures}
+
+
+def standard_error(values: Sequence[float], doc_ids: Sequence[str]) -> float | None:
+    """Return the standard error of the mean of values in percent; None for under two documents.
+
+    The mentions of a document are not independent, so documents are the sample: the mean is a ratio of two sums over
+    documents (Cochran 1977, section 2.11).
+
+    Args:
+        values: The value of each mention.
+        doc_ids: The document of each mention.
+    """
     _, numbers, n = np.unique(np.array(doc_ids, dtype=object).astype(str), return_inverse=True, return_counts=True)
-    errors: dict[str, float | None] = {"lenient": None, "strict": None}
     if len(n) < 2:
-        return errors
-    for measure in errors:
-        right = np.bincount(numbers, weights=[getattr(score, measure)[1] for score in scores])
-        deviations = right - right.sum() / n.sum() * n
-        errors[measure] = percent(float(np.sqrt(len(n) / (len(n) - 1) * (deviations**2).sum()) / n.sum()))
-    return errors
+        return None
+    sums = np.bincount(numbers, weights=values)
+    deviations = sums - sums.sum() / n.sum() * n
+    return percent(float(np.sqrt(len(n) / (len(n) - 1) * (deviations**2).sum()) / n.sum()))
 
 
 def summarize(scores: Sequence[MentionScore]) -> dict[str, Any]:

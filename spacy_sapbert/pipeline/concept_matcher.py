@@ -195,6 +195,15 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         self._kb = kb
         self._use(None)
 
+    def use(self, kb: "KnowledgeBase") -> None:
+        """Find the names of another knowledge base from now on. Its keys and words are not kept in the cache folder."""
+        from ..linking.finder import Finder
+        from ..linking.name_matcher import NameMatcher
+
+        has_finder = self.finder is not None
+        self._use(NameMatcher.build(kb, self._rules))
+        self._finder = Finder.build(kb, self._rules) if has_finder else None
+
     def _use(self, matcher: "Optional[NameMatcher]") -> None:
         self._matcher, self._filtered, self._labels = matcher, None, {}
         self._finder, self._row_types = None, {}

@@ -248,6 +248,13 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         if self._linker is not None:
             self._linker.generator.forget()
 
+    def use(self, generator: "CandidateGenerator") -> None:
+        """Link with another generator from now on, such as that of more names. Calibration and reranker stay."""
+        parameters, reranker = self.linker.stored_parameters, self.linker.reranker
+        self._use(generator)
+        assert self._linker is not None
+        self._linker.stored_parameters, self._linker.reranker = parameters, reranker
+
     def set_kb(self, kb: str) -> None:
         """Link to another vocabulary from now on, with the same encoder. Calibration and reranker are dropped.
 

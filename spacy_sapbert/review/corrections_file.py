@@ -172,12 +172,16 @@ class CorrectionsFile:
         content = json.dumps([list(self.corrections().values()), self._corpora()])
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
-    def copy(self, path: Path) -> None:
-        """Write what the corrections decide to a new file, without the texts of the documents."""
+    def copy(self, path: Path, corrections: Iterable[Correction] | None = None) -> CorrectionsFile:
+        """Write what the corrections decide to a new file, without the texts of the documents, and return that file.
+
+        Others can take the place of the corrections.
+        """
         new = CorrectionsFile(path, create=True)
-        new.add(self.corrections().values())
+        new.add(self.corrections().values() if corrections is None else corrections)
         with new._writing() as db:
             db.executemany("INSERT INTO corpora VALUES (?, ?)", self._corpora())
+        return new
 
     def _corpora(self) -> list[tuple[str, str]]:
         """Return the pairs of a document and a corpus that it is in."""

@@ -1,10 +1,10 @@
-"""Export corrections: as an annotated corpus for training, and as names for `kb build`."""
+"""Export corrections: as an annotated corpus, as names for `kb build`, and as decisions for other documents."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from ..text.snippets import snippet
 from ..text.words import is_acronym
@@ -14,7 +14,9 @@ from .corrections import (
     EVERYWHERE,
     NO_MENTION,
     OCCURRENCE,
+    REJECT,
     Correction,
+    Decision,
     Decisions,
     ProposedLink,
     document_key,
@@ -31,13 +33,21 @@ _NO_LINK: dict[str, Any] = {**dict.fromkeys(_WITHOUT), "types": [], "reasons": [
 _HEADINGS = ("keep", "name", "id", "matched_name", "similarity", "occurrences")
 
 
-def reviewed_documents(file: CorrectionsFile, counts: Counter[str], *, complete: bool = False) -> Iterator[Document]:
-    """Yield the documents with corrections as a corpus. Its mentions are those that were decided.
+class ReviewedDocument(NamedTuple):
+    """A document of a review.
 
-    A mention whose concepts were only rejected is one without a concept. `complete` leaves out documents with an
-    undecided mention, which an NER would learn to overlook. `counts` takes the numbers of documents, mentions and
-    undecided mentions.
+    Attributes:
+        decided: What was decided about its mentions, and about those that were added, by start, end and label.
+        undecided: The number of its mentions that are open.
     """
+
+    document: Document
+    decided: Mapping[tuple[int, int, str], Decision]
+    undecided: int
+
+
+def reviewed(file: CorrectionsFile) -> Iterator[ReviewedDocument]:
+    """Yield all documents of a review, with what was decided about their mentions."""
     decisions = file.decisions()
     links: dict[str, dict[tuple[int, int], ProposedLink]] = {}
     # a correction from Python can be about a mention that no pipeline has proposed
@@ -50,33 +60,60 @@ def reviewed_documents(file: CorrectionsFile, counts: Counter[str], *, complete:
     for document in file.documents():
         key, text = document_key(document.text), document.text
         known = [link for link in links.get(key, {}).values() if text[link.start : link.end] == link.text]
-        mentions, undecided = _mentions(key, text, known, decisions)
-        if not mentions and undecided == len(known):
+        added = decisions.added(key, text)
+        both = {(link.start, link.end, link.label): decision_of(link, decisions, added) for link in known}
+        decided = {place: decision for place, decision in both.items() if decision is not None}
+        places = {place[:2] for place in decided}
+        decided |= {
+            mention: decisions.of(key, *mention[:2], text[mention.start : mention.end], mention.label)
+            for mention in added
+            if mention[:2] not in places
+        }
+        yield ReviewedDocument(document, decided, sum(decision is None for decision in both.values()))
+
+
+def reviewed_documents(file: CorrectionsFile, counts: Counter[str], *, complete: bool = False) -> Iterator[Document]:
+    """Yield the documents with corrections as a corpus. Its mentions are those that were decided.
+
+    A mention whose concepts were only rejected is one without a concept. `complete` leaves out documents with an
+    undecided mention, which an NER would learn to overlook. `counts` takes the numbers of documents, mentions and
+    undecided mentions.
+    """
+    for document, decided, undecided in reviewed(file):
+        mentions = [
+            Mention(start, end, document.text[start:end], label or DEFAULT_LABEL, decision.concept_ids or ())
+            for (start, end, label), decision in sorted(decided.items())
+            if not decision.is_no_mention
+        ]
+        if not decided:
             counts["documents without a correction"] += 1
         elif complete and undecided:
             counts["incomplete documents left out"] += 1
         else:
             counts.update({"documents": 1, "mentions": len(mentions), "undecided mentions left out": undecided})
-            yield document._replace(mentions=tuple(sorted(mentions)))
+            yield document._replace(mentions=tuple(mentions))
 
 
-def _mentions(key: str, text: str, links: list[ProposedLink], decisions: Decisions) -> tuple[list[Mention], int]:
-    """Return the decided mentions of a document, and the number of undecided ones."""
-    mentions: dict[tuple[int, int], Mention] = {}
-    undecided = 0
-    added = decisions.added(key, text)
-    for link in links:
-        decision = decision_of(link, decisions, added)
-        if decision is None:
-            undecided += 1
-        elif not decision.is_no_mention:
-            ids = decision.concept_ids or ()
-            mentions[link.start, link.end] = Mention(link.start, link.end, link.text, link.label or DEFAULT_LABEL, ids)
-    for start, end, label in added:
-        decision = decisions.of(key, start, end, text[start:end], label)
-        ids = decision.concept_ids or ()
-        mentions.setdefault((start, end), Mention(start, end, text[start:end], label or DEFAULT_LABEL, ids))
-    return list(mentions.values()), undecided
+def general_decisions(corrections: Iterable[Correction], corpora: Mapping[str, Collection[str]]) -> list[Correction]:
+    """Return corrections in their order, so that what was decided for a corpus holds in all documents.
+
+    This is not so for short forms, which mean different things in different documents, and for texts with different
+    decisions. `corpora` has the corpora of each document, by its key.
+    """
+    given = list(corrections)
+    latest: dict[str, dict[tuple[str, ...], tuple[bool, tuple[str, ...]]]] = {}
+    for correction in given:
+        if correction.scope != OCCURRENCE and correction.action != REJECT:
+            within = [] if correction.scope == EVERYWHERE else sorted(corpora.get(correction.document, ()))
+            decision = correction.action == NO_MENTION, correction.concept_ids
+            latest.setdefault(text_key(correction.text), {})[(correction.label, *within)] = decision
+    differing = {key for key, decisions in latest.items() if len({*decisions.values()}) > 1}
+
+    def stays(correction: Correction) -> bool:
+        key = text_key(correction.text)
+        return correction.scope == OCCURRENCE or is_acronym(key) or key in differing
+
+    return [correction if stays(correction) else correction._replace(scope=EVERYWHERE) for correction in given]
 
 
 def mention_records(documents: Iterable[Document]) -> Iterator[dict[str, Any]]:

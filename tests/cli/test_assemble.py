@@ -8,6 +8,8 @@ from spacy.training import Example
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.review.corrections import Correction
+from spacy_sapbert.review.corrections_file import CorrectionsFile
 from spacy_sapbert.types import Name, Record
 
 TEXT = "Breast and ovarian cancer; cystic fibrosis (CF). CF patients."
@@ -215,3 +217,18 @@ def test_a_failure_keeps_the_pipeline_that_was_there(command, small_kb, tmp_path
     assert command("assemble", "-o", output, "--kb", tmp_path / "missing.kb").status == 1
     assert {path: path.read_bytes() for path in output.rglob("*") if path.is_file()} == before
     assert [path.name for path in output.parent.iterdir()] == ["pipeline"]
+
+
+def test_corrections_are_in_the_pipeline(command, small_kb, tmp_path, output):
+    file = CorrectionsFile(tmp_path / "c.db", create=True)
+    file.add([Correction("replace", "everywhere", "k", 0, 15, "cystic fibrosis", ("D001241",))])
+    options = ("--kb", small_kb.path, "--encoder", "none")
+    assert command("assemble", "-o", output, *options, "--corrections", file.path).status == 0
+    assert command("assemble", "-o", tmp_path / "plain", *options).status == 0
+    again = ("--from", tmp_path / "plain", "--corrections", file.path)
+    assert command("assemble", "-o", tmp_path / "second", *again).status == 0
+    file.path.unlink()
+    for folder in (output, tmp_path / "second"):
+        assert links(folder, "Cystic fibrosis.") == [("Cystic fibrosis", "D001241")]
+    missing = command("assemble", "-o", tmp_path / "third", *options, "--corrections", file.path)
+    assert (missing.status, "E120" in missing.err) == (1, True)

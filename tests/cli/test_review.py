@@ -1,7 +1,9 @@
 import json
 
 import pytest
+import spacy
 
+from spacy_sapbert.cli.review import _gain_table
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.review.corrections import Correction, ProposedLink, document_key
@@ -138,3 +140,31 @@ def test_a_run_goes_on_with_the_same_corrections_only(command, file, linking_fol
     file.undo(number)
     assert command(*arguments, "--resume").status == 0
     assert output.read_text().count('"kb_id": "D009020"') == 2
+
+
+def test_train(command, file, small_kb, tmp_path):
+    learned = tmp_path / "learned"
+    finished = command("review", "train", small_kb.path, file.path, "-o", learned)
+    assert finished.status == 0, finished.err
+    result = json.loads(finished.out)
+    assert (result["corrections"], result["names"], result["held_out"]) == (1, 1, None)
+    assert "Too few decisions" in finished.err
+    assert [ent.kb_id_ for ent in spacy.load(learned)("Aspirin.").ents] == ["D009020"]
+    again = command("review", "train", learned, file.path, "-o", learned, "--no-measure")
+    assert (again.status, "Too few" in again.err) == (0, False)
+
+
+def test_what_cannot_be_trained(command, file, linking_folder, tmp_path):
+    assert "E120" in command("review", "train", linking_folder, tmp_path / "no.db", "-o", tmp_path / "new").err
+    empty = CorrectionsFile(tmp_path / "empty.db", create=True).path
+    assert "E105" in command("review", "train", linking_folder, empty, "-o", tmp_path / "new").err
+    assert "E507" in command("review", "train", linking_folder, file.path, "-o", tmp_path).err
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_table_of_what_was_learned():
+    group = {"n": 30, "before": 50.0, "after": 60.0, "difference": 10.0, "se": 5.0, "mended": 3, "broken": 0}
+    broken = [{"text": "[b]cold", "action": "no_mention", "concept_ids": ()}]
+    table = _gain_table({"all": group, "broken": broken}, {"corrections": 4, "names": 2})
+    assert table.row_count == 1
+    assert table.caption == "learned: 4 corrections, 2 names\nno longer as decided: [b]cold (no_mention)"

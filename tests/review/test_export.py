@@ -4,7 +4,7 @@ import pytest
 
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.review.corrections import Correction
-from spacy_sapbert.review.export import name_rows, reviewed_documents
+from spacy_sapbert.review.export import general_decisions, name_rows, reviewed_documents
 
 TEXT = "cold \U0001f600 flu, gout fits lump"
 
@@ -122,3 +122,20 @@ def test_texts_that_do_not_become_names(file, corrections, reason):
 def test_texts_that_become_names(file, corrections, name):
     file.add(corrections)
     assert names(file) == ([name], {"names": 1})
+
+
+@pytest.mark.parametrize(
+    ("corrections", "scopes"),
+    [
+        ([said("replace", "cold", "D1"), said("no_mention", "flu"), said("reject", "gout", "D1")], ["everywhere"] * 3),
+        ([said("replace", "cold", "D1"), said("no_mention", "cold", scope="occurrence")], ["everywhere", "occurrence"]),
+        ([said("accept", "cold", "D1"), said("replace", "cold", "D2")], ["everywhere"] * 2),  # the later one holds
+        ([said("accept", "cold", "D1"), said("replace", "Cold", "D2")._replace(document="m")], ["corpus"] * 2),
+        ([said("accept", "cold", "D1"), said("no_mention", "cold", scope="everywhere")], ["corpus", "everywhere"]),
+        ([said("accept", "ALL", "D1")], ["corpus"]),
+    ],
+)
+def test_what_holds_in_all_documents(corrections, scopes):
+    general = general_decisions(corrections, {"k": ["notes"], "m": ["abstracts"]})
+    assert [correction.scope for correction in general] == scopes
+    assert [correction._replace(scope="") for correction in general] == [one._replace(scope="") for one in corrections]
