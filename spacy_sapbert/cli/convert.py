@@ -18,10 +18,9 @@ from ..documents.source import Report
 from ..errors import Errors, OptionError, SapbertError, Warnings
 from ..files.console import track
 from ..files.output import refuse_input
-from ..kb.ids import canonical_id
 from ..kb.stop_names import read_names
 from ..types import Document, has_type
-from .inputs import Ids, show_problems, split_pairs
+from .inputs import Ids, Prefixes, renamed, show_problems, split_pairs
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -41,10 +40,7 @@ def convert(
     ] = None,
     types: Annotated[list[str] | None, typer.Option(help="Keep only mentions of this type. Repeatable.")] = None,
     rename: Annotated[list[str] | None, typer.Option(help="Rename a type of mentions, as OLD=NEW. Repeatable.")] = None,
-    id_prefix: Annotated[
-        list[str] | None,
-        typer.Option(help="Prefix for the ids of a type that are numbers only, as TYPE=PREFIX. Repeatable."),
-    ] = None,
+    id_prefix: Prefixes = None,
     annotates: Annotated[
         list[str] | None,
         typer.Option(
@@ -156,15 +152,10 @@ class _Changes(NamedTuple):
 
     def __call__(self, document: Document, report: Report) -> Document:
         mentions = tuple(
-            mention._replace(
-                label=self.names.get(mention.label, mention.label),
-                ids=tuple(canonical_id(concept_id, self.prefixes.get(mention.label)) for concept_id in mention.ids),
-            )
-            for mention in document.mentions
-            if not self.types or has_type(mention.label, self.types)
+            mention for mention in document.mentions if not self.types or has_type(mention.label, self.types)
         )
         report.filtered += len(document.mentions) - len(mentions)
-        return document._replace(mentions=mentions)
+        return renamed(document._replace(mentions=mentions), self.names, self.prefixes)
 
     def warn_of_missing_types(self, renamed: Sequence[str], types: Collection[str]) -> None:
         """Warn of types that were given, some by their new names, and that are not among those of the corpora."""

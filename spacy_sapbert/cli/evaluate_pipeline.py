@@ -15,9 +15,22 @@ from ..files.console import results_to, stderr_console, table_of_numbers, track
 from ..files.output import refuse_input
 from ..kb.ids import read_labels
 from ..types import Document
-from .inputs import Corpus, CorpusFormat, Ids, Output, Pipeline, Predictions, Type, read_documents, split_pairs
+from .inputs import (
+    Corpus,
+    CorpusFormat,
+    Ids,
+    Output,
+    Pipeline,
+    Predictions,
+    Prefixes,
+    Type,
+    read_documents,
+    renamed,
+    split_pairs,
+)
 
-_LEAST_SHARE = 0.05  # fewer mentions at the same characters may be chance
+# fewer mentions at the same characters may be chance: of those of a corpus label, and of those of a pipeline label
+_LEAST_SHARE, _LEAST_COMMON = 0.05, 0.25
 _ROWS = {
     "ner": "mentions",
     "ner_untyped": "… of any type",
@@ -42,6 +55,7 @@ def pipeline(
         list[str] | None,
         typer.Option(help="Rename a type of the corpus, as OLD=NEW. Several can get one name. Repeatable."),
     ] = None,
+    id_prefix: Prefixes = None,
     gold_mentions: Annotated[
         bool, typer.Option("--gold-mentions", help="Link the gold mentions instead of those that the pipeline finds.")
     ] = False,
@@ -52,12 +66,13 @@ def pipeline(
     from ..runs.pipelines import load_pipeline
 
     labels, names = dict(split_pairs("--label", label)), dict(split_pairs("--rename", rename))
+    prefixes = dict(split_pairs("--id-prefix", id_prefix))
     refuse_input(predictions, [corpus, ids], "--predictions")
     with results_to(output, [corpus, ids]) as show:
         documents = read_documents(corpus, format, ids)
         result = evaluate_pipeline(
             load_pipeline(pipeline),
-            track(_renamed(documents, names), stderr_console()),
+            track(_renamed(documents, names, prefixes), stderr_console()),
             type=type or None,
             labels=labels,
             gold_mentions=gold_mentions,
@@ -66,13 +81,14 @@ def pipeline(
         show(_table(result, type), result)
 
 
-def _renamed(documents: Iterable[Document], names: Mapping[str, str]) -> Iterator[Document]:
+def _renamed(
+    documents: Iterable[Document], names: Mapping[str, str], prefixes: Mapping[str, str]
+) -> Iterator[Document]:
     seen: set[str] = set()
     for document in documents:
         seen.update(mention.label for mention in document.mentions)
-        renamed = (mention._replace(label=names.get(mention.label, mention.label)) for mention in document.mentions)
-        yield document._replace(mentions=tuple(renamed))
-    if missing := names.keys() - seen:
+        yield renamed(document, names, prefixes)
+    if missing := {*names, *prefixes} - seen:
         message = Warnings.W202.format(missing=", ".join(sorted(missing)), known=", ".join(sorted(seen)))
         warnings.warn(message, stacklevel=2)
 
@@ -86,9 +102,13 @@ def _table(result: Mapping[str, Any], types: list[str] | None) -> Table:
     table = table_of_numbers("found and annotated", "gold", "found", "right", "P", "R", "F1", rows=rows)
     missing = f"{result['without_a_name']:,} of the concepts are not in the vocabulary"
     table.caption = f"{result['documents']:,} documents; {missing}"
+    if result["replaced"]:
+        table.caption += f", and {result['replaced']:,} have an id that the vocabulary has replaced by another"
     if result["other_labels"]:
         others = ", ".join(f"{label} ({n:,})" for label, n in result["other_labels"].items())
-        table.caption += f"\nlabels that the corpus does not have: {others}; map them with {_mapping(result)}"
+        mapping = _mapping(result)
+        advice = f"map them with {mapping}" if mapping else "map those that mean the same with --label PIPELINE=CORPUS"
+        table.caption += f"\nlabels that the corpus does not have: {others}; {advice}"
     if result["ner"]["f1"] is None:
         wanted = " or ".join(types) if types else "one of the corpus"
         table.caption += f"\nno label of the pipeline is {wanted}, so nothing was compared by label (–)"
@@ -96,20 +116,24 @@ def _table(result: Mapping[str, Any], types: list[str] | None) -> Table:
 
 
 def _mapping(result: Mapping[str, Any]) -> str:
-    """Return the options that map labels to those of the corpus, or else a pattern of them.
+    """Return the options that map labels to those of the corpus, as far as any fit.
 
-    A label fits one that differs only in case, or else those of the corpus at the same characters.
+    A label fits one that differs only in case, or else those of the corpus at the same characters, unless the pipeline
+    has these, too, or most of its mentions are elsewhere.
     """
-    annotated = {label.casefold(): label for label, figures in result["ner"]["types"].items() if figures["gold"]}
+    figures = result["ner"]["types"]
+    annotated = {label.casefold(): label for label, counts in figures.items() if counts["gold"]}
     options = []
-    for label in result["other_labels"]:
+    for label, found in result["other_labels"].items():
         same = annotated.get(label.casefold())
-        fitting = [same] if same else _frequent(result["same_places"][label])
+        counts = {name: n for name, n in result["same_places"][label].items() if not figures[name]["found"]}
+        is_common = sum(counts.values()) >= _LEAST_COMMON * found
+        fitting = [same] if same else _frequent(counts) if is_common else []
         if len(fitting) == 1:
             options.append(f"--label {label}={fitting[0]}")
         else:  # the corpus has finer labels
             options += [f"--rename {finer}={label}" for finer in fitting]
-    return " ".join(options) or "--label PIPELINE=CORPUS"
+    return " ".join(options)
 
 
 def _frequent(labels: Mapping[str, int]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +18,7 @@ from ..errors import ChoiceError, Errors, NotFoundError, OptionError, SapbertErr
 from ..files.console import stderr_console
 from ..files.opening import STDIN, check_encoding
 from ..files.source import Problem
+from ..kb.ids import canonical_id
 from ..types import Document
 
 _INPUTS_HELP = (
@@ -63,6 +64,10 @@ Ids = Annotated[
     Path | None,
     typer.Option(help="File with document ids, one per line. Only these documents are read."),
 ]
+Prefixes = Annotated[
+    list[str] | None,
+    typer.Option("--id-prefix", help="Prefix for the ids of a type that are numbers only, as TYPE=PREFIX. Repeatable."),
+]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="File for the JSON. Default: standard output.")]
 Predictions = Annotated[
     Path | None, typer.Option(help="File for the predictions, one JSON line per mention or document.")
@@ -77,6 +82,18 @@ def split_pairs(option: str, pairs: Sequence[str] | None) -> Iterator[tuple[str,
             reason = "it needs two values with = between them, such as synonyms=Synonyms"
             raise OptionError(option=f"{option} {pair}", reason=reason)
         yield left, right
+
+
+def renamed(document: Document, names: Mapping[str, str], prefixes: Mapping[str, str]) -> Document:
+    """Return a document with other types. Ids that are numbers only get the prefix of the old type."""
+    mentions = (
+        mention._replace(
+            label=names.get(mention.label, mention.label),
+            ids=tuple(canonical_id(concept_id, prefixes.get(mention.label)) for concept_id in mention.ids),
+        )
+        for mention in document.mentions
+    )
+    return document._replace(mentions=tuple(mentions))
 
 
 def open_inputs(

@@ -3,6 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from spacy_sapbert.cli.evaluate_pipeline import _mapping
+
 CORPUS = """\
 1|t|Breast cancer and aspirin
 1|a|
@@ -162,3 +164,27 @@ def test_a_type_that_no_label_has_gives_no_figures(workplace, command):
         assert [result[measure][name] for name in ("p", "r", "f1")] == [None] * 3, measure
     assert "0.00" not in shown(finished)
     assert "no label of the pipeline is Disease" in shown(finished)
+
+
+def test_ids_that_are_numbers_get_a_prefix(workplace, command):
+    Path("numbers.txt").write_text(CORPUS.replace("D0", "").replace("X2", "7").replace("D999999", "8"))
+    finished = command("evaluate", "pipeline", "PIPELINE", "numbers.txt", "--id-prefix", "Disease=DOID")
+    assert "The corpus has ids such as DOID:01943, 7, DOID:10051" in finished.err
+
+
+@pytest.mark.parametrize(
+    ("other_labels", "same_places", "advice"),
+    [
+        ({"DRUG": 9}, {"DRUG": {"Chemical": 4}}, "--label DRUG=Chemical"),
+        ({"Gene": 90}, {"Gene": {"Chemical": 4}}, ""),  # most are elsewhere
+        ({"Gene": 9}, {"Gene": {"Disease": 4}}, ""),  # the pipeline has Disease, too
+        (
+            {"Any": 9, "CHEMICAL": 1},
+            {"Any": {"Disease": 4, "Chemical": 4}, "CHEMICAL": {}},
+            "--label Any=Chemical --label CHEMICAL=Chemical",
+        ),
+    ],
+)
+def test_advice_on_labels(other_labels, same_places, advice):
+    types = {"Chemical": {"gold": 9, "found": 0}, "Disease": {"gold": 9, "found": 9}}
+    assert _mapping({"ner": {"types": types}, "other_labels": other_labels, "same_places": same_places}) == advice

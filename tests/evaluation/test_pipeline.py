@@ -11,6 +11,8 @@ from spacy_sapbert.documents.docs import to_doc
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.evaluation.pipeline import evaluate_pipeline
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.types import Name, Record
 
 from .conftest import ASPIRIN, BREAST, CF, LITHIUM, OVARIAN, UNKNOWN, document
 
@@ -265,3 +267,12 @@ def test_what_cannot_match_has_no_percentages(small_kb):
         assert types["Disease"]["r"] == 100.0
     mapped = evaluate_pipeline(pipeline(small_kb), [gold], labels={"Chemical": "Drug"})
     assert mapped["ner"]["types"]["Drug"]["f1"] == 100.0
+
+
+def test_replaced_ids_are_followed_and_counted(tmp_path):
+    """HP:0000002 was replaced. OMIM:219700 is the same concept in another vocabulary."""
+    cold = Record("HP:0000001", (Name("cold", "preferred", "HPO"),), alternative_ids=("HP:0000002", "OMIM:219700"))
+    nlp = pipeline(build_knowledge_base([cold], tmp_path / "replaced.kb"))
+    gold = document("cold and cold", ("cold", "HP:0000002"), doc_id="1"), document("a cold", ("cold", "OMIM:219700"))
+    result = evaluate_pipeline(nlp, gold)
+    assert (result["replaced"], result["without_a_name"], result["document_id"]["right"]) == (1, 0, 2)
