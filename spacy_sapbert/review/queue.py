@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -22,6 +23,7 @@ from .corrections import (
     document_key,
     text_key,
 )
+from .doubts import SHARES, doubts_of
 
 Record = Mapping[str, Any]
 
@@ -31,12 +33,14 @@ class ReviewMention(NamedTuple):
 
     Attributes:
         best: The linked concepts. If there are none, the best candidate, if any.
+        doubts: The kinds of links that are wrong more often than their probability says, see `doubts`.
     """
 
     doc_id: str
     link: ProposedLink
     entity: Record
     best: tuple[str, ...]
+    doubts: tuple[str, ...] = ()
 
     @property
     def text_key(self) -> str:
@@ -101,16 +105,21 @@ def sureness(link: ProposedLink) -> float:
     return max((link.score if link.probability is None else link.probability) or 0.0, 0.0)
 
 
-def doubt(mention: ReviewMention) -> float:
-    """Return an estimate of the probability that a link is wrong, from 0 to 1."""
+def improbability(mention: ReviewMention) -> float:
+    """Return the probability that a link is wrong, from 0 to 1, as far as the linker tells."""
     link = mention.link
     if not link.concept_ids:
         return UNLINKED_DOUBT if link.probability is None else max(link.probability, 1 - link.probability)
     return 1 - min(sureness(link), 1.0)
 
 
+def doubt(mention: ReviewMention) -> float:
+    """Return an estimate of the probability that a link is wrong, from 0 to 1, with the kinds of doubt."""
+    return 1 - (1 - improbability(mention)) * math.prod(1 - SHARES[kind] for kind in mention.doubts)
+
+
 def by_expected_errors(group: Group) -> float:
-    """Put the texts with the most wrong links first, as far as probabilities tell."""
+    """Put the texts with the most wrong links first, as far as probabilities and kinds of doubt tell."""
     return -sum(max(doubt(mention), LEAST_DOUBT) for mention in group)
 
 
@@ -121,7 +130,7 @@ def by_document(group: Group) -> float:
 
 ORDERS: Mapping[str, Callable[[Group], float]] = {
     "expected-errors": by_expected_errors,
-    "probability": lambda group: -max(map(doubt, group)),  # the least probable links first
+    "probability": lambda group: -max(map(improbability, group)),  # the least probable links first
     "frequency": lambda group: -len(group),  # the most frequent texts first
     "document": by_document,
 }
@@ -146,6 +155,7 @@ class ReviewQueue:
         mentions: The mentions, in the order of the documents.
         order: The rank of a group; the least value comes first.
         texts: The texts of the documents, by key.
+        language: The code of their language.
     """
 
     def __init__(
@@ -153,8 +163,11 @@ class ReviewQueue:
         mentions: Iterable[ReviewMention],
         order: Callable[[Group], float] = by_expected_errors,
         texts: Mapping[str, str] | None = None,
+        language: str = "en",
     ) -> None:
-        self.mentions = list(mentions)
+        given = list(mentions)
+        doubts = doubts_of(given, language)
+        self.mentions = [mention._replace(doubts=kinds) for mention, kinds in zip(given, doubts, strict=True)]
         self._texts = dict(texts or {})
         self._added: dict[str, list[Added]] = {}
         self._of_document: dict[str, list[int]] = {}

@@ -71,7 +71,7 @@ class ReviewSession:
         self._state: tuple[int, int] | None = None
         self._check_vocabulary()  # first, so that links to another vocabulary do not replace those in the file
         mentions = list(self._read(records, corpus))
-        self.queue = ReviewQueue(mentions, order, self._texts)
+        self.queue = ReviewQueue(mentions, order, self._texts, linking.nlp.lang or "en")
         self.labels = sorted({mention.link.label for mention in mentions if mention.link.label})
         self.refresh()
 
@@ -218,6 +218,7 @@ class ReviewSession:
             "snippets": [self._example(other) for other in group if other != number][:EXAMPLES],
             "links": [self._link(link) for link in mention.entity["links"]],
             "candidates": self._alternatives(mention),
+            "doubts": mention.doubts,
             "decision": self._decision(mention.link, self.queue.decision(number)),
             "disagrees": self.queue.disagrees(number),
             **self._pieces(mention.link, number),

@@ -89,15 +89,18 @@ def test_doubt(mention):
 @pytest.mark.parametrize(
     ("order", "wanted"),
     [
-        ("expected-errors", ["flu", "cold", "cold", "fits", "gout", "gout", "gout"]),  # 0.7; 2 × 0.3; 0.5; 3 × 0.01
-        ("probability", ["flu", "fits", "cold", "cold", "gout", "gout", "gout"]),
-        ("frequency", ["gout", "gout", "gout", "cold", "cold", "flu", "fits"]),
-        ("document", ["cold", "flu", "gout", "cold", "gout", "fits", "gout"]),
+        (
+            "expected-errors",
+            ["rickets", "colitis", "colitis", "mumps", "gout", "gout", "gout"],
+        ),  # 0.7; 2 × 0.3; 0.5; 3 × 0.01
+        ("probability", ["rickets", "mumps", "colitis", "colitis", "gout", "gout", "gout"]),
+        ("frequency", ["gout", "gout", "gout", "colitis", "colitis", "rickets", "mumps"]),
+        ("document", ["colitis", "rickets", "gout", "colitis", "gout", "mumps", "gout"]),
     ],
 )
 def test_orders(mention, order, wanted):
-    sure = {"cold": 0.7, "flu": 0.3, "gout": 1.0, "fits": 0.5}
-    texts = ["cold", "flu", "gout", "cold", "gout", "fits", "gout"]
+    sure = {"colitis": 0.7, "rickets": 0.3, "gout": 1.0, "mumps": 0.5}
+    texts = ["colitis", "rickets", "gout", "colitis", "gout", "mumps", "gout"]
     made = [mention(text, f"D-{text}", start=9 * i, probability=sure[text]) for i, text in enumerate(texts)]
     queue = ReviewQueue(made, ORDERS[order])
     found = []

@@ -1,0 +1,60 @@
+"""Links that are wrong more often than their probability says."""
+
+import pytest
+
+from spacy_sapbert.review.doubts import CASE, GENERAL, NEAR, OTHER_WORDS, SHORT_FORM, doubts_of
+from spacy_sapbert.review.queue import ReviewQueue, doubt
+
+
+@pytest.fixture
+def linked(mention):
+    """A function that makes a mention with one link, which has further values."""
+
+    def make(text, label="Disease", start=0, **link):
+        made = mention(text, "D1", label=label, probability=0.75, start=start)
+        values = {"text": text, "name": text, "long_form": None, "reasons": [], "tie": None, "runner_up": None}
+        return made._replace(entity={"links": [values | link]})
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("text", "link", "kinds"),
+    [
+        ("kidney stone", {}, ()),
+        ("XRD", {}, (SHORT_FORM,)),
+        ("Er", {}, (SHORT_FORM,)),
+        ("XRD", {"long_form": "x-linked disease"}, ()),
+        ("deaths", {}, (GENERAL,)),
+        ("star", {"name": "STAR"}, (GENERAL, CASE)),
+        ("cochlin", {"name": "COCHLIN"}, (CASE,)),
+        ("renal calculus", {"reasons": ["“renal” is “kidney”"]}, (OTHER_WORDS,)),
+        ("kidney stone", {"tie": "same score as D2"}, (NEAR,)),
+        ("kidney stone", {"runner_up": {"probability": 0.25}}, (NEAR,)),
+        ("kidney stone", {"runner_up": {"probability": None}}, ()),
+    ],
+)
+def test_kinds(linked, text, link, kinds):
+    words = [linked(f"kidney stone {number}") for number in range(9)]
+    assert doubts_of([linked(text, **link), *words]) == [kinds] + [()] * 9
+
+
+def test_short_forms_are_usual_names_of_genes(linked):
+    genes = [linked(text, "Gene") for text in ("TP53", "KRAS", "cadherin")]
+    diseases = [linked(text) for text in ("KRAS", *(f"disorder {number}" for number in range(9)))]
+    assert doubts_of(genes + diseases) == [()] * 3 + [(SHORT_FORM,)] + [()] * 9
+
+
+def test_general_words_are_english(linked):
+    assert doubts_of([linked("star")], "de") == [()]
+
+
+def test_a_mention_without_a_link_has_none(mention):
+    assert doubts_of([mention("XRD")]) == [()]
+
+
+def test_what_is_probably_wrong_comes_before_what_is_frequent(linked):
+    frequent = [linked("kidney stone", start=20 * number) for number in range(2)]
+    words = [linked(f"disorder {number}", start=90) for number in range(9)]
+    queue = ReviewQueue([*frequent, *words, linked("XRD", start=70)])
+    assert (queue.mentions[queue.next()].link.text, doubt(queue.mentions[-1])) == ("XRD", 1 - 0.75 * 0.5)
