@@ -5,6 +5,7 @@ const windowId = (sessionStorage.window ??= Math.random().toString(36).slice(2))
 const labels = JSON.parse(document.body.dataset.labels);
 const seen = []; // the mentions that this window showed, for going back
 const made = []; // the corrections of this window, for undoing
+const STILL_MARKING = "A text is chosen. First mark it with Enter, or cancel with Esc.";
 const SYNONYMS = 6; // the most that are shown
 let view = null; // the mention on the page
 let marking = null; // while a mention is marked: the words of the text, and the first and last chosen one
@@ -114,6 +115,8 @@ function showState() {
   $("state").replaceChildren(
     view.decision ? isolated(`Decided: ${described(view.decision)}`)
       : view.disagrees ? `This text was decided otherwise elsewhere. ${mentions}` : mentions);
+  $("doubts").hidden = !view.doubts.length;
+  $("doubts").textContent = `Often wrong: ${view.doubts.join("; ")}`;
 }
 
 function linked(one) {
@@ -203,13 +206,18 @@ const go = (number, keep = true) => once(async () => show(await ask(`mentions/${
 function decide(action, ids = []) {
   return once(async () => {
     const text = view.text;
+    const instead = action === "reject" && view.links.length === 1 && view.candidates[0];
     const sent = { action, concept_ids: ids, seen: view.decision && view.decision.number, ...options() };
     const answer = await ask(`mentions/${view.number}/decision?window=${windowId}`, sent);
     made.push(answer.correction.number);
-    say(`${text}: ${described(answer.correction)}`);
+    say(`${text}: ${described(answer.correction)}${instead ? `. ${afterRejection(instead)}` : ""}`);
     show(answer);
   });
 }
+
+// the linker goes on to the next candidate, at which nobody has looked
+const afterRejection = (one) =>
+  `The next candidate, ${one.name} (${one.id}), is linked if it is probable. Go back (K) to choose.`;
 
 const options = () => ({ scope: $("scope").value, comment: $("comment").value });
 
@@ -316,7 +324,11 @@ function markingKey(event) {
     if (!event.shiftKey) marking.anchor = marking.focus;
     showMarking();
   } else if (event.key === "Enter" && !event.target.closest("[data-do]")) finishMarking();
-  else if (event.key === "Escape") stopMarking();
+  else if (event.key === "Escape") {
+    getSelection().removeAllRanges(); // of the pointer
+    stopMarking();
+    say("Nothing was marked.");
+  } else if (keys[event.key.toLowerCase()] || /^[1-9]$/.test(event.key)) say(STILL_MARKING, true);
   else return;
   event.preventDefault();
 }
@@ -488,6 +500,7 @@ for (const choice of document.querySelectorAll("[name=by]")) choice.addEventList
 $("search").addEventListener("close", () => {
   clearTimeout(waiting);
   asked += 1; // an answer that is still to come takes no concept
+  stopMarking(); // after Esc, too, so that the keys decide again
   if (view) $("card").focus();
 });
 

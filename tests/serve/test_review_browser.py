@@ -159,6 +159,27 @@ def test_a_missed_mention_is_marked_with_the_keyboard(browser, wait, press, page
     assert [ent.kb_id_ for ent in nlp(f"Another one with {MISSED.title()}.").ents] == ["X:32"]
 
 
+def test_rejecting_says_what_is_linked_instead(browser, wait, press, page):
+    instead = text_of(browser, "#candidates li:first-child bdi")
+    press("r")
+    wait(lambda: f"rejected: {NAMES[0]}" in text_of(browser, "#said"))
+    assert f"The next candidate, {instead} (X:" in text_of(browser, "#said")
+
+
+def test_keys_decide_after_esc(browser, wait, press, page):
+    """While a text is chosen, a key of a decision says why it decides nothing."""
+    press("m", "a")
+    assert "cancel with Esc" in text_of(browser, "#said")
+    press(Keys.ESCAPE, "m", Keys.ENTER)
+    wait(lambda: browser.find_element("id", "search").get_property("open"))
+    press(Keys.ESCAPE)
+    wait(lambda: not browser.find_element("id", "search").get_property("open"))
+    assert not decided(browser)
+    wait(lambda: not browser.find_element("id", "marking").is_displayed())
+    press("a")
+    wait(lambda: decided(browser))
+
+
 def test_enter_takes_the_concept_of_the_typed_text(browser, wait, press, page, tmp_path):
     press("f")
     wait(lambda: text_of(browser, "#found"))
