@@ -22,10 +22,13 @@ from ..metrics.spans import place_in_text
 from ..pipeline.attributes import get_abbreviation_occurrences
 from ..pipeline.factories import LINKER, PREPARING, RETRIEVER
 from ..pipeline.mentions import GOLD_SPANS, gold_doc, mentions_of, on_spans
+from ..runs.document_linker import cut
 from ..text.abbreviations import expand
 from ..types import Document, LinkedPart, Mention, has_type, types_of
 
 DOCUMENTS_PER_BATCH = 64
+CHARACTERS_PER_BATCH = 250_000
+"""An NER of spaCy takes about 1 kB of memory for each character of the documents that it reads together."""
 
 
 class LinkedMention(NamedTuple):
@@ -74,10 +77,8 @@ def run_pipeline(
     runs that sets `doc.ents`. One that sets a span group may run: it does no harm, and an NER may need it. The
     components take the gold mentions as long as the batches are used.
     """
-    inputs: Iterator[tuple[str | Doc, Document]] = ((document.text, document) for document in documents)
     others: list[Any] = []
     if gold_mentions:
-        inputs = ((_without_ids(nlp, document), document) for _, document in inputs)
         # as entities or as a span group; the linker only sets their ids
         metas = {name: nlp.get_pipe_meta(name) for name in nlp.pipe_names}
         finding = {name for name, meta in metas.items() if "doc.ents" in meta.assigns and meta.factory != LINKER}
@@ -85,8 +86,10 @@ def run_pipeline(
         entities = [name for name in finding if getattr(nlp.get_pipe(name), "spans_key", None) is None]
         disable = [*disable, *entities]
     with on_spans(others, spans_key) if gold_mentions else nullcontext():
-        for batch in minibatch(nlp.pipe(inputs, as_tuples=True, disable=list(disable)), size=DOCUMENTS_PER_BATCH):
-            yield [(document, doc) for doc, document in batch]
+        for chunk in cut(documents, CHARACTERS_PER_BATCH):
+            inputs = ((_without_ids(nlp, document) if gold_mentions else document.text, document) for document in chunk)
+            docs = nlp.pipe(inputs, as_tuples=True, disable=list(disable), batch_size=len(chunk))
+            yield from minibatch(((document, doc) for doc, document in docs), size=DOCUMENTS_PER_BATCH)
 
 
 def _without_ids(nlp: Language, document: Document) -> Doc:

@@ -127,7 +127,7 @@ class TypedNer(TrainablePipe):
         members, n_labels = tagging.members_of(self.model), len(self.labels)
         scores = [
             self._shaped(of_doc).reshape(len(of_doc), members, n_labels, tagging.N_TAGS).mean(axis=1)
-            for of_doc in self.model.predict(docs)
+            for of_doc in tagging.scores_of(self.model, docs)
         ]
         transitions = self._transitions().reshape(members, n_labels, tagging.N_TAGS, tagging.N_TAGS).mean(axis=0)
         return tagging.find_spans(scores, transitions, self.labels)

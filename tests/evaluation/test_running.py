@@ -1,9 +1,13 @@
 import warnings
 
 import pytest
+import spacy
+from spacy.language import Language
+from spacy.util import minibatch
 
 from spacy_sapbert.errors import EmptyError, SapbertError
-from spacy_sapbert.evaluation.running import GoldMentions, warn_of_unknown_ids, with_known_ids
+from spacy_sapbert.evaluation import running
+from spacy_sapbert.evaluation.running import GoldMentions, run_pipeline, warn_of_unknown_ids, with_known_ids
 from spacy_sapbert.types import Document, Mention
 
 
@@ -61,3 +65,26 @@ def test_the_share_of_mentions_without_a_known_id_is_reported(small_kb):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_of_unknown_ids([part, EMPTY], small_kb)
+
+
+def test_components_read_few_long_documents_together(monkeypatch):
+    """A network takes memory for all tokens of the documents that spaCy gives it."""
+    together = []
+
+    class Reading:
+        def __call__(self, doc):
+            return doc
+
+        def pipe(self, docs, batch_size):
+            for batch in minibatch(docs, batch_size):
+                together.append([doc.text for doc in batch])
+                yield from batch
+
+    monkeypatch.setattr(running, "CHARACTERS_PER_BATCH", 10)
+    nlp = spacy.blank("en")
+    Language.factory("reading_together", func=lambda nlp, name: Reading())
+    nlp.add_pipe("reading_together")
+    texts = ["abcd", "efgh", "i", "a much longer text", "jk"]
+    batches = run_pipeline(nlp, [Document(text, text) for text in texts], disable=(), gold_mentions=False)
+    assert [(document.text, doc.text) for batch in batches for document, doc in batch] == [(t, t) for t in texts]
+    assert together == [["abcd", "efgh", "i"], ["a much longer text"], ["jk"]]

@@ -7,6 +7,7 @@ from .network import (
     transitions_of,
 )
 from .spans import TokenSpan, allowed_tags, find_spans, padded
+from .windows import scores_of
 
 __all__ = [
     "N_TAGS",
@@ -19,6 +20,7 @@ __all__ = [
     "is_initialized",
     "members_of",
     "padded",
+    "scores_of",
     "set_number_of_labels",
     "transitions_of",
 ]
