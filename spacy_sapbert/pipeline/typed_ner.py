@@ -2,7 +2,7 @@
 
 from collections import Counter
 from itertools import islice
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 from spacy.language import Language
@@ -118,6 +118,16 @@ class TypedNer(TrainablePipe):
         tagging.set_number_of_labels(self.model, len(self.labels))
         docs = [example.predicted for example in islice(get_examples(), _INITIAL_EXAMPLES)]
         self.model.initialize(X=docs or None)
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """Process a stream of documents, of which those that have `tagging.MAX_TOKENS` are in memory.
+
+        Args:
+            stream: The documents.
+            batch_size: Ignored. spaCy passes the pipeline's own value, which says nothing of their length.
+        """
+        for docs in tagging.in_batches(stream, tagging.MAX_TOKENS, len):
+            yield from super().pipe(docs, batch_size=len(docs))
 
     def predict(self, docs: Iterable[Doc]) -> "List[List[tagging.TokenSpan]]":
         """Return the mentions of each document, without changing the documents."""

@@ -10,6 +10,7 @@ from thinc.api import fix_random_seed as fix_thinc_seed
 
 from spacy_sapbert.documents.docs import set_annotated
 from spacy_sapbert.errors import SapbertError, TrainingDataError
+from spacy_sapbert.training import tagging
 from spacy_sapbert.training.tagging.network import transitions_of
 
 MODEL = {"tok2vec": {"width": 32, "depth": 1, "embed_size": 300}}
@@ -82,6 +83,18 @@ def test_unsure_words_teach_nothing():
     open_ = [example(nlp, "We saw mice", {}, labels=None, unsure={"Species": ["mice"]}) for _ in range(4)]
     train(nlp, sure + open_)
     assert entities(nlp, "We saw mice") == [("mice", "Species")]
+
+
+def test_few_long_documents_are_in_memory(trained, monkeypatch):
+    monkeypatch.setattr(tagging, "MAX_TOKENS", 9)
+    read, read_before = [], []
+    texts = ("We saw asthma in mice", "", "No rats", "We saw mice", "We saw rats " * 5, "No mice", "No mice")
+    docs = trained.get_pipe("typed_ner").pipe(read.append(text) or trained.make_doc(text) for text in texts)
+    for doc, text in zip(docs, texts, strict=True):
+        read_before.append(len(read))
+        assert doc.text == text
+        assert len(doc.ents) == sum(text.count(word) for word in ("rats", "mice", "asthma"))
+    assert read_before == [4, 4, 4, 5, 6, 7, 7]
 
 
 def test_a_document_without_annotation_teaches_nothing():

@@ -6,10 +6,11 @@ from .network import (
     set_number_of_labels,
     transitions_of,
 )
-from .spans import TokenSpan, allowed_tags, find_spans, padded
-from .windows import scores_of
+from .spans import MAX_TOKENS, TokenSpan, allowed_tags, find_spans, padded
+from .windows import in_batches, scores_of
 
 __all__ = [
+    "MAX_TOKENS",
     "N_TAGS",
     "Floats",
     "TokenSpan",
@@ -17,6 +18,7 @@ __all__ = [
     "allowed_tags",
     "expectations",
     "find_spans",
+    "in_batches",
     "is_initialized",
     "members_of",
     "padded",

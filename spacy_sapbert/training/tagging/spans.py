@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from .crf import BEGIN, INSIDE, LAST, N_TAGS, OUTSIDE, UNIT, Bools, Floats, best_tags
 
-_MAX_TOKENS = 1 << 16
+MAX_TOKENS = 1 << 16
 """The most tokens, with padding, whose tags are found at once."""
 _RULED_OUT = -1e9
 
@@ -100,7 +100,7 @@ def _batches(scores: Sequence[Floats]) -> Iterator[list[int]]:
     batch: list[int] = []
     for number in sorted(range(len(scores)), key=lambda number: len(scores[number])):
         length = len(scores[number])
-        if batch and length * (len(batch) + 1) > _MAX_TOKENS:
+        if batch and length * (len(batch) + 1) > MAX_TOKENS:
             yield batch
             batch = []
         if length:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from spacy.attrs import LEMMA, NORM, POS, TAG
 from spacy.tokens import Doc, Span
@@ -16,6 +16,7 @@ MOST = 1 << 12
 """Tokens that are scored together. Each takes about 17 kB of memory for each member network."""
 AROUND = 64
 """Tokens on each side with which a part of a document is scored. A network of four layers sees four."""
+Item = TypeVar("Item")
 _ATTRS = [NORM, LEMMA, POS, TAG]  # of a token; all others come from its word
 
 
@@ -41,7 +42,7 @@ def scores_of(network: Network, docs: Sequence[Doc]) -> list[Floats2d]:
     most = max(map(len, docs), default=0) if _listens(network) else MOST
     scores: list[list[Floats2d]] = [[] for _ in docs]
     parts = ((number, part) for number, doc in enumerate(docs) if len(doc) for part in _parts(doc, most))
-    for batch in _batches(parts):
+    for batch in in_batches(parts, MOST, lambda numbered: len(numbered[1].doc)):
         for (number, part), of_part in zip(batch, network.predict([part.doc for _, part in batch]), strict=True):
             scores[number].append(of_part[part.counted])
     nothing = next((of_doc[0][:0] for of_doc in scores if of_doc), network.ops.alloc2f(0, 0))
@@ -53,15 +54,16 @@ def _listens(network: Network) -> bool:
     return any(hasattr(layer, "upstream_name") for layer in network.walk())
 
 
-def _batches(parts: Iterable[tuple[int, _Part]]) -> Iterator[list[tuple[int, _Part]]]:
-    """Yield parts that have at most `MOST` tokens together, or one alone."""
-    batch, n_tokens = list[tuple[int, _Part]](), 0
-    for number, part in parts:
-        if batch and n_tokens + len(part.doc) > MOST:
+def in_batches(items: Iterable[Item], most: int, size: Callable[[Item], int]) -> Iterator[list[Item]]:
+    """Yield items that have at most a size together, or one alone. An empty item has the size 1."""
+    batch, total = list[Item](), 0
+    for item in items:
+        own = max(1, size(item))
+        if batch and total + own > most:
             yield batch
-            batch, n_tokens = [], 0
-        batch.append((number, part))
-        n_tokens += len(part.doc)
+            batch, total = [], 0
+        batch.append(item)
+        total += own
     if batch:
         yield batch
 
