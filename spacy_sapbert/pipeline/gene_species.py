@@ -17,8 +17,9 @@ Found = List[Optional[GeneSpecies]]
 class GeneSpeciesDetector(Component):
     """Finds the species of each gene, and removes the links of genes of other species than that of the vocabulary.
 
-    Add it after the linker. It reads the species that are linked in the document. A removed link becomes `NIL`. Its
-    reason names the species and the words of the text that show it, and the concept becomes the rejected one.
+    Add it after the linker. It reads the species that are linked in the document, and common words for others. A
+    removed link becomes `NIL`. Its reason names the species and the words of the text that show it, and the concept
+    becomes the rejected one.
 
     `text.gene_species.species_of_genes` has the rules.
 

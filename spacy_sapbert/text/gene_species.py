@@ -6,9 +6,10 @@ nearest species, then the one that the text names most often.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 HUMAN = "NCBITaxon:9606"
@@ -54,10 +55,52 @@ PREFIXES: Mapping[str, str] = {
 }
 """Letters before the symbol of a gene, as in "mTrp53", and the species that they mean."""
 
-# such a species is a tool: it hosts human cells, or its antibodies or proteins are used
-_HOSTS = frozenset({"nude", "athymic", "scid", "immunodeficient", "immunocompromised", "anti"})
-_TOOLS = ("one hybrid", "two hybrid", "three hybrid", "artificial chromosome")
-_REACH = 24  # the most characters before or after a species that are read for these words
+_WORDS = {
+    HUMAN: "human|homo sapiens|h. sapiens|patient|participant|volunteer|people|woman|women|man|men|child|"
+    "children|infant",
+    _MOUSE: "mouse|mice|murine|mus musculus",
+    _RAT: "rat|rattus norvegicus|sprague dawley|sprague-dawley|wistar",
+    "NCBITaxon:7227": "drosophila|d. melanogaster|fly|flies",
+    "NCBITaxon:7955": "zebrafish|danio rerio",
+    "NCBITaxon:8355": "xenopus",
+    "NCBITaxon:6239": "caenorhabditis|c. elegans|nematode|worm",
+    "NCBITaxon:4932": "yeast|saccharomyces|s. cerevisiae",
+    "NCBITaxon:4896": "schizosaccharomyces|s. pombe|fission yeast",
+    "NCBITaxon:3702": "arabidopsis",
+    "NCBITaxon:9031": "chicken|chick|avian",
+    "NCBITaxon:9913": "bovine|cattle|cow",
+    "NCBITaxon:9823": "porcine|pig|swine",
+    "NCBITaxon:9940": "sheep|ovine",
+    "NCBITaxon:9796": "horse|equine",
+    "NCBITaxon:9615": "dog|canine",
+    "NCBITaxon:9986": "rabbit",
+    "NCBITaxon:9544": "monkey|macaque|rhesus",
+    "NCBITaxon:10029": "hamster",
+}
+# Cells and strains, in this case. HEK293, COS and CHO are not among them: they express genes of any species.
+_CELLS = {
+    HUMAN: r"HeLa|MCF-?7|HepG2|Hep ?3B|Huh-?7|Jurkat|U-?2 ?OS|HCT-?116|A549|H1299|H460|K562|HL-?60|U937|THP-?1|SH-SY5Y|"
+    r"LNCaP|PC-3|DU-?145|HT-?29|Caco-?2|SW\d{3}|MDA-MB-\d+|SK-\w+-?\w*|T47D|BT-?\d{2,3}|ZR-75|OVCAR\w*|MKN\w+|Raji|"
+    r"Daudi|NB4|IMR-?90|WI-?38|HaCaT|BEAS-2B|HUVECs?|HAECs?|PBMCs?|ARPE-19|SiHa|CaSki|U87|U251|T98G|Saos-?2|MG-?63",
+    _MOUSE: r"C57BL(?:/\w+)?|BALB/c|129/Sv|BMDMs?|MEFs?|RAW ?264(?:\.7)?|NIH[- ]?3T3|3T3(?:-L1)?|"
+    r"MC3T3(?:-E1)?|P19|C2C12|B16(?:[.-]?F10)?|F9 cells|L929|N2a|Neuro-?2a",
+    _RAT: r"PC-?12|INS-1|H9c2|IEC-6|NRK",
+}
+_SPECIES_OF_WORD = {word: species for species, words in _WORDS.items() for word in words.split("|")}
+_WORD = re.compile(
+    rf"\b(?:({'|'.join(map(re.escape, sorted(_SPECIES_OF_WORD, key=len, reverse=True)))})s?)\b", re.A | re.I
+)
+_CELL = re.compile(rf"(?<![\w-])(?:{'|'.join(f'({cells})' for cells in _CELLS.values())})(?!\w)")
+
+# species that are tools: rodents that host human cells, and what gives antibodies, proteins or a test
+_HOST = re.compile(r"\b(?:nude|athymic|scid|immunodeficient|immunocompromised|xenograft(?:s|ed)?)\b", re.I)
+_TOOL_BEFORE = re.compile(r"\banti[\s-]+(?:\w+[\s-]+)?$", re.I)
+_TOOL_AFTER = re.compile(
+    r"[\s-]*(?:(?:one|two|three)[\s-]+hybrid|artificial chromosome|(?:mono|poly)clonal|anti(?:-|bod|ser)|"
+    r"ovary cells|ovary \(CHO|kidney cells|reticulocyte lysate)",
+    re.I,
+)
+_REACH = 30  # the most characters before or after a species that are read for these words
 
 
 class SpeciesMention(NamedTuple):
@@ -115,11 +158,13 @@ def species_of_genes(
     spelling of the symbol, if the text names humans and rodents; the nearest species before and then after the gene in
     its sentence; the species that the text names most often.
 
+    Besides `species`, words for species, strains and cell lines are read from the text.
+
     Args:
         text: The text.
         genes: The genes.
-        species: The species. Others than `organisms`, and those that are tools ("nude mice", "yeast two-hybrid"), are
-            ignored.
+        species: The species. Others than `organisms`, and those that are tools ("yeast two-hybrid", mice with human
+            xenografts), are ignored.
         sentence_starts: Offsets, in their order.
         organisms: The species that can have genes.
         prefixes: The letters before symbols, and their species.
@@ -130,9 +175,36 @@ def species_of_genes(
     """
     if not genes:
         return []
-    named = sorted(mention for mention in species if mention.species in organisms and not _is_tool(text, mention))
+    tools = _RODENTS if _HOST.search(text) else ()
+    named = [
+        mention
+        for mention in _with_words(text, species)
+        if mention.species in organisms
+        and (mention.species == home or mention.species not in tools)
+        and not _is_tool(text, mention)
+    ]
     in_text = _Text(text, named, sentence_starts, prefixes, home)
     return [in_text.species_of(gene) for gene in genes]
+
+
+def _with_words(text: str, species: Iterable[SpeciesMention]) -> list[SpeciesMention]:
+    """Return the species with those that the words of the text name elsewhere, in their order."""
+    mentions = sorted(species)
+    starts = [mention.start for mention in mentions]
+    words = []
+    for start, end, name in _words(text):
+        before = bisect_left(starts, end)
+        if not before or mentions[before - 1].end <= start:
+            words.append(SpeciesMention(start, end, name))
+    return sorted(mentions + words)
+
+
+def _words(text: str) -> Iterator[SpeciesMention]:
+    for match in _WORD.finditer(text):
+        word = match[1].casefold()
+        yield SpeciesMention(*match.span(), _SPECIES_OF_WORD.get(word) or _SPECIES_OF_WORD[word.removesuffix("s")])
+    for match in _CELL.finditer(text):
+        yield SpeciesMention(*match.span(), tuple(_CELLS)[(match.lastindex or 1) - 1])
 
 
 class _Text:
@@ -194,11 +266,5 @@ class _Text:
 
 
 def _is_tool(text: str, mention: SpeciesMention) -> bool:
-    before = _words(text[max(0, mention.start - _REACH) : mention.end])
-    after = " ".join(_words(text[mention.end : mention.end + _REACH]))
-    inside = len(_words(text[mention.start : mention.end]))
-    return not _HOSTS.isdisjoint(before[-inside - 1 :]) or after.startswith(_TOOLS)
-
-
-def _words(text: str) -> list[str]:
-    return text.casefold().replace("-", " ").split()
+    before, after = text[max(0, mention.start - _REACH) : mention.start], text[mention.end : mention.end + _REACH]
+    return _TOOL_BEFORE.search(before) is not None or _TOOL_AFTER.match(after) is not None

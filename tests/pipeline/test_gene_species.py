@@ -67,9 +67,9 @@ def test_a_gene_that_was_not_linked_gets_the_reason_as_well(nlp):
     assert after.rejected == before.rejected
 
 
-def test_a_species_that_is_not_linked_has_no_effect(nlp):
+def test_the_word_for_a_species_that_is_not_linked_counts(nlp):
     nlp.get_pipe("sapbert_linker").label_types = {"Species": ["Gene"]}
-    assert ids(nlp("Trp53 fell in mice.").ents) == {"Trp53": "HGNC:11998", "mice": "NIL"}
+    assert ids(nlp("Trp53 fell in mice.").ents) == {"Trp53": "NIL", "mice": "NIL"}
 
 
 def test_sentences_of_the_document_count(nlp):

@@ -53,12 +53,38 @@ def test_rules(text, gene, expected):
     [
         "Tumors grew in nude mice. Leptin was high.",
         "Tumors grew in SCID mice. Leptin was high.",
+        "Xenografts grew in mice. In mice, leptin was high.",
+        "A rabbit polyclonal antibody stained leptin.",
         "A yeast two-hybrid screen found leptin.",
         "An anti-mouse antibody stained leptin.",
     ],
 )
 def test_a_species_that_is_a_tool_has_no_effect(text):
     assert species_of(text, "Leptin" if "Leptin" in text else "leptin") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "species"),
+    [
+        ("We studied Drosophila larvae. Leptin was low.", "NCBITaxon:7227"),
+        ("Cells of BALB/c were treated. Leptin was low.", MOUSE),
+        ("PC12 cells were treated. Leptin was low.", RAT),
+        ("MCF-7 cells were treated, and a mouse. Leptin was low.", HUMAN),
+        ("HEK293 cells were treated. Leptin was low.", None),
+        ("We asked why NK-2 and xPC12 matter, mİce or not. Leptin was low.", None),
+    ],
+)
+def test_words_of_the_text_name_a_species_that_is_not_linked(text, species):
+    start = text.index("Leptin")
+    (found,) = species_of_genes(text, [GeneMention(start, start + 6, "")], [], [0, start])
+    assert (found and found.species) == species
+
+
+def test_a_linked_species_is_not_counted_twice():
+    text = "Laboratory mice and a woman. Leptin was low."
+    linked = [SpeciesMention(0, 15, RAT)]
+    (found,) = species_of_genes(text, [GeneMention(29, 35, "")], linked, [0, 29])
+    assert found == GeneSpecies(HUMAN, "woman")
 
 
 def test_a_prefix_decides_unless_it_belongs_to_the_name():
