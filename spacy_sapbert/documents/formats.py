@@ -41,6 +41,7 @@ class OutputFormat(str, Enum):
     tsv = "tsv"
     csv = "csv"
     parquet = "parquet"
+    xlsx = "xlsx"
     pubtator = "pubtator"
     bioc = "bioc"
     biocjson = "biocjson"
@@ -58,6 +59,7 @@ _INPUT_ENDINGS = {
     ".jsonl": InputFormat.jsonl,
     ".ndjson": InputFormat.jsonl,
     ".csv": InputFormat.csv,
+    ".xlsx": InputFormat.csv,
     ".tsv": InputFormat.tsv,
     ".tab": InputFormat.tsv,
     ".parquet": InputFormat.parquet,
@@ -78,6 +80,7 @@ _OUTPUT_ENDINGS = {
     ".tsv": OutputFormat.tsv,
     ".csv": OutputFormat.csv,
     ".parquet": OutputFormat.parquet,
+    ".xlsx": OutputFormat.xlsx,
     ".pubtator": OutputFormat.pubtator,
     ".xml": OutputFormat.bioc,
     ".bioc": OutputFormat.bioc,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import BadRecordError, DamagedError, MismatchError, MissingColumnError, requiring
 from ..files.opening import OpenedFile, file_name, open_file
+from ..files.workbook import is_workbook
 from ..types import Document
 from .source import DocumentSource, Problems, ReadOptions
 from .text_files import ID, TEXT, TITLE, read_numbered_names, with_title, with_whole_mention
@@ -42,7 +44,8 @@ def read_csv(source: DocumentSource) -> Iterator[Document]:
     """Read a table with commas, semicolons or tabs, and with quotes if needed. The first line shows the delimiter."""
     lines = TableLines(source)
     first = _first(source, lines)
-    delimiter = _delimiter(first, _is_numbered(source.options))
+    is_sheet = is_workbook(source.path)
+    delimiter = _DELIMITERS[0] if is_sheet else _delimiter(first, _is_numbered(source.options))
     # without `strict`, an unbalanced quotation mark would silently swallow the rows after it
     yield from _read(source, lines, csv.reader(chain([first], lines), delimiter=delimiter, strict=True))
 
@@ -60,9 +63,12 @@ def read_names(source: DocumentSource) -> Iterator[Document]:
 
     If the options name the column, the file is a table with a header, such as CSV. If not, its lines are tab-separated.
     """
-    if source.options.text_column and not _is_numbered(source.options):
-        return map(with_whole_mention, read_csv(source))
-    return read_numbered_names(source)
+    options = source.options
+    if is_workbook(source.path):
+        source = replace(source, options=options._replace(text_column=options.text_column or "1"))
+    elif _is_numbered(options) or not options.text_column:
+        return read_numbered_names(source)
+    return map(with_whole_mention, read_csv(source))
 
 
 def _first(source: DocumentSource, lines: TableLines) -> str:

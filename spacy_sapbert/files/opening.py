@@ -15,10 +15,12 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TextIO, TypeVar, cast
 
 from ..errors import BadRecordError, CannotReadError, DamagedError, LimitError, OptionError
+from .workbook import is_workbook, sheet_lines
 
 STDIN = Path("-")
 """The path that stands for standard input."""
@@ -63,7 +65,10 @@ class OpenedFile(NamedTuple):
 
 @contextmanager
 def open_file(path: Path, opened: OpenedFile | None = None) -> Iterator[OpenedFile]:
-    """Open the unpacked bytes of a file or of standard input, unless they are open already."""
+    """Open the unpacked bytes of a file or of standard input, unless they are open already.
+
+    Those of a workbook are its first sheet as CSV, see `sheet_lines`.
+    """
     if opened or path == STDIN:
         yield opened or OpenedFile(sys.stdin.buffer, None, lambda: 0)
         return
@@ -73,6 +78,10 @@ def open_file(path: Path, opened: OpenedFile | None = None) -> Iterator[OpenedFi
                 raise CannotReadError(path=path, reason="it is a pipe", remedy="Write its content to a file first.")
             binary: Any = stack.enter_context(path.open("rb", _BUFFER))
             gzipped = binary.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
+        if is_workbook(path):
+            sheet = io.BufferedReader(_Pieces(sheet_lines(path, binary)), _BUFFER)
+            yield OpenedFile(sheet, None, binary.tell)
+            return
         if not gzipped:
             yield OpenedFile(binary, None, binary.tell)
             return
@@ -125,7 +134,9 @@ def open_text(
         has_lines = _has_line_ends(text_encoding)
         binary = bounded(path, stream, packed, lines=lines and has_lines)
         if not has_lines:  # only in UTF-8 can the length of lines be bounded
-            binary = bounded(path, cast(BinaryIO, _Recoded(binary, text_encoding)), lines=lines)
+            texts = codecs.iterdecode(iter(partial(binary.read, _BUFFER), b""), text_encoding)
+            recoded = io.BufferedReader(_Pieces(text.encode() for text in texts), _BUFFER)
+            binary = bounded(path, recoded, lines=lines)
             text_encoding = "utf-8"
         with io.TextIOWrapper(binary, text_encoding, errors, newline) as handle:
             try:
@@ -245,19 +256,20 @@ def _has_line_ends(encoding: str) -> bool:
         return False
 
 
-class _Recoded(io.RawIOBase):
-    """Reads text of any encoding as UTF-8."""
+class _Pieces(io.RawIOBase):
+    """Reads pieces of bytes, of which none is empty, as a stream."""
 
-    def __init__(self, stream: BinaryIO, encoding: str) -> None:
-        texts = codecs.iterdecode(iter(lambda: stream.read(_BUFFER), b""), encoding)
-        self._pieces = (text.encode() for text in texts)
-        self._piece = b""
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces, self._piece = pieces, b""
 
-    def read1(self, size: int) -> bytes:
-        """Return at most so many bytes; none at the end."""
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         piece = self._piece or next(self._pieces, b"")
-        self._piece = piece[size:]
-        return piece[:size]
+        n = min(len(piece), len(buffer))
+        buffer[:n], self._piece = piece[:n], piece[n:]
+        return n
 
 
 # --- bounds

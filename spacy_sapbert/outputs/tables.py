@@ -1,17 +1,20 @@
-"""Write records as tables with one row per link: TSV, CSV and Parquet."""
+"""Write records as tables with one row per link: TSV, CSV, Parquet and Excel."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..documents.formats import OutputFormat
 from ..errors import OptionError, requiring
 from ..files.opening import without_gz
 from ..files.output import replacing
 from ..files.values import ONE_LINE, table_lines
+from ..files.workbook import EXTRA, write_sheet
 from ..kb.ids import encode_id
 from ..types import NIL, SCORE_DIGITS
 
@@ -42,6 +45,8 @@ COLUMNS: dict[str, type] = dict.fromkeys(_NAMES, str) | _NUMBERS
 CODES = "codes_"
 """The beginning of the column with the codes of a code system: "codes_ICD10CM"."""
 
+COMPRESSED = {OutputFormat.parquet: ("parquet", "pyarrow"), OutputFormat.xlsx: (EXTRA, "openpyxl")}
+"""The formats of tables that are no text, each with its extra and package."""
 NOT_LOOKED_UP = "the linker did not look up this mention"
 ROWS_PER_GROUP = 20_000
 _SEPARATOR = "|"
@@ -133,7 +138,7 @@ def table_pieces(records: Iterable[Record], delimiter: str) -> Iterator[str]:
 
 def write_parquet(records: Iterable[Record], path: Path | None) -> None:
     """Write a Parquet table in groups of rows, so that memory does not grow with the number of records."""
-    path = check_parquet(path)
+    path = check_table(path, OutputFormat.parquet)
     import pyarrow
     from pyarrow import parquet
 
@@ -145,17 +150,24 @@ def write_parquet(records: Iterable[Record], path: Path | None) -> None:
             writer.write_table(pyarrow.Table.from_pylist(group, schema))
 
 
-def check_parquet(path: Path | None) -> Path:
-    """Return the path of a Parquet table that can be written."""
-    remedy = "Give --output with a name that ends in .parquet."
+def write_workbook(records: Iterable[Record], path: Path | None) -> None:
+    """Write the table as the only sheet of a workbook, as a stream."""
+    path = check_table(path, OutputFormat.xlsx)
+    columns, records = _columns(records)
+    write_sheet(chain([columns], (map(row.get, columns) for row in table_rows(records))), path)
+
+
+def check_table(path: Path | None, format: OutputFormat) -> Path:
+    """Return the path of a Parquet table or a workbook that can be written. `format` is one of `COMPRESSED`."""
+    option, remedy = f"The format {format.value}", f"Give --output with a name that ends in .{format.value}."
     if path is None:
-        reason = "a Parquet table cannot be written to standard output"
-        raise OptionError(option="The format parquet", reason=reason, remedy=remedy)
+        raise OptionError(option=option, reason="the table cannot be written to standard output", remedy=remedy)
     if path != without_gz(path):
         reason = f"{path} cannot be gzipped, since the table is compressed itself"
-        raise OptionError(option="The format parquet", reason=reason, remedy=remedy)
-    with requiring("parquet", "A Parquet table"):
-        import pyarrow.parquet  # noqa: F401
+        raise OptionError(option=option, reason=reason, remedy=remedy)
+    extra, package = COMPRESSED[format]
+    with requiring(extra, f"A table of the format {format.value}"):
+        import_module(package)
     return path
 
 

@@ -13,7 +13,16 @@ from ..documents.formats import OutputFormat
 from ..documents.pubtator import pubtator_record
 from ..files.output import open_output
 from .html import html_pieces
-from .tables import PassageOffsets, Record, joined_ids, table_pieces, table_rows, write_parquet
+from .tables import (
+    COMPRESSED,
+    PassageOffsets,
+    Record,
+    joined_ids,
+    table_pieces,
+    table_rows,
+    write_parquet,
+    write_workbook,
+)
 
 # JSON allows these characters, but some programs read them as the end of a line
 _JSON_LINE = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
@@ -33,11 +42,11 @@ def write_records(records: Records, format: OutputFormat, path: Path | None) -> 
         path: The file, gzipped if its name ends in `.gz`. None for standard output.
 
     Raises:
-        SapbertError: E507 the file cannot be written, E542 pyarrow is not installed, E533 there is no file for a
-            Parquet table.
+        SapbertError: E507 the file cannot be written, E542 a package is not installed, E533 there is no file for a
+            Parquet table or a workbook.
     """
-    if format is OutputFormat.parquet:
-        write_parquet(records, path)
+    if format in COMPRESSED:
+        (write_parquet if format is OutputFormat.parquet else write_workbook)(records, path)
         return
     with open_output(path) as write:
         for piece in text_pieces(records, format):

@@ -5,12 +5,14 @@ import re
 import subprocess
 import sys
 import tarfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 import spacy
 
 from spacy_sapbert.errors import Errors, SapbertError
+from spacy_sapbert.files.workbook import write_sheet
 from spacy_sapbert.pipeline.sapbert_linker import SapbertLinker
 
 TEXT = "Cystic fibrosis (CF) and aspirin.\n\nNo zebra has breast and ovarian cancer.\n"
@@ -257,7 +259,7 @@ def test_the_commands_on_linking_files_run(command, linking_folder, tmp_path, mo
     assert command("convert", "corpus.pubtator", "-o", "corpus.spacy").status == 0
     section = LINK_FILES.read_text(encoding="utf8").split("## Link files\n")[1].split("\n## ")[0]
     commands = re.findall(r"`spacy-sapbert (link .*?)`", section)
-    assert len(commands) == 14
+    assert len(commands) == 15
     title = "<ArticleTitle>aspirin</ArticleTitle>"
     citation = f"<MedlineCitation><PMID>{{}}</PMID><Article>{title}</Article></MedlineCitation>"
     for folder, articles in (("baseline", [1]), ("updatefiles", [])):
@@ -274,6 +276,10 @@ def test_the_commands_on_linking_files_run(command, linking_folder, tmp_path, mo
             parquet = pytest.importorskip("pyarrow.parquet")
             table = pytest.importorskip("pyarrow").table({"pmid": [1], "abstract": ["aspirin"]})
             parquet.write_table(table, "notes.parquet")
+        if "xlsx" in line:
+            if find_spec("openpyxl") is None:
+                continue
+            write_sheet([["pmid", "abstract"], [1, "aspirin"]], Path("notes.xlsx"))
         finished = command(*line.split())
         assert finished.status == 0, finished.err
         (record,) = lines(finished) or map(json.loads, Path("links.jsonl").read_text().splitlines())

@@ -240,6 +240,22 @@ def test_parquet_gives_back_every_value_with_its_type(folder, some):
     assert table.to_pylist() == list(table_rows(some))
 
 
+@few
+@given(LISTS)
+@example([RECORD])
+def test_a_workbook_has_the_table(folder, some):
+    openpyxl = pytest.importorskip("openpyxl")
+    write_records(some, OutputFormat.xlsx, folder / "t.xlsx")
+    header, *rows = openpyxl.load_workbook(folder / "t.xlsx").active.values
+    assert header == tuple(COLUMNS)
+    wanted = list(table_rows(some))
+    assert len(rows) == len(wanted)
+    for name in ("start", "score", "split"):
+        assert [row[header.index(name)] for row in rows] == [row[name] for row in wanted]
+    cells = [cell for row in rows for cell in row if isinstance(cell, str)]
+    assert not any(cell.startswith(("=", "+", "-", "@")) for cell in cells)
+
+
 def test_parquet_is_written_in_groups_of_rows(folder, monkeypatch):
     parquet = pytest.importorskip("pyarrow.parquet")
     monkeypatch.setattr(tables, "ROWS_PER_GROUP", 2)

@@ -179,12 +179,14 @@ def _sniff(path: Path) -> str | None:
     if suffix == ".zip":
         return _zip_format(path)
     head = ""
-    if suffix in (".csv", ".json", ".tab", ".tsv", ".xml") and os.path.exists(path):
+    if suffix in (".csv", ".json", ".tab", ".tsv", ".xml", ".xlsx") and os.path.exists(path):
         # every byte is a character in Latin-1, so this works before the encoding is known
         with open_text(path, encoding="latin-1") as file:
             head = file.read(1 << 16).removeprefix("\u00ef\u00bb\u00bf")
     if suffix == ".csv":
         return "loinc" if is_loinc(head.partition("\n")[0]) else "table"
+    if suffix == ".xlsx":
+        return "discovered" if is_discovered(head.partition("\n")[0].split(",")) else "table"
     if suffix == ".json":
         return {"{": "obograph", "[": "json"}.get(head.lstrip()[:1])
     if suffix in (".tab", ".tsv"):

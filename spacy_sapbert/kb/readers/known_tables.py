@@ -20,6 +20,7 @@ from typing import TextIO
 
 from ...errors import MissingColumnError, NotFoundError
 from ...files.opening import file_manifest
+from ...files.workbook import is_workbook
 from ...types import Record
 from ..languages import known_tag
 from .context import ReaderContext, ReadReport, preferred_first
@@ -251,7 +252,8 @@ def read_discovered(context: ReaderContext) -> Iterator[Record]:
     Yields:
         One record per row, with one name.
     """
-    for line, row in context.table("\t", quoted=False, needed=("keep", "name", "id")):
+    is_sheet = is_workbook(context.path)
+    for line, row in context.table("," if is_sheet else "\t", quoted=is_sheet, needed=("keep", "name", "id")):
         mark = row["keep"].strip().lower()
         if mark in _MARKS:
             yield from context.record(line, row["id"], [(row["name"], _MARKS[mark])])

@@ -10,6 +10,7 @@ from operator import itemgetter
 
 from ...errors import CannotReadError, ChoiceError, MissingColumnError, OptionError
 from ...files.opening import without_gz
+from ...files.workbook import is_workbook
 from ...types import Record
 from ..languages import known_tag
 from .context import ReaderContext
@@ -17,7 +18,7 @@ from .ontology import add_prefix, curie, without_release
 
 FIELDS = ("id", "name", "synonyms", "alternative_ids", "types", "definition", "parents", "xrefs", "source", "language")
 _PREFIXED = ("alternative_ids", "parents", "xrefs")
-_DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+_DELIMITERS = {".csv": ",", ".xlsx": ",", ".tsv": "\t", ".tab": "\t"}
 _QUOTED = frozenset(",;")  # spreadsheets quote cells of such tables; in others, a quotation mark belongs to a name
 _PLACEHOLDERS = frozenset({"n/a", "#n/a", "null", "none"})
 
@@ -70,7 +71,8 @@ def read_table(
     with context.open(newline="") as lines:
         n_skipped = sum(1 for _ in islice(lines, skip))
         first = next(lines, "")
-        sure = delimiter or (given == "\t" and given in first)  # a name may have commas, and no tab
+        # a name may have commas, and no tab
+        sure = delimiter or (given == "\t" and given in first) or is_workbook(context.path)
         delimiter = given if sure else max([given, *_DELIMITERS.values(), ";"], key=first.count)
         quoted = delimiter in _QUOTED if quoted is None else quoted
         rows = context.cells(chain([first], lines), delimiter, quoted=quoted, n_before=n_skipped)
