@@ -11,7 +11,9 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from .. import starter
@@ -55,6 +57,7 @@ WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin", "model.safetensors.ind
 # what a config may say, so that making the model ends
 _POSSIBLE = {"num_hidden_layers": (0, 1000), "num_attention_heads": (1, 10_000)}
 _SHOWN = 200  # characters of a wrong name
+_PATIENCE, _REMEMBERED = 5.0, 60  # seconds to wait for the hub, and to remember whether it answered
 _POOLING_MODES = {"cls": "cls_token", "mean": "mean_tokens"}  # the names that sentence-transformers uses
 _DTYPES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}  # the names that safetensors uses
 _OTHER_MODES = ("max_tokens", "mean_sqrt_len_tokens")
@@ -118,7 +121,7 @@ def _find(name: str, file: str) -> Path | None:
 
     try:
         cached = try_to_load_from_cache(name, file)  # asking the hub is slow without a network
-        path = cached_file(name, file) if cached is None else cached
+        path = cached_file(name, file, local_files_only=_is_local(name)) if cached is None else cached
     except (OSError, ValueError):  # no such file, or no such model, which loading the model reports
         return None
     return Path(path) if isinstance(path, str) else None
@@ -254,7 +257,29 @@ def _load(name: str, load: Callable[[dict[str, bool]], Any]) -> Any:
     if is_folder and not any((folder / file).is_file() for file in WEIGHT_FILES):
         raise SapbertError(Errors.E302.format(path=name, reason=f"it has none of {', '.join(WEIGHT_FILES)}"))
     with reading_folder(name):
-        return load({"local_files_only": is_folder, "trust_remote_code": False})
+        return load({"local_files_only": _is_local(name), "trust_remote_code": False})
+
+
+def _is_local(name: str) -> bool:
+    """Return whether the files of an encoder can only be on this machine: in a folder, or in the cache of the hub."""
+    return Path(name).is_dir() or not _hub_answers(int(monotonic()) // _REMEMBERED)
+
+
+@lru_cache(maxsize=1)
+def _hub_answers(minute: int) -> bool:
+    """Return whether the hub answers one question. Its own client repeats each of its questions for half a minute."""
+    import requests
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_OFFLINE:
+        return False
+    try:
+        requests.head(constants.ENDPOINT, timeout=_PATIENCE)
+    except requests.exceptions.SSLError:
+        return True  # its client may have other certificates
+    except requests.RequestException:
+        return False
+    return True
 
 
 @contextmanager

@@ -7,11 +7,14 @@ import struct
 import sys
 import tracemalloc
 
+import huggingface_hub
 import numpy as np
 import pytest
+import requests
 import torch
 import transformers
 
+from spacy_sapbert.encoders import folder
 from spacy_sapbert.encoders import transformer as transformer_encoder
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
@@ -436,3 +439,34 @@ def test_weights_that_are_a_link_to_another_file(copied, tmp_path):
     with pytest.raises(SapbertError, match="E302") as reported:
         TransformerEncoder(str(copied), device="cpu").encode(["fever"])
     assert "secret secret" not in str(reported.value)
+
+
+@pytest.mark.parametrize(
+    ("failure", "answers"),
+    [
+        (requests.ConnectionError, False),
+        (requests.Timeout, False),
+        (requests.exceptions.InvalidURL, False),
+        (requests.exceptions.SSLError, True),  # the client of the hub may have other certificates
+        (None, True),
+    ],
+)
+def test_a_hub_that_does_not_answer_is_asked_once(monkeypatch, failure, answers):
+    asked = []
+
+    def head(address, timeout):
+        asked.append(address)
+        if failure:
+            raise failure
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(requests, "head", head)
+    folder._hub_answers.cache_clear()
+    try:
+        assert folder._is_local("nobody/no-such-encoder") is not answers
+        if not answers:
+            with pytest.raises(SapbertError, match="E301"):
+                TransformerEncoder("nobody/no-such-encoder").encode(["a"])
+        assert asked == [huggingface_hub.constants.ENDPOINT]
+    finally:
+        folder._hub_answers.cache_clear()
