@@ -143,6 +143,20 @@ class Agreement:
         candidates = [refuse(candidate, reason if candidate in others else None) for candidate in short.candidates]
         return short._replace(candidates=tuple(sorted(candidates, key=lambda candidate: -candidate.score)))
 
+    def stands_for(self, short: LinkedPart, long_form: str) -> bool:
+        """Return whether a symbol with a digit is a name of a concept that also has most words of the long form.
+
+        "MUC1" is one of "mucin 1, cell surface associated", which the text calls "mucin 1". Without a digit, it may be
+        one of many: "HDAC" for "histone deacetylase".
+        """
+        if not any(map(str.isdigit, short.text)):
+            return False
+        first = next((candidate for candidate in short.candidates if candidate.refusal is None), None)
+        if first is None or first.score < SAME:
+            return False
+        words = self._telling_words(long_form)
+        return any(self._n_shared(words, name) * 2 > len(words) for name in self._names_of(first.concept_id))
+
     def _find_other_senses(self, same: tuple[Candidate, ...], long_form: str, all_others: bool) -> frozenset[Candidate]:
         words = self._telling_words(long_form)
         names = {candidate: self._names_of(candidate.concept_id) for candidate in same}

@@ -135,9 +135,10 @@ def select_variant(
     """Choose between the variants of a mention by their scores. `SelectionSettings` has the margins.
 
     A short form that is a name of the vocabulary stays as it is, unless its long form names a concept with the same
-    numbers. But it is not linked if the vocabulary has it for something else than the document. The score of a split
-    is the lowest of its parts, less `SPLIT_COST` for each more plausible split. With margins of 0 or more, a name of
-    the vocabulary is never split or corrected. Parts that all have the same concept are linked as one. The name of a
+    numbers. A symbol with a digit also stays if its concept has most words of the long form. But a short form is not
+    linked if the vocabulary has it for something else than the document. The score of a split is the lowest of its
+    parts, less `SPLIT_COST` for each more plausible split. With margins of 0 or more, a name of the vocabulary is never
+    split or corrected. Parts that all have the same concept are linked as one. The name of a
     chemical formula wins only if the vocabulary has it, and if its score is higher.
 
     Parts that differ in numbers alone need names with these numbers: "ERK1/2" is split, "gp120/160" is not. A whole
@@ -219,6 +220,8 @@ def _whole(
         long = max((_part(form, form, variants, look_up, settings) for form in long_forms), key=_score)
         if agreement is not None:
             whole = agreement.refuse_other_senses(whole, long.long_form or "", all_others=bool(variants.long_forms))
+            if _score(long) < SAME and agreement.stands_for(whole, variants.long_form):
+                return whole
         return _short_or_long(whole, long, settings.short_form_margin, threshold, rules)
     if variants.likely_long_form is not None and not _is_name(variants.text, look_up(variants.text)):
         long = _part(variants.likely_long_form, variants.likely_long_form, variants, look_up, settings)

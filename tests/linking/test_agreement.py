@@ -9,7 +9,7 @@ from spacy_sapbert.linking.linker import Linker
 from spacy_sapbert.linking.storage import open_generator
 from spacy_sapbert.linking.variants import MentionQuery, MentionVariants
 from spacy_sapbert.text.words import joined_letters
-from spacy_sapbert.types import Candidate, Name, Record
+from spacy_sapbert.types import Candidate, LinkedPart, Name, Record
 
 VOCABULARY = {
     "D:2": ["Mucopolysaccharidosis II", "MPS II"],
@@ -176,6 +176,24 @@ def test_a_short_form_of_something_else_is_refused(nlp, short, long_form, ids):
     (link,) = linker.links(parts)
     assert [link.concept_id] == (ids or [None])
     assert ids or link.reason == f"“{short}” is not meant: {short} is “{long_form}” here"
+
+
+@pytest.mark.parametrize(
+    ("short", "long_form", "expected"),
+    [
+        ("MUC1", "mucin 1", True),
+        ("MUC1", "mucin 1 precursor of a gland", False),  # most words are missing
+        ("MUC2", "mucin 2", False),  # not a name
+        ("MUCS", "mucin 1", False),  # no digit: it may be one of several
+        ("MUC1", "", False),
+    ],
+)
+def test_a_symbol_stands_for_what_has_most_words_of_its_long_form(tmp_path, short, long_form, expected):
+    names = tuple(Name(text, "exact", "HGNC") for text in ("MUC1", "MUCS", "mucin 1, cell surface associated"))
+    agreement = Agreement(build_knowledge_base([Record("HGNC:7508", names)], tmp_path / "genes.kb"))
+    score = 0.5 if short == "MUC2" else 1.0
+    part = LinkedPart(short, None, (Candidate("X", 1.0, short, refusal="other"), Candidate("HGNC:7508", score, short)))
+    assert agreement.stands_for(part, long_form) is expected
 
 
 def test_a_short_form_is_a_name_unless_its_long_form_has_the_score_of_a_link(kb):
