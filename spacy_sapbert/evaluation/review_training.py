@@ -17,6 +17,7 @@ from ..kb.knowledge_base import KnowledgeBase
 from ..linking.storage import with_mentions
 from ..metrics.counts import mean, percent
 from ..metrics.linking_accuracy import standard_error
+from ..outputs.records import LinkedDocument
 from ..pipeline.attributes import get_links
 from ..pipeline.factories import EXTERNAL, LINKER, MATCHER
 from ..review.corrections import CORPUS, OCCURRENCE, REJECT, Correction, Decision, document_key, text_key
@@ -56,7 +57,9 @@ class HeldOut(NamedTuple):
     after: bool
 
 
-def train_on_review(nlp: Language, file: CorrectionsFile, folder: Path) -> Counter[str]:
+def train_on_review(
+    nlp: Language, file: CorrectionsFile, folder: Path, only: Sequence[Correction] | None = None
+) -> Counter[str]:
     """Let a pipeline obey corrections in all documents, and add the texts with a concept to its vocabulary.
 
     A vocabulary that is not saved with the pipeline does not change. See `general_decisions` for what holds in all
@@ -66,18 +69,16 @@ def train_on_review(nlp: Language, file: CorrectionsFile, folder: Path) -> Count
         nlp: The pipeline. It changes.
         file: The corrections.
         folder: An empty folder for files that the pipeline uses until it is saved.
+        only: Learn only these corrections. Names that others would add are removed.
 
     Returns:
         The numbers of corrections and of new names.
     """
-    return _train(nlp, file, list(file.corrections().values()), folder)
-
-
-def _train(nlp: Language, file: CorrectionsFile, corrections: Sequence[Correction], folder: Path) -> Counter[str]:
-    corpora = file.corpora()
+    corrections, corpora = list(file.corrections().values()), file.corpora()
+    everything = file.copy(folder / "all.db", general_decisions(corrections, corpora))
+    corrections = corrections if only is None else list(only)
     learned = file.copy(folder / "corrections.db", general_decisions(corrections, corpora))
-    all_names = _names(file.copy(folder / "all.db", general_decisions(file.corrections().values(), corpora)))
-    names = _names(learned)
+    names, known_names = _names(learned), _names(everything)
     linkers, matchers = _made_by(nlp, LINKER), _made_by(nlp, MATCHER)
     for number, linker in enumerate(linkers):
         before: KnowledgeBase = linker.kb
@@ -85,13 +86,13 @@ def _train(nlp: Language, file: CorrectionsFile, corrections: Sequence[Correctio
             continue
         own = folder / str(number)
         own.mkdir()
-        # an earlier training may have added them
-        linker.use(with_mentions(linker.linker.generator, names, own, without=all_names))
+        # an earlier training may have added names
+        linker.use(with_mentions(linker.linker.generator, names, own, without=known_names))
         for matcher in matchers:
             if matcher.kb.fingerprint == before.fingerprint:
                 matcher.use(linker.kb)
     for component in (*linkers, *matchers):
-        component.set_corrections(str(learned.path))
+        component.set_corrections(str(learned.path), named=False)
     return Counter(corrections=len(corrections), names=len(names))
 
 
@@ -148,13 +149,15 @@ def held_out_decisions(
             for number, learned in enumerate(([], rest)):
                 nlp, own = open_pipeline(), folder / str(number)
                 own.mkdir()
-                _train(nlp, file, learned, own)
+                train_on_review(nlp, file, own, learned)
                 linking = LinkingPipeline(nlp, problems)
-                links.append(dict(_links(linking, inside)))
+                linked = linking(document.document for document in inside)
+                links.append({one.document.text: _links(one) for one in linked})
+            before, after = links
             for document in inside:
-                if document.document.text in links[0].keys() & links[1].keys():
-                    pair = [of_pipeline[document.document.text] for of_pipeline in links]
-                    decisions += _compared(document, pair[0], pair[1], known, linking.kb)
+                text = document.document.text
+                if text in before and text in after:
+                    decisions += _compared(document, before[text], after[text], known, linking.kb)
     return decisions
 
 
@@ -178,18 +181,10 @@ def _holds_in(
     return any((place, text_key(correction.text)) in decided for place in within)
 
 
-def _links(linking: LinkingPipeline, documents: Iterable[ReviewedDocument]) -> Iterator[tuple[str, Links]]:
-    """Yield the text of each document, and what the pipeline makes of it."""
-    for linked in linking(document.document for document in documents):
-        yield (
-            linked.document.text,
-            {
-                (span.start_char, span.end_char): frozenset(
-                    link.concept_id for link in get_links(span) if link.concept_id
-                )
-                for span in linked.mentions
-            },
-        )
+def _links(linked: LinkedDocument) -> Links:
+    ids = ({link.concept_id for link in get_links(span) if link.concept_id} for span in linked.mentions)
+    places = ((span.start_char, span.end_char) for span in linked.mentions)
+    return dict(zip(places, map(frozenset, ids), strict=True))
 
 
 def _compared(

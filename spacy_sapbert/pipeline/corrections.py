@@ -68,9 +68,12 @@ class CorrectionsSetting:
 class CorrectedComponent:
     """A component that obeys a file of corrections."""
 
-    def set_corrections(self, corrections: Optional[str]) -> None:
-        """Obey the corrections of a file from now on, as it is at the next use. None has no corrections."""
-        self._corrections = corrections
+    def set_corrections(self, corrections: Optional[str], *, named: bool = True) -> None:
+        """Obey the corrections of a file from now on, as it is at the next use. None has no corrections.
+
+        A file that is not `named` is not in the config, such as a temporary one. A saved component has its own copy.
+        """
+        self._corrections = corrections if named else None
         self._corrections_setting = CorrectionsSetting(corrections)
 
 

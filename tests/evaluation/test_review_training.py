@@ -79,6 +79,7 @@ def test_it_does_the_same_in_other_documents(pipeline, file, decide, folder, tmp
     assert links(saved) == wanted
     assert links(saved, "A salicylate.") == {"salicylate": ASPIRIN}  # a name, so also in other forms
     assert len(list((tmp_path / "saved" / "shared").glob("kb-*"))) == 1
+    assert str(folder) not in (tmp_path / "saved" / "config.cfg").read_text()
 
 
 def test_a_rejected_concept_stays_rejected(pipeline, file, decide, folder):
