@@ -116,8 +116,8 @@ class TypedNer(TrainablePipe):
         if not self.labels:
             raise TrainingDataError(Errors.E364.format(name=self.name))
         tagging.set_number_of_labels(self.model, len(self.labels))
-        docs = [example.predicted for example in islice(get_examples(), _INITIAL_EXAMPLES)]
-        self.model.initialize(X=docs or None)
+        docs = (example.predicted for example in islice(get_examples(), _INITIAL_EXAMPLES))
+        self.model.initialize(X=next(tagging.in_batches(docs, tagging.MOST, len), None))
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Process a stream of documents, of which those that have `tagging.MAX_TOKENS` are in memory.

@@ -7,10 +7,11 @@ from .network import (
     transitions_of,
 )
 from .spans import MAX_TOKENS, TokenSpan, allowed_tags, find_spans, padded
-from .windows import in_batches, scores_of
+from .windows import MOST, in_batches, scores_of
 
 __all__ = [
     "MAX_TOKENS",
+    "MOST",
     "N_TAGS",
     "Floats",
     "TokenSpan",
