@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ContextDecorator, contextmanager
 from functools import partial
 from itertools import chain, islice
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from .reranker import Reranker
 
 Parts = tuple[LinkedPart, ...]
+Decision = tuple[list[Link], list[tuple[str, float]]]
+"""The links of a mention, one per part, and its concept ids with scores."""
 _FEWEST_DIGITS, _MOST_DIGITS = 2, 17
 
 
@@ -58,6 +60,22 @@ class _NoGarbageCollection(ContextDecorator):
             cls._inside -= 1
             if not cls._inside and cls._was_enabled:
                 gc.enable()
+
+
+class _Present(NamedTuple):
+    """What the settings and the fitted values say now. It would take long to find out for each candidate.
+
+    Attributes:
+        model, parameters, threshold: See the properties of `Linker`.
+        by_probability: Whether the probability decides, not the score.
+        least_score: The score that a link of another variant, or a second concept, needs.
+    """
+
+    model: DifferenceModel | None
+    parameters: LinkerParameters
+    threshold: float
+    by_probability: bool
+    least_score: float
 
 
 class Linker:
@@ -136,7 +154,7 @@ class Linker:
 
     @_NoGarbageCollection()
     def link(self, documents: Sequence[Sequence[MentionQuery]], texts: Sequence[str] = ()) -> list[list[Parts]]:
-        """Find the candidates of mentions. Each unique text is looked up once.
+        """Find the candidates of mentions. Each unique text is looked up once, and equal mentions share the result.
 
         Args:
             documents: The mentions of each document.
@@ -145,36 +163,38 @@ class Linker:
         Returns:
             The parts of each mention, with candidates of any score.
         """
-        linked = self._link_by_scores(documents)
+        keys = [[query.key for query in queries] for queries in documents]
+        unique = dict(zip(chain.from_iterable(keys), chain.from_iterable(documents), strict=True))
+        found = self._link_by_scores(list(unique.values()))
         if (model := self.difference_model) is not None:
             if self._judgments[0] is not model:
                 self._judgments = model, {}
-            flat = [part for parts in chain.from_iterable(linked) for part in parts]
-            judged = iter(model(flat, self._facts, self.rules, self._judgments[1]))
-            linked = [[tuple(islice(judged, len(parts))) for parts in mentions] for mentions in linked]
+            judged = iter(model(list(chain.from_iterable(found)), self._facts, self.rules, self._judgments[1]))
+            found = [tuple(islice(judged, len(parts))) for parts in found]
+        parts_of = dict(zip(unique, found, strict=True))
+        linked = [[parts_of[key] for key in of_document] for of_document in keys]
         if self.reranker is None or not self.reranks or (self.reranker.after_ranking and model is None):
             return linked
         pairs = zip(linked, texts or [""] * len(linked), strict=True)
         return [self._reranked(mentions, text) for mentions, text in pairs]
 
-    def _link_by_scores(self, documents: Sequence[Sequence[MentionQuery]]) -> list[list[Parts]]:
+    def _link_by_scores(self, queries: Sequence[MentionQuery]) -> list[Parts]:
         settings, filters = self.settings, dict[str, Filter]()
         texts: dict[Filter, dict[str, None]] = {}
-        for query in chain.from_iterable(documents):
+        for query in queries:
             if query.label not in filters:
                 filters[query.label] = self.filter_of(query.label)
             of_query = dict.fromkeys(query.variants.texts(formulas=settings.selection.formulas))
             texts.setdefault(filters[query.label], {}).update(of_query)
         candidates = {filter: self._candidates(list(unique), filter) for filter, unique in texts.items()}
-        mentions, labels, threshold = [], [], self._least_score
-        for variants, label in chain.from_iterable(documents):
+        mentions, labels, threshold = [], [], self._present.least_score
+        for variants, label in queries:
             look_up = candidates[filters[label]].__getitem__
             mentions.append(
                 select_variant(variants, look_up, settings.selection, self._agreement, threshold, self.rules)
             )
             labels.append(label)
-        linked = iter(TieBreaker(self.kb, settings.label_types).break_ties(mentions, labels))
-        return [list(islice(linked, len(queries))) for queries in documents]
+        return TieBreaker(self.kb, settings.label_types).break_ties(mentions, labels)
 
     def _candidates(self, texts: Sequence[str], filter: Filter) -> Candidates:
         """Return the candidates of texts, best first. Those of earlier texts are known."""
@@ -209,21 +229,28 @@ class Linker:
 
     def links(self, parts: Parts, label: str = "") -> list[Link]:
         """Return one link per part of a mention, with the reason if there is no concept."""
-        parameters = self.parameters
-        return [self._link(part, label, parameters, is_split=len(parts) > 1) for part in parts]
+        return self.decisions([(parts, label)])[0][0]
 
     def kb_ents(self, parts: Parts) -> list[tuple[str, float]]:
         """Return the concept ids and scores of a mention, best first, in scispaCy's format."""
-        most = self.settings.max_entities_per_mention
-        candidates = [pair for part in parts for pair in enumerate(self._linked(part)[:most])]
-        if len(parts) > 1 and not any(part.reasons for part in parts):
-            candidates.sort(key=lambda pair: -pair[1].score)
-        elif len(parts) > 1:  # what was chosen comes before what was overruled
-            candidates.sort(key=lambda pair: (pair[0], -pair[1].score))
-        best: dict[str, float] = {}
-        for _, candidate in candidates:
-            best.setdefault(candidate.concept_id, candidate.score)
-        return list(best.items())
+        return self.decisions([(parts, "")])[0][1]
+
+    def decisions(self, mentions: Sequence[tuple[Parts, str]]) -> list[Decision]:
+        """Return `links` and `kb_ents` of many mentions at once. Mentions that share their parts share these.
+
+        Args:
+            mentions: The parts and the label of each mention.
+        """
+        present, decided = self._present, dict[tuple[int, str], Decision]()
+        for parts, label in mentions:
+            if (id(parts), label) not in decided:
+                linked = [self._linked(part, present) for part in parts]
+                links = [
+                    self._link(part, of_part, label, present, is_split=len(parts) > 1)
+                    for part, of_part in zip(parts, linked, strict=True)
+                ]
+                decided[id(parts), label] = links, _kb_ents(parts, linked)
+        return [decided[id(parts), label] for parts, label in mentions]
 
     def filter_of(self, label: str) -> Filter:
         """Return the filter for the concepts and names of mentions with a label."""
@@ -232,16 +259,13 @@ class Linker:
 
     def confidence(self, candidate: Candidate) -> float:
         """Return what is compared with the threshold: the score of a candidate, or its probability if that decides."""
-        if not self._decides_by_probability:
-            return candidate.score
-        # a candidate that was not compared, such as that of a correction
-        return float(candidate.score > THRESHOLD) if candidate.probability is None else candidate.probability
+        return _confidence(candidate, self._present)
 
     def linkable(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the candidates that are not refused, and that `filter_for_definitions` allows, with any score."""
         return list(self._linkable(candidates))
 
-    def _linkable(self, candidates: Sequence[Candidate]) -> Iterator[Candidate]:
+    def _linkable(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
         settings = self.settings
         for candidate in candidates:
             allowed = (
@@ -255,27 +279,33 @@ class Linker:
     def _is_defined(self, concept_id: str) -> bool:
         return bool(self.kb.query("SELECT 1 FROM concepts WHERE id = ? AND definition IS NOT NULL", concept_id))
 
-    def _linked(self, part: LinkedPart) -> list[Candidate]:
-        """Return the candidates above the threshold. There are none if the first that may be linked is below it."""
-        first = next(self._linkable(part.candidates), None)
-        if first is None or self._certainty(part, first) <= self.threshold:
-            return []
-        least, others = self._least_score, part.candidates[part.candidates.index(first) + 1 :]
-        return [first, *self.linkable([candidate for candidate in others if candidate.score > least])]
+    def _linked(self, part: LinkedPart, present: _Present) -> list[Candidate]:
+        """Return the best candidates above the threshold, at most `max_entities_per_mention`.
 
-    def _certainty(self, part: LinkedPart, first: Candidate) -> float:
+        There are none if the first that may be linked is below it.
+        """
+        first = next(self._linkable(part.candidates), None)
+        if first is None or self._certainty(part, first, present) <= present.threshold:
+            return []
+        others = part.candidates[part.candidates.index(first) + 1 :]
+        linked = self._linkable(candidate for candidate in others if candidate.score > present.least_score)
+        return [first, *islice(linked, self.settings.max_entities_per_mention - 1)]
+
+    def _certainty(self, part: LinkedPart, first: Candidate, present: _Present) -> float:
         """Return the confidence in the first candidate, or the highest of a tie between vocabularies.
 
         If the text is a name in several vocabularies, they may mean the same, and the rules for ties said which one to
         take. Within a vocabulary, as between genes of two species, the concepts differ.
         """
         rivals = tied(part) if first.score >= SAME else ()
-        own = vocabulary_of(first.concept_id)
+        own = vocabulary_of(first.concept_id) if rivals else None
         others = [rival for rival in self._linkable(rivals) if vocabulary_of(rival.concept_id) != own]
-        return max(map(self.confidence, (first, *others)))
+        return max(_confidence(candidate, present) for candidate in (first, *others))
 
-    def _link(self, part: LinkedPart, label: str, parameters: LinkerParameters, *, is_split: bool) -> Link:
-        linked = next(iter(self._linked(part)), None)
+    def _link(
+        self, part: LinkedPart, candidates: Sequence[Candidate], label: str, present: _Present, *, is_split: bool
+    ) -> Link:
+        linked = next(iter(candidates), None)
         best = linked or next(iter(part.candidates), None)
         is_first = best is not None and best is part.candidates[0]
         next_best = next(iter(part.candidates[1:2] if is_first else part.candidates[:1]), None)
@@ -286,27 +316,15 @@ class Linker:
             best.name if best else None,
             part.long_form,
             is_split,
-            None if linked else self._why_not_linked(part, label),
-            self._probability(best, parameters) if best else None,
+            None if linked else self._why_not_linked(part, label, present),
+            _probability(best, present) if best else None,
             part.tie if linked and is_first else None,
-            self._alternative(next_best, parameters) if next_best else None,
-            self._alternative(best, parameters) if best and not linked else None,
+            _alternative(next_best, present) if next_best else None,
+            _alternative(best, present) if best and not linked else None,
             reasons=_reasons(part, best) if is_first else (),
         )
 
-    def _probability(self, candidate: Candidate, parameters: LinkerParameters) -> float | None:
-        """Return the probability of a candidate; None if it was neither fitted nor compared."""
-        if self.difference_model is None:
-            return parameters.probability(candidate.score)
-        if parameters.probabilities is None or candidate.probability is None:
-            return candidate.probability
-        return parameters.probability(candidate.probability)
-
-    def _alternative(self, candidate: Candidate, parameters: LinkerParameters) -> Alternative:
-        probability = self._probability(candidate, parameters)
-        return Alternative(candidate.concept_id, candidate.score, candidate.name, probability)
-
-    def _why_not_linked(self, part: LinkedPart, label: str) -> str:
+    def _why_not_linked(self, part: LinkedPart, label: str, present: _Present) -> str:
         if not part.candidates and part.reasons:
             return "; ".join(part.reasons)
         if not part.candidates:
@@ -314,14 +332,14 @@ class Linker:
             shown = " and ".join(f"{what} {', '.join(values)}" for what, values in limits if values)
             return "no name is similar" + (f" among {shown}" if shown else "")
         refused = next((candidate for candidate in part.candidates if candidate.refusal), None)
-        if refused and refused.score > self._least_score * REFUSED:
+        if refused and refused.score > present.least_score * REFUSED:
             return f"“{refused.name}” is not meant: {refused.refusal}"
         first = part.candidates[0]
-        confidence, threshold = self._certainty(part, first), self.threshold
+        confidence, threshold = self._certainty(part, first, present), present.threshold
         if confidence > threshold:
             return "no candidate above the threshold has a definition"
         shown, limit = _distinct(confidence, threshold)
-        if self._decides_by_probability:
+        if present.by_probability:
             is_name = part.tie and first.score >= SAME
             why = part.tie if is_name else f"“{first.name}” {describe(part.text, first.name, self.rules)}"
             return f"probability {shown} is not above the threshold {limit}: {why}"
@@ -345,19 +363,15 @@ class Linker:
     @property
     def threshold(self) -> float:
         """The setting, which is a score. Else the fitted value, or 0.5, of the probability if there is one."""
-        setting, parameters = self.settings.threshold, self.parameters
-        if setting is not None:
-            return setting
-        return PROBABLE if parameters.sparse_share is None and self.difference_model else parameters.threshold
+        return self._present.threshold
 
     @property
-    def _decides_by_probability(self) -> bool:
-        return self.settings.threshold is None and self.difference_model is not None
-
-    @property
-    def _least_score(self) -> float:
-        """The score that a link of another variant, or a second concept, needs."""
-        return THRESHOLD if self._decides_by_probability else self.threshold
+    def _present(self) -> _Present:
+        setting, parameters, model = self.settings.threshold, self.parameters, self.difference_model
+        by_probability = setting is None and model is not None
+        fitted = PROBABLE if parameters.sparse_share is None and model else parameters.threshold
+        threshold = fitted if setting is None else setting
+        return _Present(model, parameters, threshold, by_probability, THRESHOLD if by_probability else threshold)
 
     @property
     def parameters(self) -> LinkerParameters:
@@ -412,6 +426,38 @@ class Linker:
             yield
         finally:
             self.stored_parameters, self.settings.candidates.prior_weight = before
+
+
+def _kb_ents(parts: Parts, linked: Sequence[Sequence[Candidate]]) -> list[tuple[str, float]]:
+    candidates = [pair for of_part in linked for pair in enumerate(of_part)]
+    if len(parts) > 1 and not any(part.reasons for part in parts):
+        candidates.sort(key=lambda pair: -pair[1].score)
+    elif len(parts) > 1:  # what was chosen comes before what was overruled
+        candidates.sort(key=lambda pair: (pair[0], -pair[1].score))
+    best: dict[str, float] = {}
+    for _, candidate in candidates:
+        best.setdefault(candidate.concept_id, candidate.score)
+    return list(best.items())
+
+
+def _confidence(candidate: Candidate, present: _Present) -> float:
+    if not present.by_probability:
+        return candidate.score
+    # a candidate that was not compared, such as that of a correction
+    return float(candidate.score > THRESHOLD) if candidate.probability is None else candidate.probability
+
+
+def _probability(candidate: Candidate, present: _Present) -> float | None:
+    """Return the probability of a candidate; None if it was neither fitted nor compared."""
+    if present.model is None:
+        return present.parameters.probability(candidate.score)
+    if present.parameters.probabilities is None or candidate.probability is None:
+        return candidate.probability
+    return present.parameters.probability(candidate.probability)
+
+
+def _alternative(candidate: Candidate, present: _Present) -> Alternative:
+    return Alternative(candidate.concept_id, candidate.score, candidate.name, _probability(candidate, present))
 
 
 def _reasons(part: LinkedPart, best: Candidate | None) -> tuple[str, ...]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..text.abbreviations import likely_long_forms
 from ..text.composites import differ_in_numbers
@@ -93,6 +93,17 @@ class MentionQuery(NamedTuple):
 
     variants: MentionVariants
     label: str = ""
+
+    @property
+    def key(self) -> Hashable:
+        """What is the same for mentions that are linked in the same way."""
+        return (self.label, *map(_frozen, self.variants))
+
+
+def _frozen(value: str | Sequence[Any] | Mapping[str, Any] | None) -> Hashable:
+    if value is None or isinstance(value, str):
+        return value
+    return tuple(value.items() if isinstance(value, Mapping) else value)
 
 
 def with_likely_long_forms(mentions: Sequence[MentionQuery], rules: LanguageRules = ENGLISH) -> list[MentionQuery]:

@@ -74,7 +74,8 @@ class GeneSpeciesDetector(Component):
             if any(foreign):
                 kb_ids = [NIL if no_link else mention.kb_id_ for mention, no_link in zip(mentions, foreign)]
                 links = [get_links(mention) for mention in mentions]
-                for mention, of_mention, one in zip(set_kb_ids(doc, kb_ids, self.spans_key), links, found):
+                set_kb_ids(doc, mentions, kb_ids, self.spans_key)
+                for mention, of_mention, one in zip(mentions, links, found):
                     if one and one.species != self.home:
                         set_links(mention, [_removed(link, one) for link in of_mention])
                         set_kb_ents(mention, [])

@@ -53,19 +53,15 @@ def mentions_of(doc: Doc, spans_key: Optional[str]) -> List[Span]:
     return list(doc.spans[spans_key]) if spans_key in doc.spans else []
 
 
-def set_kb_ids(doc: Doc, kb_ids: List[str], spans_key: Optional[str]) -> List[Span]:
-    """Set the id of each mention, in the order of `mentions_of`, and return the mentions with their ids."""
-    mentions = mentions_of(doc, spans_key)
-    if spans_key is None:
-        for mention, kb_id in zip(mentions, kb_ids):
+def set_kb_ids(doc: Doc, mentions: List[Span], kb_ids: List[str], spans_key: Optional[str]) -> None:
+    """Set the ids of all mentions of a document, both here and in the document."""
+    for number, (mention, kb_id) in enumerate(zip(mentions, kb_ids)):
+        mention.kb_id_ = kb_id
+        if spans_key is not None:
+            doc.spans[spans_key][number] = mention  # a group returns copies of its spans
+        else:
             for token in mention:
-                token.ent_kb_id_ = kb_id
-    elif spans_key in doc.spans:
-        group = doc.spans[spans_key]
-        for i, (mention, kb_id) in enumerate(zip(mentions, kb_ids)):
-            # a group returns copies of its spans, so replace the span
-            group[i] = Span(doc, mention.start, mention.end, label=mention.label, kb_id=kb_id, span_id=mention.id)
-    return mentions_of(doc, spans_key)
+                token.ent_kb_id = mention.kb_id
 
 
 def queries_of(doc: Doc, spans_key: Optional[str], *, resolve_abbreviations: bool = True) -> List["MentionQuery"]:
@@ -77,13 +73,14 @@ def queries_of(doc: Doc, spans_key: Optional[str], *, resolve_abbreviations: boo
     names = {occurrence[:2]: occurrence.names for occurrence in occurrences if occurrence.names}
     senses = {occurrence[:2]: occurrence.names for occurrence in unclear}
     defined = [occurrence for occurrence in occurrences if not occurrence.names]
-    text = doc.text if resolve_abbreviations else ""  # spaCy builds the text on each access
+    text = doc.text  # spaCy builds the text on each access
     rules = language_rules(None, doc.vocab)
     mentions = mentions_of(doc, spans_key)
-    beside = appositions(text, [(mention.start_char, mention.end_char, mention.label_) for mention in mentions])
+    beside = appositions(text if resolve_abbreviations else "", list(map(place_of, mentions)))
     queries = []
     for index, mention in enumerate(mentions):
-        written, offsets = mention.text, (mention.start_char, mention.end_char)
+        start, end, label = place_of(mention)
+        written, offsets = text[start:end], (start, end)
         splits, name, corrections = get_composite_splits(mention), get_matched_name(mention), get_corrections(mention)
         expanded = expand(text, *offsets, occurrences, rules) if occurrences else written
         if names and name is not None and offsets not in names and word_keys(expanded) != word_keys(name):
@@ -98,9 +95,10 @@ def queries_of(doc: Doc, spans_key: Optional[str], *, resolve_abbreviations: boo
             corrections,
             apposition=beside.get(index),
             other_words=get_other_words(mention),
+            long_forms=names.get(offsets, ()),
+            senses=senses.get(offsets, ()),
         )
-        variants = variants._replace(long_forms=names.get(offsets, ()), senses=senses.get(offsets, ()))
-        queries.append(MentionQuery(variants, mention.label_))
+        queries.append(MentionQuery(variants, label))
     return with_likely_long_forms(queries, rules) if resolve_abbreviations else queries
 
 

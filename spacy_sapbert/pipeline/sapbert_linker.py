@@ -217,21 +217,24 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         A link of another linker stays, unless this linker links the mention, too, and has its label in `label_types`.
         """
         register()  # scispaCy may have replaced the attributes meanwhile
-        for doc, predicted in zip(docs, predictions):
-            if not predicted:
-                continue
-            mentions = mentions_of(doc, self.spans_key)
-            links = [self.linker.links(parts, mention.label_) for mention, parts in zip(mentions, predicted)]
-            stay = [self._stays(mention, of_mention) for mention, of_mention in zip(mentions, links)]
-            kb_ids = [
-                mention.kb_id_ if stays else _kb_id(of_mention)
-                for mention, of_mention, stays in zip(mentions, links, stay)
+        mentions = [mentions_of(doc, self.spans_key) if parts else [] for doc, parts in zip(docs, predictions)]
+        parts_and_labels = [
+            (parts, mention.label_)
+            for of_doc, predicted in zip(mentions, predictions)
+            for mention, parts in zip(of_doc, predicted)
+        ]
+        decisions = iter(self.linker.decisions(parts_and_labels) if parts_and_labels else ())
+        for doc, of_doc in zip(docs, mentions):
+            decided = [
+                (mention, links, kb_ents, self._stays(mention, links))
+                for mention, (links, kb_ents) in zip(of_doc, decisions)
             ]
-            mentions = set_kb_ids(doc, kb_ids, self.spans_key)
-            for mention, of_mention, parts, stays in zip(mentions, links, predicted, stay):
+            kb_ids = [mention.kb_id_ if stays else _kb_id(links) for mention, links, _, stays in decided]
+            set_kb_ids(doc, of_doc, kb_ids, self.spans_key)
+            for mention, links, kb_ents, stays in decided:
                 if not stays:
-                    set_links(mention, of_mention)
-                    set_kb_ents(mention, self.linker.kb_ents(parts))
+                    set_links(mention, links)
+                    set_kb_ents(mention, kb_ents)
                     set_linked_by(mention, self._signature)
 
     @property

@@ -103,6 +103,18 @@ def test_the_links_of_mentions(linker):
     assert linker.links(second[0])[0].concept_id == "D003550"
 
 
+def test_equal_mentions_share_their_parts_and_decision(linker):
+    split = {"composite_splits": [("asthma", "gout")], "corrections": {"asthma": "asthma"}}
+    mentions = linker.link([[query("asthma", **split), query("asthma")], [query("asthma", "Disease"), query("asthma")]])
+    (own, first), (labelled, second) = mentions
+    assert first is second
+    assert own is not first
+    assert labelled is not first
+    decisions = linker.decisions([(first, ""), (labelled, "Disease"), (second, "")])
+    assert decisions[0] is decisions[2]
+    assert decisions[1] == (linker.links(labelled, "Disease"), linker.kb_ents(labelled))
+
+
 def test_no_documents_and_no_mentions(linker, looked_up):
     assert linker.link([]) == []
     assert linker.link([[], []]) == [[], []]
