@@ -49,7 +49,8 @@ MOST_CELLS = 2048
 SHORT_VECTOR = 256
 """With fewer dimensions, "auto" stores four bits for two of them, since each says more."""
 NAMES_PER_CENTROID = 64  # for training
-LEAST_TRAINED = 65_536
+LEAST_TRAINED = 32_768
+ROUNDS = 6  # of k-means; more find no nearer names
 
 
 class FaissVectors(NameVectors):
@@ -230,6 +231,8 @@ def build_index(vectors: np.ndarray | StoredVectors, kind: str, path: Path) -> N
     try:
         index = faiss.index_factory(dim, kind, faiss.METRIC_INNER_PRODUCT)
         centroids = _centroids(index)
+        for part in _clustered(index):
+            part.cp.niter = ROUNDS
         needed = int(faiss.ClusteringParameters().min_points_per_centroid) * centroids
         if n < needed:
             wanted = f"'Flat' or 'HNSW', which need no training: {kind} needs {needed} names, and there are {n}"
@@ -263,6 +266,15 @@ def _one_thread() -> Iterator[None]:
         yield
     finally:
         faiss.omp_set_num_threads(threads)
+
+
+def _clustered(index: Any) -> Iterator[Any]:
+    """Yield what k-means trains: the cells of an index, and its codes."""
+    faiss = _faiss()
+    if ivf := faiss.try_extract_index_ivf(index):
+        yield ivf
+        if codes := getattr(faiss.downcast_index(ivf), "pq", None):
+            yield codes
 
 
 def _centroids(index: Any) -> int:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 TEXTS_PER_BATCH = 64
 TEXTS_TOGETHER = 256
 CHARACTERS_AT_ONCE = 2**17  # for which the caches of a processor suffice
-NAMES_FOR_A_PROCESS = 1_000_000  # whose index takes 20 seconds
+NAMES_FOR_A_PROCESS = 200_000  # whose index takes three seconds
 
 # not `multiprocessing`, which would run the script of the user again
 _BUILD = """
