@@ -2,28 +2,54 @@
 
 from __future__ import annotations
 
+import atexit
+import logging
 import os
 import threading
 from collections.abc import Callable, Hashable
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from ..errors import CannotWriteError
 
 Made = TypeVar("Made")
+_MEMORY = "/dev/shm"  # a file system in memory
+logger = logging.getLogger(__name__)
 
 _objects: WeakValueDictionary[tuple[Hashable, ...], Any] = WeakValueDictionary()
 _lock = threading.Lock()
 
 
 def cache_dir() -> Path:
-    """Return the folder for files that can be made again. The environment variable SPACY_SAPBERT_CACHE changes it."""
-    if chosen := os.environ.get("SPACY_SAPBERT_CACHE"):
-        return Path(chosen)
-    import platformdirs  # imported here, so that training also runs if it is not installed
+    """Return the folder for files that can be made again. The environment variable SPACY_SAPBERT_CACHE changes it.
 
-    return Path(platformdirs.user_cache_dir("spacy-sapbert"))
+    If it is empty and nothing may be written there, the folder is a temporary one that lasts as long as the process. A
+    complete cache may be for reading only.
+    """
+    folder = os.environ.get("SPACY_SAPBERT_CACHE")
+    if not folder:
+        import platformdirs  # imported here, so that training also runs if it is not installed
+
+        folder = platformdirs.user_cache_dir("spacy-sapbert")
+    path = Path(folder)
+    existing = next((place for place in (path, *path.absolute().parents) if place.exists()), path)
+    is_refused = existing.is_dir() and not os.access(existing, os.W_OK)
+    return _of_process(path) if is_refused and not (existing == path and any(path.iterdir())) else path
+
+
+@cache
+def _of_process(path: Path) -> Path:
+    """Return a folder of this process, in memory if there is no room for temporary files either."""
+    try:
+        folder = TemporaryDirectory(prefix="spacy-sapbert-")
+    except OSError:
+        folder = TemporaryDirectory(prefix="spacy-sapbert-", dir=_MEMORY)
+    atexit.register(folder.cleanup)
+    logger.warning("%s cannot be written, so indexes are made for this process only, in %s", path, folder.name)
+    return Path(folder.name)
 
 
 def make_once(path: Path, is_made: Callable[[], bool], make: Callable[[], object]) -> None:
