@@ -98,6 +98,7 @@ def diseases(
     mesh_mappings: Mappings,
     matches: Annotated[Path, typer.Option(help="Matches of MeSH and the other vocabularies")],
     own_names: OwnNames,
+    chemicals: Annotated[Path, typer.Option(help="The table of chemicals, which are no diseases")],
     output: Output,
 ) -> None:
     """Write the diseases and symptoms of MeSH."""
@@ -112,7 +113,8 @@ def diseases(
         if prefix in ("DOID", "EFO") and (concept_id.startswith("C") or concept_id in branch):
             mapping[canonical_id(other if ":" in other else f"{prefix}:{other}")].append(concept_id)
             names.setdefault(concept_id, [name])
-    own = {id: texts for id, texts in read_own_names(own_names).items() if id in names or id not in files.names}
+    known = files.names.keys() | {row[0] for row in rows(chemicals, 1)}
+    own = {id: texts for id, texts in read_own_names(own_names).items() if id in names or is_new(id, known)}
     for concept_id, texts in names.items():
         cancers = [f"{match[1]} Cancer" for text in texts if (match := NEOPLASM.fullmatch(text))]
         own.setdefault(concept_id, []).extend(cancers)
@@ -126,6 +128,11 @@ def diseases(
     alternatives = omim_ids(others)
     xrefs = {id: [*filter(is_shown, dict.fromkeys(ids_of(of_concept)))] for id, of_concept in others.items()}
     write_table(output, "Disease", granted(claims, words, names.keys() | own.keys()), files, alternatives, xrefs)
+
+
+def is_new(id: str, known: Collection[str]) -> bool:
+    """Return whether an id is that of a disease which no table has."""
+    return id not in known and not id.startswith("NCBITaxon:")
 
 
 def disorders(kbs: list[Path]) -> dict[str, Record]:
@@ -237,13 +244,15 @@ def write_table(
 ) -> None:
     """Write one row for each source of the names of a concept."""
     counts: Counter[str] = Counter()
+    table = dict(concepts)
     with open_output(output) as write:
         write("\t".join(HEADER) + "\n")
-        for concept_id, sources in concepts:
+        for concept_id, sources in table.items():
             counts["concepts"] += 1
             for number, (source, names) in enumerate(sources.items()):
                 name, *synonyms = (name.replace("|", " ") for name in names)
-                lists = (synonyms, alternatives.get(concept_id, ()), [type], mesh.parents(concept_id))
+                parents = [parent for parent in mesh.parents(concept_id) if parent in table]
+                lists = (synonyms, alternatives.get(concept_id, ()), [type], parents)
                 cells = [*lists, xrefs.get(concept_id, ())] if not number else [synonyms, (), [type], (), ()]
                 write("\t".join((concept_id, name, *map("|".join, cells), source)) + "\n")
                 counts[source] += len(names)
@@ -262,15 +271,19 @@ def chemicals(
 ) -> None:
     """Write the chemicals of MeSH: descriptors, and the supplementary records that are mapped to ChEBI or PubChem."""
     files = Mesh(descriptors, tree, mesh_mappings)
-    branch = files.below(CHEMICALS)
-    names: Names = {concept_id: texts for concept_id, texts in files.names.items() if concept_id in branch}
+    compounds_of = [MappedIds(0, f"PubChem:{cid}", id) for cid, id in rows(compounds, 2)]
     xrefs: defaultdict[str, list[str]] = defaultdict(list)
+    labels: dict[str, str] = {}
     for concept_id, name, prefix, other in files.mappings:
-        if prefix == "CHEBI" and (concept_id.startswith("C") or concept_id in branch):
-            names.setdefault(concept_id, [name])
+        if prefix == "CHEBI":
+            labels.setdefault(concept_id, name)
             xrefs[concept_id].append(other)
-    links = [MappedIds(0, f"PubChem:{cid}", id) for cid, id in rows(compounds, 2)]
-    supplementary = {link.concept_id: link.xref for link in one_to_one(links)[0] if link.xref.startswith("C")}
+    # descriptors that are newer than the tree are chemicals if others say so
+    newer = {id for id in (*labels, *(link.xref for link in compounds_of)) if id not in files}
+    branch = files.below(CHEMICALS) | newer
+    names: Names = {concept_id: texts for concept_id, texts in files.names.items() if concept_id in branch}
+    names |= {id: [name] for id, name in labels.items() if id in branch and id not in names}
+    supplementary = {link.concept_id: link.xref for link in one_to_one(compounds_of)[0] if link.xref.startswith("C")}
     own = read_own_names(own_names)
     claims = [
         *(Claim(0, id, text, MESH) for id, texts in names.items() for text in without_inversions(texts)),

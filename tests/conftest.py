@@ -181,6 +181,17 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def starter_vocabulary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let "starter" be a vocabulary of 483 concepts, which are among those of the real one, so that tests are fast."""
+    source, path = Path(__file__).parent / "starter" / "vocabulary.jsonl", tmp_path_factory.getbasetemp() / "starter.kb"
+    records = read_vocabulary(source, "scispacy", report=ReadReport(), source="starter")
+    build_knowledge_base(records, path, {"title": "starter vocabulary", "licence": "MIT"})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("spacy_sapbert.starter.VOCABULARY", path)
+        yield
+
+
 def without_bfloat16(cache: Path) -> Iterator[None]:
     """Encode in float32, with a separate cache, because the shared cache can have vectors in bfloat16."""
     with pytest.MonkeyPatch.context() as patch:

@@ -101,7 +101,7 @@ def test_the_wheel_holds_every_file_of_the_package_and_no_other(in_wheel):
     wanted = of_package(of_repository) | {f"spacy_sapbert/{name}" for name in configs(of_repository)}
     assert {
         "spacy_sapbert/py.typed",
-        "spacy_sapbert/starter/vocabulary.jsonl",
+        "spacy_sapbert/starter/vocabulary.kb",
         "spacy_sapbert/configs/linker.cfg",
     } <= wanted
     info = f"spacy_sapbert-{spacy_sapbert.__version__}.dist-info"

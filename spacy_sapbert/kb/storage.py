@@ -6,15 +6,11 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from .. import starter
 from ..errors import OptionError
-from ..files.opening import sha256_of
-from ..starter import VOCABULARY
 from ..store.artifact import KB, Artifact, saved_artifacts
-from ..store.cache import cache_dir, make_once, shared
-from .build import build_knowledge_base
-from .database import FORMAT
+from ..store.cache import shared
 from .knowledge_base import KnowledgeBase
-from .readers import ReadReport, read_vocabulary
 
 KB_FILE = "concepts.kb"
 _SUFFIX = ".kb"  # of the file in a saved pipeline
@@ -32,7 +28,7 @@ def load_knowledge_base(kb: str | Path) -> KnowledgeBase:
         NotFoundError: The file does not exist.
         DamagedError: It is damaged or not a knowledge base.
     """
-    opened = starter_knowledge_base() if kb == "starter" else KnowledgeBase(_of_pipeline(Path(kb)))
+    opened = KnowledgeBase(starter.VOCABULARY if kb == "starter" else _of_pipeline(Path(kb)))
     return shared((KnowledgeBase, opened.path.resolve(), opened.fingerprint), lambda: opened)
 
 
@@ -43,18 +39,6 @@ def _of_pipeline(path: Path) -> Path:
         remedy = f"Give the path of one of them: {', '.join(map(str, saved))}."
         raise OptionError(option=path, reason="this pipeline has several vocabularies", remedy=remedy)
     return saved[0] if saved else path
-
-
-def starter_knowledge_base() -> KnowledgeBase:
-    """Return the vocabulary in the package. The first call builds its file in the cache folder."""
-    path = cache_dir() / f"starter-{sha256_of(VOCABULARY)[:16]}-format{FORMAT}.kb"
-
-    def build() -> None:
-        records = read_vocabulary(VOCABULARY, "scispacy", report=ReadReport(), source="starter")
-        build_knowledge_base(records, path, {"title": "spacy-sapbert starter vocabulary", "licence": "MIT"})
-
-    make_once(path, path.exists, build)
-    return KnowledgeBase(path)
 
 
 def kb_artifact(kb: KnowledgeBase) -> Artifact:

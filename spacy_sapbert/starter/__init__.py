@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-VOCABULARY = Path(__file__).parent / "vocabulary.jsonl"
+VOCABULARY = Path(__file__).parent / "vocabulary.kb"
 TABLE = Path(__file__).parent / "table"
 TRANSFORMER = Path(__file__).parent / "encoder"
 DIFFERENCE_MODELS = (

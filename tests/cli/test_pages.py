@@ -275,10 +275,10 @@ class SmallGenerator:
     """Stands for the candidates of scispaCy's linker, whose vocabularies must be downloaded."""
 
     def __init__(self, name=None):
-        from spacy_sapbert.kb.storage import starter_knowledge_base
+        from spacy_sapbert.kb.storage import load_knowledge_base
 
         assert name == "mesh"
-        self.kb = starter_knowledge_base()
+        self.kb = load_knowledge_base("starter")
 
     def __call__(self, texts, k):
         from scispacy.candidate_generation import MentionCandidate

@@ -8,7 +8,7 @@ import pytest
 from spacy_sapbert.encoders.info import describe
 from spacy_sapbert.encoders.ngrams import NgramEncoder
 from spacy_sapbert.encoders.transformer import TransformerEncoder
-from spacy_sapbert.kb.storage import starter_knowledge_base
+from spacy_sapbert.kb.storage import load_knowledge_base
 from spacy_sapbert.starter import VOCABULARY
 
 FOLDER = VOCABULARY.with_name("encoder")
@@ -45,7 +45,7 @@ def test_it_tells_how_it_was_made_and_not_where(starter):
 
 def test_it_knows_more_synonyms_than_spelling_tells(starter):
     """Is the name nearest to a name of the starter vocabulary, but for itself, one of the same concept?"""
-    kb = starter_knowledge_base()
+    kb = load_knowledge_base("starter")
     names = [(name.text, concept_id) for concept_id in kb.concept_ids() for name in kb.names_of(concept_id)]
     texts, owners = [text for text, _ in names], np.array([concept_id for _, concept_id in names])
     ngrams = NgramEncoder.fit(texts).encode(texts)

@@ -11,7 +11,6 @@ import pytest
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.storage import starter_knowledge_base
 from spacy_sapbert.linking.name_matcher import NameMatcher
 from spacy_sapbert.retrieval.concepts import ConceptSet, cached_concept_vectors
 from spacy_sapbert.store.cache import cache_dir, file_states, make_once, shared
@@ -19,7 +18,6 @@ from spacy_sapbert.vectors.flat import cached_name_vectors, cached_table, text_h
 from spacy_sapbert.vectors.ngram_index import cached_ngram_index
 
 USES = {
-    "starter": lambda kb, encoder: starter_knowledge_base(),
     "vectors": lambda kb, encoder: cached_name_vectors(kb, encoder),
     "concepts": lambda kb, encoder: cached_concept_vectors(ConceptSet(kb), encoder, "packed"),
     "ngrams": lambda kb, encoder: cached_ngram_index(kb, "biosyn"),
@@ -45,6 +43,21 @@ def test_a_cache_that_cannot_be_written_is_reported_with_the_remedy(small_kb, en
     with pytest.raises(SapbertError, match=r"\[E507\].*SPACY_SAPBERT_CACHE"):
         use(small_kb, encoder)
     assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+def test_where_nothing_may_be_written_a_folder_of_the_process_serves(
+    small_kb, encoder, set_cache, tmp_path, monkeypatch, is_full
+):
+    folder = tmp_path / "read only"
+    folder.mkdir()
+    set_cache(folder / "below")
+    monkeypatch.setattr("os.access", lambda path, mode: folder not in (path, *path.parents))
+    if is_full:
+        monkeypatch.setattr("tempfile.gettempdir", lambda: str(folder / "missing"))
+    assert len(cached_name_vectors(small_kb, encoder).vectors) == small_kb.n_names
+    assert cache_dir().name.startswith("spacy-sapbert-")
+    assert list(folder.iterdir()) == []
 
 
 def test_a_complete_cache_can_be_for_reading_only(tmp_path, monkeypatch):
