@@ -36,6 +36,7 @@ from ..text.words import (
     name_key,
     word_columns,
     word_hashes,
+    written_and_keys,
 )
 
 logger = logging.getLogger(__name__)
@@ -175,7 +176,7 @@ class NameMatcher:
         composites = []
         for place in matches:
             for start, end in _extensions(text, *place, _Connectors.of(self.rules)):
-                keys = word_columns(text[start:end], self.rules).keys
+                _, keys = written_and_keys(text[start:end], self.rules)
                 part = match if end == place[1] or self._ends_phrase(text, end) else None
                 rows = self.composite_rows(text[start:end], part) if keys[0] and keys[-1] else []
                 if rows:
