@@ -3,13 +3,16 @@ import pickle
 import numpy as np
 import pytest
 import spacy
+from spacy.ml.staticvectors import StaticVectors
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from spacy.util import fix_random_seed, registry
+from spacy.vectors import Vectors
+from thinc.api import chain, ragged2list
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.training.tagging.network import gazetteer_embed
+from spacy_sapbert.training.tagging.network import gazetteer_embed, typed_tagger
 from spacy_sapbert.types import Name, Record
 
 WIDTH = 16
@@ -178,3 +181,21 @@ def test_without_the_matcher_nothing_is_found(trained, tmp_path):
     alone = spacy.load(tmp_path, exclude=["concept_matcher"])
     with pytest.raises(SapbertError, match="E643"):
         alone("gastric cancer it was")
+
+
+def test_vectors_of_known_words_are_those_of_spacy():
+    nlp = spacy.blank("en")
+    table = np.random.default_rng(0).standard_normal((50, 8)).astype(np.float32)
+    floret = {"strings": nlp.vocab.strings, "mode": "floret", "minn": 3, "maxn": 4, "hash_count": 2, "attr": "LOWER"}
+    nlp.vocab.vectors = Vectors(data=table, **floret)
+    docs = list(map(nlp.make_doc, ["Gout and asthma", "", "asthma and fever and gout"]))
+    own, expected = (chain(StaticVectors(4), ragged2list()) for _ in range(2))
+    typed_tagger(own)
+    for layer in (own, expected):
+        layer.initialize(X=docs)
+    own.layers[0].set_param("W", expected.layers[0].get_param("W"))
+    for given in (docs, docs[:1], docs[1:2], []):
+        for vectors, others in zip(own.predict(given), expected.predict(given), strict=True):
+            assert np.array_equal(vectors, others)
+    nlp.vocab.vectors = Vectors(data=-table, **floret)
+    assert np.array_equal(own.predict(docs)[0], expected.predict(docs)[0])
