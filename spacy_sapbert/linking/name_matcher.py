@@ -237,6 +237,8 @@ class NameMatcher:
             return None
         written = plain(text[columns.starts[0] : columns.ends[-1]])
         rows = [*self._rows(acronym_hash(written)), *self._rows(sum(columns.hashes) % 2**64)]
+        if not rows:
+            return None
         names = self._read(set(rows))
         return _verify(text, columns, 0, len(columns.keys), [(row, names[row]) for row in rows])
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 
 from .languages import ENGLISH, LanguageRules
 from .normalize import spell_out_greek
-from .words import is_acronym, name_key
+from .words import CACHED_NAMES, is_acronym, name_key
 
 LONGEST = 12  # tokens of a name that is looked for; it bounds the work at each token
 MOST_NUMBERING = 3  # characters of the part that makes another name: "MMP-9", "angiotensin II"
@@ -67,7 +68,10 @@ class TokenNames:
         repeats = []
         start = 0
         while start < len(free):
-            ends = (start + length for length in lengths.get(self._keys[start], ()))
+            if self._keys[start] not in lengths:  # as nearly always
+                start += 1
+                continue
+            ends = (start + length for length in lengths[self._keys[start]])
             inside = (end for end in ends if end <= len(free))
             fitting = (end for end in inside if self.name(start, end) in searched and all(free[start:end]))
             end = next(fitting, start)
@@ -103,6 +107,7 @@ class TokenNames:
         return after[:1].isalnum() or (dashed and _is_numbering(self._tokens[end + 1]))
 
 
+@lru_cache(maxsize=CACHED_NAMES)
 def _key(text: str, rules: LanguageRules) -> str:
     key = name_key(text, rules)
     if is_acronym(text):

@@ -113,8 +113,8 @@ def _batches(scores: Sequence[Floats]) -> Iterator[list[int]]:
 def _spans(tags: npt.NDArray[np.uint8], labels: Sequence[str]) -> Iterator[TokenSpan]:
     for column, label in enumerate(labels):
         start = 0
-        for token in np.flatnonzero(tags[:, column]).tolist():
-            tag = tags[token, column]
+        tokens = np.flatnonzero(tags[:, column])
+        for token, tag in zip(tokens.tolist(), tags[tokens, column].tolist(), strict=True):
             if tag in (BEGIN, UNIT):
                 start = token
             if tag in (LAST, UNIT):
