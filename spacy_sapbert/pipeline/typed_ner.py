@@ -46,6 +46,7 @@ class TypedNer(TrainablePipe):
         nlp: The pipeline.
         name: The name of the component.
         model: The network, such as `spacy-sapbert.TypedTagger.v1`.
+        only_labels: Only find mentions with these labels. An empty list finds all.
         scorer: Compares predicted entities with annotated ones.
     """
 
@@ -55,11 +56,13 @@ class TypedNer(TrainablePipe):
         name: str = "typed_ner",
         *,
         model: Model[List[Doc], List[Floats2d]],
+        only_labels: List[str] = [],
         scorer: Optional[Callable] = score_annotated_types,
     ) -> None:
         self.vocab = nlp.vocab
         self.model = model
         self.name = name
+        self.only_labels = only_labels
         self.cfg: Dict[str, Any] = {"labels": []}
         self.scorer = scorer
 
@@ -119,6 +122,17 @@ class TypedNer(TrainablePipe):
         docs = (example.predicted for example in islice(get_examples(), _INITIAL_EXAMPLES))
         self.model.initialize(X=next(tagging.in_batches(docs, tagging.MOST, len), None))
 
+    def to_disk(self, path: Any, *, exclude: Iterable[str] = tuple()) -> None:
+        """Save the component. Its weights are saved with 16 bits, which halves the file."""
+        with tagging.half_precision(self.model):
+            super().to_disk(path, exclude=exclude)
+
+    def from_disk(self, path: Any, *, exclude: Iterable[str] = tuple()) -> "TypedNer":
+        """Load what `to_disk` saved."""
+        super().from_disk(path, exclude=exclude)
+        tagging.restore_precision(self.model)
+        return self
+
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Process a stream of documents, of which those that have `tagging.MAX_TOKENS` are in memory.
 
@@ -147,7 +161,8 @@ class TypedNer(TrainablePipe):
         for doc, spans in zip(docs, spans_of_docs):
             existing = list(doc.ents)
             occupied = {token for entity in existing for token in range(entity.start, entity.end)}
-            found = [span for span in spans if occupied.isdisjoint(range(span.start, span.end))]
+            wanted = [span for span in spans if not self.only_labels or span.label in self.only_labels]
+            found = [span for span in wanted if occupied.isdisjoint(range(span.start, span.end))]
             doc.set_ents(existing + [Span(doc, span.start, span.end, label=span.label) for span in found])
 
     def update(
@@ -246,7 +261,7 @@ Language.factory(
     "typed_ner",
     func=TypedNer,
     assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
-    default_config={"model": _MODEL, "scorer": {"@scorers": "spacy-sapbert.typed_ner_scorer.v1"}},
+    default_config={"model": _MODEL, "only_labels": [], "scorer": {"@scorers": "spacy-sapbert.typed_ner_scorer.v1"}},
     default_score_weights={"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None},
 )
 

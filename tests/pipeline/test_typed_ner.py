@@ -171,6 +171,23 @@ def test_entities_that_are_there_stay(trained):
     assert [(entity.text, entity.label_) for entity in doc.ents] == [("asthma in mice", "Event")]
 
 
+def test_only_some_labels_are_found(trained, tmp_path):
+    trained.to_disk(tmp_path)
+    nlp = spacy.load(tmp_path, config={"components": {"typed_ner": {"only_labels": ["Species"]}}})
+    assert [label for _, label in entities(trained, "Severe asthma kills rats")] == ["Disease", "Species"]
+    assert [label for _, label in entities(nlp, "Severe asthma kills rats")] == ["Species"]
+
+
+def test_weights_are_saved_with_16_bits_and_used_with_32(trained, tmp_path):
+    trained.to_disk(tmp_path)
+    weights = transitions_of(trained.get_pipe("typed_ner").model)
+    loaded = transitions_of(spacy.load(tmp_path).get_pipe("typed_ner").model)
+    assert weights.dtype == loaded.dtype == np.float32
+    assert np.array_equal(loaded, weights.astype(np.float16).astype(np.float32))
+    saved = (tmp_path / "typed_ner" / "model").stat().st_size
+    assert saved < 0.6 * len(trained.get_pipe("typed_ner").model.to_bytes())
+
+
 def test_an_empty_document_has_no_entities(trained):
     assert trained("").ents == ()
     assert next(trained.pipe(["", "No rats here"])).ents == ()

@@ -1,8 +1,10 @@
 from .crf import N_TAGS, Floats, expectations
 from .network import (
     add_transition_gradient,
+    half_precision,
     is_initialized,
     members_of,
+    restore_precision,
     set_number_of_labels,
     transitions_of,
 )
@@ -19,10 +21,12 @@ __all__ = [
     "allowed_tags",
     "expectations",
     "find_spans",
+    "half_precision",
     "in_batches",
     "is_initialized",
     "members_of",
     "padded",
+    "restore_precision",
     "scores_of",
     "set_number_of_labels",
     "transitions_of",

@@ -3,7 +3,8 @@
 # no postponed annotations here: spaCy could not check the settings of a registered function
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, cast
 
@@ -95,6 +96,28 @@ def transitions_of(network: Network) -> Floats3d:
 def add_transition_gradient(network: Network, gradient: Floats3d) -> None:
     """Add to the gradient of the transitions, in the shape of `transitions_of`."""
     network.get_ref(_TRANSITIONS).inc_grad(_TRANSITIONS, gradient)
+
+
+@contextmanager
+def half_precision(network: Network) -> Iterator[None]:
+    """Give the network weights of 16 bits inside the block, to save them. It cannot predict with them."""
+    weights = {(node.id, name): _cast(node, name, "float16") for node, name in _weights(network)}
+    with network.use_params(weights):
+        yield
+
+
+def restore_precision(network: Network) -> None:
+    """Give the network weights of 32 bits, after it was read from a file."""
+    for node, name in _weights(network):
+        node.set_param(name, _cast(node, name, "float32"))
+
+
+def _weights(network: Network) -> Iterator[tuple[Model, str]]:
+    return ((node, name) for node in network.walk() for name in node.param_names if node.has_param(name))
+
+
+def _cast(node: Model, name: str, dtype: Any) -> Any:
+    return node.ops.asarray(node.get_param(name), dtype=dtype)
 
 
 def _init(model: Model, X: Any = None, Y: Any = None) -> None:
