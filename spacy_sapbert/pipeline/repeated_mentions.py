@@ -11,6 +11,7 @@ from ..text.repeats import Name, TokenNames
 from .attributes import get_abbreviation_occurrences
 from .component_settings import Component, check_setting, defaults_of
 
+LONGEST_BRACKET = 6  # tokens of a short form in brackets
 CLEAR_MAJORITY = 2  # times as many mentions as those with another label
 
 
@@ -34,6 +35,7 @@ class RepeatedMentions(Component):
     - A text that was found `min_found` times, and in a part `min_share` of its occurrences, is a mention everywhere.
     - A short form is a mention everywhere if its long form was found.
     - A long form is a mention if its short form was found `min_found` times.
+    - What stands in brackets right behind a chemical and has two capitals is its short form: "cisplatin (CDDP)".
 
     Case and plural make no difference, except for short forms of capitals: "ALL" is not "all". A part of a longer name
     is left out, such as "MMP" in "MMP-9". No mention overlaps another one. The `abbreviation_resolver` provides the
@@ -46,6 +48,7 @@ class RepeatedMentions(Component):
         min_share: In which part of its occurrences it must have found it, from 0 to 1.
         correct: Also change mentions of the NER. A mention inside a long form is widened to it if its short form has
             the same label. The same text gets one label if at least twice as many mentions have it as have another.
+        bracketed: The labels whose mentions have a short form in the brackets behind them, although its letters differ.
         only_labels: Only look at mentions with these labels. An empty list looks at all.
         language: The language of the rules: "de", "en", "es" or "fr". None takes that of the pipeline.
 
@@ -64,6 +67,7 @@ class RepeatedMentions(Component):
         min_found: int = 2,
         min_share: float = 0.2,
         correct: bool = True,
+        bracketed: List[str] = ["Chemical", "CHEMICAL"],
         only_labels: List[str] = [],
         language: Optional[str] = None,
     ) -> None:
@@ -96,6 +100,7 @@ class RepeatedMentions(Component):
         orths, spaces = doc.to_array([ORTH, SPACY]).T.tolist()  # faster than a token object for each
         names = TokenNames([doc.vocab.strings[orth] for orth in orths], list(map(bool, spaces)), self._rules)
         forms = _defined_forms(doc)
+        forms += _bracketed_forms(doc, [place for place in found if place.label in self.bracketed], forms)
         if self.correct:
             found = _with_one_label(_widened(found, others, forms), names)
         return sorted([*others, *found, *self._added(found, others, names, _long_forms(names, forms))])
@@ -157,6 +162,29 @@ def _defined_forms(doc: Doc) -> List[_Form]:
             if short is not None and long is not None:
                 forms.append(_Form((short.start, short.end), (long.start, long.end)))
     return forms
+
+
+def _bracketed_forms(doc: Doc, mentions: Iterable[Place], defined: Iterable[_Form]) -> List[_Form]:
+    """Return what stands in brackets behind mentions and looks like a short form, unless it has a definition."""
+    known = {form.short for form in defined}
+    forms = []
+    for start, end, _ in mentions:
+        bracket = _bracket_at(doc, end)
+        if bracket and bracket not in known and sum(map(str.isupper, doc[slice(*bracket)].text)) >= 2:
+            forms.append(_Form(bracket, (start, end)))
+    return forms
+
+
+def _bracket_at(doc: Doc, start: int) -> Optional[Tuple[int, int]]:
+    """Return the tokens in the brackets that open at a token, if no blank is among them."""
+    if start >= len(doc) or doc[start].text != "(":
+        return None
+    for end in range(start + 1, min(start + LONGEST_BRACKET + 2, len(doc))):
+        if doc[end].text == ")":
+            return (start + 1, end) if end > start + 1 else None
+        if doc[end].whitespace_ and doc[end + 1 : end + 2].text != ")":
+            return None
+    return None
 
 
 def _long_forms(names: TokenNames, forms: Iterable[_Form]) -> Dict[Name, Name]:

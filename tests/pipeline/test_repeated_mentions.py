@@ -116,6 +116,37 @@ def test_a_short_form_that_is_found_a_plural():
     assert texts(look(text, ("Brain tumors", "D", 0))).count("BT") == 2
 
 
+CISPLATIN = "Cisplatin {} was given. {} and XYZ were not."
+
+
+@pytest.mark.parametrize(
+    ("brackets", "label", "is_short_form"),
+    [
+        ("(CDDP)", "Chemical", True),
+        ("(CD-P4)", "Chemical", True),
+        ("(CDDP)", "Disease", False),
+        ("(Cddp)", "Chemical", False),
+        ("(CDDP and XYZ)", "Chemical", False),
+        ("(CDDP", "Chemical", False),
+        ("()", "Chemical", False),
+        ("[CDDP]", "Chemical", False),
+        ("of (CDDP)", "Chemical", False),
+    ],
+)
+def test_what_stands_in_brackets_behind_a_chemical_is_its_short_form(brackets, label, is_short_form):
+    short = brackets.strip("()[] of")
+    text = CISPLATIN.format(brackets, short)
+    found = look(text, ("Cisplatin", label, 0))
+    assert texts(found) == ["Cisplatin", short, short] if is_short_form else ["Cisplatin"]
+    assert texts(look(text, ("Cisplatin", label, 0), bracketed=[])) == ["Cisplatin"]
+
+
+def test_a_mention_in_brackets_behind_a_chemical_keeps_its_label():
+    text = CISPLATIN.format("(CDDP)", "CDDP")
+    found = look(text, ("Cisplatin", "Chemical", 0), ("CDDP", "Gene", 0))
+    assert [label for *_, label in found] == ["Chemical", "Gene"]
+
+
 # --- corrections
 
 
