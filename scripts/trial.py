@@ -31,13 +31,14 @@ SMALL = {
     "align_steps": "2",
     "table_steps": "2",
     "ner_steps": "60",
+    "box_steps": "4",
     "linker_steps": "2",
     "retriever_steps": "3",
     "build": "none",
 }
 # each list runs in its own copy of the project
 LISTS = {
-    "task": (["all"], ["augment"]),
+    "task": (["all"], ["augment"], ["box"]),
     "encoder": (
         ["pretrain"],
         ["pretrain-umls", "--vars.name", "umls"],

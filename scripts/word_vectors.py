@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Annotated
 
 import floret
+import numpy as np
 import spacy
 import typer
 from spacy.language import Language
@@ -80,6 +81,11 @@ def train(lines: Iterable[str], output: Path, settings: dict[str, int]) -> None:
     model.save_floret_vectors(str(output))
 
 
+def rounded(vectors: np.ndarray, step: float) -> np.ndarray:
+    numbers: np.ndarray = (np.clip(np.rint(vectors / step), -127, 127) * step).astype(np.float32)
+    return numbers
+
+
 @app.command()
 def main(
     training: Annotated[list[Path], typer.Argument(help="Training documents: .spacy files, or folders.")],
@@ -90,6 +96,9 @@ def main(
     dimensions: int = 128,
     rows: Annotated[int, typer.Option(help="Rows of the table of pieces.")] = 50_000,
     epochs: int = 4,
+    step: Annotated[
+        float, typer.Option(help="Round to multiples of this, at most 127 of them, for 8 bits. 0 rounds nothing.")
+    ] = 0.0,
     threads: Annotated[int, typer.Option(help="More than one gives other vectors each time.")] = 1,
 ) -> None:
     """Train word vectors on documents and on the names of a vocabulary."""
@@ -107,6 +116,8 @@ def main(
         vectors = Path(folder) / "vectors.floret"
         train(lines, vectors, settings)
         convert_vectors(nlp, vectors, truncate=0, prune=-1, mode="floret", attr="LOWER")
+    if step:
+        nlp.vocab.vectors.data = rounded(nlp.vocab.vectors.data, step)
     nlp.to_disk(output)
     typer.echo(f"{len(texts)} training documents and {len(others)} other texts; vectors in {output}", err=True)
 

@@ -1,0 +1,95 @@
+"""Make the pipeline in the package from a trained NER: `spacy.load("spacy_sapbert")`.
+
+    python scripts/box.py make training/box/ner/model-last --output training/box/pipeline
+    python scripts/box.py card training/pipeline
+
+`card` writes authors and sources into the card of a pipeline.
+
+The NER comes with the components that it needs. The linker and the matcher use the starter vocabulary, which the
+package holds beside the pipeline. Weights are saved with 16 bits and word vectors with 8.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import spacy
+import typer
+from spacy.language import Language
+from thinc.api import Config
+
+from spacy_sapbert.files.output import replacing_folder
+from spacy_sapbert.pipeline.box import ADDED, LABELS, NER, VECTOR_STEP
+from spacy_sapbert.pipeline.factories import MATCHER
+
+# the labels of the NER are the types of the concepts
+SETTINGS = {
+    MATCHER: {"kb": "starter", "spans_key": "names", "all_types": True, "other_words": []},  # as configs/ner.cfg
+    "sapbert_linker": {"label_types": {label: [label] for label in LABELS}},
+}
+
+CARD, SOURCES = Path("configs/box/README.md"), Path("configs/box/sources.json")
+OWN_META = {
+    "name": "spacy_sapbert",
+    "version": "1.0.0",
+    "license": "MIT",
+    "description": "Finds diseases, chemicals, genes, species and cell lines in English text, and links them",
+}
+
+app = typer.Typer(add_completion=False)
+
+
+def complete(nlp: Language) -> Language:
+    """Add the components behind the NER, with the vocabulary of the package."""
+    nlp.replace_pipe(MATCHER, MATCHER, config=SETTINGS[MATCHER])
+    nlp.add_pipe("repeated_mentions", after=NER)
+    for name in ADDED:
+        nlp.add_pipe(name, config=SETTINGS.get(name, {}))
+    return nlp
+
+
+def eight_bits(vectors: np.ndarray) -> np.ndarray:
+    """Return vectors as whole numbers, each times `VECTOR_STEP`."""
+    numbers: np.ndarray = (vectors / VECTOR_STEP).astype(np.int8)
+    if not np.array_equal(numbers * VECTOR_STEP, vectors):
+        raise SystemExit(f"The vectors do not fit into 8 bits. Make them with `--step {VECTOR_STEP}`.")
+    return numbers
+
+
+@app.command()
+def make(
+    ner: Annotated[Path, typer.Argument(help="The pipeline of the NER.")],
+    output: Annotated[Path, typer.Option(help="The folder to write.")],
+) -> None:
+    """Write the pipeline in the package."""
+    nlp = complete(spacy.load(ner))
+    nlp.meta.update(OWN_META, **read_meta(SOURCES))
+    nlp.vocab.vectors.data = eight_bits(nlp.vocab.vectors.data)
+    others = [name for name in nlp.component_names if name != NER]
+    with replacing_folder(output) as new:
+        nlp.to_disk(new, exclude=others)
+        config = Config().from_disk(new / "config.cfg", interpolate=False)
+        config["paths"] = dict.fromkeys(config["paths"])  # the files are not in the package
+        config.to_disk(new / "config.cfg")
+        (new / "vocab" / "strings.json").write_text(json.dumps(sorted(LABELS)), encoding="utf-8")  # 6 MB of words less
+        shutil.copyfile(CARD, new / "README.md")
+
+
+@app.command()
+def card(pipeline: Annotated[Path, typer.Argument(help="A saved pipeline.")]) -> None:
+    """Write authors and sources into the card of a pipeline."""
+    path = pipeline / "meta.json"
+    path.write_text(json.dumps({**read_meta(path), **read_meta(SOURCES)}, indent=2), encoding="utf-8")
+
+
+def read_meta(path: Path) -> dict[str, Any]:
+    meta: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return meta
+
+
+if __name__ == "__main__":
+    app()
