@@ -14,6 +14,7 @@ from .outputs.dataframes import to_dataframe
 from .outputs.html import to_displacy
 from .pipeline.abbreviation_resolver import AbbreviationResolver
 from .pipeline.assertion_detector import AssertionDetector
+from .pipeline.box import load
 from .pipeline.composite_splitter import CompositeSplitter
 from .pipeline.concept_matcher import ConceptMatcher
 from .pipeline.concept_retriever import ConceptRetriever
@@ -58,6 +59,7 @@ __all__ = [
     "evaluate_pipeline",
     "ground",
     "link_batches",
+    "load",
     "load_knowledge_base",
     "read_corpus",
     "read_vocabulary",

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import HealthCheck, settings
 
+import spacy_sapbert.starter
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
@@ -35,6 +36,8 @@ ANY_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slo
 settings.register_profile("same examples", ANY_MACHINE, derandomize=True, database=None, max_examples=40)
 settings.register_profile("new examples", ANY_MACHINE)
 settings.load_profile(os.environ.get("HYPOTHESIS_EXAMPLES", "same") + " examples")
+
+STARTER_VOCABULARY = spacy_sapbert.starter.VOCABULARY
 
 
 def pytest_collection() -> None:
@@ -189,6 +192,14 @@ def starter_vocabulary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
     build_knowledge_base(records, path, {"title": "starter vocabulary", "licence": "MIT"})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("spacy_sapbert.starter.VOCABULARY", path)
+        yield
+
+
+@pytest.fixture
+def whole_vocabulary() -> Iterator[None]:
+    """Let "starter" be the vocabulary in the package. Its indexes are made once, in the cache of the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("spacy_sapbert.starter.VOCABULARY", STARTER_VOCABULARY)
         yield
 
 

@@ -27,7 +27,7 @@ from spacy_sapbert.documents.reader import FORMATS, read_corpus
 from spacy_sapbert.documents.source import Report
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.readers import READERS, ReadReport, read_vocabulary
-from spacy_sapbert.pipeline.factories import demo_pipeline
+from spacy_sapbert.pipeline.box import load
 from spacy_sapbert.text.abbreviations import (
     AbbreviationOccurrence,
     expand,
@@ -463,7 +463,7 @@ PIPELINE = {
 
 @pytest.mark.parametrize("shape", PIPELINE)
 def test_the_pipeline_of_the_demo(shape):
-    nlp = demo_pipeline()
+    nlp = load()
     nlp.max_length = 10**9
     assert is_linear(nlp, PIPELINE[shape])
 

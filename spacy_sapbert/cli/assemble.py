@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,11 +13,14 @@ from ..errors import CannotWriteError, OptionError
 from ..files.console import progress_callback, stderr_console
 from ..files.output import refuse_input, replacing_folder
 from ..kb.storage import load_knowledge_base
-from ..pipeline.factories import ASSERTION, INSIDE, LINKER, RESOLVER, SECTIONS, SENTENCIZER
+from ..pipeline.factories import ASSERTION, INSIDE, LINKER, MATCHER, RESOLVER, SECTIONS, SENTENCIZER
 from ..review.corrections_file import CorrectionsFile
 
 if TYPE_CHECKING:
     from spacy.language import Language
+
+BOX, NO_NER = "box", "none"
+"""Values of `--ner` beside a pipeline."""
 
 
 def assemble(
@@ -37,7 +40,10 @@ def assemble(
     ] = None,
     ner: Annotated[
         str | None,
-        typer.Option(help="Trained pipeline that finds the mentions. Default: the concept_matcher finds them."),
+        typer.Option(
+            help="What finds the mentions: a trained pipeline, 'box' for the NER in the package, or 'none' for the "
+            "concept_matcher. Default: 'box' if it has all types of the vocabulary, else 'none'."
+        ),
     ] = None,
     from_: Annotated[
         str | None,
@@ -108,11 +114,20 @@ def new_pipeline(
     """Create a pipeline for a knowledge base. `linker` has other settings of the linker."""
     import spacy
 
+    from ..pipeline.box import types_of_labels
     from ..pipeline.component_settings import settings_of
     from ..runs.pipelines import load_pipeline
     from ..text.languages import ENGLISH
 
-    nlp = load_pipeline(ner) if ner else spacy.blank(lang)
+    types = load_knowledge_base(kb).type_counts()
+    label_types = types_of_labels(types)
+    if ner is None:
+        has_all = 0 < sum(map(len, label_types.values())) == len(types)
+        ner = BOX if has_all and lang == ENGLISH.code and not clinical else NO_NER
+    if ner == BOX:
+        nlp, linker = _box_ner(label_types, storage), {"label_types": label_types, **linker}
+    else:
+        nlp = spacy.blank(lang) if ner == NO_NER else load_pipeline(ner)
     if LINKER in nlp.pipe_names:
         reason = f"the pipeline has a {LINKER} already; --from changes the vocabulary of such a pipeline"
         raise OptionError(option="--ner", reason=reason)
@@ -124,11 +139,19 @@ def new_pipeline(
     elif short_forms:
         nlp.replace_pipe(RESOLVER, RESOLVER, config={**settings_of(nlp.get_pipe(RESOLVER)), "clinical": True})
     vocabulary = {"kb": kb, "storage": storage}
-    if not ner:
-        nlp.add_pipe("concept_matcher", config=vocabulary)
+    if ner == NO_NER:
+        nlp.add_pipe(MATCHER, config=vocabulary)
     _add(nlp, "composite_splitter")
     nlp.add_pipe(LINKER, config={**vocabulary, **linker})
     return nlp
+
+
+def _box_ner(labels: Iterable[str], storage: str) -> Language:
+    """Return the NER in the package, for mentions with these labels."""
+    from ..pipeline.box import ADDED, NER, load
+
+    settings = {NER: {"only_labels": list(labels)}, MATCHER: {"storage": storage}}
+    return load(exclude=ADDED, config={"components": settings})
 
 
 def _add(nlp: Language, name: str) -> None:

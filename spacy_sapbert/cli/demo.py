@@ -1,4 +1,4 @@
-"""Define `spacy-sapbert demo`, which links an abstract with the starter vocabulary and the starter encoder."""
+"""Define `spacy-sapbert demo`, which links an abstract with the pipeline in the package."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def demo(
 ) -> None:
     """Link an example text, and show the links as a table and as an HTML page.
 
-    The demo needs no files and no network. It uses the starter vocabulary and the starter encoder.
+    The demo needs no files and no network. It uses the pipeline in the package.
     """
     from ..outputs.html import render_page
-    from ..pipeline.factories import demo_pipeline
+    from ..pipeline.box import load
 
-    nlp = demo_pipeline()
+    nlp = load()
     doc = nlp(text)
     kb = nlp.get_pipe("sapbert_linker").kb  # type: ignore[attr-defined]
     console = Console(width=None if Console().is_terminal else 120)

@@ -1,9 +1,4 @@
-"""The factory names of the components, for code that finds a component in a pipeline, and the pipeline of the demo."""
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from spacy.language import Language
+"""The factory names of the components, for code that finds a component in a pipeline."""
 
 RESOLVER = "abbreviation_resolver"
 LINKER = "sapbert_linker"
@@ -17,13 +12,3 @@ INSIDE, EXTERNAL = "inside", "external"
 """The values of the setting `storage`."""
 # components that prepare mentions for the linker; the second one is scispaCy's
 PREPARING = (RESOLVER, "abbreviation_detector", "composite_splitter", "spelling_corrector")
-
-
-def demo_pipeline() -> "Language":
-    """Return a pipeline that finds and links names of the starter vocabulary."""
-    import spacy
-
-    nlp = spacy.blank("en")
-    for component in (RESOLVER, MATCHER, "composite_splitter", LINKER):
-        nlp.add_pipe(component)
-    return nlp

@@ -51,9 +51,9 @@ class Settings:
         return make_app(site, hosts=self.hosts, token=self.token, **options)
 
     def _load(self) -> LinkingPipeline:
-        from ..pipeline.factories import demo_pipeline
+        from ..pipeline.box import load
 
-        return LinkingPipeline(self.pipeline or demo_pipeline(), LoggedProblems(Console(stderr=True)))
+        return LinkingPipeline(self.pipeline or load(), LoggedProblems(Console(stderr=True)))
 
 
 def server_config(app: Any, max_connections: int, **options: Any) -> uvicorn.Config:

@@ -1,4 +1,4 @@
-"""Paths of what the package holds: vocabulary, encoders, models of differences, and popularity of names."""
+"""Paths of what the package holds: vocabulary, pipeline, encoders, models of differences, and popularity of names."""
 
 from __future__ import annotations
 
@@ -12,3 +12,4 @@ DIFFERENCE_MODELS = (
     Path(__file__).parent / "difference_ngrams.safetensors",
 )
 POPULARITY = Path(__file__).parent / "popularity.safetensors"
+BOX = Path(__file__).parent / "box"

@@ -86,6 +86,26 @@ def test_behind_a_trained_pipeline(command, ner, small_kb, output):
     assert spacy.load(output).meta["name"] == "linker"
 
 
+DISEASES = [Record("X1", (Name("ovarian cancer", "EXACT", "own"),), types=("Disease",))]
+
+
+def test_the_ner_in_the_package_is_used_if_it_has_all_types(command, small_kb, tmp_path, output):
+    kb = tmp_path / "diseases.kb"
+    build_knowledge_base(DISEASES, kb)
+    options = ("--kb", kb, "--encoder", "none")
+    assert (
+        "ner, repeated_mentions, composite_splitter, sapbert_linker" in command("assemble", "-o", output, *options).err
+    )
+    text = "BRCA1 in ovarian cancer."
+    assert links(output, text) == [("ovarian cancer", "X1")]  # only diseases
+    assert "ner" not in command("assemble", "-o", output, *options, "--ner", "none").err.split(", ")
+    assert "ner" not in command("assemble", "-o", output, *options, "--lang", "de").err.split(", ")
+    mixed = ("--kb", small_kb.path, "--encoder", "none")
+    assert "ner" not in command("assemble", "-o", output, *mixed).err.split(", ")
+    assert "ner" in command("assemble", "-o", output, *mixed, "--ner", "box").err.split(", ")
+    assert links(output, text) == [("ovarian cancer", "D010051")]
+
+
 def test_external_storage(command, small_kb, other_kb, tmp_path, output):
     kb = shutil.copyfile(small_kb.path, tmp_path / "a.kb")
     options = ("--kb", kb, "--encoder", "none", "--storage", "external")

@@ -64,7 +64,7 @@ def test_behind_your_ner(run_page):
 
 
 @pytest.mark.usefixtures("medic")
-def test_outputs(run_page):
+def test_outputs(whole_vocabulary, run_page):
     pytest.importorskip("pandas")
     nlp = spacy.blank("en")
     nlp.add_pipe("concept_matcher", config={"kb": "medic.kb"})

@@ -48,7 +48,7 @@ WITH_CODE = [page for page in PAGES if page.stem not in RUN_BELOW and "```python
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
-def test_a_page_prints_what_stands_below_its_code(page, capsys, tmp_path, monkeypatch):
+def test_a_page_prints_what_stands_below_its_code(page, whole_vocabulary, capsys, tmp_path, monkeypatch):
     """The code of a page is one program; a text block right after code is what that prints."""
     monkeypatch.chdir(tmp_path)
     namespace = {}
@@ -60,7 +60,7 @@ def test_a_page_prints_what_stands_below_its_code(page, capsys, tmp_path, monkey
                 assert capsys.readouterr().out == expected
 
 
-def test_the_ten_lines_print_what_stands_below_them(capsys):
+def test_the_ten_lines_print_what_stands_below_them(whole_vocabulary, capsys):
     exec(blocks("python")[0], {})
     assert capsys.readouterr().out == blocks("text")[0]
 
@@ -280,7 +280,7 @@ def test_the_commands_on_training_a_retriever_run(linking_place, run_page):
     assert saved["document_encoder"] != saved["encoder"]
 
 
-def test_the_commands_on_an_ner_run(tmp_path, monkeypatch, shorten, run_page):
+def test_the_commands_on_an_ner_run(whole_vocabulary, tmp_path, monkeypatch, shorten, run_page):
     monkeypatch.chdir(tmp_path)
     sample = ROOT / "assets" / "sample"
     shutil.copy(sample / "dictionaries" / "medic" / "medic_06Jul2012.txt", "names.txt")

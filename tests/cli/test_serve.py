@@ -23,7 +23,7 @@ from spacy_sapbert.serve.server import Settings
 @pytest.fixture(autouse=True)
 def small(monkeypatch, linking_nlp, own_logs):
     """A small pipeline in the place of that of `demo`."""
-    monkeypatch.setattr(import_module("spacy_sapbert.pipeline.factories"), "demo_pipeline", lambda: linking_nlp)
+    monkeypatch.setattr(import_module("spacy_sapbert.pipeline.box"), "load", lambda: linking_nlp)
     monkeypatch.delenv(TOKEN, raising=False)
 
 

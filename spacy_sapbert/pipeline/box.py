@@ -1,0 +1,65 @@
+"""The pipeline in the package: `spacy.load("spacy_sapbert")`."""
+
+from typing import Any, Dict, Iterable, List, Union
+
+import numpy as np
+from spacy import util
+from spacy.language import Language
+from spacy.vocab import Vocab
+
+from ..kb.semantic_types import find_types
+from ..starter import BOX
+
+NER = "ner"
+LABELS = ("Disease", "Chemical", "Gene", "Species", "CellLine")
+ADDED = ("composite_splitter", "sapbert_linker", "gene_species")
+"""The components behind the NER. They belong to its vocabulary."""
+VECTOR_STEP = 1 / 16
+"""The word vectors are saved as whole numbers of 8 bits. A vector is this number times its whole numbers."""
+
+
+_OTHER_TYPES = {"SYMPTOM": "Disease", "DRUG": "Chemical"}
+_GROUPS = {"Disease": "DISO", "Chemical": "CHEM", "Gene": "GENE", "Species": "LIVB"}
+"""The semantic group of UMLS for labels of the NER."""
+
+
+def load(
+    *,
+    vocab: Union[Vocab, bool] = True,
+    disable: Union[str, Iterable[str]] = (),
+    enable: Union[str, Iterable[str]] = (),
+    exclude: Union[str, Iterable[str]] = (),
+    config: Dict[str, Any] = {},
+) -> Language:
+    """Load the pipeline in the package. `spacy.load("spacy_sapbert")` calls it, with the same arguments.
+
+    It finds diseases, chemicals, genes, species and cell lines, and links them to the starter vocabulary. It needs no
+    network. The first text takes some seconds more on a new machine: the index of the vocabulary is made once.
+
+    Args:
+        vocab: A vocabulary of strings. True makes one.
+        disable: Components that are loaded, but do not run.
+        enable: The only components that run.
+        exclude: Components that are not loaded.
+        config: Settings that replace those of the pipeline.
+    """
+    settings = util.load_config(BOX / "config.cfg", overrides=util.dict_to_dot(config, for_overrides=True))
+    nlp = util.load_model_from_config(
+        settings, vocab=vocab, disable=disable, enable=enable, exclude=exclude, meta=util.get_model_meta(BOX)
+    )
+    # the other components have no files: their vocabulary and encoder are those of the package
+    nlp.from_disk(BOX, exclude=[name for name in nlp.component_names if name != NER])
+    nlp.vocab.vectors.data = nlp.vocab.vectors.data.astype(np.float32) * VECTOR_STEP
+    return nlp
+
+
+def types_of_labels(types: Iterable[str]) -> Dict[str, List[str]]:
+    """Return the types of a vocabulary by the label of the NER that they fit: the same word, or a type of UMLS."""
+    labels = {tui: label for label, group in _GROUPS.items() for tui in find_types(groups=[group])}
+    labels.update((label.upper(), label) for label in LABELS)
+    labels.update(_OTHER_TYPES)
+    fitting: Dict[str, List[str]] = {}
+    for type_ in types:
+        if type_.upper() in labels:
+            fitting.setdefault(labels[type_.upper()], []).append(type_)
+    return fitting
