@@ -247,11 +247,12 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
             first = start if (first, end) in found else first
             for label in labels[row] if self.spans_key is not None and self.all_types else labels[row][:1]:
                 span = doc.char_span(first, end, label=label, alignment_mode="expand")
-                if span and not _adds_letters(span, first, end):
+                if span and not _adds_letters(text, span, first, end):
+                    written = text[span.start_char : span.end_char]
                     spans.setdefault((span.start, span.end, label), span)
                     if (start, end) not in wholes and (start, end) not in composite_forms:
                         set_matched_name(span, self.matcher.name(row))
-                    said = self._parts_of(span.text) if (start, end) in wholes else {span.text: loose.get((start, end))}
+                    said = self._parts_of(written) if (start, end) in wholes else {written: loose.get((start, end))}
                     if other_words := {
                         part: (self.matcher.name(match.row), *match.evidence) for part, match in said.items() if match
                     }:
@@ -464,7 +465,6 @@ def _is_none(span: Span, decisions: "Decisions", document: str) -> bool:
     return decisions.of(document, span.start_char, span.end_char, span.text, span.label_).is_no_mention
 
 
-def _adds_letters(span: Span, start: int, end: int) -> bool:
+def _adds_letters(text: str, span: Span, start: int, end: int) -> bool:
     """Return whether the tokens of a match hold more of a word than the match itself, as in "NTG)-induced"."""
-    outside = span.text[: start - span.start_char] + span.text[end - span.start_char :]
-    return any(map(str.isalnum, outside))
+    return any(map(str.isalnum, text[span.start_char : start] + text[end : span.end_char]))

@@ -146,18 +146,14 @@ class _StaticVectors:
         if is_train or not is_floret or not isinstance(ops, NumpyOps) or not any(map(len, docs)):
             return forward(layer, docs, is_train)
         keys = [key for doc in docs for key in doc.to_array(vectors.attr).tolist()]
-        known = self._of(vectors)
+        if self._data is not vectors.data:
+            self._data, self._known = vectors.data, {}
+        known = self._known
         if missing := [key for key in dict.fromkeys(keys) if key not in known]:
             known.update(zip(missing, vectors.get_batch(missing), strict=True))
         data = ops.gemm(np.stack([known[key] for key in keys]), ops.as_contig(layer.get_param("W")), trans2=True)
         drop_oldest(known, _KEPT)
         return Ragged(data, ops.asarray1i([len(doc) for doc in docs])), lambda _: []
-
-    def _of(self, vectors: Any) -> dict[int, Any]:
-        """Return the vectors of words that are known of a table."""
-        if self._data is not vectors.data:
-            self._data, self._known = vectors.data, {}
-        return self._known
 
 
 # --- features from names
