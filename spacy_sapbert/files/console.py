@@ -100,7 +100,7 @@ def progress_callback(
             last = monotonic()
             console.print(line(done, total))
 
-    if not console.is_terminal:
+    if not (console.is_terminal or console.is_jupyter):
         yield print_line
         return
     columns = SpinnerColumn(), BarColumn(), TextColumn("{task.description}")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..errors import MismatchError
+from ..files.console import progress_callback, stderr_console
 from ..files.output import replacing
 from ..files.values import hash64, parse_json, read_array
 from ..kb.knowledge_base import KnowledgeBase
@@ -189,7 +190,7 @@ def cached_name_vectors(
     cached knowledge bases with the same encoder are not encoded again.
 
     Args:
-        progress: See `build_name_vectors`. The default is that of `encoding_progress`.
+        progress: See `build_name_vectors`. The default is that of `encoding_progress`, or else a bar.
     """
     saved = saved_with(kb, encoder, compression)
     if saved is not None:
@@ -199,7 +200,8 @@ def cached_name_vectors(
     def build() -> None:
         logger.info("Encoding %d names of %s into %s", kb.n_names, kb.path, folder)
         known = _cached_elsewhere(folder, encoder, compression)
-        build_name_vectors(kb, encoder, folder, progress or _progress.get(), known, compression)
+        with progress_callback(stderr_console(), "names") as shown:
+            build_name_vectors(kb, encoder, folder, progress or _progress.get() or shown, known, compression)
 
     make_once(folder, (folder / MANIFEST_FILE).is_file, build)
     return NameVectors(folder, kb, encoder)

@@ -278,6 +278,14 @@ def test_the_cache_is_filled_once(small_kb, encoder):
     np.testing.assert_array_equal(cached_name_vectors(small_kb, encoder).vectors, first.vectors)
 
 
+def test_the_first_use_shows_its_progress(small_kb, encoder, capsys, monkeypatch):
+    monkeypatch.setattr("spacy_sapbert.files.console.SECONDS_BETWEEN_LINES", 0.0)
+    cached_name_vectors(small_kb, encoder)
+    assert " names, " in capsys.readouterr().err
+    cached_name_vectors(small_kb, encoder)
+    assert capsys.readouterr().err == ""
+
+
 def test_names_of_another_knowledge_base_in_the_cache_are_not_encoded_again(small_kb, encoder, tmp_path):
     cached_name_vectors(small_kb, encoder)
     encoder.calls.clear()
