@@ -148,11 +148,14 @@ class _StaticVectors:
         keys = [key for doc in docs for key in doc.to_array(vectors.attr).tolist()]
         if self._data is not vectors.data:
             self._data, self._known = vectors.data, {}
-        known = self._known
-        if missing := [key for key in dict.fromkeys(keys) if key not in known]:
-            known.update(zip(missing, vectors.get_batch(missing), strict=True))
+        kept = self._known
+        known: dict[int, Any] = {key: kept.get(key) for key in keys}  # another thread may drop what is kept
+        if missing := [key for key, vector in known.items() if vector is None]:
+            new = dict(zip(missing, vectors.get_batch(missing), strict=True))
+            known.update(new)
+            kept.update(new)
+            drop_oldest(kept, _KEPT)
         data = ops.gemm(np.stack([known[key] for key in keys]), ops.as_contig(layer.get_param("W")), trans2=True)
-        drop_oldest(known, _KEPT)
         return Ragged(data, ops.asarray1i([len(doc) for doc in docs])), lambda _: []
 
 
