@@ -144,7 +144,7 @@ def test_output_formats_by_name(tmp_path):
 
 @pytest.mark.parametrize("name", ["a", "a.dat", "a.json", "a.gz", "csv"])
 def test_an_output_without_a_known_ending_is_an_error(tmp_path, name):
-    with pytest.raises(SapbertError, match=r"\[E551\] .*\.csv, .*parquet, pubtator, bioc"):
+    with pytest.raises(SapbertError, match=r"\[E551\] .*\.csv, .*parquet, .*pubtator, bioc"):
         output_format(tmp_path / name)
 
 
