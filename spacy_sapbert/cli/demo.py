@@ -49,12 +49,12 @@ def demo(
 
 
 def _table(doc: Doc, kb: KnowledgeBase) -> Table:
-    table = Table("mention", "linked text", "concept", "preferred name", "score", box=None, padding=(0, 2, 0, 0))
+    table = Table("mention", "linked text", "concept", "preferred name", "probability", box=None, padding=(0, 2, 0, 0))
     for mention in doc.ents:
         for part, link in enumerate(mention._.links):
             concept = kb.get(link.concept_id) if link.concept_id else None
             name = concept.canonical_name if concept else link.reason or ""
             looked_up = "" if link.text == mention.text else link.text
             cells = (mention.text if part == 0 else "", looked_up, link.concept_id or "NIL", name)
-            table.add_row(*map(escape, cells), "" if link.score is None else f"{link.score:.2f}")
+            table.add_row(*map(escape, cells), "" if link.probability is None else f"{link.probability:.2f}")
     return table
