@@ -125,6 +125,8 @@ def new_pipeline(
         has_all = 0 < sum(map(len, label_types.values())) == len(types)
         ner = BOX if has_all and lang == ENGLISH.code and not clinical else NO_NER
     if ner == BOX:
+        if lang != ENGLISH.code:
+            raise OptionError(option="--lang", reason="the NER in the package reads English only")
         nlp, linker = _box_ner(label_types, storage), {"label_types": label_types, **linker}
     else:
         nlp = spacy.blank(lang) if ner == NO_NER else load_pipeline(ner)
@@ -173,12 +175,26 @@ def _changed(pipeline: str, kb: str | None) -> Language:
     from ..runs.pipelines import load_pipeline
 
     nlp = load_pipeline(pipeline)
-    ours = [component for _, component in nlp.pipeline if hasattr(component, "set_kb")]
+    learned = _keys_of_features(nlp)  # an NER knows only the names that it was trained with
+    ours = [
+        component
+        for _, component in nlp.pipeline
+        if hasattr(component, "set_kb") and getattr(component, "spans_key", None) not in learned
+    ]
     if not ours:
         raise OptionError(option="--from", reason=f"{pipeline} has no component with a vocabulary")
     for component in ours if kb else ():
         component.set_kb(kb)
     return nlp
+
+
+def _keys_of_features(nlp: Language) -> set[str]:
+    """Return the span groups whose names are features of a network."""
+    from thinc.api import Model
+
+    models = (getattr(component, "model", None) for _, component in nlp.pipeline)
+    nodes = (node for model in models if isinstance(model, Model) for node in model.walk())
+    return {node.attrs["spans_key"] for node in nodes if "spans_key" in node.attrs}
 
 
 def check_output(output: Path) -> None:

@@ -8,6 +8,7 @@ from spacy.training import Example
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.kb.storage import load_knowledge_base
 from spacy_sapbert.review.corrections import Correction
 from spacy_sapbert.review.corrections_file import CorrectionsFile
 from spacy_sapbert.types import Name, Record
@@ -98,6 +99,11 @@ def test_the_ner_in_the_package_is_used_if_it_has_all_types(command, small_kb, t
     )
     text = "BRCA1 in ovarian cancer."
     assert links(output, text) == [("ovarian cancer", "X1")]  # only diseases
+    newer = build_knowledge_base([DISEASES[0]._replace(concept_id="X2")], tmp_path / "newer.kb").path
+    assert command("assemble", "-o", tmp_path / "second", "--from", output, "--kb", newer).status == 0
+    assert links(tmp_path / "second", text) == [("ovarian cancer", "X2")]
+    features = spacy.load(tmp_path / "second").get_pipe("concept_matcher").kb
+    assert len(features) == len(load_knowledge_base("starter"))  # the NER reads the names that it was trained with
     assert "ner" not in command("assemble", "-o", output, *options, "--ner", "none").err.split(", ")
     assert "ner" not in command("assemble", "-o", output, *options, "--lang", "de").err.split(", ")
     mixed = ("--kb", small_kb.path, "--encoder", "none")
@@ -195,6 +201,7 @@ def test_another_vocabulary_in_its_own_place(command, small_kb, other_kb, output
         (["--from", "{ner}", "--kb", "starter"], "has no component with a vocabulary"),
         (["--from", "{tmp}/missing", "--kb", "starter"], "[E501]"),
         (["--ner", "{tmp}/missing"], "[E501]"),
+        (["--ner", "box", "--lang", "de"], "reads English only"),
         (["--ner", "{tmp}"], "[E502]"),
         (["--ner", "{linker}"], "sapbert_linker already; --from"),
         (["--kb", "{tmp}/missing.kb"], "[E504]"),
