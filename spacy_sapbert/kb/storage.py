@@ -28,12 +28,13 @@ def load_knowledge_base(kb: str | Path) -> KnowledgeBase:
         NotFoundError: The file does not exist.
         DamagedError: It is damaged or not a knowledge base.
     """
-    opened = KnowledgeBase(starter.VOCABULARY if kb == "starter" else _of_pipeline(Path(kb)))
+    opened = KnowledgeBase(vocabulary_path(kb))
     return shared((KnowledgeBase, opened.path.resolve(), opened.fingerprint), lambda: opened)
 
 
-def _of_pipeline(path: Path) -> Path:
-    """Return the vocabulary of a saved pipeline. Any other path is returned unchanged."""
+def vocabulary_path(kb: str | Path) -> Path:
+    """Return the file that `load_knowledge_base` opens, whether it exists or not."""
+    path = starter.VOCABULARY if kb == "starter" else Path(kb)
     saved = saved_artifacts(path, KB, _SUFFIX)
     if len(saved) > 1:
         remedy = f"Give the path of one of them: {', '.join(map(str, saved))}."

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..kb.filters import check_filters
 from ..kb.knowledge_base import KnowledgeBase
-from ..kb.storage import load_knowledge_base
+from ..kb.storage import load_knowledge_base, vocabulary_path
 from ..text.abbreviations import AbbreviationOccurrence, expand, find_definitions, find_occurrences
 from ..text.composites import composite_splits
 from ..text.languages import ENGLISH, rules_of
@@ -62,9 +62,11 @@ def ground(
         DamagedError: The file is not a knowledge base.
         ChoiceError: The vocabulary has no such type, or the language has no rules.
     """
-    opened = kb if isinstance(kb, KnowledgeBase) else _opened(str(kb), _state(kb))
+    opened = kb if isinstance(kb, KnowledgeBase) else _opened(path := vocabulary_path(kb), _state(path))
     sorted_types = (types,) if isinstance(types, str) else tuple(sorted(types))
-    return list(_ground(text, context, sorted_types, opened, language))
+    # bytes of a path or an argument that are no UTF-8 are halves of surrogate pairs, which cannot be encoded
+    readable, around = (given.encode(errors="replace").decode() for given in (text, context))
+    return list(_ground(readable, around, sorted_types, opened, language))
 
 
 @lru_cache(maxsize=CACHE_SIZE)
@@ -127,17 +129,17 @@ def _has_sense(kb: KnowledgeBase, occurrence: AbbreviationOccurrence) -> bool:
 # --- what is opened once
 
 
-def _state(kb: str | Path) -> tuple[int, ...]:
-    """Return what changes when the file of a knowledge base is replaced; nothing for "starter"."""
-    with suppress(OSError):
-        state = os.stat(kb)
+def _state(path: Path) -> tuple[int, ...]:
+    """Return what changes when the file of a knowledge base is replaced."""
+    with suppress(OSError, ValueError):
+        state = os.stat(path)
         return state.st_mtime_ns, state.st_size, state.st_ino
     return ()
 
 
 @lru_cache(maxsize=_OPENED)
-def _opened(kb: str, state: tuple[int, ...]) -> KnowledgeBase:
-    return load_knowledge_base(kb)
+def _opened(path: Path, state: tuple[int, ...]) -> KnowledgeBase:
+    return load_knowledge_base(path)
 
 
 @lru_cache(maxsize=_OPENED)
