@@ -13,6 +13,7 @@ from ..errors import CannotWriteError, OptionError
 from ..files.console import progress_callback, stderr_console
 from ..files.output import refuse_input, replacing_folder
 from ..kb.storage import load_knowledge_base
+from ..pipeline.corrections import CorrectionsSetting
 from ..pipeline.factories import ASSERTION, INSIDE, LINKER, MATCHER, RESOLVER, SECTIONS, SENTENCIZER
 from ..review.corrections_file import CorrectionsFile
 
@@ -93,9 +94,11 @@ def assemble(
             nlp = new_pipeline(kb or "starter", linker, storage or INSIDE, ner, lang, clinical=notes)
         if assertion or notes:
             _add_assertion(nlp)
-        for _, component in nlp.pipeline if corrections else ():
+        components: list[tuple[str, Any]] = nlp.pipeline if corrections else []
+        for _, component in components:
             if hasattr(component, "set_corrections"):
                 component.set_corrections(str(corrections))
+                CorrectionsSetting(str(corrections)).decisions(component.kb)  # warns of concepts that it lacks
         if name or not from_:
             nlp.meta["name"] = name or "linker"
         save_pipeline(nlp, output)

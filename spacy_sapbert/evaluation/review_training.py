@@ -19,6 +19,7 @@ from ..metrics.counts import mean, percent
 from ..metrics.linking_accuracy import standard_error
 from ..outputs.records import LinkedDocument
 from ..pipeline.attributes import get_links
+from ..pipeline.corrections import CorrectionsSetting
 from ..pipeline.factories import EXTERNAL, LINKER, MATCHER
 from ..review.corrections import CORPUS, OCCURRENCE, REJECT, Correction, Decision, document_key, text_key
 from ..review.corrections_file import CorrectionsFile
@@ -72,14 +73,17 @@ def train_on_review(
         only: Learn only these corrections. Names that others would add are removed.
 
     Returns:
-        The numbers of corrections and of new names.
+        The numbers of corrections and of new names. W417 reports concepts that the vocabulary lacks.
     """
     corrections, corpora = list(file.corrections().values()), file.corpora()
     everything = file.copy(folder / "all.db", general_decisions(corrections, corpora))
     corrections = corrections if only is None else list(only)
     learned = file.copy(folder / "corrections.db", general_decisions(corrections, corpora))
-    names, known_names = _names(learned), _names(everything)
     linkers, matchers = _made_by(nlp, LINKER), _made_by(nlp, MATCHER)
+    for linker in linkers:
+        CorrectionsSetting(str(file.path)).decisions(linker.kb)  # warns of concepts that it lacks
+    names = [name for name in _names(learned) if any(linker.kb.find_id(name.mentions[0].ids[0]) for linker in linkers)]
+    known_names = _names(everything)
     for number, linker in enumerate(linkers):
         before: KnowledgeBase = linker.kb
         if linker.storage == EXTERNAL or not (names or before.meta.get("mentions")):

@@ -20,6 +20,7 @@ EXTRA = "records"
 MOST_CELLS = 1 << 26
 """The most cells, with the empty ones between others. A sheet can have a million rows."""
 MOST_ROWS = 1 << 20
+_MOST_CHARACTERS = 32_767  # of a cell; openpyxl drops the rest
 _REMEDY = "Open it in a spreadsheet program, and save it again, as .xlsx or .csv."
 _BROKEN: tuple[type[Exception], ...] = (
     zipfile.BadZipFile,
@@ -74,7 +75,10 @@ def sheet_lines(path: Path, file: BinaryIO) -> Iterator[bytes]:
 
 
 def write_sheet(rows: Iterable[Iterable[Any]], path: Path) -> None:
-    """Write rows to the only sheet of a workbook, as a stream. Texts are cells that no spreadsheet runs, see `cell`."""
+    """Write rows to the only sheet of a workbook, as a stream. Texts are cells that no spreadsheet runs, see `cell`.
+
+    A text that is too long for a cell ends with an ellipsis.
+    """
     from openpyxl import Workbook
     from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
@@ -84,7 +88,8 @@ def write_sheet(rows: Iterable[Iterable[Any]], path: Path) -> None:
             if number > MOST_ROWS:
                 raise CannotWriteError("Write a .csv.", path=path, reason=f"a sheet has at most {MOST_ROWS:,} rows")
             cells = (value if isinstance(value, bool) else cell(value, one_line=False) for value in row)
-            sheet.append([ILLEGAL_CHARACTERS_RE.sub(" ", one) if isinstance(one, str) else one for one in cells])
+            texts = (ILLEGAL_CHARACTERS_RE.sub(" ", one) if isinstance(one, str) else one for one in cells)
+            sheet.append([_fitting(one) if isinstance(one, str) else one for one in texts])
     with replacing(path) as temporary:
         book.save(temporary)
 
@@ -108,6 +113,10 @@ def _check_parts(path: Path, file: BinaryIO) -> None:
     check_ratio(path, sum(part.file_size for part in parts), sum(part.compress_size for part in parts))
     for part in parts:
         check_length(path, part.file_size)
+
+
+def _fitting(text: str) -> str:
+    return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
 
 
 def _text(value: Any) -> str:

@@ -158,3 +158,9 @@ def test_gain():
     }
     assert (gain["accept"]["n"], gain["add"]["difference"], gain["new_texts"]["n"]) == (20, 0.0, 12)
     assert gain["broken"] == [{"text": f"t{n}", "action": "accept", "concept_ids": ("D1",)} for n in (10, 11)]
+
+
+def test_concepts_of_another_vocabulary_are_reported(pipeline, file, decide, folder):
+    decide("1", "glorkness", ("add", "glorkness", ["ZZZ:2"], None))
+    with pytest.warns(UserWarning, match=r"W417.*corrections\.db.*ZZZ:2"):
+        assert train_on_review(pipeline(), file, folder)["names"] == 0

@@ -143,6 +143,14 @@ def test_a_table_is_written_and_read_again(sheet, tmp_path):
     assert content(path) == "text,n,b\n'=1+1,-1,True\na b,,False\n"
 
 
+def test_a_text_that_is_too_long_shows_it(tmp_path):
+    path = tmp_path / "new.xlsx"
+    workbook.write_sheet([["a" * 32_767, "b" * 32_768]], path)
+    whole, cut = content(path).strip().split(",")
+    assert len(whole) == len(cut) == 32_767
+    assert (whole[-1], cut[-1]) == ("a", "…")
+
+
 def test_a_table_that_is_too_long(sheet, tmp_path, monkeypatch):
     monkeypatch.setattr(workbook, "MOST_ROWS", 1)
     with pytest.raises(CannotWriteError, match="at most 1 rows"):
