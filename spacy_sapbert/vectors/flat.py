@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..errors import MismatchError
-from ..files.console import progress_callback, stderr_console
 from ..files.output import replacing
 from ..files.values import hash64, parse_json, read_array
 from ..kb.knowledge_base import KnowledgeBase
@@ -198,6 +197,8 @@ def cached_name_vectors(
     folder = vectors_cache(kb, encoder, compression)
 
     def build() -> None:
+        from ..files.console import progress_callback, stderr_console  # rich is not needed to link
+
         logger.info("Encoding %d names of %s into %s", kb.n_names, kb.path, folder)
         known = _cached_elsewhere(folder, encoder, compression)
         with progress_callback(stderr_console(), "names") as shown:
