@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -186,6 +187,12 @@ def _changed(pipeline: str, kb: str | None) -> Language:
     ]
     if not ours:
         raise OptionError(option="--from", reason=f"{pipeline} has no component with a vocabulary")
+    if kb:
+        label_types = chain.from_iterable(getattr(component, "label_types", {}).values() for component in ours)
+        lacking = set(chain.from_iterable(label_types)).difference(load_knowledge_base(kb).type_counts())
+        if lacking:
+            reason = f"its linker needs the types {', '.join(sorted(lacking))}, which {kb} lacks"
+            raise OptionError("Make a new pipeline with --kb and --ner.", option="--from", reason=reason)
     for component in ours if kb else ():
         component.set_kb(kb)
     return nlp

@@ -33,7 +33,7 @@ def ground(
     opened = load_knowledge_base(kb)
     table, results = Table("text", "id", "preferred name", "matched name", "score", "prob.", "reason", box=None), []
     for text in texts:
-        candidates = ground(text, context, types=type or (), kb=opened, language=lang)
+        candidates = ground(text, context, types=type, kb=opened, language=lang)
         labels = opened.labels_of([candidate.concept_id for candidate in candidates])
         rows: list[dict[str, Any]] = [
             {**candidate._asdict(), "preferred_name": label.preferred, "types": list(label.types)}

@@ -78,6 +78,8 @@ def open_file(path: Path, opened: OpenedFile | None = None) -> Iterator[OpenedFi
                 raise CannotReadError(path=path, reason="it is a pipe", remedy="Write its content to a file first.")
             binary: Any = stack.enter_context(path.open("rb", _BUFFER))
             gzipped = binary.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
+        if gzipped and is_workbook(without_gz(path)):
+            raise CannotReadError(path=path, reason="a workbook cannot be read gzipped", remedy="Unpack it first.")
         if is_workbook(path):
             sheet = io.BufferedReader(_Pieces(sheet_lines(path, binary)), _BUFFER)
             yield OpenedFile(sheet, None, binary.tell)

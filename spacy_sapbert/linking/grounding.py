@@ -33,7 +33,7 @@ def ground(
     text: str,
     context: str = "",
     *,
-    types: Sequence[str] = (),
+    types: Sequence[str] | None = None,
     kb: str | Path | KnowledgeBase = "starter",
     language: str = ENGLISH.code,
 ) -> list[Candidate]:
@@ -47,7 +47,7 @@ def ground(
             candidates of all its parts come first.
         context: The text around it. It serves the abbreviations that it defines, and the short forms of clinical notes
             whose sense it shows, if the vocabulary has that sense.
-        types: Only concepts of these types. An empty sequence allows all.
+        types: Only concepts of these types. None allows all.
         kb: "starter", the path of a knowledge base, the folder of a saved pipeline for its vocabulary, or an open
             knowledge base.
         language: The language of the string: "de", "en", "es" or "fr".
@@ -63,7 +63,7 @@ def ground(
         ChoiceError: The vocabulary has no such type, or the language has no rules.
     """
     opened = kb if isinstance(kb, KnowledgeBase) else _opened(path := vocabulary_path(kb), _state(path))
-    sorted_types = (types,) if isinstance(types, str) else tuple(sorted(types))
+    sorted_types = (types,) if isinstance(types, str) else tuple(sorted(types or ()))
     # bytes of a path or an argument that are no UTF-8 are halves of surrogate pairs, which cannot be encoded
     readable, around = (given.encode(errors="replace").decode() for given in (text, context))
     return list(_ground(readable, around, sorted_types, opened, language))

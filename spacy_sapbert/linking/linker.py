@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .reranker import Reranker
 
 Parts = tuple[LinkedPart, ...]
-Decision = tuple[list[Link], list[tuple[str, float]]]
+Annotation = tuple[list[Link], list[tuple[str, float]]]
 """The links of a mention, one per part, and its concept ids with scores."""
 _FEWEST_DIGITS, _MOST_DIGITS = 2, 17
 
@@ -62,7 +62,7 @@ class _NoGarbageCollection(ContextDecorator):
                 gc.enable()
 
 
-class _Present(NamedTuple):
+class _Criteria(NamedTuple):
     """What the settings and the fitted values say now. It would take long to find out for each candidate.
 
     Attributes:
@@ -187,7 +187,7 @@ class Linker:
             of_query = dict.fromkeys(query.variants.texts(formulas=settings.selection.formulas))
             texts.setdefault(filters[query.label], {}).update(of_query)
         candidates = {filter: self._candidates(list(unique), filter) for filter, unique in texts.items()}
-        mentions, labels, threshold = [], [], self._present.least_score
+        mentions, labels, threshold = [], [], self._criteria.least_score
         for variants, label in queries:
             look_up = candidates[filters[label]].__getitem__
             mentions.append(
@@ -229,28 +229,28 @@ class Linker:
 
     def links(self, parts: Parts, label: str = "") -> list[Link]:
         """Return one link per part of a mention, with the reason if there is no concept."""
-        return self.decisions([(parts, label)])[0][0]
+        return self.annotations([(parts, label)])[0][0]
 
     def kb_ents(self, parts: Parts) -> list[tuple[str, float]]:
         """Return the concept ids and scores of a mention, best first, in scispaCy's format."""
-        return self.decisions([(parts, "")])[0][1]
+        return self.annotations([(parts, "")])[0][1]
 
-    def decisions(self, mentions: Sequence[tuple[Parts, str]]) -> list[Decision]:
+    def annotations(self, mentions: Sequence[tuple[Parts, str]]) -> list[Annotation]:
         """Return `links` and `kb_ents` of many mentions at once. Mentions that share their parts share these.
 
         Args:
             mentions: The parts and the label of each mention.
         """
-        present, decided = self._present, dict[tuple[int, str], Decision]()
+        criteria, annotations = self._criteria, dict[tuple[int, str], Annotation]()
         for parts, label in mentions:
-            if (id(parts), label) not in decided:
-                linked = [self._linked(part, present) for part in parts]
+            if (id(parts), label) not in annotations:
+                linked = [self._linked(part, criteria) for part in parts]
                 links = [
-                    self._link(part, of_part, label, present, is_split=len(parts) > 1)
+                    self._link(part, of_part, label, criteria, is_split=len(parts) > 1)
                     for part, of_part in zip(parts, linked, strict=True)
                 ]
-                decided[id(parts), label] = links, _kb_ents(parts, linked)
-        return [decided[id(parts), label] for parts, label in mentions]
+                annotations[id(parts), label] = links, _kb_ents(parts, linked)
+        return [annotations[id(parts), label] for parts, label in mentions]
 
     def filter_of(self, label: str) -> Filter:
         """Return the filter for the concepts and names of mentions with a label."""
@@ -259,7 +259,7 @@ class Linker:
 
     def confidence(self, candidate: Candidate) -> float:
         """Return what is compared with the threshold: the score of a candidate, or its probability if that decides."""
-        return _confidence(candidate, self._present)
+        return _confidence(candidate, self._criteria)
 
     def linkable(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the candidates that are not refused, and that `filter_for_definitions` allows, with any score."""
@@ -279,19 +279,19 @@ class Linker:
     def _is_defined(self, concept_id: str) -> bool:
         return bool(self.kb.query("SELECT 1 FROM concepts WHERE id = ? AND definition IS NOT NULL", concept_id))
 
-    def _linked(self, part: LinkedPart, present: _Present) -> list[Candidate]:
+    def _linked(self, part: LinkedPart, criteria: _Criteria) -> list[Candidate]:
         """Return the best candidates above the threshold, at most `max_entities_per_mention`.
 
         There are none if the first that may be linked is below it.
         """
         first = next(self._linkable(part.candidates), None)
-        if first is None or self._certainty(part, first, present) <= present.threshold:
+        if first is None or self._certainty(part, first, criteria) <= criteria.threshold:
             return []
         others = part.candidates[part.candidates.index(first) + 1 :]
-        linked = self._linkable(candidate for candidate in others if candidate.score > present.least_score)
+        linked = self._linkable(candidate for candidate in others if candidate.score > criteria.least_score)
         return [first, *islice(linked, self.settings.max_entities_per_mention - 1)]
 
-    def _certainty(self, part: LinkedPart, first: Candidate, present: _Present) -> float:
+    def _certainty(self, part: LinkedPart, first: Candidate, criteria: _Criteria) -> float:
         """Return the confidence in the first candidate, or the highest of a tie between vocabularies.
 
         If the text is a name in several vocabularies, they may mean the same, and the rules for ties said which one to
@@ -300,10 +300,10 @@ class Linker:
         rivals = tied(part) if first.score >= SAME else ()
         own = vocabulary_of(first.concept_id) if rivals else None
         others = [rival for rival in self._linkable(rivals) if vocabulary_of(rival.concept_id) != own]
-        return max(_confidence(candidate, present) for candidate in (first, *others))
+        return max(_confidence(candidate, criteria) for candidate in (first, *others))
 
     def _link(
-        self, part: LinkedPart, candidates: Sequence[Candidate], label: str, present: _Present, *, is_split: bool
+        self, part: LinkedPart, candidates: Sequence[Candidate], label: str, criteria: _Criteria, *, is_split: bool
     ) -> Link:
         linked = next(iter(candidates), None)
         best = linked or next(iter(part.candidates), None)
@@ -316,15 +316,15 @@ class Linker:
             best.name if best else None,
             part.long_form,
             is_split,
-            None if linked else self._why_not_linked(part, label, present),
-            _probability(best, present) if best else None,
+            None if linked else self._why_not_linked(part, label, criteria),
+            _probability(best, criteria) if best else None,
             part.tie if linked and is_first else None,
-            _alternative(next_best, present) if next_best else None,
-            _alternative(best, present) if best and not linked else None,
+            _alternative(next_best, criteria) if next_best else None,
+            _alternative(best, criteria) if best and not linked else None,
             reasons=_reasons(part, best) if is_first else (),
         )
 
-    def _why_not_linked(self, part: LinkedPart, label: str, present: _Present) -> str:
+    def _why_not_linked(self, part: LinkedPart, label: str, criteria: _Criteria) -> str:
         if not part.candidates and part.reasons:
             return "; ".join(part.reasons)
         if not part.candidates:
@@ -332,14 +332,14 @@ class Linker:
             shown = " and ".join(f"{what} {', '.join(values)}" for what, values in limits if values)
             return "no name is similar" + (f" among {shown}" if shown else "")
         refused = next((candidate for candidate in part.candidates if candidate.refusal), None)
-        if refused and refused.score > present.least_score * REFUSED:
+        if refused and refused.score > criteria.least_score * REFUSED:
             return f"“{refused.name}” is not meant: {refused.refusal}"
         first = part.candidates[0]
-        confidence, threshold = self._certainty(part, first, present), present.threshold
+        confidence, threshold = self._certainty(part, first, criteria), criteria.threshold
         if confidence > threshold:
             return "no candidate above the threshold has a definition"
         shown, limit = _distinct(confidence, threshold)
-        if present.by_probability:
+        if criteria.by_probability:
             is_name = part.tie and first.score >= SAME
             why = part.tie if is_name else f"“{first.name}” {describe(part.text, first.name, self.rules)}"
             return f"probability {shown} is not above the threshold {limit}: {why}"
@@ -363,15 +363,15 @@ class Linker:
     @property
     def threshold(self) -> float:
         """The setting, which is a score. Else the fitted value, or 0.5, of the probability if there is one."""
-        return self._present.threshold
+        return self._criteria.threshold
 
     @property
-    def _present(self) -> _Present:
+    def _criteria(self) -> _Criteria:
         setting, parameters, model = self.settings.threshold, self.parameters, self.difference_model
         by_probability = setting is None and model is not None
         fitted = PROBABLE if parameters.sparse_share is None and model else parameters.threshold
         threshold = fitted if setting is None else setting
-        return _Present(model, parameters, threshold, by_probability, THRESHOLD if by_probability else threshold)
+        return _Criteria(model, parameters, threshold, by_probability, THRESHOLD if by_probability else threshold)
 
     @property
     def parameters(self) -> LinkerParameters:
@@ -440,24 +440,24 @@ def _kb_ents(parts: Parts, linked: Sequence[Sequence[Candidate]]) -> list[tuple[
     return list(best.items())
 
 
-def _confidence(candidate: Candidate, present: _Present) -> float:
-    if not present.by_probability:
+def _confidence(candidate: Candidate, criteria: _Criteria) -> float:
+    if not criteria.by_probability:
         return candidate.score
     # a candidate that was not compared, such as that of a correction
     return float(candidate.score > THRESHOLD) if candidate.probability is None else candidate.probability
 
 
-def _probability(candidate: Candidate, present: _Present) -> float | None:
+def _probability(candidate: Candidate, criteria: _Criteria) -> float | None:
     """Return the probability of a candidate; None if it was neither fitted nor compared."""
-    if present.model is None:
-        return present.parameters.probability(candidate.score)
-    if present.parameters.probabilities is None or candidate.probability is None:
+    if criteria.model is None:
+        return criteria.parameters.probability(candidate.score)
+    if criteria.parameters.probabilities is None or candidate.probability is None:
         return candidate.probability
-    return present.parameters.probability(candidate.probability)
+    return criteria.parameters.probability(candidate.probability)
 
 
-def _alternative(candidate: Candidate, present: _Present) -> Alternative:
-    return Alternative(candidate.concept_id, candidate.score, candidate.name, _probability(candidate, present))
+def _alternative(candidate: Candidate, criteria: _Criteria) -> Alternative:
+    return Alternative(candidate.concept_id, candidate.score, candidate.name, _probability(candidate, criteria))
 
 
 def _reasons(part: LinkedPart, best: Candidate | None) -> tuple[str, ...]:

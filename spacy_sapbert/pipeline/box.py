@@ -16,8 +16,6 @@ ADDED = ("composite_splitter", "sapbert_linker", "gene_species")
 """The components behind the NER. They belong to its vocabulary."""
 VECTOR_STEP = 1 / 16
 """The word vectors are saved as whole numbers of 8 bits. A vector is this number times its whole numbers."""
-
-
 _OTHER_TYPES = {"SYMPTOM": "Disease", "DRUG": "Chemical"}
 _GROUPS = {"Disease": "DISO", "Chemical": "CHEM", "Gene": "GENE", "Species": "LIVB"}
 """The semantic group of UMLS for labels of the NER."""

@@ -223,15 +223,15 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
             for of_doc, predicted in zip(mentions, predictions)
             for mention, parts in zip(of_doc, predicted)
         ]
-        decisions = iter(self.linker.decisions(parts_and_labels) if parts_and_labels else ())
+        annotations = iter(self.linker.annotations(parts_and_labels) if parts_and_labels else ())
         for doc, of_doc in zip(docs, mentions):
-            decided = [
+            annotated = [
                 (mention, links, kb_ents, self._stays(mention, links))
-                for mention, (links, kb_ents) in zip(of_doc, decisions)
+                for mention, (links, kb_ents) in zip(of_doc, annotations)
             ]
-            kb_ids = [mention.kb_id_ if stays else _kb_id(links) for mention, links, _, stays in decided]
+            kb_ids = [mention.kb_id_ if stays else _kb_id(links) for mention, links, _, stays in annotated]
             set_kb_ids(doc, of_doc, kb_ids, self.spans_key)
-            for mention, links, kb_ents, stays in decided:
+            for mention, links, kb_ents, stays in annotated:
                 if not stays:
                     set_links(mention, links)
                     set_kb_ents(mention, kb_ents)

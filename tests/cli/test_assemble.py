@@ -112,6 +112,16 @@ def test_the_ner_in_the_package_is_used_if_it_has_all_types(command, small_kb, t
     assert links(output, text) == [("ovarian cancer", "D010051")]
 
 
+def test_the_types_of_labels_are_in_the_new_vocabulary(command, small_kb, other_kb, output, tmp_path):
+    options = ("--kb", small_kb.path, "--encoder", "none", "--ner", "box")
+    assert command("assemble", "-o", output, *options).status == 0
+    refused = command("assemble", "-o", tmp_path / "second", "--from", output, "--kb", other_kb)
+    assert refused.status != 0
+    assert "which" in refused.err
+    assert "--ner" in refused.err
+    assert not (tmp_path / "second").exists()
+
+
 def test_external_storage(command, small_kb, other_kb, tmp_path, output):
     kb = shutil.copyfile(small_kb.path, tmp_path / "a.kb")
     options = ("--kb", kb, "--encoder", "none", "--storage", "external")

@@ -2,6 +2,7 @@
 
 import builtins
 import datetime
+import gzip
 import io
 import zipfile
 
@@ -10,9 +11,9 @@ from rich.console import Console
 
 from spacy_sapbert.documents.formats import InputFormat
 from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
-from spacy_sapbert.errors import CannotWriteError, DamagedError, LimitError, MissingExtraError
+from spacy_sapbert.errors import CannotReadError, CannotWriteError, DamagedError, LimitError, MissingExtraError
 from spacy_sapbert.files import workbook
-from spacy_sapbert.files.opening import LINE_VARIABLE, RATIO_VARIABLE, open_text
+from spacy_sapbert.files.opening import LINE_VARIABLE, RATIO_VARIABLE, open_file, open_text
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 
 ROWS = [
@@ -203,3 +204,10 @@ def test_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", refuse)
     with pytest.raises(MissingExtraError, match=r"spacy-sapbert\[records\]"):
         list(workbook.sheet_lines(tmp_path / "a.xlsx", io.BytesIO()))
+
+
+def test_a_gzipped_workbook_is_not_read(tmp_path):
+    path = tmp_path / "a.xlsx.gz"
+    path.write_bytes(gzip.compress(b"PK"))
+    with pytest.raises(CannotReadError, match="Unpack it first"), open_file(path):
+        pass

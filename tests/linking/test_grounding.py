@@ -107,6 +107,7 @@ def test_clinical_short_forms_count_with_a_context_if_the_vocabulary_has_their_s
 
 def test_types_filter_before_the_search(kb):
     assert LITHIUM in {candidate.concept_id for candidate in ground("lithium", types=["Drug"], kb=kb)}
+    assert ground("lithium", types=None, kb=kb) == ground("lithium", kb=kb)
     assert LITHIUM not in {candidate.concept_id for candidate in ground("lithium", types="Disease", kb=kb)}
     assert ground("lithium", types=("Symptom", "Drug"), kb=kb) == ground("lithium", types=["Drug", "Symptom"], kb=kb)
 

@@ -110,7 +110,7 @@ def test_equal_mentions_share_their_parts_and_decision(linker):
     assert first is second
     assert own is not first
     assert labelled is not first
-    decisions = linker.decisions([(first, ""), (labelled, "Disease"), (second, "")])
+    decisions = linker.annotations([(first, ""), (labelled, "Disease"), (second, "")])
     assert decisions[0] is decisions[2]
     assert decisions[1] == (linker.links(labelled, "Disease"), linker.kb_ents(labelled))
 
