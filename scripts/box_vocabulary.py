@@ -41,6 +41,7 @@ XREFS = frozenset({"UMLS", "ICD10CM", "DOID", "NCIT", "Orphanet", "EFO", "SYMP"}
 EXACT = ("preferred", "exact")
 LONGEST = 60  # characters of a name that MeSH does not have
 NEOPLASM = re.compile(r"([^,]+) neoplasms?", re.IGNORECASE)
+TAXON = "NCBITaxon:"
 ABBREVIATED = re.compile(r"([A-Z]\.)(\S.*)")
 WORD = re.compile(r"\w+")
 FEWEST, MOST_WORDS = 3, 5  # letters and digits of the name of a cell line; words
@@ -132,7 +133,7 @@ def diseases(
 
 def is_new(id: str, known: Collection[str]) -> bool:
     """Return whether an id is that of a disease which no table has."""
-    return id not in known and not id.startswith("NCBITaxon:")
+    return id not in known and not id.startswith(TAXON)
 
 
 def disorders(kbs: list[Path]) -> dict[str, Record]:
@@ -316,8 +317,9 @@ def species(
     output: Output,
 ) -> None:
     """Leave out abbreviations without a blank, and names of model organisms and the like that others have, too."""
-    own = {id.removeprefix("NCBITaxon:"): texts for id, texts in read_own_names(own_names).items()}
-    owners = {lower(text): id for id, texts in own.items() for text in texts}
+    given = read_own_names(own_names).items()
+    own = {id.removeprefix(TAXON): texts for id, texts in given if id.startswith(TAXON)}
+    owners = {lower(text): id.removeprefix(TAXON) for id, texts in given for text in texts}
     with open_output(output) as write:
         for id, names in grouped(concepts):
             known = set(names)
@@ -325,7 +327,9 @@ def species(
             names = [name for name in names if spaced[name] == name or spaced[name] not in known]
             names = [name for name in names if owners.get(lower(name), id) == id]
             known = set(map(lower, names))
-            write_group(write, id, [*names, *(text for text in own.get(id, ()) if lower(text) not in known)])
+            write_group(write, id, [*names, *(text for text in own.pop(id, ()) if lower(text) not in known)])
+        for id, names in own.items():  # newer than the taxa
+            write_group(write, id, names)
 
 
 @app.command()
