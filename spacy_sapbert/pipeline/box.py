@@ -32,7 +32,7 @@ def load(
     """Load the pipeline in the package. `spacy.load("spacy_sapbert")` calls it, with the same arguments.
 
     It finds diseases, chemicals, genes, species and cell lines, and links them to the starter vocabulary. It needs no
-    network. The first text takes some seconds more on a new machine: the index of the vocabulary is made once.
+    network. The first text takes about ten seconds more on a new machine: the index of the vocabulary is made once.
 
     Args:
         vocab: A vocabulary of strings. True makes one.
