@@ -194,7 +194,7 @@ class LimitError(FamilyError):
 
     code = "E586"
     message = "{path} {reason}."
-    usual_remedy = "If you trust the file, raise the bound: set the environment variable {variable} to a larger number."
+    usual_remedy = "If you trust the file, split it, or unpack it before you give it."
 
 
 def _shown(value: Any) -> Any:

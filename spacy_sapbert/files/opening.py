@@ -24,8 +24,6 @@ from .workbook import is_workbook, sheet_lines
 
 STDIN = Path("-")
 """The path that stands for standard input."""
-LINE_VARIABLE, RATIO_VARIABLE = "SPACY_SAPBERT_MAX_LINE", "SPACY_SAPBERT_MAX_RATIO"
-"""The environment variables that change the bounds."""
 LONGEST_LINE = 1 << 29
 """The most bytes of a line, or of a text that is read as a whole: 512 MiB."""
 LARGEST_RATIO = 400
@@ -277,38 +275,18 @@ class _Pieces(io.RawIOBase):
 # --- bounds
 
 
-def longest_line() -> int:
-    """Return the most bytes of a line or a whole text. The environment variable SPACY_SAPBERT_MAX_LINE changes it."""
-    return _bound(LINE_VARIABLE, LONGEST_LINE)
-
-
-def largest_ratio() -> int:
-    """Return how many times its size a file may unpack to. The variable SPACY_SAPBERT_MAX_RATIO changes it."""
-    return _bound(RATIO_VARIABLE, LARGEST_RATIO)
-
-
-def _bound(variable: str, default: int) -> int:
-    given = os.environ.get(variable, "").strip()
-    if not given:
-        return default
-    if not (given.isascii() and given.isdecimal() and len(given) <= 18 and int(given)):
-        reason = f"it is {given[:50]!r}, not a whole number from 1"
-        raise OptionError(option=f"The environment variable {variable}", reason=reason)
-    return int(given)
-
-
 def check_ratio(path: Path, unpacked: int, packed: int) -> None:
-    """Check that a file does not unpack to more than `largest_ratio` times its size, which is a `LimitError`."""
-    if unpacked > FREE and unpacked > largest_ratio() * packed:
-        reason = f"unpacks to more than {largest_ratio()} times its size, as files do that are made to exhaust memory"
-        raise LimitError(path=path, reason=reason, variable=RATIO_VARIABLE)
+    """Check that a file does not unpack to more than `LARGEST_RATIO` times its size, which is a `LimitError`."""
+    if unpacked > FREE and unpacked > LARGEST_RATIO * packed:
+        reason = f"unpacks to more than {LARGEST_RATIO} times its size, as files do that are made to exhaust memory"
+        raise LimitError(path=path, reason=reason)
 
 
 def check_length(path: Path, length: int) -> None:
-    """Check that a text that is held in memory is not longer than `longest_line`, which is a `LimitError`."""
-    if length > longest_line():
-        reason = f"has a text of more than {longest_line():,} bytes that must be held in memory"
-        raise LimitError(path=path, reason=reason, variable=LINE_VARIABLE)
+    """Check that a text that is held in memory is not longer than `LONGEST_LINE`, which is a `LimitError`."""
+    if length > LONGEST_LINE:
+        reason = f"has a text of more than {LONGEST_LINE:,} bytes that must be held in memory"
+        raise LimitError(path=path, reason=reason)
 
 
 def read_whole(path: Path, pieces: Iterable[_Piece]) -> list[_Piece]:
@@ -341,7 +319,7 @@ class _BoundedReader(io.RawIOBase):
     def __init__(self, path: Path, stream: BinaryIO, packed: Callable[[], int] | None, *, lines: bool) -> None:
         self._path, self._packed = path, packed
         self._stream: Any = stream  # BinaryIO lacks read1, but all that are given have it
-        self._longest = longest_line() if lines else 0
+        self._longest = LONGEST_LINE if lines else 0
         self._line, self._length, self._unpacked = 1, 0, 0
 
     def readable(self) -> bool:
@@ -368,4 +346,4 @@ class _BoundedReader(io.RawIOBase):
             self._length = len(block) - last - 1
         if self._length > self._longest:
             reason = f"has more than {self._longest:,} bytes in line {self._line}, so it may not be a file of lines"
-            raise LimitError(path=self._path, reason=reason, variable=LINE_VARIABLE)
+            raise LimitError(path=self._path, reason=reason)

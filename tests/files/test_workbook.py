@@ -13,7 +13,7 @@ from spacy_sapbert.documents.formats import InputFormat
 from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
 from spacy_sapbert.errors import CannotReadError, CannotWriteError, DamagedError, LimitError, MissingExtraError
 from spacy_sapbert.files import workbook
-from spacy_sapbert.files.opening import LINE_VARIABLE, RATIO_VARIABLE, open_file, open_text
+from spacy_sapbert.files.opening import open_file, open_text
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 
 ROWS = [
@@ -118,13 +118,13 @@ def test_cells_far_to_the_right_are_bounded(sheet, monkeypatch):
 
 def test_bombs(sheet, monkeypatch):
     path = sheet([["a" * 20_000]])
-    monkeypatch.setenv(LINE_VARIABLE, "15000")
-    with pytest.raises(LimitError, match=LINE_VARIABLE):
-        content(path)
-    monkeypatch.delenv(LINE_VARIABLE)
-    monkeypatch.setenv(RATIO_VARIABLE, "2")
+    with monkeypatch.context() as patch:
+        patch.setattr("spacy_sapbert.files.opening.LONGEST_LINE", 15_000)
+        with pytest.raises(LimitError, match="held in memory"):
+            content(path)
+    monkeypatch.setattr("spacy_sapbert.files.opening.LARGEST_RATIO", 2)
     monkeypatch.setattr("spacy_sapbert.files.opening.FREE", 0)
-    with pytest.raises(LimitError, match=RATIO_VARIABLE):
+    with pytest.raises(LimitError, match="2 times"):
         content(path)
 
 

@@ -67,14 +67,14 @@ READERS: dict[str, Reader] = {
 }
 """The readers by format."""
 
-_UMLS = ("MRCONSO.RRF*", "META/MRCONSO.RRF*", "*/META/MRCONSO.RRF*", "*.nlm", "*/*.nlm")
+_UMLS = ("MRCONSO.RRF*", "META/MRCONSO.RRF*", "*/META/MRCONSO.RRF*")
 _RXNORM = ("RXNCONSO.RRF*", "rrf/RXNCONSO.RRF*", "*/rrf/RXNCONSO.RRF*")
 # at most in a folder of releases, since a deeper search could read the whole disk
 _SNOMED = ("", "*/", "*/*/", "*/*/*/", "*/*/*/*/")
 # The first element that is neither a declaration nor a comment.
 _ROOT_ELEMENT = re.compile(r"<(?P<name>[A-Za-z_][\w.:-]*)")
 _SSSOM = {"subject_id", "predicate_id", "object_id"}
-_BY_SUFFIX = {".obo": "obo", ".jsonl": "scispacy", ".asc": "meddra", ".rrf": "umls", ".nlm": "umls"}
+_BY_SUFFIX = {".obo": "obo", ".jsonl": "scispacy", ".asc": "meddra", ".rrf": "umls"}
 _BY_SUFFIX |= dict.fromkeys((".owl", ".rdf", ".ttl", ".nt", ".nq", ".trig"), "rdf")
 _NOT_RDF = {".owx": "OWL/XML", ".ofn": "OWL functional syntax", ".omn": "Manchester syntax"}
 
@@ -210,11 +210,11 @@ def _zip_format(path: Path) -> str | None:
         names = archive.namelist()
     if is_snomed(iter(names)):
         return "snomed"
-    return "rxnorm" if _has(names, "RXNCONSO.RRF") else "umls" if _has(names, "MRCONSO.RRF", ".NLM") else None
+    return "rxnorm" if _has(names, "RXNCONSO.RRF") else "umls" if _has(names, "MRCONSO.RRF") else None
 
 
-def _has(names: Sequence[str], *ends: str) -> bool:
-    return any(name.upper().endswith(ends) for name in names)
+def _has(names: Sequence[str], end: str) -> bool:
+    return any(name.upper().removesuffix(".GZ").endswith(end) for name in names)
 
 
 def _xml_format(head: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Open files in gzip and nested zip archives as streams, without unpacking them to disk."""
+"""Open gzipped files and those of zip archives as streams, without unpacking them to disk."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ class PackedFile(NamedTuple):
 
     Attributes:
         path: The file on disk.
-        members: If the file is a zip archive, the name in it. For an archive within an archive, both names.
+        member: If the file is a zip archive, the name in it; else empty.
         size: Size in bytes, as packed.
     """
 
     path: Path
-    members: tuple[str, ...]
+    member: str
     size: int
 
     @property
     def full_path(self) -> Path:
-        """The path, with names in zip archives appended."""
-        return self.path.joinpath(*self.members)
+        """The path, with the name in a zip archive appended."""
+        return self.path / self.member
 
     @contextmanager
     def open(self, report: ReadReport, manifests: list[dict[str, Any]] | None = None) -> Iterator[IO[bytes]]:
@@ -55,23 +55,20 @@ class PackedFile(NamedTuple):
         """
         with readable(self.full_path), ExitStack() as opened:
             packed: IO[bytes] = opened.enter_context(self.path.open("rb"))
-            size = share = self.path.stat().st_size  # share: the bytes of the file that a member takes
-            for depth, member in enumerate(self.members):
-                archive = opened.enter_context(inner_zip(packed, size) if depth else zipfile.ZipFile(packed))
-                info = archive.getinfo(member)
-                share = share * min(info.compress_size, size) // max(size, 1)
-                size = info.file_size
-                check_ratio(self.full_path, size, share)
-                packed = opened.enter_context(archive.open(member))
+            if self.member:
+                archive = opened.enter_context(zipfile.ZipFile(packed))
+                info = archive.getinfo(self.member)
+                check_ratio(self.full_path, info.file_size, min(info.compress_size, self.path.stat().st_size))
+                packed = opened.enter_context(archive.open(self.member))
             counted = _CountingReader(packed, report)
             buffered: Any = io.BufferedReader(counted, _BUFFER)
             if buffered.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC):
                 unpacked = cast(BinaryIO, gzip.GzipFile(fileobj=buffered))
-                yield bounded(self.full_path, unpacked, lambda: counted.n_bytes * share // max(size, 1))
+                yield bounded(self.full_path, unpacked, lambda: counted.n_bytes)
             else:
                 yield bounded(self.full_path, buffered)
         if manifests is not None:
-            name = "/".join([self.path.name, *self.members])
+            name = f"{self.path.name}/{self.member}".removesuffix("/")
             manifests.append({"file": name, "bytes": self.size, "sha256": counted.digest.hexdigest()})
 
 
@@ -88,11 +85,6 @@ def readable(path: Path) -> Iterator[None]:
         if error.errno is None:  # bz2 has no error of its own
             raise DamagedError(path=path, reason=f"it cannot be unpacked: {error}") from error
         raise CannotReadError(path=path, reason=error.strerror or error) from error
-
-
-def inner_zip(file: IO[bytes], size: int) -> zipfile.ZipFile:
-    """Open a zip archive of a size in bytes within a zip archive."""
-    return zipfile.ZipFile(_InnerZipReader(file, size))
 
 
 class _CountingReader(io.RawIOBase):
@@ -112,44 +104,4 @@ class _CountingReader(io.RawIOBase):
         self.digest.update(block)
         self.n_bytes += len(block)
         self._report.bytes_read += len(block)
-        return len(block)
-
-
-class _InnerZipReader(io.RawIOBase):
-    """A seekable reader for a zip archive within a zip archive, in which seeking back unpacks it from the start.
-
-    To read the table of contents, `zipfile` seeks back and forth near the end. So the end is kept in memory, and the
-    reader seeks only when data are read.
-    """
-
-    def __init__(self, file: IO[bytes], size: int) -> None:
-        self._file, self._size, self._position = file, size, 0
-        self._end_from = max(size - _BUFFER, 0)
-        self._end: bytes | None = None
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._position
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._position = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
-        return self._position
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        if self._position >= self._end_from:
-            if self._end is None:
-                self._file.seek(self._end_from)
-                self._end = self._file.read()
-            start = self._position - self._end_from
-            block = self._end[start : start + len(buffer)]
-        else:
-            self._file.seek(self._position)
-            block = self._file.read(len(buffer))
-        buffer[: len(block)] = block
-        self._position += len(block)
         return len(block)

@@ -1,4 +1,4 @@
-"""Find and read the tables of a release of UMLS or RxNorm: in folders, nested zip archives, gzipped or in parts."""
+"""Find and read the tables of a release of UMLS or RxNorm: in folders and zip archives, plain or gzipped."""
 
 from __future__ import annotations
 
@@ -6,25 +6,24 @@ import codecs
 import re
 import sqlite3
 import zipfile
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from ...errors import Errors, NotFoundError, SapbertError
-from .context import ReaderContext, ReadReport
-from .packed import PackedFile, inner_zip, readable
+from .context import ReaderContext
+from .packed import PackedFile, readable
 
-_FILE = re.compile(r"(?:(?P<file>[A-Z]+)\.RRF(?:\.(?!gz)(?P<cut>[a-z]{2}))?|release\.dat)(?:\.gz)?", re.IGNORECASE)
-_ARCHIVES = ("*.zip", "*.nlm", "*/*.nlm")
-_RELEASE_NAME = re.compile(rb"umls\.release\.name=(\S+)")
 _SUBSET = "prescribe"  # the folder of RxNorm's subset, which repeats its files
 
 COLUMNS = {"MRCONSO": 18, "MRSTY": 6, "MRDEF": 8, "MRREL": 16, "MRRANK": 4, "RXNCUI": 5}
 """The number of columns of each table."""
 Row = tuple[int, list[bytes]]
-"""The line of a row, counted across all parts, and its undecoded cells."""
+"""The line of a row, and its undecoded cells."""
 
 
 class Layout(NamedTuple):
@@ -55,20 +54,14 @@ RXNORM = Layout(
 
 # --- the files of a release
 
-
-class _ReleaseFile(NamedTuple):
-    """A file of the release."""
-
-    home: str  # the folder that it belongs to
-    table: str  # e.g. MRCONSO; empty for release.dat
-    cut: str  # the letters of a part; empty for a whole file
-    part: PackedFile
+_FolderTable = tuple[str, str, PackedFile]
+"""The folder that a file belongs to, its table, e.g. MRCONSO, and the file."""
 
 
 class Release(NamedTuple):
-    """The files of a release: the parts of each table, in order, and its name, such as 2024AA."""
+    """The files of a release by table, and its name, such as 2024AA."""
 
-    tables: Mapping[str, tuple[PackedFile, ...]]
+    tables: Mapping[str, PackedFile]
     name: str | None
 
 
@@ -77,111 +70,65 @@ def find_release(path: Path, layout: Layout = UMLS) -> Release:
 
     Args:
         path: A folder of RRF files, or a folder that contains `META` or `<release>/META`. It may also be a folder with
-            the zip files of a release, one of these zip files, or a single file. A single file with another name than
-            that of a table is read as MRCONSO. The other tables are looked up in its folder. For RxNorm, `META` is
-            `rrf`.
+            the zip file of a release, the zip file, or a single file. A single file with another name than that of a
+            table is read as MRCONSO. The other tables are looked up in its folder. For RxNorm, `META` is `rrf`.
         layout: The names of the files.
     """
+    homes: defaultdict[str, dict[str, PackedFile]] = defaultdict(dict)
     with readable(path):
-        files = list(_find_files(path, layout))
-    homes = {file.home: file.part.full_path for file in files if file.table == "MRCONSO"}
-    if not homes:
-        remedy = f"Give the folder of a release, its {layout.folder} folder, or its zip file."
+        for home, table, file in _find_files(path, layout):
+            homes[home].setdefault(table, file)  # an unpacked file takes precedence over a gzipped one
+    complete = {home: tables for home, tables in homes.items() if "MRCONSO" in tables}
+    if not complete:
+        remedy = f"Give the folder of a release, its {layout.folder} folder, or the zip file with this folder."
         raise NotFoundError(what=f"{layout.files['MRCONSO']} in {path}", remedy=remedy)
-    whole = {home: path for home, path in homes.items() if PurePosixPath(home).parent.name != _SUBSET}
-    homes = whole if layout is RXNORM and whole else homes
-    if len(homes) > 1:
-        raise _ambiguous(layout.files["MRCONSO"], path, homes.values())
-    files = [file for file in files if file.home in homes]
-    tables = {
-        table: _sort_parts(path, layout.files[table], [file for file in files if file.table == table])
-        for table in sorted({file.table for file in files if file.table})
-    }
-    return Release(tables, _release_name(tables["MRCONSO"][0], [file.part for file in files if not file.table], layout))
+    whole = {home: tables for home, tables in complete.items() if PurePosixPath(home).parent.name != _SUBSET}
+    chosen = list((whole or complete).values())
+    if len(chosen) > 1:
+        places = ", ".join(str(tables["MRCONSO"].full_path) for tables in chosen)
+        raise SapbertError(Errors.E141.format(table=layout.files["MRCONSO"], path=path, places=places))
+    names = chosen[0]["MRCONSO"]
+    in_path = layout.release.findall(str(names.path.resolve() / names.member))
+    return Release(chosen[0], in_path[-1].upper() if in_path else None)
 
 
-def _find_files(path: Path, layout: Layout) -> Iterator[_ReleaseFile]:
+def _find_files(path: Path, layout: Layout) -> Iterator[_FolderTable]:
     if path.is_dir():
         folders = [path, path / layout.folder, *sorted(path.glob(f"*/{layout.folder}"))]
         files = [file for folder in folders if folder.is_dir() for file in _in_folder(folder, layout)]
         yield from files
-        if not any(file.table == "MRCONSO" for file in files):
-            for archive in sorted(archive for pattern in _ARCHIVES for archive in path.glob(pattern)):
+        if not any(table == "MRCONSO" for _, table, _ in files):
+            for archive in sorted(path.glob("*.zip")):
                 yield from _in_archive(archive, layout)
-    elif path.suffix.lower() in (".zip", ".nlm"):
+    elif path.suffix.lower() == ".zip":
         yield from _in_archive(path, layout)
     else:
-        part = PackedFile(path, (), path.stat().st_size)
-        matched = _match_file(str(path.parent), part, layout)
-        siblings = list(_in_folder(path.parent, layout))
-        if matched and (matched.cut or matched.table != "MRCONSO"):
-            yield from siblings
-        else:
-            yield from (file for file in siblings if file.table != "MRCONSO")
-            yield _ReleaseFile(str(path.parent), "MRCONSO", "", part)
+        is_other = _table_of(path.name, layout) not in (None, "MRCONSO")
+        if not is_other:
+            yield str(path.parent), "MRCONSO", PackedFile(path, "", path.stat().st_size)
+        for file in _in_folder(path.parent, layout):
+            if is_other or file[1] != "MRCONSO":
+                yield file
 
 
-def _in_folder(folder: Path, layout: Layout) -> Iterator[_ReleaseFile]:
+def _in_folder(folder: Path, layout: Layout) -> Iterator[_FolderTable]:
     for path in sorted(folder.iterdir()):
-        part = PackedFile(path, (), path.stat().st_size)
-        if path.is_file() and (file := _match_file(str(folder), part, layout)):
-            yield file
+        if (table := _table_of(path.name, layout)) and path.is_file():
+            yield str(folder), table, PackedFile(path, "", path.stat().st_size)
 
 
-def _in_archive(path: Path, layout: Layout) -> Iterator[_ReleaseFile]:
+def _in_archive(path: Path, layout: Layout) -> Iterator[_FolderTable]:
     with readable(path), zipfile.ZipFile(path) as archive:
-        yield from _members(archive, path, (), layout)
+        for info in sorted(archive.infolist(), key=attrgetter("filename")):
+            name = PurePosixPath(info.filename)
+            if table := _table_of(name.name, layout):
+                yield f"{path}/{name.parent}", table, PackedFile(path, info.filename, info.file_size)
 
 
-def _members(archive: zipfile.ZipFile, path: Path, outer: tuple[str, ...], layout: Layout) -> Iterator[_ReleaseFile]:
-    for info in archive.infolist():
-        name = PurePosixPath(info.filename)
-        part = PackedFile(path, (*outer, info.filename), info.file_size)
-        if file := _match_file(str(name.parent), part, layout):
-            yield file
-        elif name.suffix.lower() in (".zip", ".nlm") and not outer:  # one level only: deeper nesting could be endless
-            with archive.open(info) as inner_file, inner_zip(inner_file, info.file_size) as inner:
-                yield from _members(inner, path, (info.filename,), layout)
-
-
-def _match_file(home: str, part: PackedFile, layout: Layout) -> _ReleaseFile | None:
-    match = _FILE.fullmatch(part.full_path.name)
-    file = (match["file"] or "").upper() if match else ""
-    table = next((table for table, name in layout.files.items() if name == file), "")
-    if not match or (file and not table):
-        return None
-    return _ReleaseFile(home, table, (match["cut"] or "").lower(), part)
-
-
-def _sort_parts(path: Path, table: str, files: list[_ReleaseFile]) -> tuple[PackedFile, ...]:
-    """Return the parts in order. A whole file takes precedence over parts, an unpacked file over a gzipped one."""
-    whole = [file for file in files if not file.cut]
-    unpacked = [file for file in whole if not file.part.full_path.name.lower().endswith(".gz")]
-    chosen = sorted(unpacked or whole or files, key=lambda file: file.cut)
-    cuts = [file.cut for file in chosen]
-    if len(set(cuts)) < len(cuts):
-        raise _ambiguous(table, path, [file.part.full_path for file in chosen])
-    expected = [chr(97 + number // 26) + chr(97 + number % 26) for number in range(len(cuts))]
-    if cuts not in ([""], expected):
-        missing = next(cut for cut in expected if cut not in cuts)
-        remedy = "Download it, because the rows continue from part to part."
-        raise NotFoundError(what=f"part {missing} of {table} in {path}", remedy=remedy)
-    return tuple(file.part for file in chosen)
-
-
-def _ambiguous(table: str, path: Path, places: Any) -> SapbertError:
-    return SapbertError(Errors.E141.format(table=table, path=path, places=", ".join(map(str, places))))
-
-
-def _release_name(names: PackedFile, release_dat: list[PackedFile], layout: Layout) -> str | None:
-    """Return the name of the release from its `release.dat`, else from the path."""
-    for part in release_dat:
-        with part.open(ReadReport()) as file:
-            match = _RELEASE_NAME.search(file.read(1 << 16))
-        if match:
-            return match[1].decode("utf8", "replace")
-    in_path = layout.release.findall(str(names.path.resolve().joinpath(*names.members)))
-    return in_path[-1].upper() if in_path else None
+def _table_of(name: str, layout: Layout) -> str | None:
+    """Return the table of a file by its name."""
+    plain = name.upper().removesuffix(".GZ")
+    return next((table for table, file in layout.files.items() if plain == f"{file}.RRF"), None)
 
 
 # --- tables
@@ -192,26 +139,22 @@ class RrfTable:
 
     Attributes:
         label: Name of the file, for reports.
-        path (Path): Path of the file. For a table in parts, their common folder with the name of the whole table.
+        path (Path): Path of the file.
+        size (int): Its size in bytes, as packed.
         n_rows (int): Rows read so far, including broken and skipped rows.
         n_broken (int): Broken rows among them.
-        files: For each part read to its end, its path below the release, size and checksum.
+        files: If it was read to its end, its path below the release, size and checksum.
     """
 
-    def __init__(self, name: str, parts: tuple[PackedFile, ...], context: ReaderContext, label: str = "") -> None:
+    def __init__(self, name: str, file: PackedFile, context: ReaderContext, label: str = "") -> None:
         self.label = label or name
-        self.path = parts[0].full_path if len(parts) == 1 else parts[0].full_path.with_name(f"{self.label}.RRF")
+        self.path, self.size = file.full_path, file.size
         self.n_rows = 0
         self.n_broken = 0
         self.files: list[dict[str, Any]] = []
-        self._parts = parts
+        self._file = file
         self._width = COLUMNS[name]
         self._context = replace(context, path=self.path)
-
-    @property
-    def size(self) -> int:
-        """Size of all parts in bytes, as packed."""
-        return sum(part.size for part in self._parts)
 
     def rows(self, is_needed: Callable[[bytes], object] | None = None) -> Iterator[Row]:
         """Yield the rows. Broken rows are reported.
@@ -268,19 +211,9 @@ class RrfTable:
             yield row
 
     def _lines(self) -> Iterator[bytes]:
-        """Yield the lines. A line that is cut between two parts is joined."""
-        incomplete = b""
-        for part in self._parts:
-            with part.open(self._context.report, self.files) as file:
-                for line in file:
-                    if incomplete:
-                        line, incomplete = incomplete + line, b""
-                    if line.endswith(b"\n"):
-                        yield line.removeprefix(codecs.BOM_UTF8)
-                    else:
-                        incomplete = line
-        if incomplete:
-            yield incomplete
+        with self._file.open(self._context.report, self.files) as file:
+            for line in file:
+                yield line.removeprefix(codecs.BOM_UTF8)
 
 
 class ByConcept:

@@ -149,10 +149,10 @@ def _release_files(path: Path) -> list[_File]:
 def _find_files(path: Path) -> Iterator[_File]:
     if path.is_dir():
         paths = [file for file in path.rglob("*_*") if file.is_file()]
-        parts = [PackedFile(file, (), file.stat().st_size) for file in paths]
+        parts = [PackedFile(file, "", file.stat().st_size) for file in paths]
     elif path.suffix.lower() == ".zip" or zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
-            parts = [PackedFile(path, (info.filename,), info.file_size) for info in archive.infolist()]
+            parts = [PackedFile(path, info.filename, info.file_size) for info in archive.infolist()]
     else:
         path.stat()  # raises an error if there is no such file
         parts = []

@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import io
 import zipfile
-from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -19,7 +18,6 @@ NAMES = b"".join(
     b"C900000%d|ENG|P|L1|PF|S1|Y|A1||||ABC|PT|X1|name %d \xc3\xa9|0|N||\n" % (number, number) for number in range(1, 9)
 )
 TYPES = b"".join(b"C900000%d|T047|A1|a type|AT1||\n" % number for number in range(1, 9))
-RELEASE_DAT = b"#Mon May 06\numls.release.date=20990506\r\numls.release.name=2099AA\r\n"
 
 
 def read(path):
@@ -43,52 +41,28 @@ def write(folder, files):
         (folder / name).write_bytes(content)
 
 
-def parts(cuts=(150, 151, 400)):
-    """Gzipped parts of MRCONSO, cut in mid-row."""
-    blocks = [NAMES[start:end] for start, end in pairwise([0, *cuts, len(NAMES)])]
-    return {f"MRCONSO.RRF.a{letter}.gz": gzip.compress(block) for letter, block in zip("abcd", blocks, strict=True)}
-
-
 PLAIN = {"MRCONSO.RRF": NAMES, "MRSTY.RRF": TYPES}
 GZIPPED = {"MRCONSO.RRF.gz": gzip.compress(NAMES), "MRSTY.RRF.gz": gzip.compress(TYPES)}
-SPLIT = {**parts(), "MRSTY.RRF.gz": gzip.compress(TYPES)}
 
 
 def below(prefix, files):
     return {f"{prefix}/{name}": content for name, content in files.items()}
 
 
-NLM = zipped(below("2099AA/META", SPLIT))
-FIRST_NLM = zipped({**below("2099AA/META", dict(list(SPLIT.items())[:2])), "2099AA/META/release.dat": RELEASE_DAT})
-SECOND_NLM = zipped({**below("2099AA/META", dict(list(SPLIT.items())[2:])), "2099AA/META/release.dat": RELEASE_DAT})
-
 PLACES = {
     "folder": (PLAIN, "."),
     "gzipped": (GZIPPED, "."),
-    "in parts": (SPLIT, "."),
-    "parts that are not gzipped": (
-        {"MRCONSO.RRF.aa": NAMES[:99], "MRCONSO.RRF.ab": NAMES[99:], "MRSTY.RRF": TYPES},
-        ".",
-    ),
-    "unpacked before gzipped": ({**GZIPPED, **PLAIN, **SPLIT}, "."),
+    "unpacked before gzipped": ({**GZIPPED, **PLAIN}, "."),
     "small letters": ({"mrconso.rrf": NAMES, "mrsty.rrf": TYPES}, "."),
     "META": (below("META", PLAIN), "."),
     "META of a release": (below("2099AA/META", PLAIN), "."),
     "names": (PLAIN, "MRCONSO.RRF"),
     "gzipped names": (GZIPPED, "MRCONSO.RRF.gz"),
-    "a part of the names": (SPLIT, "MRCONSO.RRF.ab.gz"),
     "another table": (GZIPPED, "MRSTY.RRF.gz"),
     "names of another name": ({"english.txt": NAMES, "MRCONSO.RRF": b"", "MRSTY.RRF": TYPES}, "english.txt"),
     "zip in a folder": ({"umls-2099AA-metathesaurus.zip": zipped(below("2099AA/META", PLAIN))}, "."),
     "zip": ({"umls.zip": zipped(PLAIN)}, "umls.zip"),
-    "nlm": ({"2099aa-1-meta.nlm": NLM}, "2099aa-1-meta.nlm"),
-    "nlm in a folder": ({"2099AA-full/2099aa-1-meta.nlm": NLM}, "."),
-    "several nlm": ({"2099aa-1-meta.nlm": FIRST_NLM, "2099aa-2-meta.nlm": SECOND_NLM}, "."),
-    "nlm in zip": ({"umls-2099AA-full.zip": zipped({"2099AA-full/2099aa-1-meta.nlm": NLM, "x.zip": zipped({})})}, "."),
-    "several nlm in zip": (
-        {"umls.zip": zipped({"full/1-meta.nlm": FIRST_NLM, "full/2-meta.nlm": SECOND_NLM})},
-        "umls.zip",
-    ),
+    "zip of gzipped files": ({"umls.zip": zipped(below("META", GZIPPED))}, "umls.zip"),
 }
 
 
@@ -106,37 +80,24 @@ def test_the_same_is_read_from_all_places(tmp_path, place):
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_big_zip_in_zip(tmp_path):
-    padding = {"2099AA/META/MRSAT.RRF": random_bytes(1 << 22)}
-    inner = zipped({**below("2099AA/META", SPLIT), **padding, "2099AA/META/MRDEF.RRF": b""})
-    (tmp_path / "umls.zip").write_bytes(zipped({"2099aa-meta.nlm": inner}))
-    records, origin = read(tmp_path / "umls.zip")
-    assert len(records) == 8
-    assert origin["absent"] == ["MRREL", "MRRANK"]
-
-
-def random_bytes(n):
-    return b"".join(hashlib.sha256(str(number).encode()).digest() for number in range(n // 32))
-
-
 def test_checksums_are_those_of_the_files_as_they_are_packed(tmp_path):
-    write(tmp_path, SPLIT)
+    write(tmp_path, GZIPPED)
     wanted = [
         {"file": name, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-        for name, content in SPLIT.items()
+        for name, content in GZIPPED.items()
     ]
     assert read(tmp_path)[1]["files"] == wanted
-    (tmp_path / "meta.nlm").write_bytes(NLM)
-    in_archive = read(tmp_path / "meta.nlm")[1]["files"]
+    (tmp_path / "umls.zip").write_bytes(zipped(below("META", GZIPPED)))
+    in_archive = read(tmp_path / "umls.zip")[1]["files"]
     assert [file["sha256"] for file in in_archive] == [file["sha256"] for file in wanted]
-    assert in_archive[0]["file"] == "meta.nlm/2099AA/META/MRCONSO.RRF.aa.gz"
+    assert in_archive[0]["file"] == "umls.zip/META/MRCONSO.RRF.gz"
 
 
 def test_progress_goes_by_the_bytes_as_they_are_packed(tmp_path):
-    write(tmp_path, SPLIT)
+    write(tmp_path, GZIPPED)
     report = ReadReport()
     list(read_vocabulary(tmp_path, "umls", report=report))
-    assert report.bytes_read == report.bytes_total == sum(map(len, SPLIT.values()))
+    assert report.bytes_read == report.bytes_total == sum(map(len, GZIPPED.values()))
 
 
 # --- the release's name
@@ -147,11 +108,9 @@ def test_progress_goes_by_the_bytes_as_they_are_packed(tmp_path):
     [
         (PLAIN, ".", None),
         (below("2098AB/META", PLAIN), "2098AB/META", "2098AB"),
-        ({**below("2098AB/META", PLAIN), "2098AB/META/release.dat": RELEASE_DAT}, ".", "2099AA"),
-        ({**PLAIN, "release.dat": b"mmsys.version=1"}, ".", None),
-        ({"2098ac-meta.nlm": zipped(PLAIN)}, ".", "2098AC"),
-        ({"meta.nlm": zipped({**below("2098AA/META", PLAIN), "2098AA/META/release.dat": RELEASE_DAT})}, ".", "2099AA"),
-        ({"meta.nlm": zipped({**PLAIN, "release.dat.gz": gzip.compress(RELEASE_DAT)})}, ".", "2099AA"),
+        (below("2098AB/META", PLAIN), ".", "2098AB"),
+        ({"2098ac-meta.zip": zipped(PLAIN)}, ".", "2098AC"),
+        ({"meta.zip": zipped(below("2098AA/META", PLAIN))}, ".", "2098AA"),
     ],
 )
 def test_the_name_of_the_release(tmp_path, files, path, name):
@@ -191,13 +150,10 @@ def broken(archive):
         ({"umls.zip": zipped({"README": b""})}, ".", "E504"),
         ({**below("2098AA/META", PLAIN), **below("2099AA/META", PLAIN)}, ".", r"E141.*2098AA/META.*2099AA/META"),
         ({"a.zip": zipped(PLAIN), "b.zip": zipped(PLAIN)}, ".", r"E141.*a\.zip/MRCONSO.*b\.zip/MRCONSO"),
-        ({name: content for name, content in SPLIT.items() if ".ab." not in name}, ".", r"E504.*part ab of MRCONSO"),
-        ({name: content for name, content in SPLIT.items() if ".aa." not in name}, ".", r"E504.*part aa of MRCONSO"),
         ({"MRCONSO.RRF.gz": damaged(gzip.compress(NAMES))}, ".", r"E121.*MRCONSO.RRF.gz"),
         ({"MRCONSO.RRF.gz": gzip.compress(NAMES)[:20] + b"x" * 20}, ".", r"E121.*MRCONSO.RRF.gz"),
         ({"umls.zip": damaged(zipped(PLAIN))}, ".", r"E121.*umls.zip"),
-        ({"umls.zip": zipped({"meta.nlm": damaged(NLM)})}, ".", r"E121.*umls.zip"),
-        ({"meta.nlm": zipped({"MRCONSO.RRF.gz": damaged(gzip.compress(NAMES))})}, ".", r"E121.*meta.nlm/MRCONSO"),
+        ({"meta.zip": zipped({"MRCONSO.RRF.gz": damaged(gzip.compress(NAMES))})}, ".", r"E121.*meta.zip/MRCONSO"),
         ({"umls.zip": broken(zipped(PLAIN))}, ".", r"E121.*umls.zip/MRCONSO.RRF"),
         ({"umls.zip": encrypted(zipped(PLAIN))}, ".", r"E120.*umls.zip.*password"),
     ],
@@ -233,17 +189,8 @@ def test_names_that_lead_out_of_an_archive_lead_nowhere(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
-def test_lines_are_counted_through_the_parts(tmp_path):
-    files = parts()
-    files["MRCONSO.RRF.ad.gz"] = gzip.compress(gzip.decompress(files["MRCONSO.RRF.ad.gz"]) + b"C9000009|\n")
-    write(tmp_path, files)
-    with pytest.raises(SapbertError, match=r"E127.*MRCONSO.RRF, line 9: 1 columns"):
-        read(tmp_path)
-
-
 def test_the_format_is_guessed(tmp_path):
-    write(tmp_path, {**below("2099AA/META", SPLIT), "meta.nlm": NLM})
+    write(tmp_path, {**below("2099AA/META", GZIPPED), "meta.zip": zipped(PLAIN), "gzipped.zip": zipped(GZIPPED)})
     assert guess_format(tmp_path) == guess_format(tmp_path / "2099AA" / "META") == "umls"
-    write(tmp_path / "packed", {"full/meta.nlm": NLM})
-    assert guess_format(tmp_path / "packed") == "umls"
-    assert guess_format(tmp_path / "meta.nlm") == guess_format(tmp_path / "MRCONSO.RRF.gz") == "umls"
+    assert guess_format(tmp_path / "meta.zip") == guess_format(tmp_path / "gzipped.zip") == "umls"
+    assert guess_format(tmp_path / "2099AA" / "META" / "MRCONSO.RRF.gz") == "umls"
