@@ -6,7 +6,8 @@
 `card` writes authors and sources into the card of a pipeline.
 
 The NER comes with the components that it needs. The linker and the matcher use the starter vocabulary, which the
-package holds beside the pipeline. Weights are saved with 16 bits and word vectors with 8.
+package holds beside the pipeline. Weights are saved with 16 bits and word vectors with 8. In the package, `meta.json`
+stands beside `__init__.py`, where spaCy looks for it.
 """
 
 from __future__ import annotations

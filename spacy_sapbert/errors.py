@@ -411,8 +411,9 @@ class Errors:
     # inputs that are damaged, or made to exhaust memory
     # concepts of documents
     E643 = (
-        "[E643] The model reads doc.spans['{key}'], but no component has written it. Put a concept_matcher with "
-        "spans_key: '{key}' before the model's component. In training, add the matcher to `annotating_components`."
+        "[E643] The model reads doc.spans['{key}'], but no component has written it. Do not exclude or disable the "
+        "concept_matcher of a pipeline. In your own, add one with spans_key: '{key}' before the model's component, and in "
+        "training also to `annotating_components`."
     )
     # files of newer versions
     # augmentation

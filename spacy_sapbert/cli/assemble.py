@@ -192,7 +192,8 @@ def _changed(pipeline: str, kb: str | None) -> Language:
         lacking = set(chain.from_iterable(label_types)).difference(load_knowledge_base(kb).type_counts())
         if lacking:
             reason = f"its linker needs the types {', '.join(sorted(lacking))}, which {kb} lacks"
-            raise OptionError("Make a new pipeline with --kb and --ner.", option="--from", reason=reason)
+            ner = BOX if pipeline == "spacy_sapbert" else "NER"
+            raise OptionError(f"Make a new pipeline instead: --kb {kb} --ner {ner}", option="--from", reason=reason)
     for component in ours if kb else ():
         component.set_kb(kb)
     return nlp

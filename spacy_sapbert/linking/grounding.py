@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import chain, islice, zip_longest
 from pathlib import Path
+from typing import Any
 
+from ..errors import OptionError
 from ..kb.filters import check_filters
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.storage import load_knowledge_base, vocabulary_path
@@ -61,12 +63,25 @@ def ground(
         NotFoundError: There is no such file.
         DamagedError: The file is not a knowledge base.
         ChoiceError: The vocabulary has no such type, or the language has no rules.
+        OptionError: An argument has another type, such as the number that pandas has for an empty cell.
     """
+    _check("text", text, str)
+    _check("context", context, str)
+    _check("kb", kb, (str, os.PathLike, KnowledgeBase))
+    _check("types", types or (), Iterable)
+    sorted_types = (types,) if isinstance(types, str) else tuple(sorted(types or (), key=str))
+    for type_ in sorted_types:
+        _check("types", type_, str)
     opened = kb if isinstance(kb, KnowledgeBase) else _opened(path := vocabulary_path(kb), _state(path))
-    sorted_types = (types,) if isinstance(types, str) else tuple(sorted(types or ()))
     # bytes of a path or an argument that are no UTF-8 are halves of surrogate pairs, which cannot be encoded
     readable, around = (given.encode(errors="replace").decode() for given in (text, context))
     return list(_ground(readable, around, sorted_types, opened, language))
+
+
+def _check(argument: str, value: object, expected: Any) -> None:
+    if not isinstance(value, expected):
+        reason = f"{value!r} is {type(value).__name__}, not text" if expected is str else f"it cannot be {value!r}"
+        raise OptionError(option=f"The argument {argument}", reason=reason)
 
 
 @lru_cache(maxsize=CACHE_SIZE)

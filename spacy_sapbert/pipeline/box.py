@@ -42,9 +42,8 @@ def load(
         config: Settings that replace those of the pipeline.
     """
     settings = util.load_config(BOX / "config.cfg", overrides=util.dict_to_dot(config, for_overrides=True))
-    nlp = util.load_model_from_config(
-        settings, vocab=vocab, disable=disable, enable=enable, exclude=exclude, meta=util.get_model_meta(BOX)
-    )
+    meta = util.get_model_meta(BOX.parents[1])  # where spaCy looks for the one of a package
+    nlp = util.load_model_from_config(settings, vocab=vocab, disable=disable, enable=enable, exclude=exclude, meta=meta)
     # the other components have no files: their vocabulary and encoder are those of the package
     nlp.from_disk(BOX, exclude=[name for name in nlp.component_names if name != NER])
     nlp.vocab.vectors.data = nlp.vocab.vectors.data.astype(np.float32) * VECTOR_STEP

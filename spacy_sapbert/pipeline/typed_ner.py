@@ -15,6 +15,7 @@ from thinc.types import Floats2d
 from ..documents.docs import annotated_labels, unsure_spans
 from ..errors import Errors, SapbertError, TrainingDataError
 from ..training import tagging
+from .component_settings import check_setting
 from .scorers import score_annotated_types
 
 _INITIAL_EXAMPLES = 10
@@ -157,7 +158,13 @@ class TypedNer(TrainablePipe):
         return tagging.find_spans(scores, transitions, self.labels)
 
     def set_annotations(self, docs: Iterable[Doc], spans_of_docs: "List[List[tagging.TokenSpan]]") -> None:
-        """Add the mentions to `doc.ents`."""
+        """Add the mentions to `doc.ents`.
+
+        Raises:
+            SettingError: `only_labels` has a label that is not one of `labels`.
+        """
+        known = set(self.labels).issuperset(self.only_labels)
+        check_setting(self, "only_labels", known, f"a list of labels of this NER: {', '.join(self.labels)}")
         for doc, spans in zip(docs, spans_of_docs):
             existing = list(doc.ents)
             occupied = {token for entity in existing for token in range(entity.start, entity.end)}

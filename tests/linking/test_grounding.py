@@ -7,7 +7,7 @@ import pytest
 import spacy
 
 import spacy_sapbert
-from spacy_sapbert.errors import ChoiceError, DamagedError, NotFoundError
+from spacy_sapbert.errors import ChoiceError, DamagedError, NotFoundError, OptionError
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.linking import grounding
 from spacy_sapbert.linking.grounding import MOST, ground
@@ -116,6 +116,14 @@ def test_types_filter_before_the_search(kb):
 def test_what_there_is_not_is_named(kb, wrong):
     with pytest.raises(ChoiceError, match=next(iter(wrong)).rstrip("s")):
         ground("lithium", kb=kb, **wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"text": None}, {"context": float("nan")}, {"types": [3]}, {"types": 3}, {"kb": None}]
+)
+def test_arguments_of_other_types_are_named(kb, wrong):
+    with pytest.raises(OptionError, match=f"argument {next(iter(wrong))} "):
+        ground(**{"text": "lithium", "kb": kb, **wrong})
 
 
 def test_a_string_is_linked_once(monkeypatch, kb):

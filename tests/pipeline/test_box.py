@@ -49,6 +49,12 @@ def test_the_function_and_the_name_load_the_same(box):
     assert nlp.meta["name"] == "spacy_sapbert"
 
 
+def test_spacy_knows_the_package_as_a_pipeline(box):
+    info = spacy.info("spacy_sapbert")
+    assert (info["version"], info["pipeline"]) == (spacy_sapbert.__version__, box.pipe_names)
+    assert "spacy_sapbert" in spacy.util.get_installed_models()
+
+
 def test_settings_can_be_given(whole_vocabulary):
     nlp = load(config={"components": {"ner": {"only_labels": ["Gene"]}, "sapbert_linker": {"k": 3}}})
     assert {label for _, label in entities(nlp(TEXT))} == {"Gene"}
@@ -65,7 +71,7 @@ def test_it_stays_so_when_saved_and_pickled(box, tmp_path):
 def test_the_files_are_small_and_have_a_card():
     sizes = {path.relative_to(BOX).as_posix(): path.stat().st_size for path in BOX.rglob("*") if path.is_file()}
     assert sum(sizes.values()) < 14_000_000
-    assert {"README.md", "config.cfg", "meta.json", "ner/model", "vocab/vectors"} <= set(sizes)
+    assert {"README.md", "config.cfg", "ner/model", "vocab/vectors"} <= set(sizes)
     assert "# " in (BOX / "README.md").read_text(encoding="utf-8")
 
 

@@ -9,7 +9,7 @@ from spacy.util import fix_random_seed
 from thinc.api import fix_random_seed as fix_thinc_seed
 
 from spacy_sapbert.documents.docs import set_annotated
-from spacy_sapbert.errors import SapbertError, TrainingDataError
+from spacy_sapbert.errors import SapbertError, SettingError, TrainingDataError
 from spacy_sapbert.training import tagging
 from spacy_sapbert.training.tagging.network import transitions_of
 
@@ -176,6 +176,9 @@ def test_only_some_labels_are_found(trained, tmp_path):
     nlp = spacy.load(tmp_path, config={"components": {"typed_ner": {"only_labels": ["Species"]}}})
     assert [label for _, label in entities(trained, "Severe asthma kills rats")] == ["Disease", "Species"]
     assert [label for _, label in entities(nlp, "Severe asthma kills rats")] == ["Species"]
+    nlp.get_pipe("typed_ner").only_labels.append("species")
+    with pytest.raises(SettingError, match=r"only_labels.*Disease"):
+        nlp("Severe asthma kills rats")
 
 
 def test_weights_are_saved_with_16_bits_and_used_with_32(trained, tmp_path):
