@@ -50,7 +50,6 @@ class Cell(NamedTuple):
 CELLS = {
     "document, untrained": Cell(("document",), is_trained=False),
     "document, untrained, mean of names": Cell(("document",), is_trained=False, text="mean"),
-    "sentences": Cell(("sentences",), is_trained=False),
     "phrases": Cell(("phrases",), is_trained=False),
     "document": Cell(("document",)),
     "document, mean of names": Cell(("document",), text="mean"),

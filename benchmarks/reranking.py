@@ -39,12 +39,13 @@ from spacy_sapbert.linking.variants import MentionQuery
 from spacy_sapbert.metrics.linking_accuracy import gold_concepts, lenient_at, strict_at
 from spacy_sapbert.training.reranker_trainer import (
     RankingData,
-    cross_fitted,
     fit_reranker,
+    fold_linkers,
     folds_of,
+    link_documents,
     mention_queries,
     ranking_data,
-    train_reranker,
+    train_ranking,
 )
 from spacy_sapbert.training.settings import RerankerTraining
 from spacy_sapbert.types import Document
@@ -92,8 +93,8 @@ def prepare(kbs: tuple[Path, Path], train: Documents, encoder: str, names: bool)
     folds = folds_of([document.doc_id for document in train], RerankerTraining())
     rarity = WordRarity.in_names(linkers[0].kb.names())
     data = [
-        ranking_data(ranked, places, CandidateFeatures(kb, rarity))
-        for places, ranked, kb in cross_fitted(linkers[0], train, folds, add_mentions=names)
+        ranking_data(link_documents(linker, [train[n] for n in places]), places, CandidateFeatures(linker.kb, rarity))
+        for places, linker in fold_linkers(linkers[0], train, folds, add_mentions=names)
     ]
     return Trained(linkers[names], data, folds, rarity)
 
@@ -192,7 +193,8 @@ def measure_folds(data: Path, folder: Path, encoder: str, name: str) -> None:
     rows = []
     for fold in range(settings.folds):
         inside, others = ([documents[n] for n in np.flatnonzero((folds == fold) == part)] for part in (True, False))
-        reranker = train_reranker(linker, others, settings, add_mentions=True)
+        weights = [linker.prior_weight]
+        reranker = train_ranking(linker, others, settings, add_mentions=True, prior_weights=weights).reranker
         with TemporaryDirectory() as scratch:
             named = Linker(with_mentions(linker.generator, others, Path(scratch)))
             rows.append((measure(linker, inside), measure(named, inside), measure(named, inside, reranker)))

@@ -16,10 +16,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from safetensors.numpy import save_file
 
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.linking.name_matcher import MAX_WORDS, name_hashes
-from spacy_sapbert.linking.popularity import save_popularity
+from spacy_sapbert.linking.popularity import STEPS, compact
 from spacy_sapbert.starter import POPULARITY
 from spacy_sapbert.text.words import acronym_hash, word_hashes
 
@@ -59,12 +60,19 @@ def count(texts: list[str], names: np.ndarray) -> np.ndarray:
     return np.bincount(pairs % len(names), minlength=len(names))
 
 
+def save(hashes: np.ndarray, counts: np.ndarray, path: Path) -> None:
+    """Write the hashes of names, each once, with the number of abstracts that have each."""
+    keys, first = np.unique(compact(hashes), return_index=True)
+    logs = np.minimum((np.log1p(counts[first]) * STEPS).round(), np.iinfo(np.uint8).max).astype(np.uint8)
+    save_file({"hashes": keys, "logs": logs}, path)
+
+
 def main(data: Path, vocabularies: list[Path]) -> None:
     names = np.unique(np.concatenate([name_hashes(list(KnowledgeBase(path).names())) for path in vocabularies]))
     names, texts = names[names != 0], list(abstracts(data))
     counts = sum(count(texts[start : start + BATCH], names) for start in range(0, len(texts), BATCH))
     frequent = counts >= FEWEST
-    save_popularity(names[frequent], counts[frequent], POPULARITY)
+    save(names[frequent], counts[frequent], POPULARITY)
     sys.stdout.write(f"{len(texts):,} abstracts, {len(names):,} names, {frequent.sum():,} in the table\n")
 
 

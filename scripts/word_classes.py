@@ -12,15 +12,38 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.text.languages import rules_of
-from spacy_sapbert.text.word_classes import STRONG, Contexts, Evidence, Pair, may_be_equal
+from spacy_sapbert.text.word_classes import (
+    LONGEST_ENDING,
+    SHORTEST_STEM,
+    STRONG,
+    Contexts,
+    Evidence,
+    Pair,
+    may_be_equal,
+)
 
 MANY, FEWEST_WORDS, WEAKEST = 6, 4, 0.7
 # exchanged in many names, but another disease or quantity
 WRONG_ENDINGS = {("iti", "opathy"), ("emia", "uria"), ("as", "os"), ("", "e"), ("", "is"), ("e", "l")}
+
+
+def derived(contexts: Contexts) -> Iterator[tuple[Pair, Pair]]:
+    """Yield pairs of words with the same stem, each with their endings."""
+    of_stem: defaultdict[str, list[str]] = defaultdict(list)
+    for word in filter(str.isalpha, sorted(contexts.of_word)):
+        for end in range(max(SHORTEST_STEM, len(word) - LONGEST_ENDING), len(word) + 1):
+            of_stem[word[:end]].append(word)
+    for stem, words in of_stem.items():
+        for first, second in combinations(words, 2):
+            endings = first[len(stem) :], second[len(stem) :]
+            if endings[0][:1] != endings[1][:1]:
+                yield (first, second), endings
 
 
 def main(language: str, paths: list[Path]) -> None:
@@ -34,7 +57,7 @@ def main(language: str, paths: list[Path]) -> None:
             same[pair] += evidence.same
             different[pair] += evidence.different
             vocabularies[pair] += 1
-        for pair, of_pair in contexts.derived():
+        for pair, of_pair in derived(contexts):
             evidence = contexts.evidence(pair)
             if any(evidence):
                 counts = endings[of_pair].setdefault(pair, [0, 0])

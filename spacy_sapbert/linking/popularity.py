@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
@@ -28,21 +27,6 @@ def name_popularity(names: Sequence[str]) -> np.ndarray:
     keys = compact(name_hashes(list(names)))
     rows = np.minimum(np.searchsorted(hashes, keys), len(hashes) - 1)
     return np.where(hashes[rows] == keys, logs[rows] / STEPS, 0.0)
-
-
-def save_popularity(hashes: np.ndarray, counts: np.ndarray, path: Path) -> None:
-    """Write the table.
-
-    Args:
-        hashes (uint64, shape (names,)): The hashes of names, each once, see `name_hashes`.
-        counts (int64, shape (names,)): The number of abstracts that have each.
-        path: The file.
-    """
-    from safetensors.numpy import save_file
-
-    keys, first = np.unique(compact(hashes), return_index=True)
-    logs = np.minimum((np.log1p(counts[first]) * STEPS).round(), np.iinfo(np.uint8).max).astype(np.uint8)
-    save_file({"hashes": keys, "logs": logs}, path)
 
 
 def compact(hashes: np.ndarray) -> np.ndarray:

@@ -34,7 +34,6 @@ class ConceptRetriever(BatchedPipe):
     fitted weights, the first signal in the list ranks alone:
 
     - "document" is the bi-encoder of Shao et al. (2024). It compares the document with one vector per concept.
-    - "sentences" compares each sentence with each name.
     - "phrases" compares each run of a few words with each name.
     - "mentions" takes the links of a linker earlier in the pipeline.
     - "prior" is how often annotators mean the concept.
@@ -49,7 +48,7 @@ class ConceptRetriever(BatchedPipe):
         encoder: "starter", a folder or a hub name; "none" if only "mentions" and "prior" are used. The signal
             "document" needs a transformer, such as "starter-transformer".
         device: The device of the encoder: "auto", "cpu", "cuda", …
-        index: The index of the names, for "phrases" and "sentences"; see `SapbertLinker`.
+        index: The index of the names, for "phrases"; see `SapbertLinker`.
         storage: See `SapbertLinker`.
         labels: A file with the ids that can be predicted, one per line; None for all of the vocabulary.
         types: Only concepts of these types. An empty list allows all.

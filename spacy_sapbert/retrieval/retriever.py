@@ -30,15 +30,13 @@ from .phrase_signal import PhrasesSignal
 from .phrases import Characters
 from .ranker import ConceptRanker, RankedConcept, SignalWeights
 from .settings import RetrieverSettings
-from .signals import DocumentSignal, MentionsSignal, PriorSignal, SentencesSignal, Signal
+from .signals import DocumentSignal, MentionsSignal, PriorSignal, Signal
 from .training_counts import MentionModel, TrainingCounts
 
 N_FEATURES = {
-    signal.name: len(signal.features)
-    for signal in (DocumentSignal, SentencesSignal, PhrasesSignal, MentionsSignal, PriorSignal)
+    signal.name: len(signal.features) for signal in (DocumentSignal, PhrasesSignal, MentionsSignal, PriorSignal)
 }
 """The number of features of each signal."""
-NAMES_FOR_A_SENTENCE = 200
 FEW_NAMES = 5000
 """Every phrase is compared with all names of a vocabulary of at most this size."""
 
@@ -58,7 +56,7 @@ class Retriever:
         spans_key: The signal "mentions" reads `doc.spans[spans_key]` instead of `doc.ents`.
         encoder: Encodes names and concepts. It is never trained.
         concept_vectors: The vectors of the concepts, for "document".
-        name_vectors: The vectors of the names, for "phrases" and "sentences".
+        name_vectors: The vectors of the names, for "phrases".
         ngrams: The n-grams of the names, if `needs_ngrams`.
         exact_limit: In a vocabulary of at most so many names, "phrases" compares every phrase with all names.
         document_encoder: The document encoder, for "document". It may be trained.
@@ -184,8 +182,6 @@ class Retriever:
             encoder: Any = self.document_encoder
             vectors: Any = self.concept_vectors
             return DocumentSignal(encoder, vectors)
-        if name == "sentences":
-            return SentencesSignal(NearNames(names, self.concepts, NAMES_FOR_A_SENTENCE))
         if name == "phrases":
             near = LikelyNames(names, self.concepts, self.ngrams) if self.ngrams else NearNames(names, self.concepts)
             return PhrasesSignal(near, self.counts, self.mention_model)
@@ -196,7 +192,7 @@ class Retriever:
     def forget(self) -> None:
         """Forget what was found for earlier texts."""
         for signal in self.ranker.signals:
-            if isinstance(signal, (PhrasesSignal, SentencesSignal)):
+            if isinstance(signal, PhrasesSignal):
                 signal.near_names.forget()
 
     # --- what training changes

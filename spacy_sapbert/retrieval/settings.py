@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 from ..settings_block import SettingsBlock
 
-SIGNALS = ("document", "sentences", "phrases", "mentions", "prior")
-SIGNALS_WITH_NAMES = frozenset({"sentences", "phrases"})
-"""The signals that need the vectors of the names."""
-SIGNALS_WITH_ENCODER = SIGNALS_WITH_NAMES | {"document"}
+SIGNALS = ("document", "phrases", "mentions", "prior")
+SIGNALS_WITH_ENCODER = frozenset({"document", "phrases"})
 CONCEPT_TEXTS = ("packed", "mean")
 
 

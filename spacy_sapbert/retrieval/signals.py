@@ -1,4 +1,4 @@
-"""The signals that support a concept in a document: whole documents, sentences, linked mentions and a prior.
+"""The signals that support a concept in a document: whole documents, linked mentions and a prior.
 
 `phrase_signal` has the signal of phrases. `ConceptRanker` weighs several signals together.
 """
@@ -13,9 +13,7 @@ from typing import ClassVar
 import numpy as np
 from spacy.tokens import Doc
 
-from ..encoders.segments import sentences
 from .concepts import ConceptSet, ConceptVectors
-from .near_names import ConceptMatches, NearNames
 from .phrases import Characters, end_of_beginning
 from .training_counts import NOTHING, DocumentCounts, TrainingCounts
 
@@ -119,53 +117,6 @@ class DocumentView(View):
         # an empty document may have no segment
         similarities: np.ndarray = self._vectors.similarities(self._segments, positions).max(axis=0, initial=-1)
         return similarities
-
-
-# --- sentences
-
-
-class SentencesSignal(Signal):
-    """The highest cosine of a sentence and a name of a concept.
-
-    Many names should be found for each sentence, since most of them belong to similar concepts.
-    """
-
-    name = "sentences"
-    features = ("similarity",)
-    threshold = 0.6
-
-    def __init__(self, near_names: NearNames) -> None:
-        self.near_names = near_names
-
-    def read(self, docs: Sequence[Doc], own: Sequence[DocumentCounts] | None = None) -> Sequence[View]:
-        bounds = [sentences(doc) for doc in docs]
-        texts = [[doc.text[start:end] for start, end in spans] for doc, spans in zip(docs, bounds, strict=True)]
-        near = self.near_names(text for sentences_of_doc in texts for text in sentences_of_doc)
-        return [
-            SentenceView(spans, self.near_names.concepts_with([near[text] for text in sentences_of_doc]))
-            for spans, sentences_of_doc in zip(bounds, texts, strict=True)
-        ]
-
-
-class SentenceView(View):
-    """The most similar sentence of a document for each concept."""
-
-    def __init__(self, bounds: list[Characters], matches: ConceptMatches) -> None:
-        self._bounds = bounds
-        self._best: dict[int, tuple[float, int]] = {}
-        sentence, position, cosine = matches
-        for i in np.argsort(-cosine, kind="stable"):
-            self._best.setdefault(int(position[i]), (float(cosine[i]), int(sentence[i])))
-
-    def nearest(self, n: int) -> np.ndarray:
-        return np.array(list(self._best)[:n], dtype=np.int64)
-
-    def features(self, positions: np.ndarray) -> np.ndarray:
-        cosines = [[self._best.get(position, (0.0, 0))[0]] for position in positions.tolist()]
-        return np.array(cosines, np.float32).reshape(-1, 1)
-
-    def evidence(self, position: int) -> list[Characters]:
-        return [self._bounds[self._best[position][1]]] if position in self._best else []
 
 
 # --- linked mentions

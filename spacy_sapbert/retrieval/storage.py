@@ -25,7 +25,7 @@ from ..vectors.storage import FLAT, open_index, save_index
 from .concepts import ConceptSet, ConceptVectors, cached_concept_vectors
 from .ranker import SignalWeights
 from .retriever import FEW_NAMES, N_FEATURES, Retriever
-from .settings import SIGNALS_WITH_NAMES, ConceptVectorSettings
+from .settings import ConceptVectorSettings
 from .training_counts import MentionModel, TrainingCounts
 
 CONCEPT_VECTORS, DOCUMENT_ENCODER = "concept_vectors", "document_encoder"
@@ -126,7 +126,7 @@ def _open_vectors(
             retriever.concept_vectors = ConceptVectors(saved[CONCEPT_VECTORS], retriever.concepts)
         else:
             raise DamagedError(path=saved[ENCODER_FOLDER], reason="it was saved without concept vectors")
-    if SIGNALS_WITH_NAMES & set(signals):
+    if "phrases" in signals:
         retriever.name_vectors = open_index(kb, encoder, index, saved)
         if retriever.needs_ngrams:
             ngrams = saved.get(NGRAMS_FOLDER) if saved else None

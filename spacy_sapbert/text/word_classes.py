@@ -67,11 +67,12 @@ class Contexts:
     Attributes:
         same: The contexts in which two names of a concept exchange two words, each with its last concept, by the pair
             of keys in alphabetic order.
+        of_word: The contexts of each word, each with its concepts.
     """
 
     def __init__(self, concepts: Iterable[Sequence[str]], rules: LanguageRules = ENGLISH) -> None:
         self._rules = rules
-        self._of_word: defaultdict[str, dict[Context, set[int]]] = defaultdict(dict)
+        self.of_word: defaultdict[str, dict[Context, set[int]]] = defaultdict(dict)
         self.same: defaultdict[Pair, dict[Context, int]] = defaultdict(dict)
         for number, names in enumerate(concepts):
             words = {tuple(sorted(set(content_keys(name, rules)))) for name in names[:MOST_NAMES]}
@@ -80,7 +81,7 @@ class Contexts:
     def _add(self, number: int, bags: Sequence[Context]) -> None:
         for bag in bags:
             for place, word in enumerate(bag):
-                self._of_word[word].setdefault(bag[:place] + bag[place + 1 :], set()).add(number)
+                self.of_word[word].setdefault(bag[:place] + bag[place + 1 :], set()).add(number)
         for bag, other in combinations(bags, 2):
             if len(bag) == len(other):
                 only, others = set(bag).difference(other), set(other).difference(bag)
@@ -99,21 +100,9 @@ class Contexts:
 
     def evidence(self, pair: Pair) -> Evidence:
         """Count the contexts of two words."""
-        fewer, more = sorted((self._of_word.get(word, {}) for word in pair), key=len)
+        fewer, more = sorted((self.of_word.get(word, {}) for word in pair), key=len)
         different = sum(1 for context in fewer.keys() & more if fewer[context].isdisjoint(more[context]))
         return Evidence(len(set(self.same.get(pair, {}).values())), different)
-
-    def derived(self) -> Iterator[tuple[Pair, Pair]]:
-        """Yield pairs of words with the same stem, each with their endings."""
-        of_stem: defaultdict[str, list[str]] = defaultdict(list)
-        for word in sorted(self._of_word):
-            if word.isalpha():
-                for end in range(max(SHORTEST_STEM, len(word) - LONGEST_ENDING), len(word) + 1):
-                    of_stem[word[:end]].append(word)
-        for stem, words in of_stem.items():
-            for first, second in combinations(words, 2):
-                if first[len(stem) :][:1] != second[len(stem) :][:1]:
-                    yield (first, second), (first[len(stem) :], second[len(stem) :])
 
 
 def may_be_equal(pair: Pair, rules: LanguageRules = ENGLISH) -> bool:

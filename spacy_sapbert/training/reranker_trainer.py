@@ -122,14 +122,6 @@ class TrainedRanking(NamedTuple):
     reranker: Reranker | None
 
 
-def train_reranker(
-    linker: Linker, documents: Sequence[Document], settings: RerankerTraining, *, add_mentions: bool
-) -> Reranker | None:
-    """Train a reranker for a linker, with its prior weight. See `train_ranking`."""
-    weights = [linker.prior_weight]
-    return train_ranking(linker, documents, settings, add_mentions=add_mentions, prior_weights=weights).reranker
-
-
 def train_ranking(
     linker: Linker,
     documents: Sequence[Document],
@@ -154,11 +146,11 @@ def train_ranking(
     rarity = WordRarity.in_names(linker.kb.names())
     data: dict[float, list[RankingData]] = {weight: [] for weight in prior_weights}
     right = dict.fromkeys(prior_weights, 0)  # less the wrong ones: another weight may split other mentions
-    for numbers, fold_linker in _fold_linkers(linker, documents, folds, add_mentions=add_mentions):
+    for numbers, fold_linker in fold_linkers(linker, documents, folds, add_mentions=add_mentions):
         inside, features = [documents[number] for number in numbers], CandidateFeatures(fold_linker.kb, rarity)
         for weight in prior_weights:
             with fold_linker.weighing(fold_linker.stored_parameters.annotated or {}, weight):
-                ranked = _link(fold_linker, inside)
+                ranked = link_documents(fold_linker, inside)
             right[weight] -= _n_wrong(ranked, fold_linker.kb)
             data[weight].append(ranking_data(ranked, numbers, features))
     fitted = {weight: fit_reranker(data[weight], folds, rarity, settings) for weight in prior_weights}
@@ -195,28 +187,18 @@ def are_names(documents: Sequence[Document], kb: KnowledgeBase) -> bool:
     return sum(count > 0 for count in kb.annotations_of(primary)) > LEAST_KNOWN * len(primary)
 
 
-def cross_fitted(
+def fold_linkers(
     linker: Linker, documents: Sequence[Document], folds: np.ndarray, *, add_mentions: bool
-) -> Iterator[tuple[Sequence[int], list[RankedDocument], KnowledgeBase]]:
-    """Link the gold mentions of each fold with the data of the other folds: annotation counts, and names if wanted.
+) -> Iterator[tuple[Sequence[int], Linker]]:
+    """Yield the numbers of the documents of each fold, and a linker that learned from those of the other folds.
 
-    If the mentions are names of the vocabulary already, those of the fold are left out.
+    It has the annotation counts of the other folds. If the mentions are names of the vocabulary already, those of the
+    fold are left out.
 
     Args:
         linker: The linker. It does not change.
         add_mentions: Whether the mentions of the other folds are names.
-
-    Yields:
-        For each fold, the numbers of its documents, the linked documents, and the vocabulary that they were linked to.
     """
-    for inside, fold_linker in _fold_linkers(linker, documents, folds, add_mentions=add_mentions):
-        yield inside, _link(fold_linker, [documents[number] for number in inside]), fold_linker.kb
-
-
-def _fold_linkers(
-    linker: Linker, documents: Sequence[Document], folds: np.ndarray, *, add_mentions: bool
-) -> Iterator[tuple[Sequence[int], Linker]]:
-    """Yield the numbers of the documents of each fold, and a linker that learned from those of the other folds."""
     known = are_names(documents, linker.kb)
     for fold in range(int(folds.max(initial=-1)) + 1):
         inside = np.flatnonzero(folds == fold).tolist()
@@ -232,7 +214,7 @@ def _fold_linkers(
             yield inside, fold_linker
 
 
-def _link(linker: Linker, documents: Sequence[Document]) -> list[RankedDocument]:
+def link_documents(linker: Linker, documents: Sequence[Document]) -> list[RankedDocument]:
     ranked = []
     with linker.reranking(Reranker.undecided()):
         for start in range(0, len(documents), DOCUMENTS_PER_BATCH):

@@ -1,13 +1,16 @@
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from spacy_sapbert.linking import popularity
 from spacy_sapbert.linking.name_matcher import name_hashes
-from spacy_sapbert.linking.popularity import STEPS, name_popularity, save_popularity
+from spacy_sapbert.linking.popularity import STEPS, compact, name_popularity
 
 
 def test_names_are_popular_as_often_as_abstracts_have_them(tmp_path, monkeypatch):
-    save_popularity(name_hashes(["Hay fever", "ALL", "Rash"]), np.array([3, 50, 7]), tmp_path / "table")
+    keys, counts = compact(name_hashes(["Hay fever", "ALL", "Rash"])), np.array([3, 50, 7])
+    order, logs = keys.argsort(), (np.log1p(counts) * STEPS).round().astype(np.uint8)
+    save_file({"hashes": keys[order], "logs": logs[order]}, tmp_path / "table")
     monkeypatch.setattr(popularity, "POPULARITY", tmp_path / "table")
     popularity._table.cache_clear()
     try:

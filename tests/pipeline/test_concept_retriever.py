@@ -19,7 +19,7 @@ from spacy_sapbert.types import Document, DocumentConcept, Mention, Name, Record
 TEXT = "Mucoviscidosis and cold. The breast cancers were treated with aspirin: cold and aspirin"
 OTHER = "Seizures of men. They had no lithium"
 NAMED = {"D003550", "D001943", "D003139", "D003080", "D001241"}
-SIGNALS = ["document", "sentences", "phrases", "mentions", "prior"]
+SIGNALS = ["document", "phrases", "mentions", "prior"]
 CONFIG = Path(__file__).parents[2] / "configs" / "concept_retriever.cfg"
 TRAINING = {"@misc": "spacy-sapbert.ConceptRetrieval.v1", "dropout": False, "held_out": 0.0}
 PRIMARY = {"OMIM:114480": "D001943"}
@@ -103,11 +103,11 @@ def test_documents_that_say_nothing(make, signal):
     docs = list(nlp.pipe(["", " ", "\n\n", ".", "the", TEXT]))
     ranked = retriever_of(nlp).rank(docs, 5)
     assert len(docs) == len(ranked) == 6
-    if signal not in ("document", "sentences"):
+    if signal != "document":
         assert ranked[:5] == [[]] * 5
 
 
-@pytest.mark.parametrize("signal", SIGNALS[:4])
+@pytest.mark.parametrize("signal", SIGNALS[:3])
 def test_each_signal_ranks(make, linking, signal):
     nlp = make(linking, signals=[signal])
     retriever = retriever_of(nlp)
@@ -261,7 +261,7 @@ def test_a_saved_pipeline_needs_nothing_else(make, linking, small_kb, tiny_encod
     (tmp_path / "labels.txt").write_text("D003550\nD008094\nD001241\n")
     settings = {
         "labels": str(tmp_path / "labels.txt"),
-        "signals": ["document", "phrases", "sentences"],
+        "signals": ["document", "phrases"],
         "threshold": 0.1,
     }
     nlp = make(kb=str(tmp_path / "copy.kb"), encoder=str(tmp_path / "encoder"), **settings)

@@ -7,8 +7,7 @@ from spacy.tokens import Span
 
 from spacy_sapbert.pipeline.attributes import register
 from spacy_sapbert.retrieval.concepts import ConceptSet, ConceptVectors, build_concept_vectors
-from spacy_sapbert.retrieval.near_names import NearNames
-from spacy_sapbert.retrieval.signals import LINK_WEIGHT, DocumentSignal, MentionsSignal, PriorSignal, SentencesSignal
+from spacy_sapbert.retrieval.signals import LINK_WEIGHT, DocumentSignal, MentionsSignal, PriorSignal
 from spacy_sapbert.retrieval.training_counts import DocumentCounts, TrainingCounts
 
 # --- whole documents
@@ -41,30 +40,6 @@ def test_the_nearest_segment_counts(vectors):
         np.array([[0.28, 0.28 - 0.96], [0.8, 0.8 - 0.96], [0.0, -0.96]]), abs=1e-6
     )
     assert view.evidence(5) == []
-
-
-# --- sentences
-
-
-TABLE = {"It was a chill.": {"cold": 0.6, "fits": 0.2}, "Spasms were seen": {"fits": 0.7, "cold": 0.3, "Lithium": 0.1}}
-
-
-def test_the_best_sentence_and_the_best_name(table_index, concepts):
-    nlp = spacy.blank("en")
-    docs = [nlp.make_doc(text) for text in ("It was a chill. Spasms were seen", "It was a chill.", "")]
-    both, one, none = SentencesSignal(NearNames(table_index(TABLE), concepts)).read(docs)
-    position = {name: concepts.positions_of(one)[0] for name, one in (("fits", "D012640"), ("lithium", "D008094"))}
-    first, *colds = (concepts.ids[i] for i in both.nearest(3))
-    assert (first, set(colds)) == ("D012640", {"D003080", "D003139"})
-    wanted = np.array([position["fits"], position["lithium"], concepts.positions_of("D009369")[0]])
-    assert both.features(wanted) == pytest.approx(np.array([[0.7], [0.1], [0.0]]))
-    assert one.features(wanted) == pytest.approx(np.array([[0.2], [0.0], [0.0]]))
-    assert both.evidence(position["fits"]) == [(16, 32)]
-    assert one.evidence(position["fits"]) == [(0, 15)]
-    assert one.evidence(position["lithium"]) == []
-    assert len(none.nearest(3)) == 0
-    assert none.features(wanted).tolist() == [[0.0]] * 3
-    assert none.features(wanted[:0]).shape == (0, 1)
 
 
 # --- linked mentions

@@ -19,7 +19,7 @@ from spacy_sapbert.types import Document, Mention
 from spacy_sapbert.vectors.ngram_index import cached_ngram_index
 
 NLP = spacy.blank("en")
-SIGNALS = ["document", "phrases", "sentences"]
+SIGNALS = ["document", "phrases"]
 TEXTS = ["Mucoviscidosis and cold", "Seizures of men"]
 
 
@@ -106,7 +106,7 @@ def test_the_ngrams_of_training_mentions_are_saved(large, tmp_path):
 def test_only_phrases_need_ngrams(small_kb, tiny_encoder, monkeypatch):
     monkeypatch.setattr(storage, "FEW_NAMES", 3)
     encoder = TransformerEncoder(str(tiny_encoder), l2_normalized=True, device="cpu")
-    assert open_retriever(small_kb, encoder, ["sentences"], index="auto").ngrams is None
+    assert open_retriever(small_kb, encoder, ["document"], index="auto").ngrams is None
     raw = TransformerEncoder(str(tiny_encoder), l2_normalized=False, device="cpu")
     assert open_retriever(small_kb, raw, ["phrases"], index="auto").ngrams is None
 

@@ -16,13 +16,13 @@ from spacy_sapbert.training.reranker_trainer import (
     MARGINS,
     RankingData,
     are_names,
-    cross_fitted,
     fit_reranker,
+    fold_linkers,
     folds_of,
+    link_documents,
     mention_queries,
     ranking_data,
     train_ranking,
-    train_reranker,
 )
 from spacy_sapbert.training.settings import RerankerTraining
 from spacy_sapbert.types import Document, Mention
@@ -33,6 +33,16 @@ SETTINGS = RerankerTraining(trees=10, leaves=4, depth=2, least_in_leaf=5, folds=
 @pytest.fixture
 def linker(numbered_kb):
     return Linker(open_generator(numbered_kb, None, sparse=True))
+
+
+def train_reranker(linker, documents):
+    ranking = train_ranking(linker, documents, SETTINGS, add_mentions=False, prior_weights=[linker.prior_weight])
+    return ranking.reranker
+
+
+def cross_fitted(linker, documents, folds, *, add_mentions):
+    for inside, fold_linker in fold_linkers(linker, documents, folds, add_mentions=add_mentions):
+        yield inside, link_documents(fold_linker, [documents[n] for n in inside]), fold_linker.kb
 
 
 # --- what it learns
@@ -47,7 +57,7 @@ def test_a_reranker_learns_what_the_scores_do_not_say(linker, numbered_documents
 
     linker.settings.threshold = 0.1
     assert linked()[:2] == ["A:0", "A:0"]
-    linker.reranker = train_reranker(linker, numbered_documents, SETTINGS, add_mentions=False)
+    linker.reranker = train_reranker(linker, numbered_documents)
     assert linked()[:2] == ["B:0", "A:0"]
 
 
@@ -162,7 +172,7 @@ def test_short_forms_are_names_by_their_long_forms(linker, tmp_path):
 def test_too_few_documents_are_refused(linker, numbered_documents, n):
     pytest.importorskip("lightgbm")
     with pytest.raises(TrainingDataError, match="E352"):
-        train_reranker(linker, numbered_documents[:n], SETTINGS, add_mentions=False)
+        train_reranker(linker, numbered_documents[:n])
 
 
 # --- the training data
