@@ -42,7 +42,7 @@ def serve(
     """Start a server that shows what a pipeline links, and why.
 
     The page is for a browser. Programs send POST /link with a text, or POST /batch with a list of texts.
-    They get the same as from `link --to jsonl`. GET /docs describes all endpoints.
+    They get the same as from `link --to jsonl`. GET /openapi.json describes all endpoints.
 
     The config has the limits of requests. To override one, give it as --serve.max_chars 50000.
     The command needs the extra `web` of spacy-sapbert.

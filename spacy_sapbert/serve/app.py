@@ -30,7 +30,7 @@ from ..files.values import parse_json
 from ..outputs.records import LinkedDocument, record_of
 from ..runs.pipelines import LinkingPipeline
 from ..types import Document
-from .api import API_POLICY, BrokenText, Health, Problem, Record, render_api
+from .api import BrokenText, Health, Problem, Record
 from .api import Document as DocumentModel
 from .linking_queue import CLIENT_LEFT, LinkingQueue
 from .observing import Metrics, Observer
@@ -107,15 +107,11 @@ def _add_routes(app: FastAPI, site: Site) -> None:
     app.add_api_route("/ready", site.show_ready, summary="Show whether it can link.", responses=not_ready, **state)
     app.add_api_route("/metrics", site.show_metrics, summary="Show figures for Prometheus.", response_class=Response)
 
-    def show_api(request: Request) -> Response:
-        return HTMLResponse(render_api(app.openapi()), headers={CSP: API_POLICY})
-
     for path, show, method in (
         ("/health", site.show_health, "HEAD"),
         ("/ready", site.show_ready, "HEAD"),
         ("/", site.show_example, "GET"),
         ("/", site.link_form, "POST"),
-        ("/docs", show_api, "GET"),
     ):
         app.router.add_route(path, show, methods=[method], include_in_schema=False)
 

@@ -333,7 +333,7 @@ def test_the_page_on_serving(serving):
     defaults = {field.name: field.default for field in fields(Limits)}
     assert {name: float(value.replace(",", "")) for name, value in rows.items()} == defaults
     addresses = set(re.findall(r"`(?:GET|POST) (/\w*(?:\.json)?)`", page))
-    assert addresses == {"/", "/link", "/batch", "/docs", "/openapi.json", "/health", "/ready", "/metrics"}
+    assert addresses == {"/", "/link", "/batch", "/openapi.json", "/health", "/ready", "/metrics"}
     status, _, metrics = server.ask("GET", "/metrics", Authorization="Bearer 0123456789abcdef")
     names = set(re.findall(r"`(spacy_sapbert_\w+)`", page))
     assert status == 200

@@ -140,17 +140,6 @@ def test_of_many_mentions_only_one_card_is_laid_out(browser, port, linking, tmp_
     assert [place for place, seen in enumerate(browser.execute_script(laid_out)) if seen] == [400]
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_the_page_of_the_endpoints_is_accessible(screen, browser, port, faults, dark):
-    screen(1280, 800, dark=dark)
-    browser.execute_cdp_cmd("Page.setBypassCSP", {"enabled": True})  # the policy allows no script
-    try:
-        browser.get(f"http://127.0.0.1:{port}/docs")
-        assert faults() == []
-    finally:
-        browser.execute_cdp_cmd("Page.setBypassCSP", {"enabled": False})
-
-
 def test_without_scripts_all_cards_stand_below_each_other(screen, browser, port):
     screen(1200, 800)
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})

@@ -22,7 +22,7 @@ def locked(linking):
 
 @pytest.mark.parametrize("given", [f"Bearer {TOKEN}", f"bearer {TOKEN}", basic(TOKEN), basic(TOKEN, "")])
 def test_the_token_opens_all(locked, given):
-    for path in ("/", "/docs", "/openapi.json", "/metrics"):
+    for path in ("/", "/openapi.json", "/metrics"):
         assert locked.ask("GET", path, Authorization=given)[0] == 200
     assert locked.ask("POST", "/link", '{"text": "CF"}', Authorization=given)[0] == 200
 
@@ -36,7 +36,7 @@ def test_the_token_opens_all(locked, given):
     ],
 )
 def test_without_the_token_nothing_is_linked(locked, given):
-    for method, path in (("GET", "/"), ("GET", "/docs"), ("GET", "/metrics"), ("GET", "/none"), ("POST", "/link")):
+    for method, path in (("GET", "/"), ("GET", "/metrics"), ("GET", "/none"), ("POST", "/link")):
         status, headers, body = locked.ask(method, path, Authorization=given)
         assert status == 401
         assert [value.split()[0] for value in headers.get_all("WWW-Authenticate")] == ["Basic", "Bearer"]
@@ -56,7 +56,6 @@ def test_only_pages_may_have_a_style(running):
     for path in ("/health", "/openapi.json", "/none"):
         policy = running.ask("GET", path)[1]["Content-Security-Policy"]
         assert policy == "default-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
-    for path in ("/", "/docs"):
-        policy = running.ask("GET", path)[1]["Content-Security-Policy"]
-        assert policy.startswith("default-src 'none'; style-src 'sha256-")
-        assert "unsafe" not in policy
+    policy = running.ask("GET", "/")[1]["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in policy
