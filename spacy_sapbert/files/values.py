@@ -60,26 +60,11 @@ def parse_json(text: str | bytes) -> Any:
         return json.loads(text)
     except json.JSONDecodeError:
         raise
-    except (ValueError, RecursionError) as error:
-        raise _not_json(text, 0, error) from error
-
-
-def parse_json_at(text: str, at: int) -> tuple[Any, int]:
-    """Return the value that begins at a position of a text, and its end."""
-    try:
-        return json.JSONDecoder().raw_decode(text, at)
-    except json.JSONDecodeError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise _not_json(text, at, error) from error
-
-
-def _not_json(text: str, at: int, error: Exception) -> json.JSONDecodeError:
-    if isinstance(error, RecursionError):
-        return json.JSONDecodeError("nested too deeply", text, at)
-    # Python refuses integers of thousands of digits
-    longest = max(_DIGITS.finditer(text, at), key=lambda digits: digits.end() - digits.start())
-    return json.JSONDecodeError("a number with too many digits", text, longest.start())
+    except RecursionError as error:
+        raise json.JSONDecodeError("nested too deeply", text, 0) from error
+    except ValueError as error:  # Python refuses integers of thousands of digits
+        longest = max(_DIGITS.finditer(text), key=lambda digits: digits.end() - digits.start())
+        raise json.JSONDecodeError("a number with too many digits", text, longest.start()) from error
 
 
 def read_array(path: Path) -> np.ndarray:

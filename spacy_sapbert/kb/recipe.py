@@ -124,7 +124,6 @@ _OF_FORMAT: dict[str, _Keys] = {
     "obograph": {**_PREFIX, "imports": ("imports", _flag)},
     "rdf": {**_PREFIX, **_LABELS},
     "snomed": {**_LABELS, "language_refset": ("language_refset", _text)},
-    "loinc": {"related_names": ("related_names", _flag)},
     "meddra": {"non_current": ("non_current", _flag)},
     "umls": _UMLS,
     "rxnorm": _UMLS,

@@ -21,17 +21,6 @@ ROOT = "ICD10CM.tabular"
 _RANGE = re.compile(r"\((?P<codes>[A-Z][0-9][0-9A-Z](?:-[A-Z][0-9][0-9A-Z])?)\)\s*\Z")
 # Codes for the rest of a category list narrower conditions, and not synonyms.
 _RESIDUAL = ("other ", "unspecified ")
-# Notes that are not names, by tag, as the report counts them.
-_NOTES = {
-    "includes": "includes notes",
-    "excludes1": "excludes notes",
-    "excludes2": "excludes notes",
-    "codeFirst": "coding notes",
-    "useAdditionalCode": "coding notes",
-    "codeAlso": "coding notes",
-    "notes": "coding notes",
-    "sevenChrNote": "coding notes",
-}
 
 
 def read_icd10cm(context: ReaderContext) -> Iterator[Record]:
@@ -75,9 +64,6 @@ def _record(context: ReaderContext, element: LocatedElement, parent: str | None)
         names = [(title[: covered.start()] if covered else title, "preferred")]
     scope = "narrow" if title.lower().startswith(_RESIDUAL) else "exact"
     names += [(note.text or "", scope) for note in element.iterfind("inclusionTerm/note")]
-    for child in element:
-        if child.tag in _NOTES:
-            context.report.notes[f"{_NOTES[child.tag]} that are not names"] += len(child)
     if not title:
         context.drop_broken(element.line, f"<{element.tag}> {code} has no description")
         return

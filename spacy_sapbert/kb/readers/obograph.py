@@ -10,18 +10,14 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import cached_property
 from typing import Any, NamedTuple
 
-from ...files.values import parse_json
 from ...types import Record
 from .context import ReaderContext
 from .json_files import field, fields, other_content, parse
 from .ontology import OBSOLETE_CLASS, Obsolete, curie, has_prefix, replaced_ids, skos_match, without_release
 
 _SCOPE = re.compile(r"has(Exact|Narrow|Broad|Related)Synonym$")
-# The id or label of a node. A broken value may be a number, or a list or object without nesting.
-_NAMING = re.compile(r'"(?P<key>id|lbl)"\s*:\s*(?P<value>"(?:[^"\\]|\\.)*"|\[[^][]*\]|\{[^{}]*\}|[^\s",{}\[\]]+)')
 
 
 class _Graph(NamedTuple):
@@ -44,9 +40,7 @@ def read_obograph(context: ReaderContext, *, prefixes: Sequence[str] = (), impor
     Yields:
         One record per class.
     """
-    text = context.text()
-    lines = _NodeLines(text)
-    for number, graph in enumerate(_graphs(context, text)):
+    for number, graph in enumerate(_graphs(context)):
         for node in graph.nodes:
             context.report.rows_read += 1
             if number and not imports:
@@ -56,7 +50,7 @@ def read_obograph(context: ReaderContext, *, prefixes: Sequence[str] = (), impor
                 reason = _reason_to_drop(context, graph, node, prefixes)
                 class_ = {} if reason else _record_arguments(context, graph, node)
             except ValueError as error:
-                context.drop_broken(lines.of(node), str(error))
+                context.drop_broken(1, f"node {node.get('id') or node.get('lbl')}: {error}")
                 continue
             if reason:
                 context.drop(reason)
@@ -95,8 +89,8 @@ def _record_arguments(context: ReaderContext, graph: _Graph, node: dict[str, Any
     }
 
 
-def _graphs(context: ReaderContext, text: str) -> Iterator[_Graph]:
-    document = parse(context, text)
+def _graphs(context: ReaderContext) -> Iterator[_Graph]:
+    document = parse(context)
     try:
         if not isinstance(document, dict) or "graphs" not in document:
             raise ValueError("there is no key graphs")
@@ -160,27 +154,3 @@ def _matches(meta: dict[str, Any]) -> Iterator[tuple[str, str]]:
         predicate = skos_match(field(item, "pred", str) or "")
         if predicate:
             yield without_release(curie(field(item, "val", str) or "")), predicate
-
-
-class _NodeLines:
-    """Finds the line of a node by its id or label, since a parsed JSON text has no positions."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def of(self, node: dict[str, Any]) -> int:
-        """Return the line of the node, or 1 if it is unknown."""
-        # `repr` distinguishes 1, 1.0 and true
-        keys = ((key, repr(node.get(key))) for key in ("id", "lbl"))
-        return next((self._lines[key] for key in keys if key in self._lines), 1)
-
-    @cached_property
-    def _lines(self) -> dict[tuple[str, str], int]:
-        # built once, for the first broken node: one search per node would take quadratic time
-        lines: dict[tuple[str, str], int] = {}
-        line, scanned = 1, 0
-        for pair in _NAMING.finditer(self._text):
-            line, scanned = line + self._text.count("\n", scanned, pair.start()), pair.start()
-            with suppress(ValueError):
-                lines.setdefault((pair["key"], repr(parse_json(pair["value"]))), line)
-        return lines

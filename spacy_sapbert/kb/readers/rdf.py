@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.parsers import expat
@@ -35,7 +34,6 @@ _RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 _RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 _OWL = "http://www.w3.org/2002/07/owl#"
 _SKOS = "http://www.w3.org/2004/02/skos/core#"
-_SKOSXL = "http://www.w3.org/2008/05/skos-xl#"
 _OBO = "http://purl.obolibrary.org/obo/"
 _OBO_IN_OWL = "http://www.geneontology.org/formats/oboInOwl#"
 _NCIT = "http://ncicb.nci.nih.gov/xml/owl/EVS/Thesaurus.owl#"
@@ -55,14 +53,12 @@ _KINDS = {
 }
 _LABELS = ("pref_label", "label")  # the first has precedence
 _SCOPES = ("exact", "narrow", "broad", "related")
+_NAMES = frozenset({*_LABELS, *_SCOPES})
 _FIELDS = {
     f"{_SKOS}prefLabel": "pref_label",
-    f"{_SKOSXL}prefLabel": "pref_label",
     f"{_RDFS}label": "label",
     f"{_SKOS}altLabel": "exact",
-    f"{_SKOSXL}altLabel": "exact",
     f"{_SKOS}hiddenLabel": "exact",
-    f"{_SKOSXL}hiddenLabel": "exact",
     f"{_OBO_IN_OWL}hasExactSynonym": "exact",
     f"{_OBO_IN_OWL}hasNarrowSynonym": "narrow",
     f"{_OBO_IN_OWL}hasBroadSynonym": "broad",
@@ -85,7 +81,6 @@ _FIELDS = {
     f"{_OWL}deprecated": "deprecated",
     f"{_OBO}IAO_0100001": "replaced_by",
     "http://purl.org/dc/terms/isReplacedBy": "replaced_by",
-    f"{_SKOSXL}literalForm": "literal_form",
     f"{_OWL}imports": "imports",
 }
 _SYNTAXES = {".nt": "N_TRIPLES", ".nq": "N_QUADS", ".trig": "TRIG"}
@@ -99,10 +94,10 @@ _OTHER_SYNTAXES = {
 
 
 class _Value(NamedTuple):
-    """The object of a triple."""
+    """The object of a triple: a literal or an IRI."""
 
-    text: str  # a literal, an IRI, or the label of a blank node
-    kind: str  # "literal", "iri" or "blank"
+    text: str
+    is_literal: bool
     language: str = ""  # the primary tag of a literal in lower case
 
 
@@ -117,14 +112,14 @@ class _Resource:
 
     def texts(self, field: str) -> list[str]:
         """Return literals and IRIs of a field."""
-        return [value.text for value in self.values.get(field, ()) if value.kind != "blank"]
+        return [value.text for value in self.values.get(field, ())]
 
     def iris(self, field: str) -> list[str]:
-        return [value.text for value in self.values.get(field, ()) if value.kind == "iri"]
+        return [value.text for value in self.values.get(field, ()) if not value.is_literal]
 
 
-_Resources = dict[tuple[str, str], _Resource]
-"""Resources by kind and text of their `_Value`."""
+_Resources = dict[str, _Resource]
+"""Resources by IRI."""
 
 
 def read_rdf(
@@ -148,8 +143,8 @@ def read_rdf(
     resources = _collect(context, languages)
     replaced = _replaced_ids(context, resources)
     parents = _inverse_parents(resources)
-    for (kind, iri), resource in resources.items():
-        if kind != "iri" or not resource.kinds:
+    for iri, resource in resources.items():
+        if not resource.kinds:
             continue
         context.report.rows_read += 1
         (concept_id,) = context.ids([curie(iri)])[:1] or ("",)
@@ -165,7 +160,7 @@ def read_rdf(
         yield from context.record(
             1,
             concept_id,
-            _names(context, iri, resource, resources, languages),
+            _names(resource, languages),
             alternative_ids=[*map(curie, resource.texts("alt_id")), *replaced.get(concept_id, ())],
             # BioPortal writes semantic types of UMLS as IRIs that end in a TUI
             types=[text.rpartition("/")[2] if text.startswith("http") else text for text in resource.texts("type")],
@@ -175,32 +170,13 @@ def read_rdf(
         )
 
 
-def _names(
-    context: ReaderContext, iri: str, resource: _Resource, resources: _Resources, languages: Sequence[str]
-) -> list[tuple[str, str]]:
+def _names(resource: _Resource, languages: Sequence[str]) -> list[tuple[str, str]]:
     """Return texts and scopes, with the preferred name first."""
     precedence = {language: order for order, language in enumerate(languages or ("en", ""))}
-    labels = [value for field in _LABELS for value in _literals(context, iri, resource, field, resources)]
+    labels = [value for field in _LABELS for value in resource.values.get(field, ())]
     labels.sort(key=lambda value: precedence.get(value.language, len(precedence)))
     names = preferred_first(value.text for value in labels)
-    for scope in _SCOPES:
-        names += [(value.text, scope) for value in _literals(context, iri, resource, scope, resources)]
-    return names
-
-
-def _literals(
-    context: ReaderContext, iri: str, resource: _Resource, field: str, resources: _Resources
-) -> Iterator[_Value]:
-    """Yield the texts of a field. A label that is a resource, as in SKOS-XL, has a literal form."""
-    for value in resource.values.get(field, ()):
-        if value.kind == "literal":
-            yield value
-            continue
-        label = resources.get((value.kind, value.text))
-        if label and "literal_form" in label.values:
-            yield from label.values["literal_form"]
-        else:
-            context.broken(1, f"the label {value.text} of <{iri}> is not a text")
+    return names + [(text, scope) for scope in _SCOPES for text in resource.texts(scope)]
 
 
 def _is_obsolete(iri: str, resource: _Resource) -> bool:
@@ -211,9 +187,9 @@ def _is_obsolete(iri: str, resource: _Resource) -> bool:
 
 def _replaced_ids(context: ReaderContext, resources: _Resources) -> dict[str, list[str]]:
     obsolete = {}
-    for (kind, iri), resource in resources.items():
+    for iri, resource in resources.items():
         ids = context.ids(map(curie, [iri, *resource.texts("alt_id")]))
-        if kind == "iri" and ids and _is_obsolete(iri, resource):
+        if ids and _is_obsolete(iri, resource):
             obsolete[ids[0]] = Obsolete(ids, context.ids(map(curie, resource.texts("replaced_by"))))
     return replaced_ids(obsolete)
 
@@ -221,8 +197,8 @@ def _replaced_ids(context: ReaderContext, resources: _Resources) -> dict[str, li
 def _inverse_parents(resources: _Resources) -> dict[str, list[str]]:
     """Return the parents that only a parent states, by the IRI of the child."""
     parents: defaultdict[str, list[str]] = defaultdict(list)
-    for (kind, iri), resource in resources.items():
-        for child in resource.iris("child") if kind == "iri" else ():
+    for iri, resource in resources.items():
+        for child in resource.iris("child"):
             parents[child].append(iri)
     return parents
 
@@ -234,35 +210,32 @@ def _collect(context: ReaderContext, languages: Sequence[str]) -> _Resources:
     """Read the triples of the fields. Texts in other languages are counted and skipped."""
     resources: _Resources = {}
     for quad in _quads(context):
-        predicate = quad.predicate.value
-        field = _FIELDS.get(predicate)
-        if not field and predicate != _RDF_TYPE:
+        field = _FIELDS.get(quad.predicate.value)
+        if not field and quad.predicate.value != _RDF_TYPE:
             continue
-        value, subject = _value(quad.object), _value(quad.subject)
+        subject, value = _value(quad.subject), _value(quad.object)
         if value is None or subject is None:
             continue
         if not field:
             if kind := _KINDS.get(value.text):
-                resources.setdefault((subject.kind, subject.text), _Resource()).kinds.add(kind)
+                resources.setdefault(subject.text, _Resource()).kinds.add(kind)
         elif value.language and languages and value.language not in languages:
             context.report.names_dropped["language"] += field != "definition"
-            if field == "literal_form":  # the label exists
-                resources.setdefault((subject.kind, subject.text), _Resource()).values.setdefault(field, [])
         elif field == "imports":
             context.report.notes["imported ontologies that are not read"] += 1
+        elif field in _NAMES and not value.is_literal:
+            context.broken(1, f"the label {value.text} of <{subject.text}> is not a text")
         else:
-            resource = resources.setdefault((subject.kind, subject.text), _Resource())
-            resource.values.setdefault(field, []).append(value)
+            resources.setdefault(subject.text, _Resource()).values.setdefault(field, []).append(value)
     return resources
 
 
 def _value(term: Any) -> _Value | None:
-    """Return a value of our own for a term. A triple within a triple has none."""
-    kind = {"NamedNode": "iri", "BlankNode": "blank", "Literal": "literal"}.get(type(term).__name__)
-    if not kind:
-        return None
-    language = getattr(term, "language", None) or ""
-    return _Value(term.value, kind, language.lower().partition("-")[0])
+    """Return a value of our own for a term. A blank node and a triple within a triple have none."""
+    kind = type(term).__name__
+    if kind == "NamedNode":
+        return _Value(term.value, is_literal=False)
+    return _Value(term.value, True, (term.language or "").lower().partition("-")[0]) if kind == "Literal" else None
 
 
 def _quads(context: ReaderContext) -> Iterator[Quad]:
@@ -270,16 +243,18 @@ def _quads(context: ReaderContext) -> Iterator[Quad]:
     syntax = _syntax(context)
     with requiring("ontologies", f"Reading {context.file}"):
         import pyoxigraph
-    with _utf8_chunks(context, syntax) as chunks:
+    with context.open() as file:
+        chunks: Iterator[bytes] = (text.encode() for text in iter(lambda: file.read(_CHUNK), ""))
+        chunks = _with_checked_head(context, chunks) if syntax == "RDF_XML" else chunks
         format = getattr(pyoxigraph.RdfFormat, syntax)
         try:
             source: Any = _ChunkReader(chunks)
             # relative IRIs need a base; `lenient` accepts the blanks and brackets in the IRIs of real ontologies
             yield from pyoxigraph.parse(source, format=format, base_iri="file:///", lenient=True)
         except SyntaxError as error:
-            line = error.lineno or (_malformed_line(context) if syntax == "RDF_XML" else None)
             reason = f"this is not valid {format.name} ({error.msg})"
-            raise BadRecordError(path=context.file, line=line or 1, reason=reason, remedy=OTHER_FORMAT) from error
+            position = context.place(error.lineno) if error.lineno else context.file
+            raise BadRecordError(position=position, reason=reason, remedy=OTHER_FORMAT) from error
 
 
 def _syntax(context: ReaderContext) -> str:
@@ -296,26 +271,6 @@ def _syntax(context: ReaderContext) -> str:
     if other:
         raise SapbertError(Errors.E163.format(path=context.path, syntax=other))
     return _SYNTAXES.get(without_gz(context.path).suffix.lower(), "TURTLE")
-
-
-@contextmanager
-def _utf8_chunks(context: ReaderContext, syntax: str) -> Iterator[Iterator[bytes]]:
-    with context.open() as file:
-        chunks = (text.encode() for text in iter(lambda: file.read(_CHUNK), ""))
-        yield _with_checked_head(context, chunks) if syntax == "RDF_XML" else chunks
-
-
-def _malformed_line(context: ReaderContext) -> int | None:
-    """Return the line at which XML is malformed, since the library does not report it. None if it is well-formed."""
-    parser = expat.ParserCreate("utf-8")
-    with _utf8_chunks(context, "RDF_XML") as chunks:
-        try:
-            for chunk in chunks:
-                parser.Parse(chunk, False)
-            parser.Parse(b"", True)
-        except expat.ExpatError as error:
-            return error.lineno
-    return None
 
 
 class _ChunkReader:

@@ -88,9 +88,6 @@ def test_the_source_tells_the_language(read, tmp_path):
     text = BABELON + row("rdfs:label", "fiebre", language="es") + row("rdfs:label", "fièvre", language="fr")
     records, _ = read(tmp_path / "all.babelon.tsv", text, source="HPO")
     assert [record.names[0].source for record in records] == ["HPO-es", "HPO-fr"]
-    records, report = read(tmp_path / "all.babelon.tsv", text, languages=["fr"])
-    assert [record.names[0].source for record in records] == ["all-fr"]
-    assert report.rows_dropped == {"other language": 1}
 
 
 def test_what_is_no_name_is_counted(read, tmp_path):
@@ -218,14 +215,7 @@ def test_names_and_deprecated_terms(read, release):
     assert [name.text for name in records[1].names] == ["Blueness of lip"]
     assert report.rows_read == 4
     assert report.rows_dropped == {"deprecated": 2}
-    assert report.notes == {"related names that are not read": 2}
     assert [file["file"] for file in report.origins[release]["files"]] == ["Loinc.csv", "MapTo.csv"]
-
-
-def test_related_names(read, release):
-    records, report = read(release, related_names=True)
-    assert [name.text for name in records[0].names if name.scope == "related"] == ["Colour", "Skn"]
-    assert not report.notes
 
 
 def test_loinc_is_guessed(read, release, tmp_path):
