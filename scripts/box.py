@@ -6,8 +6,8 @@
 `card` writes authors and sources into the card of a pipeline.
 
 The NER comes with the components that it needs. The linker and the matcher use the starter vocabulary, which the
-package holds beside the pipeline. Weights are saved with 16 bits and word vectors with 8. In the package, `meta.json`
-stands beside `__init__.py`, where spaCy looks for it.
+package holds beside the pipeline. Weights are saved with 16 bits, and word vectors with 8, as they were trained. In the
+package, `meta.json` stands beside `__init__.py`, where spaCy looks for it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ import shutil
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import spacy
 import typer
 from spacy.language import Language
 from thinc.api import Config
 
 from spacy_sapbert.files.output import replacing_folder
-from spacy_sapbert.pipeline.box import ADDED, LABELS, NER, VECTOR_STEP
+from spacy_sapbert.pipeline.box import ADDED, LABELS, NER
 from spacy_sapbert.pipeline.factories import MATCHER
 
 # the labels of the NER are the types of the concepts
@@ -53,14 +52,6 @@ def complete(nlp: Language) -> Language:
     return nlp
 
 
-def eight_bits(vectors: np.ndarray) -> np.ndarray:
-    """Return vectors as whole numbers, each times `VECTOR_STEP`."""
-    numbers: np.ndarray = (vectors / VECTOR_STEP).astype(np.int8)
-    if not np.array_equal(numbers * VECTOR_STEP, vectors):
-        raise SystemExit(f"The vectors do not fit into 8 bits. Make them with `--step {VECTOR_STEP}`.")
-    return numbers
-
-
 @app.command()
 def make(
     ner: Annotated[Path, typer.Argument(help="The pipeline of the NER.")],
@@ -69,7 +60,6 @@ def make(
     """Write the pipeline in the package."""
     nlp = complete(spacy.load(ner))
     nlp.meta.update(OWN_META, **read_meta(SOURCES))
-    nlp.vocab.vectors.data = eight_bits(nlp.vocab.vectors.data)
     others = [name for name in nlp.component_names if name != NER]
     with replacing_folder(output) as new:
         nlp.to_disk(new, exclude=others)

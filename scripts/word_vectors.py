@@ -3,8 +3,8 @@
     python scripts/word_vectors.py corpus/ner/train --exclude corpus/ner/dev --documents assets/documents \\
         --kb corpus/names.kb --output corpus/vectors
 
-The output is a pipeline with vectors, for `paths.vectors` of a training config. floret gives a vector to every word,
-from its pieces of 3 to 5 characters (https://github.com/explosion/floret). `pip install floret` installs it.
+The output is a pipeline with vectors of 8 bits, for `paths.vectors` of a training config. floret makes the vector of a
+word from its pieces of 3 to 5 characters (https://github.com/explosion/floret). `pip install floret` installs it.
 
 The names of a concept make one line. A word for the type of the concept follows each name, so that the pieces of names
 learn which types they are of.
@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Annotated
 
 import floret
-import numpy as np
 import spacy
 import typer
 from spacy.language import Language
@@ -32,9 +31,10 @@ from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_
 from spacy_sapbert.files.console import stderr_console
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.storage import load_knowledge_base
+from spacy_sapbert.training.tagging.word_vectors import to_int8
 from spacy_sapbert.types import Document
 
-TOKENIZER = "spacy-sapbert.BiomedicalTokenizer.v1"
+TOKENIZER, VECTORS = "spacy-sapbert.BiomedicalTokenizer.v1", "spacy-sapbert.Int8Vectors.v1"
 NAMES_PER_CONCEPT = 6
 BATCH = 1000
 SHORTEST, LONGEST = 3, 5
@@ -81,11 +81,6 @@ def train(lines: Iterable[str], output: Path, settings: dict[str, int]) -> None:
     model.save_floret_vectors(str(output))
 
 
-def rounded(vectors: np.ndarray, step: float) -> np.ndarray:
-    numbers: np.ndarray = (np.clip(np.rint(vectors / step), -127, 127) * step).astype(np.float32)
-    return numbers
-
-
 @app.command()
 def main(
     training: Annotated[list[Path], typer.Argument(help="Training documents: .spacy files, or folders.")],
@@ -96,13 +91,10 @@ def main(
     dimensions: int = 128,
     rows: Annotated[int, typer.Option(help="Rows of the table of pieces.")] = 50_000,
     epochs: int = 4,
-    step: Annotated[
-        float, typer.Option(help="Round to multiples of this, at most 127 of them, for 8 bits. 0 rounds nothing.")
-    ] = 0.0,
     threads: Annotated[int, typer.Option(help="More than one gives other vectors each time.")] = 1,
 ) -> None:
     """Train word vectors on documents and on the names of a vocabulary."""
-    nlp = spacy.blank("en", config={"nlp": {"tokenizer": {"@tokenizers": TOKENIZER}}})
+    nlp = spacy.blank("en", config={"nlp": {"tokenizer": {"@tokenizers": TOKENIZER}, "vectors": {"@vectors": VECTORS}}})
     texts = [document.text for document in corpus_of(training)]
     if not texts:
         raise SystemExit("There are no training documents. Give .spacy files, or folders of them.")
@@ -116,8 +108,7 @@ def main(
         vectors = Path(folder) / "vectors.floret"
         train(lines, vectors, settings)
         convert_vectors(nlp, vectors, truncate=0, prune=-1, mode="floret", attr="LOWER")
-    if step:
-        nlp.vocab.vectors.data = rounded(nlp.vocab.vectors.data, step)
+    nlp.vocab.vectors.data = to_int8(nlp.vocab.vectors.data)
     nlp.to_disk(output)
     typer.echo(f"{len(texts)} training documents and {len(others)} other texts; vectors in {output}", err=True)
 

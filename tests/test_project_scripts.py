@@ -270,7 +270,7 @@ def test_word_vectors_know_pieces_of_words(run, tmp_path, small_kb):
     shown = run("word_vectors", "train", *options, "--dimensions", "8", "--rows", "100", cwd=tmp_path)
     assert "1 training documents and 1 other texts" in shown
     nlp = spacy.load(tmp_path / "vectors")
-    assert nlp.vocab.vectors.mode == "floret"
+    assert (nlp.vocab.vectors.mode, nlp.vocab.vectors.data.dtype) == ("floret", "int8")
     seen, unseen, upper = (nlp(word)[0].vector for word in ("nephropathy", "neuropathy", "NEPHROPATHY"))
     assert seen.shape == (8,)
     assert unseen.any()

@@ -2,7 +2,6 @@
 
 from typing import Any, Dict, Iterable, List, Union
 
-import numpy as np
 from spacy import util
 from spacy.language import Language
 from spacy.vocab import Vocab
@@ -14,8 +13,6 @@ NER = "ner"
 LABELS = ("Disease", "Chemical", "Gene", "Species", "CellLine")
 ADDED = ("composite_splitter", "sapbert_linker", "gene_species")
 """The components behind the NER. They belong to its vocabulary."""
-VECTOR_STEP = 1 / 16
-"""The word vectors are saved as whole numbers of 8 bits. A vector is this number times its whole numbers."""
 _OTHER_TYPES = {"SYMPTOM": "Disease", "DRUG": "Chemical"}
 _GROUPS = {"Disease": "DISO", "Chemical": "CHEM", "Gene": "GENE", "Species": "LIVB"}
 """The semantic group of UMLS for labels of the NER."""
@@ -46,7 +43,6 @@ def load(
     nlp = util.load_model_from_config(settings, vocab=vocab, disable=disable, enable=enable, exclude=exclude, meta=meta)
     # the other components have no files: their vocabulary and encoder are those of the package
     nlp.from_disk(BOX, exclude=[name for name in nlp.component_names if name != NER])
-    nlp.vocab.vectors.data = nlp.vocab.vectors.data.astype(np.float32) * VECTOR_STEP
     return nlp
 
 

@@ -33,6 +33,7 @@ from ...errors import Errors, SapbertError
 from ...files.values import hash64
 from ...store.cache import drop_oldest
 from .crf import N_TAGS
+from .word_vectors import readable
 
 Network = Model[list[Doc], list[Floats2d]]
 Positions = Model[list[Doc], list[Ints2d]]
@@ -141,7 +142,7 @@ class _StaticVectors:
         self._known: dict[int, Any] = {}
 
     def __call__(self, layer: Model, docs: list[Doc], is_train: bool) -> tuple[Ragged, Callable[[Ragged], list[Doc]]]:
-        vectors: Any = docs[0].vocab.vectors if docs else None
+        vectors: Any = readable(docs[0].vocab) if docs else None
         ops, is_floret = layer.ops, getattr(vectors, "mode", None) == "floret"
         if is_train or not is_floret or not isinstance(ops, NumpyOps) or not any(map(len, docs)):
             return forward(layer, docs, is_train)
