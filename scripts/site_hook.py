@@ -36,7 +36,7 @@ REGISTERED = "<!-- registered functions -->"
 COMMANDS = "<!-- commands -->"
 MESSAGES = "<!-- messages -->"
 # factories have a page of their own, and users do not call the others
-LEFT_OUT = {"spacy_factories", "spacy_cli", "console_scripts"}
+LEFT_OUT = {"spacy_factories", "spacy_models", "spacy_cli", "console_scripts"}
 
 
 def on_files(files: Any, *, config: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from operator import itemgetter
+from shlex import quote
 
 from ...errors import CannotReadError, ChoiceError, MissingColumnError, OptionError
 from ...files.opening import without_gz
@@ -39,11 +40,12 @@ def read_table(
     Args:
         context: The file and the settings.
         columns: Maps a field of `FIELDS` to the column or columns that hold it. A field that is missing here is read
-            from the column of the same name, if there is one. A cell of `id`, `name`, `source` or `language` holds one
-            value. The first column of `id` holds the primary id, and the first column of `name` the preferred name. A
-            cell of `synonyms`, `alternative_ids`, `types`, `parents` or `xrefs` may hold several values. Columns may be
-            numbers instead, counted from 1. Then the file has no header. A field of ids may have a prefix for ids
-            without one, as in `xrefs:NCBIGene`. Case makes no difference, unless two columns differ by it alone.
+            from the column of the same name, if there is one; it may be in the singular, such as `type`. A cell of
+            `id`, `name`, `source` or `language` holds one value. The first column of `id` holds the primary id, and the
+            first column of `name` the preferred name. A cell of `synonyms`, `alternative_ids`, `types`, `parents` or
+            `xrefs` may hold several values. Columns may be numbers instead, counted from 1. Then the file has no
+            header. A field of ids may have a prefix for ids without one, as in `xrefs:NCBIGene`. Case makes no
+            difference, unless two columns differ by it alone.
         where: Columns and the value that they must have. Other rows are counted and skipped.
         separator: Joins the values of a cell. If empty, each cell is one value.
         delimiter: The character between cells. A tab may be written `\\t`. Default: a tab in a .tsv with a tab in its
@@ -127,13 +129,18 @@ def _fields(context: ReaderContext, columns: Mapping[str, list[str]], header: Se
         if name not in FIELDS or (colon and not (name in _PREFIXED and prefix)):
             remedy = f"Only {', '.join(_PREFIXED)} can have a prefix, as in xrefs:NCBIGene."
             raise ChoiceError(given=field, what="field of a vocabulary table", choices=FIELDS, remedy=remedy)
-    fields = {field: [field] for field in FIELDS if _column(field, header) in header} | {"id": ["id"], "name": ["name"]}
+    spellings = [(field, name) for field in FIELDS for name in (field.rstrip("s"), field)]  # the plural overrules
+    fields = {"id": ["id"], "name": ["name"]}
+    fields |= {field: [name] for field, name in spellings if _column(name, header) in header}
     fields |= filter(itemgetter(1), columns.items())
     fields = {field: [_column(name, header) for name in names] for field, names in fields.items()}
     for field, names in fields.items():
         for column in names:
             if column not in header:
-                remedy = f"Name the one that contains the {field}, as in --column {field}={(header or ['COLUMN'])[-1]}."
+                likely = next(
+                    (name for name in header[::-1] if field in name.lower().split()), (header or ["COLUMN"])[-1]
+                )
+                remedy = f"Name the one that contains the {field}, as in --column {quote(f'{field}={likely}')}."
                 raise MissingColumnError(path=context.file, column=column, columns=header, remedy=remedy)
     return fields
 

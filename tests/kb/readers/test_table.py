@@ -24,6 +24,13 @@ def test_columns_by_their_default_names(read, tmp_path):
     assert records[1] == Record("D3", (Name("blue fever", "preferred", "t"),), (), ("Finding",))
 
 
+@pytest.mark.parametrize("columns", ["type,status", "Type,Synonym", "Types,type"])
+def test_a_column_may_be_named_in_the_singular(read, tmp_path, columns):
+    records, _ = read(tmp_path / "t.csv", f"id,name,{columns}\nD1,fever,Sign,febris\n")
+    assert records[0].types == ("Sign",)
+    assert len(records[0].names) == 1 + ("Synonym" in columns)
+
+
 def test_one_row_a_name_tells_no_preferred_name(read, tmp_path):
     records, report = read(tmp_path / "t.csv", "id,name\nD1,fever\nD1,febris\n")
     assert [record.names for record in records] == [(Name("fever", "exact", "t"),), (Name("febris", "exact", "t"),)]
@@ -130,6 +137,11 @@ def test_tables_in_utf_16(read, tmp_path):
     (tmp_path / "t.csv").write_bytes("id,name\nD1,Grippe aiguë\n".encode("utf-16"))
     records, _ = read(tmp_path / "t.csv")
     assert records[0].names[0].text == "Grippe aiguë"
+
+
+def test_a_likely_column_is_named(read, tmp_path):
+    with pytest.raises(SapbertError, match="--column 'id=Concept ID'"):
+        read(tmp_path / "t.csv", "Concept ID,Term\n1,a\n")
 
 
 def test_columns_that_differ_by_case_alone_are_told_apart(read, tmp_path):
