@@ -1,6 +1,6 @@
-# `make demo` and `make test` need Python 3.10 to 3.13, git and make; everything else is installed into .venv.
-PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.10 python3; do \
-	$$python -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 14))' 2>/dev/null && echo $$python && break; done)
+# `make demo` and `make test` need Python 3.10 to 3.14, git and make; everything else is installed into .venv.
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 python3.10 python3; do \
+	$$python -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 15))' 2>/dev/null && echo $$python && break; done)
 # what is installed where: see test-lowest and test-newest
 VENV = .venv
 CONSTRAINTS = constraints.txt
@@ -19,7 +19,7 @@ OLD_CPU = ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 MKL_CBWR=COMPATIB
 NEW_CPU = ONEDNN_MAX_CPU_ISA=DEFAULT OPENBLAS_CORETYPE=Haswell
 ROUGH = DNNL_DEFAULT_FPMATH_MODE=BF16 ONEDNN_DEFAULT_FPMATH_MODE=BF16
 
-.PHONY: demo test test-all test-lowest test-newest test-dist dist wheel-installed light trial fuzz golden count lint docs \
+.PHONY: demo test test-all test-lowest test-newest test-encoders test-dist dist wheel-installed light trial fuzz golden count lint docs \
 	release-check screenshot clean
 
 demo: $(VENV)/ready
@@ -49,6 +49,14 @@ dist: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
 dist: $(VENV)/ready
 	rm -rf build dist *.egg-info
 	$(BIN)/python -m build --quiet
+
+# The encoders, with the lowest and the newest torch and transformers: what `dev` needs holds transformers before 4.53.3.
+test-encoders:
+	for end in lowest newest; do \
+		$(PYTHON) -m venv .venv-encoders-$$end && \
+		.venv-encoders-$$end/bin/python -m pip install --quiet $$([ $$end = newest ] || echo -c constraints-lowest.txt) \
+			-e ".[encoders]" scikit-learn sentence-transformers pytest pytest-xdist hypothesis && \
+		.venv-encoders-$$end/bin/python -m pytest -q -n 2 tests/encoders || exit 1; done
 
 test-dist: dist
 	$(MAKE) test WHEEL="$$(echo dist/*.whl)" TESTS="$(TESTS)"
@@ -113,7 +121,7 @@ clean:
 
 # torch goes first and alone: asked for by another package, pip would take its newest build
 $(VENV)/ready: pyproject.toml $(CONSTRAINTS)
-	@test -n "$(PYTHON)" || { echo "No Python 3.10, 3.11, 3.12 or 3.13 found. Install one, or say make PYTHON=/path/to/python."; exit 1; }
+	@test -n "$(PYTHON)" || { echo "No Python 3.10, 3.11, 3.12, 3.13 or 3.14 found. Install one, or say make PYTHON=/path/to/python."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet $(CONSTRAINTS:%=-c %) torch
 	$(BIN)/python -m pip install --quiet $(CONSTRAINTS:%=-c %) -e ".[dev]"

@@ -130,6 +130,7 @@ def test_the_library_is_not_installed(make_encoder, monkeypatch):
 
 
 def test_an_adapter_is_read_from_the_own_folder_only(make_encoder):
+    pytest.importorskip("adapters")
     folder = make_encoder()
     (folder / "spacy_sapbert.json").write_text(json.dumps({"adapter": "../other"}))
     with pytest.raises(SapbertError, match=r"adapter\.safetensors in .*/adapter\b"):
