@@ -205,6 +205,9 @@ def upload(
             "with # and the name of a collection: http://localhost:6333#medic."
         ),
     ],
+    centroids: Annotated[
+        bool, typer.Option("--centroids", help="Add one point per concept. The linker then searches these points.")
+    ] = False,
 ) -> None:
     """Upload the names of a vocabulary and their vectors to Qdrant, or update an earlier upload.
 
@@ -225,7 +228,7 @@ def upload(
     with progress_callback(stderr_console(), "names encoded") as progress:
         vectors = cached_name_vectors(opened, made_by, progress)
     with progress_callback(stderr_console(), "names uploaded") as progress:
-        counts = qdrant_upload.upload(opened, vectors, address, progress=progress)
+        counts = qdrant_upload.upload(opened, vectors, address, centroids=centroids, progress=progress)
     show_values({"index": str(address), "names": opened.n_names, **counts})
 
 

@@ -34,8 +34,8 @@ COLLECTION = "spacy-sapbert"
 """The default collection."""
 API_KEY = "QDRANT_API_KEY"
 """The environment variable with the key of a server. The key is never a setting, so it is never saved."""
-NAME = "name"
-"""The named vector of a point."""
+NAME, CONCEPT = "name", "concept"
+"""The named vectors of a collection. A point has one of them."""
 ABOUT_ID = "00000000-0000-0000-0000-000000000000"
 """The point that describes the collection. It has no vector, so that no search finds it."""
 
@@ -90,7 +90,8 @@ class About(NamedTuple):
         kb: Fingerprint of the knowledge base.
         encoder: Fingerprint of the encoder.
         dim: Dimension of the vectors.
-        names: Number of points.
+        names: Number of points of names.
+        concepts: Number of points of concepts. If there are any, names are found through them.
         longest: The length of the longest vector of a name.
         complete: Whether the upload is complete.
     """
@@ -99,6 +100,7 @@ class About(NamedTuple):
     encoder: str
     dim: int
     names: int
+    concepts: int
     longest: float
     complete: bool
 
@@ -146,13 +148,13 @@ class Collection:
 
     def vectors(self, ids: Sequence[int]) -> dict[int, Sequence[float]]:
         """Return vectors of names by the ids of their points. Missing ids are left out."""
-        vectors: dict[int, Sequence[float]] = {}
+        found: dict[int, Sequence[float]] = {}
         for start in range(0, len(ids), POINTS_PER_BATCH):
             batch = ids[start : start + POINTS_PER_BATCH]
             with self.asking() as client:
                 records = client.retrieve(self.name, batch, with_payload=False, with_vectors=[NAME])
-            vectors.update((record.id, record.vector[NAME]) for record in records)
-        return vectors
+            found.update((record.id, record.vector[NAME]) for record in records)
+        return found
 
 
 def _connect(address: Address) -> QdrantClient:
@@ -179,7 +181,8 @@ class QdrantVectors(Index):
     It connects at the first use.
 
     Args:
-        address: The address of a collection that `qdrant_upload.upload` made from this knowledge base and encoder.
+        address: The address of a collection that `qdrant_upload.upload` made from this knowledge base and encoder. If
+            it has points of concepts, names are found through the points of their concepts.
     """
 
     exact = False
@@ -218,17 +221,25 @@ class QdrantVectors(Index):
     def nearest(self, queries: np.ndarray, n: int, mask: FilterMask | None = None) -> tuple[np.ndarray, np.ndarray]:
         from qdrant_client.models import QueryRequest
 
-        assert self._about.complete  # it checks the collection
-        condition = _condition(mask.filter) if mask else None
-        requests = [QueryRequest(query=query.tolist(), using=NAME, filter=condition, limit=n) for query in queries]
+        of_concepts = self._about.concepts > 0
+        requests = [
+            QueryRequest(
+                query=query.tolist(),
+                using=CONCEPT if of_concepts else NAME,
+                filter=_condition(mask.filter, of_concepts) if mask else None,
+                limit=n,
+                with_payload=[CONCEPT] if of_concepts else False,
+            )
+            for query in queries
+        ]
         with self._collection.asking() as client:
             answers = client.query_batch_points(self._collection.name, requests)
         products = np.full((len(queries), n), -np.inf, dtype=np.float32)
         rows = np.full((len(queries), n), -1, dtype=np.int64)
         for i, answer in enumerate(answers):
-            ids = np.array([point.id for point in answer.points], dtype=np.uint64)
-            rows[i, : len(ids)] = self._known_ids.find(ids)
-            products[i, : len(ids)] = [point.score for point in answer.points]
+            found = self._rows_of_concepts(answer.points, mask) if of_concepts else self._rows_of_names(answer.points)
+            some = dict(list(found.items())[:n])
+            rows[i, : len(some)], products[i, : len(some)] = list(some), list(some.values())
         return products, rows
 
     @property
@@ -241,8 +252,21 @@ class QdrantVectors(Index):
         ids = name_ids(self._kb).tolist() if rows is None else [hash64(self._kb.name(row)) for row in rows.tolist()]
         vectors = self._collection.vectors(ids)
         if missing := set(ids).difference(vectors):
-            raise self._mismatch(f"{len(missing)} names have no vector in it")
+            raise self._mismatch(about, f"{len(missing)} names have no vector in it")
         return np.array([vectors[one] for one in ids], dtype=np.float32).reshape(-1, about.dim)
+
+    def _rows_of_names(self, points: Sequence[Any]) -> dict[int, float]:
+        rows = self._known_ids.find(np.array([point.id for point in points], dtype=np.uint64))
+        return {int(row): point.score for row, point in zip(rows, points, strict=True) if row >= 0}
+
+    def _rows_of_concepts(self, points: Sequence[Any], mask: FilterMask | None) -> dict[int, float]:
+        """Return the rows of the names of concepts, each with the similarity of its nearest concept."""
+        found: dict[int, float] = {}
+        for point in points:
+            rows = self._kb.name_rows(point.payload[CONCEPT])
+            for row in rows if mask is None else np.intersect1d(rows, mask.rows).tolist():
+                found.setdefault(row, point.score)
+        return found
 
     @cached_property
     def _known_ids(self) -> HashTable:
@@ -260,21 +284,22 @@ class QdrantVectors(Index):
         about = self._collection.about() if exists else None
         if about is None:
             reason = "it was not made by an upload, or by one of another version" if exists else "it does not exist"
-            raise self._mismatch(reason)
+            raise self._mismatch(about, reason)
         if (about.kb, about.encoder) != (self._kb.fingerprint, self.encoder.fingerprint):
             what = "vocabulary" if about.encoder == self.encoder.fingerprint else "encoder"
             dims = f" ({about.dim} dimensions, not {self.encoder.dim})" if about.dim != self.encoder.dim else ""
-            raise self._mismatch(f"it belongs to another {what}{dims}")
+            raise self._mismatch(about, f"it belongs to another {what}{dims}")
         count = self._collection.count()
-        if not about.complete or count != about.names:
-            raise self._mismatch(f"it is not complete: it has {count} of {about.names} points")
+        if not about.complete or count != about.names + about.concepts:
+            raise self._mismatch(about, f"it is not complete: it has {count} of {about.names + about.concepts} points")
         return about
 
-    def _mismatch(self, reason: str) -> MismatchError:
+    def _mismatch(self, about: About | None, reason: str) -> MismatchError:
         """Return an error with the command that makes the collection."""
         address = self._collection.address
         command = ["spacy-sapbert", "kb", "upload", str(self._kb.path), "--encoder", self.encoder.name]
         command += ["--to", f"{address.location}#{address.collection}"]
+        command += ["--centroids"] * bool(about and about.concepts)
         return MismatchError(f"Upload the vocabulary: {shlex.join(command)}", path=str(address), reason=reason)
 
 
@@ -283,7 +308,7 @@ def name_ids(kb: KnowledgeBase) -> np.ndarray:
     return np.fromiter(map(hash64, kb.names()), dtype=np.uint64, count=kb.n_names)
 
 
-def _condition(filter: Filter) -> Any:
+def _condition(filter: Filter, of_concepts: bool) -> Any:
     """Return a filter of Qdrant. One concept of the name must have both the type and the source."""
     from qdrant_client import models
 
@@ -292,5 +317,7 @@ def _condition(filter: Filter) -> Any:
         for key, values in filter._asdict().items()
         if values
     ]
-    owner = models.Nested(key="owners", filter=models.Filter(must=must))
-    return models.Filter(must=[models.NestedCondition(nested=owner)])
+    condition = models.Filter(must=must)
+    if of_concepts:
+        return condition
+    return models.Filter(must=[models.NestedCondition(nested=models.Nested(key="owners", filter=condition))])

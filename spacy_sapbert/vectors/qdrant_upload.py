@@ -6,21 +6,29 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import NAMESPACE_URL, uuid5
+
+import numpy as np
 
 from ..errors import MismatchError
 from ..kb.knowledge_base import KnowledgeBase
 from .flat import NameVectors, Progress
-from .qdrant_index import ABOUT_ID, NAME, POINTS_PER_BATCH, About, Address, Collection, name_ids
+from .qdrant_index import ABOUT_ID, CONCEPT, NAME, POINTS_PER_BATCH, About, Address, Collection, name_ids
 
 if TYPE_CHECKING:
     from qdrant_client.models import PointStruct
 
-_FIELDS = ("owners[].types", "owners[].sources")
+_FIELDS = ("owners[].types", "owners[].sources", "types", "sources")
 """The fields that filters use."""
 
 
 def upload(
-    kb: KnowledgeBase, vectors: NameVectors, address: Address, *, progress: Progress | None = None
+    kb: KnowledgeBase,
+    vectors: NameVectors,
+    address: Address,
+    *,
+    centroids: bool = False,
+    progress: Progress | None = None,
 ) -> dict[str, int]:
     """Make a collection hold a knowledge base.
 
@@ -29,6 +37,8 @@ def upload(
     replaced.
 
     Args:
+        centroids: Whether to give each concept a point as well: the mean of its names' vectors, scaled to unit length
+            (as in kg-aligned-entity-linker). The linker then finds the nearest concepts, and scores their names.
         progress: Called with the number of points done and the number of all points.
 
     Returns:
@@ -36,22 +46,29 @@ def upload(
     """
     collection = Collection(address)
     counts = Counter(dict.fromkeys(("added", "changed", "unchanged", "removed"), 0))
-    encoder = vectors.encoder
-    about = About(kb.fingerprint, encoder.fingerprint, encoder.dim, kb.n_names, vectors.longest, complete=False)
+    about = About(
+        kb.fingerprint,
+        vectors.encoder.fingerprint,
+        vectors.encoder.dim,
+        kb.n_names,
+        len(kb) if centroids else 0,
+        vectors.longest,
+        complete=False,
+    )
     _prepare(collection, about)
     done = 0
-    for points in _points(kb, vectors):
+    for points in _points(kb, vectors, centroids=centroids):
         counts.update(_upload_points(collection, points))
         done += len(points)
         if progress:
-            progress(done, about.names)
-    counts["removed"] = _remove_others(collection, kb)
+            progress(done, about.names + about.concepts)
+    counts["removed"] = _remove_others(collection, kb, centroids=centroids)
     _write_about(collection, about._replace(complete=True))
     return dict(counts)
 
 
 class _Name(NamedTuple):
-    """A name of a concept, by their rows, and the source of the name."""
+    """A row of the query for names and their concepts."""
 
     row: int
     text: str
@@ -75,7 +92,7 @@ def _prepare(collection: Collection, about: About) -> None:
     if not collection.exists():
         size = models.VectorParams(size=about.dim, distance=models.Distance.DOT)
         with collection.asking() as client:
-            client.create_collection(collection.name, vectors_config={NAME: size})
+            client.create_collection(collection.name, vectors_config={NAME: size, CONCEPT: size})
             if collection.address.is_url:  # a local database has no such indexes
                 for field in _FIELDS:
                     client.create_payload_index(collection.name, field, models.PayloadSchemaType.KEYWORD)
@@ -100,9 +117,9 @@ def _upload_points(collection: Collection, points: list[PointStruct]) -> Counter
     return Counter(added=added, changed=len(differing) - added, unchanged=len(points) - len(differing))
 
 
-def _remove_others(collection: Collection, kb: KnowledgeBase) -> int:
-    """Remove points of names that the knowledge base does not have, and return their number."""
-    expected = {ABOUT_ID, *name_ids(kb).tolist()}
+def _remove_others(collection: Collection, kb: KnowledgeBase, *, centroids: bool) -> int:
+    """Remove points of names or concepts that the knowledge base does not have, and return their number."""
+    expected = {ABOUT_ID, *name_ids(kb).tolist(), *(map(concept_point, kb.concept_ids()) if centroids else ())}
     removed, offset = 0, None
     with collection.asking() as client:
         while True:
@@ -120,26 +137,35 @@ def _remove_others(collection: Collection, kb: KnowledgeBase) -> int:
 # --- points
 
 
-def _points(kb: KnowledgeBase, vectors: NameVectors) -> Iterator[list[PointStruct]]:
+def concept_point(concept_id: str) -> str:
+    """Return the id of the point of a concept. Unlike those of names, it is not a number."""
+    return str(uuid5(NAMESPACE_URL, concept_id))
+
+
+def _points(kb: KnowledgeBase, vectors: NameVectors, *, centroids: bool) -> Iterator[list[PointStruct]]:
     """Yield all points in batches."""
     from qdrant_client.models import PointStruct
 
     ids = name_ids(kb).tolist()
     for start in range(0, kb.n_names, POINTS_PER_BATCH):
-        rows = _names(kb, start)
+        rows = _names(kb, "s.name", start)
         points, batch_vectors = [], vectors.vectors[start : start + POINTS_PER_BATCH].tolist()
         for row, group in groupby(rows, key=lambda name: name.row):
             owners = list(group)
             payload = {"name": owners[0].text, "owners": _owners(kb, owners)}
             points.append(PointStruct(id=ids[row], vector={NAME: batch_vectors[row - start]}, payload=payload))
         yield points
+    for start in range(0, len(kb) if centroids else 0, POINTS_PER_BATCH):
+        rows = _names(kb, "s.concept", start)
+        yield [_centroid(kb, vectors, list(group)) for _, group in groupby(rows, key=lambda name: name.concept)]
 
 
-def _names(kb: KnowledgeBase, start: int) -> list[_Name]:
-    """Return the names of a batch, with one row per concept and source."""
+def _names(kb: KnowledgeBase, column: str, start: int) -> list[_Name]:
+    """Return the names of a batch of names or concepts, with one row per concept and source."""
     rows = kb.query(
         "SELECT DISTINCT s.name, n.text, s.concept, c.id, s.source FROM synonyms s JOIN names n ON n.row = s.name "
-        "JOIN concepts c ON c.row = s.concept WHERE s.name >= ? AND s.name < ? ORDER BY s.name, c.id, s.source",
+        f"JOIN concepts c ON c.row = s.concept WHERE {column} >= ? AND {column} < ? "
+        f"ORDER BY {column}, s.name, c.id, s.source",
         start,
         start + POINTS_PER_BATCH,
     )
@@ -148,12 +174,26 @@ def _names(kb: KnowledgeBase, start: int) -> list[_Name]:
 
 def _owners(kb: KnowledgeBase, names: list[_Name]) -> list[dict[str, Any]]:
     """Return the concepts of one name with their types, and the sources of the name."""
-    types = "SELECT type FROM types WHERE concept = ? ORDER BY type"
     return [
-        {
-            "concept": concept_id,
-            "types": [row[0] for row in kb.query(types, concept)],
-            "sources": [name.source for name in same],
-        }
+        {"concept": concept_id, "types": _types(kb, concept), "sources": [name.source for name in same]}
         for (concept, concept_id), same in groupby(names, key=lambda name: (name.concept, name.concept_id))
     ]
+
+
+def _centroid(kb: KnowledgeBase, vectors: NameVectors, names: list[_Name]) -> PointStruct:
+    from qdrant_client.models import PointStruct
+
+    first = names[0]
+    mean = vectors.vectors[sorted({name.row for name in names})].mean(axis=0)
+    mean /= max(float(np.linalg.norm(mean)), np.finfo(np.float32).tiny)
+    payload = {
+        "concept": first.concept_id,
+        "names": sorted({name.text for name in names}),
+        "types": _types(kb, first.concept),
+        "sources": sorted({name.source for name in names}),
+    }
+    return PointStruct(id=concept_point(first.concept_id), vector={CONCEPT: mean.tolist()}, payload=payload)
+
+
+def _types(kb: KnowledgeBase, concept: int) -> list[str]:
+    return [row[0] for row in kb.query("SELECT type FROM types WHERE concept = ? ORDER BY type", concept)]

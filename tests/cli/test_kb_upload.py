@@ -12,10 +12,10 @@ pytest.importorskip("qdrant_client")
 
 def test_upload_assemble_and_link(command, small_kb, tiny_encoder, tmp_path):
     upload = ("kb", "upload", small_kb.path, "--encoder", tiny_encoder, "--to", f"{tmp_path / 'db'}#small")
-    done = command(*upload)
+    done = command(*upload, "--centroids")
     assert done.status == 0
     index = f"qdrant:{tmp_path / 'db'}#small"
-    counts = {"names": 34, "added": 34, "changed": 0, "unchanged": 0, "removed": 0}
+    counts = {"names": 34, "added": 49, "changed": 0, "unchanged": 0, "removed": 0}
     assert json.loads(done.out) == {"index": index, **counts}
     options = ("--kb", small_kb.path, "--encoder", tiny_encoder, "--index", index)
     with pytest.warns(UserWarning, match=r"W412.*#small"):

@@ -19,13 +19,15 @@ from spacy_sapbert.vectors import qdrant_index
 from spacy_sapbert.vectors.flat import cached_name_vectors
 from spacy_sapbert.vectors.qdrant_index import (
     ABOUT_ID,
+    CONCEPT,
+    NAME,
     Address,
     Collection,
     QdrantVectors,
     is_address,
     name_ids,
 )
-from spacy_sapbert.vectors.qdrant_upload import upload
+from spacy_sapbert.vectors.qdrant_upload import concept_point, upload
 from spacy_sapbert.vectors.storage import exact_vectors
 
 pytest.importorskip("qdrant_client")
@@ -64,11 +66,11 @@ def versions(tmp_path):
 
 
 def points(address):
-    """RETURNS (dict): the payloads of a collection, by the name."""
+    """RETURNS (dict): the payloads of a collection, by the name or the concept of a point."""
     with Collection(address).asking() as client:
         records, _ = client.scroll(address.collection, limit=1000)
     payloads = [record.payload for record in records if record.id != ABOUT_ID]
-    return {payload["name"]: payload for payload in payloads}
+    return {payload.get("name") or payload["concept"]: payload for payload in payloads}
 
 
 # --- addresses
@@ -108,12 +110,30 @@ def test_points(small_kb, encoder, put, address):
     np.testing.assert_array_equal([vectors[one] for one in name_ids(small_kb).tolist()], expected)
 
 
+def test_points_of_concepts(small_kb, encoder, put, address):
+    assert put(small_kb, centroids=True)["added"] == 34 + 15
+    assert points(address)["D001241"] == {
+        "concept": "D001241",
+        "names": ["ASA", "Aspirin", "acetylsalicylic acid"],
+        "types": ["Chemical", "Drug"],
+        "sources": ["CTD"],
+    }
+    with Collection(address).asking() as client:
+        (record,) = client.retrieve(address.collection, [concept_point("D001241")], with_vectors=True)
+    rows = small_kb.name_rows("D001241")
+    mean = cached_name_vectors(small_kb, encoder).vectors[rows].mean(axis=0)
+    np.testing.assert_allclose(record.vector[CONCEPT], mean / np.linalg.norm(mean), atol=1e-5)
+    assert NAME not in record.vector
+    assert put(small_kb) == {"added": 0, "changed": 0, "unchanged": 34, "removed": 15}
+
+
 def test_a_newer_version_changes_what_changed(versions, put, address, encoder):
     old, new = versions
-    put(old)
-    assert put(new) == {"added": 1, "changed": 2, "unchanged": 1, "removed": 2}
+    put(old, centroids=True)
+    # names: one added, two changed, one as before, two gone; concepts: two added, two changed, one gone
+    assert put(new, centroids=True) == {"added": 3, "changed": 4, "unchanged": 1, "removed": 3}
     updated, other = points(address), Address(address.location, "other")
-    upload(new, cached_name_vectors(new, encoder), other)
+    upload(new, cached_name_vectors(new, encoder), other, centroids=True)
     assert points(other) == updated
     assert CandidateGenerator(new, None, QdrantVectors(address, new, encoder))(["given"], 1)[0][0].concept_id == "D"
 
