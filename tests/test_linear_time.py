@@ -285,21 +285,6 @@ def bioc_json(n):
     return json.dumps({"documents": [{"id": "1", "passages": [passage]}]})
 
 
-def tac(n):
-    mentions = "".join(
-        f"<Mention id='M{i}' section='S1' type='AdverseReaction' start='{6 * i}' len='5' str='fever'/>"
-        for i in range(n)
-    )
-    reactions = "".join(
-        f"<Reaction id='AR{i}' str='fever'><Normalization id='N{i}' meddra_pt='fever' meddra_pt_id='1'/></Reaction>"
-        for i in range(n)
-    )
-    return (
-        f"<Label drug='a' track='x'><Text><Section name='s' id='S1'>{'fever ' * n}</Section></Text>"
-        f"<Mentions>{mentions}</Mentions><Relations/><Reactions>{reactions}</Reactions></Label>"
-    )
-
-
 CORPORA = [
     ("pubtator", "mentions", pubtator("1\t{0}\t{1}\tfever\tDisease\tD1\n")),
     ("pubtator", "moved mentions", lambda n: pubtator("1\t{0}\t{1}\tfever\tDisease\tD1\n")(n).replace("|a|", "|a| x")),
@@ -318,7 +303,6 @@ CORPORA = [
     ("bioc", "single mentions", bioc(lambda i: annotation(i, 6 * i, "fever", "IndividualMention"))),
     ("bioc", "passages", lambda n: bioc_document(bioc_passage(6 * i, "fever") for i in range(n))),
     ("bioc", "JSON", bioc_json),
-    ("tac", "mentions", tac),
     ("names", "rows", lines("fever {i}\tD{i}\n")),
     ("names", "a long row", lambda n: "fever " * n + "\t" + "|".join(f"D{i}" for i in range(n)) + "\n"),
     ("askapatient", "rows", lines("{i}\tfever\tfever\n")),

@@ -51,9 +51,6 @@ class OutputFormat(str, Enum):
 ANNOTATED = (InputFormat.pubtator, InputFormat.bioc, InputFormat.spacy)
 """The input formats with annotated mentions."""
 
-ARCHIVED = {InputFormat.jats: (".nxml", ".xml"), InputFormat.bioc: (".xml", ".json")}
-"""The formats that the files of a tar archive can have, with the endings of these files."""
-
 _INPUT_ENDINGS = {
     ".txt": InputFormat.text,
     ".jsonl": InputFormat.jsonl,
@@ -68,8 +65,6 @@ _INPUT_ENDINGS = {
     ".bioc": InputFormat.bioc,
     ".json": InputFormat.bioc,
     ".nxml": InputFormat.jats,
-    ".tar": InputFormat.jats,
-    ".tgz": InputFormat.jats,
     ".spacy": InputFormat.spacy,
 }
 INPUT_SUFFIXES = tuple(_INPUT_ENDINGS)
@@ -94,7 +89,6 @@ _ROOTS = {
     "pmc-articleset": InputFormat.jats,
     "OAI-PMH": InputFormat.jats,
 }
-_ARCHIVES = (".tar", ".tgz")
 _HEAD_SIZE = 1 << 16
 
 
@@ -123,17 +117,6 @@ def opened_format(path: Path, stream: BinaryIO) -> InputFormat:
 def may_be_pubmed(path: Path) -> bool:
     """Return whether the root element of a file decides whether it is PubMed, JATS or BioC."""
     return without_gz(path).suffix.lower() == ".xml"
-
-
-def is_archive(path: Path) -> bool:
-    """Return whether the name of a file is that of a tar archive, plain or gzipped."""
-    return without_gz(path).suffix.lower() in _ARCHIVES
-
-
-def packed_format(name: str, stream: BinaryIO) -> InputFormat:
-    """Return the format of an article in an archive by its name and its first bytes, which can still be read."""
-    is_bioc = name.lower().endswith(".json") or root_tag(head_of(stream)) == "collection"
-    return InputFormat.bioc if is_bioc else InputFormat.jats
 
 
 def head_of(stream: BinaryIO, size: int = _HEAD_SIZE) -> bytes:

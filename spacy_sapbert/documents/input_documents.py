@@ -1,4 +1,4 @@
-"""Read documents as a stream, from files of any format, from folders, archives and standard input."""
+"""Read documents as a stream, from files of any format, from folders and standard input."""
 
 from __future__ import annotations
 
@@ -11,20 +11,11 @@ from types import MappingProxyType
 from typing import cast
 
 from ..errors import OptionError, SapbertError
-from ..files.opening import STDIN, OpenedFile, file_name, open_file, without_gz
+from ..files.opening import STDIN, file_name, open_file, without_gz
 from ..types import Document
 from .bioc import read_bioc
-from .folders import DamagedArchiveError, files_in, files_of, translated
-from .formats import (
-    ANNOTATED,
-    ARCHIVED,
-    InputFormat,
-    is_archive,
-    may_be_pubmed,
-    opened_format,
-    packed_format,
-    suffix_format,
-)
+from .folders import files_of
+from .formats import ANNOTATED, InputFormat, may_be_pubmed, opened_format, suffix_format
 from .jats import read_jats
 from .pubmed import pmids_of, read_pubmed, superseded
 from .pubtator import read_pubtator
@@ -49,16 +40,9 @@ _READERS: dict[InputFormat, Reader] = {
     InputFormat.names: read_names,
 }
 _PASSAGES = (InputFormat.pubtator, InputFormat.bioc)
-# other XML, JSON and archives, which folders often have beside texts
-_KINDS = {
-    ".json": "not BioC",
-    ".xml": "not BioC, PubMed or JATS",
-    ".tar": "without articles",
-    ".tgz": "without articles",
-}
+# other XML and JSON, which folders often have beside texts
+_KINDS = {".json": "not BioC", ".xml": "not BioC, PubMed or JATS"}
 _SHOWN_SUFFIXES = 5
-_LARGEST_PACKED = 1 << 28
-"""The most bytes of a file in an archive. The largest articles of PMC have some tens of millions."""
 _MANY = 10
 
 Inputs = Sequence[tuple[Path, ReadOptions]]
@@ -188,10 +172,16 @@ def read_file(
     `name` is the id of its only document, and the beginning of the ids of documents without an id.
     """
     with open_file(path) as opened, problems.reading(opened):
-        source = _source(path, name, options, problems, opened)
-        if is_archive(path) and options.format in (None, *ARCHIVED):
-            yield from _read_archive(source)
-            return
+        source = DocumentSource(
+            path,
+            report=problems,
+            encoding=options.encoding or "utf-8",
+            strict=problems.strict,
+            lenient=True,
+            opened=opened,
+            name=file_name(Path(name)),
+            options=options,
+        )
         format = options.format or opened_format(path, opened.stream)
         if format in (InputFormat.spacy, InputFormat.parquet) and path == STDIN:
             remedy = "Save the input to a file, and give the file."
@@ -203,19 +193,6 @@ def read_file(
             yield from _read_annotated(source, format)
         else:
             yield from _READERS[format](source)
-
-
-def _source(path: Path, name: str, options: ReadOptions, problems: Problems, opened: OpenedFile) -> DocumentSource:
-    return DocumentSource(
-        path,
-        report=problems,
-        encoding=options.encoding or "utf-8",
-        strict=problems.strict,
-        lenient=True,
-        opened=opened,
-        name=file_name(Path(name)),
-        options=options,
-    )
 
 
 def _check_gold(source: DocumentSource, format: InputFormat) -> None:
@@ -242,48 +219,6 @@ def _read_annotated(source: DocumentSource, format: InputFormat) -> Iterator[Doc
         reason = "annotated mentions differ from the text at their offsets"
         moved = problems.moved - moved
         problems.console.print(f"{source.file}: {n:,} {reason}; {moved:,} of them were moved to the same text nearby")
-
-
-def _read_archive(source: DocumentSource) -> Iterator[Document]:
-    """Read the articles of an archive. The first one shows the format of all, if none is given."""
-    problems = cast(Problems, source.report)
-    format = source.options.format
-    if format:
-        _check_gold(source, format)
-    n_documents = others = 0
-    for packed in files_in(source, {ending for endings in ARCHIVED.values() for ending in endings}):
-        if packed.content is not None and not format:
-            with translated(source.path):
-                format = packed_format(packed.name, packed.content)
-            _check_gold(source, format)
-        if packed.content is None or not format or not packed.name.lower().endswith(ARCHIVED[format]):
-            others += 1
-            continue
-        path = Path(f"{source.path}/{packed.name}")
-        if packed.size > _LARGEST_PACKED:
-            reason = f"this file has {packed.size:,} bytes, but at most {_LARGEST_PACKED:,} are read"
-            problems.report(file_name(path), reason)
-            continue
-        opened = OpenedFile(packed.content, None, lambda: 0)
-        try:
-            with translated(source.path):
-                for document in _READERS[format](_source(path, packed.name, source.options, problems, opened)):
-                    n_documents += 1
-                    yield document
-        except SapbertError as error:
-            if _is_other_format(error):
-                others += 1
-            elif problems.strict or isinstance(error, DamagedArchiveError):
-                raise
-            else:
-                problems.report(file_name(path), str(error).removesuffix("."))
-    if not n_documents:
-        format = format or InputFormat.jats
-        endings = " or ".join(ARCHIVED[format])
-        reason = f"it contains no article of the format {format.value}, in a file that ends in {endings}"
-        raise OtherFormatError(path=source.file, reason=reason, remedy="Unpack the archive, and give its folder.")
-    if others:
-        problems.console.print(f"{source.file}: {others:,} files that are not articles left out")
 
 
 def _is_other_format(error: SapbertError) -> bool:

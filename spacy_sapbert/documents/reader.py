@@ -18,12 +18,10 @@ from .mention_tables import GENERAL, SPECIFIC, is_header, read_askapatient, read
 from .pubtator import read_pubtator
 from .source import DocumentSource, Report
 from .source import join_passages as join
-from .tac import read_tac
 
 Reader = Callable[[DocumentSource], Iterator[Document]]
 
 _HEAD_SIZE = 4096
-_TAG = re.compile(r"<\s*([A-Za-z]\w*)")
 _CUI = re.compile(r"C\d{7}")
 
 
@@ -43,7 +41,6 @@ _READERS: dict[str, Reader] = {
     "cometa-general": partial(read_cometa, id_column=GENERAL),
     "cometa-specific": partial(read_cometa, id_column=SPECIFIC),
     "askapatient": read_askapatient,
-    "tac": read_tac,
 }
 _ENCODINGS = {"askapatient": "latin-1"}
 FORMATS = tuple(_READERS)
@@ -157,11 +154,8 @@ def _guess(path: Path, head: str) -> str:
     if path.suffix == ".spacy":
         return "docbin"
     head = head.lstrip()
-    if head.removeprefix("[").lstrip().startswith("{"):
+    if head.startswith("<") or head.removeprefix("[").lstrip().startswith("{"):
         return "bioc"
-    if head.startswith("<"):
-        tag = _TAG.search(head)
-        return "tac" if tag and tag[1] == "Label" else "bioc"
     if PUBTATOR_TITLE.match(head.partition("\n")[0]):
         return "pubtator"
     whole_lines = head[: head.rfind("\n") + 1] or head  # the last line may be cut off

@@ -95,7 +95,6 @@ class Report(FileReport):
     moved: int = counter("… … moved to the same text nearby")
     alone: int = counter("… without context, because the example does not contain them exactly once")
     repeated: int = counter("… that occur several times in their sentence, read at the first place")
-    unplaced: int = counter("reactions without a mention, left out")
     relations: int = counter("relations, left out")
     shifted: int = counter("passages with overlapping or widely separated offsets, moved")
     filtered: int = counter("mentions of other types, left out")

@@ -4,7 +4,6 @@ import os
 import re
 import subprocess
 import sys
-import tarfile
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -268,9 +267,8 @@ def test_the_commands_on_linking_files_run(command, linking_folder, tmp_path, mo
         write(Path(folder, "1.xml"), f"<PubmedArticleSet>{found}</PubmedArticleSet>")
     article = '<article><front><article-meta><article-id pub-id-type="pmc">1</article-id>'
     article += "<title-group><article-title>aspirin</article-title></title-group></article-meta></front></article>"
-    write(Path("1.nxml"), article)
-    with tarfile.open("oa_comm_xml.tar.gz", "w:gz") as archive:
-        archive.add("1.nxml")
+    Path("oa_comm_xml").mkdir()
+    write(Path("oa_comm_xml", "1.nxml"), article)
     for line in commands:
         if "parquet" in line:
             parquet = pytest.importorskip("pyarrow.parquet")

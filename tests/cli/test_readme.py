@@ -306,20 +306,6 @@ ID\tTerm\tGeneral SNOMED Label\tGeneral SNOMED ID\tSpecific SNOMED Label\tSpecif
 7\tHeart attacks\tInfarct\t900000008\tInfarct\t900000008\tTwo heart attacks .
 8\tbad tummy\tAche\t900000012\tAche\t900000012\tMy tummy is bad .
 """
-TAC = """\
-<Label drug="Invented" track="TAC2017_ADR"><Text><Section id="S1" name="warnings">A heart attack.</Section></Text>
-<Mentions><Mention id="M1" section="S1" type="AdverseReaction" start="2" len="12" str="heart attack"/></Mentions>
-<Relations/><Reactions><Reaction id="AR1" str="heart attack"><Normalization id="AR1.N1" meddra_pt="Infarct"
-meddra_pt_id="90000001"/></Reaction></Reactions></Label>
-"""
-MEDDRA = {
-    "llt": "90000001$Infarct$90000001$$$$$$$Y$$\n90000002$Heart attack$90000001$$$$$$$Y$$\n",
-    "pt": "90000001$Infarct$$90000009$$$$$$$$\n",
-    "hlt": "90000003$Heart disorders$$$$$$$$\n",
-    "hlgt": "90000004$Heart$$$$$$$$\n",
-    "soc": "90000009$Organs$Org$$$$$$$$\n",
-    "mdhier": "90000001$90000003$90000004$90000009$Infarct$Heart disorders$Heart$Organs$Org$$90000009$Y$\n",
-}
 
 
 @pytest.fixture
@@ -342,11 +328,6 @@ def corpora_place(tmp_path, monkeypatch, command):
     Path("biored.pubtator").write_text(
         "1|t|TP53 in mice\n1|a|\n1\t0\t4\tTP53\tGene\t7157\n1\t8\t12\tmice\tSpecies\t10090\n"
     )
-    Path("gold_xml").mkdir()
-    Path("gold_xml/INVENTED.xml").write_text(TAC)
-    Path("MedAscii").mkdir()
-    for name, text in MEDDRA.items():
-        Path(f"MedAscii/{name}.asc").write_text(text)
 
 
 def test_the_commands_for_corpora_run(corpora_place, run_page):
@@ -356,7 +337,6 @@ def test_the_commands_for_corpora_run(corpora_place, run_page):
         "umls_linker corpus_pubtator.txt.gz": (1, 1, 100.0),
         "snomed_linker splits/stratified_general/test.csv": (2, 2, 100.0),
         "snomed_linker AskAPatient.fold-0.test.txt": (2, 2, 100.0),
-        "meddra_linker labels.spacy": (1, 1, 100.0),
     }
     for corpus, expected in of_corpora.items():
         (measures,) = (json.loads(out) for line, out in found.items() if line.startswith(corpus))

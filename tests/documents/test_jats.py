@@ -1,8 +1,6 @@
 """Articles of PMC, written here in the published format, are read from files and archives."""
 
 import gzip
-import io
-import tarfile
 from xml.sax.saxutils import escape
 
 import pytest
@@ -10,9 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from spacy_sapbert.documents.formats import InputFormat
 from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
-from spacy_sapbert.errors import SapbertError
 
 DOCTYPE = (
     '<!DOCTYPE article PUBLIC "-//NLM//DTD JATS (Z39.96) Journal Archiving and Interchange DTD v1.3 20210610//EN" '
@@ -156,119 +152,3 @@ def test_random_articles_are_read_back(tmp_path_factory, title, paragraphs):
     lines = "\n".join(filter(None, map(plain, paragraphs)))
     text = " ".join(filter(None, (plain(title), lines)))
     assert [document.text for document in documents] == ([text] if text else [])
-
-
-# --- archives
-
-
-def member(name, content=b"", **values):
-    entry = tarfile.TarInfo(name)
-    entry.size = len(content)
-    for key, value in values.items():
-        setattr(entry, key, value)
-    return entry, io.BytesIO(content)
-
-
-def archive_of(*members, mode="w:gz"):
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode=mode) as archive:
-        for entry, content in members:
-            if content:
-                content.seek(0)
-            archive.addfile(entry, content)
-    return packed.getvalue()
-
-
-MEMBERS = [
-    member("PMC1", type=tarfile.DIRTYPE),
-    member("PMC1/1.jpg", b"\xff" * 3000),
-    member("PMC1/1.nxml", (DOCTYPE + small(1)).encode()),
-    member("../outside.xml", small(2, "word " * 40_000).encode()),
-    member("link.nxml", type=tarfile.SYMTYPE, linkname="/etc/passwd"),
-    member("hard.nxml", type=tarfile.LNKTYPE, linkname="PMC1/1.nxml"),
-    member("supplement.xml", b"<other/>"),
-    member("broken.nxml", b"<article><front>"),
-    member("last.nxml", small(3).encode()),
-]
-
-
-@pytest.mark.parametrize(("name", "mode"), [("a.tar.gz", "w:gz"), ("a.tgz", "w:gz"), ("a.tar", "w")])
-def test_the_articles_of_an_archive_are_read(read, messages, problems, tmp_path, name, mode):
-    before = set(tmp_path.parent.iterdir())
-    documents = read(name, archive_of(*MEMBERS, mode=mode))
-    assert [document.doc_id for document in documents] == ["PMC1", "PMC2", "PMC3"]
-    assert documents[0].position == f"{tmp_path}/{name}/PMC1/1.nxml, line 2"
-    assert f"{name}/broken.nxml: [E127]" in messages()
-    assert problems.broken == 1
-    assert f"{name}: 4 files that are not articles left out\n" in messages()
-    assert {path.name for path in tmp_path.iterdir()} == {name}
-    assert set(tmp_path.parent.iterdir()) == before
-
-
-def test_archives_of_a_folder_are_read(tmp_path, problems, messages):
-    (tmp_path / "a.tar.gz").write_bytes(archive_of(*MEMBERS))
-    (tmp_path / "b.tar").write_bytes(archive_of(member("a.csv", b"1,2"), mode="w"))
-    assert len(list(read_documents(tmp_path, ReadOptions(None), problems))) == 3
-    assert "1 files of no known format left out (1 .tar that is without articles)" in messages()
-
-
-BIOC = (
-    "<collection><document><id>PMC1</id><passage><infon key='type'>front</infon><offset>0</offset><text>T</text>"
-    "</passage></document></collection>"
-)
-
-
-def test_archives_of_bioc_are_known_by_their_first_file(read, tmp_path):
-    (document,) = read("a.tar.gz", archive_of(member("PMC1.xml", BIOC.encode())))
-    assert (document.doc_id, document.title) == ("PMC1", "T")
-    content = b'[{"documents": [{"id": "PMC2", "passages": [{"offset": 0, "text": "flu"}]}]}]'
-    (document,) = read("b.tar.gz", archive_of(member("readme.txt"), member("PMC2.json", content)))
-    assert (document.doc_id, document.text) == ("PMC2", "flu")
-
-
-@pytest.mark.parametrize("format", [None, InputFormat.jats])
-def test_articles_without_annotated_mentions_are_refused(read, format):
-    with pytest.raises(SapbertError, match=r"\[E533\] --gold .*has the format jats"):
-        read("a.tar.gz", archive_of(*MEMBERS), format, gold=True)
-
-
-def test_an_archive_without_articles_is_reported(read):
-    with pytest.raises(SapbertError, match=r"\[E121\] .*contains no article of the format jats"):
-        read("a.tar", archive_of(member("a.txt", b"flu"), mode="w"))
-
-
-NUMBERS = [member(f"{number}.nxml", small(number).encode()) for number in range(50)]
-
-
-@pytest.mark.parametrize(
-    ("name", "cut", "code"),
-    [
-        ("a.tar", lambda packed: packed[:20_000], "E121"),  # within a file or its header
-        ("a.tar", lambda packed: packed[: 20 * 512], "E121"),  # between two files
-        ("a.tar", lambda packed: packed[:20_480] + b"x" * 512 + packed[20_992:], "E121"),  # a header that is none
-        ("a.tar.gz", lambda packed: packed[: len(packed) // 2], "E121"),
-    ],
-)
-def test_articles_before_the_damage_are_read(tmp_path, problems, name, cut, code):
-    (tmp_path / name).write_bytes(cut(archive_of(*NUMBERS, mode="w:gz" if name.endswith(".gz") else "w")))
-    found = []
-    documents = read_documents(tmp_path / name, ReadOptions(InputFormat.jats), problems)
-    with pytest.raises(SapbertError, match=rf"\[{code}\]"):
-        found.extend(document.doc_id for document in documents)
-    assert 0 < len(found) < 50
-    assert found == [f"PMC{number}" for number in range(len(found))]
-
-
-def test_too_large_a_file_is_left_out_unread(read, messages, monkeypatch):
-    monkeypatch.setattr("spacy_sapbert.documents.input_documents._LARGEST_PACKED", 300)
-    large, fine = member("large.xml", small(1, "flu " * 100).encode()), member("fine.xml", small(2).encode())
-    assert [document.doc_id for document in read("a.tar", archive_of(large, fine, mode="w"))] == ["PMC2"]
-    assert "large.xml: this file has" in messages()
-
-
-def test_a_header_that_would_fill_the_memory_is_refused(read):
-    header = tarfile.TarInfo("x")
-    header.type, header.size = tarfile.XHDTYPE, 1 << 40
-    content = header.tobuf(tarfile.GNU_FORMAT) + b"9 a=b\n" * 1000
-    with pytest.raises(SapbertError, match=r"\[E121\]"):
-        read("a.tar", content)

@@ -48,8 +48,7 @@ def read_concepts(format, folder):
     """Read a vocabulary. What it gives can be written."""
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     path = files[0] if len(files) == 1 or format == "loinc" else folder
-    settings = {"languages": ("es",)} if format == "babelon" else {}
-    for record in read_vocabulary(path, format, report=ReadReport(), **settings):
+    for record in read_vocabulary(path, format, report=ReadReport()):
         assert record.concept_id
         assert all(name.text for name in record.names)
         json.dumps(record, ensure_ascii=False).encode()
