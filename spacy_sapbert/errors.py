@@ -291,8 +291,8 @@ class Errors:
     )
     E336 = "[E336] {path} already contains a run. Continue the run with --resume, or choose another output folder."
     E337 = (
-        "[E337] The {what} was {value} in step {step}, so training has stopped. The batch is saved in {path}. Lower "
-        "the learning rate, train in fp32, or check the names in the batch."
+        "[E337] The {what} was {value} in step {step}, so training has stopped. Lower the learning rate, or "
+        "train in fp32."
     )
     E342 = (
         "[E342] The linker has no encoder to train, because it uses the sparse score alone. Set `encoder` to "
@@ -446,10 +446,6 @@ class Warnings:
     W203 = (
         "[W203] {n} of the {total} ids of {path} belong to no document that was read. The first is {example}. Check "
         "that the list belongs to the corpus."
-    )
-    W330 = (
-        "[W330] In {n} of the last {steps} steps no pair was hard, so the encoder learned nothing from them. Raise the "
-        "miner's margin, or use larger batches."
     )
     W401 = (
         "[W401] The sparse score saved in {path} uses the text_normalizer {saved}. It takes precedence over the "

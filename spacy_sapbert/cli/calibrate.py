@@ -24,7 +24,6 @@ _MEASURES = {
     "coverage": "links above the threshold (%)",
     "ece": "calibration error",
     "brier": "Brier score",
-    "risk_coverage_area": "area under risk–coverage",
 }
 
 

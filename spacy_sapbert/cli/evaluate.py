@@ -119,7 +119,7 @@ def abbreviations(
     corpus: Annotated[Path, typer.Argument(help="Corpus of short and long forms, in the format of MED1250.")],
     output: Output = None,
 ) -> None:
-    """Measure how well definitions of abbreviations are found, and list the causes of errors."""
+    """Measure how well definitions of abbreviations are found, and list the errors."""
     with results_to(output, [corpus]) as show:
         result = evaluate_abbreviations(track(read_med1250(corpus), stderr_console()))
         if not result["pairs"]:

@@ -102,8 +102,6 @@ def _table(result: Mapping[str, Any], types: list[str] | None) -> Table:
     table = table_of_numbers("found and annotated", "gold", "found", "right", "P", "R", "F1", rows=rows)
     missing = f"{result['without_a_name']:,} of the concepts are not in the vocabulary"
     table.caption = f"{result['documents']:,} documents; {missing}"
-    if result["replaced"]:
-        table.caption += f", and {result['replaced']:,} have an id that the vocabulary has replaced by another"
     if result["other_labels"]:
         others = ", ".join(f"{label} ({n:,})" for label, n in result["other_labels"].items())
         mapping = _mapping(result)

@@ -14,7 +14,7 @@ from spacy.language import Language
 from ..errors import Errors, OptionError, SapbertError, requiring
 from ..linking.prior import best_weight, count_concepts
 from ..linking.settings import CandidateSettings, LinkerParameters
-from ..metrics.calibration import brier_score, calibration_error, reliability, risk_points, risks, threshold_curve
+from ..metrics.calibration import brier_score, calibration_error, reliability, threshold_curve
 from ..metrics.counts import f1_score, mean, percent
 from ..metrics.linking_accuracy import gold_concepts, lenient_at, strict_at
 from ..training.reranker_trainer import FittedReranker, check_lightgbm
@@ -125,8 +125,8 @@ def calibrate(
         `prior_weight` and `threshold` each have `before` and `after`. The measures `before` and `after` are those of
         the held-out documents. `lenient` and `strict` accuracy are percentages, and so are `p`, `r` and `f1` of links
         at the threshold, and `coverage`, the share of links above it. `threshold_probability` is the probability of a
-        link at the threshold. `ece` (expected calibration error), `brier`, `risk_coverage_area`, `reliability` and
-        `risk_coverage` range from 0 to 1. Before probabilities are fitted, scores serve as probabilities.
+        link at the threshold. `ece` (expected calibration error), `brier` and `reliability` range from 0
+        to 1. Before probabilities are fitted, scores serve as probabilities.
 
     Raises:
         SapbertError: The pipeline has no linker, or the linker would not use a reranker. No mention has a gold id, or
@@ -414,7 +414,7 @@ def _measured(nlp: Language, mentions: Iterable[LinkedMention], *, check: bool =
     calibrated = [fitted.probability(score) for score in scores]
     probabilities = scores if fitted.probabilities is None else np.array(calibrated, dtype=float)
     at_threshold = linker.threshold if fitted.probabilities is None else fitted.probability(linker.threshold)
-    table, curve = reliability(probabilities, right), risks(scores, right)
+    table = reliability(probabilities, right)
     return {
         "links": len(scores),
         **_accuracies(judged),
@@ -422,9 +422,7 @@ def _measured(nlp: Language, mentions: Iterable[LinkedMention], *, check: bool =
         "threshold_probability": at_threshold,
         "ece": calibration_error(table),
         "brier": brier_score(probabilities, right),
-        "risk_coverage_area": float(curve.mean()),
         "reliability": table,
-        "risk_coverage": risk_points(curve),
     }
 
 

@@ -70,23 +70,11 @@ def _errors(record: AbbreviationRecord, gold: set[Pair], found: set[Pair]) -> It
         if short in wrong:
             yield "wrong long form", {**error, "found": wrong[short]}
         else:
-            yield _why_missed(short, long, _fold(record.text)), error
+            yield "missed", error
     missed = {short for short, _ in gold - found}
     for short, long in sorted(found - gold):
         if short not in missed:
             yield "not defined there", {"pmid": record.pmid, "short": short, "long": long}
-
-
-def _why_missed(short: str, long: str, text: str) -> str:
-    if long not in text:
-        return "long form not in one piece"
-    rest = iter(long)
-    if not all(letter in rest for letter in _letters(short)):
-        return "letters missing or in another order"
-    gaps = [(bracket, blank) for bracket in "([" for blank in ("", " ")]  # folding leaves at most one blank
-    if not any(bracket + blank + short in text or short + blank + bracket in text for bracket, blank in gaps):
-        return "no bracket"
-    return "words between, or another form of the definition"
 
 
 MIN_OVERLAP = 0.5

@@ -19,7 +19,6 @@ from spacy.tokens import Doc
 from ..documents.docs import mention_of
 from ..errors import Errors, SapbertError, Warnings
 from ..kb.knowledge_base import KnowledgeBase
-from ..kb.mapping import vocabulary_of
 from ..metrics.counts import SetCounts, micro, total
 from ..metrics.spans import Comparison, places
 from ..pipeline.factories import RETRIEVER
@@ -57,11 +56,9 @@ def evaluate_pipeline(
         predictions: Write a JSON line for each document to this file. The file appears when it is complete.
 
     Returns:
-        Counts, and one entry per measure. The counts are `documents`, `without_a_name`, `replaced`, `other_labels` and
+        Counts, and one entry per measure. The counts are `documents`, `without_a_name`, `other_labels` and
         `same_places`.
-        `without_a_name` counts the pairs of a document and a gold concept that the vocabulary lacks. `replaced` counts
-        the pairs of a document and a gold id that the vocabulary has replaced by another of its ids, which is then
-        compared: an alternative id of the same vocabulary as the primary id. `other_labels`
+        `without_a_name` counts the pairs of a document and a gold concept that the vocabulary lacks. `other_labels`
         counts the found mentions of each label that no gold mention has. `same_places` counts, for each of these
         labels, the labels of the gold mentions at the same characters.
         The measures are `ner` (characters and label), `ner_untyped` (characters alone), `span_id` (characters and all
@@ -137,7 +134,6 @@ class _Tally:
         self._same_places: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.documents = 0
         self._without_a_name = 0
-        self._replaced = 0
 
     def add_labels(self, gold: Document, found: Document) -> None:
         """Count the labels of all found mentions, and those of the gold mentions at the same characters."""
@@ -157,19 +153,13 @@ class _Tally:
             _add(self._types[label], self._compare(*of_label))
         self.documents += 1
         self._without_a_name += sum(not self._kb.find_id(concept_id) for concept_id in self._compare.concepts(gold))
-        self._replaced += sum(map(self._is_replaced, {id for mention in gold.mentions for id in mention.ids}))
         return counts
-
-    def _is_replaced(self, concept_id: str) -> bool:
-        primary = self._compare.primary(concept_id)
-        return primary != concept_id and vocabulary_of(primary) == vocabulary_of(concept_id)
 
     def report(self, types: Sequence[str] | None) -> dict[str, Any]:
         others = {label: n for label, n in sorted(self.found.items()) if label not in self.labels}
         result: dict[str, Any] = {
             "documents": self.documents,
             "without_a_name": self._without_a_name,
-            "replaced": self._replaced,
             "other_labels": others,
             "same_places": {label: dict(self._same_places[label].most_common()) for label in others},
             **{measure: _figures(counts) for measure, counts in self.counts.items()},

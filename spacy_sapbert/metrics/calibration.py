@@ -1,4 +1,4 @@
-"""Measure scores and probabilities of links: precision and recall by threshold, calibration, risk and coverage."""
+"""Measure scores and probabilities of links: precision and recall by threshold, and calibration."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 BINS = 10
-COVERAGES = 20
 Z_95 = 1.959964  # of the standard normal distribution
 
 
@@ -81,20 +80,3 @@ def calibration_error(table: list[dict[str, Any]]) -> float:
 def brier_score(probabilities: np.ndarray, right: np.ndarray) -> float:
     """Return the mean squared difference between probability and outcome (Brier 1950)."""
     return float(np.mean((probabilities - right) ** 2))
-
-
-def risks(scores: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return the share of wrong links among the i + 1 links with the highest scores: the risk–coverage curve.
-
-    The curve is that of El-Yaniv and Wiener (2010). Its mean is the area under it. Links with equal scores count as if
-    drawn in random order: each counts with the share of them that is wrong.
-    """
-    _, group, sizes = np.unique(-scores, return_inverse=True, return_counts=True)
-    wrong = np.bincount(group, weights=~right) / sizes
-    return np.cumsum(np.repeat(wrong, sizes)) / np.arange(1, len(scores) + 1)
-
-
-def risk_points(curve: np.ndarray, points: int = COVERAGES) -> list[dict[str, float]]:
-    """Return `coverage` and `risk` at this number of coverages, evenly spaced up to 1."""
-    coverages = [number / points for number in range(1, points + 1)]
-    return [{"coverage": part, "risk": float(curve[max(round(part * len(curve)), 1) - 1])} for part in coverages]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import math
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from ..errors import CannotWriteError, Warnings
+from ..errors import CannotWriteError
 from ..files.output import open_output
 from ..settings_block import check_counts
 
@@ -140,23 +139,3 @@ class Clock:
     @property
     def _now(self) -> float:
         return (time.monotonic() - self._started) / 60
-
-
-class IdleSteps:
-    """Counts steps without any hard pairs, on which nothing was trained."""
-
-    def __init__(self) -> None:
-        self._steps = self._idle = 0
-        self._has_warned = False
-
-    def add(self, values: Mapping[str, Any]) -> None:
-        """Count a step."""
-        self._steps += 1
-        self._idle += not values["mined_triplets"]
-
-    def warn(self) -> None:
-        """Warn if most steps since the last call were idle, but only once."""
-        if 2 * self._idle > self._steps and not self._has_warned:
-            warnings.warn(Warnings.W330.format(n=self._idle, steps=self._steps), stacklevel=3)
-            self._has_warned = True
-        self._steps = self._idle = 0

@@ -6,14 +6,13 @@ It only needs torch, transformers, NumPy and pytorch-metric-learning, so that it
 # no postponed annotations here: spaCy could not check the settings of a registered class
 
 import copy
-import json
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from ..files.values import hash64
 from ..settings_block import check_counts, check_rules
 from ..text.normalize import TEXT_NORMALIZERS
 from .checkpoints import Position, has_checkpoint, load_checkpoint, save_checkpoint
-from .logs import Clock, IdleSteps, MakeLog, RunLog
+from .logs import Clock, MakeLog, RunLog
 from .losses import Loss, Teacher
 from .mining import Mined, Miner
 from .optimizing import MakeOptimizer, Processes, Schedule, clip_gradients
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 
 BEST_FOLDER = "model-best"
 LAST_FOLDER = "model-last"
-FAILED_FILE = "failed_batch.json"
 # settings with file names, which differ between machines, and parts of a config that affect the training
 _FILES = ("name", "path", "shared", "encoder", "kb", "corpus")
 _ADDITIONS = ("adapter", "projection", "projection_dim", "projection_alone")
@@ -183,16 +181,14 @@ class SelfAlignment:
         position = self._begin(output, resume)
         clock = Clock(position.minutes, max_minutes)
         log = self.logger(output, position.step, self.total_steps) if self.processes.is_first else None
-        idle = IdleSteps()
         is_over = False
         try:
             if not position.step:  # gives the initial value, and reports a missing measure at once
                 position = position._replace(best=self._evaluate(position, output, log))
             while position.step < self.total_steps and not is_over:
-                values = self._step(position.step, output)
+                values = self._step(position.step)
                 scaler = self._scaler.state_dict()
                 position = position._replace(step=position.step + 1, minutes=clock.minutes, scaler=scaler)
-                idle.add(values)
                 if log:
                     log.add(clock.timed_values(position.step, self.total_steps, values))
                 if self._is_due(self.evaluate_every, position.step):
@@ -200,7 +196,6 @@ class SelfAlignment:
                 is_over = self.processes.agree(clock.is_over)
                 if log and (is_over or self._is_due(self.checkpoint_every, position.step)):
                     save_checkpoint(output, self._run_description, position, self.encoder.model, self._optimizer)
-                    idle.warn()
         finally:
             self._end_training_mode()
             if log:
@@ -229,7 +224,7 @@ class SelfAlignment:
         self.encoder.model.train(self.dropout)
         return position
 
-    def _step(self, step: int, output: Path) -> dict[str, Any]:
+    def _step(self, step: int) -> dict[str, Any]:
         """Train on the batches of one step, and return the values for the log."""
         import torch
 
@@ -243,7 +238,7 @@ class SelfAlignment:
         for batch in map(self.pairs.batch, chosen):
             loss, mined = self._loss(batch)
             if not torch.isfinite(loss):
-                self._fail(output, step, [batch], "loss", loss.item())
+                raise _failure("loss", loss.item(), step)
             if loss.requires_grad:
                 self._scaler.scale(loss / len(chosen)).backward()
             totals["loss"] += loss.item() / len(chosen)
@@ -255,7 +250,7 @@ class SelfAlignment:
             norm = self._update()
             # in float16, the scaler lowers the scale and continues
             if not math.isfinite(norm) and self.precision != "fp16":
-                self._fail(output, step, map(self.pairs.batch, chosen), "norm of the gradients", norm)
+                raise _failure("norm of the gradients", norm, step)
         speed = totals["pairs"] / (time.monotonic() - started)
         return {**totals, "learn_rate": rate, "epoch": epoch, "pairs_per_s": speed}
 
@@ -329,15 +324,6 @@ class SelfAlignment:
         self.encoder.save(folder)
         self.encoder.trained = before
 
-    def _fail(self, output: Path, step: int, batches: Iterable[Batch], what: str, value: float) -> NoReturn:
-        """Write the failed batch to a file, and stop the run."""
-        path = output / FAILED_FILE
-        names = [[batch.names[left], batch.names[right]] for batch in batches for left, right in batch.pairs]
-        if self.processes.is_first:
-            report = {"step": step + 1, what: str(value), "pairs": names}
-            path.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        raise SapbertError(Errors.E337.format(what=what, value=value, step=step + 1, path=path))
-
     def _is_due(self, every: int, step: int) -> bool:
         return step % every == 0 or step == self.total_steps
 
@@ -370,6 +356,10 @@ class SelfAlignment:
 
     def _end_training_mode(self) -> None:
         self.encoder.replace(self.encoder.model)  # turns dropout off and updates the fingerprint
+
+
+def _failure(what: str, value: float, step: int) -> SapbertError:
+    return SapbertError(Errors.E337.format(what=what, value=value, step=step + 1))
 
 
 def _same_form(forms: list[str]) -> np.ndarray:

@@ -7,8 +7,6 @@ from spacy_sapbert.metrics.calibration import (
     brier_score,
     calibration_error,
     reliability,
-    risk_points,
-    risks,
     threshold_curve,
     wilson_interval,
 )
@@ -46,17 +44,6 @@ def test_links_of_equal_probability_stay_together():
     assert calibration_error(table) == pytest.approx(0.3 * (1 / 3 - 0.2) + 0.7 * 0.2)
 
 
-def test_risk_and_coverage():
-    curve = risks(np.array([0.2, 0.9, 0.5, 0.7]), np.array([False, True, True, False]))
-    assert curve == pytest.approx([0, 1 / 2, 1 / 3, 1 / 2])
-    assert risk_points(curve, 2) == [{"coverage": 0.5, "risk": 0.5}, {"coverage": 1.0, "risk": 0.5}]
-    assert risk_points(curve[:1], 2) == [{"coverage": 0.5, "risk": 0.0}, {"coverage": 1.0, "risk": 0.0}]
-
-
-def test_equal_scores_have_no_order():
-    assert risks(np.array([0.5, 0.5, 0.9]), np.array([True, False, True])) == pytest.approx([0, 1 / 4, 1 / 3])
-
-
 links = st.lists(st.tuples(st.sampled_from([0.1, 0.25, 0.5, 0.75, 0.9, 1.0]), st.booleans()), min_size=1, max_size=40)
 
 
@@ -70,8 +57,7 @@ def test_no_measure_depends_on_the_order_of_links(some, random):
         assert sum(row["n"] for row in table) == len(one)
         assert 0 <= calibration_error(table) <= 1
         assert [row["mean"] for row in table] == sorted(row["mean"] for row in table)
-        assert risks(scores, right)[-1] == pytest.approx(1 - right.mean())
-        measured.append((calibration_error(table), brier_score(scores, right), risks(scores, right).mean()))
+        measured.append((calibration_error(table), brier_score(scores, right)))
     assert measured[0] == pytest.approx(measured[1])
 
 
