@@ -30,7 +30,8 @@ from spacy_sapbert.evaluation.running import LinkedMention, link_gold_mentions
 from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.mentions import add_mentions
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
-from spacy_sapbert.linking.ties import RULES, TieBreaker, tied
+from spacy_sapbert.linking import ties
+from spacy_sapbert.linking.ties import RULES, tied
 from spacy_sapbert.metrics.linking_accuracy import gold_concepts, lenient_at
 from spacy_sapbert.types import Document
 
@@ -76,9 +77,9 @@ def count(nlp: Language, documents: list[Document]) -> Counter[str]:
     possible = sum(any_right for _, any_right in judged)
     counts = Counter({"mentions": len(mentions), "tied": len(judged), "best_possible": possible})
     for order, rules in ORDERS.items():
-        decided = TieBreaker(linker.kb, rules=rules).break_ties(
-            [linked.parts for linked in mentions], [linked.mention.label for linked in mentions]
-        )
+        ties.RULES = rules
+        parts, labels = [linked.parts for linked in mentions], [linked.mention.label for linked in mentions]
+        decided = ties.TieBreaker(linker.kb).break_ties(parts, labels)
         again = [linked._replace(parts=parts) for linked, parts in zip(mentions, decided, strict=True)]
         counts[order] = sum(right for right, _ in judge(again, linker.kb))
     return counts

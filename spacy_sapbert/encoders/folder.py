@@ -55,6 +55,7 @@ TABLE_FILE = "table.safetensors"
 WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin", "model.safetensors.index.json")
 
 # what a config may say, so that making the model ends
+_POSSIBLE = {"num_hidden_layers": (0, 1000), "num_attention_heads": (1, 10_000)}
 _SHOWN = 200  # characters of a wrong name
 _PATIENCE, _REMEMBERED = 5.0, 60  # seconds to wait for the hub, and to remember whether it answered
 _POOLING_MODES = {"cls": "cls_token", "mean": "mean_tokens"}  # the names that sentence-transformers uses
@@ -184,6 +185,8 @@ def load_model(name: str, *, adapter: bool = False, projection: bool = False) ->
     dtype = {"torch_dtype" if transformers.__version__.startswith("4.") else "dtype": torch.float32}
 
     def load(options: dict[str, bool]) -> Any:
+        if Path(name).is_dir():
+            _check_size(Path(name))
         model, info = transformers.AutoModel.from_pretrained(name, output_loading_info=True, **dtype, **options)
         missing = sorted(info["missing_keys"])
         others = [weights for weights in missing if not weights.startswith(POOLER)]
@@ -200,6 +203,23 @@ def load_model(name: str, *, adapter: bool = False, projection: bool = False) ->
         return model
 
     return _load(name, load)
+
+
+def _check_size(folder: Path) -> None:
+    """Check that a config fits its weights, before memory is taken for what it describes."""
+    import torch
+    from transformers import AutoConfig, AutoModel
+
+    config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    for key, (least, most) in _POSSIBLE.items():
+        value = getattr(config, key, least)
+        if isinstance(value, int) and not least <= value <= most:
+            raise ValueError(f"{key} in {CONFIG_FILE} is {value}")
+    with torch.device("meta"):  # without memory
+        n = sum(weights.numel() for weights in AutoModel.from_config(config).parameters())
+    size = sum(path.stat().st_size for pattern in ("*.safetensors", "*.bin") for path in folder.glob(pattern))
+    if n > 2 * size:  # a byte for a weight is the least; a pooler may be missing
+        raise ValueError(f"{CONFIG_FILE} describes {n:,} weights, but the files of the weights have {size:,} bytes")
 
 
 def local_folder(name: str) -> Path:

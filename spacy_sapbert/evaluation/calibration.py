@@ -104,7 +104,6 @@ def calibrate(
     probabilities are fitted on links that a reranker of other documents chose.
 
     Args:
-        nlp: The pipeline.
         documents: Documents with gold ids.
         type: Use only mentions with this label.
         prior: Also fit the prior: how much the annotation counts of concepts matter. See

@@ -53,7 +53,6 @@ def evaluate_concepts(
     are replaced by primary ids. Gold concepts that the vocabulary lacks count as missed.
 
     Args:
-        nlp: The pipeline.
         documents: The documents, read in batches.
         labels: Ids of the concepts to predict. None is the whole vocabulary.
         train: The training corpus, which shows the rare concepts.

@@ -46,7 +46,6 @@ def evaluate_linking(
     `composite_splitter`, `spelling_corrector` and `sapbert_linker`. A document that occurs twice counts twice.
 
     Args:
-        nlp: The pipeline.
         documents: The documents, read in batches.
         type: Measure only mentions with this label.
         predictions: Write a JSON line for each mention to this file. The file appears when it is complete.

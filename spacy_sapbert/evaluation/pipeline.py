@@ -48,7 +48,6 @@ def evaluate_pipeline(
     that occurs twice counts twice.
 
     Args:
-        nlp: The pipeline.
         documents: The documents, read in batches.
         type: Compare only mentions with this label, or with one of these labels, gold and found.
         labels: The corpus label for each label of the pipeline, if they differ.

@@ -55,10 +55,6 @@ class Agreement:
     Names that contradict the text are refused, and so are those that are only similar to a short text or a symbol. A
     refused candidate says why, is never linked, and keeps half of its score. A contradiction does not count if the
     concept also has a name with the numbers, letters and opposites of the text: then the vocabulary equates them.
-
-    Args:
-        kb: The vocabulary.
-        rules: The rules of the language.
     """
 
     def __init__(self, kb: KnowledgeBase, rules: LanguageRules = ENGLISH) -> None:
@@ -74,7 +70,6 @@ class Agreement:
         """Return the candidates of a text, best first.
 
         Args:
-            text: The text.
             candidates: Its candidates, best first.
             weigh: Changes the scores of similar names, and the order of equal ones.
             checked: The candidates that agree, behind which none is checked. A prior or reranker may choose any.

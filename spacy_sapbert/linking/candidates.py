@@ -92,7 +92,6 @@ class CandidateGenerator:
     scores from the first stage.
 
     Args:
-        kb: The vocabulary.
         ngrams: The index of the sparse score; None leaves it out.
         vectors: The vectors of the dense score; None leaves it out. At least one of the two is needed.
         rescorer: The dense score of the second stage; None leaves it out.
@@ -155,7 +154,6 @@ class CandidateGenerator:
         """Find the k best concepts for each text.
 
         Args:
-            texts: The texts.
             k: The most candidates per text.
             filter: Only names and concepts of these types and sources. The filter comes before the k best are taken.
 
@@ -193,7 +191,6 @@ class CandidateGenerator:
         """Return the concepts of those of some texts that are names, in exactly this spelling, with the score 1.
 
         Args:
-            texts: The texts.
             filter: Only names and concepts of these types and sources.
         """
         rows = self.kb.rows_of_names(texts)

@@ -32,11 +32,7 @@ class Fact(NamedTuple):
 
 
 class ConceptFacts:
-    """Looks up what is known of concepts, and keeps it.
-
-    Args:
-        kb: The vocabulary.
-    """
+    """Looks up what is known of concepts, and keeps it."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self._kb = kb

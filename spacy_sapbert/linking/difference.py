@@ -57,10 +57,8 @@ def difference_features(
     """Return the features of the compared candidates of texts.
 
     Args:
-        texts: The texts.
         lists: The compared candidates of each text. There may be none.
         facts_of: Looks up what is known of concepts.
-        rules: The rules of the language.
 
     Returns:
         A float64 array of shape (candidates, `len(FEATURES)`). The candidates of the first text come first.

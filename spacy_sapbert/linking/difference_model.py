@@ -145,12 +145,10 @@ def _judge(
     """Return the first candidates in their new order with probabilities, and why the order changed.
 
     Args:
-        text: The text.
         candidates: Its first candidates.
         places: The positions of those that were compared.
         best: Which of these is the best.
         probabilities: Their probabilities.
-        rules: The rules of the language.
     """
     judged = [candidate._replace(probability=0.0) if candidate.refusal else candidate for candidate in candidates]
     for place, probability in zip(places, probabilities, strict=True):

@@ -19,6 +19,7 @@ from ..files.values import hash64, parse_json, read_array
 from ..kb.knowledge_base import KnowledgeBase
 from ..store.artifact import Artifact, fingerprint_of, opening
 from ..store.cache import cache_dir, make_once
+from ..text.characters import slices
 from ..text.critical_parts import contradictions, critical_parts
 from ..text.languages import ENGLISH, LanguageRules, rules_of
 from ..text.notes.assertion import matcher_of
@@ -123,9 +124,7 @@ class Finder:
     `spacy_sapbert.text.word_classes`. A name is looked up by its rarest word.
 
     Args:
-        kb: The knowledge base.
         index: The words of its names.
-        rules: The rules of their language.
     """
 
     def __init__(self, kb: KnowledgeBase, index: _Index, rules: LanguageRules = ENGLISH) -> None:
@@ -134,9 +133,6 @@ class Finder:
         self._index = _Index(*map(np.asarray, index))
         self._equal: dict[str, tuple[Equal, ...]] = {}  # by the key of a word of a text
         self._name = lru_cache(maxsize=_CACHED)(self._read)
-
-    def __repr__(self) -> str:
-        return f"Finder({len(self._index.rows):,} names of {self.kb!r})"
 
     @classmethod
     def build(cls, kb: KnowledgeBase, rules: LanguageRules = ENGLISH) -> Finder:
@@ -150,7 +146,7 @@ class Finder:
         rarest = by_rarity.argsort()[rarest]
         order = np.argsort(rarest, kind="stable")
         sizes = np.diff(starts, append=len(rows))[order]
-        entries = numbers[_ranges(starts[order], starts[order] + sizes)]
+        entries = numbers[slices(starts[order], sizes)]
         names = np.searchsorted(rarest[order], np.arange(len(words) + 1)).astype(np.int32)
         firsts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
         of_names = rows[starts[order]].astype(np.int32)
@@ -196,12 +192,12 @@ class Finder:
         numbers = np.fromiter(places, dtype=np.int64, count=len(places))
         present[numbers] = True
         lefts, rights = index.names[numbers], index.names[numbers + 1]
-        names = _ranges(lefts, rights)
+        names = slices(lefts, rights - lefts)
         if not len(names):
             return []
-        firsts, ends = index.firsts[names], index.firsts[names + 1]
-        known = present[index.entries[_ranges(firsts, ends)]]
-        sizes = ends - firsts
+        firsts = index.firsts[names]
+        sizes = index.firsts[names + 1] - firsts
+        known = present[index.entries[slices(firsts, sizes)]]
         n_known = np.add.reduceat(known, np.cumsum(sizes) - sizes)
         return names[n_known == sizes].tolist()
 
@@ -247,7 +243,6 @@ class Finder:
         Args:
             columns: The words of the text.
             said: The words of the name, by their number in it, each with its place in the text.
-            name: The name.
         """
         places = [place for _, (place, _) in said]
         first, last = min(places), max(places)
@@ -511,13 +506,6 @@ def _blocks(columns: WordColumns) -> Iterator[tuple[int, int]]:
             end += 1
         yield first, end
         first = end
-
-
-def _ranges(starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Return all numbers of several ranges, int64, one range after another."""
-    sizes = (ends - starts).astype(np.int64)
-    firsts = np.cumsum(sizes) - sizes
-    return np.repeat(starts - firsts, sizes) + np.arange(sizes.sum())
 
 
 def _choices(places: Sequence[Sequence[Place]]) -> Iterator[list[Place]]:

@@ -89,7 +89,6 @@ class Linker:
         generator: Finds the candidates of a text.
         settings: Shared with the caller, who may change them at any time.
         parameters: Fitted or trained values, used for settings that are None.
-        rules: The rules of the language.
 
     Attributes:
         reranker: The trained reranker, or None.
@@ -508,7 +507,6 @@ class MentionCandidates:
         """Find the k best concepts for each text.
 
         Args:
-            mention_texts: The texts.
             k: The most candidates per text.
 
         Returns:

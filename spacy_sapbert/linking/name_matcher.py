@@ -102,7 +102,6 @@ class NameMatcher:
     a text. A bitmap shows which of them may be keys of names. One binary search looks up the others.
 
     Args:
-        kb: The knowledge base.
         hashes: The sorted keys of names, uint64, shape (n,).
         rows: The row of each name, int32, shape (n,). Equal keys are ordered by tie rank.
         rules: The rules of the language by which the keys were made.
@@ -166,7 +165,6 @@ class NameMatcher:
         mentions are names.
 
         Args:
-            text: The text.
             matches: The first character and the end of each match.
             match: Also returns the row of a name that a whole text says in other words. None finds no such names.
 
@@ -193,7 +191,6 @@ class NameMatcher:
         """Find the most plausible composite split into names, if not all parts are written out.
 
         Args:
-            text: The text.
             match: See `find_composites`. It is only asked for the most plausible split of all.
 
         Returns:
@@ -216,7 +213,6 @@ class NameMatcher:
         A modifier is a whole word, with one blank after it.
 
         Args:
-            text: The text.
             start: The first character of the name.
             modifiers: Lower-case modifiers of at most `LONGEST_MODIFIER` characters.
             barred: The ends of other names, as positions after their last characters. No modifier ends there.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,7 +80,7 @@ class Reranker(NamedTuple):
         best, before = part.candidates[position], part.candidates[0]
         added = self.trees.contributions(pair)
         others = (*part.candidates[:position], *part.candidates[position + 1 :])
-        reasons = explain(part, best, before, added[0] - added[1], pair, document)
+        reasons = explain(part, best, added[0] - added[1], pair, document)
         known = [candidate.probability for candidate in (best, before) if candidate.probability is not None]
         chosen = best._replace(probability=max(known, default=None))
         return part._replace(candidates=(chosen, *others), tie=None, reasons=reasons)
@@ -146,49 +146,45 @@ def choose(ratings: np.ndarray, sizes: Sequence[int], margin: float) -> list[int
 # --- reasons
 
 
-class _Case(NamedTuple):
-    """Two candidates of a text.
-
-    Attributes:
-        part: The text.
-        best: The chosen candidate.
-        before: The most similar candidate.
-        features: The features of both, shape (2, features).
-        document: The document.
-    """
-
-    part: LinkedPart
-    best: Candidate
-    before: Candidate
-    features: np.ndarray
-    document: DocumentEvidence
-
-    def more(self, feature: str) -> bool:
-        """Return whether the chosen candidate has more of a feature."""
-        chosen, other = self.features[:, COLUMNS[feature]]
-        return bool(chosen > other)
-
-    def less(self, feature: str) -> bool:
-        chosen, other = self.features[:, COLUMNS[feature]]
-        return bool(chosen < other)
+_SAY = {
+    "similarity": (
+        ("+support", "more of its names are similar"),
+        ("+dense", "the encoder finds it more similar"),
+        ("+sparse", "more of its letters fit"),
+    ),
+    "words": (
+        ("+share_of_text", "more words of the mention are in its name"),
+        ("-only_in_text", "more words of the mention are in its name"),
+        ("-only_in_name", "its name adds fewer words"),
+        ("+same_head", "the last word is the same"),
+        ("-numbers_only_in_text", "its number fits"),
+        ("-numbers_only_in_name", "its number fits"),
+        ("-other_beginnings", "no word has another beginning"),
+    ),
+    "vocabulary": (
+        ("+preferred", "this is its preferred name"),
+        ("+names", "it has more names"),
+        ("-supplementary", "it is a main descriptor, not a supplementary record"),
+    ),
+    "annotations": (
+        ("+annotations_by_name", "annotators mean it more often by this name"),
+        ("+prior", "annotators mean it more often"),
+        ("+annotations", "annotators mean it more often"),
+    ),
+    "difference": (("+probability", "names that differ so are right more often"),),
+}
+"""What speaks for a candidate that has more (+) or less (-) of a feature, by group."""
 
 
 def explain(
-    part: LinkedPart,
-    best: Candidate,
-    before: Candidate,
-    added: np.ndarray,
-    features: np.ndarray,
-    document: DocumentEvidence,
+    part: LinkedPart, best: Candidate, added: np.ndarray, features: np.ndarray, document: DocumentEvidence
 ) -> tuple[str, ...]:
-    """Say why one candidate was put before the most similar one.
+    """Say why one candidate was put before the most similar one, which is the first of the part.
 
     Args:
-        part: The text with its candidates.
         best: The chosen candidate.
-        before: The most similar candidate.
         added (float64, shape (features,)): What each feature adds to the rating of `best`, less what it adds to that of
-            `before`.
+            the most similar one.
         features (float64, shape (2, features)): The features of both.
         document: What the document says.
 
@@ -196,80 +192,32 @@ def explain(
         First the other candidate. Then the groups of features that speak for the chosen one, strongest first, each with
         its share.
     """
-    case = _Case(part, best, before, features, document)
-    sums = np.bincount(_GROUPS, added, minlength=len(FEATURES))
-    speaking = np.maximum(sums, 0.0)
-    shares = speaking / max(speaking.sum(), np.finfo(float).tiny)
-    groups = list(FEATURES)
-    said = [
-        f"{groups[number]} {shares[number]:.0%}: {', '.join(_SAY[groups[number]](case)) or 'several small differences'}"
-        for number in np.argsort(-shares, kind="stable").tolist()
-        if shares[number] >= LEAST_SHARE
-    ]
+    before = part.candidates[0]
+    speaking = np.maximum(np.bincount(_GROUPS, added, minlength=len(FEATURES)), 0.0)
+    shares = dict(zip(FEATURES, (speaking / max(speaking.sum(), np.finfo(float).tiny)).tolist(), strict=True))
+    said = []
+    for group in sorted(shares, key=lambda group: -shares[group]):
+        if shares[group] >= LEAST_SHARE:
+            reasons = dict.fromkeys(reason for feature, reason in _SAY.get(group, ()) if _exceeds(features, feature))
+            reasons |= dict.fromkeys(_of_document(part, best, features, document) if group == "document" else ())
+            said.append(f"{group} {shares[group]:.0%}: {', '.join(reasons) or 'several small differences'}")
     similar = "more" if before.score > best.score else "as" if before.score == best.score else "less"
     return (f"instead of {before.concept_id} ({before.name}), which is {similar} similar ({before.score:.3f})", *said)
 
 
-def _similarity(case: _Case) -> Iterator[str]:
-    if case.more("support"):
-        yield "more of its names are similar"
-    if case.more("dense"):
-        yield "the encoder finds it more similar"
-    if case.more("sparse"):
-        yield "more of its letters fit"
+def _exceeds(features: np.ndarray, feature: str) -> bool:
+    """Return whether the chosen candidate has more of a feature, or less if it begins with a minus."""
+    chosen, other = features[:, COLUMNS[feature[1:]]]
+    return bool(chosen < other if feature[0] == "-" else chosen > other)
 
 
-def _words(case: _Case) -> Iterator[str]:
-    if case.more("share_of_text") or case.less("only_in_text"):
-        yield "more words of the mention are in its name"
-    if case.less("only_in_name"):
-        yield "its name adds fewer words"
-    if case.more("same_head"):
-        yield "the last word is the same"
-    if case.less("numbers_only_in_text") or case.less("numbers_only_in_name"):
-        yield "its number fits"
-    if case.less("other_beginnings"):
-        yield "no word has another beginning"
-
-
-def _vocabulary(case: _Case) -> Iterator[str]:
-    if case.more("preferred"):
-        yield "this is its preferred name"
-    if case.more("names"):
-        yield "it has more names"
-    if case.less("supplementary"):
-        yield "it is a main descriptor, not a supplementary record"
-
-
-def _annotations(case: _Case) -> Iterator[str]:
-    if case.more("annotations_by_name"):
-        yield "annotators mean it more often by this name"
-    if case.more("prior") or case.more("annotations"):
-        yield "annotators mean it more often"
-
-
-def _document(case: _Case) -> Iterator[str]:
-    texts, words = case.document.linked.get(case.best.concept_id, {}), case.document.words
-    if others := [text for form, text in texts.items() if form != same_form(case.part.text)]:
+def _of_document(part: LinkedPart, best: Candidate, features: np.ndarray, document: DocumentEvidence) -> Iterator[str]:
+    texts, words = document.linked.get(best.concept_id, {}), document.words
+    if others := [text for form, text in texts.items() if form != same_form(part.text)]:
         yield f"{_quoted(others)} is linked to it" if len(others) == 1 else f"{_quoted(others)} are linked to it"
-    added = words_in(case.best.name).keys() - words_in(case.part.text).keys()
-    if case.more("words_elsewhere") and (elsewhere := sorted(words[word] for word in added if word in words)):
+    added = words_in(best.name).keys() - words_in(part.text).keys()
+    if _exceeds(features, "+words_elsewhere") and (elsewhere := sorted(words[word] for word in added if word in words)):
         yield f"the document has {_quoted(elsewhere)}"
-
-
-def _difference(case: _Case) -> Iterator[str]:
-    if case.more("probability"):
-        yield "names that differ so are right more often"
-
-
-_SAY: dict[str, Callable[[_Case], Iterator[str]]] = {
-    "similarity": _similarity,
-    "words": _words,
-    "vocabulary": _vocabulary,
-    "annotations": _annotations,
-    "document": _document,
-    "difference": _difference,
-}
 
 
 def _quoted(texts: Sequence[str]) -> str:

@@ -30,10 +30,6 @@ class Rewriter:
 
     Rules propose other ways to write it, and the vocabulary confirms them: each is looked up as it is, in the usual
     cases. A text that is a name is not rewritten.
-
-    Args:
-        kb: The vocabulary.
-        rules: The rules of the language.
     """
 
     def __init__(self, kb: KnowledgeBase, rules: LanguageRules = ENGLISH) -> None:
@@ -83,12 +79,7 @@ class Rewriter:
 
 
 def rewrites(text: str, rules: LanguageRules = ENGLISH) -> Iterator[tuple[str, str]]:
-    """Yield other ways to write a text, the most plausible first, each with the reason.
-
-    Args:
-        text: The text.
-        rules: The rules of the language.
-    """
+    """Yield other ways to write a text, the most plausible first, each with the reason."""
     ways = (chemical_rewrites(text), letter_rewrites(text), findings(text, rules), other_words(text, rules))
     return islice(chain.from_iterable(ways), _MOST)
 

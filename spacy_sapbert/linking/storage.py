@@ -49,7 +49,6 @@ def open_generator(
     """Make a candidate generator for a knowledge base.
 
     Args:
-        kb: The knowledge base.
         encoder: The encoder of the dense score; None leaves it out.
         sparse: Whether to use the sparse score. If the encoder has a lexical model, its n-grams and λ are used.
         text_normalizer: The normal form for other n-grams, one of `TEXT_NORMALIZERS`.
@@ -105,7 +104,6 @@ def save_generator(generator: CandidateGenerator, artifacts: ArtifactWriter, ind
     """Add knowledge base, indexes and encoder to the artifacts of a component.
 
     Args:
-        generator: The generator.
         artifacts: The artifacts of the component.
         index: The kind of index, see `open_index`. It is built again if training has replaced or invalidated it.
     """

@@ -46,20 +46,15 @@ _Evidence = Mapping[tuple[str, str], tuple[TieEvidence, tuple[str, ...]]]
 RULES = ("annotations", "case", "preferred", "type", "main", "names")
 
 
-def rank(evidence: Sequence[TieEvidence], rules: Sequence[str] = RULES) -> list[TieEvidence]:
-    """Order the concepts of a tie, best first. The order of the input has no influence.
-
-    Args:
-        evidence: The evidence for each concept.
-        rules: Fields of `TieEvidence`, ordered by precedence. The id decides last.
-    """
-    return sorted(evidence, key=lambda entry: (*(-getattr(entry, rule) for rule in rules), entry.concept_id))
+def rank(evidence: Sequence[TieEvidence]) -> list[TieEvidence]:
+    """Order the concepts of a tie by `RULES`, best first. The id decides last."""
+    return sorted(evidence, key=lambda entry: (*(-getattr(entry, rule) for rule in RULES), entry.concept_id))
 
 
-def explain(ranked: Sequence[TieEvidence], rules: Sequence[str] = RULES) -> str:
+def explain(ranked: Sequence[TieEvidence]) -> str:
     """Explain a tie: the other concepts, and the rule that chose the first one."""
     best, *rivals = ranked
-    rule = next((rule for rule in rules if getattr(best, rule) != getattr(rivals[0], rule)), "id")
+    rule = next((rule for rule in RULES if getattr(best, rule) != getattr(rivals[0], rule)), "id")
     reasons = {
         "annotations": f"annotators mean it most often by this name ({best.annotations:,})",
         "case": "it has this name in the case of the text",
@@ -81,20 +76,12 @@ class TieBreaker:
     """Orders the candidates that share the best score. It does not change scores or the set of candidates.
 
     Args:
-        kb: The vocabulary.
         label_types: The types that match a label. Any other label matches the type of the same name.
-        rules: See `rank`.
     """
 
-    def __init__(
-        self,
-        kb: KnowledgeBase,
-        label_types: Mapping[str, Sequence[str]] = MappingProxyType({}),
-        rules: Sequence[str] = RULES,
-    ) -> None:
+    def __init__(self, kb: KnowledgeBase, label_types: Mapping[str, Sequence[str]] = MappingProxyType({})) -> None:
         self._kb = kb
         self._label_types = label_types
-        self._rules = rules
 
     def break_ties(self, mentions: Sequence[Parts], labels: Sequence[str]) -> list[Parts]:
         """Order the best candidates of each part, and write the explanation to `tie`.
@@ -130,11 +117,10 @@ class TieBreaker:
         pairs = [evidence[candidate.concept_id, candidate.name] for candidate in by_id.values()]
         exact = self._kb.find_name(part.text) if case_counts(part.text) else ()
         ranked = rank(
-            [entry._replace(case=entry.concept_id in exact, type=not types.isdisjoint(own)) for entry, own in pairs],
-            self._rules,
+            [entry._replace(case=entry.concept_id in exact, type=not types.isdisjoint(own)) for entry, own in pairs]
         )
         candidates = (*(by_id[entry.concept_id] for entry in ranked), *part.candidates[len(by_id) :])
-        return part._replace(candidates=candidates, tie=explain(ranked, self._rules))
+        return part._replace(candidates=candidates, tie=explain(ranked))
 
     def _types(self, label: str) -> frozenset[str]:
         if label in self._label_types:

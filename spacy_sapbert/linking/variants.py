@@ -110,10 +110,6 @@ def with_likely_long_forms(mentions: Sequence[MentionQuery], rules: LanguageRule
     """Return the mentions of a document, each short form without a definition with its likely long form.
 
     That is the text of another mention with the same label, such as "acute liver failure" for "ALF".
-
-    Args:
-        mentions: The mentions.
-        rules: The rules of the language.
     """
     short_forms: dict[str, list[str]] = {}
     for variants, label in mentions:
@@ -162,7 +158,6 @@ def select_variant(
         settings: The margins, and whether formulas are looked up.
         agreement: Knows what else a short form stands for in the vocabulary. None if nothing does.
         threshold: A link needs a higher score.
-        rules: The rules of the language.
 
     Returns:
         The whole as one part, or the parts.

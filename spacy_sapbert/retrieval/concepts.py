@@ -29,7 +29,6 @@ class ConceptSet:
     """A set of concepts of a knowledge base. Each has a position, in the order of the rows.
 
     Args:
-        kb: The vocabulary.
         ids: Primary or alternative ids; None for all. Ids that the knowledge base does not have are ignored.
         types: Only concepts of these types; empty for all.
     """

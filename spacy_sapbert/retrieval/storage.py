@@ -47,7 +47,6 @@ def open_retriever(
     """Open what the signals need. Vectors come from the cache folder, or are made there.
 
     Args:
-        kb: The vocabulary.
         encoder: The encoder; None if no signal needs one.
         signals: The signals, some of `SIGNALS`.
         labels: A file with the ids that can be predicted; None for all of the vocabulary.

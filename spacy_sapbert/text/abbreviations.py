@@ -116,7 +116,6 @@ def find_definitions(text: str, *, min_precision: float = 0.9, rules: LanguageRu
     Args:
         text: A text of any length.
         min_precision: Use only strategies with at least this estimated precision, 0 to 1.
-        rules: The rules of the language.
 
     Returns:
         The definitions, sorted by position of the short form.
@@ -377,7 +376,6 @@ def find_occurrences(
     precedence.
 
     Args:
-        text: The text.
         definitions: The definitions in the text.
         known: Long forms of short forms that the text does not define.
         clinical: The short forms of clinical notes in the text. Definitions and `known` take precedence.
@@ -489,8 +487,6 @@ def longer_phrases(
     """Yield the phrases around a short form of clinical notes, the longest first, as in "breast CA" and "acute MI".
 
     Args:
-        text: The text.
-        occurrence: The short form.
         rules: The rules of the language. No phrase goes over a stop word.
 
     Yields:
@@ -528,11 +524,9 @@ def expand(
     inmunodeficiencia humana".
 
     Args:
-        text: The text.
         start: First character of the mention.
         end: Position after its last character.
         occurrences: The occurrences in the text, sorted by position, as `find_occurrences` returns them.
-        rules: The rules of the language.
     """
     edits = [_edit(text, start, end, occurrence, occurrences) for occurrence in _within(occurrences, start, end)]
     if rules.abbreviations.head_first:
@@ -623,7 +617,6 @@ def likely_long_forms(
     Args:
         short_forms: Short forms without a definition.
         texts: Possible long forms, in the order of the document.
-        rules: The rules of the language.
 
     Returns:
         The long forms, by short form. Short forms without a fitting text are left out.
@@ -653,7 +646,6 @@ def appositions(text: str, mentions: Sequence[tuple[int, int, str]]) -> dict[int
     Both are mentions with the same label, and the bracket holds nothing else.
 
     Args:
-        text: The text.
         mentions: The start, the end and the label of each mention.
 
     Returns:

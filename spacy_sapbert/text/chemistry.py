@@ -82,11 +82,7 @@ _USUAL = {
 
 
 def chemical_rewrites(text: str) -> Iterator[tuple[str, str]]:
-    """Yield other names of a chemical, the most plausible first, each with the reason.
-
-    Args:
-        text: The text.
-    """
+    """Yield other names of a chemical, the most plausible first, each with the reason."""
     if len(text) > MAX_LENGTH:
         return
     for rule in _RULES if any(map(str.isdecimal, text)) else _RULES_WITHOUT_NUMBERS:
@@ -96,9 +92,6 @@ def chemical_rewrites(text: str) -> Iterator[tuple[str, str]]:
 def other_names_than_the_plural(text: str) -> Iterator[tuple[str, str]]:
     """Yield other names of a chemical that mean it rather than the class that its plural names: glutamic acid is
     glutamate, and the glutamates are a class. Each has a reason.
-
-    Args:
-        text: The text.
     """
     yield from _usual(text)
     yield from _acid(text)

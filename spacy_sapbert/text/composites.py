@@ -75,9 +75,7 @@ def composite_splits(text: str, *, max_splits: int = 6, rules: LanguageRules = E
     omits is filled in ("hyper- or hypotension").
 
     Args:
-        text: The mention.
         max_splits: The most splits to return.
-        rules: The rules of the language.
     """
     if len(text) > MAX_CHARACTERS or not _may_join(text, rules.composites):
         return []

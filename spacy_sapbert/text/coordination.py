@@ -84,10 +84,6 @@ def cost(cut: Cut, limit: float = inf) -> float:
 def word_class(word: str, rules: CompositeRules = ENGLISH.composites) -> str:
     """Return the class of a word, judged by its ending and by short lists of common words.
 
-    Args:
-        word: The word.
-        rules: The rules of the language.
-
     Returns:
         One of "preposition", "determiner", "numeral" (also "B", "IV", "C6"), "position" (also sizes), "qualifier" (fits
         any condition, like "acute" or "impaired"), "adjective", "condition" (a noun for one), or "noun".

@@ -109,9 +109,7 @@ def may_negate(name: str, words: Sequence[tuple[str, bool]], rules: LanguageRule
     This is quick, and may say so of other names.
 
     Args:
-        name: The name.
         words: The `negatable_words` of the text.
-        rules: The rules of the language.
     """
     lower = name.lower()
     if rules.opposites.any_negation.search(lower) is not None:

@@ -56,12 +56,7 @@ _ENDINGS = {
 
 
 def other_words(text: str, rules: LanguageRules = ENGLISH) -> Iterator[tuple[str, str]]:
-    """Yield a text with other words for one or two of its parts, each with the reason.
-
-    Args:
-        text: The text.
-        rules: The rules of its language.
-    """
+    """Yield a text with other words for one or two of its parts, each with the reason."""
     if (spelled := rules.words.spell(text)) != " ".join(text.lower().split()):
         yield spelled, f"“{text}” is spelled “{spelled}”, too"
     forms = list(_other_orders(text)) if rules is ENGLISH else []

@@ -43,12 +43,7 @@ class _Findings(NamedTuple):
 
 
 def findings(text: str, rules: LanguageRules = ENGLISH) -> Iterator[tuple[str, str]]:
-    """Yield names of a finding that a text says with a direction and a quantity, each with the reason.
-
-    Args:
-        text: The text.
-        rules: The rules of its language.
-    """
+    """Yield names of a finding that a text says with a direction and a quantity, each with the reason."""
     table = _findings(rules)
     matches = list(rules.words.pattern.finditer(text))
     if not table.words or not _FEWEST_WORDS <= len(matches) <= _MOST_WORDS:

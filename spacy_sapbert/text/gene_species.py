@@ -158,7 +158,6 @@ def species_of_genes(
     Besides `species`, words for species, strains and cell lines are read from the text.
 
     Args:
-        text: The text.
         genes: The genes.
         species: The species. Others than `organisms`, and those that are tools ("yeast two-hybrid", mice with human
             xenografts), are ignored.

@@ -175,7 +175,6 @@ def find_long_form(
         short: The short form, which contains a letter.
         words: The words before the short form, without whitespace at the end.
         min_precision: Use only strategies with at least this estimated precision.
-        rules: The rules of the language.
 
     Returns:
         The long form, which extends from `start` to the end of the words, or None.
@@ -409,7 +408,6 @@ def find_joint_forms(shorts: str, words: str, min_precision: float, rules: Langu
         shorts: The short forms, joined by slashes, commas or words such as "and".
         words: The words before, without whitespace at the end.
         min_precision: As for `find_long_form`.
-        rules: The rules of the language.
 
     Returns:
         One definition per short form, from the fewest words that contain a long form for each. Otherwise, an empty

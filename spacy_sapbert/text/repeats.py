@@ -28,7 +28,6 @@ class TokenNames:
     Args:
         tokens: The texts of the tokens.
         spaces: Whether a blank follows each token.
-        rules: The rules of the language.
     """
 
     def __init__(self, tokens: Sequence[str], spaces: Sequence[bool], rules: LanguageRules = ENGLISH) -> None:
@@ -36,9 +35,6 @@ class TokenNames:
         self._spaces = spaces
         keys = {text: _key(text, rules) for text in dict.fromkeys(tokens)}
         self._keys = [keys[text] for text in tokens]
-
-    def __repr__(self) -> str:
-        return f"TokenNames({len(self._tokens)} tokens)"
 
     def name(self, start: int, end: int) -> Name:
         """Return the name of the tokens from `start` up to `end`."""
@@ -51,7 +47,6 @@ class TokenNames:
         of a word or of a longer name, such as "MMP" in "MMP-9" and "angiotensin" in "angiotensin II".
 
         Args:
-            names: The names.
             taken: First token, and position after the last token, of the places that are known.
 
         Returns:

@@ -28,11 +28,7 @@ _TO_GREEK = dict(zip("abgd", "αβγδ", strict=True))
 
 
 def letter_rewrites(text: str) -> Iterator[tuple[str, str]]:
-    """Yield other ways to write a symbol or a name with accents, the most plausible first, each with the reason.
-
-    Args:
-        text: The text.
-    """
+    """Yield other ways to write a symbol or a name with accents, the most plausible first, each with the reason."""
     text = plain(text)
     if not text.isascii():
         bare = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))

@@ -62,7 +62,6 @@ class Contexts:
 
     Args:
         concepts: The names of each concept.
-        rules: The rules of their language.
 
     Attributes:
         same: The contexts in which two names of a concept exchange two words, each with its last concept, by the pair

@@ -78,9 +78,6 @@ class RetrieverTrainer:
             self.model = self._wrap_document_encoder()
             self._loss = DocumentLoss(retriever.concept_vectors, settings)
 
-    def __repr__(self) -> str:
-        return f"RetrieverTrainer({self.retriever!r}, {self.steps} steps, {len(self.held_out)} documents held out)"
-
     def _wrap_document_encoder(self) -> DocumentModel:
         encoder = self.retriever.separate_document_encoder()
         return document_model(encoder, trained_layers=self.settings.trained_layers, dropout=self.settings.dropout)

@@ -194,7 +194,7 @@ def reasons(**added):
     for name, value in added.items():
         values[NAMES.index(name)] = value
     part = LinkedPart("cancer", None, (CANCER, BREAST))
-    return explain(part, BREAST, CANCER, values, np.zeros((2, N_FEATURES)), DocumentEvidence({}, {}))
+    return explain(part, BREAST, values, np.zeros((2, N_FEATURES)), DocumentEvidence({}, {}))
 
 
 @pytest.mark.parametrize(("dense", "shown"), [(1.0, True), (0.9, False)])

@@ -159,9 +159,7 @@ def test_signals_are_weighed_on_documents_held_out(trained):
     weights = retriever.weights
     assert weights.signals == (("phrases", 16), ("document", 2), ("prior", 2))
     assert retriever.threshold == weights.threshold
-    n_held_out = len(trained.held_out)
-    assert 0 < n_held_out < 16
-    assert repr(trained).endswith(f"signals: phrases, document, prior), 10 steps, {n_held_out} documents held out)")
+    assert 0 < len(trained.held_out) < 16
     (best, *_), *_ = retriever.retrieve([NLP.make_doc("Poppy juice for men")])
     assert best.concept_id == "D009020"
     assert [signal for signal, _ in best.contributions] == ["phrases", "document", "prior"]

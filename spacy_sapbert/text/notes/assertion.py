@@ -93,7 +93,6 @@ class CueMatcher:
         """Return the flags of mentions by the words of their sentence.
 
         Args:
-            text: The text.
             scope: The first character of the sentence, and the position after its last.
             mentions: The first character of each mention, which is in the sentence, and the position after its last.
                 A cue inside a mention has no effect.
@@ -224,7 +223,6 @@ def scope_bounds(text: str, sentences: Iterable[int]) -> list[int]:
     those of a paragraph, before another that begins with a capital letter.
 
     Args:
-        text: The text.
         sentences: The first character of each sentence.
     """
     starts = {match.end() for pattern in (_BREAKS, _LINE) for match in pattern.finditer(text)}

@@ -34,7 +34,6 @@ def scores_of(network: Network, docs: Sequence[Doc]) -> list[Floats2d]:
 
     Args:
         network: What `typed_tagger` returns.
-        docs: The documents.
 
     Returns:
         One array per document, shape (tokens, members * labels * tags).
