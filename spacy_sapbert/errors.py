@@ -385,7 +385,8 @@ class Errors:
         "--restart to throw it away."
     )
     E571 = (
-        "[E571] {path} is not a .spacy file, so training cannot read it. Convert it, and train on the result: {command}"
+        "[E571] {path} is not a .spacy file, so training cannot read it. Convert it, and train on the result: "
+        "spacy-sapbert convert {path} -o train.spacy"
     )
     E572 = (
         "[E572] None of the {n} concept ids of the corpus is in the vocabulary {path}. The corpus has ids such as "

@@ -349,8 +349,6 @@ def _fetch(
             home=recipe.home,
             progress=lambda done, total: update(done // _MEGABYTE, total // _MEGABYTE),
         )
-    if origin["hosts"]:
-        console.print(f"The file came from another host: {', '.join(origin['hosts'])}.")
     _check(folder / name, source, recipe, console)
     return (folder / name).replace(kept / name), origin
 

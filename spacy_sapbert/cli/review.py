@@ -68,13 +68,8 @@ review = typer.Typer(
 Corrections = Annotated[Path, typer.Argument(help="File of corrections.", show_default=False)]
 
 
-class Order(str, Enum):
-    """The orders of the page, which are the values of `--order`."""
-
-    expected_errors = "expected-errors"
-    probability = "probability"
-    frequency = "frequency"
-    document = "document"
+Order = Enum("Order", {name: name for name in ORDERS}, type=str)  # type: ignore[misc]
+_FIRST_ORDER = Order("expected-errors")
 
 
 @review.command(PAGE)
@@ -90,7 +85,7 @@ def page(
         typer.Option(help="Name of the corpus. Default: that of the first input."),
     ] = None,
     author: Annotated[str | None, typer.Option(help="Name of the reviewer. Default: the user name.")] = None,
-    order: Annotated[Order, typer.Option(help="Which texts come first.")] = Order.expected_errors,
+    order: Annotated[Order, typer.Option(help="Which texts come first.")] = _FIRST_ORDER,
     blind: Annotated[bool, typer.Option("--blind", help="Hide what other reviewers decided.")] = False,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on. 0 chooses a free port.")] = 5001,

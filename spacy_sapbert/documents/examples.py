@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,8 @@ from spacy.training import Example
 from spacy.training.corpus import create_docbin_reader
 from spacy.util import filter_spans
 
-from ..errors import Errors, SapbertError, TrainingDataError
+from ..errors import Errors, TrainingDataError
 from .docbin import read_docbin
-from .reader import guess_format
 
 SUFFIX = ".spacy"
 
@@ -76,18 +74,7 @@ def check_suffix(path: str | Path | None) -> None:
     """Check that the path of training data is a `.spacy` file. A folder and a missing file pass."""
     file = Path(path or SUFFIX)
     if file.suffix != SUFFIX and file.is_file():
-        raise TrainingDataError(Errors.E571.format(path=file, command=_conversion(file)))
-
-
-def _conversion(path: Path) -> str:
-    """Return the command that converts a corpus."""
-    plain = path.with_suffix("") if path.suffix == ".gz" else path
-    command = ["spacy-sapbert", "convert", str(path), "-o", str(plain.with_suffix(SUFFIX))]
-    try:
-        guess_format(path)
-    except SapbertError:
-        return f"{shlex.join(command)} --format FORMAT"
-    return shlex.join(command)
+        raise TrainingDataError(Errors.E571.format(path=file))
 
 
 def with_mentions_given(reference: Doc, spans_key: str | None = None) -> Example:

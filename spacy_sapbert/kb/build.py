@@ -182,10 +182,6 @@ class KnowledgeBaseBuilder:
             self.counts["concepts without a name"] += 1
             return
         lists = {"ids": record.alternative_ids, "types": record.types, "parents": record.parents}
-        texts = chain(*lists.values(), record.xrefs, *record.xref_predicates)
-        if not _is_unicode(record.concept_id, record.definition or "", *texts):
-            self.counts["records of broken Unicode"] += 1
-            return
         number, self._n_records = self._n_records, self._n_records + 1
         self._buffer["records"].append((number, record.concept_id, self._n_read_names, record.definition))
         for table, values in lists.items():
@@ -298,13 +294,9 @@ class KnowledgeBaseBuilder:
     # --- input
 
     def _is_storable(self, name: Name) -> bool:
-        if not name.text.strip():
-            self.counts["empty names"] += 1
-        elif not _is_unicode(*name):
-            self.counts["names of broken Unicode"] += 1
-        else:
-            return True
-        return False
+        is_empty = not name.text.strip()
+        self.counts["empty names"] += is_empty
+        return not is_empty
 
     def _add_name(self, record: int, name: Name, annotations: int = 0) -> None:
         self._buffer["names"].append((self._n_read_names, record, *name, annotations))
@@ -563,12 +555,3 @@ def fingerprint(db: sqlite3.Connection) -> str:
         while block := rows.fetchmany(_ROWS_AT_ONCE):
             digest.update(repr(block).encode("utf8"))
     return digest.hexdigest()
-
-
-def _is_unicode(*texts: str) -> bool:
-    """Return whether the texts are valid Unicode. JSON escapes can produce half a surrogate pair, which is not."""
-    try:
-        "".join(texts).encode("utf8")
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..text.common_words import common_nouns, common_words
 from ..text.words import is_acronym, word_keys
-from .build import compute_arrays, fingerprint
+from .build import fingerprint
 from .database import open_database, reading
 from .knowledge_base import KnowledgeBase
 from .stop_names import StopNameRules, is_general_name, stop_names
@@ -79,8 +79,8 @@ def check_knowledge_base(kb: KnowledgeBase) -> dict[str, Any]:
 
     Each result maps the name of a check to its `Finding`. Checks that found nothing are left out.
 
-    Problems mean that the file must be built again: "file_damage", "wrong_fingerprint" (the content is not what was
-    built), or "wrong_arrays" (the arrays do not fit the content). Then nothing else is checked.
+    Problems mean that the file must be built again: "file_damage", or "wrong_fingerprint" (the content is not what was
+    built). Then nothing else is checked.
 
     Remarks are about the content:
 
@@ -101,7 +101,6 @@ def check_knowledge_base(kb: KnowledgeBase) -> dict[str, Any]:
             content = fingerprint(db)
             different = [] if content == kb.fingerprint else [{"meta": kb.fingerprint, "content": content}]
             problems["wrong_fingerprint"] = _finding(different)
-            problems["wrong_arrays"] = _finding([] if different else _wrong_arrays(db))
         remarks = {} if _nonempty(problems) else _remarks(kb, db)
     return {"kb": str(kb.path), "problems": _nonempty(problems), "remarks": _nonempty(remarks)}
 
@@ -125,12 +124,6 @@ def _damage(db: sqlite3.Connection) -> list[str]:
         return [message for (message,) in db.execute("PRAGMA integrity_check") if message != "ok"]
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         return [str(error)]
-
-
-def _wrong_arrays(db: sqlite3.Connection) -> list[str]:
-    ((n_concepts,),) = db.execute("SELECT count(*) FROM concepts")
-    stored = dict(db.execute("SELECT name, data FROM arrays"))
-    return [name for name, data in compute_arrays(db, n_concepts).items() if stored.get(name) != data]
 
 
 def _remarks(kb: KnowledgeBase, db: sqlite3.Connection) -> dict[str, Finding]:

@@ -82,14 +82,6 @@ def _difference(value: str, mark: str = "") -> str:
     )
 
 
-def _languages(side: str, name: str, concept: str) -> str:
-    return _list("language", f"{side}.synonyms WHERE name = {name} AND concept = {concept}")
-
-
-_ANY_LANGUAGE = (  # it spares the comparison of all names where no file has a language
-    "EXISTS (SELECT 1 FROM (SELECT * FROM old.totals UNION ALL SELECT * FROM new.totals) "
-    "WHERE of = 'languages' AND value != '')"
-)
 _SPLIT_FROM = _list("o.id", "old.ids i JOIN old.concepts o ON o.row = i.concept WHERE i.id = c.id")
 _INTO = _list("t.id", "follows f JOIN new.concepts t ON t.row = f.new WHERE f.old = c.row")
 _OF_CONCEPT = "{{side}}.{} WHERE concept = f.{{side}}"
@@ -115,11 +107,6 @@ _CHANGES = {
     "definition": _difference("(SELECT definition FROM {side}.concepts WHERE row = f.{side})"),
     "parents": _difference(_list("parent", _OF_CONCEPT.format("parents")), "[]"),
     "xrefs": _difference(_list("trim(xref || ' ' || predicate)", _OF_CONCEPT.format("xrefs")), "[]"),
-    "name_languages": f'SELECT c.id, n.text AS name, {_languages("old", "s.name", "s.concept")} AS "old[]", '
-    f'{_languages("new", "m.new", "f.new")} AS "new[]" FROM (SELECT DISTINCT name, concept FROM old.synonyms) s '
-    "CROSS JOIN same_name m ON m.old = s.name CROSS JOIN follows f ON f.old = s.concept AND f.same_id "
-    f"JOIN old.concepts c ON c.row = f.old JOIN old.names n ON n.row = s.name WHERE {_ANY_LANGUAGE} "
-    'AND "new[]" NOT IN ("old[]", json_array()) ORDER BY c.id, n.text',
 }
 
 
@@ -141,8 +128,7 @@ class KnowledgeBaseDiff:
           "merged": the old id is now an alternative id of another concept. "new_ids": a new id took over a merged
           concept. "split_from_others": added concepts with an id that was an alternative id of another concept.
         - "names": "added" and "removed" in concepts that continue. "moved" from one concept to another, each name
-          counted once. "of_added_concepts" and "of_removed_concepts". "other_languages": names of kept concepts whose
-          language differs.
+          counted once. "of_added_concepts" and "of_removed_concepts".
         - "changed": kept concepts that differ in preferred name, alternative ids, types, definition, parents or xrefs.
         """
         changed = ("preferred_name", "alternative_ids", "types", "definition", "parents", "xrefs")
@@ -164,7 +150,6 @@ class KnowledgeBaseDiff:
         - name_moved: a name that left the concepts "from" and joined the concepts "to".
         - preferred_name, alternative_ids, types, definition, parents, xrefs: the "old" and the "new" value of the
           concept "id". The predicate of a cross-reference follows its id.
-        - name_languages: the "old" and the "new" languages of a name of the concept "id".
         """
         for kind in _CHANGES:
             rows = self._db.execute(f"SELECT * FROM {kind} ORDER BY rowid")
@@ -187,7 +172,6 @@ class KnowledgeBaseDiff:
             "moved": self._count("SELECT 1 FROM name_moved"),
             "of_added_concepts": self._total("concept_added", "names"),
             "of_removed_concepts": self._total("concept_removed", "names"),
-            "other_languages": self._count("SELECT 1 FROM name_languages"),
         }
 
     def _count(self, sql: str) -> int:

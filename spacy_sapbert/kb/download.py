@@ -6,7 +6,6 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from ..errors import Errors, SapbertError
 from ..files.opening import open_unpacked
@@ -15,8 +14,6 @@ TIMEOUT = 60.0
 """How many seconds a server may be silent."""
 PAUSE = 1.0
 """Seconds before the second try, if a server is busy. The pause doubles with each further one."""
-MOST_BYTES = 20 * 10**9
-"""Larger files are refused."""
 
 _TRIES = 4
 _BUSY = (429, 500, 502, 503, 504)
@@ -37,8 +34,8 @@ def download(
         progress: Called with the number of bytes so far, and their total; 0 if the server does not report it.
 
     Returns:
-        What a knowledge base records: the address, other "hosts" to which it redirected, when it was "downloaded" in
-        UTC, and the version that the server states ("etag", "last_modified"), if any.
+        What a knowledge base records: the address, when it was "downloaded" in UTC, and the version that the server
+        states ("etag", "last_modified"), if any.
 
     Raises:
         SapbertError: E112 if there is no connection, the server refuses, the download is cut off, or the address
@@ -69,14 +66,11 @@ def download(
                 for block in response.iter_content(_BLOCK):
                     file.write(block)
                     progress(file.tell(), total)
-                    if file.tell() > MOST_BYTES:
-                        raise failed(f"the file has more than {MOST_BYTES:,} bytes")
     except requests.RequestException as error:
         raise failed(_cause(error)) from error
-    hosts = dict.fromkeys(urlsplit(hop).hostname for hop in hops)
     origin = {"downloaded": datetime.now(timezone.utc).isoformat(timespec="seconds")}
     origin |= {"etag": response.headers.get("ETag"), "last_modified": response.headers.get("Last-Modified")}
-    return {"address": address, "hosts": [*hosts][1:], **{name: value for name, value in origin.items() if value}}
+    return {"address": address, **{name: value for name, value in origin.items() if value}}
 
 
 def is_web_page(path: Path) -> bool:

@@ -34,13 +34,11 @@ class LinkedDocument(NamedTuple):
         document: The document as it was read.
         doc: The document as the pipeline returned it.
         mentions: The mentions, in order of their offsets.
-        batch: The number of the batch, which grows. Documents of one batch were linked together.
     """
 
     document: Document
     doc: Doc
     mentions: list[Span]
-    batch: int = 0
 
 
 def record_of(

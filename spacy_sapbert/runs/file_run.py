@@ -1,8 +1,8 @@
 """Link documents to one output: as a stream, or in parts, with which an interrupted run goes on.
 
 The parts of `links.csv` lie in the folder `.links.csv.parts`. Each one holds the records of the documents that were
-linked together, with a checksum, and appears when it is complete. A part that is missing or damaged, or whose documents
-have changed, is linked again. The output is written from the parts at the end.
+linked together, and appears when it is complete. A part that is missing, or whose documents have changed, is linked
+again. The output is written from the parts at the end.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..documents.input_documents import Problems, sound
-from ..errors import DamagedError, Errors, SapbertError
+from ..errors import Errors, SapbertError
 from ..files.output import LOCK_FILE, locked, replacing
 from ..outputs.records import Record
 from ..types import NIL, Document
@@ -166,49 +165,41 @@ class Parts:
     def begin(self, identity: Mapping[str, Any]) -> None:
         """Start the run, or check that an interrupted run had the same pipeline and settings."""
         self._run = digest_of(identity)
-        content = _read(self.folder / _RUN)
-        if content is None:  # a new run, or a damaged file: each part says what it was made with
-            _write(self.folder / _RUN, json.dumps(identity).encode())
+        path, now = self.folder / _RUN, json.dumps(identity)
+        lines = _lines(path)
+        if not lines:  # a new run, or a lost file: each part says what it was made with
+            _write(path, [now])
             return
-        before, now = json.loads(content), json.loads(json.dumps(identity))
-        different = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+        old, new = json.loads(lines[0]), json.loads(now)
+        different = [name for name in {**old, **new} if old.get(name) != new.get(name)]
         if different:
             raise OtherRun(Errors.E563.format(path=self.folder, differences=f"other {', '.join(different)}"))
 
     def read(self, number: int, documents: Sequence[Document]) -> ChunkResult | None:
-        """Return what was made of documents; None if it is missing or damaged, or was made of or with something else.
+        """Return what was made of documents; None if it is missing or cut off, or was made of or with something else.
 
         The records stay in the part.
         """
         self._number = number + 1
-        content = _read(self._path(number))
-        if content is None:
-            return None
-        about = json.loads(content.partition(b"\n")[0])
-        if about["made of"] != self._made_of(documents):
+        first, *records = _lines(self._path(number)) or ["{}"]
+        about = json.loads(first)
+        if about.get("made of") != self._made_of(documents) or len(records) != about["counts"]["documents"]:
             return None
         failures = [Failure(*failure) for failure in about["failures"]]
-        self.n_documents += about["counts"]["documents"]
+        self.n_documents += len(records)
         return ChunkResult(number, (), failures, Counter(about["counts"]), is_old=True)
 
     def write(self, documents: Sequence[Document], result: ChunkResult) -> ChunkResult:
         """Write the records of documents, and return the result without them."""
         about = {"made of": self._made_of(documents), "failures": result.failures, "counts": result.counts}
-        _write(self._path(result.number), "\n".join(map(json.dumps, (about, *result.records))).encode())
+        _write(self._path(result.number), map(json.dumps, (about, *result.records)))
         self.n_documents += len(result.records)
         return result._replace(records=())
 
     def records(self) -> Iterator[Record]:
         """Yield the records of all documents, when all are linked."""
         for number in range(self._number):
-            content = _read(self._path(number))
-            if content is None:
-                raise DamagedError(
-                    path=self._path(number),
-                    reason="it was changed while the run went on",
-                    remedy="Start the command again, with --resume.",
-                )
-            yield from map(json.loads, content.splitlines()[1:])
+            yield from map(json.loads, _lines(self._path(number))[1:])
 
     def exist(self) -> bool:
         """Return whether there is a part."""
@@ -228,20 +219,12 @@ class Parts:
         return digest_of([self._run, [document._replace(position="") for document in documents]])
 
 
-def _write(path: Path, content: bytes) -> None:
-    """Write a file with a checksum of its name and content in the first line."""
+def _write(path: Path, lines: Iterable[str]) -> None:
     with replacing(path) as temporary:
-        temporary.write_bytes(_checksum(path, content) + b"\n" + content)
+        temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-def _read(path: Path) -> bytes | None:
-    """Return the content of such a file; None if it is missing or damaged."""
-    try:
-        checksum, _, content = path.read_bytes().partition(b"\n")
-    except OSError:
-        return None
-    return content if checksum == _checksum(path, content) else None
-
-
-def _checksum(path: Path, content: bytes) -> bytes:
-    return blake2b(path.name.encode() + content, digest_size=16).hexdigest().encode()
+def _lines(path: Path) -> list[str]:
+    """Return the lines of a file; none if it is missing or cut off."""
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    return text.splitlines() if text.endswith("\n") else []

@@ -80,19 +80,6 @@ def test_changed_content_has_another_fingerprint(damaged, small_kb, statement):
     assert example["meta"] == small_kb.fingerprint != example["content"]
 
 
-@pytest.mark.parametrize(
-    ("statement", "name"),
-    [
-        ("DELETE FROM arrays WHERE name = 'names'", "names"),
-        ("UPDATE arrays SET data = zeroblob(length(data)) WHERE name = 'concepts'", "concepts"),
-        ("UPDATE arrays SET data = substr(data, 1, 4) WHERE name = 'ids'", "ids"),
-        ("UPDATE arrays SET data = (SELECT data FROM arrays WHERE name = 'names') WHERE name = 'ranks'", "ranks"),
-    ],
-)
-def test_changed_arrays_are_found(damaged, statement, name):
-    assert damaged(statement) == {"wrong_arrays": {"count": 1, "examples": [name]}}
-
-
 def test_a_damaged_page_is_all_that_is_reported(small_kb, tmp_path):
     path = shutil.copyfile(small_kb.path, tmp_path / "damaged.kb")
     with closing(sqlite3.connect(path)) as db:

@@ -132,24 +132,6 @@ def test_a_name_of_two_sources_counts_once(difference):
     assert summary["names"]["added"] == 1
 
 
-def test_a_name_in_another_language(difference):
-    old = [
-        Record("A", (Name("a", "exact", "s"), Name("b", "exact", "s", "en"), Name("c", "exact", "s"))),
-        record("B", "a"),
-    ]
-    new = [
-        Record("A", (Name("a", "exact", "s", "es"), Name("a", "exact", "s", "en"), Name("b", "exact", "t", "en"))),
-        record("B", "a"),
-    ]
-    summary, changes = difference(old, new)
-    assert changes == {
-        "names": [{"id": "A", "added": [], "removed": ["c"]}],
-        "name_languages": [{"id": "A", "name": "a", "old": [""], "new": ["en", "es"]}],
-    }
-    assert nonzero(summary["names"]) == {"removed": 1, "other_languages": 1}
-    assert not summary["same_content"]
-
-
 VOCABULARY = st.dictionaries(
     st.sampled_from("ABCDE"),
     st.lists(st.sampled_from(["v", "w", "x", "y", "é\"'"]), min_size=1, unique=True),
