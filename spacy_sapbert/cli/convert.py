@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..documents.folders import files_of
+from ..documents.formats import is_companion
 from ..documents.reader import FORMATS, DocumentIds, read_corpus
 from ..documents.source import Report
 from ..errors import Errors, OptionError, SapbertError, Warnings
@@ -125,6 +126,8 @@ def _read_folder(
     """Read the corpus files of a folder, in the order of `files_of`. Files of other formats are counted and shown."""
     others = []
     for path in files_of(folder, lambda skipped, reason: others.append(f"{skipped.name}: {reason}")):
+        if is_companion(path):
+            continue
         try:
             yield from read_corpus(path, report=report, ids=ids, **reading)
         except SapbertError as error:

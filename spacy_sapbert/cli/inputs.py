@@ -27,7 +27,8 @@ _INPUTS_HELP = (
 _FORMAT_HELP = (
     "Format of the input. text: one document per file. lines: one per line. jsonl: one JSON object per line. "
     "csv (or .xlsx), tsv, parquet: a table. names: tab-separated lines without a header, whose cells are linked as "
-    "a whole. pubmed: XML of PubMed. jats: articles of PMC. "
+    "a whole. pubmed: XML of PubMed. jats: articles of PMC. brat, xmi (of INCEpTION), labelstudio, prodigy, "
+    "pubannotation, doccano: files of annotation tools. "
     f"Default: by the ending of each file name ({', '.join(INPUT_SUFFIXES)}). For .xml, the first element decides."
 )
 _COLUMN_HELP = (
@@ -52,7 +53,7 @@ Columns = Annotated[list[str] | None, typer.Option("--column", metavar="FIELD=CO
 Encoding = Annotated[str | None, typer.Option(help=_ENCODING_HELP)]
 Gold = Annotated[
     bool,
-    typer.Option(help="Link the annotated mentions of pubtator, bioc or spacy, not those that the pipeline finds."),
+    typer.Option(help="Link the annotated mentions of a corpus, not those that the pipeline finds."),
 ]
 
 Corpus = Annotated[Path, typer.Argument(help="Annotated corpus, plain or gzipped.")]

@@ -20,7 +20,6 @@ from ..errors import ChoiceError, Errors, MissingExtraError, OptionError, Sapber
 from ..files.console import progress_callback, stderr_console, track
 from ..files.opening import STDIN
 from ..files.output import is_special, refuse_input
-from ..outputs.tables import COMPRESSED, check_table
 from ..review.corrections_file import CorrectionsFile
 from .endings import command_line, exit_status
 from .inputs import (
@@ -106,8 +105,9 @@ def link(
         return
     refuse_input(output, [*inputs, Path(pipeline), corrections, *(mapping or [])], in_folders=True)
     to = to or output_format(output)
-    if to in COMPRESSED:
-        check_table(output, to)  # before hours of work
+    from ..outputs.writers import check_output
+
+    check_output(output, to)
     is_stream = output is None or is_special(output)
     if is_stream and resume is not None:
         reason = "only a run with a file as --output keeps its documents"

@@ -17,9 +17,9 @@ import typer
 from rich.table import Table
 from typer.core import TyperGroup
 
-from ..documents.formats import InputFormat, OutputFormat
+from ..documents.formats import InputFormat, OutputFormat, output_format
 from ..documents.input_documents import Problems, ReadOptions, read_all
-from ..errors import ChoiceError, EmptyError, OptionError, requiring
+from ..errors import EmptyError, OptionError, requiring
 from ..files.console import show, show_values, stderr_console, table_of_numbers, track
 from ..files.opening import without_gz
 from ..files.output import ScratchFolder, open_output, refuse_input
@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 
 PAGE = "page"
 _MAX_CONNECTIONS = 512
-_CORPORA = {".pubtator": OutputFormat.pubtator, ".xml": OutputFormat.bioc, ".json": OutputFormat.biocjson}
-_ENDINGS = ", ".join([".spacy", *_CORPORA])
+_TO_HELP = "Format of the corpus. Default: by the ending of the file."
 _SOURCE_HELP = "Pipeline that links the documents: a folder or package. Or the JSON lines that `link` wrote."
 _NO_ENCRYPTION = "Others can reach this page if they know its address. Notes are sent without encryption."
 _TOO_FEW = "Too few decisions to measure what it learned: {n}. At least {least} are needed, in five documents."
@@ -137,8 +136,9 @@ def export(
     corrections: Corrections,
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", help="Corpus to write: .spacy, .pubtator, .xml (BioC) or .json."),
+        typer.Option("--output", "-o", help="Corpus to write: .spacy, .xml (BioC), or another format of `link`."),
     ],
+    to: Annotated[OutputFormat | None, typer.Option(help=_TO_HELP)] = None,
     names: Annotated[
         Path | None, typer.Option(help="Table of names to write, which `kb build` reads with the vocabulary.")
     ] = None,
@@ -159,7 +159,7 @@ def export(
             what=f"decided mention in {corrections}",
             consequence=f"nothing was written ({left_out} incomplete documents were left out)",
         )
-    _write_corpus(documents, output)
+    _write_corpus(documents, output, to)
     show_values({"file": str(output), **counts})
     if names:
         name_counts: Counter[str] = Counter()
@@ -299,8 +299,8 @@ def _user() -> str:
 # --- the report
 
 
-def _write_corpus(documents: list[Document], output: Path) -> None:
-    """Write a corpus in the format of the file name."""
+def _write_corpus(documents: list[Document], output: Path, to: OutputFormat | None = None) -> None:
+    """Write a corpus in a format, or that of the file name, for which a `.json` is BioC."""
     if output.suffix == ".spacy":
         from ..documents.docbin import write_docbin
         from ..documents.docs import to_doc
@@ -311,10 +311,9 @@ def _write_corpus(documents: list[Document], output: Path) -> None:
         return
     from ..outputs.writers import write_records
 
-    format = _CORPORA.get(without_gz(output).suffix.lower())
-    if format is None:
-        raise ChoiceError(given=output.name, what="name of a corpus file", choices=f"names that end in {_ENDINGS}")
-    write_records(mention_records(documents), format, output)
+    is_json = without_gz(output).suffixes == [".json"]
+    to = to or (OutputFormat.biocjson if is_json else output_format(output))
+    write_records(mention_records(documents), to, output)
 
 
 def _report_tables(result: dict[str, Any]) -> Iterator[Table]:

@@ -15,18 +15,17 @@ from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from ..files.opening import read_whole
-from ..files.source import BrokenRecord, excerpt
+from ..files.source import BrokenRecord
 from ..files.values import check_writable, parse_int, parse_json
 from ..files.xml import ElementParser
 from ..kb.ids import decode_id, split_ids
 from ..types import Document, Mention
-from .source import UNTYPED, DocumentSource, OtherFormatError, Report, is_like
+from .source import UNTYPED, DocumentSource, OtherFormatError, Report
 
 Values = Mapping[str, Any]
 """A document, or a part of it, as BioC JSON has it."""
 
-# Keys of infons that hold concept ids, in lower case, with the prefix for bare numbers.
-_ID_INFONS = {
+ID_INFONS = {
     "identifier": None,
     "mesh": None,
     "umls": None,
@@ -39,6 +38,7 @@ _ID_INFONS = {
     "ncbi gene": "NCBIGene",
     "ncbi taxonomy": "NCBITaxon",
 }
+"""Keys of infons that hold concept ids, in lower case, with the prefix for bare numbers."""
 _WIDEST_GAP = 100
 # the type of a first passage that is a title; PMC's has the type "front" and the section type "TITLE"
 _TITLES = frozenset({"title", "front", "TITLE"})
@@ -101,13 +101,11 @@ class _Annotation(NamedTuple):
     Attributes:
         name: Its id.
         mention: As annotated, with offsets into the text of the document.
-        n_pieces: Number of its locations.
         role: Its composite role, or empty.
     """
 
     name: str
     mention: Mention
-    n_pieces: int
     role: str
 
 
@@ -126,7 +124,7 @@ def _document(source: DocumentSource, line: int, document: Element) -> Document:
     mentions = []
     for annotation in _merge_composites(annotations):
         try:
-            mentions.append(_place_mention(source, line, text, annotation))
+            mentions.append(source.placed(line, text, annotation.mention))
         except BrokenRecord as reason:
             source.broken(line, f"document {doc_id}, annotation {annotation.name}: {reason}")
     meta = _meta(document, text)
@@ -173,16 +171,17 @@ def _annotation(element: Element, shift: int) -> _Annotation:
         spans.append((start, start + _integer(location.get("length"), "length of a location")))
     if not spans:
         raise BrokenRecord("no location")
-    ids = (concept_id for key, prefix in _ID_INFONS.items() for concept_id in split_ids(infons.get(key, ""), prefix))
+    pieces = tuple(sorted(spans)) if len(spans) > 1 and all(start < end for start, end in spans) else ()
+    ids = (concept_id for key, prefix in ID_INFONS.items() for concept_id in split_ids(infons.get(key, ""), prefix))
     mention = Mention(
         start=min(start for start, _ in spans),
         end=max(end for _, end in spans),
-        text=element.findtext("text") or "",
+        text=(element.findtext("text") or "") if pieces or len(spans) == 1 else "",
         label=infons.get("type") or UNTYPED,
         ids=tuple(dict.fromkeys(map(decode_id, ids))),
-        offsets=tuple(sorted(spans)) if len(spans) > 1 and all(start < end for start, end in spans) else (),
+        offsets=pieces,
     )
-    return _Annotation(element.get("id", ""), mention, len(spans), infons.get("compositerole", ""))
+    return _Annotation(element.get("id", ""), mention, infons.get("compositerole", ""))
 
 
 def _fitting(text: str, element: Element, shift: int, start: int) -> _Annotation:
@@ -237,18 +236,6 @@ def _merge_composites(annotations: list[_Annotation]) -> list[_Annotation]:
     return wholes
 
 
-def _place_mention(source: DocumentSource, line: int, text: str, annotation: _Annotation) -> Mention:
-    if annotation.n_pieces == 1:
-        return source.placed(line, text, annotation.mention)
-    # the text of the pieces is not the text from first to last
-    pieces = " ".join(text[start:end] for start, end in annotation.mention.offsets)
-    if annotation.mention.text and pieces and not is_like(pieces, annotation.mention.text):
-        raise BrokenRecord(f"{excerpt(annotation.mention.text)!r} is not at its offsets; there is {excerpt(pieces)!r}")
-    mention = source.placed(line, text, annotation.mention._replace(text=""))
-    source.report.discontinuous += 1
-    return mention
-
-
 # --- JSON
 
 _LISTS = {"passages": "passage", "sentences": "sentence", "annotations": "annotation", "relations": "relation"}
@@ -261,7 +248,7 @@ def _json_elements(source: DocumentSource, content: bytes) -> Iterator[tuple[int
     The answers of PubTator have such forms.
     """
     try:
-        values = _json_values(content.removeprefix(codecs.BOM_UTF8))
+        values = json_values(content.removeprefix(codecs.BOM_UTF8))
         check_writable(values)
     except ValueError as error:
         raise _not_bioc(source, error) from error
@@ -272,8 +259,8 @@ def _json_elements(source: DocumentSource, content: bytes) -> Iterator[tuple[int
         yield 1, _element_of("document", document)
 
 
-def _json_values(content: bytes) -> list[Any]:
-    """Return the value of a JSON text, or those of its lines if each has one."""
+def json_values(content: bytes) -> list[Any]:
+    """Return the value of a JSON text, or those of its lines if each has one; else a `JSONDecodeError`."""
     try:
         return [parse_json(content)]
     except json.JSONDecodeError:
@@ -325,7 +312,7 @@ def _element_of(tag: str, value: Values) -> Element:
 
 # the date is empty, so that the same documents give the same bytes
 _COLLECTION = {"source": "spacy-sapbert", "date": "", "key": ""}
-_INVALID = dict.fromkeys({*range(ord(" ")), 0xFFFE, 0xFFFF} - set(map(ord, "\t\n\r")), " ")
+INVALID_XML = dict.fromkeys({*range(ord(" ")), 0xFFFE, 0xFFFF} - set(map(ord, "\t\n\r")), " ")
 
 
 def bioc_xml(documents: Iterable[Values]) -> Iterator[str]:
@@ -340,7 +327,7 @@ def bioc_xml(documents: Iterable[Values]) -> Iterator[str]:
     yield f'<?xml version="1.0" encoding="UTF-8"?>\n<collection>\n{head}'
     for document in documents:
         xml = tostring(_element_of("document", document), encoding="unicode")
-        yield xml.translate(_INVALID).replace("\r", "&#13;") + "\n"  # parsers turn a plain CR into LF
+        yield xml.translate(INVALID_XML).replace("\r", "&#13;") + "\n"  # parsers turn a plain CR into LF
     yield "</collection>\n"
 
 

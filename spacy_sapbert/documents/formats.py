@@ -32,6 +32,12 @@ class InputFormat(str, Enum):
     jats = "jats"
     spacy = "spacy"
     names = "names"
+    brat = "brat"
+    xmi = "xmi"
+    labelstudio = "labelstudio"
+    prodigy = "prodigy"
+    pubannotation = "pubannotation"
+    doccano = "doccano"
 
 
 class OutputFormat(str, Enum):
@@ -46,9 +52,17 @@ class OutputFormat(str, Enum):
     bioc = "bioc"
     biocjson = "biocjson"
     html = "html"
+    brat = "brat"
+    xmi = "xmi"
+    labelstudio = "labelstudio"
+    prodigy = "prodigy"
+    pubannotation = "pubannotation"
+    doccano = "doccano"
 
 
-ANNOTATED = (InputFormat.pubtator, InputFormat.bioc, InputFormat.spacy)
+TOOLS = tuple(InputFormat)[-6:]
+"""The formats of annotation tools."""
+ANNOTATED = (InputFormat.pubtator, InputFormat.bioc, InputFormat.spacy, *TOOLS)
 """The input formats with annotated mentions."""
 
 _INPUT_ENDINGS = {
@@ -66,10 +80,17 @@ _INPUT_ENDINGS = {
     ".json": InputFormat.bioc,
     ".nxml": InputFormat.jats,
     ".spacy": InputFormat.spacy,
+    ".ann": InputFormat.brat,
+    ".xmi": InputFormat.xmi,
 }
 INPUT_SUFFIXES = tuple(_INPUT_ENDINGS)
 """The endings of file names that show a format."""
 _OUTPUT_ENDINGS = {
+    ".xmi": OutputFormat.xmi,
+    ".labelstudio.json": OutputFormat.labelstudio,
+    ".prodigy.jsonl": OutputFormat.prodigy,
+    ".pubannotation.json": OutputFormat.pubannotation,
+    ".doccano.jsonl": OutputFormat.doccano,
     ".jsonl": OutputFormat.jsonl,
     ".ndjson": OutputFormat.jsonl,
     ".tsv": OutputFormat.tsv,
@@ -88,8 +109,22 @@ _ROOTS = {
     "article": InputFormat.jats,
     "pmc-articleset": InputFormat.jats,
     "OAI-PMH": InputFormat.jats,
+    "xmi:XMI": InputFormat.xmi,
+}
+# a quotation mark inside of a text has a backslash before it
+_JSON_KEYS = re.compile(rb'(?<!\\)"(passages|documents|denotations|data|spans|labels?)"\s*:\s*([\[{])')
+_JSON_FORMATS = {
+    b"passages[": InputFormat.bioc,
+    b"documents[": InputFormat.bioc,
+    b"denotations[": InputFormat.pubannotation,
+    b"data{": InputFormat.labelstudio,
+    b"spans[": InputFormat.prodigy,
+    b"label[": InputFormat.doccano,
+    b"labels[": InputFormat.doccano,
 }
 _HEAD_SIZE = 1 << 16
+TYPE_SYSTEM = "TypeSystem.xml"
+"""The file beside XMI that describes its types."""
 
 
 def suffix_format(path: Path) -> InputFormat | None:
@@ -111,7 +146,20 @@ def opened_format(path: Path, stream: BinaryIO) -> InputFormat:
     if format is InputFormat.text:
         first_line = head_of(stream).removeprefix(codecs.BOM_UTF8).lstrip().partition(b"\n")[0]
         return InputFormat.pubtator if PUBTATOR_TITLE.match(first_line.decode(errors="replace")) else format
+    if format is InputFormat.bioc and not may_be_pubmed(path):
+        return json_format(head_of(stream)) or format
     return _ROOTS.get(root_tag(head_of(stream)), format) if may_be_pubmed(path) else format
+
+
+def json_format(head: bytes) -> InputFormat | None:
+    """Return the format of JSON with annotations that its first keys show, if any."""
+    keys = (match[1] + match[2] for match in _JSON_KEYS.finditer(head))
+    return next((_JSON_FORMATS[key] for key in keys if key in _JSON_FORMATS), None)
+
+
+def is_companion(path: Path) -> bool:
+    """Return whether a file belongs to one of annotations beside it: the text of brat, the type system of UIMA."""
+    return path.name == TYPE_SYSTEM or (path.suffix == ".txt" and path.with_suffix(".ann").is_file())
 
 
 def may_be_pubmed(path: Path) -> bool:

@@ -15,11 +15,21 @@ from ..files.opening import STDIN, file_name, open_file, without_gz
 from ..types import Document
 from .bioc import read_bioc
 from .folders import files_of
-from .formats import ANNOTATED, InputFormat, may_be_pubmed, opened_format, suffix_format
+from .formats import (
+    ANNOTATED,
+    TOOLS,
+    InputFormat,
+    head_of,
+    is_companion,
+    json_format,
+    may_be_pubmed,
+    opened_format,
+    suffix_format,
+)
 from .jats import read_jats
 from .pubmed import pmids_of, read_pubmed, superseded
 from .pubtator import read_pubtator
-from .reader import Reader, read_spacy
+from .reader import CORPUS_READERS, Reader, read_spacy
 from .source import DocumentSource, OtherFormatError, Problems, ReadOptions, join_passages
 from .table_files import read_csv, read_names, read_parquet, read_tsv
 from .text_files import read_jsonl, read_lines, read_text
@@ -38,6 +48,7 @@ _READERS: dict[InputFormat, Reader] = {
     InputFormat.jats: read_jats,
     InputFormat.spacy: read_spacy,
     InputFormat.names: read_names,
+    **{format: CORPUS_READERS[format.value] for format in TOOLS},
 }
 _PASSAGES = (InputFormat.pubtator, InputFormat.bioc)
 # other XML and JSON, which folders often have beside texts
@@ -186,6 +197,8 @@ def read_file(
         if format in (InputFormat.spacy, InputFormat.parquet) and path == STDIN:
             remedy = "Save the input to a file, and give the file."
             raise OptionError(option=f"--format {format.value}", reason="standard input must be text", remedy=remedy)
+        if format is InputFormat.jsonl and options.gold and not options.format:
+            format = json_format(head_of(opened.stream)) or format
         _check_gold(source, format)
         if format is InputFormat.pubmed:
             yield from read_pubmed(source, left_out.get(path, ()))
@@ -238,6 +251,8 @@ def files_to_read(path: Path, options: ReadOptions, problems: Problems) -> Itera
         return
     others: Counter[str] = Counter()
     for file in files_of(path, lambda skipped, reason: problems.report(file_name(skipped), reason)):
+        if is_companion(file):
+            continue
         if options.format or suffix_format(file):
             yield file, file.relative_to(path).as_posix()
         else:

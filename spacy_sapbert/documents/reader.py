@@ -10,18 +10,21 @@ from functools import partial
 from pathlib import Path
 
 from ..errors import ChoiceError, EmptyError, Errors, SapbertError, Warnings
-from ..files.opening import check_encoding, decoded_head, open_file, open_text
+from ..files.opening import check_encoding, decoded_head, open_file, open_text, without_gz
 from ..types import Document
+from .annotation_tools import read_doccano, read_label_studio, read_prodigy, read_pubannotation
 from .bioc import read_bioc
-from .formats import PUBTATOR_TITLE, unknown_format
+from .brat import read_brat
+from .formats import PUBTATOR_TITLE, InputFormat, json_format, unknown_format
 from .mention_tables import GENERAL, SPECIFIC, is_header, read_askapatient, read_cometa, read_mention_table
 from .pubtator import read_pubtator
 from .source import DocumentSource, Report
 from .source import join_passages as join
+from .uima import read_xmi
 
 Reader = Callable[[DocumentSource], Iterator[Document]]
 
-_HEAD_SIZE = 4096
+_HEAD_SIZE, _TABLE_SIZE = 1 << 16, 4096
 _CUI = re.compile(r"C\d{7}")
 
 
@@ -32,7 +35,7 @@ def read_spacy(source: DocumentSource) -> Iterator[Document]:
     return read_docbin_documents(source)
 
 
-_READERS: dict[str, Reader] = {
+CORPUS_READERS: dict[str, Reader] = {
     "pubtator": read_pubtator,
     "ncbi": read_pubtator,
     "bioc": read_bioc,
@@ -41,9 +44,15 @@ _READERS: dict[str, Reader] = {
     "cometa-general": partial(read_cometa, id_column=GENERAL),
     "cometa-specific": partial(read_cometa, id_column=SPECIFIC),
     "askapatient": read_askapatient,
+    "brat": read_brat,
+    "xmi": read_xmi,
+    "labelstudio": read_label_studio,
+    "prodigy": read_prodigy,
+    "pubannotation": read_pubannotation,
+    "doccano": read_doccano,
 }
 _ENCODINGS = {"askapatient": "latin-1"}
-FORMATS = tuple(_READERS)
+FORMATS = tuple(CORPUS_READERS)
 _PASSAGES = frozenset({"pubtator", "ncbi", "bioc"})
 
 
@@ -125,13 +134,13 @@ def read_corpus(
     """
     path = Path(path)
     check_encoding(path, encoding or "utf-8")
-    if format is not None and format not in _READERS:
+    if format is not None and format not in CORPUS_READERS:
         raise ChoiceError(given=format, what="format of a corpus", choices=FORMATS)
     source = DocumentSource(path, name=path.name, report=report or Report(), strict=strict)
     with open_file(path) as opened:
         format = format or _guess(path, decoded_head(opened.stream, encoding or "utf-8", _HEAD_SIZE))
         source = replace(source, opened=opened, encoding=encoding or _ENCODINGS.get(format, "utf-8"))
-        documents = _READERS[format](source)
+        documents = CORPUS_READERS[format](source)
         if join_passages and format in _PASSAGES:
             documents = join(documents, source.report)
         for document in documents:
@@ -153,9 +162,14 @@ def guess_format(path: Path, encoding: str = "utf-8") -> str:
 def _guess(path: Path, head: str) -> str:
     if path.suffix == ".spacy":
         return "docbin"
+    if without_gz(path).suffix in (".ann", ".xmi"):
+        return "brat" if without_gz(path).suffix == ".ann" else "xmi"
     head = head.lstrip()
-    if head.startswith("<") or head.removeprefix("[").lstrip().startswith("{"):
-        return "bioc"
+    if head.removeprefix("[").lstrip().startswith("{"):
+        return (json_format(head.encode(errors="replace")) or InputFormat.bioc).value
+    head = head[:_TABLE_SIZE]
+    if head.startswith("<"):
+        return "xmi" if "<xmi:XMI" in head else "bioc"
     if PUBTATOR_TITLE.match(head.partition("\n")[0]):
         return "pubtator"
     whole_lines = head[: head.rfind("\n") + 1] or head  # the last line may be cut off

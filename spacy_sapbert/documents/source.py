@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from ..errors import BadRecordError, DamagedError, Warnings
+from ..errors import BadRecordError, DamagedError, SapbertError, Warnings
 from ..files.opening import OpenedFile
 from ..files.source import BrokenRecord, Problem, Source, counter, excerpt, keep_problem
 from ..files.source import Report as FileReport
@@ -30,6 +30,8 @@ LIKE = 0.5
 """The least ratio of `SequenceMatcher` for the text of a mention and another text at its offsets."""
 BETWEEN = "\n"
 """The character between two passages in the text of their document."""
+
+Item = TypeVar("Item")
 
 _COMPARED = 100  # characters of the texts of a mention; the comparison takes quadratic time
 _SHOWN_DUPLICATES = 10
@@ -95,7 +97,7 @@ class Report(FileReport):
     moved: int = counter("… … moved to the same text nearby")
     alone: int = counter("… without context, because the example does not contain them exactly once")
     repeated: int = counter("… that occur several times in their sentence, read at the first place")
-    relations: int = counter("relations, left out")
+    relations: int = counter("relations, attributes and notes, left out")
     shifted: int = counter("passages with overlapping or widely separated offsets, moved")
     filtered: int = counter("mentions of other types, left out")
     misaligned: int = counter("mentions inside a token: in the gold list, but without a span")
@@ -219,14 +221,36 @@ class DocumentSource(Source):
         """Return the id of a document that has none, from the number of its line."""
         return f"{self.name}:{number}"
 
+    def mentions(
+        self, line: int, document: Document, annotations: Iterable[Item], read: Callable[[Item], Mention]
+    ) -> Document:
+        """Return a document with the mentions that `read` makes of its annotations, sorted, and report broken ones.
+
+        `read` may fail as in a block of `demanded`.
+        """
+        mentions = []
+        for number, annotation in enumerate(annotations, start=1):
+            try:
+                with demanded():
+                    mentions.append(self.placed(line, document.text, read(annotation)))
+            except BrokenRecord as reason:
+                self.broken(line, f"document {excerpt(document.doc_id)}, annotation {number}: {reason}")
+        return document._replace(mentions=tuple(sorted(mentions, key=lambda mention: mention[:2])))
+
     def placed(self, line: int, text: str, mention: Mention) -> Mention:
         """Return the mention at its position in the text of its document (see `locate`), and report a mismatch.
 
-        An empty text of the mention is not compared.
+        An empty text of the mention is not compared. That of a discontinuous mention is compared with its pieces.
 
         Raises:
             BrokenRecord: The offsets are outside the text, or at another text.
         """
+        if mention.offsets:  # the text of the pieces is not the text from first to last
+            pieces = " ".join(text[start:end] for start, end in mention.offsets)
+            if mention.text and pieces and not is_like(pieces, mention.text):
+                given = excerpt(mention.text)
+                raise BrokenRecord(f"{given!r} is not at its offsets; there is {excerpt(pieces)!r}")
+            mention = mention._replace(text="")
         span = locate(text, mention)
         if span is None:
             raise BrokenRecord(_misplaced(text, mention))
@@ -237,7 +261,20 @@ class DocumentSource(Source):
             annotated, used = (f"{item.start}-{item.end} {excerpt(item.text)!r}" for item in (mention, placed))
             reason = f"offsets and text disagree: {annotated}; used: {used}"
             self.report.add_mismatch(self.path, line, reason, moved=placed[:2] != mention[:2])
+        self.report.discontinuous += bool(mention.offsets)
         return placed
+
+
+@contextmanager
+def demanded() -> Iterator[None]:
+    """Raise a `BrokenRecord` where Python fails, in the block, on values of JSON that have not the types demanded."""
+    try:
+        yield
+    except SapbertError:
+        raise
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        reason = f"{type(error).__name__}: {excerpt(str(error))}"
+        raise BrokenRecord(f"it is not as the format demands ({reason})") from error
 
 
 def locate(text: str, mention: Mention) -> tuple[int, int] | None:

@@ -35,6 +35,7 @@ _BARE = frozenset({"MESH", "UMLS"})
 _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _SINGLE_ID = re.compile(r"[^\s|+,;]+")
 _SEPARATORS = re.compile(r"[|+,;]")
+_CUI, _MESH = re.compile("C[0-9]{7}"), re.compile("[DQ][0-9]{6,9}|C[0-9]{6}|C[0-9]{9}")
 _SUPPLEMENTARY = re.compile("|".join(SUPPLEMENTARY))
 # What separates ids, columns or lines in a corpus file, with its code. The code of % comes last, so that decoding is
 # unambiguous.
@@ -154,6 +155,13 @@ def decode_id(encoded: str) -> str:
     for character, code in _CODES.items():
         encoded = encoded.replace(code, character)
     return encoded
+
+
+def curie_of(concept_id: str) -> str:
+    """Return a canonical id with the prefix that ids of MeSH and UMLS lack. Any other id is returned unchanged."""
+    if _CUI.fullmatch(concept_id):
+        return f"UMLS:{concept_id}"
+    return f"MESH:{concept_id}" if _MESH.fullmatch(concept_id) else concept_id
 
 
 def is_supplementary(concept_id: str) -> bool:

@@ -15,7 +15,7 @@ from ..files.opening import without_gz
 from ..files.output import replacing
 from ..files.values import ONE_LINE, table_lines
 from ..files.workbook import EXTRA, write_sheet
-from ..kb.ids import encode_id
+from ..kb.ids import encode_id, split_ids
 from ..types import NIL, SCORE_DIGITS
 
 if TYPE_CHECKING:
@@ -78,15 +78,20 @@ class PassageOffsets:
         return max(0, bisect_right(self.starts, start) - 1)
 
 
+def linked_ids(entity: Record) -> tuple[str, ...]:
+    """Return the ids of a mention. The id that another component set may itself be a list."""
+    if entity["links"] or entity["kb_id"] in ("", NIL):
+        return tuple(dict.fromkeys(link["concept_id"] for link in entity["links"] if link["concept_id"]))
+    return split_ids(entity["kb_id"])
+
+
 def joined_ids(entity: Record) -> str:
     """Return the ids of a mention as corpora have them: joined by `|`, or `-` if there are none.
 
-    Separators inside an id become codes (see `encode_id`). The id that another component set may itself be a list, so
-    it is not encoded.
+    Separators inside an id become codes (see `encode_id`), but not in what another component set.
     """
     if entity["links"] or entity["kb_id"] in ("", NIL):
-        linked = dict.fromkeys(link["concept_id"] for link in entity["links"] if link["concept_id"])
-        return "|".join(map(encode_id, linked)) or "-"
+        return "|".join(map(encode_id, linked_ids(entity))) or "-"
     return str(entity["kb_id"]).translate(ONE_LINE)
 
 

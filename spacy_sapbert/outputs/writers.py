@@ -8,16 +8,24 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ..documents.annotation_tools import doccano_example, label_studio_task, prodigy_task, pubannotation_document
 from ..documents.bioc import bioc_json, bioc_xml
-from ..documents.formats import OutputFormat
+from ..documents.brat import brat_files, file_name_of
+from ..documents.formats import TYPE_SYSTEM, OutputFormat
 from ..documents.pubtator import pubtator_record
-from ..files.output import open_output
+from ..documents.uima import type_system, xmi_files
+from ..errors import CannotWriteError, OptionError
+from ..files.opening import without_gz
+from ..files.output import open_output, replacing_folder
+from ..types import Document, Mention
 from .html import html_pieces
 from .tables import (
     COMPRESSED,
     PassageOffsets,
     Record,
+    check_table,
     joined_ids,
+    linked_ids,
     table_pieces,
     table_rows,
     write_parquet,
@@ -47,6 +55,9 @@ def write_records(records: Records, format: OutputFormat, path: Path | None) -> 
     """
     if format in COMPRESSED:
         (write_parquet if format is OutputFormat.parquet else write_workbook)(records, path)
+        return
+    if format in _FILES:
+        _write_files(records, format, path)
         return
     with open_output(path) as write:
         for piece in text_pieces(records, format):
@@ -136,6 +147,85 @@ def _infons(record: Record, entity: Record) -> dict[str, str]:
     return infons
 
 
+# --- annotation tools
+
+
+def document_of(record: Record) -> tuple[Document, dict[str, str]]:
+    """Return the document of a record with its linked mentions, and the preferred names of their concepts."""
+    mentions: list[Mention] = []
+    names: dict[str, str] = {}
+    for entity in record["entities"]:
+        pieces = tuple((start, end) for start, end in entity.get("offsets", ()))
+        place = entity["start"], entity["end"], entity["text"], entity["label"]
+        mentions.append(Mention(*place, linked_ids(entity), offsets=pieces))
+        names.update((link["concept_id"], link["preferred_name"] or "") for link in entity["links"])
+    return Document(record["id"], record["text"], tuple(mentions)), names
+
+
+def _array(values: Iterable[Values]) -> Iterator[str]:
+    yield "["
+    for number, value in enumerate(values):
+        yield ("," if number else "") + "\n" + json.dumps(value, ensure_ascii=False)
+    yield "\n]\n"
+
+
+def check_output(path: Path | None, format: OutputFormat) -> None:
+    """Check that an output can be written, before hours of work."""
+    if format in COMPRESSED:
+        check_table(path, format)
+    elif format in _FILES:
+        _check_files(path, format)
+
+
+def _check_files(path: Path | None, format: OutputFormat) -> Path:
+    """Return the new folder for the files of documents, or the file for a single document."""
+    if path is None or (path.exists() and not path.is_file() and not (path.is_dir() and not any(path.iterdir()))):
+        reason = "it writes files for each document, so --output must be a new or an empty folder"
+        raise OptionError(option=f"The format {format.value}", reason=reason)
+    return path
+
+
+def _write_files(records: Records, format: OutputFormat, path: Path | None) -> None:
+    """Write the files of each document into a folder, or those of the only document to a file with the ending."""
+    path, (make, ending) = _check_files(path, format), _FILES[format]
+    if ending and without_gz(path).name.lower().endswith(ending):
+        single = [record for record, _ in zip(records, range(2), strict=False)]
+        if len(single) != 1:
+            reason = f"a file {ending} has one document, but there are {'more' if single else 'none'}"
+            remedy = f"Give a new folder, and --to {format.value}."
+            raise OptionError(option=f"--output {path}", reason=reason, remedy=remedy)
+        with open_output(path) as write:
+            write("".join(make(single[0]).values()))
+        return
+    names: set[str] = set()
+    try:
+        with replacing_folder(path) as folder:
+            for record in records:
+                name = file_name_of(record["id"])
+                while name.casefold() in names:
+                    name += ".2"
+                names.add(name.casefold())
+                for suffix, text in make(record).items():
+                    (folder / f"{name}{suffix}").write_bytes(text.encode())
+            if format is OutputFormat.xmi:
+                (folder / TYPE_SYSTEM).write_text(type_system(), encoding="utf-8")
+    except OSError as error:
+        raise CannotWriteError(path=path, reason=error.strerror or error) from error
+
+
+def _json_file(value: Values) -> dict[str, str]:
+    return {".json": json.dumps(value, ensure_ascii=False, indent=1) + "\n"}
+
+
+_FILES: dict[OutputFormat, tuple[Callable[[Record], dict[str, str]], str]] = {
+    OutputFormat.brat: (lambda record: brat_files(*document_of(record)), ""),
+    OutputFormat.xmi: (lambda record: xmi_files(*document_of(record)), ".xmi"),
+    OutputFormat.pubannotation: (
+        lambda record: _json_file(pubannotation_document(*document_of(record))),
+        ".pubannotation.json",
+    ),
+}
+"""What makes the files of a document, by their endings, and the ending of a file for a single document."""
 _WRITERS: dict[OutputFormat, Callable[[Records], Iterator[str]]] = {
     OutputFormat.jsonl: lambda records: map(json_line, records),
     OutputFormat.tsv: lambda records: table_pieces(records, "\t"),
@@ -144,4 +234,7 @@ _WRITERS: dict[OutputFormat, Callable[[Records], Iterator[str]]] = {
     OutputFormat.bioc: lambda records: bioc_xml(map(bioc_document, records)),
     OutputFormat.biocjson: lambda records: bioc_json(map(bioc_document, records)),
     OutputFormat.html: html_pieces,
+    OutputFormat.labelstudio: lambda records: _array(label_studio_task(*document_of(record)) for record in records),
+    OutputFormat.prodigy: lambda records: (json_line(prodigy_task(*document_of(record))) for record in records),
+    OutputFormat.doccano: lambda records: (json_line(doccano_example(*document_of(record))) for record in records),
 }

@@ -70,8 +70,7 @@ def test_exports_that_cannot_be(command, file, tmp_path):
     for names in (file.path, corpus):
         assert "E533" in command("review", "export", file.path, "-o", corpus, "--names", names).err
     assert not corpus.exists()
-    assert "E125" in command("review", "export", file.path, "-o", tmp_path / "c.tsv").err
-    assert "E125" in command("review", "export", file.path, "-o", tmp_path / "corpus").err
+    assert "E551" in command("review", "export", file.path, "-o", tmp_path / "corpus").err
     assert "E120" in command("review", "export", tmp_path / "none.db", "-o", tmp_path / "c.spacy").err
     assert "there is no such file" in command("review", "report", tmp_path / "none.db").err
     assert not (tmp_path / "none.db").exists()

@@ -236,7 +236,7 @@ SPANS = st.tuples(st.integers(0, 8), st.integers(0, 8), st.sampled_from(["", "Co
 def test_single_mentions_belong_to_a_composite_around_them(spans):
     """Each one is a part of one composite around it, or a mention of its own if there is none."""
     items = [
-        _Annotation(str(i), Mention(start, start + length, f"m{i}", "Disease"), 1, role)
+        _Annotation(str(i), Mention(start, start + length, f"m{i}", "Disease"), role)
         for i, (start, length, role) in enumerate(spans)
     ]
     merged = {item.name: item.mention for item in _merge_composites(items)}

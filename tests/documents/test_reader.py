@@ -63,8 +63,8 @@ def test_other_formats_must_be_given(tmp_path, text):
 
 
 def test_unknown_format_is_an_error(tmp_path):
-    with pytest.raises(SapbertError, match=r"\[E125\].*brat"):
-        list(read_corpus(tmp_path / "corpus.ann", "brat"))
+    with pytest.raises(SapbertError, match=r"\[E125\].*conll"):
+        list(read_corpus(tmp_path / "corpus.conll", "conll"))
 
 
 @pytest.mark.parametrize("path", ["missing.txt", "a" * 5000 + ".txt", "a\0.txt"])

@@ -63,7 +63,7 @@ def test_a_document_without_a_mention_is_an_example_as_well(file, proposed):
     assert document.mentions == ()
 
 
-@pytest.mark.parametrize("name", ["corpus.spacy", "corpus.pubtator", "corpus.xml", "corpus.json"])
+@pytest.mark.parametrize("name", ["c.spacy", "c.pubtator", "c.xml", "c.json", "c.xmi", "c.prodigy.jsonl"])
 def test_it_is_read_again(file, key, tmp_path, name):
     from spacy_sapbert.cli.review import _write_corpus
 

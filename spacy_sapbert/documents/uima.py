@@ -1,0 +1,138 @@
+"""Read and write UIMA CAS as XMI, the exchange format of INCEpTION, with the named entities of DKPro Core.
+
+Offsets count UTF-16 code units, as Java does. The XML is read as `ElementParser` does, so it cannot refer to other
+files or expand. No type system is needed: an annotation that is not part of a linguistic layer is a mention.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import accumulate, chain
+from pathlib import Path
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+from ..files.opening import without_gz
+from ..files.source import BrokenRecord
+from ..files.values import parse_int
+from ..files.xml import ElementParser
+from ..kb.ids import decode_id, split_ids
+from ..types import Document, Mention
+from .annotation_tools import Names, mention_of, written_id
+from .bioc import ID_INFONS, INVALID_XML
+from .source import DocumentSource
+
+_DKPRO = "de.tudarmstadt.ukp.dkpro.core.api."
+_TYPES = {
+    f"{_DKPRO}metadata.type.DocumentMetaData": ("uima.tcas.DocumentAnnotation", ("documentTitle", "documentId")),
+    f"{_DKPRO}ner.type.NamedEntity": ("uima.tcas.Annotation", ("value", "identifier", "pieces")),
+}
+_XMLNS = {
+    "xmlns:xmi": "http://www.omg.org/XMI",
+    "xmlns:cas": "http:///uima/cas.ecore",
+    "xmlns:metadata": "http:///de/tudarmstadt/ukp/dkpro/core/api/metadata/type.ecore",
+    "xmlns:ner": "http:///de/tudarmstadt/ukp/dkpro/core/api/ner/type.ecore",
+    "xmi:version": "2.0",
+}
+_XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
+_ID_FEATURES = [*ID_INFONS, "concept"]
+
+
+def read_xmi(source: DocumentSource) -> Iterator[Document]:
+    """Read the document of an XMI file: the text of its first view, with its named entities and custom layers.
+
+    The label is the feature "value" or "label", or the name of the layer. Ids are "identifier" and the like. Stacked
+    annotations of one span and label are one mention with several ids.
+    """
+    roots = ElementParser(source.path, "XMI", ("xmi:XMI",)).elements(source.chunks())
+    return source.each(roots, partial(_document, source))
+
+
+def _document(source: DocumentSource, line: int, root: Element) -> Document:
+    sofa = next((element for element in root if element.tag == "cas:Sofa"), None)
+    if sofa is None or "sofaString" not in sofa.attrib:
+        raise BrokenRecord("there is no text")
+    text = sofa.attrib["sofaString"]
+    units = utf16_offsets(text)
+    about = next((element for element in root if element.tag.endswith(":DocumentMetaData")), sofa)
+    doc_id = about.get("documentId") or about.get("documentTitle") or without_gz(Path(source.name)).stem
+    found = [element for element in root if element.get("sofa") == sofa.get("xmi:id") and _is_mention(element)]
+    document = source.mentions(line, Document(doc_id, text), found, partial(_mention, units))
+    stacked: dict[Mention, tuple[str, ...]] = {}
+    for mention in document.mentions:
+        key = mention._replace(ids=())
+        stacked[key] = (*stacked.get(key, ()), *mention.ids)
+    mentions = (mention._replace(ids=tuple(dict.fromkeys(ids))) for mention, ids in stacked.items())
+    return document._replace(mentions=tuple(mentions), position=source.place(line))
+
+
+def _is_mention(element: Element) -> bool:
+    layer, _, name = element.tag.partition(":")
+    is_entity = name == "NamedEntity" or layer.startswith("custom") or any(map(element.get, _ID_FEATURES))
+    return is_entity and "begin" in element.attrib
+
+
+def _mention(units: Sequence[int], element: Element) -> Mention:
+    spans = element.get("pieces") or f"{element.attrib['begin']} {element.attrib['end']}"
+    pieces = []
+    for span in spans.split(";"):
+        start, end = (_character(units, parse_int(offset)) for offset in span.split(" "))
+        pieces.append((start, end))
+    label = element.get("value") or element.get("label") or element.tag.partition(":")[2]
+    ids = (map(decode_id, split_ids(element.get(name, ""), ID_INFONS.get(name))) for name in _ID_FEATURES)
+    return mention_of(pieces, label, chain.from_iterable(ids))
+
+
+def _character(units: Sequence[int], offset: int) -> int:
+    """Return the number of the character at an offset in UTF-16 code units."""
+    number = bisect_left(units, offset)
+    if number == len(units) or units[number] != offset:
+        raise BrokenRecord(f"the offset {offset} is outside the text, or inside a character")
+    return number
+
+
+def utf16_offsets(text: str) -> Sequence[int]:
+    """Return the offset of each character, and of the end, in UTF-16 code units."""
+    if text.isascii():
+        return range(len(text) + 1)
+    return [0, *accumulate(1 + (character > "\uffff") for character in text)]
+
+
+def xmi_files(document: Document, names: Names) -> dict[str, str]:
+    """Return the XMI of a document, by the ending of its file. Each id of a mention has a named entity of its own."""
+    text = document.text.translate(INVALID_XML)
+    units = utf16_offsets(text)
+    root = Element("xmi:XMI", _XMLNS)
+    SubElement(root, "cas:NULL", {"xmi:id": "0"})
+    view = {"sofa": "1", "begin": "0", "end": str(units[-1])}
+    head = {"documentTitle": document.doc_id, "documentId": document.doc_id, "language": "x-unspecified"}
+    SubElement(root, "metadata:DocumentMetaData", {"xmi:id": "2", **view, **head})
+    for mention in document.mentions:
+        spans = [f"{units[start]} {units[end]}" for start, end in mention.offsets]
+        place = {"begin": str(units[mention.start]), "end": str(units[mention.end]), "value": mention.label}
+        for concept_id in mention.ids or [""]:
+            identifier = {"identifier": written_id(concept_id)} if concept_id else {}
+            pieces = {"pieces": ";".join(spans)} if spans else {}
+            SubElement(
+                root, "ner:NamedEntity", {"xmi:id": str(len(root) + 1), "sofa": "1", **place, **identifier, **pieces}
+            )
+    members = " ".join(str(number) for number in range(2, len(root) + 1))
+    about = {"xmi:id": "1", "sofaNum": "1", "sofaID": "_InitialView", "mimeType": "text"}
+    SubElement(root, "cas:Sofa", {**about, "sofaString": text})
+    SubElement(root, "cas:View", {"sofa": "1", "members": members})
+    return {".xmi": _XML + tostring(root, encoding="unicode").translate(INVALID_XML) + "\n"}
+
+
+def type_system() -> str:
+    """Return the type system of the XMI, which UIMA, INCEpTION and cassis read beside it."""
+    root = Element("typeSystemDescription", xmlns="http://uima.apache.org/resourceSpecifier")
+    types = SubElement(root, "types")
+    for name, (parent, features) in _TYPES.items():
+        described = SubElement(types, "typeDescription")
+        SubElement(described, "name").text, SubElement(described, "supertypeName").text = name, parent
+        listed = SubElement(described, "features")
+        for feature in features:
+            item = SubElement(listed, "featureDescription")
+            SubElement(item, "name").text, SubElement(item, "rangeTypeName").text = feature, "uima.cas.String"
+    return _XML + tostring(root, encoding="unicode") + "\n"

@@ -1,0 +1,221 @@
+"""What is written for annotation tools is read back, and their own libraries and examples are read as they mean it."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_sapbert.documents.annotation_tools import (
+    doccano_example,
+    label_studio_task,
+    prodigy_task,
+    pubannotation_document,
+)
+from spacy_sapbert.documents.brat import brat_files, file_name_of
+from spacy_sapbert.documents.reader import read_corpus
+from spacy_sapbert.documents.uima import type_system, xmi_files
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.ids import NO_ID, canonical_id, split_ids
+from spacy_sapbert.types import Document, Mention
+
+TEXT = "Flu, breast and ovarian cancer."
+
+
+def write(folder, format, document, names=None):
+    """Write a document as the tool reads it. RETURNS: the file to read."""
+    names = names or {}
+    lines = {"prodigy": prodigy_task, "doccano": doccano_example}
+    if format in lines:
+        name, files = "a", {".jsonl": json.dumps(lines[format](document, names)) + "\n"}
+    elif format in ("brat", "xmi"):
+        name, files = file_name_of(document.doc_id), (brat_files if format == "brat" else xmi_files)(document, names)
+    else:
+        make = label_studio_task if format == "labelstudio" else pubannotation_document
+        name, files = "a", {".json": json.dumps([make(document, names)])}
+    for ending, content in files.items():
+        path = folder / f"{name}{ending}"
+        path.write_bytes(content.encode())
+    return path
+
+
+TOOLS = ("brat", "xmi", "labelstudio", "prodigy", "pubannotation", "doccano")
+ODD = st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff") | st.sampled_from(
+    '\t\n\r😀𝄞%;|&"\\ '
+)
+WORDS = st.text("abz0_,😀é字", min_size=1, max_size=6)
+IDS = st.sampled_from(["D003550", "C565588", "C0012634", "OMIM:145250", "HP:0000118"]) | st.text(
+    ODD, min_size=1
+).filter(
+    lambda text: (
+        canonical_id(text) == text not in NO_ID and split_ids(text.translate({44: "x"})) and text == text.strip()
+    )
+)
+
+
+@st.composite
+def documents(draw):
+    text = "".join(draw(st.lists(WORDS | st.sampled_from(["\n", "\r\n", "  "]), min_size=1, max_size=9)))
+    places = st.tuples(st.integers(0, len(text) - 1), st.integers(1, len(text))).filter(
+        lambda place: place[0] < place[1]
+    )
+    mentions = {}
+    for start, end in draw(st.lists(places, max_size=4)):
+        surface, offsets = text[start:end], ()
+        if surface != surface.strip():
+            continue
+        if end - start > 4 and draw(st.booleans()) and not any(map(str.isspace, surface[:3])):
+            offsets = ((start, start + 1), (start + 2, end))
+        label, ids = draw(WORDS), draw(st.lists(IDS, max_size=2, unique=True))
+        mentions[start, end, label, offsets] = Mention(start, end, surface, label, tuple(ids), offsets=offsets)
+    doc_id = draw(st.text(ODD, min_size=1, max_size=12).map(str.strip).filter(bool))
+    return Document(doc_id, text, tuple(sorted(mentions.values(), key=lambda mention: mention[:2])))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("tools")
+
+
+@pytest.mark.parametrize("format", TOOLS)
+def test_offsets_and_ids_survive(format, folder):
+    @settings(max_examples=25, deadline=None)
+    @given(documents())
+    def check(document):
+        path = write(folder, format, document)
+        (read,) = read_corpus(path, format, strict=True)
+        path.unlink()
+        assert (read.doc_id, read.text) == (document.doc_id, document.text)
+        key = lambda mention: (*mention[:4], sorted(mention.ids), mention.offsets)  # noqa: E731
+        assert sorted(map(key, read.mentions)) == sorted(map(key, document.mentions))
+
+    check()
+
+
+DOCUMENT = Document(
+    "n 1",
+    TEXT,
+    (
+        Mention(0, 3, "Flu", "Disease", ("D007251",)),
+        Mention(5, 30, TEXT[5:30], "Disease", ("D001943", "D010051"), offsets=((5, 11), (24, 30))),
+    ),
+)
+LABELS = {"id": "a", "from_name": "ner", "to_name": "text", "type": "labels"}
+FLU = {"start": 0, "end": 3, "text": "Flu"}
+FINISHED = [{**LABELS, "value": {**FLU, "labels": ["Disease"]}}, {"type": "relation", "from_id": "a", "to_id": "b"}]
+TAXONOMY = {**FLU, "taxonomy": [["x", "MESH:D007251"]]}
+FINISHED += [{**LABELS, "from_name": "concept", "type": "taxonomy", "value": TAXONOMY}]
+TASK = {"id": 7, "data": {"text": TEXT}, "predictions": [{"result": []}]}
+CANCELED = {"result": [], "was_cancelled": True}
+CHOICE = {"text": TEXT, "options": [{"id": "D007251"}], "answer": "accept"}
+BRAT = "T1\tDisease 0 3\tFlu\nE1\tCause:T1\nA1\tNegation E1\n#1\tAnnotatorNotes T1\tsure\n*\tEquiv T1 T1\n"
+
+
+EXAMPLES = {
+    "a.labelstudio.json": ([{**TASK, "annotations": [{"result": FINISHED}, CANCELED]}], 1),
+    "a.json": ({"text": TEXT, "denotations": [{"obj": "Disease:D007251", "span": {"begin": 0, "end": 3}}]}, 0),
+    "a.prodigy.jsonl": ({**CHOICE, "accept": ["D007251"], "spans": [{"start": 0, "end": 3, "label": "Disease"}]}, 0),
+    "a.jsonl": ({"text": TEXT, "labels": [[0, 3, "Disease"]], "links": [[0, 3, "Disease", "MESH:D007251", []]]}, 0),
+    "a.ann": (BRAT + "N1\tReference T1 MESH:D007251\tInfluenza\n", 4),
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_what_the_tools_write_is_recognized(tmp_path, read, read_reporting, name):
+    (tmp_path / "a.txt").write_text(TEXT)
+    value, relations = EXAMPLES[name]
+    content = value if isinstance(value, str) else json.dumps(value)
+    (document,), report = read_reporting(tmp_path / name, None, content, strict=True)
+    assert read(name, gold=True)[0].mentions == document.mentions
+    assert document.text == TEXT
+    assert document.mentions == (Mention(0, 3, "Flu", "Disease", ("D007251",)),)
+    assert report.relations == relations
+
+
+def test_choices_of_one_text_are_one_document(tmp_path):
+    spans = [
+        ({"start": start, "end": end, "label": "Disease"}, answer)
+        for start, end, answer in [(5, 11, "D001943"), (0, 3, "NIL")]
+    ]
+    tasks = [{**CHOICE, "spans": [span], "accept": [answer]} for span, answer in spans]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(task) + "\n" for task in tasks))
+    (document,) = read_corpus(tmp_path / "a.jsonl")
+    assert [(mention.text, mention.ids) for mention in document.mentions] == [("Flu", ()), ("breast", ("D001943",))]
+
+
+BROKEN = [
+    ("brat", "T1\tDisease 0 99\tx\n", "outside"),
+    ("brat", "T1\tDisease 0\n", "pairs"),
+    ("brat", "N1\tReference T9 A:1\t\n", "no concept"),
+    ("brat", "half", "no annotation"),
+    ("labelstudio", {"id": "a", "value": {"start": 1.5, "end": 3}}, "TypeError"),
+    ("labelstudio", {"value": {}}, "KeyError"),
+    ("labelstudio", 7, "AttributeError"),
+    ("prodigy", {"start": 0, "end": 99}, "outside"),
+    ("prodigy", {"start": "0", "end": 3}, "TypeError"),
+    ("pubannotation", {"span": {"begin": 9, "end": 3}, "obj": "x"}, "outside"),
+    ("pubannotation", {"obj": "x"}, "KeyError"),
+    ("doccano", [0, 3], "ValueError"),
+    ("doccano", [0, 3, {}], "TypeError"),
+    ("doccano", None, "TypeError"),
+]
+
+
+@pytest.mark.parametrize(("format", "annotation", "reason"), BROKEN)
+def test_annotations_that_do_not_fit_are_reported(tmp_path, read_reporting, format, annotation, reason):
+    (tmp_path / "a.txt").write_text(TEXT)
+    values = {
+        "labelstudio": [TASK | {"annotations": [{"result": [annotation]}]}],
+        "prodigy": {"text": TEXT, "spans": [annotation]},
+        "pubannotation": {"text": TEXT, "denotations": [annotation], "attributes": []},
+        "doccano": {"text": TEXT, "label": [annotation]},
+    }
+    content = annotation if format == "brat" else json.dumps(values[format])
+    documents, report = read_reporting(tmp_path / "a.ann", format, content)
+    assert [mention for document in documents for mention in document.mentions] == []
+    assert report.broken == 1
+    assert reason in report.problems[0].reason
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "code"),
+    [
+        ("a.json", '[{"data": {"text": "half', "E121"),
+        ("a.json", '{"denotations": [], "text": "\\ud800"}', "E121"),
+        ("a.xmi", "<xmi:XMI xmlns:xmi='x'><cas:Sofa", "E127"),
+        ("a.xmi", "<!DOCTYPE x [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><xmi:XMI xmlns:xmi='x'>&e;</xmi:XMI>", "E206"),
+        ("a.xmi", "<collection/>", "E207"),
+        ("alone.ann", "T1\tDisease 0 3\tFlu\n", "E120"),
+    ],
+)
+def test_files_that_are_damaged_or_alone_are_errors(tmp_path, name, content, code):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(SapbertError, match=rf"\[{code}\]"):
+        list(read_corpus(tmp_path / name))
+
+
+def test_cassis_reads_and_writes_the_same_xmi(tmp_path):
+    cassis = pytest.importorskip("cassis")
+    document = DOCUMENT._replace(text=f"{TEXT}\n😀 flu", mentions=(*DOCUMENT.mentions, Mention(34, 37, "flu", "X")))
+    path = write(tmp_path, "xmi", document)
+    types = cassis.load_typesystem(type_system())
+    cas = cassis.load_cas_from_xmi(path.read_text(), types)
+    entities = [
+        (entity.get_covered_text(), entity.value, entity.identifier)
+        for entity in cas.select("de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity")
+    ]
+    long = [(TEXT[5:30], "Disease", f"MESH:{name}") for name in ("D001943", "D010051")]
+    assert entities == [("Flu", "Disease", "MESH:D007251"), *long, ("flu", "X", None)]
+    cas.to_xmi(tmp_path / "cassis.xmi")
+    assert next(read_corpus(tmp_path / "cassis.xmi"))[:3] == document[:3]
+
+
+def test_a_folder_of_brat_is_read_once(read, tmp_path):
+    (tmp_path / "notes").mkdir()
+    write(tmp_path / "notes", "brat", DOCUMENT)
+    write(tmp_path / "notes", "xmi", DOCUMENT._replace(doc_id="n/2"))
+    (tmp_path / "notes" / "TypeSystem.xml").write_text(type_system())
+    first, second = read("notes", gold=True)
+    assert (first.doc_id, second.doc_id) == ("n 1", "n/2")
+    assert first.mentions == second.mentions == DOCUMENT.mentions
+    assert [document.mentions for document in read("notes")] == [(), ()]
