@@ -10,6 +10,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..errors import OptionError
 from ..kb.filters import Filter
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.mapping import vocabulary_of
@@ -511,7 +512,12 @@ class MentionCandidates:
 
         Returns:
             At most k candidates per text, best first.
+
+        Raises:
+            OptionError: The texts are a single string.
         """
+        if isinstance(mention_texts, str):
+            raise OptionError(option="mention_texts", reason="it is a text, not a list of texts")
         settings = self._linker.settings
         filter = Filter(tuple(sorted(settings.types)), tuple(sorted(settings.sources)))
         return [

@@ -132,6 +132,7 @@ class AssertionDetector(Component):
 Language.factory(
     "assertion_detector",
     func=AssertionDetector,
+    requires=["doc.ents"],
     assigns=["span._.assertion"],
     default_config=defaults_of(AssertionDetector),
 )

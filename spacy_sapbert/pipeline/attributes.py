@@ -99,14 +99,21 @@ def _position(entry: List[Any]) -> List[Any]:
 
 
 def get_abbreviations(doc: Doc) -> List[Span]:
-    """Return the spans of the short forms. Inside a token, it is a `PartOfTokens`."""
-    return [_exact_span(doc, occurrence.start, occurrence.end) for occurrence in get_abbreviation_occurrences(doc)]
+    """Return the spans of the short forms."""
+    return [_short_form(doc, occurrence) for occurrence in get_abbreviation_occurrences(doc)]
 
 
 def set_abbreviations(doc: Doc, spans: Sequence[Any]) -> None:
-    """Remove the occurrences that are not among the spans. scispaCy's components set the long forms beforehand."""
+    """Remove the occurrences that are not among the spans. scispaCy's components set the long forms beforehand.
+
+    `Doc.from_json` gives what `Doc.to_json` took: short forms of another document, or what they became in a file.
+    """
+    others = [span.toDict() for span in spans if isinstance(span, ShortForm) and span.doc is not doc]
+    others = others or [entry for entry in spans if isinstance(entry, dict) and "long" in entry]
     kept = {(span.start_char, span.end_char) for span in spans if isinstance(span, Span)}
-    if len(kept) == len(spans):
+    if others:
+        set_abbreviation_occurrences(doc, [AbbreviationOccurrence(**entry) for entry in others])
+    elif len(kept) == len(spans):
         set_abbreviation_occurrences(
             doc,
             [
@@ -159,7 +166,7 @@ def get_corrections(span: Span) -> Dict[str, str]:
 
 def set_corrections(span: Span, corrections: Mapping[str, str]) -> None:
     """Set the spelling corrections of a mention."""
-    _set(span, "corrections", list(map(list, corrections.items())))
+    _set(span, "corrections", list(map(list, dict(corrections).items())))
 
 
 def get_assertion(span: Span) -> Tuple[str, ...]:
@@ -228,7 +235,8 @@ def get_kb_ents(span: Span) -> List[Tuple[str, float]]:
 
 def set_kb_ents(span: Span, kb_ents: Iterable[Tuple[str, float]]) -> None:
     """Set the concept ids with scores."""
-    _set_linked(span, "kb_ents", [[concept_id, float(score)] for concept_id, score in kb_ents])
+    entries = kb_ents if isinstance(kb_ents, dict) else [[concept_id, float(score)] for concept_id, score in kb_ents]
+    _set_linked(span, "kb_ents", entries)
 
 
 def get_links(span: Span) -> List[Link]:
@@ -239,11 +247,12 @@ def get_links(span: Span) -> List[Link]:
 
 def set_links(span: Span, links: Iterable[Link]) -> None:
     """Set the links of the mention. Their flags are not kept: `set_assertion` sets those of the mention."""
-    entries = []
-    for link in links:
-        runner_up, rejected = link.runner_up and list(link.runner_up), link.rejected and list(link.rejected)
-        entries.append([*link[:_PLAIN_FIELDS], runner_up, rejected, list(link.reasons)])
-    _set_linked(span, "links", entries)
+    _set_linked(span, "links", links if isinstance(links, dict) else list(map(_link_entry, links)))
+
+
+def _link_entry(link: Link) -> List[Any]:
+    runner_up, rejected = link.runner_up and list(link.runner_up), link.rejected and list(link.rejected)
+    return [*link[:_PLAIN_FIELDS], runner_up, rejected, list(link.reasons)]
 
 
 def get_linked_by(span: Span) -> Optional[str]:
@@ -324,8 +333,14 @@ def _get_linked(span: Span, name: str, default: Any) -> Any:
 
 
 def _set_linked(span: Span, name: str, value: Any) -> None:
-    """Store a value for the spans with the same place, label and concept id as this one."""
+    """Store a value for the spans with the same place, label and concept id as this one.
+
+    A mapping is all that was stored for the place, which `Doc.to_json` writes as it is.
+    """
     key = _key(name, span)
+    if isinstance(value, dict):
+        span.doc.user_data[key] = value
+        return
     stored = span.doc.user_data.get(key)
     by_label = dict(stored) if isinstance(stored, dict) else {}
     by_id = dict(by_label.pop(span.label_, {}))
@@ -357,8 +372,15 @@ def _exact_span(doc: Doc, start: int, end: int) -> Span:
     return part
 
 
+def _short_form(doc: Doc, occurrence: AbbreviationOccurrence) -> "ShortForm":
+    span = _span(doc, *occurrence[:2])
+    short_form = ShortForm(doc, span.start, span.end)
+    short_form.characters, short_form.occurrence = occurrence[:2], occurrence
+    return short_form
+
+
 class PartOfTokens(Span):
-    """A span with exact characters, where the tokenizer did not split: "CKD" in the token "CKD)1".
+    """A span with exact characters, also where the tokenizer did not split: "CKD" in the token "CKD)1".
 
     Attributes:
         characters: Those that `text`, `start_char` and `end_char` give. Everything else is that of the tokens.
@@ -377,3 +399,17 @@ class PartOfTokens(Span):
     @property
     def text(self) -> str:
         return self.doc.text[slice(*self.characters)]
+
+
+class ShortForm(PartOfTokens):
+    """The span of a short form.
+
+    Attributes:
+        occurrence: The occurrence of the short form, which stands in spaCy's JSON.
+    """
+
+    occurrence: AbbreviationOccurrence
+
+    def toDict(self) -> Dict[str, Any]:
+        """Return the occurrence as data. srsly calls this."""
+        return self.occurrence._asdict()

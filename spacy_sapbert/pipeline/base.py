@@ -155,6 +155,7 @@ class BatchedPipe(FolderPipe, TrainablePipe):
     """
 
     scored_as: ClassVar[str]
+    cfg = property()  # missing, as `find-threshold` of spaCy asks: the config has all settings
     _trainer: Any = None
     batch_size: int
     independent_streams: bool = False

@@ -76,6 +76,7 @@ class CompositeSplitter(Component):
 Language.factory(
     "composite_splitter",
     func=CompositeSplitter,
+    requires=["doc.ents"],
     assigns=["span._.composite_splits"],
     default_config=defaults_of(CompositeSplitter),
 )

@@ -397,6 +397,7 @@ def _is_searched(doc: Doc, spans_key: Optional[str]) -> bool:
 Language.factory(
     LINKER,
     func=SapbertLinker,
+    requires=["doc.ents"],
     assigns=["doc.ents", "span._.kb_ents", "span._.links"],
     default_config=defaults_of(SapbertLinker, scorer={"@scorers": "spacy-sapbert.linking_scorer.v1"}),
     default_score_weights={"link_acc": 1.0, "link_strict": 0.0, "link_recall": 0.0, "link_lambda": 0.0},

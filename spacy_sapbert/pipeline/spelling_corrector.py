@@ -114,6 +114,7 @@ class SpellingCorrector(FolderPipe):
 Language.factory(
     "spelling_corrector",
     func=SpellingCorrector,
+    requires=["doc.ents"],
     assigns=["span._.corrections"],
     default_config=defaults_of(SpellingCorrector),
 )

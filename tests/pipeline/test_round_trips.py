@@ -1,3 +1,4 @@
+import json
 import multiprocessing
 import os
 import pickle
@@ -315,6 +316,18 @@ def test_doc_bin(nlp):
     data = DocBin(docs=docs, store_user_data=True).to_bytes()
     again = list(DocBin().from_bytes(data).get_docs(spacy.blank("en").vocab))
     assert list(map(content, again)) == list(map(content, docs))
+
+
+@pytest.mark.parametrize("write", [dict, lambda data: json.loads(srsly.json_dumps(data))])
+def test_json_of_spacy(nlp, write):
+    doc = nlp(TEXT)
+    attributes = ["links", "kb_ents", "matched_name", "composite_splits", "corrections", "assertion", "abbreviations"]
+    doc.ents[-3]._.corrections = {"aspirins": "aspirin"}
+    again = Doc(nlp.vocab).from_json(write(doc.to_json(underscore=[*attributes, "sections"])))
+    for ent, ent_again in zip(doc.ents, again.ents, strict=True):
+        assert ent_again._.links == ent._.links
+        assert all(ent_again._.get(name) == ent._.get(name) for name in attributes[1:-1])
+    assert content(again)[2:] == content(doc)[2:]
 
 
 def test_span_groups(kb):

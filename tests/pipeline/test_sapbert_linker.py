@@ -384,16 +384,19 @@ def test_what_users_of_scispacys_linker_call_is_there(linker):
     assert max(candidates[0].similarities) == 1.0
     assert linker.kb.alias_to_cuis[candidates[0].aliases[0]] == {"D001943"}
     assert nothing == []
+    with pytest.raises(SapbertError, match=r"E533.*not a list of texts"):
+        linker.candidate_generator("breast cancer", 2)
     assert linker.kb.semantic_type_tree.get_canonical_name("T047") == "Disease or Syndrome"
 
 
 def test_every_attribute_of_scispacys_linker_is_on_the_page():
     linking = pytest.importorskip("scispacy.linking")
+    from scispacy.abbreviation import AbbreviationDetector
     from scispacy.candidate_generation import CandidateGenerator
     from scispacy.linking_utils import UmlsKnowledgeBase
 
     page = (ROOT / "docs" / "coming-from-scispacy.md").read_text(encoding="utf8")
-    for thing in (linking.EntityLinker, CandidateGenerator, UmlsKnowledgeBase):
+    for thing in (linking.EntityLinker, CandidateGenerator, UmlsKnowledgeBase, AbbreviationDetector):
         set_in_init = re.findall(r"self\.(\w+)(?:: \w+)? =", inspect.getsource(thing.__init__))
         methods = [name for name in vars(thing) if not name.startswith("_")]
         assert set_in_init
