@@ -14,6 +14,8 @@ from thinc.types import Floats2d
 
 from ..documents.docs import annotated_labels, unsure_spans
 from ..errors import Errors, SapbertError, TrainingDataError
+from ..text.general_text import general_mentions
+from ..text.languages import ENGLISH
 from ..training import tagging
 from .component_settings import check_setting
 from .scorers import score_annotated_types
@@ -41,7 +43,8 @@ class TypedNer(TrainablePipe):
     annotates (`corpora.annotated_types`): it teaches nothing about the others. So corpora of genes and corpora of
     diseases train one NER.
 
-    Entities that a document has already stay. A found mention that overlaps one of them is left out.
+    Entities that a document has already stay. A found mention that overlaps one of them is left out. In English text,
+    the names of persons, numbers of grants and figures, and common words that are taken for genes are left out, too.
 
     Args:
         nlp: The pipeline.
@@ -155,7 +158,7 @@ class TypedNer(TrainablePipe):
             for of_doc in tagging.scores_of(self.model, docs)
         ]
         transitions = self._transitions().reshape(members, n_labels, tagging.N_TAGS, tagging.N_TAGS).mean(axis=0)
-        return tagging.find_spans(scores, transitions, self.labels)
+        return [*map(_without_general, docs, tagging.find_spans(scores, transitions, self.labels))]
 
     def set_annotations(self, docs: Iterable[Doc], spans_of_docs: "List[List[tagging.TokenSpan]]") -> None:
         """Add the mentions to `doc.ents`.
@@ -271,6 +274,15 @@ Language.factory(
     default_config={"model": _MODEL, "only_labels": [], "scorer": {"@scorers": "spacy-sapbert.typed_ner_scorer.v1"}},
     default_score_weights={"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None},
 )
+
+
+def _without_general(doc: Doc, spans: "Sequence[tagging.TokenSpan]") -> "List[tagging.TokenSpan]":
+    """Leave out what means no concept in English text, such as the names of persons."""
+    if not spans or doc.lang_ != ENGLISH.code:
+        return list(spans)
+    mentions = [(doc[span.start].idx, doc[span.end - 1].idx + len(doc[span.end - 1]), span.label) for span in spans]
+    general = set(general_mentions(doc.text, sorted(mentions)))
+    return [span for span, mention in zip(spans, mentions) if mention not in general]
 
 
 def _expanded(span: Span, doc: Doc) -> "tagging.TokenSpan":

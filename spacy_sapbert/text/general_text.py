@@ -1,0 +1,60 @@
+"""Parts of English text that an NER takes for concepts: persons, grants, figures, scans, and words of everyday life."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from .common_words import common_nouns, common_words
+
+_INITIALS = r"(?:[A-Z]\.[ -]?){1,3}"
+_SURNAME = r"[A-Z][a-z'’-]+\b"
+_INSTITUTES = "A[AGIRT]|CA|D[ACEK]|E[BSY]|GM|H[DGLS]|LM|M[DH]|N[RS]|OD|RR|T[RW]"  # of the NIH
+_PARTS = (
+    # "Dr. Le", "Ms. Ann Ray"; "Mr 27,000" is a weight
+    rf"(?:Mrs?|Ms|Dr|Prof)\.? (?:{_INITIALS}|[A-Z][a-z]+ )?{_SURNAME}",
+    # authors of a reference, and degrees: "Lee, L. S., ", "Kaelin, Jr.", "P. Ceva, "; "S. Typhimurium, " is none
+    rf"{_SURNAME},? (?:{_INITIALS}(?=[,;(]|and |et al)|[JS]r\.)",
+    rf"(?!S\. ){_INITIALS}{_SURNAME}(?=[,;)]| and [A-Z]\.| et al)",
+    r"(?:[A-Z]\.-?){2,}(?![\w-])|Ph\.?D\b",
+    # "R01 CA123456"
+    rf"[A-Z][A-Z\d]\d[ -]?(?:{_INSTITUTES})[ -]?\d{{5,6}}\b",
+    # cells are called S2, so "Table S2" stays
+    r"(?:Fig(?:ure)?s?\.?|Tables?|Movies?|Videos?) (?:S(?!2\b)|EV)\d+[A-Za-z]?\b",
+    r"(?:[Rr]oom|Section|Annex|Appendix|Building|Chapter|Form) [A-Z]-?\d+\b",
+    r"(?:CAT|PET|SPECT|DE?XA)(?:[-/ ](?:CT|PET))? (?:scan|imag)",
+)
+_NO_CONCEPT = re.compile(rf"(?<![\w.-])(?:{'|'.join(_PARTS)})")
+_GENE, _SPECIES = "GENE", "SPECIES"
+_ABOUT_GENES = re.compile(
+    r"(?i)\bgen(?:es?|etic)\b|protein|[rd]na\b|express|mutat|mutant|allele|receptor|\bcells?\b|signal|serum|mice\b"
+)
+
+
+def general_mentions(text: str, mentions: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
+    """Find mentions that mean no concept.
+
+    A common word is no gene if nothing else in the text is about genes or diseases: "The cat ate apple pie."
+
+    Args:
+        text: A document.
+        mentions: Start, end and label of what an NER found, by position.
+
+    Yields:
+        Those of persons, references, grants, figures and scans, and common words with the label of genes.
+    """
+    labels = {label.upper() for start, end, label in mentions if not _is_common_gene(text, start, end, label)}
+    is_general = labels <= {_SPECIES} and not _ABOUT_GENES.search(text)
+    parts = [match.span() for match in _NO_CONCEPT.finditer(text)] if mentions else []
+    for start, end, label in mentions:
+        while parts and parts[0][1] < end:
+            del parts[0]
+        is_part = bool(parts) and parts[0][0] <= start
+        if is_part or (is_general and label.upper() == _GENE):
+            yield start, end, label
+
+
+def _is_common_gene(text: str, start: int, end: int, label: str) -> bool:
+    word = text[start:end]
+    is_word = label.upper() == _GENE and word[1:].islower()
+    return is_word and (word.lower() in common_words() or word.lower() in common_nouns())
