@@ -18,7 +18,7 @@ from common import new_parser
 from linking import ABLATION, DISEASES, build, pipeline, read
 
 from spacy_sapbert.evaluation.calibration import KEPT_TEXTS, PRIOR_WEIGHTS, judge
-from spacy_sapbert.evaluation.cross_fitting import link_by_others
+from spacy_sapbert.evaluation.cross_fitting import UnseenDocuments, link_by_others
 from spacy_sapbert.evaluation.running import link_gold_mentions
 from spacy_sapbert.linking.prior import count_concepts
 from spacy_sapbert.types import Document
@@ -33,7 +33,8 @@ def measure(kb: Path, encoder: str, documents: list[Document], train: list[Docum
     for weight in PRIOR_WEIGHTS:
         with nlp.select_pipes(enable=ABLATION["+ composites"]), linker.linker.weighing(count_concepts(train), weight):
             by_others = documents is train
-            linked = link_by_others(nlp, train, weight) if by_others else link_gold_mentions(nlp, documents)
+            unseen = UnseenDocuments(nlp, train)
+            linked = link_by_others(unseen, train, weight) if by_others else link_gold_mentions(nlp, documents)
             judged = judge(linked, linker)
         results[str(weight)] = [round(100 * float(one.mean()), 2) for one in (judged.lenient, judged.strict)]
     return results

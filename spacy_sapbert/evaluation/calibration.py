@@ -141,13 +141,15 @@ def calibrate(
         check_lightgbm()
     documents = _with_gold(documents, type, linker.kb)
     fitting, measuring = split_documents(documents, held_out, seed)
-    unseen = UnseenDocuments(linker, documents)
-    fit = partial(_fit_and_use, nlp, component, unseen, seed, follow, prior, rerank, precision, method)
-    before = _measured(nlp, unseen.link(nlp, measuring, "documents held out, before", follow), check=True)
+    unseen = UnseenDocuments(nlp, documents, follow)
+    fit = partial(_fit, unseen, seed=seed, prior=prior, rerank=rerank)
+    use = partial(_use, nlp, component, prior=prior, precision=precision, method=method)
+    before = _measured(linker, unseen.link(measuring, "documents held out, before"), check=True)
     values = {name: getattr(linker, name) for name in ("sparse_weight", "prior_weight", "threshold")}
-    fit(fitting)
-    after = _measured(nlp, unseen.link(nlp, measuring, "documents held out, after", follow))
+    use(fitting, fit(fitting))
+    after = _measured(linker, unseen.link(measuring, "documents held out, after"))
     fitted = fit(documents)
+    use(documents, fitted)
     return {
         "documents": {"fitted": len(fitting), "held_out": len(measuring)},
         "method": method,
@@ -206,53 +208,23 @@ def _check_kinds(judged: Judged, part: str) -> None:
 # --- fitting
 
 
-def _fit_and_use(
-    nlp: Language,
-    component: Any,
-    unseen: UnseenDocuments,
-    seed: int,
-    follow: Follow,
-    prior: bool,
-    rerank: bool,
-    precision: float | None,
-    method: str,
-    documents: Documents,
-) -> _Fitted:
-    """Fit everything on documents, and store it in the linker."""
-    fitted = _fit(nlp, documents, unseen, seed, follow, prior=prior, rerank=rerank)
-    points, threshold = fit_probabilities(fitted.judged, method), fit_threshold(fitted.judged, precision)
-    counts = count_concepts(documents) if prior else component.linker.stored_parameters.annotated
-    parameters = LinkerParameters(fitted.sparse_weight, threshold, points, None, counts, fitted.prior_weight)
-    _use(nlp, component, parameters, fitted.reranked)
-    return fitted
-
-
-def _fit(
-    nlp: Language,
-    documents: Documents,
-    unseen: UnseenDocuments,
-    seed: int,
-    follow: Follow,
-    *,
-    prior: bool,
-    rerank: bool,
-) -> _Fitted:
+def _fit(unseen: UnseenDocuments, documents: Documents, *, seed: int, prior: bool, rerank: bool) -> _Fitted:
     """Choose the weights and train a reranker. The linker does not change."""
-    linker = find_linker(nlp).linker
+    linker = unseen.linker
     present, present_prior = linker.sparse_weight, linker.prior_weight
     earlier = None if rerank else linker.reranker
     with _uncalibrated(linker) as settings, linker.reranking(earlier):
         if prior:
             settings.prior_weight = 0.0  # the old prior must not influence the choice of λ
-        weights = _try_weights(nlp, documents, unseen, follow)
+        weights = _try_weights(unseen, documents)
         settings.sparse_weight = weight = _best_weight(weights, present)
-        priors = _try_priors(nlp, documents, unseen, follow) if prior else {present_prior: weights[weight]}
+        priors = _try_priors(unseen, documents) if prior else {present_prior: weights[weight]}
         prior_weight = _best_weight(priors, None)
         judged, rerankers = dict(priors), dict[float, FittedReranker]()
         if rerank:  # it knows the counts, too, and may make up for the prior
             for tried in dict.fromkeys([0.0, prior_weight] if prior else [prior_weight]):
                 counted = tried if prior else None
-                rerankers[tried], mentions = rerank_by_others(nlp, documents, counted, seed, follow, unseen)
+                rerankers[tried], mentions = rerank_by_others(unseen, documents, counted, seed)
                 if reranker := rerankers[tried].reranker:
                     with _counting(linker, documents, counted), linker.reranking(reranker):
                         judged[tried] = judge(mentions, linker)
@@ -280,28 +252,27 @@ def _uncalibrated(linker: Linker) -> Iterator[CandidateSettings]:
         linker.stored_parameters = stored
 
 
-def _try_weights(nlp: Language, documents: Documents, unseen: UnseenDocuments, follow: Follow) -> Tried:
+def _try_weights(unseen: UnseenDocuments, documents: Documents) -> Tried:
     """Return the judged links for each sparse weight, rising; only for the present one if there is only one score."""
-    linker = find_linker(nlp).linker
-    present = linker.sparse_weight
+    linker, present = unseen.linker, unseen.linker.sparse_weight
     both = linker.generator.ngrams is not None and linker.generator.encoder is not None
     tried = {}
     for weight in sorted({*SPARSE_WEIGHTS, present}) if both else [present]:
         linker.settings.candidates.sparse_weight = weight
         what = f"documents linked with λ = {weight:g}" if both else "documents linked"
-        tried[weight] = judge(unseen.link(nlp, documents, what, follow), linker)
+        tried[weight] = judge(unseen.link(documents, what), linker)
     return tried
 
 
-def _try_priors(nlp: Language, documents: Documents, unseen: UnseenDocuments, follow: Follow) -> Tried:
+def _try_priors(unseen: UnseenDocuments, documents: Documents) -> Tried:
     """Return the judged links for each prior weight, rising."""
-    linker = find_linker(nlp).linker
+    linker = unseen.linker
     before, linker.generator.cache_size = linker.generator.cache_size, KEPT_TEXTS
     try:
         tried = {}
         for weight in PRIOR_WEIGHTS:
             with _counting(linker, documents, weight):  # the prior decides what a link is judged by
-                tried[weight] = judge(link_by_others(nlp, documents, weight, follow, unseen), linker)
+                tried[weight] = judge(link_by_others(unseen, documents, weight), linker)
         return tried
     finally:
         linker.generator.cache_size = before
@@ -364,16 +335,28 @@ def fit_threshold(judged: Judged, precision: float | None) -> float:
     return float(curve.thresholds[reached[0]])
 
 
-def _use(nlp: Language, component: Any, fitted: LinkerParameters, reranked: FittedReranker | None) -> None:
+def _use(
+    nlp: Language,
+    component: Any,
+    documents: Documents,
+    fitted: _Fitted,
+    *,
+    prior: bool,
+    precision: float | None,
+    method: str,
+) -> None:
     """Store the fitted values. The settings, which take precedence, become None in the linker and in the config."""
     linker = component.linker
-    if reranked:
-        linker.reranker = reranked.reranker
+    points, threshold = fit_probabilities(fitted.judged, method), fit_threshold(fitted.judged, precision)
+    counts = count_concepts(documents) if prior else linker.stored_parameters.annotated
+    parameters = LinkerParameters(fitted.sparse_weight, threshold, points, None, counts, fitted.prior_weight)
+    if fitted.reranked:
+        linker.reranker = fitted.reranked.reranker
     settings = linker.settings
     settings.threshold = settings.candidates.sparse_weight = settings.candidates.prior_weight = None
-    linker.stored_parameters = fitted
+    linker.stored_parameters = parameters
     reranks = linker.reranks or linker.difference_model is not None
-    linker.stored_parameters = fitted._replace(sparse_share=linker.generator.sparse_share, reranked=reranks)
+    linker.stored_parameters = parameters._replace(sparse_share=linker.generator.sparse_share, reranked=reranks)
     (name,) = (name for name, other in nlp.pipeline if other is component)
     config = nlp.get_pipe_config(name)
     config["threshold"] = None
@@ -404,8 +387,7 @@ def _tried(fitted: _Fitted) -> dict[str, Any]:
     return tried
 
 
-def _measured(nlp: Language, mentions: Iterable[LinkedMention], *, check: bool = False) -> dict[str, Any]:
-    linker = find_linker(nlp).linker
+def _measured(linker: Linker, mentions: Iterable[LinkedMention], *, check: bool = False) -> dict[str, Any]:
     judged = judge(mentions, linker)
     if check:
         _check_kinds(judged, "held-out")

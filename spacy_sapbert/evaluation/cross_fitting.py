@@ -48,21 +48,24 @@ class UnseenDocuments:
     If their mentions were added to the vocabulary as names, each fifth of the documents is linked without its own.
 
     Args:
-        linker: The linker. It does not change.
+        nlp: The pipeline. Its linker does not change.
         documents: All annotated documents.
+        follow: Reports progress, see `calibrate`.
     """
 
-    def __init__(self, linker: Linker, documents: Documents) -> None:
-        self._linker = linker
+    def __init__(self, nlp: Language, documents: Documents, follow: Follow = no_progress) -> None:
+        self.linker: Linker = find_linker(nlp).linker
+        self.follow = follow
+        self._nlp = nlp
         self._folds: dict[str, int] = {}
         self._opened: list[tuple[ScratchFolder, CandidateGenerator]] = []
-        if are_names(documents, linker.kb):
+        if are_names(documents, self.linker.kb):
             ids = [document.doc_id for document in documents]
             self._folds = dict(zip(ids, folds_of(ids, RerankerTraining()).tolist(), strict=True))
             for fold in range(max(self._folds.values()) + 1):
                 inside = [document for document in documents if self._folds[document.doc_id] == fold]
                 folder = ScratchFolder()
-                self._opened.append((folder, with_mentions(linker.generator, [], folder.path, without=inside)))
+                self._opened.append((folder, with_mentions(self.linker.generator, [], folder.path, without=inside)))
 
     def parts(self, documents: Documents) -> Iterator[Documents]:
         """Yield the documents in parts. Until the next one, the linker links to the vocabulary without the part."""
@@ -70,44 +73,37 @@ class UnseenDocuments:
             yield documents
         for fold, (_, generator) in enumerate(self._opened):
             if inside := [document for document in documents if self._folds[document.doc_id] == fold]:
-                with self._linker.using(generator):
+                with self.linker.using(generator):
                     yield inside
 
-    def link(self, nlp: Language, documents: Documents, what: str, follow: Follow) -> Iterator[LinkedMention]:
+    def link(self, documents: Documents, what: str) -> Iterator[LinkedMention]:
         """Yield the linked mentions of documents, part by part."""
         for part in self.parts(documents):
-            yield from link_gold_mentions(nlp, follow(part, what))
+            yield from link_gold_mentions(self._nlp, self.follow(part, what))
+
+    def link_one(self, document: Document) -> list[LinkedMention]:
+        """Return the linked mentions of a document of the present part."""
+        return list(link_gold_mentions(self._nlp, [document]))
 
 
-def link_by_others(
-    nlp: Language,
-    documents: Documents,
-    weight: float,
-    follow: Follow = no_progress,
-    unseen: UnseenDocuments | None = None,
-) -> Iterator[LinkedMention]:
+def link_by_others(unseen: UnseenDocuments, documents: Documents, weight: float) -> Iterator[LinkedMention]:
     """Yield the linked mentions of documents, each linked with the concept counts of all other documents.
 
-    Documents with the same id count as one. `weight` is the prior weight μ. For `follow`, see `calibrate`.
+    Documents with the same id count as one. `weight` is the prior weight μ.
     """
-    linker, counts = find_linker(nlp).linker, count_concepts(documents)
+    counts = count_concepts(documents)
     own: dict[str, list[Document]] = {}
     for document in documents:
         own.setdefault(document.doc_id, []).append(document)
-    for part in (unseen or UnseenDocuments(linker, documents)).parts(documents):
-        for document in follow(part, f"documents linked with μ = {weight:g}"):
-            with linker.weighing(counts - count_concepts(own[document.doc_id]), weight):
-                linked = list(link_gold_mentions(nlp, [document]))
+    for part in unseen.parts(documents):
+        for document in unseen.follow(part, f"documents linked with μ = {weight:g}"):
+            with unseen.linker.weighing(counts - count_concepts(own[document.doc_id]), weight):
+                linked = unseen.link_one(document)
             yield from linked
 
 
 def rerank_by_others(
-    nlp: Language,
-    documents: Documents,
-    prior_weight: float | None,
-    seed: int,
-    follow: Follow,
-    unseen: UnseenDocuments | None = None,
+    unseen: UnseenDocuments, documents: Documents, prior_weight: float | None, seed: int
 ) -> tuple[FittedReranker, list[LinkedMention]]:
     """Train a reranker on documents, by folds, and return it with their mentions. The linker does not change.
 
@@ -116,15 +112,15 @@ def rerank_by_others(
     Documents with the same id count as one. With a prior weight μ, the annotation counts leave out the documents of a
     fold. Without one, they are those of the linker.
     """
-    linker, settings = find_linker(nlp).linker, RerankerTraining(seed=seed)
+    linker, settings = unseen.linker, RerankerTraining(seed=seed)
     folds = folds_of([document.doc_id for document in documents], settings)
     numbers = {document.doc_id: number for number, document in enumerate(documents)}  # equal ids share a fold
     rarity = WordRarity.in_names(linker.kb.names())
     pieces: list[tuple[CandidateFeatures, Documents, list[list[LinkedMention]]]] = []
-    for part in (unseen or UnseenDocuments(linker, documents)).parts(documents):
+    for part in unseen.parts(documents):
         of_part = folds[[numbers[document.doc_id] for document in part]]
         counted = _counted(linker, documents, folds, prior_weight)
-        mentions = _link_folds(nlp, part, of_part, counted, follow)
+        mentions = _link_folds(unseen, part, of_part, counted)
         pieces.append((CandidateFeatures(linker.kb, rarity), part, mentions))
     data = [_ranking_data(part, mentions, numbers, features) for features, part, mentions in pieces]
     fitted = fit_reranker(data, folds, rarity, settings)
@@ -151,20 +147,19 @@ def _counted(linker: Linker, documents: Documents, folds: np.ndarray, prior_weig
 
 
 def _link_folds(
-    nlp: Language, documents: Documents, folds: np.ndarray, counted: _Counted, follow: Follow
+    unseen: UnseenDocuments, documents: Documents, folds: np.ndarray, counted: _Counted
 ) -> list[list[LinkedMention]]:
     """Return the linked mentions of each document, not reranked."""
-    linker = find_linker(nlp).linker
     mentions: list[list[LinkedMention]] = [[] for _ in documents]
     n_folds = int(folds.max(initial=-1)) + 1
-    with linker.reranking(Reranker.undecided()):
+    with unseen.linker.reranking(Reranker.undecided()):
         for fold in range(n_folds):
             numbers = np.flatnonzero(folds == fold).tolist()
             what = f"documents linked for the reranker, part {fold + 1} of {n_folds}"
-            inside = follow([documents[number] for number in numbers], what)
+            inside = unseen.follow([documents[number] for number in numbers], what)
             with counted(fold):
                 for number, document in zip(numbers, inside, strict=True):
-                    mentions[number] = list(link_gold_mentions(nlp, [document]))
+                    mentions[number] = unseen.link_one(document)
     return mentions
 
 

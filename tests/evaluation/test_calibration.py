@@ -20,7 +20,7 @@ from spacy_sapbert.evaluation.calibration import (
     judge,
     split_documents,
 )
-from spacy_sapbert.evaluation.cross_fitting import UnseenDocuments, link_by_others, no_progress
+from spacy_sapbert.evaluation.cross_fitting import UnseenDocuments, link_by_others
 from spacy_sapbert.evaluation.running import link_gold_mentions
 from spacy_sapbert.linking.difference_model import PROBABLE
 from spacy_sapbert.linking.prior import count_concepts
@@ -255,7 +255,7 @@ def test_the_prior_is_fitted(nlp, tmp_path):
 def test_a_document_says_nothing_of_itself(nlp):
     documents = [document("0", ("cold", "D003139")), document("1", ("cold", "D003080"), ("mucoviscidosis", "D003550"))]
     documents = [one._replace(doc_id=f"{one.doc_id}{number}") for number in range(2) for one in documents]
-    first, second, *_ = link_by_others(nlp, documents, 0.3)
+    first, second, *_ = link_by_others(UnseenDocuments(nlp, documents), documents, 0.3)
     assert priors(first)["D003080"] > 0 == priors(first)["D003139"]
     assert priors(second)["D003139"] > 0 == priors(second)["D003080"]
     assert nlp.get_pipe("sapbert_linker").linker.prior is None
@@ -263,7 +263,7 @@ def test_a_document_says_nothing_of_itself(nlp):
 
 def test_nor_does_another_document_of_the_same_id(nlp):
     documents = [document("0", ("cold", "D003139")), document("0", ("cold", "D003080"))]
-    found = link_by_others(nlp, documents, 0.3)
+    found = link_by_others(UnseenDocuments(nlp, documents), documents, 0.3)
     assert {prior for linked in found for prior in priors(linked).values()} == {None}
 
 
@@ -319,9 +319,9 @@ def test_calibration_chooses_as_training_does(numbered, numbered_documents, monk
 
 def test_links_with_a_prior_are_judged_by_their_scores(numbered, numbered_documents, monkeypatch):
     monkeypatch.setattr(calibration, "PRIOR_WEIGHTS", (0.1,))
-    linker = numbered.get_pipe("sapbert_linker").linker
-    tried = _try_priors(numbered, numbered_documents, UnseenDocuments(linker, numbered_documents), no_progress)
-    linked = link_by_others(numbered, numbered_documents, 0.1)
+    unseen = UnseenDocuments(numbered, numbered_documents)
+    tried = _try_priors(unseen, numbered_documents)
+    linked = link_by_others(unseen, numbered_documents, 0.1)
     scores = {part.candidates[0].score for mention in linked for part in mention.parts}
     assert set(tried[0.1].scores.tolist()) == scores
 

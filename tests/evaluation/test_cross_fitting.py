@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from spacy_sapbert.evaluation.cross_fitting import UnseenDocuments, no_progress, rerank_by_others
+from spacy_sapbert.evaluation.cross_fitting import UnseenDocuments, rerank_by_others
 from spacy_sapbert.linking.rerank_features import FEATURES, WordRarity
 from spacy_sapbert.linking.reranker import Reranker
 from spacy_sapbert.linking.storage import with_mentions
@@ -19,7 +19,7 @@ def test_links_are_judged_that_a_reranker_of_other_documents_chose(numbered, num
         return FittedReranker(second, tuple(of_folds), folds, 0, 0, 0)
 
     monkeypatch.setattr("spacy_sapbert.evaluation.cross_fitting.fit_reranker", fitted)
-    reranked, mentions = rerank_by_others(numbered, numbered_documents, None, 0, lambda documents, what: documents)
+    reranked, mentions = rerank_by_others(UnseenDocuments(numbered, numbered_documents), numbered_documents, None, 0)
     folds = {one.doc_id: fold for one, fold in zip(numbered_documents, reranked.folds.tolist(), strict=True)}
     assert [one.mention for one in mentions] == [one for of in numbered_documents for one in of.mentions]
     assert {folds[one.doc_id] for one in mentions if one.parts[0].reasons} == {0}
@@ -36,7 +36,9 @@ def test_the_linker_does_not_change(numbered, numbered_documents, prior_weight):
         followed.extend(one.doc_id for one in documents)
         return documents
 
-    reranked, _ = rerank_by_others(numbered, numbered_documents, prior_weight, 0, follow)
+    reranked, _ = rerank_by_others(
+        UnseenDocuments(numbered, numbered_documents, follow), numbered_documents, prior_weight, 0
+    )
     assert (linker.stored_parameters, linker.reranker) == (before, None)
     assert sorted(followed) == sorted(one.doc_id for one in numbered_documents)
     assert reranked.right_after > reranked.right_before
@@ -44,18 +46,16 @@ def test_the_linker_does_not_change(numbered, numbered_documents, prior_weight):
 
 def test_documents_do_not_meet_their_own_mentions_as_names(numbered, numbered_documents, tmp_path):
     linker = numbered.get_pipe("sapbert_linker").linker
-    plain = UnseenDocuments(linker, numbered_documents)
+    plain = UnseenDocuments(numbered, numbered_documents)
     assert list(plain.parts(numbered_documents[:7])) == [numbered_documents[:7]]
     generator, document = linker.generator, numbered_documents[0]
     joined = with_mentions(generator, [document, *numbered_documents[6:]], tmp_path)
     known = [document, *numbered_documents[6:]]
     name = document.mentions[0].text, document.mentions[0].ids[0]
     with linker.using(joined):
-        unseen = UnseenDocuments(linker, known)
+        unseen = UnseenDocuments(numbered, known)
         parts = [(document in part, linker.kb.find_name(name[0])) for part in unseen.parts(known)]
-        (mention, *_) = list(
-            unseen.link(numbered, [document._replace(mentions=document.mentions[:1])], "", no_progress)
-        )
+        (mention, *_) = list(unseen.link([document._replace(mentions=document.mentions[:1])], ""))
         assert linker.kb.find_name(name[0]) == (name[1],)
     assert [names for is_inside, names in parts if is_inside] == [()]
     assert {names for is_inside, names in parts if not is_inside} == {(name[1],)}
