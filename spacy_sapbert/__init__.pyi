@@ -11,7 +11,6 @@ from .kb.readers import read_vocabulary
 from .kb.storage import load_knowledge_base
 from .linking.grounding import ground
 from .outputs.dataframes import to_dataframe
-from .outputs.html import to_displacy
 from .pipeline.abbreviation_resolver import AbbreviationResolver
 from .pipeline.assertion_detector import AssertionDetector
 from .pipeline.box import load
@@ -65,5 +64,4 @@ __all__ = [
     "read_vocabulary",
     "spark_linker",
     "to_dataframe",
-    "to_displacy",
 ]

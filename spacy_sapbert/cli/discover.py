@@ -12,7 +12,7 @@ import typer
 
 from ..documents.formats import InputFormat
 from ..documents.input_documents import Problems, read_all
-from ..errors import ChoiceError, Errors, MissingComponentError, SapbertError
+from ..errors import ChoiceError, Errors, SapbertError
 from ..files.console import show_values, stderr_console, track
 from ..files.output import open_output, refuse_input
 from ..kb.new_names import Discovery, table_lines
@@ -22,8 +22,6 @@ from .configs import OptionalConfig, resolve
 from .inputs import Inputs, Pipeline, open_inputs
 
 if TYPE_CHECKING:
-    from spacy.language import Language
-
     from ..outputs.records import LinkedDocument
     from ..runs.document_linker import LoadedLinker
 
@@ -38,7 +36,6 @@ _COUNTS = (
     "occurrences",
     "candidates",
 )
-_ENTITIES = frozenset({"doc.ents", "doc.spans"})
 
 
 @dataclass(frozen=True)
@@ -92,8 +89,6 @@ def discover(
         pipeline, given, max_characters=NO_LIMIT, seconds=float("inf"), threshold=settings.similarity
     )
     loaded = linker_of(linking).load()
-    if not given:
-        _check_components(loaded.pipeline.nlp)
     counts: Counter[str] = Counter()
     with open_output(output) as write:
         discovery = Discovery(loaded.kb)
@@ -119,23 +114,6 @@ def discover(
     counts += discovery.counts
     left = {"broken_records": problems.broken, "in_too_few_documents": counts["candidates"] - len(names)}
     show_values({**{name: counts[name] for name in _COUNTS}, **left, "written": len(names)})
-
-
-def _check_components(nlp: "Language") -> None:
-    """Check that a component can find mentions that are not names of its vocabulary."""
-    from ..pipeline.factories import MATCHER
-    from ..runs.pipelines import AFTER_MENTIONS
-
-    metas = map(nlp.get_pipe_meta, nlp.pipe_names)
-    others = [meta for meta in metas if meta.factory not in (MATCHER, *AFTER_MENTIONS)]
-    # a component that does not declare what it assigns can find mentions, such as a user's function
-    if not any(not meta.assigns or _ENTITIES.intersection(meta.assigns) for meta in others):
-        raise MissingComponentError(
-            component="component that finds other mentions than the names of the vocabulary",
-            consequence="it cannot find new names",
-            components=nlp.pipe_names,
-            remedy="Use a pipeline with an NER (`assemble --ner`), or a corpus with annotated mentions (gold).",
-        )
 
 
 def _occurrences(item: "LinkedDocument", loaded: "LoadedLinker") -> dict[str, Any]:

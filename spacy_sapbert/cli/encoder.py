@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from ..encoders.biosyn_import import import_biosyn
 from ..encoders.encoder import Encoder, as_transformer, open_encoder
@@ -62,13 +59,12 @@ def embed(
     """Write the vectors of texts as a float32 matrix, with one row per line.
 
     The vectors have length 1 if the encoder is l2_normalized.
-    Lines that are blank or not valid UTF-8 get a row of zeros, and are counted.
+    Blank lines get a row of zeros, and are counted.
     """
     refuse_input(output, [texts])
     opened = open_named(encoder, pooling, device)
-    console = stderr_console()
-    with nullcontext(sys.stdin) if texts == STDIN else open_text(texts) as lines:
-        read = track(_decoded(lines.buffer, console), console, "texts")
+    with open_text(texts) as lines:
+        read = track((line.rstrip("\r\n") for line in lines), stderr_console(), "texts")
         show_values(write_vectors(opened, read, output))
 
 
@@ -179,16 +175,6 @@ def _names(path: Path) -> Iterator[str]:
         return
     with open_text(path) as lines:
         yield from (line.strip() for line in lines if line.strip())
-
-
-def _decoded(lines: BinaryIO, console: Console) -> Iterator[str | None]:
-    """Yield each line, or None if it is not UTF-8."""
-    for number, line in enumerate(lines, start=1):
-        try:
-            yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-        except UnicodeDecodeError as error:
-            console.print(f"line {number}: this is not UTF-8 ({error.reason}), so its row is zero")
-            yield None
 
 
 # --- import

@@ -29,8 +29,6 @@ from .inputs import (
     split_pairs,
 )
 
-# fewer mentions at the same characters may be chance: of those of a corpus label, and of those of a pipeline label
-_LEAST_SHARE, _LEAST_COMMON = 0.05, 0.25
 _ROWS = {
     "ner": "mentions",
     "ner_untyped": "… of any type",
@@ -114,28 +112,10 @@ def _table(result: Mapping[str, Any], types: list[str] | None) -> Table:
 
 
 def _mapping(result: Mapping[str, Any]) -> str:
-    """Return the options that map labels to those of the corpus, as far as any fit.
-
-    A label fits one that differs only in case, or else those of the corpus at the same characters, unless the pipeline
-    has these, too, or most of its mentions are elsewhere.
-    """
-    figures = result["ner"]["types"]
-    annotated = {label.casefold(): label for label, counts in figures.items() if counts["gold"]}
-    options = []
-    for label, found in result["other_labels"].items():
-        same = annotated.get(label.casefold())
-        counts = {name: n for name, n in result["same_places"][label].items() if not figures[name]["found"]}
-        is_common = sum(counts.values()) >= _LEAST_COMMON * found
-        fitting = [same] if same else _frequent(counts) if is_common else []
-        if len(fitting) == 1:
-            options.append(f"--label {label}={fitting[0]}")
-        else:  # the corpus has finer labels
-            options += [f"--rename {finer}={label}" for finer in fitting]
-    return " ".join(options)
-
-
-def _frequent(labels: Mapping[str, int]) -> list[str]:
-    return [label for label, n in labels.items() if n >= _LEAST_SHARE * sum(labels.values())]
+    """Return the options that map labels to those of the corpus that differ only in case."""
+    annotated = {label.casefold(): label for label, counts in result["ner"]["types"].items() if counts["gold"]}
+    labels = [label for label in result["other_labels"] if label.casefold() in annotated]
+    return " ".join(f"--label {label}={annotated[label.casefold()]}" for label in labels)
 
 
 # --- concepts

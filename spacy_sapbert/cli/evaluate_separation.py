@@ -24,10 +24,6 @@ def separation(
     pairs: Annotated[Path, typer.Argument(help="Pairs of synonyms, id||name||name, such as eval.txt from `pairs`.")],
     output: Output = None,
     others: Annotated[list[str] | None, typer.Option("--and", help="Another encoder to measure. Repeatable.")] = None,
-    labels: Annotated[
-        list[str] | None,
-        typer.Option("--label", help="Label of an encoder in the output. Give one per encoder, in order."),
-    ] = None,
     plots: Annotated[
         Path | None,
         typer.Option(
@@ -44,7 +40,7 @@ def separation(
     with results_to(output, [pairs]) as show:
         read = read_name_pairs(pairs)
         draw = _pictures(plots, pairs) if plots else None
-        encoders = _open([encoder, *(others or [])], labels)
+        encoders = _open([encoder, *(others or [])])
         separations = {label: evaluate_separation(opened, read) for label, opened in encoders.items()}
         if draw:
             draw(encoders, separations)
@@ -53,19 +49,15 @@ def separation(
         show(_table(measures), {**first, "encoders": measures} if others else first)
 
 
-def _open(names: Sequence[str], labels: Sequence[str] | None) -> dict[str, Encoder]:
-    """Open the encoders, by label."""
-    labels = labels or names
-    if len(set(labels)) != len(names) or len(labels) != len(names):
-        reason = f"the encoders need different labels, one for each, but these are {', '.join(labels)}"
-        raise OptionError("Give --label once for each encoder.", option="--label", reason=reason)
+def _open(names: Sequence[str]) -> dict[str, Encoder]:
+    """Open the encoders, by name."""
     encoders = {}
-    for label, name in zip(labels, names, strict=True):
+    for name in names:
         opened = open_encoder(name)
         if opened is None:
             remedy = "Give 'starter', a folder or a hub name."
             raise OptionError(remedy, option=f"The encoder {name!r}", reason="it has no vectors")
-        encoders[label] = opened
+        encoders[name] = opened
     return encoders
 
 

@@ -9,7 +9,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from .. import __version__
@@ -41,7 +40,6 @@ from .encoder import open_named
 
 SECTION = "pretrain"
 CONFIG_FILE = "config.cfg"
-_STEPS = 20  # of the cosines that are counted
 
 
 def pairs(
@@ -127,7 +125,6 @@ def mine(
     If a file of shared names belongs to the pairs, the command copies it for the triples.
     To override a setting of the config, give it as --mine.neighbors 5.
     To continue an interrupted run, start the same command again.
-    The JSON counts the cosines of positives and negatives in steps of 0.05, by the lower end of each step.
     """
     from spacy.util import minibatch
 
@@ -167,23 +164,15 @@ def mine(
 
 
 def _statistics(partial: PartialFile) -> dict[str, Any]:
-    """Return `MINED_COUNTS`, and the distribution of the cosines of positives and negatives."""
-
+    """Return `MINED_COUNTS`, and the mean cosine of positives and negatives."""
     counts: Counter[str] = Counter()
-    steps = np.arange(_STEPS + 1) / _STEPS
-    histogram = np.zeros(len(steps), dtype=int)
+    similarity = Triple._fields.index("similarity")
     total = 0.0
     for piece in partial.pieces():
         counts.update(piece["counts"])
-        cosines = [triple[Triple._fields.index("similarity")] for triple in piece["triples"]]
-        histogram += np.histogram(cosines, bins=[-1, *steps])[0]
-        total += sum(cosines)
-    labels = ["below 0", *(f"{step:.2f}" for step in steps[:-1])]
-    return {
-        **{name: counts[name] for name in MINED_COUNTS},
-        "mean_cosine": round(total / max(1, counts["triples"]), 4),
-        "cosines": dict(zip(labels, histogram.tolist(), strict=True)),
-    }
+        total += sum(triple[similarity] for triple in piece["triples"])
+    mean = round(total / max(1, counts["triples"]), 4)
+    return {**{name: counts[name] for name in MINED_COUNTS}, "mean_cosine": mean}
 
 
 def _write_triples(partial: PartialFile, output: Path, shared: Path | None) -> None:

@@ -86,14 +86,14 @@ def _parameters(model: Any) -> dict[str, int]:
 
 
 def write_vectors(
-    encoder: Encoder, texts: Iterable[str | None], path: Path, *, batch: int = 8192, fast: bool = False
+    encoder: Encoder, texts: Iterable[str], path: Path, *, batch: int = 8192, fast: bool = False
 ) -> dict[str, int]:
     """Encode a stream of texts and write a float32 matrix with one row per text.
 
     The file appears when it is complete.
 
     Args:
-        texts: The texts. A blank text, or None for an unreadable text, gets a row of zeros.
+        texts: The texts. A blank text gets a row of zeros.
         batch: Number of texts encoded together. A text that occurs twice among them is encoded once.
         fast: Whether to use bfloat16 if the hardware supports it.
 
@@ -105,7 +105,7 @@ def write_vectors(
     with replacing(path) as temporary, temporary.open("wb") as file:
         _write_header(file, 0, encoder.dim)
         while chunk := list(islice(source, batch)):
-            filled = {row: text for row, text in enumerate(chunk) if text and text.strip()}
+            filled = {row: text for row, text in enumerate(chunk) if text.strip()}
             vectors = np.zeros((len(chunk), encoder.dim), dtype="<f4")
             vectors[list(filled)] = encoder.encode(list(filled.values()), fast=fast)
             file.write(vectors.tobytes())

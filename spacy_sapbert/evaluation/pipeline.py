@@ -20,7 +20,7 @@ from ..documents.docs import mention_of
 from ..errors import Errors, SapbertError, Warnings
 from ..kb.knowledge_base import KnowledgeBase
 from ..metrics.counts import SetCounts, micro, total
-from ..metrics.spans import Comparison, places
+from ..metrics.spans import Comparison
 from ..pipeline.factories import RETRIEVER
 from ..pipeline.mentions import GOLD_SPANS, mentions_of
 from ..types import Document, Mention
@@ -55,11 +55,9 @@ def evaluate_pipeline(
         predictions: Write a JSON line for each document to this file. The file appears when it is complete.
 
     Returns:
-        Counts, and one entry per measure. The counts are `documents`, `without_a_name`, `other_labels` and
-        `same_places`.
+        Counts, and one entry per measure. The counts are `documents`, `without_a_name` and `other_labels`.
         `without_a_name` counts the pairs of a document and a gold concept that the vocabulary lacks. `other_labels`
-        counts the found mentions of each label that no gold mention has. `same_places` counts, for each of these
-        labels, the labels of the gold mentions at the same characters.
+        counts the found mentions of each label that no gold mention has.
         The measures are `ner` (characters and label), `ner_untyped` (characters alone), `span_id` (characters and all
         ids), `span_id_single` and `document_id`. `span_id_single` leaves out gold mentions with several ids.
         `document_id` compares unique pairs of a document and an id. Each has the counts `gold`, `found` and `right`,
@@ -86,7 +84,7 @@ def evaluate_pipeline(
             if doc.text != gold.text:
                 raise SapbertError(Errors.E208.format(doc_id=gold.doc_id, lang=nlp.lang))
             found = _found(gold, doc, spans_key, {} if gold_mentions else labels or {})
-            tally.add_labels(gold, found)
+            tally.found.update(mention.label for mention in found.mentions)
             found = found._replace(mentions=_with_label(found.mentions, types))
             write(_prediction(gold, found, tally(gold, found)))
         if not tally.counts["span_id"].gold:
@@ -130,18 +128,8 @@ class _Tally:
         self._types: defaultdict[str, defaultdict[str, SetCounts]] = defaultdict(lambda: defaultdict(lambda: _NOTHING))
         self.labels: Counter[str] = Counter()
         self.found: Counter[str] = Counter()
-        self._same_places: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.documents = 0
         self._without_a_name = 0
-
-    def add_labels(self, gold: Document, found: Document) -> None:
-        """Count the labels of all found mentions, and those of the gold mentions at the same characters."""
-        gold_labels: defaultdict[tuple[int, int], set[str]] = defaultdict(set)
-        for start, end, label in places(gold.mentions):
-            gold_labels[start, end].add(label)
-        for start, end, label in places(found.mentions):
-            self._same_places[label].update(gold_labels.get((start, end), ()))
-        self.found.update(mention.label for mention in found.mentions)
 
     def __call__(self, gold: Document, found: Document) -> Counts:
         """Return the counts of this document, by measure."""
@@ -160,7 +148,6 @@ class _Tally:
             "documents": self.documents,
             "without_a_name": self._without_a_name,
             "other_labels": others,
-            "same_places": {label: dict(self._same_places[label].most_common()) for label in others},
             **{measure: _figures(counts) for measure, counts in self.counts.items()},
         }
         for measure in MEASURES:

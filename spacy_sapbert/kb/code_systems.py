@@ -129,7 +129,7 @@ class CodeSystems:
         systems: The code systems in canonical spelling.
 
     Raises:
-        NotFoundError: No concept has a code of a system.
+        NotFoundError: No concept and no mapping has a code of a system.
         ChoiceError: A predicate cannot be read.
         OptionError: There is no system.
     """
@@ -203,10 +203,8 @@ class CodeSystems:
     # --- which systems there are
 
     def _check(self) -> None:
-        missing = [system for system in self.systems if not self._in_vocabulary(system)]
-        if missing and self._mapped:
-            reached = self._reached(set(missing))
-            missing = [system for system in missing if system not in reached]
+        mapped = {code.system for codes in self._mapped.values() for code in codes}
+        missing = [system for system in self.systems if system not in mapped and not self._in_vocabulary(system)]
         if missing:
             counts = sorted(self._counts().items(), key=lambda item: (-item[1], item[0]))[:_MOST_SYSTEMS]
             known = ", ".join(f"{system} ({count:,})" for system, count in counts) or "none"
@@ -224,19 +222,6 @@ class CodeSystems:
             if self.kb.query(f"SELECT 1 FROM {table} WHERE {where} LIMIT 1", *(patterns or bounds)):
                 return True
         return False
-
-    def _reached(self, systems: set[str]) -> set[str]:
-        """Return the systems of which a mapping gives a code to some concept."""
-        reached: set[str] = set()
-        # the concepts of which an id or a cross-reference has a mapping
-        concept_ids = (
-            concept_id
-            for mapped in self._mapped
-            for concept_id in (*self.kb.find_id(mapped), *self.kb.find_xref(mapped))
-        )
-        while reached != systems and (block := list(islice(concept_ids, _BLOCK))):
-            reached |= {code.system for codes in self.of(block).values() for code in codes} & systems
-        return reached
 
     def _counts(self) -> Counter[str]:
         """Count the codes of each system in the vocabulary, without the primary ids of its concepts."""

@@ -106,10 +106,3 @@ def test_what_is_wanted_of_what_the_pipeline_finds(command, pipeline, corpus, tm
     found = json.loads(command("discover", pipeline, corpus, "-o", table, "-c", tmp_path / "d.cfg").out)
     assert (found["mentions_of_other_types"], found["candidates"], found["in_too_few_documents"]) == (4, 1, 1)
     assert rows(table) == []
-
-
-def test_a_pipeline_that_finds_known_names_only_is_told(command, make_pipeline, corpus, tmp_path):
-    finished = command("discover", make_pipeline("concept_matcher"), corpus, "-o", tmp_path / "candidates.tsv")
-    assert finished.status == 1
-    assert "[E503]" in finished.err
-    assert not (tmp_path / "candidates.tsv").exists()

@@ -259,7 +259,6 @@ def test_what_cannot_match_has_no_percentages(small_kb):
     """The corpus may have Drug for what the pipeline calls Chemical, so a recall of 0 would say nothing."""
     gold = document(FIRST, ("aspirin", ASPIRIN, "Drug"), ("breast and ovarian cancer", f"{BREAST}|{OVARIAN}"))
     result = evaluate_pipeline(pipeline(small_kb), [gold])
-    assert result["same_places"] == {"Chemical": {"Drug": 1}}
     for measure in ("ner", "span_id", "document_id"):
         types = result[measure]["types"]
         for label in ("Drug", "Chemical"):
