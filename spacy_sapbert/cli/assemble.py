@@ -34,7 +34,9 @@ def assemble(
     pooling: Annotated[str | None, typer.Option(help="'cls' or 'mean'. Default: the setting of the encoder.")] = None,
     index: Annotated[
         str | None,
-        typer.Option(help="Vector index: 'auto', 'Flat', 'HNSW', 'IVF,PQ', … or a Qdrant collection. Default: auto."),
+        typer.Option(
+            help="Vector index: 'auto', 'Flat', 'HNSW', 'IVF,PQ', … or the address of a database. Default: auto."
+        ),
     ] = None,
     storage: Annotated[
         str | None,

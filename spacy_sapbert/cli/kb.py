@@ -7,6 +7,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +19,7 @@ from ..errors import OptionError
 from ..files.console import progress_callback, show, show_values, stderr_console, track
 from ..files.opening import without_gz
 from ..files.output import open_output, refuse_input
+from ..files.postgres import Database, is_postgres
 from ..kb.check import SuspiciousName, check_knowledge_base, describe, suspicious_names
 from ..kb.export import ExportReport, export_lines
 from ..kb.ids import canonical_id
@@ -201,35 +203,41 @@ def upload(
     to: Annotated[
         str,
         typer.Option(
-            help="URL of a Qdrant server, or folder of a local Qdrant database. If it holds several vocabularies, "
-            "with # and the name of a collection: http://localhost:6333#medic."
+            help="URL of a Qdrant server, folder of a local Qdrant database, or a postgresql:// address. If it holds "
+            "several vocabularies, with # and the name of a collection or schema: http://localhost:6333#medic."
         ),
     ],
     centroids: Annotated[
         bool, typer.Option("--centroids", help="Add one point per concept. The linker then searches these points.")
     ] = False,
 ) -> None:
-    """Upload the names of a vocabulary and their vectors to Qdrant, or update an earlier upload.
+    """Upload the names of a vocabulary and their vectors to Qdrant or PostgreSQL, or update an earlier upload.
 
     To use the upload, set the linker's `index` to the value that this command prints.
-    If the server needs a key, set the environment variable QDRANT_API_KEY.
+    If the server needs a key, set the environment variable QDRANT_API_KEY. For PostgreSQL, set PGPASSWORD.
     """
     from ..encoders.encoder import open_encoder
-    from ..vectors import qdrant_upload
+    from ..vectors import postgres_index, qdrant_upload
     from ..vectors.flat import cached_name_vectors
     from ..vectors.qdrant_index import Address
 
     opened, made_by = load_knowledge_base(knowledge_base), open_encoder(encoder)
     if made_by is None:
         raise OptionError(option="--encoder none", reason="an upload needs vectors of names")
-    address = Address.parse(to)
-    if not address.is_url:
-        address = address._replace(location=os.path.abspath(address.location))
+    if is_postgres(to):
+        if centroids:
+            raise OptionError(option="--centroids", reason="only Qdrant has points of concepts")
+        index, send = str(Database(to)), partial(postgres_index.upload, address=to)
+    else:
+        address = Address.parse(to)
+        if not address.is_url:
+            address = address._replace(location=os.path.abspath(address.location))
+        index, send = str(address), partial(qdrant_upload.upload, address=address, centroids=centroids)
     with progress_callback(stderr_console(), "names encoded") as progress:
         vectors = cached_name_vectors(opened, made_by, progress)
     with progress_callback(stderr_console(), "names uploaded") as progress:
-        counts = qdrant_upload.upload(opened, vectors, address, centroids=centroids, progress=progress)
-    show_values({"index": str(address), "names": opened.n_names, **counts})
+        counts = send(opened, vectors, progress=progress)
+    show_values({"index": index, "names": opened.n_names, **counts})
 
 
 # --- check

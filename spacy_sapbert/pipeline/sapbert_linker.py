@@ -13,6 +13,7 @@ from spacy.vocab import Vocab
 
 from ..documents.docs import from_doc
 from ..errors import SettingError, Warnings
+from ..files.postgres import check_address
 from ..kb.languages import language_tag
 from ..linking.settings import (
     RERANKER_FILE,
@@ -65,8 +66,9 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         device: The device of the encoder: "auto", "cpu", "cuda", …
         index: How the nearest names are found. "auto" goes by the number of names. If they are many, an encoder other
             than the starter scores only the names that the n-grams propose. "Flat" scores all names, however many there
-            are. "HNSW", "IVF", "IVF,PQ", "SQ8" and others are kinds of faiss indexes. "qdrant:FOLDER" or a URL searches
-            a Qdrant database that `spacy-sapbert kb upload` filled. All but "Flat" may miss some names.
+            are. "HNSW", "IVF", "IVF,PQ", "SQ8" and others are kinds of faiss indexes. "qdrant:FOLDER", a URL or
+            a postgresql:// address searches a database that `spacy-sapbert kb upload` filled. All but "Flat" may miss
+            some names.
         storage: "inside" saves the vocabulary, its vectors and its n-grams with the pipeline. "external" saves only
             their paths and checksums, for large vocabularies.
         k: The most candidates for each text that is looked up.
@@ -128,6 +130,7 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         scorer: Optional[Callable] = score_links,
         linker_name: Optional[str] = None,
     ) -> None:
+        check_address(index)
         self.keep(nlp, name, locals())
         self.model: Any = None  # None until it is trained
         self.display_language = language_tag(display_language)

@@ -254,7 +254,7 @@ class MiningSettings:
         neighbors: The number of negatives per pair.
         pooling: "cls" or "mean". None takes the setting of the encoder, or else "cls".
         device: "cpu", "cuda", "cuda:1", …; "auto" uses a GPU if there is one.
-        index: The vector index: "Flat" (exact), "HNSW", "IVF,PQ", … or a Qdrant collection.
+        index: The vector index: "Flat" (exact), "HNSW", "IVF,PQ", … or the address of a database.
     """
 
     neighbors: int = 3

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import os
-import shlex
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
 
-from ..errors import Errors, MismatchError, SapbertError, requiring
-from ..files.values import hash64
+from ..errors import Errors, SapbertError, requiring
 from ..kb.knowledge_base import KnowledgeBase
-from .flat import cached_table, text_hashes
-from .index import Index
-from .stored import HashTable
+from .database import POINTS_PER_BATCH, About, DatabaseVectors
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -39,7 +34,6 @@ NAME, CONCEPT = "name", "concept"
 ABOUT_ID = "00000000-0000-0000-0000-000000000000"
 """The point that describes the collection. It has no vector, so that no search finds it."""
 
-POINTS_PER_BATCH = 500
 SECONDS = 60  # timeout of the database
 _FOLDER_FILE = "meta.json"  # in the folder of a local database
 
@@ -83,33 +77,12 @@ def is_address(index: str) -> bool:
     return index.startswith((FOLDER_PREFIX, *URL_PREFIXES))
 
 
-class About(NamedTuple):
-    """The description of a collection.
-
-    Attributes:
-        kb: Fingerprint of the knowledge base.
-        encoder: Fingerprint of the encoder.
-        dim: Dimension of the vectors.
-        names: Number of points of names.
-        concepts: Number of points of concepts. If there are any, names are found through them.
-        longest: The length of the longest vector of a name.
-        complete: Whether the upload is complete.
-    """
-
-    kb: str
-    encoder: str
-    dim: int
-    names: int
-    concepts: int
-    longest: float
-    complete: bool
-
-
 class Collection:
     """A collection at an address. Each process connects at the first use."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
+        self.target = f"{address.location}#{address.collection}"
         self.name = address.collection
         self._clients: dict[int, QdrantClient] = {}
 
@@ -138,8 +111,7 @@ class Collection:
         """Return the description, or None if the collection was not made by an upload."""
         with self.asking() as client:
             found = client.retrieve(self.name, [ABOUT_ID])
-        payload = (found[0].payload or {}) if found else {}
-        return About(**payload) if payload.keys() == set(About._fields) else None
+        return About.read((found[0].payload or {}) if found else {})
 
     def count(self) -> int:
         """Return the number of points, without the one that describes the collection."""
@@ -175,53 +147,22 @@ def _connect(address: Address) -> QdrantClient:
     return client
 
 
-class QdrantVectors(Index):
-    """Find names in a Qdrant database. Scores are exact, since the database also returns the vectors of the names.
-
-    It connects at the first use.
+class QdrantVectors(DatabaseVectors):
+    """Find names in a Qdrant database. See `DatabaseVectors`.
 
     Args:
         address: The address of a collection that `qdrant_upload.upload` made from this knowledge base and encoder. If
             it has points of concepts, names are found through the points of their concepts.
     """
 
-    exact = False
-    local = False
-
     def __init__(self, address: Address, kb: KnowledgeBase, encoder: Encoder) -> None:
-        self.encoder = encoder
-        self._kb = kb
-        self._collection = Collection(address)
-
-    def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """Encode texts, see `Index.encode`. A text that is a name gets its stored vector, without the encoder."""
-        rows = self.known_rows(texts)
-        known, vectors = rows >= 0, np.zeros((len(texts), self.encoder.dim), dtype=np.float32)
-        if known.any():
-            vectors[known] = self._vectors(rows[known])
-        if not known.all():
-            vectors[~known] = self.encoder.encode([texts[i] for i in np.flatnonzero(~known)])
-        return vectors
-
-    def known_rows(self, texts: Sequence[str]) -> np.ndarray:
-        return self._known_forms.find(text_hashes(texts, self.encoder))
-
-    def equal_names(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        return self._known_forms.find_all(text_hashes(texts, self.encoder))
-
-    def products(self, queries: np.ndarray, which: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        different, places = np.unique(rows, return_inverse=True)
-        vectors = self._vectors(different)
-        products: np.ndarray = np.einsum("md,md->m", queries[which], vectors[places])
-        return products
-
-    def similarities(self, queries: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
-        return queries @ self._vectors(rows).T
+        super().__init__(Collection(address), kb, encoder)
 
     def nearest(self, queries: np.ndarray, n: int, mask: FilterMask | None = None) -> tuple[np.ndarray, np.ndarray]:
         from qdrant_client.models import QueryRequest
 
-        of_concepts = self._about.concepts > 0
+        collection, of_concepts = self._collection, self._about.concepts > 0
+        assert isinstance(collection, Collection)
         requests = [
             QueryRequest(
                 query=query.tolist(),
@@ -232,8 +173,8 @@ class QdrantVectors(Index):
             )
             for query in queries
         ]
-        with self._collection.asking() as client:
-            answers = client.query_batch_points(self._collection.name, requests)
+        with collection.asking() as client:
+            answers = client.query_batch_points(collection.name, requests)
         products = np.full((len(queries), n), -np.inf, dtype=np.float32)
         rows = np.full((len(queries), n), -1, dtype=np.int64)
         for i, answer in enumerate(answers):
@@ -241,19 +182,6 @@ class QdrantVectors(Index):
             some = dict(list(found.items())[:n])
             rows[i, : len(some)], products[i, : len(some)] = list(some), list(some.values())
         return products, rows
-
-    @property
-    def longest(self) -> float:
-        return self._about.longest
-
-    def _vectors(self, rows: np.ndarray | None) -> np.ndarray:
-        """Return the vectors of some names or of all, float32, shape (len(rows), dim)."""
-        about = self._about  # first, since it checks that the collection is the right one
-        ids = name_ids(self._kb).tolist() if rows is None else [hash64(self._kb.name(row)) for row in rows.tolist()]
-        vectors = self._collection.vectors(ids)
-        if missing := set(ids).difference(vectors):
-            raise self._mismatch(about, f"{len(missing)} names have no vector in it")
-        return np.array([vectors[one] for one in ids], dtype=np.float32).reshape(-1, about.dim)
 
     def _rows_of_names(self, points: Sequence[Any]) -> dict[int, float]:
         rows = self._known_ids.find(np.array([point.id for point in points], dtype=np.uint64))
@@ -267,45 +195,6 @@ class QdrantVectors(Index):
             for row in rows if mask is None else np.intersect1d(rows, mask.rows).tolist():
                 found.setdefault(row, point.score)
         return found
-
-    @cached_property
-    def _known_ids(self) -> HashTable:
-        return cached_table(self._kb, "ids", lambda: name_ids(self._kb))
-
-    @cached_property
-    def _known_forms(self) -> HashTable:
-        kind = f"forms-{self.encoder.text_normalizer}"
-        return cached_table(self._kb, kind, lambda: text_hashes(self._kb.names(), self.encoder))
-
-    @cached_property
-    def _about(self) -> About:
-        """The description of the collection, after it was checked."""
-        exists = self._collection.exists()
-        about = self._collection.about() if exists else None
-        if about is None:
-            reason = "it was not made by an upload, or by one of another version" if exists else "it does not exist"
-            raise self._mismatch(about, reason)
-        if (about.kb, about.encoder) != (self._kb.fingerprint, self.encoder.fingerprint):
-            what = "vocabulary" if about.encoder == self.encoder.fingerprint else "encoder"
-            dims = f" ({about.dim} dimensions, not {self.encoder.dim})" if about.dim != self.encoder.dim else ""
-            raise self._mismatch(about, f"it belongs to another {what}{dims}")
-        count = self._collection.count()
-        if not about.complete or count != about.names + about.concepts:
-            raise self._mismatch(about, f"it is not complete: it has {count} of {about.names + about.concepts} points")
-        return about
-
-    def _mismatch(self, about: About | None, reason: str) -> MismatchError:
-        """Return an error with the command that makes the collection."""
-        address = self._collection.address
-        command = ["spacy-sapbert", "kb", "upload", str(self._kb.path), "--encoder", self.encoder.name]
-        command += ["--to", f"{address.location}#{address.collection}"]
-        command += ["--centroids"] * bool(about and about.concepts)
-        return MismatchError(f"Upload the vocabulary: {shlex.join(command)}", path=str(address), reason=reason)
-
-
-def name_ids(kb: KnowledgeBase) -> np.ndarray:
-    """Return the ids of the points of names by row, uint64, shape (names,). They only depend on the texts."""
-    return np.fromiter(map(hash64, kb.names()), dtype=np.uint64, count=kb.n_names)
 
 
 def _condition(filter: Filter, of_concepts: bool) -> Any:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 from uuid import NAMESPACE_URL, uuid5
 
 import numpy as np
 
 from ..errors import MismatchError
 from ..kb.knowledge_base import KnowledgeBase
+from .database import POINTS_PER_BATCH, About, NameRow, name_ids, name_rows, owners, types_of
 from .flat import NameVectors, Progress
-from .qdrant_index import ABOUT_ID, CONCEPT, NAME, POINTS_PER_BATCH, About, Address, Collection, name_ids
+from .qdrant_index import ABOUT_ID, CONCEPT, NAME, Address, Collection
 
 if TYPE_CHECKING:
     from qdrant_client.models import PointStruct
@@ -46,15 +47,7 @@ def upload(
     """
     collection = Collection(address)
     counts = Counter(dict.fromkeys(("added", "changed", "unchanged", "removed"), 0))
-    about = About(
-        kb.fingerprint,
-        vectors.encoder.fingerprint,
-        vectors.encoder.dim,
-        kb.n_names,
-        len(kb) if centroids else 0,
-        vectors.longest,
-        complete=False,
-    )
+    about = About.of(kb, vectors, concepts=len(kb) if centroids else 0)
     _prepare(collection, about)
     done = 0
     for points in _points(kb, vectors, centroids=centroids):
@@ -65,16 +58,6 @@ def upload(
     counts["removed"] = _remove_others(collection, kb, centroids=centroids)
     _write_about(collection, about._replace(complete=True))
     return dict(counts)
-
-
-class _Name(NamedTuple):
-    """A row of the query for names and their concepts."""
-
-    row: int
-    text: str
-    concept: int
-    concept_id: str
-    source: str
 
 
 def _prepare(collection: Collection, about: About) -> None:
@@ -148,39 +131,19 @@ def _points(kb: KnowledgeBase, vectors: NameVectors, *, centroids: bool) -> Iter
 
     ids = name_ids(kb).tolist()
     for start in range(0, kb.n_names, POINTS_PER_BATCH):
-        rows = _names(kb, "s.name", start)
+        rows = name_rows(kb, "s.name", start)
         points, batch_vectors = [], vectors.vectors[start : start + POINTS_PER_BATCH].tolist()
         for row, group in groupby(rows, key=lambda name: name.row):
-            owners = list(group)
-            payload = {"name": owners[0].text, "owners": _owners(kb, owners)}
+            names = list(group)
+            payload = {"name": names[0].text, "owners": owners(kb, names)}
             points.append(PointStruct(id=ids[row], vector={NAME: batch_vectors[row - start]}, payload=payload))
         yield points
     for start in range(0, len(kb) if centroids else 0, POINTS_PER_BATCH):
-        rows = _names(kb, "s.concept", start)
+        rows = name_rows(kb, "s.concept", start)
         yield [_centroid(kb, vectors, list(group)) for _, group in groupby(rows, key=lambda name: name.concept)]
 
 
-def _names(kb: KnowledgeBase, column: str, start: int) -> list[_Name]:
-    """Return the names of a batch of names or concepts, with one row per concept and source."""
-    rows = kb.query(
-        "SELECT DISTINCT s.name, n.text, s.concept, c.id, s.source FROM synonyms s JOIN names n ON n.row = s.name "
-        f"JOIN concepts c ON c.row = s.concept WHERE {column} >= ? AND {column} < ? "
-        f"ORDER BY {column}, s.name, c.id, s.source",
-        start,
-        start + POINTS_PER_BATCH,
-    )
-    return [_Name(*row) for row in rows]
-
-
-def _owners(kb: KnowledgeBase, names: list[_Name]) -> list[dict[str, Any]]:
-    """Return the concepts of one name with their types, and the sources of the name."""
-    return [
-        {"concept": concept_id, "types": _types(kb, concept), "sources": [name.source for name in same]}
-        for (concept, concept_id), same in groupby(names, key=lambda name: (name.concept, name.concept_id))
-    ]
-
-
-def _centroid(kb: KnowledgeBase, vectors: NameVectors, names: list[_Name]) -> PointStruct:
+def _centroid(kb: KnowledgeBase, vectors: NameVectors, names: list[NameRow]) -> PointStruct:
     from qdrant_client.models import PointStruct
 
     first = names[0]
@@ -189,11 +152,7 @@ def _centroid(kb: KnowledgeBase, vectors: NameVectors, names: list[_Name]) -> Po
     payload = {
         "concept": first.concept_id,
         "names": sorted({name.text for name in names}),
-        "types": _types(kb, first.concept),
+        "types": types_of(kb, first.concept),
         "sources": sorted({name.source for name in names}),
     }
     return PointStruct(id=concept_point(first.concept_id), vector={CONCEPT: mean.tolist()}, payload=payload)
-
-
-def _types(kb: KnowledgeBase, concept: int) -> list[str]:
-    return [row[0] for row in kb.query("SELECT type FROM types WHERE concept = ? ORDER BY type", concept)]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import Warnings
+from ..files.postgres import is_postgres
 from ..kb.knowledge_base import KnowledgeBase
 from ..store.artifact import ArtifactWriter
 from ..store.cache import shared
@@ -15,6 +16,7 @@ from .faiss_index import AUTO, EXACT_NAMES, faiss_artifact, open_faiss
 from .flat import VECTORS, NameVectors, cached_name_vectors, vectors_cache
 from .index import Index
 from .on_demand import OnDemandVectors
+from .postgres_index import PostgresVectors
 from .qdrant_index import Address, QdrantVectors, is_address
 from .stored import COMPRESSION
 
@@ -39,12 +41,14 @@ def open_index(
 
     Args:
         index: "auto" (chosen by the number of names), "Flat" (exact), another kind of faiss index (see
-            `faiss_index.index_kind`), or the address of a database (see `qdrant_index.Address`). A database is
-            opened at the first use.
+            `faiss_index.index_kind`), or the address of a database (see `qdrant_index.Address` and
+            `files.postgres.Database`). A database is opened at the first use.
         artifacts: The artifacts of a saved component, by role. If it has no vectors, they come from the cache folder,
             or are made there.
         compression: How new vectors are stored, one of `COMPRESSIONS`.
     """
+    if is_postgres(index):
+        return PostgresVectors(index, kb, encoder)
     if is_address(index):
         return QdrantVectors(Address.parse(index), kb, encoder)
     vectors = _name_vectors(kb, encoder, artifacts, compression)
@@ -83,8 +87,9 @@ def save_index(vectors: Index, artifacts: ArtifactWriter, index: str, prefix: st
     Args:
         prefix: What their roles begin with.
     """
-    if is_address(index):
-        warnings.warn(Warnings.W412.format(address=Address.parse(index)), stacklevel=2)
+    if is_postgres(index) or is_address(index):
+        address = index if is_postgres(index) else Address.parse(index)
+        warnings.warn(Warnings.W412.format(address=address), stacklevel=2)
         return
     assert isinstance(vectors, NameVectors)
     artifacts.add(f"{prefix}{VECTORS}", vectors.artifact())

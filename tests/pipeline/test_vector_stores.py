@@ -15,13 +15,14 @@ from spacy_sapbert.linking.candidates import CandidateGenerator
 from spacy_sapbert.linking.storage import open_generator
 from spacy_sapbert.pipeline.sapbert_linker import SapbertLinker
 from spacy_sapbert.types import Name, Record
+from spacy_sapbert.vectors import postgres_index
 from spacy_sapbert.vectors.flat import cached_name_vectors
 from spacy_sapbert.vectors.qdrant_index import Address
 from spacy_sapbert.vectors.qdrant_upload import upload
 
 QDRANT = importlib.util.find_spec("qdrant_client") is not None
 WITHOUT_QDRANT = pytest.mark.skipif(not QDRANT, reason="qdrant-client is not installed")
-DATABASES = [pytest.param(name, marks=WITHOUT_QDRANT) for name in ("names", "centroids")]
+DATABASES = [*(pytest.param(name, marks=WITHOUT_QDRANT) for name in ("names", "centroids")), "postgres"]
 FAISS = ["HNSW", "IVF4,Flat;nprobe=4", "IVF4,PQ32x2;nprobe=4", "SQ8"]
 # a database cannot tell that a text is a name it has, so the text is encoded: in float32, unlike the names on some CPUs
 pytestmark = pytest.mark.usefixtures("float32_throughout")
@@ -65,9 +66,18 @@ def database(kb, encoder, tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def schema(kb, encoder, postgres_server):
+    """The address of a schema of PostgreSQL."""
+    postgres_index.upload(kb, cached_name_vectors(kb, encoder), f"{postgres_server}#stores")
+    return f"{postgres_server}#stores"
+
+
 @pytest.fixture(params=[*FAISS, *DATABASES])
 def index(request):
     """A setting of the linker."""
+    if request.param == "postgres":
+        return request.getfixturevalue("schema")
     if request.param not in ("names", "centroids"):
         return request.param
     return f"qdrant:{request.getfixturevalue('database')}#{request.param}"
@@ -78,9 +88,10 @@ def generator(index, kb, encoder):
     return open_generator(kb, encoder, sparse=True, index=index)
 
 
-def shown(candidates):
-    """Which batch a text is in can change the last digit of a score."""
-    return [[(one.concept_id, one.name, pytest.approx(one.score, abs=1.1e-5)) for one in found] for found in candidates]
+def shown(candidates, index):
+    """Which batch a text is in can change the last digit of a score. PostgreSQL keeps numbers of 16 bits."""
+    digit = 1e-4 if index.startswith("postgresql") else 1.1e-5
+    return [[(one.concept_id, one.name, pytest.approx(one.score, abs=digit)) for one in found] for found in candidates]
 
 
 @pytest.mark.parametrize("filter", [ALL, Filter(types=("Rare", "Other")), Filter(("Disease",), ("b",))])
@@ -91,7 +102,7 @@ def test_the_candidates_are_those_of_all_names(generator, exact, filter, sparse,
     for limit in (200_000, 0):  # with names that pass scored one and all, and searched in the index
         found = CandidateGenerator(exact.kb, ngrams, generator.vectors, exact_limit=limit)(TEXTS, 5, filter)
         if "centroids" not in index:
-            assert shown(found) == shown(expected)
+            assert shown(found, index) == shown(expected, index)
             continue
         # for this encoder a concept's names are not alike, so their mean is near none of them; what is found is right
         of_all = CandidateGenerator(exact.kb, ngrams, exact.vectors)(TEXTS, 200, filter)

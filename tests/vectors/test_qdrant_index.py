@@ -16,6 +16,7 @@ from spacy_sapbert.kb.filters import Filter
 from spacy_sapbert.linking.candidates import CandidateGenerator
 from spacy_sapbert.types import Name, Record
 from spacy_sapbert.vectors import qdrant_index
+from spacy_sapbert.vectors.database import name_ids
 from spacy_sapbert.vectors.flat import cached_name_vectors
 from spacy_sapbert.vectors.qdrant_index import (
     ABOUT_ID,
@@ -25,7 +26,6 @@ from spacy_sapbert.vectors.qdrant_index import (
     Collection,
     QdrantVectors,
     is_address,
-    name_ids,
 )
 from spacy_sapbert.vectors.qdrant_upload import concept_point, upload
 from spacy_sapbert.vectors.storage import exact_vectors
@@ -139,7 +139,8 @@ def test_a_newer_version_changes_what_changed(versions, put, address, encoder):
 
 
 def test_an_upload_that_was_cut_off_goes_on(small_kb, encoder, put, address, monkeypatch):
-    monkeypatch.setattr("spacy_sapbert.vectors.qdrant_upload.POINTS_PER_BATCH", 10)
+    for module in ("database", "qdrant_upload"):
+        monkeypatch.setattr(f"spacy_sapbert.vectors.{module}.POINTS_PER_BATCH", 10)
 
     def stop(done, total):
         if done == 20:

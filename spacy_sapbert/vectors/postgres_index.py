@@ -1,0 +1,226 @@
+"""Names and their vectors in PostgreSQL with pgvector: the upload, and the search."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain, groupby, product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import MismatchError
+from ..files.postgres import Database
+from ..files.values import hash64
+from ..kb.knowledge_base import KnowledgeBase
+from .database import POINTS_PER_BATCH, About, DatabaseVectors, name_rows, owners
+from .flat import NameVectors, Progress
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+    from ..encoders.encoder import Encoder
+    from ..kb.filters import FilterMask
+
+EXACT_NAMES = 20_000
+"""If at most so many names pass a filter, all of them are compared."""
+_EF_SEARCH, _MOST_EF_SEARCH = 256, 1000  # names that a search in the graph visits; pgvector's limit
+_OLDEST = (0, 8)  # of pgvector: it goes on searching until enough names pass a filter
+_NO_EXTENSION = "Let an administrator install pgvector 0.8 or later, and execute: CREATE EXTENSION vector"
+_OTHER_SCHEMA = "Give another schema after #, or delete these tables."
+_TABLES = """
+CREATE TABLE about (content jsonb NOT NULL);
+CREATE TABLE names (
+    id bigint PRIMARY KEY, name text NOT NULL, concept_ids text[] NOT NULL, tags text[] NOT NULL,
+    vector halfvec(%d) NOT NULL
+)
+"""
+_NEAREST = """
+SELECT q.number, row_number() OVER (PARTITION BY q.number ORDER BY n.distance), n.id, n.distance
+FROM unnest(%s::halfvec[]) WITH ORDINALITY q(vector, number), LATERAL (
+    SELECT id, names.vector <#> q.vector AS distance FROM names
+    WHERE %s::text[] IS NULL OR tags && %s ORDER BY distance LIMIT %s
+) n
+"""
+_MERGE = {
+    "removed": "DELETE FROM names n WHERE NOT EXISTS (SELECT FROM uploaded u WHERE u.id = n.id)",
+    "changed": "UPDATE names n SET concept_ids = u.concept_ids, tags = u.tags FROM uploaded u "
+    "WHERE u.id = n.id AND (n.concept_ids, n.tags) IS DISTINCT FROM (u.concept_ids, u.tags)",
+    "added": "INSERT INTO names SELECT * FROM uploaded ON CONFLICT DO NOTHING",
+}
+_FINISH = """
+CREATE INDEX IF NOT EXISTS names_by_vector ON names USING hnsw (vector halfvec_ip_ops);
+CREATE INDEX IF NOT EXISTS names_by_tag ON names USING gin (tags);
+ANALYZE names
+"""
+
+
+class PostgresCollection:
+    """The names of a vocabulary in a schema of a database. See `database.Collection`.
+
+    Args:
+        address: See `files.postgres.Database`.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.address = Database(address)
+        self.target = str(self.address)
+
+    @contextmanager
+    def connected(self) -> Iterator[Connection[Any]]:
+        """Give a connection that knows the types of pgvector."""
+        with self.address.transaction() as connection:
+            from pgvector.psycopg import register_vector
+
+            query = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
+            (version,) = connection.execute(query).fetchone() or ("",)
+            if tuple(int(number) for number in version.split(".")[:2] if number) < _OLDEST:
+                reason = f"it has pgvector {version}" if version else "it does not have the extension vector (pgvector)"
+                raise MismatchError(_NO_EXTENSION, path=self.target, reason=reason)
+            if connection.adapters.types.get("halfvec") is None:
+                register_vector(connection)
+            yield connection
+
+    def exists(self) -> bool:
+        """Return whether the schema has names."""
+        with self.connected() as connection:
+            return self.address.has(connection, "names")
+
+    def about(self) -> About | None:
+        """Return the description, or None if another program made the table."""
+        with self.connected() as connection:
+            return self._about(connection)
+
+    def _about(self, connection: Connection[Any]) -> About | None:
+        if not self.address.has(connection, "about"):
+            return None
+        (content,) = connection.execute("SELECT content FROM about").fetchone() or ({},)
+        return About.read(content)
+
+    def prepare(self, connection: Connection[Any], about: About) -> None:
+        """Make empty tables, or keep those with vectors of the same encoder."""
+        if self.address.has(connection, "names"):
+            before = self._about(connection)
+            if before is None:
+                reason = "its tables were not made by an upload of this version"
+                raise MismatchError(_OTHER_SCHEMA, path=self.target, reason=reason)
+            if before.encoder == about.encoder:
+                return
+            connection.execute("DROP TABLE about, names")
+        for statement in _TABLES.split(";"):
+            connection.execute(statement % about.dim if "%" in statement else statement)
+
+    def count(self) -> int:
+        """Return the number of names."""
+        with self.connected() as connection:
+            return int((connection.execute("SELECT count(*) FROM names").fetchone() or (0,))[0])
+
+    def vectors(self, ids: Sequence[int]) -> dict[int, np.ndarray]:
+        """Return vectors of names by their ids, float16, shape (dim,). Missing ids are left out."""
+        query = "SELECT id, vector FROM names WHERE id = ANY(%s)"
+        with self.connected() as connection:
+            rows = connection.execute(query, [_signed(ids)], binary=True).fetchall()
+        return {_unsigned(name_id): vector.to_numpy() for name_id, vector in rows}
+
+
+class PostgresVectors(DatabaseVectors):
+    """Find names in PostgreSQL. See `DatabaseVectors`.
+
+    Args:
+        address: A schema that `upload` filled from this knowledge base and encoder.
+    """
+
+    def __init__(self, address: str, kb: KnowledgeBase, encoder: Encoder) -> None:
+        super().__init__(PostgresCollection(address), kb, encoder)
+
+    def nearest(self, queries: np.ndarray, n: int, mask: FilterMask | None = None) -> tuple[np.ndarray, np.ndarray]:
+        from pgvector import HalfVector
+
+        collection = self._collection
+        assert isinstance(collection, PostgresCollection)
+        assert self._about.complete  # it checks the collection
+        products = np.full((len(queries), n), -np.inf, dtype=np.float32)
+        rows = np.full((len(queries), n), -1, dtype=np.int64)
+        tags = None if mask is None else _tags(mask.filter.types or [""], mask.filter.sources or [""])
+        with collection.connected() as connection:
+            for name, value in _search_settings(n, mask).items():
+                connection.execute("SELECT set_config(%s, %s, true)", [name, value])
+            parameters = [list(map(HalfVector, queries)), tags, tags, n]
+            nearest = connection.execute(_NEAREST, parameters, binary=True).fetchall()
+        if nearest:
+            numbers, places, ids, distances = map(np.array, zip(*nearest, strict=True))
+            rows[numbers - 1, places - 1] = self._known_ids.find(ids.view(np.uint64))
+            products[numbers - 1, places - 1] = -distances
+        return products, rows
+
+
+def upload(
+    kb: KnowledgeBase, vectors: NameVectors, address: str, *, progress: Progress | None = None
+) -> dict[str, int]:
+    """Make a schema hold a knowledge base, in one transaction. Until its end, others find what was there before.
+
+    It adds and changes names that differ, and removes others. Vectors of another encoder are all replaced. The index
+    of vectors is built after the names, if there is none.
+
+    Args:
+        progress: Called with the number of names sent and the number of all names.
+
+    Returns:
+        The number of names "added", "changed", "unchanged" and "removed".
+    """
+    collection = PostgresCollection(address)
+    about = About.of(kb, vectors)._replace(complete=True)
+    with collection.connected() as connection:
+        collection.address.create(connection)
+        collection.prepare(connection, about)
+        connection.execute("CREATE TEMPORARY TABLE uploaded (LIKE names) ON COMMIT DROP")
+        _copy(connection, kb, vectors, progress)
+        counts = {what: connection.execute(statement).rowcount for what, statement in _MERGE.items()}
+        for statement in _FINISH.split(";"):
+            connection.execute(statement)
+        connection.execute("TRUNCATE about")
+        connection.execute("INSERT INTO about VALUES (%s)", [json.dumps(about._asdict())])
+    return {**counts, "unchanged": kb.n_names - counts["added"] - counts["changed"]}
+
+
+def _copy(connection: Connection[Any], kb: KnowledgeBase, vectors: NameVectors, progress: Progress | None) -> None:
+    from pgvector import HalfVector
+
+    with connection.cursor().copy("COPY uploaded FROM STDIN (FORMAT BINARY)") as copy:
+        copy.set_types(["int8", "text", "text[]", "text[]", "halfvec"])
+        for start in range(0, kb.n_names, POINTS_PER_BATCH):
+            batch = vectors.vectors[start : start + POINTS_PER_BATCH]
+            for row, group in groupby(name_rows(kb, "s.name", start), key=lambda name: name.row):
+                names = list(group)
+                text, concepts = names[0].text, owners(kb, names)
+                pairs = (_tags(["", *owner["types"]], ["", *owner["sources"]]) for owner in concepts)
+                tags = sorted(set(chain.from_iterable(pairs)))
+                ids = [owner["concept"] for owner in concepts]
+                copy.write_row((_signed([hash64(text)])[0], text, ids, tags, HalfVector(batch[row - start])))
+            if progress:
+                progress(start + len(batch), kb.n_names)
+
+
+def _search_settings(n: int, mask: FilterMask | None) -> dict[str, str]:
+    """Return the settings of PostgreSQL and pgvector with which a search finds n names."""
+    if mask is not None and len(mask.rows) <= EXACT_NAMES:
+        return {"enable_indexscan": "off"}  # the index of the tags is not one of these
+    visited = min(max(_EF_SEARCH, n), _MOST_EF_SEARCH)
+    scanned = {"hnsw.iterative_scan": "relaxed_order", "hnsw.max_scan_tuples": str(2**31 - 1)}  # until n names pass
+    return {"hnsw.ef_search": str(visited), **scanned}
+
+
+def _tags(types: Sequence[str], sources: Sequence[str]) -> list[str]:
+    """Return the pairs of types and sources that one concept has, as the filter compares them. "" stands for any."""
+    return [f"{type}\t{source}" for type, source in product(types, sources)]
+
+
+def _signed(ids: Iterable[int]) -> list[int]:
+    """Return ids as the database stores them: with a sign."""
+    signed: list[int] = np.fromiter(ids, dtype=np.uint64).view(np.int64).tolist()
+    return signed
+
+
+def _unsigned(name_id: int) -> int:
+    return name_id & (1 << 64) - 1
