@@ -254,10 +254,6 @@ class Errors:
         "[E211] No document was read from {paths}; broken records: {broken}. {reasons}Check that the format fits the "
         "files."
     )
-    E214 = (
-        "[E214] None of the {n} ids in {path} belongs to a document of the corpus. The corpus has {others} documents "
-        "with other ids, such as {example}. Give the list for this corpus, or read all documents."
-    )
     # encoders and indexes
     E301 = (
         "[E301] Cannot open the encoder '{name}', which is neither a folder nor available from the Hugging Face hub "

@@ -20,7 +20,7 @@ from ..kb.ids import curie_of, decode_id, encode_id, prefixes, split_ids
 from ..types import Document, Mention
 from .bioc import ID_INFONS, json_values
 from .source import UNTYPED, DocumentSource, OtherFormatError, demanded
-from .text_files import ID, TEXT, filled_lines, value_document
+from .text_files import ID, TEXT, value_document
 
 Values = dict[str, Any]
 Names = Mapping[str, str]
@@ -69,7 +69,7 @@ def _lines(source: DocumentSource) -> Iterator[tuple[int, Any]]:
             check_writable(value)
         return line, value
 
-    return source.each(filled_lines(source), parsed)
+    return source.each(source.filled_lines(), parsed)
 
 
 def _each(

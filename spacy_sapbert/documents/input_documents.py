@@ -54,7 +54,6 @@ _PASSAGES = (InputFormat.pubtator, InputFormat.bioc)
 # other XML and JSON, which folders often have beside texts
 _KINDS = {".json": "not BioC", ".xml": "not BioC, PubMed or JATS"}
 _SHOWN_SUFFIXES = 5
-_MANY = 10
 
 Inputs = Sequence[tuple[Path, ReadOptions]]
 """Files and folders, each with its options; `-` is standard input."""
@@ -87,8 +86,6 @@ def read_all(inputs: Inputs, problems: Problems) -> Iterator[Document]:
             files.append(file)
     if STDIN in dict(inputs):
         problems.total_bytes = 0
-    if len(files) > _MANY:
-        problems.console.print(f"{len(files):,} XML files are searched for newer records of PubMed")
     left_out: LeftOut = superseded({file: pmids_of(file) for file in files}) if files else NOTHING
     if count := sum(map(len, left_out.values())):
         reason = "since a newer record replaces or deletes them"
@@ -127,7 +124,7 @@ def read_documents(
 ) -> Iterator[Document]:
     """Read one input as a stream.
 
-    Consecutive records of one article are joined, see `ReadOptions.join_passages`.
+    Consecutive records of one article are joined, see `join_passages`.
 
     Of a folder, all files of a known format are read, in the order of `files_of`. The id of a text file is its path
     relative to the folder. A file that cannot be read is reported, and the others are read.
@@ -222,7 +219,7 @@ def _read_annotated(source: DocumentSource, format: InputFormat) -> Iterator[Doc
     documents = _READERS[format](source)
     if not source.options.gold:
         documents = (document._replace(mentions=()) for document in documents)
-    if source.options.join_passages and format in _PASSAGES:
+    if format in _PASSAGES:
         documents = join_passages(documents, problems)
     yield from documents
     if n := problems.shifted - shifted:

@@ -79,8 +79,6 @@ def _document(source: DocumentSource, line: int, article: Element) -> Document:
         **ids,
         "year": _year(front),
         "journal": next(map(_flat, front.iterfind("journal-meta//journal-title")), ""),
-        "keywords": _keywords(front),
-        "license": _license(front),
         "abstract_language": language,
     }
     given = {name: value for name, value in meta.items() if value}
@@ -117,21 +115,6 @@ def _year(front: Element) -> int | None:
             kind = date.get("pub-type") or date.get("date-type") or ""
             (released if kind == "pmc-release" else years).append(int(year))
     return min(years or released, default=None)
-
-
-def _keywords(front: Element) -> list[str]:
-    groups = front.iterfind("article-meta/kwd-group")
-    keywords = dict.fromkeys(_flat(word) for group in groups for word in group.iter("kwd"))
-    return list(filter(None, keywords))
-
-
-def _license(front: Element) -> str:
-    """Return the address of the license, else its kind."""
-    given = front.find("article-meta/permissions/license")
-    if given is None:
-        return ""
-    named = (_flat(element) for element in given.iter() if element.tag.rpartition(":")[2] == "license_ref")
-    return given.get("xlink:href") or next(named, "") or given.get("license-type") or ""
 
 
 def _flat(element: Element | None) -> str:

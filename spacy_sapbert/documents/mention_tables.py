@@ -53,8 +53,7 @@ def read_mention_table(source: DocumentSource) -> Iterator[Document]:
         text, mention = _mention(dict(zip(columns, cells, strict=False)), source)
         return Document(source.numbered(number), text, (mention,), position=source.place(number))
 
-    filled = ((number, line) for number, line in source.lines() if line.strip())
-    yield from filter(None, source.each(filled, read))
+    yield from filter(None, source.each(source.filled_lines(), read))
 
 
 def is_header(cells: tuple[str, ...]) -> bool:
@@ -100,7 +99,7 @@ def read_askapatient(source: DocumentSource) -> Iterator[Document]:
         mention = _mention_at(0, text, text, split_ids(concept_id, _SNOMED))
         return Document(source.numbered(number), text, (mention,), position=source.place(number))
 
-    yield from source.each(((number, line) for number, line in source.lines() if line.strip()), read)
+    yield from source.each(source.filled_lines(), read)
 
 
 def read_cometa(source: DocumentSource, id_column: str) -> Iterator[Document]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from ..errors import ChoiceError, EmptyError, Errors, SapbertError, Warnings
+from ..errors import ChoiceError, EmptyError, MismatchError, Warnings
 from ..files.opening import check_encoding, decoded_head, open_file, open_text, without_gz
 from ..types import Document
 from .annotation_tools import read_doccano, read_label_studio, read_prodigy, read_pubannotation
@@ -68,38 +68,26 @@ class DocumentIds:
         with open_text(path) as lines:
             self._missing = dict.fromkeys(line.strip() for line in lines if line.strip())
         if not self._missing:
-            raise EmptyError(
-                what=f"document id in {path}", consequence="no document is read", remedy="Write one id per line."
-            )
+            raise EmptyError("Write one id per line.", what=f"document id in {path}", consequence="no document is read")
         self._taken: set[str] = set()
-        self._n_others = 0
-        self._first_other = ""
 
     def takes(self, doc_id: str) -> bool:
         """Return whether a document belongs to the split, and record that it was found."""
         if doc_id in self._missing:
             del self._missing[doc_id]
             self._taken.add(doc_id)
-        elif doc_id not in self._taken:
-            self._first_other = self._first_other if self._n_others else doc_id
-            self._n_others += 1
         return doc_id in self._taken
 
     def check(self) -> int:
-        """Warn about ids without a document. Call this after all documents were read.
-
-        Returns:
-            The number of these ids.
-        """
-        if self._missing:
-            n = len(self._missing)
-            if self._n_others and not self._taken:
-                example = repr(self._first_other)
-                raise SapbertError(Errors.E214.format(n=n, path=self._path, others=self._n_others, example=example))
-            example = repr(next(iter(self._missing)))
-            total = n + len(self._taken)
-            warnings.warn(Warnings.W203.format(n=n, path=self._path, total=total, example=example), stacklevel=2)
-        return len(self._missing)
+        """Warn about ids without a document, and return their number. Call this after all documents were read."""
+        n, example = len(self._missing), next(iter(self._missing), "")
+        if n and not self._taken:
+            reason = f"none of its {n:,} ids, such as {example!r}, belongs to a document of the corpus"
+            raise MismatchError("Give the list for this corpus, or read all documents.", path=self._path, reason=reason)
+        if n:
+            values = {"n": n, "path": self._path, "total": n + len(self._taken), "example": repr(example)}
+            warnings.warn(Warnings.W203.format(**values), stacklevel=2)
+        return n
 
 
 def read_corpus(

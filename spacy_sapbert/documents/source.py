@@ -54,7 +54,6 @@ class ReadOptions(NamedTuple):
         title_column: The column of the title. Default: "title", if there is one.
         encoding: The encoding of text files. Default: UTF-8, or the one that a byte order mark shows.
         gold: Keep the annotated mentions of the documents.
-        join_passages: Read consecutive records of PubTator and BioC with the same id as one document.
     """
 
     format: InputFormat | None = None
@@ -63,7 +62,6 @@ class ReadOptions(NamedTuple):
     title_column: str | None = None
     encoding: str | None = None
     gold: bool = False
-    join_passages: bool = True
 
 
 # --- what is reported

@@ -26,7 +26,7 @@ def read_text(source: DocumentSource) -> Iterator[Document]:
 
 def read_lines(source: DocumentSource) -> Iterator[Document]:
     """Read each line as a document, except blank lines."""
-    for number, line in filled_lines(source):
+    for number, line in source.filled_lines():
         yield Document(source.numbered(number), line, position=source.place(number))
 
 
@@ -43,7 +43,7 @@ def read_numbered_names(source: DocumentSource) -> Iterator[Document]:
         document = Document(doc_id or source.numbered(number), name, position=source.place(number))
         return with_whole_mention(document)
 
-    yield from source.each(filled_lines(source), read)
+    yield from source.each(source.filled_lines(), read)
 
 
 def with_whole_mention(document: Document) -> Document:
@@ -63,12 +63,7 @@ def read_jsonl(source: DocumentSource) -> Iterator[Document]:
         document = value_document(value, source.numbered(number), source.options)
         return document._replace(position=source.place(number))
 
-    yield from source.each(filled_lines(source), read)
-
-
-def filled_lines(source: DocumentSource) -> Iterator[tuple[int, str]]:
-    """Yield the lines that are not blank, with their numbers."""
-    return ((number, line) for number, line in source.lines() if line.strip())
+    yield from source.each(source.filled_lines(), read)
 
 
 def value_document(value: object, name: str, options: ReadOptions) -> Document:

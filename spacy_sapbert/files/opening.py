@@ -79,7 +79,7 @@ def open_file(path: Path, opened: OpenedFile | None = None) -> Iterator[OpenedFi
         if gzipped and is_workbook(without_gz(path)):
             raise CannotReadError(path=path, reason="a workbook cannot be read gzipped", remedy="Unpack it first.")
         if is_workbook(path):
-            sheet = io.BufferedReader(_Pieces(sheet_lines(path, binary)), _BUFFER)
+            sheet = io.BufferedReader(Pieces(sheet_lines(path, binary)), _BUFFER)
             yield OpenedFile(sheet, None, binary.tell)
             return
         if not gzipped:
@@ -135,7 +135,7 @@ def open_text(
         binary = bounded(path, stream, packed, lines=lines and has_lines)
         if not has_lines:  # only in UTF-8 can the length of lines be bounded
             texts = codecs.iterdecode(iter(partial(binary.read, _BUFFER), b""), text_encoding)
-            recoded = io.BufferedReader(_Pieces(text.encode() for text in texts), _BUFFER)
+            recoded = io.BufferedReader(Pieces(text.encode() for text in texts), _BUFFER)
             binary = bounded(path, recoded, lines=lines)
             text_encoding = "utf-8"
         with io.TextIOWrapper(binary, text_encoding, errors, newline) as handle:
@@ -256,7 +256,7 @@ def _has_line_ends(encoding: str) -> bool:
         return False
 
 
-class _Pieces(io.RawIOBase):
+class Pieces(io.RawIOBase):
     """Reads pieces of bytes, of which none is empty, as a stream."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:

@@ -146,6 +146,10 @@ class Source:
                 else:
                     yield number, piece.removesuffix("\n").removesuffix("\r")
 
+    def filled_lines(self) -> Iterator[tuple[int, str]]:
+        """Yield number and text of each line that is not blank."""
+        return ((number, line) for number, line in self.lines() if line.strip())
+
     def decoded_lines(self) -> Iterator[tuple[str, str]]:
         """Yield each line with its end, and why it cannot be decoded; empty if it can."""
         with open_text(self.path, self.encoding, "\n", errors="surrogateescape", opened=self.opened) as lines:

@@ -31,8 +31,10 @@ _CONTENT = {
     "sources of names, but one": "SELECT DISTINCT source FROM synonyms LIMIT -1 OFFSET 1",
     "languages of names": "SELECT 1 FROM synonyms WHERE language != ''",
     "annotation counts of names": "SELECT 1 FROM synonyms WHERE annotations > 0",
+    "narrow, broad and related scopes of names": "SELECT 1 FROM synonyms WHERE scope IN ('narrow', 'broad', 'related')",
 }
-_OF_NAMES = ("sources of names, but one", "languages of names", "annotation counts of names")
+_OF_ALL = ("annotation counts of names", "narrow, broad and related scopes of names")
+_OF_NAMES = ("sources of names, but one", "languages of names", *_OF_ALL)
 
 
 @dataclass
@@ -42,7 +44,7 @@ class ExportReport:
     Attributes:
         concepts: Number of concepts written.
         names: Number of names written. A name of several concepts counts once for each.
-        left_out: By kind, what is not in the file or would not be read back unchanged.
+        left_out: By kind, what is not in the file.
     """
 
     concepts: int = 0
@@ -93,9 +95,6 @@ def stream_records(kb: KnowledgeBase) -> Iterator[Record]:
 
 def _scispacy(record: Record, kb: KnowledgeBase, report: ExportReport) -> Iterator[str]:
     preferred, *aliases = _unique_texts(record.names)
-    report.left_out["scopes of names"] += sum(
-        name.scope != ("preferred" if name.text == preferred else "exact") for name in record.names
-    )
     report.concepts += 1
     report.names += 1 + len(aliases)
     # scispaCy's `Entity` accepts exactly these keys. It opens files in the local encoding, so the JSON is ASCII.
@@ -110,11 +109,11 @@ def _scispacy(record: Record, kb: KnowledgeBase, report: ExportReport) -> Iterat
 
 
 def _table(record: Record, kb: KnowledgeBase, report: ExportReport) -> Iterator[str]:
-    concept_id = _fold_whitespace(record.concept_id, "ids", report)
     cells = {
+        "id": _one_line(record.concept_id),
         "alternative_ids": _join_values(record.alternative_ids, "alternative ids", report),
         "types": _join_values(record.types, "types", report),
-        "definition": _fold_whitespace(record.definition or "", "definitions", report),
+        "definition": _one_line(record.definition or ""),
         "parents": _join_values(record.parents, "parents", report),
         "xrefs": _join_values(record.xrefs, "cross-references", report),
     }
@@ -122,13 +121,10 @@ def _table(record: Record, kb: KnowledgeBase, report: ExportReport) -> Iterator[
     report.names += len(_unique_texts(record.names))
     rows = []
     for first, *others in _rows(record.names):
-        read_as = ["preferred", *("exact" for _ in others)]
-        report.left_out["scopes of names"] += sum(map(str.__ne__, read_as, (name.scope for name in (first, *others))))
-        name, *synonyms = (_fold_whitespace(name.text, "names", report) for name in (first, *others))
-        cells |= {"id": concept_id, "name": name, "synonyms": _SEPARATOR.join(synonyms)}
-        cells |= {"source": _fold_whitespace(first.source, "sources", report), "language": first.language}
+        cells |= {"name": _one_line(first.text), "source": _one_line(first.source), "language": first.language}
+        cells["synonyms"] = _SEPARATOR.join(_one_line(name.text) for name in others)
         rows.append([cells.get(column, "") for column in FIELDS])
-        cells = {}  # only the first row holds the other fields of the concept
+        cells = {"id": cells["id"]}  # only the first row holds the other fields of the concept
     yield from table_lines(rows, quoted=False)
 
 
@@ -146,16 +142,15 @@ def _rows(names: Iterable[Name]) -> Iterator[list[Name]]:
 
 
 def _join_values(values: tuple[str, ...], kind: str, report: ExportReport) -> str:
-    joined = [_fold_whitespace(value, kind, report) for value in values if _SEPARATOR not in value]
+    joined = [_one_line(value) for value in values if _SEPARATOR not in value]
     report.left_out[f"{kind} that hold {_SEPARATOR}"] += len(values) - len(joined)
     return _SEPARATOR.join(joined)
 
 
 def _biosyn(record: Record, kb: KnowledgeBase, report: ExportReport) -> Iterator[str]:
-    texts = [_fold_whitespace(text, "names", report) for text in _unique_texts(record.names)]
+    texts = [*map(_one_line, _unique_texts(record.names))]
     whole = [text for text in texts if "||" not in text]  # BioSyn splits a line at every ||
     report.left_out["names that hold ||"] += len(texts) - len(whole)
-    report.left_out["scopes of names"] += sum(name.scope != "exact" for name in record.names)
     # a dictionary reader must read an id back as this one id, since many separators can join ids
     if not whole or split_ids(record.concept_id) != (record.concept_id,):
         report.left_out["concepts whose id or names cannot be written"] += 1
@@ -177,11 +172,9 @@ def _unique_texts(names: Iterable[Name]) -> list[str]:
     return list(dict.fromkeys(name.text for name in names))
 
 
-def _fold_whitespace(text: str, kind: str, report: ExportReport) -> str:
+def _one_line(text: str) -> str:
     """Replace each run of whitespace by one space, so that the text cannot break its line or cell."""
-    folded = " ".join(text.split())
-    report.left_out[f"white space within {kind}"] += folded != text
-    return folded
+    return " ".join(text.split())
 
 
 class _Format(NamedTuple):
@@ -194,8 +187,6 @@ class _Format(NamedTuple):
 
 FORMATS = {
     "scispacy": _Format(_scispacy, ("alternative ids", "parents", "cross-references", *_OF_NAMES)),
-    "table": _Format(
-        _table, ("annotation counts of names", "predicates of cross-references"), ("\t".join(FIELDS) + "\n",)
-    ),
+    "table": _Format(_table, ("predicates of cross-references", *_OF_ALL), ("\t".join(FIELDS) + "\n",)),
     "biosyn": _Format(_biosyn, ("types", "definitions", "parents", "cross-references", *_OF_NAMES)),
 }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ..kb.ids import prefixes
+from ..kb.mapping import vocabulary_of
 from ..kb.semantic_types import semantic_type_tree
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ LOOK = (Path(__file__).parent / "look.css").read_text(encoding="utf8")
 N_COLORS = 8
 """How many colors `look.css` has."""
 _LONGEST_ACRONYM = 4  # in letters; longer words in capitals are words
-# A MeSH id has 6 or 9 digits and a UMLS CUI has 7, so they are never confused.
-_BARE = {"MESH": re.compile(r"[CD]\d{6}(?:\d{3})?"), "UMLS": re.compile(r"C\d{7}")}
 _CELL_LINE = re.compile(r"CVCL_[A-Z0-9]{4}")
 _CELL_LINE_PAGE = "https://www.cellosaurus.org/"
 
@@ -61,14 +60,10 @@ class LabelColors:
 
 def concept_url(concept_id: str) -> str | None:
     """Return the URL of a concept's web page; None for an id of an unknown vocabulary."""
-    prefix, colon, local = concept_id.partition(":")
-    if not colon:
-        if _CELL_LINE.fullmatch(concept_id):
-            return _CELL_LINE_PAGE + concept_id
-        local = concept_id
-        prefix = next((name for name, pattern in _BARE.items() if pattern.fullmatch(concept_id)), "")
-    page = prefixes().pages.get(prefix)
-    return page.replace("$1", quote(local, safe="")) if page else None
+    if _CELL_LINE.fullmatch(concept_id):
+        return _CELL_LINE_PAGE + concept_id
+    page = prefixes().pages.get(vocabulary_of(concept_id))
+    return page.replace("$1", quote(concept_id.partition(":")[2] or concept_id, safe="")) if page else None
 
 
 def open_template(path: Path, *, style: str, script: str = "", **filters: Any) -> Template:

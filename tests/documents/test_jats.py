@@ -79,8 +79,6 @@ def test_an_article_as_it_is_published(read):
         "doi": "10.1/a",
         "year": 2019,
         "journal": "Journal of Examples",
-        "keywords": ["flu", "APC"],
-        "license": "https://creativecommons.org/licenses/by/4.0/",
     }
 
 

@@ -95,10 +95,6 @@ class ReaderContext(Source):
 
     # --- rows
 
-    def filled_lines(self) -> Iterator[tuple[int, str]]:
-        """Yield number and text of each line that is not empty."""
-        return ((number, line) for number, line in self.lines() if line.strip())
-
     def table(self, delimiter: str, *, quoted: bool, needed: Needed = ()) -> Iterator[tuple[int, dict[str, str]]]:
         """Read a table of which the first row that is not a comment names the columns, see `named_cells`."""
         with self.open(newline="") as lines:

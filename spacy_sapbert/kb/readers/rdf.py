@@ -9,6 +9,7 @@ BioPortal have SKOS labels. So all properties are read from classes and concepts
 
 from __future__ import annotations
 
+import io
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.parsers import expat
 
 from ...errors import BadRecordError, Errors, SapbertError, requiring
-from ...files.opening import without_gz
+from ...files.opening import Pieces, without_gz
 from ...files.xml import malformed_xml
 from ...types import Record
 from .context import ReaderContext, preferred_first
@@ -248,7 +249,7 @@ def _quads(context: ReaderContext) -> Iterator[Quad]:
         chunks = _with_checked_head(context, chunks) if syntax == "RDF_XML" else chunks
         format = getattr(pyoxigraph.RdfFormat, syntax)
         try:
-            source: Any = _ChunkReader(chunks)
+            source = io.BufferedReader(Pieces(filter(None, chunks)), _CHUNK)
             # relative IRIs need a base; `lenient` accepts the blanks and brackets in the IRIs of real ontologies
             yield from pyoxigraph.parse(source, format=format, base_iri="file:///", lenient=True)
         except SyntaxError as error:
@@ -271,19 +272,6 @@ def _syntax(context: ReaderContext) -> str:
     if other:
         raise SapbertError(Errors.E163.format(path=context.path, syntax=other))
     return _SYNTAXES.get(without_gz(context.path).suffix.lower(), "TURTLE")
-
-
-class _ChunkReader:
-    """A file of chunks of bytes."""
-
-    def __init__(self, chunks: Iterator[bytes]) -> None:
-        self._chunks, self._rest = chunks, b""
-
-    def read(self, size: int) -> bytes:
-        """Return at most so many bytes; none at the end."""
-        rest = self._rest or next(self._chunks, b"")
-        self._rest = rest[size:]
-        return rest[:size]
 
 
 # --- the head of an XML file
