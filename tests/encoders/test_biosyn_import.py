@@ -213,7 +213,7 @@ def test_a_folder_of_the_time_of_the_published_models(biosyn_model, copied):
 def test_safetensors_and_files_of_newer_tokenizers(biosyn_model, imported, copied, tmp_path):
     for part in (transformers.AutoModel, transformers.AutoTokenizer):
         part.from_pretrained(biosyn_model.folder).save_pretrained(copied)
-    (copied / "pytorch_model.bin").unlink()
+    (copied / "pytorch_model.bin").unlink(missing_ok=True)  # transformers 5 does not write it
     assert (copied / "model.safetensors").is_file()
     assert (copied / "tokenizer_config.json").is_file()
     encoder = import_biosyn(copied, tmp_path / "out")
