@@ -33,6 +33,7 @@ from ..text.words import (
     is_general,
     is_joined,
     joined_letters,
+    may_be_acronym,
     name_key,
     word_columns,
     word_hashes,
@@ -574,11 +575,6 @@ def _units(written: Sequence[str], keys: Sequence[str], rules: LanguageRules) ->
     return units
 
 
-def _may_be_acronym(name: str) -> bool:
-    """Return quickly whether a name may be an acronym. Spelling out only shortens Greek letters with accents."""
-    return len(name) <= MAX_ACRONYM + 1 or not name.isascii()
-
-
 def name_hashes(names: list[str], rules: LanguageRules = ENGLISH) -> np.ndarray:
     """Return the keys of names, uint64, shape (names,): as an acronym, or else as a bag of words. 0 for no words."""
     of_word, hashes = word_hashes(names, rules)
@@ -586,6 +582,6 @@ def name_hashes(names: list[str], rules: LanguageRules = ENGLISH) -> np.ndarray:
     edges = np.searchsorted(of_word, np.arange(len(names) + 1))
     keys: np.ndarray = sums[edges[1:]] - sums[edges[:-1]]
     for i, name in enumerate(names):
-        if _may_be_acronym(name) and (key := acronym_hash(plain(name))):
+        if may_be_acronym(name) and (key := acronym_hash(plain(name))):
             keys[i] = key
     return keys

@@ -99,12 +99,21 @@ def word_hashes(texts: Iterable[str], rules: LanguageRules = ENGLISH) -> tuple[n
     pieces = rules.words.pattern.split("\n".join(joined))  # a line break is not a part of a word
     starts = np.fromiter(accumulate(map(len, pieces)), dtype=np.int64, count=len(pieces))[:-1:2]
     ends = np.cumsum(np.fromiter(map(len, joined), dtype=np.int64, count=len(joined)) + 1)
-    hashes = np.fromiter((_hashed(rules, word)[1] for word in pieces[1::2]), dtype=np.uint64, count=len(starts))
+    words = pieces[1::2]
+    of_word = {word: _key_and_hash(rules, word)[1] for word in dict.fromkeys(words)}
+    hashes = np.fromiter(map(of_word.__getitem__, words), dtype=np.uint64, count=len(words))
     return np.searchsorted(ends, starts, side="right"), hashes
+
+
+def may_be_acronym(text: str) -> bool:
+    """Return quickly whether a text may be an acronym. Spelling out only shortens Greek letters with accents."""
+    return len(text) <= MAX_ACRONYM + 1 or not text.isascii()
 
 
 def acronym_of(text: str) -> str:
     """Return an acronym as it is compared: in its case, without the plural of "UTIs". Empty if the text is none."""
+    if not may_be_acronym(text):
+        return ""
     single = text[:-1] if len(text) >= SHORTEST_PLURAL and text.endswith("s") and text[:-1].isupper() else text
     return single if is_acronym(single) else ""
 
@@ -124,12 +133,27 @@ def _hashed(rules: LanguageRules, written: str) -> _Hashed:
 
 
 def _hash_word(rules: LanguageRules, written: str) -> _Hashed:
+    return *_key_and_hash(rules, written), acronym_hash(latin_symbol(written))
+
+
+def _key_and_hash(rules: LanguageRules, written: str) -> tuple[str, int]:
     word = _without_possessive(rules, written)
     key = _key(word, rules)
     # the words of "TNF-alpha-1" and "TNFα1" have the same sum
     runs = symbol_runs(word) if key else []
-    keys = [key] if runs == [word] else [_key(run, rules) or run.lower() for run in runs]
-    return key, sum(map(hash64, keys)) % 2**64, acronym_hash(latin_symbol(written))
+    if runs == [word]:
+        return key, hash64(key)
+    run_hash = _hash_short_run(rules) if len(word) <= MAX_CACHED else partial(_hash_run, rules)
+    return key, sum(map(run_hash, runs)) % 2**64
+
+
+def _hash_run(rules: LanguageRules, run: str) -> int:
+    return hash64(_key(run, rules) or run.lower())
+
+
+@cache
+def _hash_short_run(rules: LanguageRules) -> Callable[[str], int]:
+    return lru_cache(maxsize=1 << 15)(partial(_hash_run, rules))
 
 
 def _key_of(rules: LanguageRules, written: str) -> str:
