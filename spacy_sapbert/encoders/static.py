@@ -131,7 +131,7 @@ class StaticEncoder:
         """A hash of table and settings. Equal hashes give equal vectors."""
         digest = hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode())
         for array in self._table:
-            digest.update(array.tobytes())
+            digest.update(array.ravel().data)
         return digest.hexdigest()
 
     def encode(self, texts: Sequence[str], *, fast: bool = False) -> np.ndarray:

@@ -12,7 +12,7 @@ from thinc.types import Floats2d
 
 from .network import Network
 
-MOST = 1 << 12
+MOST = 1 << 11
 """Tokens that are scored together. Each takes about 17 kB of memory for each member network."""
 AROUND = 64
 """Tokens on each side with which a part of a document is scored. A network of four layers sees four."""
