@@ -70,7 +70,11 @@ class EvaluationSets:
         for document in documents:
             self._pmids.add(pmid_of(document.doc_id))
             self._titles.add(fold(first_sentence(document.text)))
-            beginnings.update(_beginning(document.text, start) for start in sentence_starts(document.text))
+            # four times as many characters are enough after folding
+            beginnings.update(
+                fold(document.text[start : start + 4 * _MAX_COMPARED])[:_MAX_COMPARED]
+                for start in sentence_starts(document.text)
+            )
         self._beginnings = sorted(beginnings)
         self._pmids.discard("")
         self._titles.discard("")
@@ -88,11 +92,6 @@ class EvaluationSets:
         position = bisect_left(self._beginnings, title)
         beginning = title if len(title) == _MAX_COMPARED else f"{title} "  # the last word must match as a whole
         return position < len(self._beginnings) and f"{self._beginnings[position]} ".startswith(beginning)
-
-
-def _beginning(text: str, start: int) -> str:
-    # four times as many characters are enough after folding
-    return fold(text[start : start + 4 * _MAX_COMPARED])[:_MAX_COMPARED]
 
 
 # --- cutting

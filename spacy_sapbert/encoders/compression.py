@@ -58,7 +58,8 @@ def prune_vocabulary(
     used = _used_pieces(widest, words, min_count, keep_pieces, set(new_words))
     ids = old.get_vocab()
     rows = [[ids[piece]] for piece in _by_id(old) if piece in used]
-    rows += cut_words(old, new_words).values()
+    cut = _cutter(old)
+    rows += [[ids[piece] for piece in cut(word)] for word in new_words]
     pruned = with_vocabulary(widest, [piece for piece in _by_id(widest) if piece in used])
     encoder.replace(_with_embeddings(encoder.model, rows, pruned.pad_token_id), pruned)
     return {
@@ -243,13 +244,6 @@ def indispensable(tokenizer: Any) -> set[str]:
     """Return special tokens and all single characters, so that any word can still be tokenized."""
     always = set(tokenizer.all_special_tokens) | set(tokenizer.get_added_vocab())
     return always | {piece for piece in tokenizer.get_vocab() if len(piece.removeprefix(CONTINUED)) == 1}
-
-
-def cut_words(tokenizer: Any, words: Iterable[str]) -> dict[str, list[int]]:
-    """Return the ids of the wordpieces of each word."""
-    vocabulary = tokenizer.get_vocab()
-    cut = _cutter(tokenizer)
-    return {word: [vocabulary[piece] for piece in cut(word)] for word in words}
 
 
 def with_vocabulary(tokenizer: Any, pieces: Sequence[str]) -> Any:

@@ -4,14 +4,14 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from spacy.language import Language
 from spacy.util import registry
 
-from ..errors import BadRecordError, CannotWriteError, EmptyError, SettingError
+from ..errors import CannotWriteError, EmptyError, SettingError
 from ..files.opening import open_text
 from ..files.output import open_output
 from ..files.values import parse_json
@@ -85,25 +85,16 @@ def _line(info: Mapping[str, Any], linker: Any, mentions: Sequence[str], k: int)
 
 def read_candidate_log(path: Path) -> list[dict[str, Any]]:
     """Return the lines of a log, without a last line that was cut off."""
-    lines = list(_read(path))
-    if not lines:
+    with open_text(path) as handle:
+        texts = [text for text in handle if text.endswith("\n")]
+    try:
+        lines = list(map(parse_json, texts))
+        is_log = bool(lines) and all(line.keys() >= {"step", "epoch", "candidates", *SCORES} for line in lines)
+    except (ValueError, AttributeError):  # not JSON, or not an object
+        is_log = False
+    if not is_log:
         raise EmptyError(_WRITTEN_BY, what=f"evaluation in {path}", consequence="there is nothing to show")
     return lines
-
-
-def _read(path: Path) -> Iterator[dict[str, Any]]:
-    with open_text(path) as handle:
-        for number, text in enumerate(handle, start=1):
-            try:
-                line = parse_json(text)
-            except ValueError as error:
-                if not text.endswith("\n"):  # training was stopped in the middle of this line
-                    return
-                raise BadRecordError(_WRITTEN_BY, path=path, line=number, reason=error) from error
-            if not isinstance(line, dict) or not line.keys() >= {"step", "epoch", "candidates", *SCORES}:
-                reason = "this is not a line of a training log"
-                raise BadRecordError(_WRITTEN_BY, path=path, line=number, reason=reason)
-            yield line
 
 
 def by_epoch(lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

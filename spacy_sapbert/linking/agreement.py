@@ -75,7 +75,11 @@ class Agreement:
             checked: The candidates that agree, behind which none is checked. A prior or reranker may choose any.
         """
         same = self._same(text, candidates)
-        refused = self._unequal(candidates, same) if is_short(text) else self._contradictions(text, candidates, checked)
+        if is_short(text):
+            reason = f"a text of up to {SHORT} letters must equal a name"
+            refused = {candidate.concept_id: reason for candidate in candidates if candidate.concept_id not in same}
+        else:
+            refused = self._contradictions(text, candidates, checked)
         if refused:
             candidates = [refuse(candidate, refused.get(candidate.concept_id)) for candidate in candidates]
         if weigh:
@@ -195,11 +199,6 @@ class Agreement:
             return bool(words) and sorted(content_keys(name, self._rules)) == words
         others = critical_parts(name, self._rules)
         return parts.is_same(others) and next(contradictions(parts, others), None) is None
-
-    def _unequal(self, candidates: list[Candidate], same: set[str]) -> dict[str, str]:
-        """Return why candidates of a short text are refused, by their ids."""
-        reason = f"a text of up to {SHORT} letters must equal a name"
-        return {candidate.concept_id: reason for candidate in candidates if candidate.concept_id not in same}
 
     def _contradictions(self, text: str, candidates: list[Candidate], checked: int) -> dict[str, str]:
         """Return why candidates are refused, by their ids."""

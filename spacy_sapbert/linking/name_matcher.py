@@ -288,10 +288,7 @@ class NameMatcher:
         if version != KEYS:
             return cls.cached(kb, rules)
         with opening(folder):
-            hashes, rows = (read_array(folder / name) for name in (HASHES_FILE, ROWS_FILE))
-            if hashes.shape != rows.shape:
-                raise ValueError("the keys of the names do not fit their rows")
-        return cls(kb, hashes, rows, rules)
+            return cls(kb, read_array(folder / HASHES_FILE), read_array(folder / ROWS_FILE), rules)
 
     def _windows(self, columns: WordColumns) -> list[_Window]:
         """Return the windows with the key of a name, by position. Of those with one start, the longest is first."""

@@ -54,7 +54,8 @@ class Rewriter:
     def _reasons(self, text: str, similar: Sequence[Candidate]) -> dict[str, str]:
         """Return other ways to write a text, each with the reason."""
         name = similar[0].name if similar and similar[0].score >= SAME else None
-        is_class = name is not None and _is_plural(text, name)
+        # "Glutamates" is a class, "glutamate" a substance
+        is_class = name is not None and name.lower() == f"{text.lower()}s"
         if len(text) > MAX_LENGTH or not (name is None or is_class or _has_only_sign(text, name)):
             return {}
         return dict(other_names_than_the_plural(text) if is_class else rewrites(text, self._rules))
@@ -82,11 +83,6 @@ def rewrites(text: str, rules: LanguageRules = ENGLISH) -> Iterator[tuple[str, s
     """Yield other ways to write a text, the most plausible first, each with the reason."""
     ways = (chemical_rewrites(text), letter_rewrites(text), findings(text, rules), other_words(text, rules))
     return islice(chain.from_iterable(ways), _MOST)
-
-
-def _is_plural(text: str, name: str) -> bool:
-    """Return whether a name is only the plural of a text: "Glutamates" is a class, "glutamate" a substance."""
-    return name.lower() == f"{text.lower()}s"
 
 
 def _has_only_sign(text: str, name: str) -> bool:

@@ -77,20 +77,12 @@ def test_a_log_of_a_run_that_was_killed_is_read(nlp, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("", "no evaluation"),
-        ("{", "no evaluation"),
-        ("nothing\n", "line 1.*Expecting"),
-        ("[1]\n", "line 1.*not a line of a training log"),
-        (json.dumps(line(0)) + "\n{}\n", "line 2.*not a line of a training log"),
-        ('{"step": 1, "loss": 2.5}\n', "not a line of a training log"),
-    ],
+    "text", ["", "{", "nothing\n", "[1]\n", json.dumps(line(0)) + "\n{}\n", '{"step": 1, "loss": 2.5}\n']
 )
-def test_what_is_not_a_log(tmp_path, text, reason):
+def test_what_is_not_a_log(tmp_path, text):
     path = tmp_path / "log.jsonl"
     path.write_text(text)
-    with pytest.raises(SapbertError, match=f"(?s){reason}"):
+    with pytest.raises(SapbertError, match="no evaluation"):
         read_candidate_log(path)
 
 
