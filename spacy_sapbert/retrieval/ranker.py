@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from spacy.tokens import Doc
 
-from ..errors import requiring
 from ..types import SCORE_DIGITS
 from .concepts import ConceptSet
 from .phrases import Characters
 from .signals import Signal, View
-from .training_counts import DocumentCounts
+from .training_counts import DocumentCounts, fit_logistic
 
 CANDIDATES = 60  # of each signal
 STRENGTH = 0.3  # inverse regularization strength: scikit-learn's C
@@ -141,17 +140,11 @@ class SignalWeights(NamedTuple):
         Returns:
             None if no candidate is right, or all are: then nothing can be fitted.
         """
-        with requiring("train", "Training a retriever"):
-            from sklearn.linear_model import LogisticRegression
-            from sklearn.preprocessing import StandardScaler
-
         x, y = np.concatenate(features), np.concatenate(right)
-        if y.all() or not y.any():
+        if (model := fit_logistic(x, y, STRENGTH)) is None:
             return None
-        scaler = StandardScaler().fit(x)
-        model = LogisticRegression(C=STRENGTH, max_iter=5000).fit(scaler.transform(x), y)
-        weights, means = (tuple(values.tolist()) for values in (model.coef_[0] / scaler.scale_, scaler.mean_))
-        fitted = cls(tuple(signals.items()), weights, means, float(model.intercept_[0]), 0.5)
+        weights, means, bias = model
+        fitted = cls(tuple(signals.items()), tuple(weights.tolist()), tuple(means.tolist()), bias, 0.5)
         return fitted._replace(threshold=best_threshold(fitted.scores(x), y, missed))
 
     def scores(self, features: np.ndarray) -> np.ndarray:

@@ -190,16 +190,10 @@ class MentionModel(NamedTuple):
     @classmethod
     def fit(cls, features: np.ndarray, is_mention: np.ndarray) -> MentionModel | None:
         """Fit the weights to `phrase_features` of phrases; None if all phrases are mentions, or none is."""
-        with requiring("train", "Training a retriever"):
-            from sklearn.linear_model import LogisticRegression
-            from sklearn.preprocessing import StandardScaler
-
-        if is_mention.all() or not is_mention.any():
+        if (fitted := fit_logistic(features, is_mention, STRENGTH)) is None:
             return None
-        scaler = StandardScaler().fit(features)
-        fitted = LogisticRegression(C=STRENGTH, max_iter=1000).fit(scaler.transform(features), is_mention)
-        weights = fitted.coef_[0] / scaler.scale_
-        return cls(tuple(weights.tolist()), float(fitted.intercept_[0] - weights @ scaler.mean_))
+        weights, means, bias = fitted
+        return cls(tuple(weights.tolist()), float(bias - weights @ means))
 
     def probabilities(self, features: np.ndarray) -> np.ndarray:
         """Return the probability that each phrase is a mention: float64, shape (phrases,)."""
@@ -291,3 +285,25 @@ def _features_of_words(words: Sequence[_Odds]) -> tuple[float, ...]:
 
 
 _UNKNOWN = _Odds(0.0, 0.0, 0.0, 0)
+
+
+def fit_logistic(
+    features: np.ndarray, right: np.ndarray, strength: float
+) -> tuple[np.ndarray, np.ndarray, float] | None:
+    """Fit a logistic regression on standardized features; None if all rows are right, or none is.
+
+    Args:
+        strength: The inverse regularization strength: scikit-learn's C.
+
+    Returns:
+        The weights of the features, their means, and the log odds of a row of means.
+    """
+    with requiring("train", "Training a retriever"):
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.preprocessing import StandardScaler
+
+    if right.all() or not right.any():
+        return None
+    scaler = StandardScaler().fit(features)
+    model = LogisticRegression(C=strength, max_iter=5000).fit(scaler.transform(features), right)
+    return model.coef_[0] / scaler.scale_, scaler.mean_, float(model.intercept_[0])

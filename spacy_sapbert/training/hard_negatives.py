@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -19,14 +20,7 @@ from ..text.normalize import TEXT_NORMALIZERS, lower
 from ..vectors.index import Index
 from .pair_files import Pair, SharedName, Triple
 
-MINED_COUNTS = (
-    "pairs",
-    "pairs_of_unknown_concepts",
-    "triples",
-    "known_synonyms_skipped",
-    "names_read_alike_skipped",
-    "pairs_with_fewer_negatives",
-)
+MINED_COUNTS = ("pairs", "pairs_of_unknown_concepts", "triples", "pairs_with_fewer_negatives")
 
 PAIRS_AT_ONCE = 1024
 """The number of pairs that are looked up together."""
@@ -66,7 +60,7 @@ class HardNegatives:
         """Mine the negatives of some pairs, which are looked up together.
 
         Args:
-            counts: Updated with `MINED_COUNTS`. Skipped names were nearer than the last negative of their pair.
+            counts: Updated with `MINED_COUNTS`.
 
         Returns:
             The triples in the order of the pairs, the nearest negative first.
@@ -80,16 +74,14 @@ class HardNegatives:
                 owners = self._owners.of_names(pair.name1, pair.name2)
                 searched.append(_PairConcepts(pair, owners.union(concepts)))
         mined = self._search_enough(searched)
-        for triples, synonyms, alike in mined:
+        for triples in mined:
             counts["triples"] += len(triples)
-            counts["known_synonyms_skipped"] += synonyms
-            counts["names_read_alike_skipped"] += alike
             counts["pairs_with_fewer_negatives"] += len(triples) < self.neighbors
-        return [triple for negatives in mined for triple in negatives.triples]
+        return list(chain.from_iterable(mined))
 
-    def _search_enough(self, pairs: Sequence[_PairConcepts]) -> list[_Negatives]:
-        """Search more neighbors of pairs for which too many were skipped."""
-        mined: dict[int, _Negatives] = {}
+    def _search_enough(self, pairs: Sequence[_PairConcepts]) -> list[list[Triple]]:
+        """Return the triples of each pair. More neighbors are searched for pairs for which too many were skipped."""
+        mined: dict[int, list[Triple]] = {}
         waiting, n = list(range(len(pairs))), self.neighbors + _SPARE
         while waiting:
             n = min(n, self.kb.n_names)
@@ -99,7 +91,7 @@ class HardNegatives:
                 near = self._nearest([pairs[index].pair.name2 for index in part], n)
                 mined |= {index: self._select(pairs[index], near[pairs[index].pair.name2]) for index in part}
             is_all = n == self.kb.n_names
-            waiting = [index for index in waiting if len(mined[index].triples) < self.neighbors and not is_all]
+            waiting = [index for index in waiting if len(mined[index]) < self.neighbors and not is_all]
             n *= 4
         return [mined[index] for index in range(len(pairs))]
 
@@ -118,26 +110,21 @@ class HardNegatives:
             near[text] = list(zip(rows[order].tolist(), cosines[order].tolist(), strict=True))
         return near
 
-    def _select(self, pair_concepts: _PairConcepts, near: Iterable[tuple[int, float]]) -> _Negatives:
+    def _select(self, pair_concepts: _PairConcepts, near: Iterable[tuple[int, float]]) -> list[Triple]:
         """Select the negatives of a pair among the names near its second name, best first."""
         pair, concepts = pair_concepts
         alike = {self._owners.key(name) for name in (pair.name1, pair.name2)}
         triples: dict[int, Triple] = {}
-        n_alike = n_synonyms = 0
         for row, cosine in near:
             if len(triples) == self.neighbors:
                 break
             key = self._owners.keys[row]
             owners = self._owners.of_key(key)
-            if key in alike:
-                n_alike += 1
-            elif not concepts.isdisjoint(owners):
-                n_synonyms += 1
-            elif key not in triples:
+            if key not in alike and key not in triples and concepts.isdisjoint(owners):
                 anchor, positive, negative = map(lower, (pair.name1, pair.name2, self.kb.name(row)))
                 negative_ids = tuple(sorted(map(self.kb.concept_id, owners)))
                 triples[key] = Triple(pair.concept_id, anchor, positive, negative, round(cosine, 4), negative_ids)
-        return _Negatives(list(triples.values()), n_synonyms, n_alike)
+        return list(triples.values())
 
 
 class _PairConcepts(NamedTuple):
@@ -145,14 +132,6 @@ class _PairConcepts(NamedTuple):
 
     pair: Pair
     concepts: set[int]
-
-
-class _Negatives(NamedTuple):
-    """The triples of a pair, and how many nearer names were its synonyms or had the same normal form."""
-
-    triples: list[Triple]
-    synonyms: int
-    alike: int
 
 
 class _Owners:

@@ -131,7 +131,7 @@ def test_training_is_shown_by_epoch(tmp_path):
     assert "wheeze" in shown
     assert "0 0 asthma (C4) 0.75 0 3 asthma (C4) 0.75 breast cancer (C1) 0.50" in shown
     assert "0 0 12.50 50.00 – 0.25" in shown
-    with pytest.raises(SapbertError, match="E127"):
+    with pytest.raises(SapbertError, match="E105"):
         run("training", plot)
     with pytest.raises(SapbertError, match="E125"):
         run("training", log, "--plot", tmp_path / "log.xls")
