@@ -21,6 +21,7 @@ from .pipeline.gene_species import GeneSpeciesDetector
 from .pipeline.note_sections import NoteSections
 from .pipeline.repeated_mentions import RepeatedMentions
 from .pipeline.sapbert_linker import SapbertLinker
+from .pipeline.spacy_kb import SpacyKnowledgeBase
 from .pipeline.spelling_corrector import SpellingCorrector
 from .pipeline.typed_ner import TypedNer
 from .runs.link_batches import RayLinker, link_batches, spark_linker
@@ -48,6 +49,7 @@ __all__ = [
     "RepeatedMentions",
     "SapbertError",
     "SapbertLinker",
+    "SpacyKnowledgeBase",
     "SpellingCorrector",
     "TypedNer",
     "__version__",

@@ -496,12 +496,12 @@ class KnowledgeBase:
     @cached_property
     def cui_to_entity(self) -> Mapping[str, Concept]:
         """Concepts by primary id, read on access."""
-        return _LazyMapping(self.get, self.concept_ids, self.__len__)
+        return LazyMapping(self.get, self.concept_ids, self.__len__)
 
     @cached_property
     def alias_to_cuis(self) -> Mapping[str, set[str]]:
         """Primary ids by name, read on access."""
-        return _LazyMapping(lambda alias: set(self.find_name(alias)) or None, self.names, lambda: self.n_names)
+        return LazyMapping(lambda alias: set(self.find_name(alias)) or None, self.names, lambda: self.n_names)
 
     @property
     def semantic_type_tree(self) -> SemanticTypeTree:
@@ -560,7 +560,7 @@ class KnowledgeBase:
         return connection
 
 
-class _LazyMapping(Mapping[str, Any]):
+class LazyMapping(Mapping[str, Any]):
     """A mapping that reads its values on access."""
 
     def __init__(self, get: Callable[[str], Any], keys: Callable[[], Iterable[str]], length: Callable[[], int]) -> None:

@@ -86,7 +86,7 @@ def _check(argument: str, value: object, expected: Any) -> None:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def _ground(text: str, context: str, types: tuple[str, ...], kb: KnowledgeBase, language: str) -> tuple[Candidate, ...]:
-    linker = _linker(kb, types, language)
+    linker = starter_linker(kb, types, language)
     ((parts,),) = linker.link([[MentionQuery(_variants(text, context, linker))]])
     of_parts = (_explained(text, part, linker) for part in parts)
     by_rank = filter(None, chain.from_iterable(zip_longest(*of_parts)))
@@ -168,6 +168,7 @@ def _generator(kb: KnowledgeBase) -> CandidateGenerator:
 
 
 @lru_cache(maxsize=_KEPT)
-def _linker(kb: KnowledgeBase, types: tuple[str, ...], language: str) -> Linker:
+def starter_linker(kb: KnowledgeBase, types: tuple[str, ...], language: str) -> Linker:
+    """Return a linker with the starter encoder and the default settings. Equal arguments give the same one."""
     check_filters(kb, types, ())
     return Linker(_generator(kb), LinkerSettings(types=list(types)), rules=rules_of(language))

@@ -7,6 +7,7 @@ from .gene_species import GeneSpeciesDetector
 from .note_sections import NoteSections
 from .repeated_mentions import RepeatedMentions
 from .sapbert_linker import SapbertLinker
+from .spacy_kb import SpacyKnowledgeBase
 from .spelling_corrector import SpellingCorrector
 from .typed_ner import TypedNer
 
@@ -20,6 +21,7 @@ __all__ = [
     "NoteSections",
     "RepeatedMentions",
     "SapbertLinker",
+    "SpacyKnowledgeBase",
     "SpellingCorrector",
     "TypedNer",
 ]

@@ -36,15 +36,13 @@ from .factories import EXTERNAL, INSIDE
 if TYPE_CHECKING:
     from thinc.api import Optimizer
 
-Self = TypeVar("Self", bound="FolderPipe")
+Self = TypeVar("Self", bound="SavedInFolder")
 
 
-class FolderPipe(Component):
-    """A component with a vocabulary and models that are saved in one folder.
+class SavedInFolder:
+    """An object with a vocabulary and models that are saved in one folder.
 
-    A subclass writes them in `_save` and opens them in `_load`. What other components may share is an asset. The
-    settings are attributes that are only saved in the pipeline's config. They can therefore be overridden when a
-    pipeline is loaded.
+    A subclass writes them in `_save` and opens them in `_load`. What other components may share is an asset.
     """
 
     name: str
@@ -139,6 +137,17 @@ class FolderPipe(Component):
             reason = f"{self.name} was saved with storage = 'external', and the file has moved or changed: {error}"
             changed = "If it has changed, put the old file back, or assemble the pipeline again."
             raise MismatchError(f"If it has moved, {remedy}. {changed}", path=saved, reason=reason) from error
+
+
+class FolderPipe(SavedInFolder, Component):
+    """A component that is saved in one folder.
+
+    The settings are attributes that are only saved in the pipeline's config. They can therefore be overridden when a
+    pipeline is loaded.
+    """
+
+    name: str
+    vocab: Vocab
 
     def __reduce__(self) -> Tuple[Any, ...]:
         return _rebuild, (type(self), self.vocab, self.name, settings_of(self), self.to_bytes())

@@ -169,5 +169,6 @@ def test_any_string_is_read(kb, text):
 
 
 def test_caches_are_bounded():
-    caches = (grounding._ground, grounding._opened, grounding._generator, grounding._linker, grounding._occurrences)
+    names = ("_ground", "_opened", "_generator", "starter_linker", "_occurrences")
+    caches = [getattr(grounding, name) for name in names]
     assert all(cache.cache_info().maxsize for cache in caches)
