@@ -16,7 +16,7 @@ from ..files.output import refuse_input, replacing_folder
 from ..kb.storage import load_knowledge_base
 from ..pipeline.corrections import CorrectionsSetting
 from ..pipeline.factories import ASSERTION, INSIDE, LINKER, MATCHER, RESOLVER, SECTIONS, SENTENCIZER
-from ..review.corrections_file import CorrectionsFile
+from ..review.corrections_database import open_corrections
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -67,7 +67,10 @@ def assemble(
     ] = False,
     lang: Annotated[str, typer.Option(help="Language of a new pipeline, such as en.")] = "en",
     corrections: Annotated[
-        Path | None, typer.Option(help="File of corrections, see `review`. The pipeline holds and obeys them.")
+        str | None,
+        typer.Option(
+            help="File or PostgreSQL address of corrections, see `review`. The pipeline holds and obeys them."
+        ),
     ] = None,
     name: Annotated[
         str | None, typer.Option(help="Name of the pipeline, for `spacy package`. Default for a new pipeline: linker.")
@@ -83,12 +86,12 @@ def assemble(
     if from_ and not (kb or corrections):
         raise OptionError(option="--from", reason="it needs --kb, the new vocabulary, or --corrections")
     # --from can be changed in its place
-    refuse_input(output, [corrections, *(Path(name) for name in (kb, encoder, ner) if name)])
+    refuse_input(output, [corrections, kb, encoder, ner])
     from ..vectors.flat import encoding_progress
 
     load_knowledge_base(kb or "starter")  # a wrong path must not wait for an encoder
     if corrections:
-        CorrectionsFile(corrections)
+        open_corrections(corrections)
     with progress_callback(stderr_console(), "names") as progress, encoding_progress(progress):
         if from_:
             nlp = _changed(from_, kb)

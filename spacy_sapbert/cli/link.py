@@ -20,7 +20,7 @@ from ..errors import ChoiceError, Errors, MissingExtraError, OptionError, Sapber
 from ..files.console import progress_callback, stderr_console, track
 from ..files.opening import STDIN
 from ..files.output import is_special, refuse_input
-from ..review.corrections_file import CorrectionsFile
+from ..review.corrections_database import open_corrections
 from .endings import command_line, exit_status
 from .inputs import (
     Columns,
@@ -46,7 +46,7 @@ Sources = Sequence[tuple[Path, ReadOptions]]
 _TO_HELP = "Format of the output. Default: by the ending of the file; jsonl for standard output."
 _OUTPUT_HELP = "File to write, or folder with --engine. Default: standard output."
 _RESUME_HELP = "Go on with an interrupted run, if there is one; or throw it away."
-_CORRECTIONS_HELP = "File of corrections to obey, see `review`. It replaces that of the pipeline."
+_CORRECTIONS_HELP = "File or PostgreSQL address of corrections to obey, see `review`. It replaces that of the pipeline."
 _ENGINE_HELP = (
     "Link each file of the input to a Parquet file in the folder --output: local, ray or spark. A Ray cluster or Spark "
     "master elsewhere: ray=ADDRESS, spark=ADDRESS."
@@ -67,7 +67,7 @@ def link(
     encoding: Encoding = None,
     gold: Gold = False,
     display_language: DisplayLanguage = None,
-    corrections: Annotated[Path | None, typer.Option(help=_CORRECTIONS_HELP)] = None,
+    corrections: Annotated[str | None, typer.Option(help=_CORRECTIONS_HELP)] = None,
     also: Also = None,
     mapping: CodeMapping = None,
     engine: Annotated[str | None, typer.Option(help=_ENGINE_HELP)] = None,
@@ -85,13 +85,13 @@ def link(
     problems = Problems(stderr_console(), strict=strict)
     sources = open_inputs(inputs, format, column, encoding, gold=gold)
     codes = CodeOptions.of(also, mapping, problems.console) if also else None
-    corrections_file = CorrectionsFile(corrections) if corrections else None
+    corrections_file = open_corrections(corrections) if corrections else None
     from ..runs.document_linker import LinkSettings
 
     settings = LinkSettings(
         str(Path(pipeline).resolve()) if Path(pipeline).exists() else pipeline,
         given=any(options.gold or options.format is InputFormat.names for _, options in sources),
-        corrections=str(corrections_file.path.absolute()) if corrections_file else None,
+        corrections=corrections_file.address if corrections_file else None,
         language=display_language,
         codes=codes,
     )

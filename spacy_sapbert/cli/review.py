@@ -24,6 +24,7 @@ from ..files.console import show, show_values, stderr_console, table_of_numbers,
 from ..files.opening import without_gz
 from ..files.output import ScratchFolder, open_output, refuse_input
 from ..files.values import table_lines
+from ..review.corrections_database import open_corrections
 from ..review.corrections_file import CorrectionsFile
 from ..review.export import mention_records, name_rows, reviewed_documents
 from ..review.queue import ORDERS, Record, read_links
@@ -64,7 +65,7 @@ review = typer.Typer(
     help="Review links in the browser. `review SOURCE …` is short for `review page SOURCE …`.",
 )
 
-Corrections = Annotated[Path, typer.Argument(help="File of corrections.", show_default=False)]
+Corrections = Annotated[str, typer.Argument(help="File or PostgreSQL address of corrections.", show_default=False)]
 
 
 Order = Enum("Order", {name: name for name in ORDERS}, type=str)  # type: ignore[misc]
@@ -76,8 +77,9 @@ def page(
     source: Annotated[str, typer.Argument(help=_SOURCE_HELP, show_default=False)],
     inputs: Annotated[list[Path] | None, typer.Argument(help="Documents to link: files or folders.")] = None,
     corrections: Annotated[
-        Path, typer.Option("--corrections", "-c", help="File of corrections. It is created if it does not exist.")
-    ] = Path("corrections.db"),
+        str,
+        typer.Option("--corrections", "-c", help="File or PostgreSQL address. It is created if it does not exist."),
+    ] = "corrections.db",
     pipeline: Annotated[str | None, typer.Option(help=_PIPELINE_HELP)] = None,
     corpus: Annotated[
         str | None,
@@ -106,7 +108,7 @@ def page(
     _check_source(source, inputs or [], pipeline)
     problems = Problems(stderr_console())
     sources = open_inputs(inputs or [], format)
-    file = CorrectionsFile(corrections, create=True)
+    file = open_corrections(corrections, create=True)
     file.check_writable()
     with listen(host, port) as listening:
         session = _session(
@@ -149,7 +151,7 @@ def export(
     """Export corrections as training data: the decided mentions of the reviewed documents."""
     refuse_input(output, [corrections])
     refuse_input(names, [corrections, output], "--names")
-    file = CorrectionsFile(corrections)
+    file = open_corrections(corrections)
     counts: Counter[str] = Counter()
     documents = list(reviewed_documents(file, counts, complete=complete))
     if not documents:
@@ -172,7 +174,7 @@ def export(
 @review.command("report")
 def report(corrections: Corrections) -> None:
     """Show the precision of links by probability, the most corrected concepts, and how far reviewers agree."""
-    result = review_report(CorrectionsFile(corrections))
+    result = review_report(open_corrections(corrections))
     for table in _report_tables(result):
         stderr_console().print(table)
     show(_summary_table(result), result)
@@ -200,7 +202,7 @@ def train(
 
     check_output(output)
     refuse_input(output, [corrections])
-    file = CorrectionsFile(corrections)
+    file = open_corrections(corrections)
     if not file.corrections():
         what, consequence = f"correction in {corrections}", "there is nothing to learn"
         raise EmptyError("Decide some mentions with `spacy-sapbert review`.", what=what, consequence=consequence)

@@ -81,7 +81,7 @@ def train_on_review(
     learned = file.copy(folder / "corrections.db", general_decisions(corrections, corpora))
     linkers, matchers = _made_by(nlp, LINKER), _made_by(nlp, MATCHER)
     for linker in linkers:
-        CorrectionsSetting(str(file.path)).decisions(linker.kb)  # warns of concepts that it lacks
+        CorrectionsSetting(file.address).decisions(linker.kb)  # warns of concepts that it lacks
     names = [name for name in _names(learned) if any(linker.kb.find_id(name.mentions[0].ids[0]) for linker in linkers)]
     known_names = _names(everything)
     for number, linker in enumerate(linkers):

@@ -44,7 +44,7 @@ def open_output(path: Path | None) -> Iterator[Callable[[str], object]]:
 
 
 def refuse_input(
-    output: Path | None, inputs: Iterable[Path | None], option: str = "--output", *, in_folders: bool = False
+    output: Path | None, inputs: Iterable[Path | str | None], option: str = "--output", *, in_folders: bool = False
 ) -> None:
     """Refuse an output that is one of the inputs, also through links, since writing it would destroy the input.
 
@@ -59,7 +59,7 @@ def refuse_input(
     if output is None or (is_special(output) and not os.path.isdir(output)):
         return
     target = Path(os.path.realpath(output))
-    for path in filter(None, inputs):
+    for path in (Path(given) for given in inputs if given):
         source = Path(os.path.realpath(path))
         if target == source or (os.path.isfile(target) and os.path.isfile(source) and target.samefile(source)):
             reason = f"{path} is also read, and it would be replaced"

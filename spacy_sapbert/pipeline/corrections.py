@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Mapping, Optional, Set, Tuple
 
 from ..errors import Warnings
+from ..files.postgres import check_address
 from ..store.artifact import Artifact, ArtifactWriter
 from ..types import Candidate, LinkedPart
 
@@ -24,7 +25,7 @@ class CorrectionsSetting:
     """The corrections of a component, if it has any.
 
     Attributes:
-        path: The file, or None.
+        path: The file or the address of a database, or None.
     """
 
     def __init__(self, path: Optional[str]) -> None:
@@ -59,10 +60,10 @@ class CorrectionsSetting:
 
     @property
     def _file(self) -> "CorrectionsFile":
-        from ..review.corrections_file import CorrectionsFile
+        from ..review.corrections_database import open_corrections
 
         assert self.path is not None
-        return CorrectionsFile(self.path)
+        return open_corrections(self.path)
 
 
 class CorrectedComponent:
@@ -71,8 +72,10 @@ class CorrectedComponent:
     def set_corrections(self, corrections: Optional[str], *, named: bool = True) -> None:
         """Obey the corrections of a file from now on, as it is at the next use. None has no corrections.
 
-        A file that is not `named` is not in the config, such as a temporary one. A saved component has its own copy.
+        A PostgreSQL address takes the place of a file. A file that is not `named` is not in the config, such as a
+        temporary one. A saved component has its own copy.
         """
+        check_address(corrections)
         self._corrections = corrections if named else None
         self._corrections_setting = CorrectionsSetting(corrections)
 

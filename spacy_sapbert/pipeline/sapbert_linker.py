@@ -82,7 +82,8 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         sources: Only names from these sources. An empty list allows all.
         label_types: Types for mentions with a label, instead of `types`.
         resolve_abbreviations: Expand the short forms that `abbreviation_resolver` found.
-        corrections: A file of corrections, which decide what a mention is linked to. None has no corrections.
+        corrections: A file or PostgreSQL address of corrections, which decide what a mention is linked to. None has no
+            corrections.
         filter_for_definitions: Whether a concept without a definition needs a score of `no_definition_threshold`.
         no_definition_threshold: That score.
         candidates: Expert settings, see `linking.settings.CandidateSettings`.

@@ -20,9 +20,9 @@ FORMAT = 1
 APPLICATION_ID = 0x73617043  # in the header of the file, so that no other database is taken for corrections
 PATIENCE = 10.0
 """Seconds to wait for another window that writes."""
-_SECRET_BYTES = 18
+SECRET_BYTES = 18
 _AT_ONCE = 500  # documents in memory
-_SCHEMA = """
+SCHEMA = """
 CREATE TABLE documents (key TEXT PRIMARY KEY, doc_id TEXT NOT NULL, text TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE corpora (document TEXT, corpus TEXT, PRIMARY KEY (document, corpus)) WITHOUT ROWID;
 CREATE TABLE links (
@@ -37,6 +37,7 @@ CREATE TABLE corrections (
 );
 """
 _COLUMNS = ", ".join(f'"{name}"' for name in Correction._fields)
+INSERT = f"INSERT INTO corrections ({_COLUMNS}, undone) VALUES ({', '.join('?' * len(Correction._fields))}, '')"
 _LINK_COLUMNS = ", ".join(f'"{name}"' for name in ProposedLink._fields)
 _OTHER_FILE = "Give a file that `spacy-sapbert review` made. If it is damaged, restore it from a copy."
 _NOT_WRITTEN = (
@@ -90,8 +91,7 @@ class CorrectionsFile:
             correction.check()
         rows = [_row(correction) for correction in dated]
         with self._writing() as db:
-            insert = f"INSERT INTO corrections ({_COLUMNS}, undone) VALUES ({_marks(Correction)}, '')"
-            return [int(db.execute(insert, row).lastrowid or 0) for row in rows]
+            return [self._insert(db, row) for row in rows]
 
     def undo(self, number: int) -> bool:
         """Undo a correction. Returns whether there was one with this number that was not undone before."""
@@ -104,18 +104,23 @@ class CorrectionsFile:
         rows = [(document_key(text), doc_id, text) for doc_id, text in documents]
         keys = [key for key, _, _ in rows]
         with self._writing() as db:
-            db.executemany("INSERT OR IGNORE INTO documents VALUES (?, ?, ?)", rows)
-            db.executemany("INSERT OR IGNORE INTO corpora VALUES (?, ?)", ((key, corpus) for key in keys))
+            db.executemany("INSERT INTO documents VALUES (?, ?, ?) ON CONFLICT DO NOTHING", rows)
+            db.executemany("INSERT INTO corpora VALUES (?, ?) ON CONFLICT DO NOTHING", [(key, corpus) for key in keys])
         return keys
 
     def set_links(self, documents: Iterable[str], links: Iterable[ProposedLink]) -> None:
         """Write what a pipeline made of the mentions of documents, instead of what is known of these documents, by
         their keys.
         """
-        insert = f"INSERT OR REPLACE INTO links ({_LINK_COLUMNS}) VALUES ({_marks(ProposedLink)})"
+        insert = f"INSERT INTO links ({_LINK_COLUMNS}) VALUES ({_marks(ProposedLink)})"
+        last = {(link.document, link.start, link.end, link.label): link for link in links}
         with self._writing() as db:
-            db.executemany("DELETE FROM links WHERE document = ?", ((key,) for key in documents))
-            db.executemany(insert, map(_row, links))
+            db.executemany("DELETE FROM links WHERE document = ?", [(key,) for key in documents])
+            db.executemany(insert, list(map(_row, last.values())))
+
+    def claim(self, text: str, window: str, seconds: float) -> bool:
+        """Return whether a window may show a text, since no other machine shows it. This holds for some seconds."""
+        return True
 
     # --- reading
 
@@ -190,8 +195,17 @@ class CorrectionsFile:
 
     # --- the file
 
+    @property
+    def address(self) -> str:
+        """The value of the setting `corrections`."""
+        return str(self.path.absolute())
+
+    @staticmethod
+    def _insert(db: Any, row: list[Any]) -> int:
+        return int(db.execute(INSERT, row).lastrowid or 0)
+
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def _writing(self) -> Iterator[Any]:
         try:
             # autocommit mode, so that BEGIN IMMEDIATE takes the lock before anything is read
             with closing(sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)) as db:
@@ -208,7 +222,7 @@ class CorrectionsFile:
             raise CannotWriteError(_NOT_WRITTEN, path=self.path, reason=error) from error
 
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
+    def _reading(self) -> Iterator[Any]:
         if not self.path.exists():
             raise CannotReadError(path=self.path, reason="there is no such file")
         try:
@@ -238,9 +252,9 @@ class CorrectionsFile:
     def _make(db: sqlite3.Connection) -> None:
         if db.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
             return  # another window was faster
-        for statement in filter(str.strip, _SCHEMA.split(";")):
+        for statement in filter(str.strip, SCHEMA.split(";")):
             db.execute(statement)
-        db.execute("INSERT INTO secret VALUES (?)", (secrets.token_urlsafe(_SECRET_BYTES),))
+        db.execute("INSERT INTO secret VALUES (?)", (secrets.token_urlsafe(SECRET_BYTES),))
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute(f"PRAGMA user_version = {FORMAT}")
 

@@ -79,7 +79,7 @@ class ReviewSession:
         ids = {concept_id for correction in self.file.corrections().values() for concept_id in correction.concept_ids}
         if ids and not any(map(self.kb.find_id, ids)):
             raise MismatchError(
-                path=self.file.path,
+                path=self.file.address,
                 reason=f"the vocabulary of the pipeline has none of its {len(ids)} concepts, such as {min(ids)}",
                 remedy="Give the pipeline with their vocabulary, or another file of corrections.",
             )
@@ -118,11 +118,20 @@ class ReviewSession:
         if later is not None:
             put_off.update(self.queue.group(later))
         elsewhere = self._shown_elsewhere(window)
-        number = self.queue.next(put_off | elsewhere)
+        number = self._unclaimed(put_off | elsewhere, window)
         if number is None:
             put_off.clear()
-            number = self.queue.next(elsewhere)
+            number = self._unclaimed(elsewhere, window)
         return self.queue.next() if number is None else number
+
+    def _unclaimed(self, left_out: set[int], window: str) -> int | None:
+        """Return the number of the next mention whose text no other machine shows."""
+        left_out = set(left_out)
+        while (number := self.queue.next(left_out)) is not None:
+            if self.file.claim(self.queue.mentions[number].text_key, window, LEASE):
+                break
+            left_out.update(self.queue.group(number))
+        return number
 
     def _shown_elsewhere(self, window: str) -> set[int]:
         now = time.monotonic()

@@ -5,9 +5,18 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from spacy_sapbert.errors import CannotReadError, CannotWriteError, DamagedError, NewerVersionError, SettingError
+from spacy_sapbert.errors import (
+    CannotReadError,
+    CannotWriteError,
+    DamagedError,
+    NewerVersionError,
+    SapbertError,
+    SettingError,
+)
+from spacy_sapbert.files.postgres import Database
 from spacy_sapbert.review import corrections_file
 from spacy_sapbert.review.corrections import Correction, ProposedLink, document_key
+from spacy_sapbert.review.corrections_database import open_corrections
 from spacy_sapbert.review.corrections_file import CorrectionsFile
 
 TEXT = "cold and flu"
@@ -20,54 +29,62 @@ def file(tmp_path):
     return CorrectionsFile(tmp_path / "c.db", create=True)
 
 
-def test_what_is_written_is_read(file):
+@pytest.fixture(params=["file", "database"])
+def kept(request):
+    """Corrections in a file or in PostgreSQL."""
+    if request.param == "file":
+        return request.getfixturevalue("file")
+    return open_corrections(request.getfixturevalue("postgres"), create=True)
+
+
+def test_what_is_written_is_read(kept):
     flu = COLD._replace(text="flu", start=9, end=12)
-    assert file.add([COLD, flu]) == [1, 2]
-    assert CorrectionsFile(file.path).corrections() == {1: COLD, 2: flu}
-    assert CorrectionsFile(file.path, create=True).corrections() == {1: COLD, 2: flu}  # it stays
-    assert repr(file).endswith("c.db)")
+    assert kept.add([COLD, flu]) == [1, 2]
+    assert open_corrections(kept.address).corrections() == {1: COLD, 2: flu}
+    assert open_corrections(kept.address, create=True).corrections() == {1: COLD, 2: flu}  # it stays
+    assert repr(kept).endswith(f"{kept.address})") or repr(kept).endswith("c.db)")
 
 
-def test_the_present_time_is_added(file):
-    file.add([COLD._replace(date="")])
-    (found,) = file.corrections().values()
+def test_the_present_time_is_added(kept):
+    kept.add([COLD._replace(date="")])
+    (found,) = kept.corrections().values()
     assert len(found.date) == len(COLD.date)
     assert found.date > COLD.date
 
 
-def test_undone(file):
-    number, other = file.add([COLD, COLD._replace(text="Cold")])
-    assert file.undo(number)
-    assert not file.undo(number)
-    assert not file.undo(99)
-    assert list(file.corrections()) == [other]
+def test_undone(kept):
+    number, other = kept.add([COLD, COLD._replace(text="Cold")])
+    assert kept.undo(number)
+    assert not kept.undo(number)
+    assert not kept.undo(99)
+    assert list(kept.corrections()) == [other]
 
 
-def test_documents_and_decisions(file):
-    file.add_documents([("1", TEXT), ("2", "a cold")], "notes")
-    file.add_documents([("1", TEXT)], "again")
-    file.add([COLD._replace(scope="corpus")])
-    assert {one.doc_id: one.text for one in file.documents()} == {"1": TEXT, "2": "a cold"}
-    decisions = file.decisions()
+def test_documents_and_decisions(kept):
+    kept.add_documents([("1", TEXT), ("2", "a cold")], "notes")
+    kept.add_documents([("1", TEXT)], "again")
+    kept.add([COLD._replace(scope="corpus")])
+    assert {one.doc_id: one.text for one in kept.documents()} == {"1": TEXT, "2": "a cold"}
+    decisions = kept.decisions()
     assert decisions.of(document_key("a cold"), 2, 6, "cold").concept_ids == ("D1", "D2")
     assert decisions.of(document_key("other"), 2, 6, "cold").concept_ids is None
 
 
-def test_all_or_none_are_written(file):
+def test_all_or_none_are_written(kept):
     with pytest.raises(SettingError):
-        file.add([COLD, COLD._replace(action="?")])
-    assert file.corrections() == {}
+        kept.add([COLD, COLD._replace(action="?")])
+    assert kept.corrections() == {}
 
 
-def test_several_windows_write_at_once(file):
+def test_several_windows_write_at_once(kept):
     def write(name):
-        one = CorrectionsFile(file.path)
+        one = open_corrections(kept.address)
         return [number for _ in range(20) for number in one.add([COLD._replace(author=name)])]
 
     with ThreadPoolExecutor(4) as pool:
         numbers = [number for found in pool.map(write, "abcd") for number in found]
     assert sorted(numbers) == list(range(1, 81))
-    assert len(file.corrections()) == 80
+    assert len(kept.corrections()) == 80
 
 
 # --- bad files
@@ -154,61 +171,61 @@ def test_a_window_was_killed_in_the_middle_of_a_write(file, tmp_path):
     assert {one.comment for one in left.corrections().values()} == {"y" * 500}
 
 
-def test_documents_can_be_read_while_others_write(file, monkeypatch):
+def test_documents_can_be_read_while_others_write(kept, monkeypatch):
     monkeypatch.setattr(corrections_file, "PATIENCE", 0.05)
     monkeypatch.setattr(corrections_file, "_AT_ONCE", 2)
-    keys = file.add_documents([(str(number), f"text {number}") for number in range(5)], "notes")
+    keys = kept.add_documents([(str(number), f"text {number}") for number in range(5)], "notes")
     found = []
-    for one in file.documents():
+    for one in kept.documents():
         found.append(document_key(one.text))
-        file.add([COLD])
+        kept.add([COLD])
     assert found == sorted(keys)
-    assert len(file.corrections()) == 5
+    assert len(kept.corrections()) == 5
 
 
-def test_links(file):
+def test_links(kept):
     one = ProposedLink(KEY, 9, 12, "flu", "Disease", ("D1", "D2"), 0.25, 0.5)
     other = ProposedLink(KEY, 0, 4, "cold")
-    file.set_links([KEY, "k2"], [one, other, one._replace(document="k2")])
-    assert list(file.links()) == [other, one, one._replace(document="k2")]
-    file.set_links([KEY], [other])  # the other document keeps its own
-    assert list(file.links()) == [other, one._replace(document="k2")]
-    file.set_links([KEY, "k2"], [])
-    assert list(file.links()) == []
+    kept.set_links([KEY, "k2"], [one, other, one._replace(document="k2")])
+    assert list(kept.links()) == [other, one, one._replace(document="k2")]
+    kept.set_links([KEY], [other])  # the other document keeps its own
+    assert list(kept.links()) == [other, one._replace(document="k2")]
+    kept.set_links([KEY, "k2"], [])
+    assert list(kept.links()) == []
 
 
-def test_the_secret(file, tmp_path):
+def test_the_secret(kept, tmp_path):
     other = CorrectionsFile(tmp_path / "other.db", create=True)
-    file.add([COLD])
-    assert file.secret == CorrectionsFile(file.path, create=True).secret != other.secret
-    assert len(file.secret) == 24
-    file.copy(tmp_path / "copy.db")
-    assert CorrectionsFile(tmp_path / "copy.db").secret != file.secret
+    kept.add([COLD])
+    assert kept.secret == open_corrections(kept.address, create=True).secret != other.secret
+    assert len(kept.secret) == 24
+    kept.copy(tmp_path / "copy.db")
+    assert CorrectionsFile(tmp_path / "copy.db").secret != kept.secret
 
 
-def test_the_state_changes_with_each_correction_of_any_window(file):
-    other, states = CorrectionsFile(file.path), [file.state]
+def test_the_state_changes_with_each_correction_of_any_window(kept):
+    other, states = open_corrections(kept.address), [kept.state]
     for change in (
         lambda: other.add([COLD]),
-        lambda: file.add([COLD]),
+        lambda: kept.add([COLD]),
         lambda: other.undo(1),
         lambda: other.add([COLD]),
-        lambda: file.undo(2),
+        lambda: kept.undo(2),
     ):
         change()
-        states.append(file.state)
+        states.append(kept.state)
     assert len(set(states)) == len(states)
-    assert not file.undo(2)
-    assert file.state == other.state == states[-1]
+    assert not kept.undo(2)
+    assert kept.state == other.state == states[-1]
 
 
-def test_values_that_cannot_be_written(file):
+def test_values_that_cannot_be_written(kept):
     for wrong in ({"text": "a\ud800"}, {"end": 10**30}):
         with pytest.raises(CannotWriteError):
-            file.add([COLD, COLD._replace(**wrong)])
+            kept.add([COLD, COLD._replace(**wrong)])
     with pytest.raises(CannotWriteError):
-        file.add_documents([("1", "a\ud800")], "notes")
-    assert file.corrections() == {}
+        kept.add_documents([("1", "a\ud800")], "notes")
+    assert kept.corrections() == {}
 
 
 @pytest.mark.parametrize("name", ["a?mode=memory.db", "a#b.db", "a%41.db", "ä b.db"])
@@ -216,3 +233,45 @@ def test_names_with_signs_of_an_address(tmp_path, name):
     CorrectionsFile(tmp_path / name, create=True).add([COLD])
     assert os.listdir(tmp_path) == [name]
     assert len(CorrectionsFile(tmp_path / name).corrections()) == 1
+
+
+# --- a database
+
+
+def test_machines_show_different_texts(file, postgres):
+    one, other = (open_corrections(postgres, create=True) for _ in range(2))
+    assert one.claim("cold", "a", 60)
+    assert one.claim("cold", "a", 60)
+    assert not other.claim("cold", "b", 60)
+    assert other.claim("flu", "b", 0)
+    assert one.claim("flu", "a", 60)  # the time of b is over, and a no longer shows the cold
+    assert other.claim("cold", "b", 60)
+    assert file.claim("cold", "a", 60)
+    assert file.claim("cold", "c", 60)  # a file serves one machine
+
+
+def test_no_corrections_in_a_database(postgres):
+    with pytest.raises(CannotReadError, match=r"E120.*no corrections.*Check the address"):
+        open_corrections(postgres)
+    with Database(postgres).transaction() as connection:
+        open_corrections(postgres, create=True)
+        connection.execute("UPDATE corrections_format SET version = 2")
+    with pytest.raises(NewerVersionError, match=r"format 2.*formats up to 1"):
+        open_corrections(postgres)
+
+
+def test_a_lost_connection_loses_a_write_as_a_whole(postgres):
+    file = open_corrections(postgres, create=True)
+    file.add([COLD])
+    kill = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE query LIKE 'INSERT INTO corrections%'"
+
+    def write():
+        with file._writing() as db:
+            file._insert(db, corrections_file._row(COLD))
+            with Database(postgres).transaction() as other:
+                other.execute(kill)
+            file._insert(db, corrections_file._row(COLD))
+
+    with pytest.raises(SapbertError, match="E325"):
+        write()
+    assert list(file.corrections().values()) == [COLD]

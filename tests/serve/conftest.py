@@ -74,7 +74,7 @@ def file(tmp_path):
 def start(file, linking):
     """A function that starts a review of texts."""
 
-    def start(*texts, author="Ann", **options):
+    def start(*texts, author="Ann", file=file, **options):
         documents = [Document(f"d{number}", text, position="here") for number, text in enumerate(texts)]
         records = [record_of(item, linking.kb) for item in linking(documents)]
         return ReviewSession(file, linking, records, corpus="notes", author=author, **options)

@@ -2,7 +2,9 @@ import pytest
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.review.corrections import Correction, document_key
+from spacy_sapbert.review.corrections_database import open_corrections
 from spacy_sapbert.review.queue import by_document
+from spacy_sapbert.review.report import review_report
 from spacy_sapbert.serve import review_session as session_module
 
 TEXT = "cold and zebra. cystic fibrosis"
@@ -106,6 +108,17 @@ def test_later(start):
     session.decide(0, "accept")
     session.decide(1, "accept")
     assert session.next("one") is None
+
+
+def test_machines_that_share_a_database(start, postgres):
+    texts = ("cold", "a cold", "aspirin")
+    ann, ben = (start(*texts, author=name, file=open_corrections(postgres, create=True)) for name in ("Ann", "Ben"))
+    first, other = ann.next("a"), ben.next("b")
+    assert ann.queue.mentions[first].text_key != ben.queue.mentions[other].text_key
+    ann.decide(first, "accept")
+    ben.decide(other, "no_mention")
+    assert [session.next("c") for session in (ann, ben)] == [None, None]
+    assert review_report(ben.file)["corrections"]["author"] == {"Ann": 1, "Ben": 1}
 
 
 def test_undo_and_other_windows(start, linking):
