@@ -70,7 +70,7 @@ def to_doc(
         raise SapbertError(Errors.E208.format(doc_id=document.doc_id, lang=nlp.lang))
     bounds = [_strip_whitespace(document.text, mention) for mention in document.mentions]
     if split_tokens:
-        _split_at(doc, {position for bound in bounds for position in bound})
+        split_tokens_at(doc, {position for bound in bounds for position in bound})
     spans = _spans(doc, document.mentions, bounds)
     doc.spans[spans_key] = spans
     doc.ents = filter_spans(spans)
@@ -134,7 +134,7 @@ def _strip_whitespace(text: str, mention: Mention) -> tuple[int, int]:
     return mention.start + n_leading, mention.start + len(surface.rstrip())
 
 
-def _split_at(doc: Doc, positions: set[int]) -> None:
+def split_tokens_at(doc: Doc, positions: set[int]) -> None:
     """Split the tokens that contain one of the character positions. Text and whitespace stay the same."""
     starts = [token.idx for token in doc]
     cuts: dict[int, list[int]] = defaultdict(list)

@@ -25,6 +25,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import filter_spans
 
+from ..documents.docs import split_tokens_at
 from ..store.artifact import ArtifactWriter
 from ..text.abbreviations import AbbreviationOccurrence, longer_phrases
 from ..text.composites import composite_splits
@@ -239,6 +240,7 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         composites = self.matcher.find_composites(text, places, row_of) if self.composites else []
         wholes = {match[:2] for match in composites if match[:2] not in found}
         found.update({match[:2]: match.row for match in composites if match[:2] in wholes})
+        _split_periods(doc, text, found)
         labels = self._labels_of(set(found.values()))
         spans: Dict[Tuple[int, int, str], Span] = {}
         modifiers, ends = self._modifiers(), {end for _, end in found}
@@ -458,6 +460,13 @@ def _without_overlaps(*layers: Sequence[Span]) -> List[Span]:
         kept += fitting
         occupied.update(token for span in fitting for token in range(span.start, span.end))
     return kept
+
+
+def _split_periods(doc: Doc, text: str, places: Iterable[Tuple[int, int]]) -> None:
+    """Split the period of a sentence from a name that ends with a single letter: "hepatitis C. She"."""
+    ends = {end for _, end in places if text[end - 1].isupper() and text[end : end + 1] == "."}
+    if ends and not doc.has_annotation("DEP") and not doc.spans:  # which splitting does not keep
+        split_tokens_at(doc, {end for end in ends if not text[end + 1 : end + 3].strip()[:1].islower()})
 
 
 def _is_none(span: Span, decisions: "Decisions", document: str) -> bool:

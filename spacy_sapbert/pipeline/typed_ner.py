@@ -14,6 +14,7 @@ from thinc.types import Floats2d
 
 from ..documents.docs import annotated_labels, unsure_spans
 from ..errors import Errors, SapbertError, TrainingDataError
+from ..text.formulas import ELEMENTS
 from ..text.general_text import general_mentions
 from ..text.languages import ENGLISH
 from ..training import tagging
@@ -282,7 +283,17 @@ def _without_general(doc: Doc, spans: "Sequence[tagging.TokenSpan]") -> "List[ta
         return list(spans)
     mentions = [(doc[span.start].idx, doc[span.end - 1].idx + len(doc[span.end - 1]), span.label) for span in spans]
     general = set(general_mentions(doc.text, sorted(mentions)))
-    return [span for span, mention in zip(spans, mentions) if mention not in general]
+    return [_with_charge(doc, span) for span, mention in zip(spans, mentions) if mention not in general]
+
+
+def _with_charge(doc: Doc, span: "tagging.TokenSpan") -> "tagging.TokenSpan":
+    """Widen a symbol such as "Ca2" to the ion "Ca2+"."""
+    symbol = doc[span.start : span.end].text_with_ws
+    if len(symbol) == 3 and symbol[:2] in ELEMENTS and symbol[2] in "234":  # not "B2+", which may be a gene
+        after = doc[span.end : span.end + 2].text
+        if after.startswith("+") and not after[1:2].isalnum():
+            return span._replace(end=span.end + 1)
+    return span
 
 
 def _expanded(span: Span, doc: Doc) -> "tagging.TokenSpan":

@@ -12,10 +12,10 @@ _SURNAME = r"[A-Z][a-z'’-]+\b"
 _INSTITUTES = "A[AGIRT]|CA|D[ACEK]|E[BSY]|GM|H[DGLS]|LM|M[DH]|N[RS]|OD|RR|T[RW]"  # of the NIH
 _PARTS = (
     # "Dr. Le", "Ms. Ann Ray"; "Mr 27,000" is a weight
-    rf"(?:Mrs?|Ms|Dr|Prof)\.? (?:{_INITIALS}|[A-Z][a-z]+ )?{_SURNAME}",
-    # authors of a reference, and degrees: "Lee, L. S., ", "Kaelin, Jr.", "P. Ceva, "; "S. Typhimurium, " is none
-    rf"{_SURNAME},? (?:{_INITIALS}(?=[,;(]|and |et al)|[JS]r\.)",
-    rf"(?!S\. ){_INITIALS}{_SURNAME}(?=[,;)]| and [A-Z]\.| et al)",
+    rf"(?:Dear )?(?:Mrs?|Ms|Dr|Prof)\.? (?:{_INITIALS}|[A-Z][a-z]* ){{0,2}}{_SURNAME}",
+    # authors of a reference, and degrees: "Lee, L. S., ", "Kaelin, Jr.", ", P. Ceva, "; ", S. Typhimurium, " is none
+    rf"{_SURNAME}, (?:{_INITIALS}(?=[,;(]|and |et al)|[JS]r\.)",
+    rf"(?:(?<=[,;] )|(?<=[(]))(?!S\. ){_INITIALS}{_SURNAME}(?=[,;)]| and [A-Z]\.| et al)",
     r"(?:[A-Z]\.-?){2,}(?![\w-])|Ph\.?D\b",
     # "R01 CA123456"
     rf"[A-Z][A-Z\d]\d[ -]?(?:{_INSTITUTES})[ -]?\d{{5,6}}\b",
@@ -43,15 +43,18 @@ def general_mentions(text: str, mentions: Sequence[tuple[int, int, str]]) -> Ite
     Yields:
         Those of persons, references, grants, figures and scans, and common words with the label of genes.
     """
-    labels = {label.upper() for start, end, label in mentions if not _is_common_gene(text, start, end, label)}
-    is_general = labels <= {_SPECIES} and not _ABOUT_GENES.search(text)
     parts = [match.span() for match in _NO_CONCEPT.finditer(text)] if mentions else []
-    for start, end, label in mentions:
-        while parts and parts[0][1] < end:
+    rest = []
+    for mention in mentions:
+        while parts and parts[0][1] < mention[1]:
             del parts[0]
-        is_part = bool(parts) and parts[0][0] <= start
-        if is_part or (is_general and label.upper() == _GENE):
-            yield start, end, label
+        if parts and parts[0][0] <= mention[0]:
+            yield mention
+        else:
+            rest.append(mention)
+    labels = {label.upper() for start, end, label in rest if not _is_common_gene(text, start, end, label)}
+    if labels <= {_SPECIES} and not _ABOUT_GENES.search(text):
+        yield from (mention for mention in rest if mention[2].upper() == _GENE)
 
 
 def _is_common_gene(text: str, start: int, end: int, label: str) -> bool:

@@ -39,6 +39,13 @@ def test_mentions_of_several_types_are_found_and_linked(box):
     assert all(0 <= link.probability <= 1 for entity in doc.ents for link in entity._.links if link.concept_id)
 
 
+def test_everyday_text_and_ions(box):
+    letter = box("Dear Ms. Le, the cat ate apple pie, see NIH grant R01 CA000001.")
+    assert {label for _, label in entities(letter)} == {"Species"}
+    assert ("Mg2+", "Chemical") in entities(box("The enzyme needs Mg2+ and ATP."))
+    assert ("hepatitis C", "Disease") in entities(box("He has hepatitis C."))
+
+
 def test_the_function_and_the_name_load_the_same(box):
     assert spacy_sapbert.load is load
     nlp = load(exclude=["sapbert_linker", "gene_species"], disable=["repeated_mentions"])

@@ -47,6 +47,16 @@ def test_names_are_found(make, text, names):
     assert [name for name, _ in found(make(), text)] == names
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("He has flu C.", "flu C"), ("Flu C. He left (flu A.)", "Flu C"), ("flu C. difficile", "flu C.")],
+)
+def test_the_period_of_a_sentence_is_no_part_of_a_name(make, tmp_path, text, name):
+    flu = Record("X:1", (Name("flu C", "exact", "t"),), types=("Disease",))
+    doc = make(kb=str(build_knowledge_base([flu], tmp_path / "flu.kb").path))(text)
+    assert ([ent.text for ent in doc.ents], doc.text) == ([name], text)
+
+
 def test_tokens_that_hold_more_than_a_name(make):
     nlp = make()
     nlp.tokenizer = spacy.tokenizer.Tokenizer(nlp.vocab)  # splits at blanks alone

@@ -19,11 +19,11 @@ def left_out(text, *labels):
 @pytest.mark.parametrize(
     "text",
     [
-        "Dear [Ms.] Ann [Ray], thank you.",
+        "[Dear Ms. Ray], and [Ms.] Ann [Ray], thank you.",
         "Dr. [Cole] came, and [Prof] Noa Lem.",
         "See [Lam], B. W., and Orr, T. (1993) for this.",
         "Dora [Pell], Jr., wrote to [M.D.]",
-        "It was shown by N. [Sato], [P. Ozil], and others.",
+        "It was shown by N. Sato, [P. Ozil], and others.",
         "Supported by NIH grant [R01] [CA000001] and by [U01HL00002].",
         "See Table [S4] and Fig. [EV1A], or Annex [A2].",
         "She had a [CAT] scan and [PET]/CT imaging.",
@@ -43,6 +43,7 @@ def test_persons_codes_and_words_are_no_concepts(text):
         "[S2] cells, see Table [S2]",
         "The [cat] gene was cloned.",
         "[Notch] and [KIT] are high.",
+        "She has [hepatitis C]. [Aspirin], a drug, and [cyclin D]. (See there.)",
         "[CAT] activity, measured by the scan",
     ],
 )
