@@ -59,22 +59,15 @@ def search(
     knowledge_base: KnowledgeBaseName,
     text: Annotated[str, typer.Argument(help="An id, or words of a name.")],
     k: Annotated[int, typer.Option("-k", min=1, help="Number of concepts to show.")] = 10,
-    encoder: Annotated[
-        str | None,
-        typer.Option(
-            help="Encoder for a search by similarity: 'starter', a folder or a hub name. 'none' compares spellings."
-        ),
-    ] = None,
     display_language: DisplayLanguage = None,
 ) -> None:
     """Show the concepts with a name that contains the words of a text.
 
-    If the text is an id, its concept comes first. With --encoder, names need not contain the words.
+    If the text is an id, its concept comes first. `spacy-sapbert ground` finds similar names.
     """
     opened = load_knowledge_base(knowledge_base)
     found = {concept_id: ("id", canonical_id(text)) for concept_id in opened.find_id(canonical_id(text))}
-    matches = search_names(opened, text, k) if encoder is None else _similar_names(opened, text, k, encoder)
-    for concept_id, score, name in matches:
+    for concept_id, score, name in search_names(opened, text, k):
         found.setdefault(concept_id, (f"{score:.3f}", name))
     shown = [*found.items()][:k]
     labels = opened.labels_of([concept_id for concept_id, _ in shown], display_tag(opened, display_language))
@@ -82,19 +75,8 @@ def search(
         (score, opened.cui_to_entity[concept_id]._replace(canonical_name=labels[concept_id].preferred), matched)
         for concept_id, (score, matched) in shown
     )
-    if not found and encoder is None:
-        stderr_console().print("No name contains these words. To find similar names, use --encoder starter.")
-
-
-def _similar_names(opened: KnowledgeBase, text: str, k: int, encoder: str) -> list[tuple[str, float, str]]:
-    # imported here, because the search for words needs neither vectors nor an encoder
-    from ..encoders.encoder import open_encoder
-    from ..linking.storage import open_generator
-    from ..vectors.faiss_index import AUTO
-
-    generator = open_generator(opened, open_encoder(encoder), sparse=True, index=AUTO)
-    generator.complete = True  # the concepts near to a name are shown, too
-    return [(candidate.concept_id, candidate.score, candidate.name) for candidate in generator([text], k)[0]]
+    if not found:
+        stderr_console().print("No name contains these words. To find similar names, use `spacy-sapbert ground`.")
 
 
 @kb.command("diff")

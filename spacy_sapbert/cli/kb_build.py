@@ -44,7 +44,6 @@ from .inputs import show_problems, split_pairs
 from .kb_tables import print_wide
 
 _MEGABYTE = 10**6
-_CUT_OFF = 0.5  # a download that is smaller than this share of the usual size
 
 Mentions = Annotated[
     list[Path] | None,
@@ -338,7 +337,7 @@ def _fetch(
         if not paths:
             remedy = f"Save it there from {source.address}, under this name."
             raise NotFoundError(what=f"file {name} in {mirror}, gzipped or not", remedy=remedy)
-        _check(paths[0], source, recipe, console)
+        _check(paths[0], source, recipe)
         return paths[0], {}
     address = f"{mirror.rstrip('/')}/{name}" if mirror else source.address
     console.print(f"Downloading {address}" + (f", about {recipe.size:g} MB." if recipe.size else "."))
@@ -349,12 +348,12 @@ def _fetch(
             home=recipe.home,
             progress=lambda done, total: update(done // _MEGABYTE, total // _MEGABYTE),
         )
-    _check(folder / name, source, recipe, console)
+    _check(folder / name, source, recipe)
     return (folder / name).replace(kept / name), origin
 
 
-def _check(path: Path, source: File, recipe: Recipe, console: Console) -> None:
-    """Check that a file is what the recipe says: no web page, no other release, and not damaged or cut off."""
+def _check(path: Path, source: File, recipe: Recipe) -> None:
+    """Check that a file is what the recipe says: no web page, no other release, and not damaged."""
     if is_web_page(path):
         reason = "it is a web page; the provider may want a login, or refuse programs"
         home, address = recipe.home or source.address, source.address
@@ -366,6 +365,3 @@ def _check(path: Path, source: File, recipe: Recipe, console: Console) -> None:
         )
         remedy = "Download it again. To use another release, give the file to `spacy-sapbert kb build`."
         raise MismatchError(path=path, reason=reason, remedy=remedy)
-    size = path.stat().st_size / _MEGABYTE
-    if path.name == source.path.name and size < _CUT_OFF * recipe.size:
-        console.print(f"The file has only {size:.1f} MB; usually it has about {recipe.size:g} MB. Check the counts.")

@@ -66,7 +66,6 @@ def info_table(result: Mapping[str, Any]) -> Table:
         {
             "": _spelled({key: result[key] for key in (*labels, *with_something)}),
             "stop names: ": result["stop_names_by_reason"],
-            "concepts with names: ": result["names_per_concept"],
             "concepts of type ": _largest(result["types"]),
             "names from ": _largest(result["names_by_source"]),
             "names in ": _largest(languages),

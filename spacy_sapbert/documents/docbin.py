@@ -43,7 +43,6 @@ def read_docbin(path: Path, vocab: Vocab | None = None, opened: OpenedFile | Non
     """Read a `.spacy` file from any program.
 
     Args:
-        path: The file.
         vocab: The vocabulary of the pipeline that will process the documents.
         opened: The file, if it is open already.
 

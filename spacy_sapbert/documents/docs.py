@@ -57,7 +57,6 @@ def to_doc(
 
     Args:
         nlp: Its tokenizer is used; no component runs.
-        document: The annotated document.
         spans_key: Key of the span group.
         split_tokens: Split tokens at the ends of mentions, so that every mention becomes a span.
         report: Takes the counts of mentions that are not spans, and of spans that are not entities.
@@ -215,7 +214,6 @@ def gold_of(document: Document, primary: Callable[[str], str], type: str | None 
     A composite mention counts for each of its concepts.
 
     Args:
-        document: The document.
         primary: Returns the primary id for any id.
         type: Use only mentions with this label.
     """

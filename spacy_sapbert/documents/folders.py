@@ -18,7 +18,6 @@ def files_of(folder: Path, skip: Skip = lambda *_: None) -> Iterator[Path]:
     so the search never leaves the folder.
 
     Args:
-        folder: The folder.
         skip: Takes what is left out and why: links, folders that cannot be read, and pipes or devices.
     """
     root = os.path.realpath(folder)

@@ -73,7 +73,6 @@ def read_all(inputs: Inputs, problems: Problems) -> Iterator[Document]:
     reported.
 
     Args:
-        inputs: The inputs.
         problems: Reports broken records, and ids that occur twice.
 
     Yields:

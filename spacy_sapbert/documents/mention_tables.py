@@ -106,7 +106,6 @@ def read_cometa(source: DocumentSource, id_column: str) -> Iterator[Document]:
     """Read `chv.csv` of COMETA, or a file of its splits: separated by tabs, with quotes if needed and a header.
 
     Args:
-        source: The file.
         id_column: `GENERAL` or `SPECIFIC`.
 
     Yields:
@@ -148,8 +147,6 @@ def find_term(term: str, text: str, *, whole: bool = True) -> Iterator[int]:
     """Yield the positions of a term in a text, in upper or lower case, from left to right.
 
     Args:
-        term: The term.
-        text: The text.
         whole: Only whole words: the characters before and after are neither letters, nor digits, nor underscores.
     """
     term, text = _lower(term), _lower(text)

@@ -55,7 +55,6 @@ def read_pubmed(source: DocumentSource, left_out: Collection[int] = ()) -> Itera
     and "abstract_language" of `meta` name it.
 
     Args:
-        source: The file.
         left_out: The numbers of the records to leave out, from 0. See `superseded`.
 
     Yields:

@@ -120,10 +120,8 @@ def pubtator_record(doc_id: str, title: str, text: str, mentions: Iterable[tuple
     """Return a record of a PubTator file, with a blank line after it.
 
     Args:
-        doc_id: The id.
         title: The title, with which the text starts. Without one, the whole text takes its place, since an empty title
             would shift all offsets by one.
-        text: The text.
         mentions: Start, end, text, type and joined ids of each mention.
     """
     doc_id = encode_id(doc_id)

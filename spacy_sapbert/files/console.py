@@ -45,7 +45,6 @@ def track(
     """Pass items on, and show their number, the rate, and the time left.
 
     Args:
-        items: The items.
         console: The console. Without a terminal, it gets a line every 30 seconds.
         unit: The name of the items.
         total: The number of items, if known, with those that were done before.
@@ -70,7 +69,6 @@ def progress_callback(
     """Show the progress of work that reports it by a callback, as `track` does.
 
     Args:
-        console: The console.
         unit: The name of the counted items.
         share: As for `track`.
         done: The number of items that were done before.

@@ -77,7 +77,6 @@ def replacing(path: Path, *, parents: bool = False) -> Iterator[Path]:
     """Write a file under a temporary name, and move it to `path` when the block ends without an error.
 
     Args:
-        path: The file.
         parents: Whether to make the folder of the file.
 
     Yields:
@@ -108,7 +107,6 @@ def locked(lock: Path, output: Path) -> Iterator[None]:
     """Keep other runs out of the folder of a lock file. The folder is made if it is missing.
 
     Args:
-        lock: The lock file.
         output: What the run writes, for the message.
     """
     from filelock import FileLock

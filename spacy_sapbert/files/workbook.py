@@ -47,7 +47,6 @@ def sheet_lines(path: Path, file: BinaryIO) -> Iterator[bytes]:
 
     Args:
         path: The file, for messages.
-        file: The open file.
 
     Raises:
         DamagedError: It is not a workbook, or a part is damaged.

@@ -425,7 +425,6 @@ def new_knowledge_base(
     """Open a builder. The file appears at `path` when the `with` block ends without an error.
 
     Args:
-        path: The new file.
         equivalents: Ids that stand for one concept. Their records are merged.
         merge_xrefs: Prefixes of vocabularies ("UMLS", "MESH", "OMIM"). A one-to-one cross-reference to one of them
             merges concepts as well (see `kb.mapping.one_to_one`). Two concepts that refer to the same id are merged

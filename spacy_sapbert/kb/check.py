@@ -23,8 +23,6 @@ from .stop_names import StopNameRules, is_general_name, stop_names
 
 # --- counts
 
-_BINS = "CASE WHEN n <= 2 THEN n WHEN n <= 5 THEN 3 WHEN n <= 10 THEN 6 WHEN n <= 20 THEN 11 ELSE 21 END"
-_BIN_LABELS = {1: "1", 2: "2", 3: "3-5", 6: "6-10", 11: "11-20", 21: ">20"}
 _COUNTS = {
     "names_of_several_concepts": "SELECT name FROM synonyms GROUP BY name HAVING min(concept) < max(concept)",
     "concepts_with_definition": "SELECT 1 FROM concepts WHERE definition IS NOT NULL",
@@ -41,19 +39,15 @@ def describe(kb: KnowledgeBase) -> dict[str, Any]:
     Returns:
         The `meta` of the file, and these keys. "types" counts concepts by type. "names_by_source" counts name–concept
         pairs by source, and "names_by_language" by language, with the key "" for an unknown language.
-        "names_per_concept" counts the concepts that have 1, 2, 3-5, … names. "stop_names_by_reason" counts the names
-        that are not found in text. The other keys count names of several concepts, alternative ids, and concepts with a
-        definition, parents, types or cross-references.
+        "stop_names_by_reason" counts the names that are not found in text. The other keys count names of several
+        concepts, alternative ids, and concepts with a definition, parents, types or cross-references.
     """
-    sizes = "SELECT count(DISTINCT name) AS n FROM synonyms GROUP BY concept"
-    concepts = dict(kb.query(f"SELECT {_BINS}, count(*) FROM ({sizes}) GROUP BY 1"))
     return {
         **kb.meta,
         "types": kb.type_counts(),
         "names_by_source": kb.source_counts(),
         "names_by_language": kb.language_counts(),
         "stop_names_by_reason": kb.stop_name_counts(),
-        "names_per_concept": {label: concepts.get(first, 0) for first, label in _BIN_LABELS.items()},
         **{key: int(kb.query(f"SELECT count(*) FROM ({sql})")[0][0]) for key, sql in _COUNTS.items()},
     }
 
@@ -279,7 +273,6 @@ def suspicious_names(kb: KnowledgeBase, others: Iterable[KnowledgeBase] = ()) ->
     capitals only.
 
     Args:
-        kb: The vocabulary.
         others: Vocabularies of which short forms may be names, such as gene symbols.
 
     Yields:

@@ -90,7 +90,6 @@ def curate(
     """Yield what a curation takes from sources. For a part of a hierarchy, all of them are read twice.
 
     Args:
-        curation: What to take.
         sources: For each source, a function that reads its records with a report.
         report: Counts the rows, once.
         counts: Counts what is left out, by the labels of `kb build`.

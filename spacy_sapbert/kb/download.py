@@ -29,7 +29,6 @@ def download(
 
     Args:
         address: The address, with https or http.
-        path: The file to write.
         home: The page of the provider, for error messages.
         progress: Called with the number of bytes so far, and their total; 0 if the server does not report it.
 

@@ -65,7 +65,6 @@ def export_lines(kb: KnowledgeBase, format: str, report: ExportReport) -> Iterat
       alternative id of several concepts is left out, since its lines would read as one more concept.
 
     Args:
-        kb: The knowledge base.
         format: One of `FORMATS`.
         report: Counts what is written and left out, while the lines are read.
 

@@ -73,7 +73,6 @@ def ancestors(concept_id: str, kb: KnowledgeBase, get: Callable[[str], Concept |
 
     Args:
         concept_id: Primary id of the concept.
-        kb: The knowledge base.
         get: Replaces `kb.get`, for example by a cached version.
 
     Returns:

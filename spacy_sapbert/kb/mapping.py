@@ -130,7 +130,6 @@ def read_mapping_rows(context: ReaderContext, accepts: Callable[[str], bool] = l
     negated predicate, and rows of terms without a match, are counted and left out.
 
     Args:
-        context: The file and its report.
         accepts: Whether to read the rows with a predicate. The others are counted.
 
     Raises:
@@ -234,9 +233,6 @@ def one_to_one(links: Iterable[MappedIds]) -> tuple[list[MappedIds], int]:
 
     A concept may refer to two ids of one vocabulary, or two concepts of one vocabulary may refer to the same id. Such
     references are broader or narrower. Merging them would join concepts that a vocabulary distinguishes.
-
-    Args:
-        links: The cross-references.
 
     Returns:
         The one-to-one cross-references in their order, and the number of the others.

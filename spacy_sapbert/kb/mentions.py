@@ -39,7 +39,6 @@ def add_mentions(builder: KnowledgeBaseBuilder, documents: Iterable[Document], s
 
     Args:
         builder: The knowledge base to add to.
-        documents: The annotated documents.
         source: The `source` of the new names.
     """
     for document in documents:
@@ -52,7 +51,6 @@ def mention_names(document: Document, in_order: Order = lambda parts, ids: ids) 
     """Yield the names that the mentions of a document become, each with the id that it belongs to.
 
     Args:
-        document: The annotated document.
         in_order: Takes the parts of a composite and as many ids, and returns the ids in the order of the parts.
     """
     occurrences = find_occurrences(document.text, find_definitions(document.text))
@@ -75,8 +73,6 @@ def add_training_mentions(
     """Write a copy of a knowledge base in which the mentions of documents are names; see `add_mentions`.
 
     Args:
-        kb: The knowledge base.
-        documents: The annotated documents.
         source: The `source` of the new names.
         path: Where to write.
         new_ids: Ids that become concepts if they are annotated but not in the vocabulary. Other unknown ids are left

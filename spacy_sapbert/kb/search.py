@@ -21,8 +21,6 @@ def search_names(kb: KnowledgeBase, text: str, k: int) -> list[tuple[str, float,
     the shorter divided by the longer. A name with the words of the text and no others scores 1.
 
     Args:
-        kb: The knowledge base.
-        text: The words to search for.
         k: Maximum number of concepts.
 
     Returns:
@@ -64,7 +62,6 @@ class NameIndex:
     It holds 64-bit hashes, because millions of names would not fit in memory as strings.
 
     Args:
-        kb: The knowledge base.
         normalize: Returns the normal form of a text. An empty form matches no name.
     """
 

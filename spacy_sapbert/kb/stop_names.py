@@ -151,7 +151,6 @@ def stop_names(db: sqlite3.Connection, rules: StopNameRules) -> Iterator[tuple[i
 
     Args:
         db: The filled tables of the knowledge base.
-        rules: The rules.
 
     Yields:
         The row of a name, and the reason, by row.

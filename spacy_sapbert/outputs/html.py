@@ -72,7 +72,6 @@ def render_page(
     Args:
         docs: Docs from a pipeline with a `sapbert_linker`.
         kb: The knowledge base of the linker (`linker.kb`), for the names of concepts.
-        title: The title of the page.
         spans_key: Show the mentions of `doc.spans[spans_key]` instead of `doc.ents`.
         language: See `KnowledgeBase.labels_of`.
         codes: Finds the codes of each link in other vocabularies.

@@ -70,7 +70,6 @@ def open_template(path: Path, *, style: str, script: str = "", **filters: Any) -
     """Return the template of a page.
 
     Args:
-        path: The file.
         style: The text of its `<style>` element.
         script: The text of its `<script>` element, if it has one.
         filters: Functions that the template applies to values, by name.

@@ -61,7 +61,6 @@ def doc_record(
     """Return the record of a `Doc`, from which every output can be written.
 
     Args:
-        doc: The document.
         mentions: Its mentions, in the order of the record.
         kb: The knowledge base of the linker, for the names and types of concepts.
         doc_id: The id. None takes that of `document` or of the `Doc`, if it has one.

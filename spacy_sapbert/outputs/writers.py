@@ -46,7 +46,6 @@ def write_records(records: Records, format: OutputFormat, path: Path | None) -> 
 
     Args:
         records: Records of `record_of`, or of the JSON lines that this function wrote.
-        format: The format to write.
         path: The file, gzipped if its name ends in `.gz`. None for standard output.
 
     Raises:

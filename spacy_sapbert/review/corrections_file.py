@@ -51,7 +51,6 @@ class CorrectionsFile:
     Nothing is deleted: an undone correction stays in the file, with the time when it was undone.
 
     Args:
-        path: The file.
         create: Whether to make the file if it does not exist.
 
     Raises:

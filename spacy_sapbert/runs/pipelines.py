@@ -104,7 +104,6 @@ class LinkingPipeline:
         If a component fails on a batch, each document of the batch is tried on its own.
 
         Args:
-            documents: The documents.
             batch_size: The documents that are linked together.
             short_lived: Free the memory of the new words of a document some time after the next one is asked for (see
                 `Language.memory_zone`). A document must not be used after that.

@@ -123,7 +123,6 @@ class ArtifactWriter:
 
         Args:
             role: What the component uses it for. It finds the artifact under this key when it is loaded.
-            artifact: The artifact.
         """
         if self._external and artifact.large:
             self.outside[role] = artifact.outside()

@@ -58,7 +58,6 @@ def make_once(path: Path, is_made: Callable[[], bool], make: Callable[[], object
     Nothing is written if it is there, so a complete cache may be on a disk for reading only.
 
     Args:
-        path: The file or folder.
         is_made: Whether it is complete.
         make: Makes it.
     """

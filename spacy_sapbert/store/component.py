@@ -55,7 +55,6 @@ def read_component(folder: Path, *, in_pipeline: bool) -> tuple[dict[str, Path],
     """Read the manifest of a saved component.
 
     Args:
-        folder: The folder of the component.
         in_pipeline: Whether the component may have artifacts in the folder of a pipeline.
 
     Returns:
@@ -76,7 +75,6 @@ def write_component(folder: Path, save: Save, *, in_pipeline: bool, external: bo
     """Write a component. It replaces a component in the same folder when all new files are complete.
 
     Args:
-        folder: The folder of the component.
         save: Writes the component's own files into a folder, and adds its artifacts.
         in_pipeline: Whether to write the artifacts into the folder of the pipeline.
         external: Whether large artifacts stay where they are.

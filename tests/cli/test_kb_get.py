@@ -119,11 +119,6 @@ def test_answers_that_are_not_the_file(command, catalog, tmp_path, web_server, a
     assert files(tmp_path) == []
 
 
-def test_a_small_file_is_reported(command, catalog):
-    catalog(size=100)
-    assert "The file has only 0.0 MB; usually it has about 100 MB" in command("kb", "get", "fevers").err
-
-
 # --- without the address of the catalog
 
 

@@ -235,7 +235,6 @@ def test_what_the_small_knowledge_base_holds(small_kb):
     assert {key: result[key] for key in small_kb.meta} == small_kb.meta
     assert result["types"] == small_kb.type_counts()
     assert result["names_by_source"] == small_kb.source_counts()
-    assert result["names_per_concept"] == {"1": 0, "2": 10, "3-5": 5, "6-10": 0, "11-20": 0, ">20": 0}
     assert {key: result[key] for key in result if key.startswith("concepts_with")} == {
         "concepts_with_definition": 2,
         "concepts_with_parents": 4,
@@ -244,15 +243,6 @@ def test_what_the_small_knowledge_base_holds(small_kb):
     }
     assert (result["names_of_several_concepts"], result["alternative_ids"]) == (2, 4)
     assert json.loads(json.dumps(result)) == result
-
-
-def test_names_per_concept(tmp_path):
-    sizes = [1, 2, 2, 3, 5, 6, 10, 11, 20, 21, 100]
-    records = [Record(f"D{i}", tuple(Name(f"{i} {j}", "exact", "t") for j in range(n))) for i, n in enumerate(sizes)]
-    # the same name from another source is not another name
-    records.append(Record("D0", (Name("0 0", "exact", "u"),)))
-    kb = build_knowledge_base(records, tmp_path / "a.kb")
-    assert describe(kb)["names_per_concept"] == {"1": 1, "2": 2, "3-5": 2, "6-10": 2, "11-20": 2, ">20": 2}
 
 
 def test_names_by_language(tmp_path):

@@ -35,7 +35,6 @@ def read_meddra(context: ReaderContext, *, non_current: bool = False) -> Iterato
     """Read a folder of MedDRA files. The path may also be a file in that folder. Types are PT, HLT, HLGT and SOC.
 
     Args:
-        context: The path and the settings.
         non_current: Also read the names of LLTs that are not current. Otherwise, they are counted and skipped.
 
     Yields:

@@ -59,7 +59,6 @@ def read_obo(
     read twice, because an obsolete term may come after the term that replaces it.
 
     Args:
-        context: The file and the settings.
         default_scope: Scope of a synonym without one. The specification says "related".
         prefixes: Read only terms with these id prefixes, since many files contain terms of other ontologies.
 

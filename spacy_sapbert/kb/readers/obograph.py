@@ -33,7 +33,6 @@ def read_obograph(context: ReaderContext, *, prefixes: Sequence[str] = (), impor
     """Read the classes that are not obsolete and have a label. Their OBO namespace is their type.
 
     Args:
-        context: The file and the settings.
         prefixes: Read only classes with these id prefixes, since many files contain classes of other ontologies.
         imports: Read the graphs after the first as well. They hold what the ontology imports.
 

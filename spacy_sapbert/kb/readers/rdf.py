@@ -132,7 +132,6 @@ def read_rdf(
     ontologies that a file imports are not read. Their number is reported.
 
     Args:
-        context: The file and the settings.
         prefixes: Read only classes with these id prefixes, since many files contain classes of other ontologies.
         languages: Languages of names and definitions, such as "en". The first one has precedence. Texts without a
             language are always read. If empty, all languages are read, and English has precedence.

@@ -38,7 +38,6 @@ def read_table(
     """Read a table. Ids may be IRIs.
 
     Args:
-        context: The file and the settings.
         columns: Maps a field of `FIELDS` to the column or columns that hold it. A field that is missing here is read
             from the column of the same name, if there is one; it may be in the singular, such as `type`. A cell of
             `id`, `name`, `source` or `language` holds one value. The first column of `id` holds the primary id, and the
