@@ -135,7 +135,6 @@ def diagnosis(i, terms=""):
 
 CTD = "# x\nDiseaseName\tDiseaseID\tAltDiseaseIDs\tDefinition\tParentIDs\tTreeNumbers\tParentTreeNumbers\tSynonyms\n"
 BABELON = "subject_id\tpredicate_id\ttranslation_language\ttranslation_value\n"
-COMETA = "ID\tTerm\tExample\tGeneral SNOMED ID\tSpecific SNOMED ID\n"
 PREFIXES = "@prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
 TABLE = "id\tname\tsynonyms\n"
 ATOM = "|ENG|P|L1|PF|S1|Y|A1||||ABC|PT|X1|name {i}|0|N||\n"
@@ -306,8 +305,6 @@ CORPORA = [
     ("names", "rows", lines("fever {i}\tD{i}\n")),
     ("names", "a long row", lambda n: "fever " * n + "\t" + "|".join(f"D{i}" for i in range(n)) + "\n"),
     ("askapatient", "rows", lines("{i}\tfever\tfever\n")),
-    ("cometa-general", "rows", lines("{i}\tfever\tA fever.\t1\t2\n", COMETA)),
-    ("cometa-specific", "rows", lines("{i}\tfever\tA fever.\t1\t2\n", COMETA)),
 ]
 
 

@@ -1,31 +1,22 @@
-"""Read tables with one mention and its concept in each row: `names`, AskAPatient with TwADR-L, and COMETA.
+"""Read tables with one mention and its concept in each row: `names`, and AskAPatient with TwADR-L.
 
 AskAPatient and TwADR-L: Limsopatham & Collier 2016, doi:10.18653/v1/P16-1096.
-COMETA, Reddit terms with SNOMED CT ids: Basaldella et al. 2020, doi:10.18653/v1/2020.emnlp-main.253.
 """
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from itertools import islice
 
-from ..errors import MissingColumnError
 from ..files.source import BrokenRecord, excerpt
 from ..kb.ids import split_ids
 from ..types import Document, Mention
 from .source import UNTYPED, DocumentSource
-from .table_files import TableLines, rows_of
 
 COLUMNS = ("mention", "id", "sentence")
 """The columns of `names` in their order without a header. A table can lack the last one."""
-GENERAL = "General SNOMED ID"
-"""The column of COMETA with what the term means by itself."""
-SPECIFIC = "Specific SNOMED ID"
-"""The column of COMETA with what the term means in the example."""
 
 _SNOMED = "SNOMEDCT"
-_TERM, _EXAMPLE, _ID = "Term", "Example", "ID"
 
 
 def read_mention_table(source: DocumentSource) -> Iterator[Document]:
@@ -100,47 +91,6 @@ def read_askapatient(source: DocumentSource) -> Iterator[Document]:
         return Document(source.numbered(number), text, (mention,), position=source.place(number))
 
     yield from source.each(source.filled_lines(), read)
-
-
-def read_cometa(source: DocumentSource, id_column: str) -> Iterator[Document]:
-    """Read `chv.csv` of COMETA, or a file of its splits: separated by tabs, with quotes if needed and a header.
-
-    Args:
-        id_column: `GENERAL` or `SPECIFIC`.
-
-    Yields:
-        One document per row. Its text is the example, if that contains the term exactly once, as whole words and in
-        upper or lower case. Otherwise, the text is the term alone, and this is counted.
-    """
-    lines = TableLines(source)
-    # without `strict`, an unbalanced quotation mark would silently swallow the rows after it
-    cells_of_rows = rows_of(source, lines, csv.reader(lines, delimiter="\t", strict=True))
-    rows = ((line, [cell.strip() for cell in cells]) for line, cells in cells_of_rows)
-    _, columns = next(rows, (1, []))
-    for missing in (name for name in (_ID, _TERM, id_column, _EXAMPLE) if name not in columns):
-        raise MissingColumnError(path=source.file, column=missing, columns=columns, remedy="Give the file of COMETA.")
-
-    def read(line: int, cells: list[str]) -> Document:
-        if len(cells) != len(columns):
-            raise BrokenRecord(f"{len(cells)} cells instead of {len(columns)}")
-        row = dict(zip(columns, cells, strict=True))
-        text, mention = _cometa_mention(row, id_column)
-        source.report.alone += text != row[_EXAMPLE]
-        return Document(row[_ID], text, (mention,), position=source.place(line))
-
-    yield from source.each(rows, read)
-
-
-def _cometa_mention(row: dict[str, str], id_column: str) -> tuple[str, Mention]:
-    term, example = row[_TERM], row[_EXAMPLE]
-    if not term:
-        raise BrokenRecord("no term")
-    ids = split_ids(row[id_column], _SNOMED)
-    if not all(concept_id.startswith(f"{_SNOMED}:") for concept_id in ids):
-        raise BrokenRecord(f"{row[id_column]!r} is not a SNOMED CT id")
-    starts = list(islice(find_term(term, example), 2))
-    text, start = (example, starts[0]) if len(starts) == 1 else (term, 0)
-    return text, _mention_at(start, term, text, ids)
 
 
 def find_term(term: str, text: str, *, whole: bool = True) -> Iterator[int]:

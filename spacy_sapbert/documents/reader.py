@@ -6,7 +6,6 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from ..errors import ChoiceError, EmptyError, MismatchError, Warnings
@@ -16,7 +15,7 @@ from .annotation_tools import read_doccano, read_label_studio, read_prodigy, rea
 from .bioc import read_bioc
 from .brat import read_brat
 from .formats import PUBTATOR_TITLE, InputFormat, json_format, unknown_format
-from .mention_tables import GENERAL, SPECIFIC, is_header, read_askapatient, read_cometa, read_mention_table
+from .mention_tables import is_header, read_askapatient, read_mention_table
 from .pubtator import read_pubtator
 from .source import DocumentSource, Report
 from .source import join_passages as join
@@ -41,8 +40,6 @@ CORPUS_READERS: dict[str, Reader] = {
     "bioc": read_bioc,
     "names": read_mention_table,
     "docbin": read_spacy,
-    "cometa-general": partial(read_cometa, id_column=GENERAL),
-    "cometa-specific": partial(read_cometa, id_column=SPECIFIC),
     "askapatient": read_askapatient,
     "brat": read_brat,
     "xmi": read_xmi,

@@ -93,7 +93,6 @@ class Report(FileReport):
     discontinuous: int = counter("… in several pieces, read from the first to the last")
     mismatched: int = counter("… that differ from the text at their offsets")
     moved: int = counter("… … moved to the same text nearby")
-    alone: int = counter("… without context, because the example does not contain them exactly once")
     repeated: int = counter("… that occur several times in their sentence, read at the first place")
     relations: int = counter("relations, attributes and notes, left out")
     shifted: int = counter("passages with overlapping or widely separated offsets, moved")

@@ -301,11 +301,7 @@ MEDMENTIONS = """\
 2|a|No text.
 2\t0\t7\tAspirin\tT121\tC9000002
 """
-COMETA = """\
-ID\tTerm\tGeneral SNOMED Label\tGeneral SNOMED ID\tSpecific SNOMED Label\tSpecific SNOMED ID\tExample
-7\tHeart attacks\tInfarct\t900000008\tInfarct\t900000008\tTwo heart attacks .
-8\tbad tummy\tAche\t900000012\tAche\t900000012\tMy tummy is bad .
-"""
+COMETA = "Heart attacks\tSNOMEDCT:900000008\nbad tummy\tSNOMEDCT:900000012\n"
 
 
 @pytest.fixture
@@ -321,9 +317,8 @@ def corpora_place(tmp_path, monkeypatch, command):
     for split, pmid in {"trng": 1, "dev": 2}.items():
         Path(f"corpus_pubtator_pmids_{split}.txt").write_text(f"{pmid}\n")
     Path("snomed.tsv").write_text("900000008\tInfarct\n900000008\tHeart attack\n900000012\tTummy ache\n")
-    Path("splits/stratified_general").mkdir(parents=True)
     for split in ("train", "test"):
-        (Path("splits/stratified_general") / f"{split}.csv").write_text(COMETA)
+        Path(f"{split}.tsv").write_text(COMETA)
     Path("AskAPatient.fold-0.test.txt").write_bytes(b"900000008\tInfarct\theart attack\n900000012\tAche\tt\xfcmmy\n")
     Path("biored.pubtator").write_text(
         "1|t|TP53 in mice\n1|a|\n1\t0\t4\tTP53\tGene\t7157\n1\t8\t12\tmice\tSpecies\t10090\n"
@@ -335,7 +330,7 @@ def test_the_commands_for_corpora_run(corpora_place, run_page):
     found = {line.removeprefix("spacy-sapbert evaluate linking "): done.out for line, done in finished.items()}
     of_corpora = {
         "umls_linker corpus_pubtator.txt.gz": (1, 1, 100.0),
-        "snomed_linker splits/stratified_general/test.csv": (2, 2, 100.0),
+        "snomed_linker test.tsv": (2, 2, 100.0),
         "snomed_linker AskAPatient.fold-0.test.txt": (2, 2, 100.0),
     }
     for corpus, expected in of_corpora.items():
