@@ -487,6 +487,7 @@ class Warnings:
         "[W576] The vocabulary lacks the concepts of {unknown:,} of the {total:,} names in the translation {path}. It "
         "may be of another release. These names were left out. To take their concepts, set `add_unknown: true` in a recipe."
     )
+    W512 = "[W512] The output of the format {format} lacks some mentions, since {reason}."
     W557 = (
         "[W557] The pipeline found no mention in any of the {n} documents. Its components are: {components}. Add one "
         "that finds mentions, or measure the linker alone with --gold-mentions."

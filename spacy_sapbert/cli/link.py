@@ -21,6 +21,7 @@ from ..files.console import progress_callback, stderr_console, track
 from ..files.opening import STDIN
 from ..files.output import is_special, refuse_input
 from ..review.corrections_database import open_corrections
+from ..types import Document
 from .endings import command_line, exit_status
 from .inputs import (
     Columns,
@@ -51,6 +52,7 @@ _ENGINE_HELP = (
     "Link each file of the input to a Parquet file in the folder --output: local, ray or spark. A Ray cluster or Spark "
     "master elsewhere: ray=ADDRESS, spark=ADDRESS."
 )
+_CONCEPTS_HELP = "Table CONCEPT of OMOP, as Athena writes it, for the format omop."
 _SHOWN = 10
 
 
@@ -71,6 +73,7 @@ def link(
     also: Also = None,
     mapping: CodeMapping = None,
     engine: Annotated[str | None, typer.Option(help=_ENGINE_HELP)] = None,
+    concepts: Annotated[Path | None, typer.Option(help=_CONCEPTS_HELP)] = None,
 ) -> None:
     """Link the mentions of documents to the concepts of a vocabulary.
 
@@ -103,16 +106,16 @@ def link(
     if engine and folder:
         _link_corpus(settings, sources, folder, engine, problems, n_process, shown)
         return
-    refuse_input(output, [*inputs, Path(pipeline), corrections, *(mapping or [])], in_folders=True)
+    refuse_input(output, [*inputs, Path(pipeline), corrections, concepts, *(mapping or [])], in_folders=True)
     to = to or output_format(output)
     from ..outputs.writers import check_output
 
-    check_output(output, to)
+    check_output(output, to, concepts)
     is_stream = output is None or is_special(output)
     if is_stream and resume is not None:
         reason = "only a run with a file as --output keeps its documents"
         raise OptionError(option="--resume or --restart", reason=reason)
-    run = _Run(settings, sources, problems, n_process)
+    run = _Run(settings, sources, problems, n_process, concepts)
     if output is None or is_stream:
         run.stream(to, output)
     else:
@@ -126,7 +129,9 @@ def link(
 class _Run:
     """A run of the command with one output."""
 
-    def __init__(self, settings: LinkSettings, sources: Sources, problems: Problems, n_process: int) -> None:
+    def __init__(
+        self, settings: LinkSettings, sources: Sources, problems: Problems, n_process: int, concepts: Path | None
+    ) -> None:
         from ..runs.document_linker import NO_LIMIT
         from ..runs.file_run import ChunkWork
 
@@ -135,6 +140,7 @@ class _Run:
         self._sources = sources
         self._problems = problems
         self._n_process = n_process
+        self._concepts = concepts
 
     def stream(self, format: OutputFormat, output: Path | None) -> None:
         """Write the documents as soon as they are linked."""
@@ -143,7 +149,7 @@ class _Run:
         self._begin()
         records = (record for result in self._results() for record in result.records)
         shown = output is not None or not sys.stdout.isatty()
-        write_records(track(records, self._problems.console, shown=shown), format, output)
+        write_records(track(records, self._problems.console, shown=shown), format, output, concepts=self._concepts)
 
     def in_parts(self, format: OutputFormat, output: Path, resume: bool | None, settings: Mapping[str, Any]) -> None:
         """Keep documents in parts as soon as they are linked, and write the output at the end."""
@@ -161,7 +167,7 @@ class _Run:
                         update(self.counts["documents"], 0)
                 if n_before:
                     console.print(f"{n_before:,} documents were already finished")
-                write_records(parts.records(), format, output)
+                write_records(parts.records(), format, output, concepts=self._concepts)
                 parts.finished = True
             except KeyboardInterrupt as error:
                 console.print(_how_to_go_on("Interrupted", parts.n_documents))
@@ -175,7 +181,8 @@ class _Run:
         """Load the pipeline, after the first document, so that what cannot be read is reported at once."""
         from ..runs.document_linker import linker_of
 
-        self._documents = begun(read_all(self._sources, self._problems))
+        documents = read_all(self._sources, self._problems)
+        self._documents = begun(_with_note_ids(documents, self._problems) if self._concepts else documents)
         return linker_of(self._work.settings).load()
 
     def _results(self, parts: Parts | None = None) -> Iterator[ChunkResult]:
@@ -185,6 +192,17 @@ class _Run:
                 yield result
         if self._problems.broken and not self.counts["documents"]:
             raise SapbertError(Errors.E508.format(n=self._problems.broken))
+
+
+def _with_note_ids(documents: Iterator[Document], problems: Problems) -> Iterator[Document]:
+    """Leave out and report the documents that no row of OMOP can refer to."""
+    from ..outputs.omop import note_id_of
+
+    for document in documents:
+        if note_id_of(document.doc_id) is None:
+            problems.report(document.position, f"the id {document.doc_id!r} is no whole number, as a note_id must be")
+        else:
+            yield document
 
 
 def _how_to_go_on(reason: str, finished: int) -> str:

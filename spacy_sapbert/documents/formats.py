@@ -58,6 +58,9 @@ class OutputFormat(str, Enum):
     prodigy = "prodigy"
     pubannotation = "pubannotation"
     doccano = "doccano"
+    omop = "omop"
+    fhir = "fhir"
+    phenopacket = "phenopacket"
 
 
 TOOLS = tuple(InputFormat)[-6:]
@@ -91,6 +94,10 @@ _OUTPUT_ENDINGS = {
     ".prodigy.jsonl": OutputFormat.prodigy,
     ".pubannotation.json": OutputFormat.pubannotation,
     ".doccano.jsonl": OutputFormat.doccano,
+    ".omop.csv": OutputFormat.omop,
+    ".omop.parquet": OutputFormat.omop,
+    ".fhir.json": OutputFormat.fhir,
+    ".phenopacket.json": OutputFormat.phenopacket,
     ".jsonl": OutputFormat.jsonl,
     ".ndjson": OutputFormat.jsonl,
     ".tsv": OutputFormat.tsv,

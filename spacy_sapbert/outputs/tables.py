@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, datetime
 from importlib import import_module
 from itertools import chain, islice
 from pathlib import Path
@@ -144,12 +145,16 @@ def table_pieces(records: Iterable[Record], delimiter: str) -> Iterator[str]:
 def write_parquet(records: Iterable[Record], path: Path | None) -> None:
     """Write a Parquet table in groups of rows, so that memory does not grow with the number of records."""
     path = check_table(path, OutputFormat.parquet)
+    columns, records = _columns(records)
+    write_parquet_rows(table_rows(records), columns, path)
+
+
+def write_parquet_rows(rows: Iterator[Row], columns: Mapping[str, type], path: Path) -> None:
+    """Write rows as a Parquet table in groups."""
     import pyarrow
     from pyarrow import parquet
 
-    columns, records = _columns(records)
     schema = arrow_schema(columns)
-    rows = table_rows(records)
     with replacing(path) as temporary, parquet.ParquetWriter(temporary, schema) as writer:
         while group := list(islice(rows, ROWS_PER_GROUP)):
             writer.write_table(pyarrow.Table.from_pylist(group, schema))
@@ -181,6 +186,7 @@ def arrow_schema(columns: Mapping[str, type]) -> pyarrow.Schema:
     import pyarrow
 
     types = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_()}
+    types |= {date: pyarrow.date32(), datetime: pyarrow.timestamp("s")}
     return pyarrow.schema([(name, types[kind]) for name, kind in columns.items()])
 
 

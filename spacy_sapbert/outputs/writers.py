@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,12 @@ from ..documents.uima import type_system, xmi_files
 from ..errors import CannotWriteError, OptionError
 from ..files.opening import without_gz
 from ..files.output import open_output, replacing_folder
+from ..files.values import table_lines
 from ..types import Document, Mention
+from .fhir import bundle_pieces
 from .html import html_pieces
+from .omop import COLUMNS, OmopConcepts, note_nlp_rows
+from .phenopackets import phenopacket
 from .tables import (
     COMPRESSED,
     PassageOffsets,
@@ -29,6 +34,7 @@ from .tables import (
     table_pieces,
     table_rows,
     write_parquet,
+    write_parquet_rows,
     write_workbook,
 )
 
@@ -41,12 +47,13 @@ Records = Iterable[Record]
 Values = dict[str, Any]
 
 
-def write_records(records: Records, format: OutputFormat, path: Path | None) -> None:
+def write_records(records: Records, format: OutputFormat, path: Path | None, *, concepts: Path | None = None) -> None:
     """Write an output as a stream. The file appears when it is complete.
 
     Args:
         records: Records of `record_of`, or of the JSON lines that this function wrote.
-        path: The file, gzipped if its name ends in `.gz`. None for standard output.
+        path: The file, gzipped if its name ends in `.gz`. None for standard output. See `check_output` for folders.
+        concepts: The table CONCEPT of OMOP, for the format omop.
 
     Raises:
         SapbertError: E507 the file cannot be written, E542 a package is not installed, E533 there is no file for a
@@ -57,6 +64,15 @@ def write_records(records: Records, format: OutputFormat, path: Path | None) -> 
         return
     if format in _FILES:
         _write_files(records, format, path)
+        return
+    if format is OutputFormat.omop:
+        rows = note_nlp_rows(records, _concepts(format, concepts))
+        if path and path.suffix.lower() == ".parquet":
+            write_parquet_rows(rows, COLUMNS, check_table(path, OutputFormat.parquet))
+            return
+        with open_output(path) as write:
+            for line in table_lines(chain([COLUMNS], (row.values() for row in rows)), ","):
+                write(line)
         return
     with open_output(path) as write:
         for piece in text_pieces(records, format):
@@ -168,12 +184,22 @@ def _array(values: Iterable[Values]) -> Iterator[str]:
     yield "\n]\n"
 
 
-def check_output(path: Path | None, format: OutputFormat) -> None:
-    """Check that an output can be written, before hours of work."""
+def check_output(path: Path | None, format: OutputFormat, concepts: Path | None = None) -> None:
+    """Check that an output can be written, before hours of work. See `write_records` for the arguments."""
+    if concepts or format is OutputFormat.omop:
+        _concepts(format, concepts)
+    if format is OutputFormat.omop and path and path.suffix.lower() == ".parquet":
+        format = OutputFormat.parquet
     if format in COMPRESSED:
         check_table(path, format)
     elif format in _FILES:
         _check_files(path, format)
+
+
+def _concepts(format: OutputFormat, concepts: Path | None) -> OmopConcepts:
+    if concepts is None or format is not OutputFormat.omop:
+        raise OptionError(option="--concepts", reason="the format omop needs it, and no other format takes it")
+    return OmopConcepts(concepts)
 
 
 def _check_files(path: Path | None, format: OutputFormat) -> Path:
@@ -223,6 +249,7 @@ _FILES: dict[OutputFormat, tuple[Callable[[Record], dict[str, str]], str]] = {
         lambda record: _json_file(pubannotation_document(*document_of(record))),
         ".pubannotation.json",
     ),
+    OutputFormat.phenopacket: (lambda record: _json_file(phenopacket(record)), ".phenopacket.json"),
 }
 """What makes the files of a document, by their endings, and the ending of a file for a single document."""
 _WRITERS: dict[OutputFormat, Callable[[Records], Iterator[str]]] = {
@@ -233,6 +260,7 @@ _WRITERS: dict[OutputFormat, Callable[[Records], Iterator[str]]] = {
     OutputFormat.bioc: lambda records: bioc_xml(map(bioc_document, records)),
     OutputFormat.biocjson: lambda records: bioc_json(map(bioc_document, records)),
     OutputFormat.html: html_pieces,
+    OutputFormat.fhir: bundle_pieces,
     OutputFormat.labelstudio: lambda records: _array(label_studio_task(*document_of(record)) for record in records),
     OutputFormat.prodigy: lambda records: (json_line(prodigy_task(*document_of(record))) for record in records),
     OutputFormat.doccano: lambda records: (json_line(doccano_example(*document_of(record))) for record in records),
