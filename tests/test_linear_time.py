@@ -343,7 +343,7 @@ def test_parts_of_composites(width):
     """Alone, because reading the XML takes most of the time."""
 
     def mention(i, length, role):
-        return bioc_reader._Annotation(str(i), Mention(i, i + length, "fever", "Disease"), 1, role)
+        return bioc_reader._Annotation(str(i), Mention(i, i + length, "fever", "Disease"), role)
 
     def work(n):
         wholes = [mention(i, width, "CompositeMention") for i in range(n)]
