@@ -284,7 +284,69 @@ def bioc_json(n):
     return json.dumps({"documents": [{"id": "1", "passages": [passage]}]})
 
 
+def tool(forms):
+    """JSON lines of a tool with n mentions."""
+
+    def make(n):
+        spans = [(6 * i, 6 * i + 5, i) for i in range(n)]
+        return json.dumps(
+            {"text": "fever " * n, **{key: [make(*span) for span in spans] for key, make in forms.items()}}
+        )
+
+    return make
+
+
+def label_studio(at):
+    def make(n):
+        result = [region(i, at(i)) for i in range(n)]
+        return json.dumps([{"data": {"text": "fever " * n}, "predictions": [{"result": result}]}])
+
+    return make
+
+
+def xmi(annotations):
+    head = "<xmi:XMI xmlns:xmi='x'><cas:Sofa xmi:id='1' sofaString='{}'/>"
+    return lambda n: head.format("fever😀 " * n) + "".join(map(annotations, range(n))) + "</xmi:XMI>"
+
+
+def named_entity(i, at):
+    return f"<ner:NamedEntity sofa='1' begin='{at}' end='{at + 5}' value='D' identifier='HP:{i}'/>"
+
+
+def region(i, at):
+    return {"id": at, "from_name": "concept", "value": {"start": 6 * at, "end": 6 * at + 5, "text": [f"HP:{i}"]}}
+
+
+def choice(i):
+    spans = [{"start": 0, "end": 5, "label": "D"}]
+    return json.dumps({"text": "fever", "options": [], "accept": [f"HP:{i}"], "spans": spans}) + "\n"
+
+
+TOOLS = [
+    ("brat", "mentions", lines("T{i}\tD 0 2\tT0\nN{i}\tReference T{i} HP:{i}\t\n")),
+    ("brat", "concepts of one mention", lambda n: "T1\tD 0 2\tT1\n" + lines("N{i}\tReference T1 HP:{i}\t\n")(n)),
+    ("brat", "pieces", lambda n: "T1\tD " + ";".join(f"{3 * i} {3 * i + 2}" for i in range(n)) + "\t\n"),
+    ("xmi", "mentions", xmi(lambda i: named_entity(i, 8 * i))),
+    ("xmi", "concepts of one mention", xmi(lambda i: named_entity(i, 0))),
+    ("labelstudio", "mentions", label_studio(lambda i: i)),
+    ("labelstudio", "one region", label_studio(lambda i: 0)),
+    ("prodigy", "mentions", tool({"spans": lambda start, end, i: {"start": start, "end": end, "kb_id": f"HP:{i}"}})),
+    ("prodigy", "choices", lambda n: "".join(map(choice, range(n)))),
+    (
+        "pubannotation",
+        "mentions",
+        tool({"denotations": lambda start, end, i: {"obj": f"Gene:{i}", "span": {"begin": start, "end": end}}}),
+    ),
+    (
+        "doccano",
+        "mentions",
+        tool(
+            {"label": lambda *span: [*span[:2], "D"], "links": lambda start, end, i: [start, end, "D", f"HP:{i}", []]}
+        ),
+    ),
+]
 CORPORA = [
+    *TOOLS,
     ("pubtator", "mentions", pubtator("1\t{0}\t{1}\tfever\tDisease\tD1\n")),
     ("pubtator", "moved mentions", lambda n: pubtator("1\t{0}\t{1}\tfever\tDisease\tD1\n")(n).replace("|a|", "|a| x")),
     ("pubtator", "wrong mentions", pubtator("1\t{0}\t{1}\tzzzzz\tDisease\tD1\n")),

@@ -159,16 +159,21 @@ def read_prodigy(source: DocumentSource) -> Iterator[Document]:
     Ids are the `kb_id` of a span, or the accepted options of a task, as in recipes for entity linking. Such tasks have
     one mention each, so consecutive ones with the same text are one document.
     """
-    last: Document | None = None
+
+    def joined(run: list[Document]) -> Document:
+        mentions = (
+            sorted({mention for document in run for mention in document.mentions}) if run[1:] else run[0].mentions
+        )
+        return run[0]._replace(mentions=tuple(mentions))
+
+    run: list[Document] = []
     for document, is_choice in _each(source, _lines(source), _accepted):
-        if last and is_choice and document.text == last.text:
-            last = last._replace(mentions=tuple(sorted({*last.mentions, *document.mentions})))
-            continue
-        if last:
-            yield last
-        last = document
-    if last:
-        yield last
+        if run and not (is_choice and document.text == run[0].text):
+            yield joined(run)
+            run = []
+        run.append(document)
+    if run:
+        yield joined(run)
 
 
 def _accepted(source: DocumentSource, line: int, task: Values) -> tuple[Document, bool]:

@@ -50,16 +50,16 @@ def read_brat(source: DocumentSource) -> Iterator[Document]:
                 raise BrokenRecord("this is no annotation of brat")
         except BrokenRecord as reason:
             source.broken(number, reason)
+    ids: dict[str, dict[str, None]] = {name: {} for name in mentions}
     for number, concept in concepts:
         words = concept.split(" ")
-        if len(words) != 3 or words[1] not in mentions:
+        if len(words) == 3 and words[1] in mentions:
+            ids[words[1]][canonical_id(unquote(words[2]).removeprefix(_NO_PREFIX))] = None
+        else:
             source.broken(number, f"{excerpt(concept)!r} is no concept of a mention")
-            continue
-        _, name, concept_id = words
-        ids = (*mentions[name].ids, canonical_id(unquote(concept_id).removeprefix(_NO_PREFIX)))
-        mentions[name] = mentions[name]._replace(ids=tuple(dict.fromkeys(ids)))
     doc_id = unquote(without_gz(Path(source.name)).with_suffix("").as_posix())
-    in_order = sorted(mentions.values(), key=lambda mention: mention[:2])
+    linked = [mention._replace(ids=tuple(ids[name])) for name, mention in mentions.items()]
+    in_order = sorted(linked, key=lambda mention: mention[:2])
     yield Document(doc_id, text, tuple(in_order), position=source.file)
 
 

@@ -59,11 +59,10 @@ def _document(source: DocumentSource, line: int, root: Element) -> Document:
     doc_id = about.get("documentId") or about.get("documentTitle") or without_gz(Path(source.name)).stem
     found = [element for element in root if element.get("sofa") == sofa.get("xmi:id") and _is_mention(element)]
     document = source.mentions(line, Document(doc_id, text), found, partial(_mention, units))
-    stacked: dict[Mention, tuple[str, ...]] = {}
+    stacked: dict[Mention, dict[str, None]] = {}
     for mention in document.mentions:
-        key = mention._replace(ids=())
-        stacked[key] = (*stacked.get(key, ()), *mention.ids)
-    mentions = (mention._replace(ids=tuple(dict.fromkeys(ids))) for mention, ids in stacked.items())
+        stacked.setdefault(mention._replace(ids=()), {}).update(dict.fromkeys(mention.ids))
+    mentions = (mention._replace(ids=tuple(ids)) for mention, ids in stacked.items())
     return document._replace(mentions=tuple(mentions), position=source.place(line))
 
 

@@ -56,7 +56,7 @@ def read_concepts(format, folder):
 
 def read_annotated(format, folder):
     """Read a corpus. Its mentions are in their texts."""
-    (path,) = folder.iterdir()
+    path = min(folder.iterdir())  # the text of brat is beside it
     for document in read_corpus(path, format, report=Report()):
         for mention in document.mentions:
             assert document.text[mention.start : mention.end] == mention.text
@@ -65,7 +65,7 @@ def read_annotated(format, folder):
 
 def read_inputs(format, folder):
     """Read documents to link. They and the messages can be written."""
-    (path,) = folder.iterdir()
+    path = min(folder.iterdir())
     messages = io.StringIO()
     problems = Problems(Console(file=messages, soft_wrap=True))
     for document in read_documents(path, ReadOptions(format), problems):
@@ -82,7 +82,7 @@ TARGETS = {
         if format not in BINARY
     },
     **{
-        f"documents {format.value}": (seeds.DOCUMENTS[format.value], partial(read_inputs, format))
+        f"documents {format.value}": ((seeds.DOCUMENTS | seeds.CORPORA)[format.value], partial(read_inputs, format))
         for format in InputFormat
         if format.value not in BINARY
     },
