@@ -84,6 +84,8 @@ def link(
     """
     if mapping and not also:
         raise typer.BadParameter("it needs --also with the vocabularies of the codes", param_hint="--mapping")
+    if engine and concepts:
+        raise OptionError(option="--concepts", reason="--engine writes tables of links only")
     folder = _check_engine(engine, output, to, inputs, resume) if engine else None
     problems = Problems(stderr_console(), strict=strict)
     sources = open_inputs(inputs, format, column, encoding, gold=gold)
