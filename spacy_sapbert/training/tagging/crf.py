@@ -107,7 +107,10 @@ def best_tags(scores: Floats, transitions: Floats) -> npt.NDArray[np.uint8]:
         origins[token] = reached.argmax(axis=-2)
         best = reached.max(axis=-2) + scores[token]
     tags = np.empty(scores.shape[:-1], dtype=np.uint8)
-    tags[-1] = (best + end).argmax(axis=-1)
+    # one row of all types and texts for each token, since `take_along_axis` is slow for few of them
+    rows, origins = tags.reshape(len(tags), -1), origins.reshape(len(tags), -1, N_TAGS)
+    columns = np.arange(rows.shape[1])
+    rows[-1] = (best + end).argmax(axis=-1).ravel()
     for token in range(len(scores) - 1, 0, -1):
-        tags[token - 1] = np.take_along_axis(origins[token], tags[token][..., None], axis=-1)[..., 0]
+        rows[token - 1] = origins[token, columns, rows[token]]
     return tags
