@@ -109,6 +109,10 @@ class DamagedError(FamilyError):
     usual_remedy = "If it was downloaded, download it again. If this package made it, make it again."
 
 
+class OtherFormatError(DamagedError):
+    """A file that is not of the format that its name shows."""
+
+
 class BadRecordError(FamilyError):
     """A record of a file is broken."""
 
@@ -241,10 +245,6 @@ class Errors:
     E206 = (
         "[E206] {path}, line {line}: {what} is not allowed, because it can exhaust memory. Replace the entities by "
         "their text, and remove the declarations."
-    )
-    E207 = (
-        "[E207] {path} is not a {format} file: its root element is <{root}>, not <{wanted}>. Give the format of the "
-        "file."
     )
     E208 = (
         "[E208] The tokenizer of the language {lang} changes the text of document {doc_id}, so character offsets no "

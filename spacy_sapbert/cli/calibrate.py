@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
@@ -94,13 +94,10 @@ def calibrate(
     save_pipeline(nlp, output)
     if plots:
         save_both(draw_reliability(result), plots / "reliability")
-    console.print(_reliability_table(result["after"]["reliability"]))
+    bins = enumerate(result["after"]["reliability"], start=1)
+    rows = [(str(number), f"{row['mean']:.3f}", f"{row['right']:.3f}", row["n"]) for number, row in bins]
+    console.print(table_of_numbers("bin", "mean probability", "share correct", "links", rows=rows))
     show(_table(result), result)
-
-
-def _reliability_table(bins: Sequence[Mapping[str, Any]]) -> Table:
-    rows = [(str(n), f"{row['mean']:.3f}", f"{row['right']:.3f}", row["n"]) for n, row in enumerate(bins, start=1)]
-    return table_of_numbers("bin", "mean probability", "share correct", "links", rows=rows)
 
 
 def _table(result: Mapping[str, Any]) -> Table:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..documents.folders import files_of
+from ..documents.folders import files_of, others_message
 from ..documents.formats import is_companion
 from ..documents.reader import FORMATS, DocumentIds, read_corpus
 from ..documents.source import Report
@@ -124,8 +124,8 @@ def _read_folder(
     folder: Path, ids: DocumentIds | None, report: Report, reading: Mapping[str, Any]
 ) -> Iterator[Document]:
     """Read the corpus files of a folder, in the order of `files_of`. Files of other formats are counted and shown."""
-    others = []
-    for path in files_of(folder, lambda skipped, reason: others.append(f"{skipped.name}: {reason}")):
+    others: list[Path] = []
+    for path in files_of(folder, lambda skipped, _: others.append(skipped)):
         if is_companion(path):
             continue
         try:
@@ -133,11 +133,9 @@ def _read_folder(
         except SapbertError as error:
             if not str(error).startswith("[E124]"):
                 raise
-            others.append(path.name)
+            others.append(path)
     if others:
-        first = ", ".join(others[:_SHOWN_REASONS])
-        more = ", …" if len(others) > _SHOWN_REASONS else ""
-        typer.echo(f"{folder}: {len(others):,} files of no known format left out ({first}{more})", err=True)
+        typer.echo(others_message(folder, others), err=True)
 
 
 class _Changes(NamedTuple):

@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import index
 from typing import Any
 
+from ..errors import OtherFormatError
 from ..files.opening import read_whole
 from ..files.source import BrokenRecord, Record
 from ..files.values import check_writable, parse_json
 from ..kb.ids import curie_of, decode_id, encode_id, prefixes, split_ids
 from ..types import Document, Mention
 from .bioc import ID_INFONS, json_values
-from .source import UNTYPED, DocumentSource, OtherFormatError, demanded
+from .source import UNTYPED, DocumentSource, demanded
 from .text_files import ID, TEXT, value_document
 
 Values = dict[str, Any]

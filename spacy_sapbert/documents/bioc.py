@@ -14,13 +14,14 @@ from itertools import chain
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, tostring
 
+from ..errors import OtherFormatError
 from ..files.opening import read_whole
 from ..files.source import BrokenRecord
 from ..files.values import check_writable, parse_int, parse_json
 from ..files.xml import ElementParser
 from ..kb.ids import decode_id, split_ids
 from ..types import Document, Mention
-from .source import UNTYPED, DocumentSource, OtherFormatError, Report
+from .source import UNTYPED, DocumentSource, Report
 
 Values = Mapping[str, Any]
 """A document, or a part of it, as BioC JSON has it."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from ..files.opening import file_name
+
+_SHOWN = 5
 Skip = Callable[[Path, str], object]
 """Takes a path that is left out, and the reason."""
 
@@ -43,3 +46,10 @@ def _entries(folder: Path, skip: Skip) -> Iterator[Path]:
         skip(folder, f"this folder cannot be read ({error.strerror})")
         return
     yield from map(folder.joinpath, names)
+
+
+def others_message(folder: Path, others: Sequence[Path]) -> str:
+    """Return how many files of a folder have no known format, and the names of the first ones."""
+    names = ", ".join(file_name(Path(path.name)) for path in others[:_SHOWN])
+    more = ", …" if len(others) > _SHOWN else ""
+    return f"{file_name(folder)}: {len(others):,} files of no known format left out ({names}{more})"

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import cast
 
-from ..errors import OptionError, SapbertError
-from ..files.opening import STDIN, file_name, open_file, without_gz
+from ..errors import OptionError, OtherFormatError, SapbertError
+from ..files.opening import STDIN, file_name, open_file
 from ..types import Document
 from .bioc import read_bioc
-from .folders import files_of
+from .folders import files_of, others_message
 from .formats import (
     ANNOTATED,
     TOOLS,
@@ -30,7 +29,7 @@ from .jats import read_jats
 from .pubmed import pmids_of, read_pubmed, superseded
 from .pubtator import read_pubtator
 from .reader import CORPUS_READERS, Reader, read_spacy
-from .source import DocumentSource, OtherFormatError, Problems, ReadOptions, join_passages
+from .source import DocumentSource, Problems, ReadOptions, join_passages
 from .table_files import read_csv, read_names, read_parquet, read_tsv
 from .text_files import read_jsonl, read_lines, read_text
 
@@ -51,9 +50,6 @@ _READERS: dict[InputFormat, Reader] = {
     **{format: CORPUS_READERS[format.value] for format in TOOLS},
 }
 _PASSAGES = (InputFormat.pubtator, InputFormat.bioc)
-# other XML and JSON, which folders often have beside texts
-_KINDS = {".json": "not BioC", ".xml": "not BioC, PubMed or JATS"}
-_SHOWN_SUFFIXES = 5
 
 Inputs = Sequence[tuple[Path, ReadOptions]]
 """Files and folders, each with its options; `-` is standard input."""
@@ -229,10 +225,6 @@ def _read_annotated(source: DocumentSource, format: InputFormat) -> Iterator[Doc
         problems.console.print(f"{source.file}: {n:,} {reason}; {moved:,} of them were moved to the same text nearby")
 
 
-def _is_other_format(error: SapbertError) -> bool:
-    return isinstance(error, OtherFormatError) or str(error).startswith("[E207]")
-
-
 # --- folders
 
 
@@ -244,19 +236,20 @@ def files_to_read(path: Path, options: ReadOptions, problems: Problems) -> Itera
     if not os.path.isdir(path):
         yield path, "stdin" if path == STDIN else path.name
         return
-    others: Counter[str] = Counter()
+    others: list[Path] = []
     for file in files_of(path, lambda skipped, reason: problems.report(file_name(skipped), reason)):
         if is_companion(file):
             continue
         if options.format or suffix_format(file):
             yield file, file.relative_to(path).as_posix()
         else:
-            others[without_gz(file).suffix.lower() or "no ending"] += 1
-    _show_others(path, others, problems)
+            others.append(file)
+    if others:
+        problems.console.print(others_message(path, others))
 
 
 def _read_folder(folder: Path, options: ReadOptions, problems: Problems, left_out: LeftOut) -> Iterator[Document]:
-    others: Counter[str] = Counter()
+    others: list[Path] = []
     n_unannotated = 0
     for path, name in files_to_read(folder, options, problems):
         try:
@@ -264,22 +257,13 @@ def _read_folder(folder: Path, options: ReadOptions, problems: Problems, left_ou
         except UnannotatedError:
             n_unannotated += 1
         except SapbertError as error:
-            if _is_other_format(error):
-                suffix = without_gz(path).suffix.lower()
-                kind = f"not {options.format.value}" if options.format else _KINDS.get(suffix, "of another kind")
-                others[f"{suffix} that is {kind}"] += 1
+            if isinstance(error, OtherFormatError):
+                others.append(path)
             elif problems.strict:
                 raise
             else:
                 problems.report(file_name(path), str(error).removesuffix("."))
     if n_unannotated:
         problems.console.print(f"{file_name(folder)}: {n_unannotated:,} files without annotated mentions left out")
-    _show_others(folder, others, problems)
-
-
-def _show_others(folder: Path, others: Counter[str], problems: Problems) -> None:
     if others:
-        counts = [f"{count:,} {file_name(Path(suffix))}" for suffix, count in others.most_common(_SHOWN_SUFFIXES)]
-        endings = ", ".join([*counts, "…"] if len(others) > _SHOWN_SUFFIXES else counts)
-        message = f"{others.total():,} files of no known format left out ({endings})"
-        problems.console.print(f"{file_name(folder)}: {message}")
+        problems.console.print(others_message(folder, others))

@@ -11,7 +11,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from ..errors import BadRecordError, DamagedError, SapbertError, Warnings
+from ..errors import BadRecordError, SapbertError, Warnings
 from ..files.opening import OpenedFile
 from ..files.source import BrokenRecord, Problem, Source, counter, excerpt, keep_problem
 from ..files.source import Report as FileReport
@@ -35,10 +35,6 @@ Item = TypeVar("Item")
 
 _COMPARED = 100  # characters of the texts of a mention; the comparison takes quadratic time
 _SHOWN_DUPLICATES = 10
-
-
-class OtherFormatError(DamagedError):
-    """A file that is not of the format that its name shows."""
 
 
 class ReadOptions(NamedTuple):

@@ -9,7 +9,7 @@ from typing import cast
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
-from ..errors import BadRecordError, Errors, SapbertError
+from ..errors import BadRecordError, Errors, OtherFormatError, SapbertError
 from .opening import check_length
 
 _BORDER = "\0"  # which XML cannot contain
@@ -163,8 +163,8 @@ class ElementParser:
             self._parser.CharacterDataHandler = None
             return
         if self._depth == 0 and tag != self._root:
-            values = {"path": self._path, "format": self._format, "root": tag, "wanted": self._root}
-            raise SapbertError(Errors.E207.format(**values))
+            reason = f"it is not {self._format}: its root element is <{tag}>, not <{self._root}>"
+            raise OtherFormatError("Give the format of the file.", path=self._path, reason=reason)
         if self._depth == self._level and tag in self._tags:
             self._tree = TreeBuilder(element_factory=self._element)
             self._parser.CharacterDataHandler = self._tree.data

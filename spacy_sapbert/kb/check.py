@@ -83,7 +83,7 @@ def check_knowledge_base(kb: KnowledgeBase) -> dict[str, Any]:
     - "odd_names": Empty or very long names, and names without a letter or digit.
     - "concepts_without_types": Concepts that have no semantic type.
     - "unknown_parents": Parents that are the id of no concept.
-    - "cycles": Cycles of parents. "concepts" counts the concepts in them. Each example is one path around a cycle.
+    - "cycles": Cycles of parents. "concepts" counts the concepts in them. Each example has the concepts of a cycle.
     - "ids_of_several_concepts": Ids that several concepts share.
 
     Returns:
@@ -168,24 +168,21 @@ def _oddity(name: str) -> str | None:
 def _cycles(kb: KnowledgeBase, db: sqlite3.Connection) -> Finding:
     rows = db.execute("SELECT p.concept, i.concept FROM parents p JOIN ids i ON i.id = p.parent ORDER BY 1, 2")
     edges = np.fromiter((row for pair in rows for row in pair), dtype=np.int32).reshape(-1, 2)
-    sizes, cycles = find_cycles(edges, int(edges.max(initial=0)) + 1)
-    examples = [[kb.concept_id(row) for row in path] for path in cycles]
+    sizes, members = find_cycles(edges, int(edges.max(initial=0)) + 1)
+    examples = [[kb.concept_id(row) for row in group] for group in members]
     return {"count": len(sizes), "concepts": int(sizes.sum()), "examples": examples}
 
 
 def find_cycles(edges: np.ndarray, n: int) -> tuple[np.ndarray, list[list[int]]]:
-    """Find cycles by strongly connected components, in O(n + m) time and memory, without recursion.
-
-    The algorithm is that of Pearce (2005), as implemented in scipy.
+    """Find the nodes that are their own ancestors, by strongly connected components.
 
     Args:
         edges (int, shape (m, 2)): Child and parent of each edge, both in [0, n).
         n: Number of nodes.
 
     Returns:
-        Two results. The first is an array with the number of nodes of each component that contains a cycle. The second
-        lists one cycle for each of the first `MAX_EXAMPLES` components. In a cycle, each node is the child of the next
-        one, and the last node repeats the first.
+        The number of nodes of each component that contains a cycle, and the first `MAX_EXAMPLES` nodes of the first
+        `MAX_EXAMPLES` of them.
     """
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import connected_components
@@ -193,23 +190,11 @@ def find_cycles(edges: np.ndarray, n: int) -> tuple[np.ndarray, list[list[int]]]
     graph = csr_matrix((np.ones(len(edges), dtype=bool), edges.T), shape=(n, n))
     n_components, component = connected_components(graph, directed=True, connection="strong")
     # In a component of several nodes, each node has a parent in it. A single node is a cycle if it is its own parent.
-    inside = edges[component[edges[:, 0]] == component[edges[:, 1]]]
-    cyclic, firsts = np.unique(component[inside[:, 0]], return_index=True)
-    sizes = np.bincount(component, minlength=n_components)[cyclic]
-    parent_of = np.empty(n, dtype=np.int32)
-    parent_of[inside[:, 0]] = inside[:, 1]
-    starts = np.sort(inside[firsts, 0])[:MAX_EXAMPLES].tolist()
-    return sizes, [_walk(parent_of, start) for start in starts]
-
-
-def _walk(parent_of: np.ndarray, start: int) -> list[int]:
-    """Return the cycle that the path from a node to its ancestors ends in."""
-    position: dict[int, int] = {}
-    path = [start]
-    while path[-1] not in position:
-        position[path[-1]] = len(path) - 1
-        path.append(int(parent_of[path[-1]]))
-    return path[position[path[-1]] :]
+    inside = edges[component[edges[:, 0]] == component[edges[:, 1]], 0]
+    cyclic, firsts = np.unique(component[inside], return_index=True)
+    shown = component[np.sort(inside[firsts])[:MAX_EXAMPLES]]
+    members = [np.flatnonzero(component == number)[:MAX_EXAMPLES].tolist() for number in shown]
+    return np.bincount(component, minlength=n_components)[cyclic], members
 
 
 # --- suspicious names

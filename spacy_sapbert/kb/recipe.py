@@ -29,7 +29,6 @@ TRANSLATIONS = frozenset({"babelon"})
 SUFFIXES = (".yaml", ".yml")
 """How the names of recipe files end."""
 
-_MAX_SIMILAR = 5
 _HEADER_LINES = 200
 _VERSION = "data-version:"
 
@@ -345,20 +344,12 @@ def find_recipe(name: str) -> Recipe:
     """
     recipe = read_catalog().get(name.strip().lower())
     if recipe is None:
-        similar = ", ".join(_similar(name)) or "none"
+        similar = ", ".join(get_close_matches(name.strip().lower(), read_catalog())) or "none"
         remedy = f"Similar ones are: {similar}. `spacy-sapbert kb get` shows all of them."
         raise NotFoundError(what=f"vocabulary {name} in the catalog", remedy=remedy)
     if not recipe.sources:
         raise SapbertError(Errors.E111.format(name=recipe.name, license=recipe.license, instead=recipe.instead))
     return recipe
-
-
-def _similar(name: str) -> list[str]:
-    """Return the names that are spelled alike, and those whose title or purpose contains the text."""
-    catalog, text = read_catalog(), name.strip().lower()
-    described = [name for name, about in catalog.items() if text and text in f"{about.title} {about.purpose}".lower()]
-    parts = [other for other in catalog if other.startswith(text) or text.startswith(other)] if text else []
-    return [*dict.fromkeys([*get_close_matches(text, catalog), *parts, *described])][:_MAX_SIMILAR]
 
 
 def release_in(path: Path) -> str:

@@ -191,7 +191,7 @@ def test_a_folder_of_several_formats(command, linking_folder, tmp_path):
         ("sub/a.txt", ["D001241", "D003550"]),
     ]
     assert f"{folder}/d.csv: [E128] " in finished.err
-    assert f"{folder}: 1 files of no known format left out (1 .png)" in finished.err
+    assert f"{folder}: 1 files of no known format left out (e.png)" in finished.err
     assert "3 documents, 4 mentions, 4 of them linked; 1 broken records left out" in finished.err
 
 

@@ -184,7 +184,7 @@ def test_annotations_that_do_not_fit_are_reported(tmp_path, read_reporting, form
         ("a.json", '{"denotations": [], "text": "\\ud800"}', "E121"),
         ("a.xmi", "<xmi:XMI xmlns:xmi='x'><cas:Sofa", "E127"),
         ("a.xmi", "<!DOCTYPE x [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><xmi:XMI xmlns:xmi='x'>&e;</xmi:XMI>", "E206"),
-        ("a.xmi", "<collection/>", "E207"),
+        ("a.xmi", "<collection/>", "E121"),
         ("alone.ann", "T1\tDisease 0 3\tFlu\n", "E120"),
     ],
 )

@@ -164,7 +164,7 @@ def test_declarations_inside_the_file_are_refused(read, declarations):
 def test_unknown_entities_and_another_root_are_refused(read):
     with pytest.raises(SapbertError, match=r"\[E206\].*&alpha;"):
         read(collection(passage(0, "TNF-&alpha; up")))
-    with pytest.raises(SapbertError, match=r"\[E207\].*<html>"):
+    with pytest.raises(SapbertError, match=r"\[E121\].*<html>"):
         read("<html></html>")
     with pytest.raises(SapbertError, match=r"\[E127\].*undefined entity"):
         read(collection(passage(0, "TNF-&alpha; up"), head=""))

@@ -186,7 +186,7 @@ def test_broken_records_are_reported_and_the_rest_is_read(read, messages, proble
         (file_of(record(1), record(2))[:-60], "E127"),
         ('<!DOCTYPE PubmedArticleSet [<!ENTITY a "b">]>' + file_of(record(1)).removeprefix(HEAD), "E206"),
         (file_of(record(1), record(2, "&nbsp;")), "E206"),
-        ("<collection/>", "E207"),
+        ("<collection/>", "E121"),
     ],
 )
 def test_faults_end_the_file(read, content, code):

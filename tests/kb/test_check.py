@@ -4,7 +4,6 @@ import json
 import shutil
 import sqlite3
 from contextlib import closing
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -159,15 +158,15 @@ def test_cycles_of_parents(checked):
         record("D", "d", types=("T",), parents=("D",)),
     )
     # D's own cycle is no part of that of B (an alternative id of which is X) and C
-    assert remarks["cycles"] == {"count": 2, "concepts": 3, "examples": [["B", "C", "B"], ["D", "D"]]}
+    assert remarks["cycles"] == {"count": 2, "concepts": 3, "examples": [["B", "C"], ["D"]]}
 
 
 def test_a_long_way_up_needs_no_recursion():
     n = 200_000
     edges = np.stack([np.arange(n), np.arange(1, n + 1) % n], axis=1)
-    sizes, (way,) = find_cycles(edges, n)
+    sizes, (members,) = find_cycles(edges, n)
     assert sizes.tolist() == [n]
-    assert way == [*range(n), 0]
+    assert members == [*range(MAX_EXAMPLES)]
     assert find_cycles(edges[:-1], n)[1] == []
 
 
@@ -179,15 +178,11 @@ def test_cycles_are_those_that_reachability_tells(pairs):
         reach[child, parent] = True
     for k in range(n):
         reach |= reach[:, [k]] & reach[[k], :]
-    sizes, ways = find_cycles(np.array(pairs, dtype=np.int32).reshape(-1, 2), n)
+    sizes, members = find_cycles(np.array(pairs, dtype=np.int32).reshape(-1, 2), n)
     in_cycles = np.flatnonzero(reach.diagonal())
-    knots = {tuple(np.flatnonzero(reach[node] & reach[:, node])) for node in in_cycles}
+    knots = {tuple(np.flatnonzero(reach[node] & reach[:, node]).tolist()) for node in in_cycles}
     assert sorted(sizes.tolist()) == sorted(map(len, knots))
-    assert len(ways) == len(knots)
-    for way in ways:
-        assert way[0] == way[-1]
-        assert len(set(way)) == len(way) - 1
-        assert set(pairwise(way)) <= set(pairs)
+    assert {*map(tuple, members)} == knots
 
 
 # --- suspicious names

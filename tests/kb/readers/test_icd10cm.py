@@ -107,7 +107,7 @@ def test_broken_elements_are_counted(read, tmp_path):
     [
         (("</section>", ""), r"E127.*line \d+"),
         (("<ICD10CM.tabular>", '<!DOCTYPE x [<!ENTITY a "b">]><ICD10CM.tabular>'), r"E206.*line 3"),
-        (("ICD10CM.tabular>", "other>"), r"E207.*<other>.*<ICD10CM\.tabular>"),
+        (("ICD10CM.tabular>", "other>"), r"E121.*<other>.*<ICD10CM\.tabular>"),
     ],
 )
 def test_what_cannot_be_read(read, tmp_path, change, error):
