@@ -89,16 +89,17 @@ class SpacyKnowledgeBase(SavedInFolder, KnowledgeBase):
 
     def get_candidates_batch(self, mentions: Iterable[Span]) -> List[List[Candidate]]:
         """Return the concepts that mentions may mean. All are looked up at once."""
-        texts = [str(get_long_form(mention) or mention.text) for mention in mentions]
+        texts = [(str(get_long_form(mention) or mention.text), mention.label_) for mention in mentions]
         return [self._candidates(_same(found) or _judged(found)) for found in self._look_up(texts)]
 
     def get_alias_candidates(self, alias: str) -> List[Candidate]:
         """Return the concepts that have a name."""
-        return self._candidates(_same(self._look_up([alias])[0]))
+        return self._candidates(_same(self._look_up([(alias, "")])[0]))
 
-    def _look_up(self, texts: Sequence[str]) -> List[List[NamedConcept]]:
+    def _look_up(self, texts: Sequence[Tuple[str, str]]) -> List[List[NamedConcept]]:
+        """Return the concepts that a linker would choose from, best first, for each text with its label."""
         linker = starter_linker(self._opened, (), language_rules(None, self.vocab).code)
-        (mentions,) = linker.link([[MentionQuery(MentionVariants(text)) for text in texts]])
+        (mentions,) = linker.link([[MentionQuery(MentionVariants(text), label) for text, label in texts]])
         return [linker.linkable(part.candidates) for (part,) in mentions]
 
     def _candidates(self, concepts: Sequence[NamedConcept]) -> List[Candidate]:
