@@ -159,6 +159,7 @@ class Link(NamedTuple):
         assertion: The flags of the mention, such as "negated"; see `AssertionDetector`.
         reasons: Why this concept was chosen, linked or rejected: another way to write the text is its name, or a
             reranker put it before the most similar one. Empty otherwise.
+        candidates: The first candidates with any score, best first, as many as `Linker.listed` says.
     """
 
     text: str
@@ -174,6 +175,7 @@ class Link(NamedTuple):
     rejected: Alternative | None = None
     assertion: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
+    candidates: tuple[Alternative, ...] = ()
 
 
 class DocumentConcept(NamedTuple):

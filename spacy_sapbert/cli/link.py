@@ -52,8 +52,10 @@ _ENGINE_HELP = (
     "Link each file of the input to a Parquet file in the folder --output: local, ray or spark. A Ray cluster or Spark "
     "master elsewhere: ray=ADDRESS, spark=ADDRESS."
 )
+_CANDIDATES_HELP = "List so many candidates of each link, whatever their scores; in tables as columns."
 _CONCEPTS_HELP = "Table CONCEPT of OMOP, as Athena writes it, for the format omop."
 _SHOWN = 10
+_MOST_CANDIDATES = 20
 
 
 def link(
@@ -70,6 +72,7 @@ def link(
     gold: Gold = False,
     display_language: DisplayLanguage = None,
     corrections: Annotated[str | None, typer.Option(help=_CORRECTIONS_HELP)] = None,
+    candidates: Annotated[int, typer.Option(min=0, max=_MOST_CANDIDATES, help=_CANDIDATES_HELP)] = 0,
     also: Also = None,
     mapping: CodeMapping = None,
     engine: Annotated[str | None, typer.Option(help=_ENGINE_HELP)] = None,
@@ -99,11 +102,13 @@ def link(
         corrections=corrections_file.address if corrections_file else None,
         language=display_language,
         codes=codes,
+        candidates=candidates,
     )
     shown = {
         "given mentions": settings.given,
         **(codes.identity() if codes else {}),
         **({"corrections": corrections_file.fingerprint} if corrections_file else {}),
+        **({"candidates": candidates} if candidates else {}),
     }
     if engine and folder:
         _link_corpus(settings, sources, folder, engine, problems, n_process, shown)

@@ -40,7 +40,11 @@ class Curation(NamedTuple):
 
 
 class Hierarchy:
-    """The concepts and parents of one source, in a temporary database. Memory does not grow with them."""
+    """The concepts and parents of one source, in a temporary database. Memory does not grow with them.
+
+    Args:
+        records: The records of the source.
+    """
 
     def __init__(self, records: Iterable[Record]) -> None:
         self._n_tables = 0

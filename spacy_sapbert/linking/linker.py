@@ -93,7 +93,10 @@ class Linker:
 
     Attributes:
         reranker: The trained reranker, or None.
+        listed: How many candidates a link lists besides its own values.
     """
+
+    listed = 0
 
     def __init__(
         self,
@@ -322,6 +325,7 @@ class Linker:
             _alternative(next_best, criteria) if next_best else None,
             _alternative(best, criteria) if best and not linked else None,
             reasons=_reasons(part, best) if is_first else (),
+            candidates=tuple([_alternative(candidate, criteria) for candidate in part.candidates[: self.listed]]),
         )
 
     def _why_not_linked(self, part: LinkedPart, label: str, criteria: _Criteria) -> str:

@@ -23,6 +23,8 @@ from ..types import Alternative, Document, DocumentConcept, Link
 if TYPE_CHECKING:
     from ..kb.code_systems import CodeSystems
 
+LISTED = "candidates"
+"""The key of the listed candidates of a link, and of their number in a record."""
 _UNKNOWN = ConceptLabel("", ())
 Record = dict[str, Any]
 
@@ -113,7 +115,7 @@ def _length(doc: Doc) -> int:
 def _concept_ids(links: Sequence[Sequence[Link]], kb_ents: Sequence[Sequence[tuple[str, float]]]) -> Iterator[str]:
     for mention_links in links:
         for link in mention_links:
-            others = [other.concept_id for other in (link.runner_up, link.rejected) if other]
+            others = [other.concept_id for other in (link.runner_up, link.rejected, *link.candidates) if other]
             yield from [link.concept_id, *others] if link.concept_id else others
     yield from (concept_id for candidates in kb_ents for concept_id, _ in candidates)
 
@@ -166,6 +168,8 @@ def _link(text: str, start: int, end: int, link: Link, labels: Mapping[str, Conc
         "rejected": _alternative(link.rejected, labels),
     }
     pieces = part_offsets(text[start:end], link.text) if link.split else []
+    if link.candidates:
+        record[LISTED] = [_alternative(candidate, labels) for candidate in link.candidates]
     if pieces:
         record["offsets"] = [[start + first, start + last] for first, last in pieces]
     return record

@@ -102,7 +102,8 @@ def table_rows(records: Iterable[Record]) -> Iterator[Row]:
     If several records of a file are one document, offsets are those in the record of the mention, as in the file.
 
     Yields:
-        The value of each of the `COLUMNS`, then the codes of each code system of the record. A missing value is None.
+        The value of each of the `COLUMNS`, then the codes of each code system of the record, then the candidates that
+        are listed. A missing value is None.
     """
     for record in records:
         systems = record.get("code_systems", ())
@@ -112,7 +113,7 @@ def table_rows(records: Iterable[Record]) -> Iterator[Row]:
             passage = number + 1 if record.get("passages") else None
             for link in entity["links"] or [_no_link(entity)]:
                 codes = {f"{CODES}{system}": _codes(link, system) for system in systems}
-                yield _row(record["id"], entity, link, passage, passages.starts[number]) | codes
+                yield _row(record["id"], entity, link, passage, passages.starts[number]) | codes | _listed(link)
 
 
 def _columns(records: Iterable[Record]) -> tuple[dict[str, type], Iterator[Record]]:
@@ -121,12 +122,29 @@ def _columns(records: Iterable[Record]) -> tuple[dict[str, type], Iterator[Recor
     first = next(rest, None)
     if first is None:
         return COLUMNS, rest
-    return COLUMNS | code_columns(first.get("code_systems", ())), chain([first], rest)
+    codes, listed = code_columns(first.get("code_systems", ())), candidate_columns(first.get("candidates", 0))
+    return COLUMNS | codes | listed, chain([first], rest)
 
 
 def code_columns(systems: Iterable[str]) -> dict[str, type]:
     """Return the columns of code systems and their types."""
     return {f"{CODES}{system}": str for system in systems}
+
+
+def candidate_columns(n: int) -> dict[str, type]:
+    """Return the columns of the first candidates of each link and their types."""
+    fields = {"id": str, "name": str, "score": float, "probability": float}
+    return {f"candidate_{rank}_{field}": kind for rank in range(1, n + 1) for field, kind in fields.items()}
+
+
+def _listed(link: Record) -> Row:
+    """Return the values of the columns of candidates."""
+    listed = link.get("candidates", ())
+    values = (
+        (other["concept_id"], other["preferred_name"], _rounded(other["score"]), _rounded(other["probability"]))
+        for other in listed
+    )
+    return dict(zip(candidate_columns(len(listed)), chain.from_iterable(values), strict=True))
 
 
 def _codes(link: Record, system: str) -> str | None:

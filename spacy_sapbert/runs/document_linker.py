@@ -25,7 +25,7 @@ from ..documents.input_documents import Problems
 from ..files.opening import sha256_of
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.languages import display_tag
-from ..outputs.records import LinkedDocument, Record, record_of
+from ..outputs.records import LISTED, LinkedDocument, Record, record_of
 from ..store.artifact import ARTIFACTS_FOLDER
 from ..types import Document
 from .pipelines import DOCUMENTS_PER_BATCH, LinkingPipeline
@@ -59,6 +59,7 @@ class LinkSettings(NamedTuple):
         seconds: Documents that are linked together may take this time in seconds, plus one second for each
             `CHARACTERS_PER_SECOND` of their characters. Infinity is no limit.
         threshold: A threshold that replaces those of the linkers.
+        candidates: How many candidates to list of each link.
     """
 
     pipeline: str
@@ -69,6 +70,7 @@ class LinkSettings(NamedTuple):
     max_characters: int = 1_000_000
     seconds: float = 60.0
     threshold: float | None = None
+    candidates: int = 0
 
 
 class Failure(NamedTuple):
@@ -96,7 +98,8 @@ def cut(documents: Iterable[Document], max_characters: int) -> Iterator[list[Doc
 
 def linked_record(item: LinkedDocument, loaded: LoadedLinker) -> Record:
     """Return the record of a linked document."""
-    return record_of(item, loaded.kb, language=loaded.language, codes=loaded.codes)
+    record = record_of(item, loaded.kb, language=loaded.language, codes=loaded.codes)
+    return record | {LISTED: loaded.candidates} if loaded.candidates else record
 
 
 @lru_cache(maxsize=1)
@@ -145,6 +148,9 @@ class LoadedLinker:
             self.pipeline.set_corrections(settings.corrections)
         if settings.threshold is not None:
             self.pipeline.set_threshold(settings.threshold)
+        if settings.candidates:
+            self.pipeline.list_candidates(settings.candidates)
+        self.candidates = settings.candidates
         self.kb = self.pipeline.kb
         self.language = (
             self.pipeline.display_language if settings.language is None else display_tag(self.kb, settings.language)

@@ -13,7 +13,7 @@ from rich.console import Console
 from ..documents.input_documents import Problems, ReadOptions
 from ..documents.table_files import batch_documents
 from ..outputs.records import Record
-from ..outputs.tables import COLUMNS, arrow_schema, code_columns, table_rows
+from ..outputs.tables import COLUMNS, arrow_schema, candidate_columns, code_columns, table_rows
 from ..types import Document
 from .document_linker import DocumentLinker, Failure, LinkSettings, cut, linker_of
 
@@ -65,6 +65,7 @@ class RayLinker:
 
     Args:
         pipeline: Folder or package of a pipeline, which each machine can read.
+        settings: The other arguments of `link_batches`.
     """
 
     def __init__(self, pipeline: str | Path, **settings: Any) -> None:
@@ -87,20 +88,22 @@ def spark_linker(
 
     Args:
         pipeline: Folder or package of a pipeline, which each machine can read.
+        settings: The other arguments of `link_batches`.
     """
     columns = ", ".join(f"`{field.name}` {_SPARK_TYPES[str(field.type)]}" for field in links_schema())
     return partial(link_batches, str(pipeline), **settings), columns
 
 
-def links_schema(code_systems: Iterable[str] = ()) -> Schema:
+def links_schema(code_systems: Iterable[str] = (), candidates: int = 0) -> Schema:
     """Return the columns of links: those of every table of links, "year" and "failure"."""
-    return arrow_schema({**COLUMNS, **code_columns(code_systems), YEAR: int, FAILURE: str})
+    more = code_columns(code_systems) | candidate_columns(candidates)
+    return arrow_schema({**COLUMNS, **more, YEAR: int, FAILURE: str})
 
 
 def schema_of(linker: DocumentLinker) -> Schema:
-    """Return the columns of the links of a linker, with those of its code systems."""
+    """Return the columns of the links of a linker, with those of its code systems and candidates."""
     codes = linker.load().codes
-    return links_schema(codes.systems if codes else ())
+    return links_schema(codes.systems if codes else (), linker.settings.candidates)
 
 
 def linked_batches(linker: DocumentLinker, documents: Iterable[Document]) -> Iterator[RecordBatch]:

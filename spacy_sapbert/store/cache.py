@@ -59,6 +59,7 @@ def make_once(path: Path, is_made: Callable[[], bool], make: Callable[[], object
 
     Args:
         is_made: Whether it is complete.
+        make: Makes it.
     """
     from filelock import FileLock
 

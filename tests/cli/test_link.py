@@ -1,3 +1,4 @@
+import csv
 import gzip
 import json
 import os
@@ -15,6 +16,7 @@ from spacy_sapbert.files.workbook import write_sheet
 from spacy_sapbert.pipeline.sapbert_linker import SapbertLinker
 
 TEXT = "Cystic fibrosis (CF) and aspirin.\n\nNo zebra has breast and ovarian cancer.\n"
+NEEDS_PYARROW = pytest.mark.skipif(not find_spec("pyarrow"), reason="pyarrow is not here")
 
 
 def lines(finished):
@@ -84,6 +86,27 @@ def test_jsonl_keeps_ids_titles_and_other_keys(command, linking_folder, tmp_path
     assert [(entity["start"], entity["end"]) for entity in first["entities"]] == [(3, 10), (20, 22)]
     assert first["meta"] == {"title": "On aspirin", "pmid": "12", "tags": ["é", None]}
     assert (second["id"], second["text"]) == ("a.jsonl:2", "aspirin")
+
+
+@pytest.mark.parametrize("engine", [None, pytest.param("local", marks=NEEDS_PYARROW)])
+def test_candidates_are_columns_on_request(command, linking_folder, tmp_path, engine):
+    path = write(tmp_path / "a.txt", "No zebra has breast and ovarian cancer.")
+    options = ["-o", tmp_path / "out", "--engine", engine] if engine else ["-o", tmp_path / "out.csv"]
+    assert command("link", linking_folder, path, "--candidates", 2, *options).status == 0
+    if engine:
+        from pyarrow import parquet
+
+        rows = parquet.read_table(next((tmp_path / "out").rglob("*.parquet"))).to_pylist()
+    else:
+        rows = list(csv.DictReader((tmp_path / "out.csv").open()))
+    names = [name for name in rows[0] if name.startswith("candidate_")]
+    assert names == [f"candidate_{n}_{field}" for n in (1, 2) for field in ("id", "name", "score", "probability")]
+    zebra, breast, _ = rows
+    assert (zebra["candidate_1_id"], zebra["candidate_1_name"]) == (zebra["rejected_id"], zebra["rejected_name"])
+    assert breast["candidate_1_id"] == breast["concept_id"] == "D001943"
+    assert breast["candidate_2_id"] == breast["runner_up_id"]
+    (record,) = lines(command("link", linking_folder, path, "--candidates", 1))
+    assert [len(link["candidates"]) for entity in record["entities"] for link in entity["links"]] == [1, 1, 1]
 
 
 def test_names_are_linked_as_a_whole(command, linking_folder, tmp_path):
