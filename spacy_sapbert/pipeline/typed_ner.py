@@ -159,7 +159,9 @@ class TypedNer(TrainablePipe):
             for of_doc in tagging.scores_of(self.model, docs)
         ]
         transitions = self._transitions().reshape(members, n_labels, tagging.N_TAGS, tagging.N_TAGS).mean(axis=0)
-        return [*map(_without_general, docs, tagging.find_spans(scores, transitions, self.labels))]
+        found = tagging.find_spans(scores, transitions, self.labels)
+        chemical = next((label for label in self.labels if label.upper() == "CHEMICAL"), None)
+        return [_without_general(doc, spans, chemical) for doc, spans in zip(docs, found)]
 
     def set_annotations(self, docs: Iterable[Doc], spans_of_docs: "List[List[tagging.TokenSpan]]") -> None:
         """Add the mentions to `doc.ents`.
@@ -277,22 +279,24 @@ Language.factory(
 )
 
 
-def _without_general(doc: Doc, spans: "Sequence[tagging.TokenSpan]") -> "List[tagging.TokenSpan]":
-    """Leave out what means no concept in English text, such as the names of persons."""
+def _without_general(
+    doc: Doc, spans: "Sequence[tagging.TokenSpan]", chemical: Optional[str]
+) -> "List[tagging.TokenSpan]":
+    """Leave out what means no concept in English text, such as the names of persons, and find ions whole."""
     if not spans or doc.lang_ != ENGLISH.code:
         return list(spans)
     mentions = [(doc[span.start].idx, doc[span.end - 1].idx + len(doc[span.end - 1]), span.label) for span in spans]
     general = set(general_mentions(doc.text, sorted(mentions)))
-    return [_with_charge(doc, span) for span, mention in zip(spans, mentions) if mention not in general]
+    return [_with_charge(doc, span, chemical) for span, mention in zip(spans, mentions) if mention not in general]
 
 
-def _with_charge(doc: Doc, span: "tagging.TokenSpan") -> "tagging.TokenSpan":
-    """Widen a symbol such as "Ca2" to the ion "Ca2+"."""
+def _with_charge(doc: Doc, span: "tagging.TokenSpan", chemical: Optional[str]) -> "tagging.TokenSpan":
+    """Widen a symbol such as "Ca2" to the ion "Ca2+", which has the label of chemicals."""
     symbol = doc[span.start : span.end].text_with_ws
     if len(symbol) == 3 and symbol[:2] in ELEMENTS and symbol[2] in "234":  # not "B2+", which may be a gene
         after = doc[span.end : span.end + 2].text
         if after.startswith("+") and not after[1:2].isalnum():
-            return span._replace(end=span.end + 1)
+            return span._replace(end=span.end + 1, label=chemical or span.label)
     return span
 
 
