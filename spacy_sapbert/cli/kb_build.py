@@ -61,9 +61,10 @@ StopNames = Annotated[
 
 def build(
     sources: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(
-            help="Vocabulary files, plain or gzipped, or the folder of a release. Or a recipe (.yaml), and its files."
+            help="Vocabulary files, plain or gzipped, the folder of a release, or the postgresql:// address of OMOP's "
+            "tables. Or a recipe (.yaml), and its files."
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Knowledge base file to write.")],
@@ -101,15 +102,13 @@ def build(
         columns[field].append(name)
     reading = {"type": type, "id_prefix": id_prefix, "column": dict(columns) or None, "delimiter": delimiter}
     reading = {key: value for key, value in reading.items() if value is not None}
-    recipes = [path for path in sources if path.suffix.lower() in SUFFIXES][:1]
+    recipes = [path for path in sources if path.lower().endswith(SUFFIXES)][:1]
     files = [*sources]
     if recipes:
         files.remove(recipes[0])
-    values = read_recipe_values(recipes[0]) if recipes else {}
+    values = read_recipe_values(Path(recipes[0])) if recipes else {}
     if files and values.get("sources"):
-        raise OptionError(
-            option=str(files[0]), reason=f"{recipes[0]} has its own sources", remedy="Give one of the two."
-        )
+        raise OptionError(option=files[0], reason=f"{recipes[0]} has its own sources", remedy="Give one of the two.")
     if not files and (reading or format):
         reason = "the sources are in the recipe"
         raise OptionError(option="An option for files", reason=reason, remedy=f"Write it to {recipes[0]}.")
@@ -117,14 +116,14 @@ def build(
         formats = [*format] if format else [None]
         formats = formats * len(files) if len(formats) == 1 else formats
         _check_number("--format", len(formats), len(files))
-        given = [{"path": str(path), "format": format} for path, format in zip(files, formats, strict=True)]
+        given = [{"path": path, "format": format} for path, format in zip(files, formats, strict=True)]
         if type and len(type) > 1 < len(given):
             _check_number("--type", len(type), len(files))
             del reading["type"]
             given = [{**file, "type": own} for file, own in zip(given, type, strict=True)]
         values |= {**reading, "sources": given}
     values |= _given(mentions, mapping, below, stop_names) | ({"strict": True} if strict else {})
-    recipe = parse_recipe(str(sources[0]), values)
+    recipe = parse_recipe(sources[0], values)
     for file in recipe.sources:
         if file.address:
             remedy = f"Fetch it with `spacy-sapbert kb get {sources[0]}`, or give its path."

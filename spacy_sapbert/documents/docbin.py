@@ -46,9 +46,6 @@ def read_docbin(path: Path, vocab: Vocab | None = None, opened: OpenedFile | Non
         vocab: The vocabulary of the pipeline that will process the documents.
         opened: The file, if it is open already.
 
-    Yields:
-        The documents.
-
     Raises:
         CannotReadError: The file cannot be read.
         DamagedError: The file is not a complete `.spacy` file, or a document does not fit its annotations.

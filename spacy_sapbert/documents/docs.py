@@ -57,7 +57,6 @@ def to_doc(
 
     Args:
         nlp: Its tokenizer is used; no component runs.
-        spans_key: Key of the span group.
         split_tokens: Split tokens at the ends of mentions, so that every mention becomes a span.
         report: Takes the counts of mentions that are not spans, and of spans that are not entities.
 

@@ -52,7 +52,6 @@ def document_corpus(
     """Read a `.spacy` file, or a folder of them, as `spacy.Corpus.v1` does.
 
     Args:
-        path: The file or the folder.
         gold_preproc: Whether the predicted documents have the sentences and tokens of the annotated ones.
         max_length: Documents with more tokens are split at sentences, or left out; 0 for no limit.
         limit: Maximum number of documents; 0 for all.

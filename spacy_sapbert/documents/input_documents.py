@@ -126,7 +126,6 @@ def read_documents(
 
     Args:
         path: A file, plain or gzipped, or a folder; `-` is standard input.
-        options: How to read it.
         problems: Reports broken records, and ids that an earlier input with the same `problems` has had.
         left_out: Records of PubMed to leave out.
 

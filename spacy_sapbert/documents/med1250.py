@@ -49,12 +49,8 @@ def read_med1250(
 
     Args:
         path: The file, plain or gzipped.
-        encoding: Encoding of the file.
         strict: Raise an error at the first broken record. Otherwise, broken records are counted and skipped.
         report: Takes the counts. Without it, a warning at the end reports broken records.
-
-    Yields:
-        The records in the order of the file.
     """
     source = DocumentSource(Path(path), report=report or Report(), encoding=encoding, strict=strict)
     numbered = ((lines[0][0], lines) for lines in _records(source))

@@ -137,7 +137,6 @@ class Problems(Report):
     """Shows records that are left out, and ids that occur twice, as soon as they are read.
 
     Args:
-        console: The console for the messages.
         strict: Raise an error at the first broken record.
 
     Attributes:
@@ -319,10 +318,6 @@ def join_passages(records: Iterable[Document], report: Report) -> Iterator[Docum
     Some files have a record for each passage of an article, all with the id of the article. An abbreviation is often
     defined in one passage and used in others. A record with the text of the first one begins the same document again,
     so it is not a passage.
-
-    Args:
-        records: The records in the order of the file.
-        report: Takes the number of joined records.
     """
     run: list[Document] = []
     failure: Exception | None = None

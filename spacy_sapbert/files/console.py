@@ -46,7 +46,6 @@ def track(
 
     Args:
         console: The console. Without a terminal, it gets a line every 30 seconds.
-        unit: The name of the items.
         total: The number of items, if known, with those that were done before.
         done: The number of items that were done before.
         share: Returns the share of the work that is done, from 0 to 1, where the total is not known.
@@ -69,7 +68,6 @@ def progress_callback(
     """Show the progress of work that reports it by a callback, as `track` does.
 
     Args:
-        unit: The name of the counted items.
         share: As for `track`.
         done: The number of items that were done before.
 

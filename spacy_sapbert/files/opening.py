@@ -227,7 +227,6 @@ def check_encoding(path: Path, encoding: str, *, of_lines: bool = False) -> str:
 
     Args:
         path: The file to read, for messages.
-        encoding: The name of the encoding.
         of_lines: Whether the bytes of the file are split into lines before they are decoded.
 
     Returns:

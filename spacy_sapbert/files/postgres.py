@@ -57,14 +57,15 @@ class Database:
 
     Args:
         address: `postgresql://USER@HOST/DATABASE` as libpq reads it, optionally with # and the name of a schema.
+        schema: The schema if the address has none.
 
     Raises:
         SettingError: See `check_address`.
     """
 
-    def __init__(self, address: str) -> None:
-        self.location, _, schema = address.partition("#")
-        self.schema = schema or SCHEMA
+    def __init__(self, address: str, schema: str = SCHEMA) -> None:
+        self.location, _, given = address.partition("#")
+        self.schema = given or schema
         check_address(address)
         self._idle: dict[int, list[Connection[Any]]] = {}  # by process, since a child must not use those of its parent
 

@@ -476,9 +476,6 @@ def build_knowledge_base(
         path: The new file. It appears when it is complete.
         meta: JSON values to keep as metadata: sources, license, settings.
         stop_names: Which names must not be found in text.
-
-    Returns:
-        The opened knowledge base.
     """
     with new_knowledge_base(path) as builder:
         for record in records:

@@ -259,9 +259,6 @@ def suspicious_names(kb: KnowledgeBase, others: Iterable[KnowledgeBase] = ()) ->
 
     Args:
         others: Vocabularies of which short forms may be names, such as gene symbols.
-
-    Yields:
-        The names, by row.
     """
     folded = {word_keys(word): word for word in sorted(common_words())}
     elsewhere = {name: other.path.name for other in others for name in other.names() if is_acronym(name)}

@@ -96,7 +96,6 @@ def read_code_mappings(paths: Iterable[Path], report: ReadReport | None = None) 
 
     Args:
         paths: The files, plain or gzipped.
-        report: Counts the rows.
     """
     mapped: defaultdict[str, list[Code]] = defaultdict(list)
     for path in map(Path, paths):
@@ -118,11 +117,9 @@ class CodeSystems:
     have one of `predicates`. A code without one is always taken, since ontologies rarely state it.
 
     Args:
-        kb: The vocabulary of the concepts.
         systems: Names of code systems, see `parse_systems`.
         mappings: Files of mappings, see `read_code_mappings`.
         predicates: Which stated predicates are taken, see `parse_predicates`.
-        report: Counts the rows of the mappings.
 
     Attributes:
         kb: The vocabulary.

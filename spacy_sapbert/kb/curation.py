@@ -40,11 +40,7 @@ class Curation(NamedTuple):
 
 
 class Hierarchy:
-    """The concepts and parents of one source, in a temporary database. Memory does not grow with them.
-
-    Args:
-        records: The records of the source.
-    """
+    """The concepts and parents of one source, in a temporary database. Memory does not grow with them."""
 
     def __init__(self, records: Iterable[Record]) -> None:
         self._n_tables = 0

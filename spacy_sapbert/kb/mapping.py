@@ -37,9 +37,6 @@ class Equivalents:
     """Sets of equivalent ids: all ids of a set stand for one concept.
 
     The structure is union–find (Galler and Fischer 1964).
-
-    Args:
-        pairs: Pairs of equivalent ids.
     """
 
     def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:

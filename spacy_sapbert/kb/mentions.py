@@ -36,10 +36,6 @@ def add_mentions(builder: KnowledgeBaseBuilder, documents: Iterable[Document], s
 
     If a composite has as many parts as concepts, each part becomes a name of one concept. Otherwise the whole mention
     becomes a name of each. `builder.counts` counts the mentions that are left out.
-
-    Args:
-        builder: The knowledge base to add to.
-        source: The `source` of the new names.
     """
     for document in documents:
         builder.counts += Counter({"mentions without an id": sum(not mention.ids for mention in document.mentions)})
@@ -73,8 +69,6 @@ def add_training_mentions(
     """Write a copy of a knowledge base in which the mentions of documents are names; see `add_mentions`.
 
     Args:
-        source: The `source` of the new names.
-        path: Where to write.
         new_ids: Ids that become concepts if they are annotated but not in the vocabulary. Other unknown ids are left
             out.
         new_types: The types of these concepts. If the label of their mentions is one of them, it is the only one. If

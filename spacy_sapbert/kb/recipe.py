@@ -16,6 +16,7 @@ from typing import Any
 
 from ..errors import BadRecordError, ChoiceError, Errors, NotFoundError, SapbertError, SettingError
 from ..files.opening import open_text
+from ..files.postgres import is_postgres
 from .curation import Curation
 from .ids import canonical_id
 from .languages import language_tag
@@ -124,6 +125,7 @@ _OF_FORMAT: dict[str, _Keys] = {
     "rdf": {**_PREFIX, **_LABELS},
     "snomed": {**_LABELS, "language_refset": ("language_refset", _text)},
     "meddra": {"non_current": ("non_current", _flag)},
+    "omop": {"database": ("database", _text), "standard": ("standard", _flag)},
     "umls": _UMLS,
     "rxnorm": _UMLS,
 }
@@ -247,6 +249,8 @@ def parse_recipe(name: str, values: Mapping[str, Any]) -> Recipe:
 def _source(given: Any, defaults: Mapping[str, Any], recipe: str) -> File:
     values = _file_values(given, recipe)
     format = values.get("format") or defaults.get("format")
+    if is_postgres(values.get("path")):  # a `Path` would change it
+        format, values = format or "omop", {**values, "database": values["path"]}
     if not format and "path" in values:
         from .readers import guess_format
 

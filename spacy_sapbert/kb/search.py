@@ -20,9 +20,6 @@ def search_names(kb: KnowledgeBase, text: str, k: int) -> list[tuple[str, float,
     A word may match a part of a word in the name. The score compares the lengths of text and name without punctuation:
     the shorter divided by the longer. A name with the words of the text and no others scores 1.
 
-    Args:
-        k: Maximum number of concepts.
-
     Returns:
         Concept id, score and name of each concept, best first. `NameConceptMap.ranks` orders equal scores.
     """

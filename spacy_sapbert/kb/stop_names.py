@@ -149,9 +149,6 @@ def stop_names(db: sqlite3.Connection, rules: StopNameRules) -> Iterator[tuple[i
     A name of several concepts is a stop name only if it would be one for each of them. A name that a corpus annotates
     is not one, unless it is in the list of the user.
 
-    Args:
-        db: The filled tables of the knowledge base.
-
     Yields:
         The row of a name, and the reason, by row.
     """

@@ -37,15 +37,11 @@ def to_dataframe(
     Missing values are null. A pipeline that made the documents in this process gives the vocabulary and the mentions.
 
     Args:
-        docs: One document or several.
         library: "pandas" or "polars". None takes the one that is installed, and pandas if both are.
         kb: The knowledge base of the linker or its path, for documents of another process.
         spans_key: Take the mentions of `doc.spans[spans_key]`. None takes those that the linkers of the pipeline link,
             or else `doc.ents`.
         codes: Adds a column for each of its code systems.
-
-    Returns:
-        A `pandas.DataFrame` or a `polars.DataFrame`.
 
     Raises:
         SapbertError: E542 the library is not installed, E554 the vocabulary is unknown.

@@ -29,6 +29,7 @@ from ..documents.docs import split_tokens_at
 from ..store.artifact import ArtifactWriter
 from ..text.abbreviations import AbbreviationOccurrence, longer_phrases
 from ..text.composites import composite_splits
+from ..text.languages import ENGLISH
 from ..text.short_forms import is_sense
 from ..text.words import word_keys
 from .attributes import get_abbreviation_occurrences, set_matched_name, set_other_words
@@ -69,7 +70,8 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         sources: Only names from these sources. An empty list allows all.
         min_length: The least number of characters of a name.
         stop_names: Names that are never marked alone, regardless of case and number. None takes the general names of
-            the language, such as "disease", and in other languages than English qualifiers such as "leve".
+            the language, such as "disease", in other languages than English qualifiers such as "leve", and in English
+            words such as "placebo" and "salt", but not with a `spans_key`.
         corrections: A file of corrections. Texts that are no mentions are not marked, and those that were added are.
             None has no corrections.
         overwrite_ents: Whether a match replaces entities that it overlaps.
@@ -335,8 +337,9 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         if self._general is None:
             from ..text.common_words import general_words
 
-            names = self._rules.words.general_names
-            self._general = {self._keys(name) for name in (*names, *general_words(self._rules.code))}
+            names, code = self._rules.words.general_names, self._rules.code
+            is_feature = self.spans_key is not None and code == ENGLISH.code  # NERs were trained with these words
+            self._general = {self._keys(name) for name in (*names, *(() if is_feature else general_words(code)))}
         return self._general
 
     def _modifiers(self) -> FrozenSet[str]:

@@ -29,12 +29,7 @@ USUAL = 0.2
 
 
 def doubts_of(mentions: Sequence[ReviewMention], language: str = ENGLISH.code) -> list[tuple[str, ...]]:
-    """Return the kinds of doubt for each mention, see `SHARES`. Mentions without a link have none.
-
-    Args:
-        mentions: All mentions of a review.
-        language: The code of the language of the texts.
-    """
+    """Return the kinds of doubt for each mention, see `SHARES`. Mentions without a link have none."""
     texts: dict[tuple[str, str], bool] = {}
     for mention in mentions:
         key = mention.link.text, mention.link.label

@@ -152,10 +152,8 @@ class ReviewQueue:
     those that it overlaps.
 
     Args:
-        mentions: The mentions, in the order of the documents.
         order: The rank of a group; the least value comes first.
         texts: The texts of the documents, by key.
-        language: The code of their language.
     """
 
     def __init__(

@@ -65,7 +65,6 @@ class RayLinker:
 
     Args:
         pipeline: Folder or package of a pipeline, which each machine can read.
-        settings: The other arguments of `link_batches`.
     """
 
     def __init__(self, pipeline: str | Path, **settings: Any) -> None:
@@ -88,7 +87,6 @@ def spark_linker(
 
     Args:
         pipeline: Folder or package of a pipeline, which each machine can read.
-        settings: The other arguments of `link_batches`.
     """
     columns = ", ".join(f"`{field.name}` {_SPARK_TYPES[str(field.type)]}" for field in links_schema())
     return partial(link_batches, str(pipeline), **settings), columns

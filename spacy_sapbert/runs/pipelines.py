@@ -51,7 +51,6 @@ class LinkingPipeline:
 
     Args:
         pipeline: A folder, the name of an installed package, or the pipeline itself.
-        problems: Reports the documents that are left out.
         given: The documents have their mentions. Only the components that process mentions then run.
 
     Attributes:
@@ -109,7 +108,6 @@ class LinkingPipeline:
         If a component fails on a batch, each document of the batch is tried on its own.
 
         Args:
-            batch_size: The documents that are linked together.
             short_lived: Free the memory of the new words of a document some time after the next one is asked for (see
                 `Language.memory_zone`). A document must not be used after that.
             independent_batches: Link each batch as if it were the first. The links of a document then depend on its

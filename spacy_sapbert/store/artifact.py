@@ -102,7 +102,6 @@ class ArtifactWriter:
     """Collects the artifacts of a component that is saved. What is already there is not written again.
 
     Args:
-        folder: The folder for new artifacts.
         saved: The folder of those that are already saved, if there is one.
         external: Whether large artifacts stay where they are.
 

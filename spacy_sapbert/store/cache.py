@@ -59,7 +59,6 @@ def make_once(path: Path, is_made: Callable[[], bool], make: Callable[[], object
 
     Args:
         is_made: Whether it is complete.
-        make: Makes it.
     """
     from filelock import FileLock
 

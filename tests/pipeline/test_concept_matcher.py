@@ -136,6 +136,15 @@ def test_stop_names_are_stopped_in_the_plural_too(make, tmp_path):
     assert [name for name, _ in found(make(kb=str(tmp_path / "one.kb")), text)] == ["drug allergies"]
 
 
+def test_general_words_are_marked_for_an_ner_alone(make, tmp_path):
+    names = [Name(name, "exact", "one") for name in ("Salts", "bath salt", "Placebo")]
+    kb = str(build_knowledge_base([Record("X1", tuple(names))], tmp_path / "one.kb").path)
+    text = "Salt, bath salts or placebos"
+    assert [name for name, _ in found(make(kb=kb), text)] == ["bath salts"]
+    assert len(make(kb=kb, spans_key="names")(text).spans["names"]) == 3
+    assert len(found(make(kb=kb, stop_names=[]), text)) == 3
+
+
 @pytest.mark.parametrize(
     ("long_form", "names"),
     [

@@ -34,6 +34,7 @@ from .known_tables import (
 from .meddra import read_meddra
 from .obo import read_obo
 from .obograph import read_obograph
+from .omop import has_concepts, read_omop
 from .packed import readable
 from .rdf import read_rdf
 from .snomed import is_snomed, read_snomed
@@ -58,6 +59,7 @@ READERS: dict[str, Reader] = {
     "medic": read_medic,
     "obo": read_obo,
     "obograph": read_obograph,
+    "omop": read_omop,
     "rdf": read_rdf,
     "rxnorm": read_rxnorm,
     "scispacy": read_scispacy,
@@ -168,6 +170,8 @@ def _sniff(path: Path) -> str | None:
     name, suffix = path.name.lower(), without_gz(path).suffix.lower()
     if os.path.isdir(path):
         return _folder_format(path)
+    if has_concepts([name]):
+        return "omop"
     if name.startswith(("ctd_diseases.", "ctd_chemicals.")):
         return "ctd"
     if name.startswith("rxnconso.rrf"):
@@ -197,6 +201,8 @@ def _sniff(path: Path) -> str | None:
 def _folder_format(path: Path) -> str | None:
     if any(file.name.lower() == "pt.asc" for file in path.iterdir()):
         return "meddra"
+    if has_concepts(file.name for file in path.iterdir()):
+        return "omop"
     for format, patterns in {"umls": _UMLS, "rxnorm": _RXNORM}.items():
         if any(True for pattern in patterns for _ in path.glob(pattern)):
             return format
@@ -210,6 +216,8 @@ def _zip_format(path: Path) -> str | None:
         names = archive.namelist()
     if is_snomed(iter(names)):
         return "snomed"
+    if has_concepts(names):
+        return "omop"
     return "rxnorm" if _has(names, "RXNCONSO.RRF") else "umls" if _has(names, "MRCONSO.RRF") else None
 
 

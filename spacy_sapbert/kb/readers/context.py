@@ -109,7 +109,6 @@ class ReaderContext(Source):
 
         Args:
             lines: Lines of a file opened with `newline=""`.
-            delimiter: The character between cells.
             quoted: Whether cells may be in double quotes. If not, a quotation mark is part of its cell.
             n_before: Number of lines of the file before these.
 
@@ -142,7 +141,6 @@ class ReaderContext(Source):
 
         Args:
             rows: The line at which a row starts, and its cells.
-            columns: The names of the cells.
             needed: The columns that must be there. Of several names of a column, one is enough.
 
         Yields:
@@ -221,12 +219,7 @@ class ReaderContext(Source):
 
         Args:
             line: Line at which the row starts.
-            concept_id: Primary id.
             names: Text and scope of each name, the preferred name first.
-            alternative_ids: Other ids of the concept.
-            types: Semantic types.
-            definition: Definition of the concept.
-            parents: Ids of the parents.
             xrefs: Ids in other vocabularies, so `id_prefix` does not apply to them.
             xref_predicates: Pairs of such an id and the predicate that the file gives. The ids need not be in `xrefs`.
 

@@ -38,20 +38,12 @@ def read_biosyn(context: ReaderContext) -> Iterator[Record]:
 
 
 def read_huner(context: ReaderContext) -> Iterator[Record]:
-    """Read `id[|id…]||name[|synonym…]`.
-
-    Yields:
-        One record for each concept of a line.
-    """
+    """Read `id[|id…]||name[|synonym…]`."""
     return _read_joined(context, lambda cell: cell.split("|"))
 
 
 def read_medic(context: ReaderContext) -> Iterator[Record]:
-    """Read `id[|alternative id…]||name[|synonym…]`. Bare numbers are OMIM ids unless `id_prefix` is set.
-
-    Yields:
-        One record per line.
-    """
+    """Read `id[|alternative id…]||name[|synonym…]`. Bare numbers are OMIM ids unless `id_prefix` is set."""
     context = replace(context, id_prefix=context.id_prefix or "OMIM")
     for number, line in context.filled_lines():
         context.report.rows_read += 1

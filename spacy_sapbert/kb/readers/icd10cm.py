@@ -28,9 +28,6 @@ def read_icd10cm(context: ReaderContext) -> Iterator[Record]:
 
     The id of a chapter or section is its range of codes: `ICD10CM:A00-B99`. These two have the types "chapter" and
     "section". An inclusion term of a code for other or unspecified conditions has the scope "narrow".
-
-    Yields:
-        One record per chapter, section and code.
     """
     context = replace(context, id_prefix=context.id_prefix or "ICD10CM")
     for _, chapter in ElementParser(context.path, "icd10cm", [ROOT, "chapter"]).elements(context.chunks()):

@@ -26,11 +26,7 @@ _Kind = TypeVar("_Kind")
 
 
 def read_scispacy(context: ReaderContext) -> Iterator[Record]:
-    """Read concept_id, canonical_name, aliases, types and definition. Keys that scispaCy does not know are ignored.
-
-    Yields:
-        One record per line.
-    """
+    """Read concept_id, canonical_name, aliases, types and definition. Keys that scispaCy does not know are ignored."""
     for line, text in context.filled_lines():
         context.report.rows_read += 1
         try:
@@ -42,11 +38,7 @@ def read_scispacy(context: ReaderContext) -> Iterator[Record]:
 
 
 def read_json(context: ReaderContext) -> Iterator[Record]:
-    """Read a list of terms. An id without a prefix gets `id_prefix`, or else the namespace of the term.
-
-    Yields:
-        One record per term.
-    """
+    """Read a list of terms. An id without a prefix gets `id_prefix`, or else the namespace of the term."""
     entries = parse(context)
     if not isinstance(entries, list):
         raise other_content(context, "json", "it is not a list of terms", "obograph")

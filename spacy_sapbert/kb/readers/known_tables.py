@@ -88,9 +88,6 @@ def read_loinc(context: ReaderContext) -> Iterator[Record]:
 
     Args:
         context: The file Loinc.csv, its folder, or the folder of a release.
-
-    Yields:
-        One record per term.
     """
     path = loinc_table(context.path)
     if path is None:
@@ -175,9 +172,6 @@ def read_babelon(context: ReaderContext) -> Iterator[Record]:
     A translated label is the preferred name in its language.
 
     Translations of definitions, and rows marked as not translated, are counted and skipped.
-
-    Yields:
-        One record per row.
     """
     # notes of several lines are in quotation marks
     for line, row in context.table("\t", quoted=True, needed=_BABELON.values()):
@@ -231,9 +225,6 @@ def read_discovered(context: ReaderContext) -> Iterator[Record]:
 
     Rows in which that cell is empty or `n` are counted and skipped. Columns may be in any order, and others may be
     added.
-
-    Yields:
-        One record per row, with one name.
     """
     is_sheet = is_workbook(context.path)
     for line, row in context.table("," if is_sheet else "\t", quoted=is_sheet, needed=("keep", "name", "id")):

@@ -36,9 +36,6 @@ def read_meddra(context: ReaderContext, *, non_current: bool = False) -> Iterato
 
     Args:
         non_current: Also read the names of LLTs that are not current. Otherwise, they are counted and skipped.
-
-    Yields:
-        One record per term, except for LLTs.
     """
     context = replace(context, id_prefix=context.id_prefix or "MEDDRA")
     lowest: defaultdict[str, list[_LowestLevelTerm]] = defaultdict(list)  # by the code of their preferred term

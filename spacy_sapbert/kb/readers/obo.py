@@ -61,9 +61,6 @@ def read_obo(
     Args:
         default_scope: Scope of a synonym without one. The specification says "related".
         prefixes: Read only terms with these id prefixes, since many files contain terms of other ontologies.
-
-    Yields:
-        One record per term.
     """
     replaced = _replaced_ids(context)
     default_type: tuple[str, ...] = ()

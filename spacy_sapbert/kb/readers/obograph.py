@@ -35,9 +35,6 @@ def read_obograph(context: ReaderContext, *, prefixes: Sequence[str] = (), impor
     Args:
         prefixes: Read only classes with these id prefixes, since many files contain classes of other ontologies.
         imports: Read the graphs after the first as well. They hold what the ontology imports.
-
-    Yields:
-        One record per class.
     """
     for number, graph in enumerate(_graphs(context)):
         for node in graph.nodes:

@@ -138,8 +138,6 @@ def obo_predicates(
     """Yield the related ids of an OBO term whose predicate the file gives.
 
     Args:
-        xrefs: The values of `xref`.
-        property_values: The values of `property_value`.
         equivalent: The values of `treat-xrefs-as-equivalent` in the header.
 
     Yields:

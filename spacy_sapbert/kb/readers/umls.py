@@ -113,7 +113,6 @@ def read_umls(context: ReaderContext, *, umls: UmlsSettings | None = None) -> It
     The definition is that of the source with the highest rank. It is never in a language that the settings leave out.
 
     Args:
-        context: The path and the settings of all readers.
         umls: What to read. Default: the English names that are not suppressed.
 
     Yields:

@@ -32,8 +32,11 @@ def common_nouns(language: str = "en") -> dict[str, int]:
 
 
 def general_words(language: str) -> frozenset[str]:
-    """Return the words and phrases of notes that the list of another language than English has, without short forms."""
-    words = common_words(language) if language in LISTED_LANGUAGES else ()
+    """Return words and phrases that mean no concept alone, without short forms. The languages are those with a list.
+
+    The English ones are names of the starter vocabulary that corpora of several kinds hardly ever annotate.
+    """
+    words = common_words(language) if language in LISTED_LANGUAGES else _read(f"{language}_general.txt")
     return frozenset(word for word in words if not word.isupper())
 
 
