@@ -8,14 +8,15 @@ discontinuous mention, they stand in fields that the tool keeps and gives back.
 from __future__ import annotations
 
 import codecs
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
 from operator import index
 from typing import Any
 
 from ..errors import OtherFormatError
 from ..files.opening import read_whole
-from ..files.source import BrokenRecord, Record
+from ..files.source import BrokenRecord
 from ..files.values import check_writable, parse_json
 from ..kb.ids import curie_of, decode_id, encode_id, prefixes, split_ids
 from ..types import Document, Mention
@@ -28,6 +29,7 @@ Names = Mapping[str, str]
 """The preferred names of concepts by id, for people who see the annotations."""
 
 _DOC_ID, _KB_ID, _OFFSETS, _LABEL, _CONCEPT = "doc_id", "kb_id", "offsets", "label", "concept"
+_SPAN = ("start", "end", _LABEL)
 
 
 def mention_of(pieces: Iterable[Sequence[int]], label: str, ids: Iterable[str] = (), text: str = "") -> Mention:
@@ -50,37 +52,15 @@ def read_ids(*texts: str, prefix: str | None = None) -> list[str]:
 
 def _objects(source: DocumentSource, key: str) -> Iterator[tuple[int, Any]]:
     """Yield the values of JSON with their numbers: one value, those of a list, or one on each line. One has the key."""
+    content = b"".join(read_whole(source.path, source.chunks())).removeprefix(codecs.BOM_UTF8)
     try:
-        content = b"".join(read_whole(source.path, source.chunks())).removeprefix(codecs.BOM_UTF8)
         values = [item for value in json_values(content) for item in (value if isinstance(value, list) else [value])]
         check_writable(values)
-    except UnicodeError as error:
-        raise OtherFormatError(path=source.file, reason=f"this is not JSON in Unicode: {error}") from error
-    except json.JSONDecodeError as error:
-        raise OtherFormatError(path=source.file, reason=f"this is not complete JSON: {error}") from error
+    except ValueError as error:
+        raise OtherFormatError(path=source.file, reason=f"this is not complete JSON in Unicode: {error}") from error
     if not any(isinstance(value, dict) and key in value for value in values):
         raise OtherFormatError(path=source.file, reason=f"no object in it has the key {key!r}")
-    return iter(enumerate(values, start=1))
-
-
-def _lines(source: DocumentSource) -> Iterator[tuple[int, Any]]:
-    def parsed(line: int, text: str) -> tuple[int, Any]:
-        with demanded():
-            value = parse_json(text)
-            check_writable(value)
-        return line, value
-
-    return source.each(source.filled_lines(), parsed)
-
-
-def _each(
-    source: DocumentSource, items: Iterable[tuple[int, Any]], read: Callable[[DocumentSource, int, Any], Record]
-) -> Iterator[Record]:
-    def checked(line: int, value: Any) -> Record:
-        with demanded():
-            return read(source, line, value)
-
-    return source.each(items, checked)
+    yield from enumerate(values, start=1)
 
 
 def _document(source: DocumentSource, line: int, value: Values, doc_id: object = None) -> Document:
@@ -89,6 +69,10 @@ def _document(source: DocumentSource, line: int, value: Values, doc_id: object =
     plain[ID] = plain.pop(_DOC_ID, value.get(ID, doc_id))
     options = source.options._replace(id_column=ID, title_column=source.options.text_column or TEXT)
     return value_document(plain, source.numbered(line), options)._replace(position=source.place(line))
+
+
+def _pieces(mention: Mention) -> Values:
+    return {_OFFSETS: mention.offsets} if mention.offsets else {}
 
 
 # --- Label Studio
@@ -100,9 +84,10 @@ def read_label_studio(source: DocumentSource) -> Iterator[Document]:
     The annotation that is the ground truth counts, else the last one that was not canceled, else the last prediction.
     Ids are the text area, choice or taxonomy of a region whose name is "concept".
     """
-    return _each(source, _objects(source, "data"), _task)
+    return source.each(_objects(source, "data"), partial(_task, source))
 
 
+@demanded()
 def _task(source: DocumentSource, line: int, task: Values) -> Document:
     document = _document(source, line, task["data"], task.get(ID))
     finished = [annotation for annotation in task.get("annotations") or () if not annotation.get("was_cancelled")]
@@ -120,12 +105,13 @@ def _task(source: DocumentSource, line: int, task: Values) -> Document:
 def _region(results: list[Values]) -> Mention:
     labels: list[str] = []
     ids: list[str] = []
-    for value, name in [(result["value"], result.get("from_name")) for result in results]:
-        if name == _CONCEPT:
+    for result in results:
+        value = result["value"]
+        if result.get("from_name") == _CONCEPT:
             given = value.get("choices") or [path[-1] for path in value.get("taxonomy", ())] or value["text"]
             ids += read_ids(*([given] if isinstance(given, str) else given))
         else:
-            labels += value.get("labels") or value.get("hypertextlabels") or ()
+            labels += value.get("labels") or ()
     first = results[0]["value"]
     pieces = (results[0].get("meta") or {}).get(_OFFSETS) or [(first["start"], first["end"])]
     return mention_of(pieces, ",".join(labels), ids, first.get("text", "") if labels else "")
@@ -147,48 +133,45 @@ def label_studio_task(document: Document, names: Names) -> Values:
     return {"data": data, "predictions": [{"model_version": "spacy-sapbert", "result": result}]}
 
 
-def _pieces(mention: Mention) -> Values:
-    return {_OFFSETS: mention.offsets} if mention.offsets else {}
+# --- Prodigy and Doccano
 
 
-# --- Prodigy
+def read_examples(source: DocumentSource) -> Iterator[Document]:
+    """Read JSON lines of Prodigy, with `spans`, or of Doccano, with `label`, `labels` or `entities`.
 
-
-def read_prodigy(source: DocumentSource) -> Iterator[Document]:
-    """Read tasks of Prodigy with `spans`. A task that was not accepted is left out and reported.
-
-    Ids are the `kb_id` of a span, or the accepted options of a task, as in recipes for entity linking. Such tasks have
-    one mention each, so consecutive ones with the same text are one document.
+    A task that was not accepted is left out and reported. Ids are the `kb_id` of a span, or the metadata "links" of
+    Doccano, or the accepted options of Prodigy's recipes for entity linking. Their tasks have one mention each, so
+    consecutive ones with the same text are one document.
     """
-
-    def joined(run: list[Document]) -> Document:
-        mentions = (
-            sorted({mention for document in run for mention in document.mentions}) if run[1:] else run[0].mentions
-        )
-        return run[0]._replace(mentions=tuple(mentions))
-
     run: list[Document] = []
-    for document, is_choice in _each(source, _lines(source), _accepted):
-        if run and not (is_choice and document.text == run[0].text):
-            yield joined(run)
+    for document, is_choice in chain(source.each(source.filled_lines(), partial(_example, source)), [(None, False)]):
+        if run and not (document and is_choice and document.text == run[0].text):
+            mentions = {mention: None for given in run for mention in given.mentions} if run[1:] else run[0].mentions
+            yield run[0]._replace(mentions=tuple(sorted(mentions, key=lambda mention: mention[:2])))
             run = []
-        run.append(document)
-    if run:
-        yield joined(run)
+        run += [document] if document else []
 
 
-def _accepted(source: DocumentSource, line: int, task: Values) -> tuple[Document, bool]:
-    if task.get("answer", "accept") != "accept":
-        raise BrokenRecord(f"its answer is {task['answer']!r}, not 'accept'")
-    source.report.relations += len(task.get("relations") or ())
-    chosen = [concept_id for concept_id in task.get("accept") or () if not concept_id.startswith("NIL")]
+@demanded()
+def _example(source: DocumentSource, line: int, text: str) -> tuple[Document, bool]:
+    example = parse_json(text)
+    check_writable(example)
+    if example.get("answer", "accept") != "accept":
+        raise BrokenRecord(f"its answer is {example['answer']!r}, not 'accept'")
+    source.report.relations += len(example.get("relations") or ())
+    chosen = [concept_id for concept_id in example.get("accept") or () if not concept_id.startswith("NIL")]
+    links = {(start, end, label): rest for start, end, label, *rest in example.get("links") or ()}
 
-    def read(span: Values) -> Mention:
-        pieces = span.get(_OFFSETS) or [(span["start"], span["end"])]
-        return mention_of(pieces, span.get(_LABEL) or "", read_ids(span.get(_KB_ID) or "", *chosen))
+    def read(span: Any) -> Mention:
+        if isinstance(span, list):
+            span = dict(zip(_SPAN, span, strict=True))
+        start, end, label = (span.get(key, span.get(f"{key}_offset")) for key in _SPAN)
+        ids, pieces = links.get((start, end, label)) or (span.get(_KB_ID) or "", span.get(_OFFSETS))
+        return mention_of(pieces or [(start, end)], label or "", read_ids(ids, *chosen))
 
-    document = source.mentions(line, _document(source, line, task), task.get("spans") or (), read)
-    return document, "options" in task
+    lists = (example.get(key) for key in ("spans", _LABEL, "labels", "entities"))
+    spans = [span for given in lists if isinstance(given, list) for span in given]
+    return source.mentions(line, _document(source, line, example), spans, read), "options" in example
 
 
 def prodigy_task(document: Document, names: Names) -> Values:
@@ -201,6 +184,16 @@ def prodigy_task(document: Document, names: Names) -> Values:
     return {_DOC_ID: document.doc_id, TEXT: document.text, "spans": spans, "meta": {_DOC_ID: document.doc_id}}
 
 
+def doccano_example(document: Document, names: Names) -> Values:
+    """Return an example of Doccano. Its metadata "links" has the ids and pieces of each span."""
+    spans = [(mention.start, mention.end, mention.label) for mention in document.mentions]
+    links = [
+        (*span, "|".join(map(written_id, mention.ids)), mention.offsets)
+        for span, mention in zip(spans, document.mentions, strict=True)
+    ]
+    return {_DOC_ID: document.doc_id, TEXT: document.text, _LABEL: spans, "links": links}
+
+
 # --- PubAnnotation
 
 
@@ -209,9 +202,10 @@ def read_pubannotation(source: DocumentSource) -> Iterator[Document]:
 
     Ids of concepts are attributes of a denotation, such as "identifier", or follow its type, as in "Gene:5728".
     """
-    return _each(source, _objects(source, "denotations"), _annotated)
+    return source.each(_objects(source, "denotations"), partial(_annotated, source))
 
 
+@demanded()
 def _annotated(source: DocumentSource, line: int, value: Values) -> Document:
     source.report.relations += len(value.get("relations") or ())
     ids: dict[str, list[str]] = {}
@@ -246,37 +240,3 @@ def pubannotation_document(document: Document, names: Names) -> Values:
                     attributes.append(about)
     head = {"sourceid": document.doc_id, TEXT: document.text}
     return {**head, "denotations": denotations, "attributes": attributes}
-
-
-# --- Doccano
-
-
-def read_doccano(source: DocumentSource) -> Iterator[Document]:
-    """Read examples of Doccano, with or without relations. Ids come from their metadata "links"."""
-    return _each(source, _lines(source), _labeled)
-
-
-def _labeled(source: DocumentSource, line: int, value: Values) -> Document:
-    source.report.relations += len(value.get("relations") or ())
-    entities = [
-        (entity["start_offset"], entity["end_offset"], entity[_LABEL]) for entity in value.get("entities") or ()
-    ]
-    links = {(start, end, label): rest for start, end, label, *rest in value.get("links") or ()}
-
-    def read(span: Sequence[Any]) -> Mention:
-        start, end, label = span
-        ids, pieces = links.get((start, end, label), ("", ()))
-        return mention_of(pieces or [(start, end)], label, read_ids(ids))
-
-    spans = [*(value.get(_LABEL) or ()), *(value.get("labels") or ()), *entities]
-    return source.mentions(line, _document(source, line, value), spans, read)
-
-
-def doccano_example(document: Document, names: Names) -> Values:
-    """Return an example of Doccano. Its metadata "links" has the ids and pieces of each span."""
-    spans = [(mention.start, mention.end, mention.label) for mention in document.mentions]
-    links = [
-        (*span, "|".join(map(written_id, mention.ids)), mention.offsets)
-        for span, mention in zip(spans, document.mentions, strict=True)
-    ]
-    return {_DOC_ID: document.doc_id, TEXT: document.text, _LABEL: spans, "links": links}

@@ -17,7 +17,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 from ..errors import OtherFormatError
 from ..files.opening import read_whole
 from ..files.source import BrokenRecord
-from ..files.values import check_writable, parse_int, parse_json
+from ..files.values import check_writable, json_list, parse_int, parse_json
 from ..files.xml import ElementParser
 from ..kb.ids import decode_id, split_ids
 from ..types import Document, Mention
@@ -335,7 +335,4 @@ def bioc_xml(documents: Iterable[Values]) -> Iterator[str]:
 def bioc_json(documents: Iterable[Values]) -> Iterator[str]:
     """Yield a BioC JSON collection, one document at a time."""
     head = json.dumps({**_COLLECTION, "infons": {}, "documents": []})
-    yield head.removesuffix("]}")
-    for number, document in enumerate(documents):
-        yield ("," if number else "") + "\n" + json.dumps(document, ensure_ascii=False)
-    yield "\n]}\n"
+    return json_list(head.removesuffix("]}"), documents, "\n]}\n")

@@ -106,4 +106,4 @@ def file_name_of(doc_id: str) -> str:
 
 
 def _coded(unsafe: re.Pattern[str], text: str) -> str:
-    return unsafe.sub(lambda match: quote(match[0], safe="").replace(".", "%2E"), text)
+    return unsafe.sub(lambda match: quote(match[0], safe="").replace(".", "%2E").replace("~", "%7E"), text)

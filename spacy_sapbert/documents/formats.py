@@ -119,10 +119,8 @@ _ROOTS = {
     "xmi:XMI": InputFormat.xmi,
 }
 # a quotation mark inside of a text has a backslash before it
-_JSON_KEYS = re.compile(rb'(?<!\\)"(passages|documents|denotations|data|spans|labels?)"\s*:\s*([\[{])')
+_JSON_KEYS = re.compile(rb'(?<!\\)"(denotations|data|spans|labels?)"\s*:\s*([\[{])')
 _JSON_FORMATS = {
-    b"passages[": InputFormat.bioc,
-    b"documents[": InputFormat.bioc,
     b"denotations[": InputFormat.pubannotation,
     b"data{": InputFormat.labelstudio,
     b"spans[": InputFormat.prodigy,

@@ -11,7 +11,7 @@ from pathlib import Path
 from ..errors import ChoiceError, EmptyError, MismatchError, Warnings
 from ..files.opening import check_encoding, decoded_head, open_file, open_text, without_gz
 from ..types import Document
-from .annotation_tools import read_doccano, read_label_studio, read_prodigy, read_pubannotation
+from .annotation_tools import read_examples, read_label_studio, read_pubannotation
 from .bioc import read_bioc
 from .brat import read_brat
 from .formats import PUBTATOR_TITLE, InputFormat, json_format, unknown_format
@@ -44,9 +44,9 @@ CORPUS_READERS: dict[str, Reader] = {
     "brat": read_brat,
     "xmi": read_xmi,
     "labelstudio": read_label_studio,
-    "prodigy": read_prodigy,
+    "prodigy": read_examples,
     "pubannotation": read_pubannotation,
-    "doccano": read_doccano,
+    "doccano": read_examples,
 }
 _ENCODINGS = {"askapatient": "latin-1"}
 FORMATS = tuple(CORPUS_READERS)

@@ -1,7 +1,7 @@
 """Read and write UIMA CAS as XMI, the exchange format of INCEpTION, with the named entities of DKPro Core.
 
 Offsets count UTF-16 code units, as Java does. The XML is read as `ElementParser` does, so it cannot refer to other
-files or expand. No type system is needed: an annotation that is not part of a linguistic layer is a mention.
+files or expand. To read it, no type system is needed. `TypeSystem.xml` is that of what is written.
 """
 
 from __future__ import annotations
@@ -21,13 +21,9 @@ from ..kb.ids import decode_id, split_ids
 from ..types import Document, Mention
 from .annotation_tools import Names, mention_of, written_id
 from .bioc import ID_INFONS, INVALID_XML
+from .formats import TYPE_SYSTEM
 from .source import DocumentSource
 
-_DKPRO = "de.tudarmstadt.ukp.dkpro.core.api."
-_TYPES = {
-    f"{_DKPRO}metadata.type.DocumentMetaData": ("uima.tcas.DocumentAnnotation", ("documentTitle", "documentId")),
-    f"{_DKPRO}ner.type.NamedEntity": ("uima.tcas.Annotation", ("value", "identifier", "pieces")),
-}
 _XMLNS = {
     "xmlns:xmi": "http://www.omg.org/XMI",
     "xmlns:cas": "http:///uima/cas.ecore",
@@ -35,7 +31,7 @@ _XMLNS = {
     "xmlns:ner": "http:///de/tudarmstadt/ukp/dkpro/core/api/ner/type.ecore",
     "xmi:version": "2.0",
 }
-_XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
+TYPE_SYSTEM_FILE = Path(__file__).with_name(TYPE_SYSTEM)
 _ID_FEATURES = [*ID_INFONS, "concept"]
 
 
@@ -108,30 +104,19 @@ def xmi_files(document: Document, names: Names) -> dict[str, str]:
     head = {"documentTitle": document.doc_id, "documentId": document.doc_id, "language": "x-unspecified"}
     SubElement(root, "metadata:DocumentMetaData", {"xmi:id": "2", **view, **head})
     for mention in document.mentions:
-        spans = [f"{units[start]} {units[end]}" for start, end in mention.offsets]
-        place = {"begin": str(units[mention.start]), "end": str(units[mention.end]), "value": mention.label}
-        for concept_id in mention.ids or [""]:
-            identifier = {"identifier": written_id(concept_id)} if concept_id else {}
-            pieces = {"pieces": ";".join(spans)} if spans else {}
-            SubElement(
-                root, "ner:NamedEntity", {"xmi:id": str(len(root) + 1), "sofa": "1", **place, **identifier, **pieces}
-            )
+        place = {
+            "sofa": "1",
+            "begin": str(units[mention.start]),
+            "end": str(units[mention.end]),
+            "value": mention.label,
+        }
+        if mention.offsets:
+            place["pieces"] = ";".join(f"{units[start]} {units[end]}" for start, end in mention.offsets)
+        for identifier in [{"identifier": written_id(concept_id)} for concept_id in mention.ids] or [{}]:
+            SubElement(root, "ner:NamedEntity", {"xmi:id": str(len(root) + 1), **place, **identifier})
     members = " ".join(str(number) for number in range(2, len(root) + 1))
     about = {"xmi:id": "1", "sofaNum": "1", "sofaID": "_InitialView", "mimeType": "text"}
     SubElement(root, "cas:Sofa", {**about, "sofaString": text})
     SubElement(root, "cas:View", {"sofa": "1", "members": members})
-    return {".xmi": _XML + tostring(root, encoding="unicode").translate(INVALID_XML) + "\n"}
-
-
-def type_system() -> str:
-    """Return the type system of the XMI, which UIMA, INCEpTION and cassis read beside it."""
-    root = Element("typeSystemDescription", xmlns="http://uima.apache.org/resourceSpecifier")
-    types = SubElement(root, "types")
-    for name, (parent, features) in _TYPES.items():
-        described = SubElement(types, "typeDescription")
-        SubElement(described, "name").text, SubElement(described, "supertypeName").text = name, parent
-        listed = SubElement(described, "features")
-        for feature in features:
-            item = SubElement(listed, "featureDescription")
-            SubElement(item, "name").text, SubElement(item, "rangeTypeName").text = feature, "uima.cas.String"
-    return _XML + tostring(root, encoding="unicode") + "\n"
+    xml = tostring(root, encoding="unicode").translate(INVALID_XML)
+    return {".xmi": f'<?xml version="1.0" encoding="UTF-8"?>\n{xml}\n'}

@@ -101,6 +101,14 @@ def check_writable(value: Any, *, allow_nan: bool = True) -> None:
         raise ValueError("nested too deeply") from error
 
 
+def json_list(head: str, values: Iterable[Any], tail: str) -> Iterator[str]:
+    """Yield a JSON text with a list between its head and its tail, a value at a time."""
+    yield head
+    for number, value in enumerate(values):
+        yield ("," if number else "") + "\n" + json.dumps(value, ensure_ascii=False)
+    yield tail
+
+
 # --- cells of tables
 
 

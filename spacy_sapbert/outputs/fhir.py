@@ -3,6 +3,9 @@
 A document is a `DocumentReference` with its text. What it says about the patient is a `Condition`, a
 `MedicationStatement`, an `AllergyIntolerance` or an `Observation`, by the type of the concept and the section; about a
 relative, a `FamilyMemberHistory`. Each has the place of its text in the extension `derivation-reference` of HL7.
+
+`fhir.json` has the addresses that HL7 gives to code systems, the types and prefixes of each kind of statement ("" for
+those that say nothing of patients), and how each is written; its states are present, negated, uncertain.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ import warnings
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timezone
+from functools import cache
+from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
@@ -24,38 +29,23 @@ from ..kb.semantic_types import SEMANTIC_TYPES
 Values = dict[str, Any]
 Record = Mapping[str, Any]
 
-_HL7 = "http://terminology.hl7.org/CodeSystem/"
 _DERIVED = "http://hl7.org/fhir/StructureDefinition/derivation-reference"
-_SYSTEMS = {
-    "SNOMEDCT": "http://snomed.info/sct",
-    "RXNORM": "http://www.nlm.nih.gov/research/umls/rxnorm",
-    "LOINC": "http://loinc.org",
-    "UMLS": "http://www.nlm.nih.gov/research/umls",
-    "MESH": "urn:oid:2.16.840.1.113883.6.177",
-    "HP": "http://human-phenotype-ontology.org",
-    "ICD10": "http://hl7.org/fhir/sid/icd-10",
-    "ICD10CM": "http://hl7.org/fhir/sid/icd-10-cm",
-    "OMIM": "http://www.omim.org",
-    "ATC": "http://www.whocc.no/atc",
-    "MEDDRA": "https://www.meddra.org",
-}
-"""The addresses of code systems that HL7 names. Others have that of Bioregistry."""
-_CONDITIONS = {"disease", "disorder", "diso", "doid", "mondo", "omim", "orpha", "icd10", "icd10cm", "diagnosis"}
-_MEDICATIONS = {"chemical", "drug", "medication", "substance", "product", "chem", "chebi", "rxnorm", "drugbank", "atc"}
-_NOT_OF_PATIENTS = {"gene", "species", "cellline", "livb", "ncbigene", "ncbitaxon", "cellosaurus"}
+BUNDLE = '{"resourceType": "Bundle", "type": "collection", "entry": ['
+"""The beginning of a Bundle, before its entries."""
 _FINDINGS = {"T033", "T184"}  # of the semantic group of disorders, but no diagnoses
 _ID = re.compile("[A-Za-z0-9.-]{1,64}")
+_REASON = "they are hypothetical, deny a disease of the family, or are about genes, species or cell lines"
 
 
-def bundle_pieces(records: Iterable[Record]) -> Iterator[str]:
-    """Yield a Bundle, one document at a time. Mentions that state nothing of patients are left out, with a warning."""
+@cache
+def _tables() -> dict[str, Any]:
+    return json.loads(Path(__file__).with_suffix(".json").read_bytes())
+
+
+def bundle_entries(records: Iterable[Record]) -> Iterator[Values]:
+    """Yield the entries of a Bundle. Mentions that state nothing of patients are left out, with a warning."""
     recorded = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    separator = '{"resourceType": "Bundle", "type": "collection", "entry": [\n'
-    for record in records:
-        for entry in _entries(record, recorded):
-            yield separator + json.dumps(entry, ensure_ascii=False)
-            separator = ",\n"
-    yield "\n]}\n" if separator == ",\n" else '{"resourceType": "Bundle", "type": "collection"}\n'
+    return (entry for record in records for entry in _entries(record, recorded))
 
 
 def _entries(record: Record, recorded: str) -> Iterator[Values]:
@@ -63,26 +53,25 @@ def _entries(record: Record, recorded: str) -> Iterator[Values]:
     named = {"reference": f"Patient/{patient}"} if _ID.fullmatch(patient) else {"display": patient}
     content = {"contentType": "text/plain; charset=utf-8", "data": b64encode(record["text"].encode()).decode()}
     head = {"status": "current", "identifier": [{"value": record["id"]}], "subject": named}
-    document = _entry(record["id"], {"resourceType": "DocumentReference", **head, "content": [{"attachment": content}]})
+    document = _entry(record["id"], "DocumentReference", {**head, "content": [{"attachment": content}]})
     source = {"reference": document["fullUrl"]}
     yield document
     targets: list[Values] = []
     for entity in record["entities"]:
         for link in entity["links"] or [{}]:
-            resource = _resource(entity, link, named)
-            if not resource:
+            kind, statement = _statement(entity, link, named)
+            if not kind:
+                left_out("fhir", _REASON)
                 continue
             places = link.get("offsets") or entity.get("offsets") or [(entity["start"], entity["end"])]
-            flags = ", ".join(entity.get("assertion", ()))
-            resource |= {"extension": [_place(source, *place) for place in places]}
-            resource |= {"note": [{"text": f"assertion: {flags}"}]} if flags else {}
-            entry = _entry(f"{record['id']}\n{len(targets)}", resource)
+            statement["extension"] = [_place(source, *place) for place in places]
+            entry = _entry(f"{record['id']}\n{len(targets)}", kind, statement)
             targets.append({"reference": entry["fullUrl"]})
             yield entry
     if targets:
         agent = [{"who": {"display": f"spacy-sapbert {__version__}"}}]
         made = {"recorded": recorded, "agent": agent, "entity": [{"role": "source", "what": source}]}
-        yield _entry(f"{record['id']}\nprovenance", {"resourceType": "Provenance", "target": targets, **made})
+        yield _entry(f"{record['id']}\nprovenance", "Provenance", {"target": targets, **made})
 
 
 def subject_of(record: Record) -> str:
@@ -95,9 +84,9 @@ def left_out(format: str, reason: str) -> None:
     warnings.warn(Warnings.W512.format(format=format, reason=reason), stacklevel=2)
 
 
-def _entry(name: str, resource: Values) -> Values:
+def _entry(name: str, kind: str, values: Values) -> Values:
     uuid = str(uuid5(NAMESPACE_URL, f"spacy-sapbert:{name}"))
-    return {"fullUrl": f"urn:uuid:{uuid}", "resource": {**resource, "id": uuid}}
+    return {"fullUrl": f"urn:uuid:{uuid}", "resource": {"resourceType": kind, "id": uuid, **values}}
 
 
 def _place(source: Values, start: int, end: int) -> Values:
@@ -105,63 +94,49 @@ def _place(source: Values, start: int, end: int) -> Values:
     return {"url": _DERIVED, "extension": [{"url": "reference", "valueReference": source}, *numbers]}
 
 
-def _concept(system: str, code: str, display: str | None = None) -> Values:
-    coding = {"system": system, "code": code, **({"display": display} if display else {})}
-    return {"coding": [coding]}
+def _coded(system: str, code: str, **others: str) -> Values:
+    system = system if ":" in system else f"http://terminology.hl7.org/CodeSystem/{system}"
+    return {"coding": [{"system": system, "code": code, **others}]}
 
 
-def _resource(entity: Record, link: Record, patient: Values) -> Values:
-    """Return the statement of a link without its place; empty if it states nothing of a patient."""
-    flags = set(entity.get("assertion", ()))
-    prefix, _, local = curie_of(link.get("concept_id") or "").rpartition(":")
-    code = {"text": entity["text"]}
-    if local:
-        system = _SYSTEMS.get(prefix, f"https://bioregistry.io/{prefix.lower()}")
-        local = f"HP:{local}" if prefix == "HP" else local  # as HL7 has the codes of HPO
-        code = {**_concept(system, local, link["preferred_name"]), **code}
-    types = link.get("types") or [entity["label"]]
-    groups = [SEMANTIC_TYPES[name].group for name in types if name in SEMANTIC_TYPES and name not in _FINDINGS]
-    kinds = {name.lower().replace(" ", "") for name in [*types, *groups, prefix]}
-    is_condition = not kinds.isdisjoint(_CONDITIONS)
-    if "hypothetical" in flags:
-        return _nothing("they are hypothetical")
+def _statement(entity: Record, link: Record, patient: Values) -> tuple[str, Values]:
+    """Return the kind and the values of the resource of a link. The kind is empty if it states nothing of patients."""
+    flags, prefix = set(entity.get("assertion", ())), curie_of(link.get("concept_id") or "").rpartition(":")[0]
+    code: Values = {"text": entity["text"]}
+    if concept_id := link.get("concept_id"):
+        system = _tables()["systems"].get(prefix, f"https://bioregistry.io/{prefix.lower()}")
+        local = concept_id if prefix == "HP" else concept_id.rpartition(":")[2]  # as HL7 has the codes of HPO
+        code |= _coded(system, local, **({"display": link["preferred_name"]} if link["preferred_name"] else {}))
+    kind = _kind(link.get("types") or [entity["label"]], prefix)
+    if kind == "MedicationStatement" and entity.get("section") == "allergies":
+        kind = "AllergyIntolerance"
+    state = 1 if "negated" in flags else 2 if "uncertain" in flags else 0
+    if not kind or "hypothetical" in flags or ("family" in flags and (kind != "Condition" or state == 1)):
+        return "", {}
+    common: Values = {"note": [{"text": f"assertion: {', '.join(entity['assertion'])}"}]} if flags else {}
     if "family" in flags:
-        if not is_condition or "negated" in flags:
-            return _nothing("they are absent in a family, or no diseases of it")
-        relative = _concept(f"{_HL7}v3-RoleCode", "FAMMEMB")
-        history = {"status": "partial", "patient": patient, "relationship": relative, "condition": [{"code": code}]}
-        return {"resourceType": "FamilyMemberHistory", **history}
-    status = "negated" if "negated" in flags else "uncertain" if "uncertain" in flags else ""
-    is_drug = not kinds.isdisjoint(_MEDICATIONS)
-    if is_condition or (is_drug and entity.get("section") == "allergies"):
-        kind = "condition" if is_condition else "allergyintolerance"
-        verified = {
-            "negated": "refuted",
-            "uncertain": "provisional" if is_condition else "unconfirmed",
-            "": "confirmed",
-        }
-        verification = _concept(f"{_HL7}{kind}-ver{'-status' if is_condition else 'ification'}", verified[status])
-        clinical = _concept(f"{_HL7}{kind}-clinical", "inactive" if flags & {"historical", "negated"} else "active")
-        statement = {"verificationStatus": verification, "clinicalStatus": clinical, "code": code}
-        if is_condition:
-            return {"resourceType": "Condition", "subject": patient, **statement}
-        return {"resourceType": "AllergyIntolerance", "patient": patient, **statement}
-    if is_drug:
-        taken = "completed" if "historical" in flags else "active"
-        taken = {"negated": "not-taken", "uncertain": "unknown", "": taken}[status]
-        return {
-            "resourceType": "MedicationStatement",
-            "status": taken,
-            "subject": patient,
-            "medicationCodeableConcept": code,
-        }
-    if not kinds.isdisjoint(_NOT_OF_PATIENTS):
-        return _nothing("they are genes, species or cell lines")
-    unknown = {"dataAbsentReason": _concept(f"{_HL7}data-absent-reason", "unknown")}
-    value: Values = unknown if status == "uncertain" else {"valueBoolean": status != "negated"}
-    return {"resourceType": "Observation", "status": "final", "subject": patient, "code": code, **value}
+        relative = {"relationship": _coded("v3-RoleCode", "FAMMEMB"), "condition": [{"code": code}]}
+        return "FamilyMemberHistory", {"status": "partial", "patient": patient, **relative, **common}
+    if kind == "Observation":
+        unknown = {"dataAbsentReason": _coded("data-absent-reason", "unknown")}
+        value: Values = unknown if state == 2 else {"valueBoolean": state == 0}
+        return kind, {"status": "final", "subject": patient, "code": code, **value, **common}
+    is_past, table = "historical" in flags, _tables()["statements"][kind]
+    status = table["states"][state]
+    if kind == "MedicationStatement":
+        status = "completed" if is_past and not state else status
+        return kind, {"status": status, "subject": patient, "medicationCodeableConcept": code, **common}
+    common["clinicalStatus"] = _coded(table["clinical"], "inactive" if is_past or state == 1 else "active")
+    return kind, {
+        "verificationStatus": _coded(table["verified"], status),
+        table["subject"]: patient,
+        "code": code,
+        **common,
+    }
 
 
-def _nothing(reason: str) -> Values:
-    left_out("fhir", reason)
-    return {}
+def _kind(types: Iterable[str], prefix: str) -> str:
+    """Return the kind of statement for the types of a concept, or the label of a mention, and the prefix of its id."""
+    groups = (SEMANTIC_TYPES[name].group for name in types if name in SEMANTIC_TYPES and name not in _FINDINGS)
+    names = {name.lower().replace(" ", "") for name in (*types, *groups, prefix)}
+    return next((kind for kind, known in _tables()["kinds"].items() if not names.isdisjoint(known)), "Observation")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from .. import __version__
 from ..errors import BadRecordError, MissingColumnError
 from ..files.opening import open_text
+from ..files.values import table_lines
 from ..kb.ids import canonical_id, canonical_prefix, curie_of
 from ..types import NIL
 from .tables import table_rows
@@ -28,21 +31,8 @@ _NOTE_ID = re.compile(r"([0-9]{1,18})(?:[.]\w+)?")
 _CONCEPT = ("concept_id", "vocabulary_id", "concept_code", "standard_concept", "invalid_reason")
 _RELATIONSHIP = ("concept_id_1", "concept_id_2", "relationship_id", "invalid_reason")
 _ABSENT = frozenset({"negated", "family", "uncertain", "hypothetical"})
-_MODIFIERS = {
-    "negated": "negated=yes",
-    "uncertain": "certainty=uncertain",
-    "family": "subject=family",
-    "historical": "history=yes",
-    "hypothetical": "conditional=true",
-}
-_LOINC = (
-    "chief complaint 10154-3 history of present illness 10164-2 past medical history 11348-0 family history 10157-6 "
-    "social history 29762-2 medications 10160-0 allergies 48765-2 review of systems 10187-3 examination 29545-1 "
-    "laboratory 30954-2 imaging 18726-0 assessment 51848-0 plan 18776-5 hospital course 8648-8 "
-    "discharge instructions 8653-8"
-)
-_SECTIONS = dict(re.findall("([a-z][a-z ]*) ([0-9]+-[0-9])", _LOINC))
-"""Codes of LOINC for the sections of `note_sections`."""
+_TERMS = json.loads(Path(__file__).with_suffix(".json").read_bytes())
+"""The words of `term_modifiers` for the flags of assertion, and the codes of LOINC for sections."""
 
 
 def note_id_of(doc_id: str) -> int | None:
@@ -115,7 +105,7 @@ def note_nlp_rows(records: Iterable[Mapping[str, Any]], concepts: OmopConcepts) 
         flags = frozenset((row["assertion"] or "").split("|"))
         exists = _ABSENT.isdisjoint(flags)
         targets, source = concepts.find(row["concept_id"]) if row["concept_id"] != NIL else ([0], 0)
-        section = _SECTIONS.get(row["section"])
+        section = _TERMS["sections"].get(row["section"])
         for target in targets:
             number += 1
             yield {
@@ -130,5 +120,10 @@ def note_nlp_rows(records: Iterable[Mapping[str, Any]], concepts: OmopConcepts) 
                 **system,
                 "term_exists": "Y" if exists else "N",
                 "term_temporal": "past" if "historical" in flags else "present" if exists else None,
-                "term_modifiers": ",".join(text for flag, text in _MODIFIERS.items() if flag in flags) or None,
+                "term_modifiers": ",".join(text for flag, text in _TERMS["modifiers"].items() if flag in flags) or None,
             }
+
+
+def note_nlp_lines(records: Iterable[Mapping[str, Any]], concepts: Path) -> Iterator[str]:
+    """Yield the lines of NOTE_NLP as CSV."""
+    return table_lines(chain([COLUMNS], (row.values() for row in note_nlp_rows(records, OmopConcepts(concepts)))), ",")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
 from pathlib import Path
+from shutil import copyfile
 from typing import Any
 
 from ..documents.annotation_tools import doccano_example, label_studio_task, prodigy_task, pubannotation_document
@@ -14,15 +15,15 @@ from ..documents.bioc import bioc_json, bioc_xml
 from ..documents.brat import brat_files, file_name_of
 from ..documents.formats import TYPE_SYSTEM, OutputFormat
 from ..documents.pubtator import pubtator_record
-from ..documents.uima import type_system, xmi_files
+from ..documents.uima import TYPE_SYSTEM_FILE, xmi_files
 from ..errors import CannotWriteError, OptionError
 from ..files.opening import without_gz
 from ..files.output import open_output, replacing_folder
-from ..files.values import table_lines
+from ..files.values import json_list
 from ..types import Document, Mention
-from .fhir import bundle_pieces
+from .fhir import BUNDLE, bundle_entries
 from .html import html_pieces
-from .omop import COLUMNS, OmopConcepts, note_nlp_rows
+from .omop import COLUMNS, OmopConcepts, note_nlp_lines, note_nlp_rows
 from .phenopackets import phenopacket
 from .tables import (
     COMPRESSED,
@@ -59,24 +60,17 @@ def write_records(records: Records, format: OutputFormat, path: Path | None, *, 
         SapbertError: E507 the file cannot be written, E542 a package is not installed, E533 there is no file for a
             Parquet table or a workbook.
     """
+    check_output(path, format, concepts)
     if format in COMPRESSED:
         (write_parquet if format is OutputFormat.parquet else write_workbook)(records, path)
-        return
-    if format in _FILES:
+    elif path and format in _FILES:
         _write_files(records, format, path)
-        return
-    if format is OutputFormat.omop:
-        rows = note_nlp_rows(records, _concepts(format, concepts))
-        if path and path.suffix.lower() == ".parquet":
-            write_parquet_rows(rows, COLUMNS, check_table(path, OutputFormat.parquet))
-            return
+    elif concepts and path and path.suffix.lower() == ".parquet":
+        write_parquet_rows(note_nlp_rows(records, OmopConcepts(concepts)), COLUMNS, path)
+    else:
         with open_output(path) as write:
-            for line in table_lines(chain([COLUMNS], (row.values() for row in rows)), ","):
-                write(line)
-        return
-    with open_output(path) as write:
-        for piece in text_pieces(records, format):
-            write(piece)
+            for piece in note_nlp_lines(records, concepts) if concepts else text_pieces(records, format):
+                write(piece)
 
 
 def text_pieces(records: Records, format: OutputFormat) -> Iterator[str]:
@@ -177,63 +171,52 @@ def document_of(record: Record) -> tuple[Document, dict[str, str]]:
     return Document(record["id"], record["text"], tuple(mentions)), names
 
 
-def _array(values: Iterable[Values]) -> Iterator[str]:
-    yield "["
-    for number, value in enumerate(values):
-        yield ("," if number else "") + "\n" + json.dumps(value, ensure_ascii=False)
-    yield "\n]\n"
-
-
 def check_output(path: Path | None, format: OutputFormat, concepts: Path | None = None) -> None:
     """Check that an output can be written, before hours of work. See `write_records` for the arguments."""
-    if concepts or format is OutputFormat.omop:
-        _concepts(format, concepts)
-    if format is OutputFormat.omop and path and path.suffix.lower() == ".parquet":
-        format = OutputFormat.parquet
-    if format in COMPRESSED:
-        check_table(path, format)
-    elif format in _FILES:
-        _check_files(path, format)
-
-
-def _concepts(format: OutputFormat, concepts: Path | None) -> OmopConcepts:
-    if concepts is None or format is not OutputFormat.omop:
+    if (format is OutputFormat.omop) != (concepts is not None):
         raise OptionError(option="--concepts", reason="the format omop needs it, and no other format takes it")
-    return OmopConcepts(concepts)
-
-
-def _check_files(path: Path | None, format: OutputFormat) -> Path:
-    """Return the new folder for the files of documents, or the file for a single document."""
-    if path is None or (path.exists() and not path.is_file() and not (path.is_dir() and not any(path.iterdir()))):
+    if concepts:
+        OmopConcepts(concepts)
+    if format in COMPRESSED or (format is OutputFormat.omop and path and path.suffix.lower() == ".parquet"):
+        check_table(path, format if format in COMPRESSED else OutputFormat.parquet)
+    if format in _FILES and not (path and (_is_single(path, format) or _is_new(path))):
         reason = "it writes files for each document, so --output must be a new or an empty folder"
         raise OptionError(option=f"The format {format.value}", reason=reason)
-    return path
 
 
-def _write_files(records: Records, format: OutputFormat, path: Path | None) -> None:
-    """Write the files of each document into a folder, or those of the only document to a file with the ending."""
-    path, (make, ending) = _check_files(path, format), _FILES[format]
-    if ending and without_gz(path).name.lower().endswith(ending):
+def _is_single(path: Path, format: OutputFormat) -> bool:
+    """Return whether a path is that of a file for one document, such as note.xmi."""
+    named = format.value in without_gz(path).name.lower().split(".")[1:] and not path.is_dir()
+    return named and format is not OutputFormat.brat
+
+
+def _is_new(path: Path) -> bool:
+    return not any(path.iterdir()) if path.is_dir() else not path.exists()
+
+
+def _write_files(records: Records, format: OutputFormat, path: Path) -> None:
+    """Write the files of each document into a folder, or that of the only document to a file of the format."""
+    make = _FILES[format]
+    if _is_single(path, format):
         single = [record for record, _ in zip(records, range(2), strict=False)]
         if len(single) != 1:
-            reason = f"a file {ending} has one document, but there are {'more' if single else 'none'}"
+            reason = f"it has one document, but there are {'more' if single else 'none'}"
             remedy = f"Give a new folder, and --to {format.value}."
             raise OptionError(option=f"--output {path}", reason=reason, remedy=remedy)
         with open_output(path) as write:
             write("".join(make(single[0]).values()))
         return
-    names: set[str] = set()
+    names: Counter[str] = Counter()
     try:
         with replacing_folder(path) as folder:
             for record in records:
                 name = file_name_of(record["id"])
-                while name.casefold() in names:
-                    name += ".2"
-                names.add(name.casefold())
+                names[key := name.casefold()] += 1
+                name += f"~{names[key]}" if names[key] > 1 else ""
                 for suffix, text in make(record).items():
                     (folder / f"{name}{suffix}").write_bytes(text.encode())
             if format is OutputFormat.xmi:
-                (folder / TYPE_SYSTEM).write_text(type_system(), encoding="utf-8")
+                copyfile(TYPE_SYSTEM_FILE, folder / TYPE_SYSTEM)
     except OSError as error:
         raise CannotWriteError(path=path, reason=error.strerror or error) from error
 
@@ -242,16 +225,13 @@ def _json_file(value: Values) -> dict[str, str]:
     return {".json": json.dumps(value, ensure_ascii=False, indent=1) + "\n"}
 
 
-_FILES: dict[OutputFormat, tuple[Callable[[Record], dict[str, str]], str]] = {
-    OutputFormat.brat: (lambda record: brat_files(*document_of(record)), ""),
-    OutputFormat.xmi: (lambda record: xmi_files(*document_of(record)), ".xmi"),
-    OutputFormat.pubannotation: (
-        lambda record: _json_file(pubannotation_document(*document_of(record))),
-        ".pubannotation.json",
-    ),
-    OutputFormat.phenopacket: (lambda record: _json_file(phenopacket(record)), ".phenopacket.json"),
+_FILES: dict[OutputFormat, Callable[[Record], dict[str, str]]] = {
+    OutputFormat.brat: lambda record: brat_files(*document_of(record)),
+    OutputFormat.xmi: lambda record: xmi_files(*document_of(record)),
+    OutputFormat.pubannotation: lambda record: _json_file(pubannotation_document(*document_of(record))),
+    OutputFormat.phenopacket: lambda record: _json_file(phenopacket(record)),
 }
-"""What makes the files of a document, by their endings, and the ending of a file for a single document."""
+"""What makes the files of a document, by their endings."""
 _WRITERS: dict[OutputFormat, Callable[[Records], Iterator[str]]] = {
     OutputFormat.jsonl: lambda records: map(json_line, records),
     OutputFormat.tsv: lambda records: table_pieces(records, "\t"),
@@ -260,8 +240,10 @@ _WRITERS: dict[OutputFormat, Callable[[Records], Iterator[str]]] = {
     OutputFormat.bioc: lambda records: bioc_xml(map(bioc_document, records)),
     OutputFormat.biocjson: lambda records: bioc_json(map(bioc_document, records)),
     OutputFormat.html: html_pieces,
-    OutputFormat.fhir: bundle_pieces,
-    OutputFormat.labelstudio: lambda records: _array(label_studio_task(*document_of(record)) for record in records),
+    OutputFormat.fhir: lambda records: json_list(BUNDLE, bundle_entries(records), "\n]}\n"),
+    OutputFormat.labelstudio: lambda records: json_list(
+        "[", (label_studio_task(*document_of(record)) for record in records), "\n]\n"
+    ),
     OutputFormat.prodigy: lambda records: (json_line(prodigy_task(*document_of(record))) for record in records),
     OutputFormat.doccano: lambda records: (json_line(doccano_example(*document_of(record))) for record in records),
 }

@@ -203,7 +203,7 @@ def test_each_document_has_files_in_a_new_folder(tmp_path):
     records = [record(ENTITIES["flu"], doc_id=doc_id) for doc_id in ("a/b", "A/B", ".x")]
     write_records(records, OutputFormat.brat, tmp_path / "out")
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert names == {f"{name}.{ending}" for name in ("a%2Fb", "A%2FB.2", "%2Ex") for ending in ("ann", "txt")}
+    assert names == {f"{name}.{ending}" for name in ("a%2Fb", "A%2FB~2", "%2Ex") for ending in ("ann", "txt")}
     with pytest.raises(SapbertError, match="E533"):
         write_records(records, OutputFormat.brat, tmp_path / "out")
     assert {path.name for path in (tmp_path / "out").iterdir()} == names
