@@ -27,11 +27,8 @@ _MEASURES = {
 }
 
 
-class Method(str, Enum):
-    """Methods that fit probabilities, which are the values of `--method`."""
-
-    isotonic = "isotonic"
-    platt = "platt"
+Method = Enum("Method", {name: name for name in ("isotonic", "platt")}, type=str)  # type: ignore[misc]
+_ISOTONIC = Method("isotonic")
 
 
 def _between(value: float | None) -> float | None:
@@ -60,7 +57,7 @@ def calibrate(
             help="Use the lowest threshold that reaches this precision. Default: the threshold of best F1.",
         ),
     ] = None,
-    method: Annotated[Method, typer.Option(help="Method that fits the probabilities.")] = Method.isotonic,
+    method: Annotated[Method, typer.Option(help="Method that fits the probabilities.")] = _ISOTONIC,
     held_out: Annotated[
         float, typer.Option(callback=_between, help="Share of the documents that are used for measuring only.")
     ] = 0.3,

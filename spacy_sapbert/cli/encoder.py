@@ -30,11 +30,7 @@ Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for the new
 _SQLITE = b"SQLite format 3\0"
 
 
-class Half(str, Enum):
-    """Types in which weights take two bytes."""
-
-    float16 = "float16"
-    bfloat16 = "bfloat16"
+Half = Enum("Half", {name: name for name in ("float16", "bfloat16")}, type=str)  # type: ignore[misc]
 
 
 @encoder.command("info")

@@ -27,9 +27,6 @@ _ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]*|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6
 Needed = Iterable[str | tuple[str, ...]]
 """Columns that must be there, or several names of one."""
 
-DECODED = "texts with HTML entities decoded"
-"""The key under which `ReadReport.notes` counts decoded texts."""
-
 
 @dataclass
 class ReadReport(Report):
@@ -175,10 +172,7 @@ class ReaderContext(Source):
     def clean(self, text: str) -> str:
         """Decode HTML entities, remove control characters, and replace each run of whitespace by one space."""
         if "&" in text:
-            decoded = _ENTITY.sub(lambda entity: _decode(entity[0]), text)
-            if decoded != text:
-                self.report.notes[DECODED] += 1
-                text = decoded
+            text = _ENTITY.sub(lambda entity: _decode(entity[0]), text)
         text, n_removed = _CONTROL.subn("", text)
         self.report.control_characters += n_removed
         return " ".join(text.split())

@@ -1,8 +1,8 @@
 """Read SNOMED CT in Release Format 2 (RF2): the folder or zip file of an edition.
 
 The files and columns are those of the SNOMED CT Release File Specifications. Rows go into a temporary database, so
-memory does not grow with the release. A component may occur several times, as in Full files or in an extension that is
-read with the International Edition. Its row with the latest effective time counts.
+memory does not grow with the release. A component may occur several times, as in an extension that is read with the
+International Edition. Its row with the latest effective time counts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...errors import CannotReadError, ChoiceError, NotFoundError
+from ...errors import ChoiceError, NotFoundError
 from ...files.opening import check_encoding
 from ...types import Record
 from .context import ReaderContext, preferred_first
@@ -31,7 +31,6 @@ _FILE = re.compile(
     r"x?(?:sct2|der2)_(?P<table>Concept|Description|TextDefinition|Relationship|cRefset_Language|cRefset_Association)"
     r"_?(?P<content>[A-Za-z]*)(?:-[A-Za-z-]+)?_[^_]+_(?P<release>[0-9]{8})\.txt(?:\.gz)?"
 )
-_VIEWS = ("Snapshot", "Full", "Delta")
 _FSN, _SYNONYM, _DEFINITION = 900000000000003001, 900000000000013009, 900000000000550004
 _IS_A = 116680003
 _PREFERRED = 900000000000548007
@@ -67,7 +66,6 @@ class _File(NamedTuple):
     """A file of the release."""
 
     table: str  # a key of `_TABLES`
-    view: str  # "Snapshot", "Full" or "Delta"
     release: str  # the date in its name
     part: PackedFile
 
@@ -92,7 +90,7 @@ def read_snomed(
     another concept, gives its id to that concept.
 
     Args:
-        context: The folder or zip file of an edition. Snapshot files are read, or Full files if there are none.
+        context: The folder or zip file of an edition, of which the Snapshot files are read.
         languages: Languages of names, such as "en". The first one has precedence. If empty, all are read.
         language_refset: Id of the reference set that selects preferred names. Default: US English, then GB English,
             then any other.
@@ -130,20 +128,14 @@ def is_snomed(names: Iterator[str]) -> bool:
 
 
 def _release_files(path: Path) -> list[_File]:
-    """Return the Snapshot files, or the Full files if there are no Snapshot files."""
+    """Return the Snapshot files."""
     with readable(path):
-        release = sorted(_find_files(path), key=lambda file: file.part.full_path)
-    for view in _VIEWS[:2]:
-        files = [file for file in release if file.view == view]
-        if any(file.table == "Concept" for file in files):
-            if not any(file.table == "Description" for file in files):
-                raise NotFoundError(what=f"sct2_Description_{view} in {path}", remedy="Give a complete release.")
-            return files
-    if release:
-        remedy = "Give the folder or the zip file that also has its Snapshot files."
-        raise CannotReadError(path=path, reason="it holds only the changes of a release (Delta)", remedy=remedy)
-    remedy = "Give the folder or the zip file of a release of SNOMED CT."
-    raise NotFoundError(what=f"sct2_Concept_Snapshot file in {path}", remedy=remedy)
+        files = sorted(_find_files(path), key=lambda file: file.part.full_path)
+    for table in ("Concept", "Description"):
+        if not any(file.table == table for file in files):
+            remedy = "Give the folder or the zip file of a release of SNOMED CT, with its Snapshot files."
+            raise NotFoundError(what=f"sct2_{table}_Snapshot file in {path}", remedy=remedy)
+    return files
 
 
 def _find_files(path: Path) -> Iterator[_File]:
@@ -158,9 +150,8 @@ def _find_files(path: Path) -> Iterator[_File]:
         parts = []
     for part in parts:
         match = _FILE.fullmatch(part.full_path.name)
-        view = next((view for view in _VIEWS if match and view in match["content"]), None)
-        if match and view:
-            yield _File(match["table"], view, match["release"], part)
+        if match and "Snapshot" in match["content"]:
+            yield _File(match["table"], match["release"], part)
 
 
 def _load(context: ReaderContext, database: sqlite3.Connection, file: _File, manifests: list[dict[str, Any]]) -> None:

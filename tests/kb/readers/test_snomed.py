@@ -160,7 +160,7 @@ def test_a_zip_file_gives_the_same(read, tmp_path):
     assert read(packed, source="s")[0] == read(folder, source="s")[0]
 
 
-def test_the_latest_row_of_a_full_release_counts(read, tmp_path):
+def test_the_latest_row_of_a_component_counts(read, tmp_path):
     release = {
         "Concept": [concept(100, 0, "20980101"), concept(100), concept(101), concept(101, 0, "20990701")],
         "Description": [
@@ -168,14 +168,11 @@ def test_the_latest_row_of_a_full_release_counts(read, tmp_path):
             description(1, 100, SYNONYM, "Old fever", time="20980101"),
         ],
     }
-    records, report = read(write(tmp_path, release, "Full"))
+    records, report = read(write(tmp_path, release))
     assert [(record.concept_id, [name.text for name in record.names]) for record in records] == [
         ("SNOMEDCT:100", ["New fever"])
     ]
     assert report.rows_read == 2
-    # Snapshot files take precedence
-    records, _ = read(write(tmp_path))
-    assert len(records) == 3
 
 
 def test_broken_rows_are_counted(read, tmp_path):
@@ -199,8 +196,8 @@ def test_releases_that_are_incomplete(read, tmp_path):
     with pytest.raises(SapbertError, match=r"E504.*sct2_Concept_Snapshot file"):
         read(tmp_path, format="snomed")
     write(tmp_path, {"Concept": CONCEPTS}, "Delta")
-    with pytest.raises(SapbertError, match=r"E120.*Snapshot"):
-        read(tmp_path)
+    with pytest.raises(SapbertError, match=r"E504.*sct2_Concept_Snapshot file"):
+        read(tmp_path, format="snomed")
     write(tmp_path, {"Concept": CONCEPTS})
     with pytest.raises(SapbertError, match=r"E504.*sct2_Description_Snapshot"):
         read(tmp_path)
