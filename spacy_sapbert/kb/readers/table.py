@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
@@ -22,6 +23,11 @@ _DELIMITERS = {".csv": ",", ".xlsx": ",", ".tsv": "\t", ".tab": "\t"}
 _QUOTED = frozenset(",;")  # spreadsheets quote cells of such tables; in others, a quotation mark belongs to a name
 _PLACEHOLDERS = frozenset({"n/a", "#n/a", "null", "none"})
 
+# SPARQL 1.1 Query Results TSV: the headings are variables, and terms have Turtle syntax.
+_LITERAL = re.compile(r'"(?P<text>(?:[^"\\]|\\.)*)"(?:@[A-Za-z0-9-]+|\^\^\S+)?')
+_ESCAPE = re.compile(r"\\(.)")
+_ESCAPED = {"t": "\t", "n": "\n", "r": "\r"}
+
 _Row = tuple[int, list[str]]
 
 
@@ -36,6 +42,8 @@ def read_table(
     skip: int = 0,
 ) -> Iterator[Record]:
     """Read a table. Ids may be IRIs.
+
+    The table may be a SPARQL result: a heading is then `?term`, and an IRI is `<…>`.
 
     Args:
         columns: Maps a field of `FIELDS` to the column or columns that hold it. A field that is missing here is read
@@ -84,7 +92,17 @@ def _read_header(rows: Iterator[_Row], used: Sequence[str]) -> tuple[list[str], 
     line, cells = next(rows, (0, []))
     if used and all(column.isascii() and column.isdecimal() for column in used):
         return [str(number) for number in range(1, len(cells) + 1)], chain([(line, cells)], rows)
+    if cells and all(cell.startswith("?") for cell in cells):
+        return [cell[1:] for cell in cells], ((line, list(map(_parse_term, cells))) for line, cells in rows)
     return cells, rows
+
+
+def _parse_term(cell: str) -> str:
+    """Return the value of a term of a SPARQL result, without the Turtle syntax."""
+    literal = _LITERAL.fullmatch(cell)
+    if literal:
+        return _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), literal["text"])
+    return cell[1:-1] if cell.startswith("<") and cell.endswith(">") else cell
 
 
 def _record(

@@ -149,5 +149,5 @@ def test_what_html_escapes_is_read_as_it_was(text):
 def test_every_reader_decodes_entities_and_names_its_source(read, tmp_path, format, content):
     path = tmp_path / ("hp-2015.01.csv" if format == "table" else "hp-2015.01.txt.gz")
     options = {"columns": {"id": "id", "name": "name"}} if format == "table" else {}
-    (record,), report = read(path, content, format, **options)
+    (record,), _ = read(path, content, format, **options)
     assert (record.names[0].text, record.names[0].source) == ("a's b", "hp-2015.01")

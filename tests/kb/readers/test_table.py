@@ -79,6 +79,18 @@ def test_columns_by_number(read, tmp_path):
     assert report.rows_dropped == {"not selected": 1}
 
 
+def test_sparql_results(read, tmp_path):
+    text = (
+        "?term\t?label\t?synonym\n"
+        '<http://purl.obolibrary.org/obo/HP_0000001>\t"red \\"fever\\""@en\t"a\\tb"^^<http://www.w3.org/x#string>\n'
+        '<http://www.orpha.net/ORDO/Orphanet_2>\t"blue fever"\t\n'
+    )
+    columns = {"id": "term", "name": "label", "synonyms": "synonym"}
+    records, _ = read(tmp_path / "t.tsv", text, columns=columns, strict=True)
+    names = (Name('red "fever"', "preferred", "t"), Name("a b", "exact", "t"))
+    assert records == [Record("HP:0000001", names), Record("Orphanet:2", (Name("blue fever", "preferred", "t"),))]
+
+
 def test_ids_may_be_iris(read, tmp_path):
     text = (
         "id,name,alternative_ids,parents,xrefs\n"
@@ -195,7 +207,7 @@ def test_round_trip(read, tmp_path_factory, concepts, delimiter):
 @given(st.text('abc\t\n"?<>@^|,\\'))
 def test_any_text_is_read_or_reported(read, tmp_path_factory, text):
     path = tmp_path_factory.mktemp("table") / "t.tsv"
-    records, report = read(path, "id\tname\n" + text)
+    records, report = read(path, "?id\t?name\n" + text)
     assert report.rows_kept == report.records == len(records)
 
 
