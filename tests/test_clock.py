@@ -8,7 +8,8 @@ import spacy_sapbert
 PACKAGE = Path(spacy_sapbert.__file__).parent
 # what says when something was made or happened, and limits nothing
 OF_THE_DAY = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today", "date.today"}
-STAMPS = {"kb/download.py", "vectors/on_demand.py", "review/corrections_file.py", "serve/logs.py"}
+RECORDS = {"outputs/omop.py", "outputs/fhir.py", "outputs/phenopackets.py"}
+STAMPS = {"kb/download.py", "vectors/on_demand.py", "review/corrections_file.py"} | RECORDS
 
 
 def clocks_of_the_day(source):

@@ -270,7 +270,8 @@ def test_a_broken_line_is_reported_with_its_number(tmp_path, read, before, first
 
 # letters that could be taken for something else, and any others
 TEXTS = st.text(
-    st.sampled_from("|aB \n\t\r\x0b\x0c\x1c\x1f\x85\u2028\u2029\ufeff\u00a0İß") | st.characters(), min_size=1
+    st.sampled_from("|aB \n\t\r\x0b\x0c\x1c\x1f\x85\u2028\u2029\ufeff\u00a0İß") | st.characters(codec="utf-8"),
+    min_size=1,
 )
 NAMED_CONCEPTS = st.lists(st.tuples(TEXTS, st.lists(TEXTS, min_size=1, max_size=5)), min_size=1, max_size=5)
 
