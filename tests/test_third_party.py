@@ -11,7 +11,8 @@ PACKAGE = Path(spacy_sapbert.__file__).parent
 TEXT = (ROOT / "THIRD_PARTY.md").read_text(encoding="utf-8")
 # what was written for this package
 OWN = (
-    "py.typed", "meta.json", "*.pyi", "serve/*", "outputs/*.css", "outputs/*.html", "kb/catalog.yaml", "configs/*.cfg",
+    "py.typed", "meta.json", "*.pyi", "serve/*", "outputs/*.css", "outputs/*.html", "outputs/*.json", "kb/catalog.yaml",
+    "configs/*.cfg", "documents/TypeSystem.xml",
     "text/common_words/README.md", "text/synonyms/README.md", "text/synonyms/*_findings.txt", "text/synonyms/*_own.txt",
     "text/synonyms/*_different.txt",
     "text/short_forms/README.md", "text/notes/*", *(f"text/common_words/{name}.txt" for name in ("de", "es", "fr")),
