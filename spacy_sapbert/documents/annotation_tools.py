@@ -18,7 +18,7 @@ from ..errors import OtherFormatError
 from ..files.opening import read_whole
 from ..files.source import BrokenRecord
 from ..files.values import check_writable, parse_json
-from ..kb.ids import curie_of, decode_id, encode_id, prefixes, split_ids
+from ..kb.ids import canonical_id, curie_of, decode_id, encode_id, prefixes, split_ids
 from ..types import Document, Mention
 from .bioc import ID_INFONS, json_values
 from .source import UNTYPED, DocumentSource, demanded
@@ -46,8 +46,13 @@ def written_id(concept_id: str) -> str:
 
 
 def read_ids(*texts: str, prefix: str | None = None) -> list[str]:
-    """Return the canonical ids in texts that may hold several each."""
-    return [decode_id(concept_id) for text in texts for concept_id in split_ids("".join([text]), prefix)]
+    """Return the canonical ids in texts that may hold several each. INCEpTION has addresses of concepts for them."""
+    ids = [decode_id(concept_id) for text in texts for concept_id in split_ids("".join([text]), prefix)]
+    if any("://" in concept_id for concept_id in ids):
+        from ..kb.readers.ontology import curie
+
+        return [canonical_id(curie(concept_id)) for concept_id in ids]
+    return ids
 
 
 def _objects(source: DocumentSource, key: str) -> Iterator[tuple[int, Any]]:

@@ -17,9 +17,8 @@ from ..files.opening import without_gz
 from ..files.source import BrokenRecord
 from ..files.values import parse_int
 from ..files.xml import ElementParser
-from ..kb.ids import decode_id, split_ids
 from ..types import Document, Mention
-from .annotation_tools import Names, mention_of, written_id
+from .annotation_tools import Names, mention_of, read_ids, written_id
 from .bioc import ID_INFONS, INVALID_XML
 from .formats import TYPE_SYSTEM
 from .source import DocumentSource
@@ -75,7 +74,7 @@ def _mention(units: Sequence[int], element: Element) -> Mention:
         start, end = (_character(units, parse_int(offset)) for offset in span.split(" "))
         pieces.append((start, end))
     label = element.get("value") or element.get("label") or element.tag.partition(":")[2]
-    ids = (map(decode_id, split_ids(element.get(name, ""), ID_INFONS.get(name))) for name in _ID_FEATURES)
+    ids = (read_ids(element.get(name, ""), prefix=ID_INFONS.get(name)) for name in _ID_FEATURES)
     return mention_of(pieces, label, chain.from_iterable(ids))
 
 

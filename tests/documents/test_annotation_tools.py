@@ -210,6 +210,25 @@ def test_cassis_reads_and_writes_the_same_xmi(tmp_path):
     assert next(read_corpus(tmp_path / "cassis.xmi"))[:3] == document[:3]
 
 
+def test_layers_of_inception_are_mentions_with_addresses_as_ids(tmp_path):
+    namespaces = "".join(f" xmlns:{name}='{name}'" for name in ("xmi", "cas", "custom", "type4", "type5"))
+    span = "sofa='1' begin='0' end='3'"
+    iris = ["http://purl.obolibrary.org/obo/HP_0001945", "http://id.nlm.nih.gov/mesh/D007251"]
+    layers = [
+        f"<type5:Token {span}/>",
+        f"<type4:NamedEntity {span} value='Disease' identifier='{iris[0]}'/>",
+        f"<custom:Disorder {span} concept='{iris[1]}'/>",
+        f"<custom:Disorder sofa='2' begin='0' end='3' concept='{iris[1]}'/>",
+    ]
+    sofa = f"<cas:Sofa xmi:id='1' sofaString='{TEXT}'/>"
+    (tmp_path / "a.xml").write_text(f"<xmi:XMI{namespaces}>{''.join(layers)}{sofa}</xmi:XMI>")
+    (document,) = read_corpus(tmp_path / "a.xml", strict=True)
+    assert [(mention.label, mention.ids) for mention in document.mentions] == [
+        ("Disease", ("HP:0001945",)),
+        ("Disorder", ("D007251",)),
+    ]
+
+
 def test_a_folder_of_brat_is_read_once(read, tmp_path):
     (tmp_path / "notes").mkdir()
     write(tmp_path / "notes", "brat", DOCUMENT)
