@@ -19,6 +19,7 @@ from spacy.tokens import Doc
 from ..documents.docs import mention_of
 from ..errors import Errors, SapbertError, Warnings
 from ..kb.knowledge_base import KnowledgeBase
+from ..kb.mapping import vocabulary_of
 from ..metrics.counts import SetCounts, micro, total
 from ..metrics.spans import Comparison
 from ..pipeline.factories import RETRIEVER
@@ -55,9 +56,11 @@ def evaluate_pipeline(
         predictions: Write a JSON line for each document to this file. The file appears when it is complete.
 
     Returns:
-        Counts, and one entry per measure. The counts are `documents`, `without_a_name` and `other_labels`.
-        `without_a_name` counts the pairs of a document and a gold concept that the vocabulary lacks. `other_labels`
-        counts the found mentions of each label that no gold mention has.
+        Counts, and one entry per measure. The counts are `documents`, `without_a_name`, `replaced` and `other_labels`.
+        `without_a_name` counts the pairs of a document and a gold concept that the vocabulary lacks. `replaced` counts
+        the pairs of a document and a gold id that the vocabulary has replaced by another of its ids, which is then
+        compared: an alternative id of the same vocabulary as the primary id. `other_labels` counts the found mentions
+        of each label that no gold mention has.
         The measures are `ner` (characters and label), `ner_untyped` (characters alone), `span_id` (characters and all
         ids), `span_id_single` and `document_id`. `span_id_single` leaves out gold mentions with several ids.
         `document_id` compares unique pairs of a document and an id. Each has the counts `gold`, `found` and `right`,
@@ -130,6 +133,7 @@ class _Tally:
         self.found: Counter[str] = Counter()
         self.documents = 0
         self._without_a_name = 0
+        self._replaced = 0
 
     def __call__(self, gold: Document, found: Document) -> Counts:
         """Return the counts of this document, by measure."""
@@ -140,13 +144,19 @@ class _Tally:
             _add(self._types[label], self._compare(*of_label))
         self.documents += 1
         self._without_a_name += sum(not self._kb.find_id(concept_id) for concept_id in self._compare.concepts(gold))
+        self._replaced += sum(map(self._is_replaced, {id for mention in gold.mentions for id in mention.ids}))
         return counts
+
+    def _is_replaced(self, concept_id: str) -> bool:
+        primary = self._compare.primary(concept_id)
+        return primary != concept_id and vocabulary_of(primary) == vocabulary_of(concept_id)
 
     def report(self, types: Sequence[str] | None) -> dict[str, Any]:
         others = {label: n for label, n in sorted(self.found.items()) if label not in self.labels}
         result: dict[str, Any] = {
             "documents": self.documents,
             "without_a_name": self._without_a_name,
+            "replaced": self._replaced,
             "other_labels": others,
             **{measure: _figures(counts) for measure, counts in self.counts.items()},
         }

@@ -268,9 +268,10 @@ def test_what_cannot_match_has_no_percentages(small_kb):
     assert mapped["ner"]["types"]["Drug"]["f1"] == 100.0
 
 
-def test_alternative_ids_are_followed(tmp_path):
+def test_replaced_ids_are_followed_and_counted(tmp_path):
+    """HP:0000002 was replaced. OMIM:219700 is the same concept in another vocabulary."""
     cold = Record("HP:0000001", (Name("cold", "preferred", "HPO"),), alternative_ids=("HP:0000002", "OMIM:219700"))
     nlp = pipeline(build_knowledge_base([cold], tmp_path / "replaced.kb"))
     gold = document("cold and cold", ("cold", "HP:0000002"), doc_id="1"), document("a cold", ("cold", "OMIM:219700"))
     result = evaluate_pipeline(nlp, gold)
-    assert (result["without_a_name"], result["document_id"]["right"]) == (0, 2)
+    assert (result["replaced"], result["without_a_name"], result["document_id"]["right"]) == (1, 0, 2)
