@@ -20,6 +20,7 @@ from ..errors import ChoiceError, Errors, MissingExtraError, OptionError, Sapber
 from ..files.console import progress_callback, stderr_console, track
 from ..files.opening import STDIN
 from ..files.output import is_special, refuse_input
+from ..files.postgres import is_postgres
 from ..review.corrections_database import open_corrections
 from ..types import Document
 from .endings import command_line, exit_status
@@ -45,7 +46,9 @@ if TYPE_CHECKING:
 Sources = Sequence[tuple[Path, ReadOptions]]
 
 _TO_HELP = "Format of the output. Default: by the ending of the file; jsonl for standard output."
-_OUTPUT_HELP = "File to write, or folder with --engine. Default: standard output."
+_OUTPUT_HELP = (
+    "File to write, or folder with --engine, or postgresql:// address of a table NOTE_NLP. Default: standard output."
+)
 _RESUME_HELP = "Go on with an interrupted run, if there is one; or throw it away."
 _CORRECTIONS_HELP = "File or PostgreSQL address of corrections to obey, see `review`. It replaces that of the pipeline."
 _ENGINE_HELP = (
@@ -53,7 +56,7 @@ _ENGINE_HELP = (
     "master elsewhere: ray=ADDRESS, spark=ADDRESS."
 )
 _CANDIDATES_HELP = "List so many candidates of each link, whatever their scores; in tables as columns."
-_CONCEPTS_HELP = "Table CONCEPT of OMOP, as Athena writes it, for the format omop."
+_CONCEPTS_HELP = "Table CONCEPT of OMOP, as Athena writes it, or the postgresql:// address of the vocabulary."
 _SHOWN = 10
 _MOST_CANDIDATES = 20
 
@@ -63,7 +66,7 @@ def link(
     inputs: Inputs,
     format: Format = None,
     to: Annotated[OutputFormat | None, typer.Option(help=_TO_HELP)] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help=_OUTPUT_HELP)] = None,
+    output: Annotated[str | None, typer.Option("--output", "-o", help=_OUTPUT_HELP)] = None,
     resume: Annotated[bool | None, typer.Option("--resume/--restart", help=_RESUME_HELP)] = None,
     strict: Strict = False,
     n_process: NProcess = 1,
@@ -76,7 +79,7 @@ def link(
     also: Also = None,
     mapping: CodeMapping = None,
     engine: Annotated[str | None, typer.Option(help=_ENGINE_HELP)] = None,
-    concepts: Annotated[Path | None, typer.Option(help=_CONCEPTS_HELP)] = None,
+    concepts: Annotated[str | None, typer.Option(help=_CONCEPTS_HELP)] = None,
 ) -> None:
     """Link the mentions of documents to the concepts of a vocabulary.
 
@@ -89,7 +92,10 @@ def link(
         raise typer.BadParameter("it needs --also with the vocabularies of the codes", param_hint="--mapping")
     if engine and concepts:
         raise OptionError(option="--concepts", reason="--engine writes tables of links only")
-    folder = _check_engine(engine, output, to, inputs, resume) if engine else None
+    place = output if output is None or is_postgres(output) else Path(output)
+    if is_postgres(place):
+        concepts, to = concepts or output, to or OutputFormat.omop
+    folder = _check_engine(engine, place, to, inputs, resume) if engine else None
     problems = Problems(stderr_console(), strict=strict)
     sources = open_inputs(inputs, format, column, encoding, gold=gold)
     codes = CodeOptions.of(also, mapping, problems.console) if also else None
@@ -113,20 +119,21 @@ def link(
     if engine and folder:
         _link_corpus(settings, sources, folder, engine, problems, n_process, shown)
         return
-    refuse_input(output, [*inputs, Path(pipeline), corrections, concepts, *(mapping or [])], in_folders=True)
-    to = to or output_format(output)
+    path = place if isinstance(place, Path) else None
+    refuse_input(path, [*inputs, Path(pipeline), corrections, concepts, *(mapping or [])], in_folders=True)
+    to = to or output_format(path)
     from ..outputs.writers import check_output
 
-    check_output(output, to, concepts)
-    is_stream = output is None or is_special(output)
+    check_output(place, to, concepts)
+    is_stream = path is None or is_special(path)
     if is_stream and resume is not None:
         reason = "only a run with a file as --output keeps its documents"
         raise OptionError(option="--resume or --restart", reason=reason)
     run = _Run(settings, sources, problems, n_process, concepts)
-    if output is None or is_stream:
-        run.stream(to, output)
+    if path is None or is_stream:
+        run.stream(to, place)
     else:
-        run.in_parts(to, output, resume, shown)
+        run.in_parts(to, path, resume, shown)
     problems.show_passages()
     counts = run.counts
     done = f"{counts['documents']:,} documents, {counts['mentions']:,} mentions, {counts['linked']:,} of them linked"
@@ -137,7 +144,7 @@ class _Run:
     """A run of the command with one output."""
 
     def __init__(
-        self, settings: LinkSettings, sources: Sources, problems: Problems, n_process: int, concepts: Path | None
+        self, settings: LinkSettings, sources: Sources, problems: Problems, n_process: int, concepts: str | None
     ) -> None:
         from ..runs.document_linker import NO_LIMIT
         from ..runs.file_run import ChunkWork
@@ -149,7 +156,7 @@ class _Run:
         self._n_process = n_process
         self._concepts = concepts
 
-    def stream(self, format: OutputFormat, output: Path | None) -> None:
+    def stream(self, format: OutputFormat, output: Path | str | None) -> None:
         """Write the documents as soon as they are linked."""
         from ..outputs.writers import write_records
 
@@ -224,14 +231,14 @@ def _how_to_go_on(reason: str, finished: int) -> str:
 
 
 def _check_engine(
-    engine: str, output: Path | None, to: OutputFormat | None, inputs: Sequence[Path], resume: bool | None
+    engine: str, output: Path | str | None, to: OutputFormat | None, inputs: Sequence[Path], resume: bool | None
 ) -> Path:
     """Check the options that do not fit to an engine, and return the output folder."""
     from ..runs.engines import ENGINES
 
     if engine.partition("=")[0] not in ENGINES:
         raise ChoiceError(given=engine, what="engine", choices=ENGINES)
-    if output is None or output.is_file():
+    if not isinstance(output, Path) or output.is_file():
         raise OptionError(option="--engine", reason="--output must be a folder, which may be new")
     if to not in (None, OutputFormat.parquet):
         raise OptionError(option="--engine", reason="--to must be parquet")

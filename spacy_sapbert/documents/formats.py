@@ -32,6 +32,7 @@ class InputFormat(str, Enum):
     jats = "jats"
     spacy = "spacy"
     names = "names"
+    sql = "sql"
     brat = "brat"
     xmi = "xmi"
     labelstudio = "labelstudio"

@@ -30,7 +30,7 @@ from .pubmed import pmids_of, read_pubmed, superseded
 from .pubtator import read_pubtator
 from .reader import CORPUS_READERS, Reader, read_spacy
 from .source import DocumentSource, Problems, ReadOptions, join_passages
-from .table_files import read_csv, read_names, read_parquet, read_tsv
+from .table_files import read_csv, read_names, read_parquet, read_sql, read_tsv
 from .text_files import read_jsonl, read_lines, read_text
 
 __all__ = ["Problems", "ReadOptions", "read_all", "read_documents"]
@@ -47,6 +47,7 @@ _READERS: dict[InputFormat, Reader] = {
     InputFormat.jats: read_jats,
     InputFormat.spacy: read_spacy,
     InputFormat.names: read_names,
+    InputFormat.sql: read_sql,
     **{format: CORPUS_READERS[format.value] for format in TOOLS},
 }
 _PASSAGES = (InputFormat.pubtator, InputFormat.bioc)

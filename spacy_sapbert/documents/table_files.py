@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import BadRecordError, DamagedError, MismatchError, MissingColumnError, requiring
 from ..files.opening import OpenedFile, file_name, open_file
+from ..files.postgres import Database, is_postgres
 from ..files.workbook import is_workbook
 from ..types import Document
 from .source import DocumentSource, Problems, ReadOptions
@@ -187,6 +188,25 @@ def _document(source: DocumentSource, columns: _Columns, row: dict[str, Any], nu
         meta=meta,
         position=source.place(number, unit),
     )
+
+
+def read_sql(source: DocumentSource) -> Iterator[Document]:
+    """Read the rows of a query of PostgreSQL, a few at a time.
+
+    The first line of the file can be `-- ADDRESS`, see `files.postgres.Database`. Otherwise, libpq's variables such as
+    PGHOST and PGSERVICE say where the database is.
+    """
+    query = source.text()
+    first = query.partition("\n")[0].removeprefix("--").strip()
+    database = Database(first if is_postgres(first) else "postgresql://", "public")
+    with database.transaction() as connection:
+        connection.execute("SET TRANSACTION READ ONLY")
+        rows = connection.cursor(name="documents").execute(query)
+        names = [column.name for column in rows.description or ()]
+        columns = _find_columns(source, names)
+        for number, row in enumerate(rows, start=1):
+            values = {name: _json_value(value) for name, value in zip(names, row, strict=True)}
+            yield _document(source, columns, values, number, "row")
 
 
 def read_parquet(source: DocumentSource) -> Iterator[Document]:

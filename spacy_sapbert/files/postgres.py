@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
-from ..errors import CannotWriteError, Errors, FamilyError, SapbertError, SettingError, requiring
+from ..errors import CannotReadError, CannotWriteError, Errors, SapbertError, SettingError, requiring
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -78,6 +78,7 @@ class Database:
 
         Raises:
             CannotWriteError: The server has no room, no permission, or another program keeps a lock.
+            CannotReadError: A table is missing, or a query has an error.
             SapbertError: E325 the server cannot be reached, or reports another error.
         """
         with requiring("postgres", "A PostgreSQL database"):
@@ -128,15 +129,18 @@ class Database:
         """Return the error of this package for one of psycopg."""
         import psycopg
 
-        reason, state = " ".join(str(error).split()) or type(error).__name__, getattr(error, "sqlstate", None) or ""
-        refused: type[FamilyError] = CannotWriteError
-        if state.startswith("22") or (not state and isinstance(error, (psycopg.DataError, UnicodeEncodeError))):
-            return refused("Nothing was changed. Remove what the database cannot store.", path=self, reason=reason)
-        if state in ("42501", "25006", "55P03"):  # no permission, read-only, locked by another program
-            remedy = "Nothing was changed. Ask for the permission, or try again when no other program writes."
-            return refused(remedy, path=self, reason=reason)
-        if state.startswith("53") and state != "53300":  # disk, memory and other limits, but not that of connections
-            return refused(
-                "Nothing was changed. Make room on the server, or raise its limit.", path=self, reason=reason
-            )
+        state = getattr(error, "sqlstate", None) or ""
+        primary = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+        reason = " ".join((primary or str(error)).split())  # the details of an error can have the text of a note
+        remedy = ""
+        if state.startswith(("22", "23")) or (not state and isinstance(error, (psycopg.DataError, UnicodeEncodeError))):
+            remedy = "Remove what the database cannot store."
+        elif state in ("42501", "25006", "55P03"):  # no permission, read-only, locked by another program
+            remedy = "Ask for the permission, or try again when no other program writes."
+        elif state.startswith("53") and state != "53300":  # disk, memory and other limits, but not that of connections
+            remedy = "Make room on the server, or raise its limit."
+        if remedy:
+            return CannotWriteError(f"Nothing was changed. {remedy}", path=self, reason=reason)
+        if state.startswith(("42", "3F")):  # the table or the column is missing, or the query has an error
+            return CannotReadError("Check the query, and the schema after # in the address.", path=self, reason=reason)
         return SapbertError(Errors.E325.format(address=self, reason=reason, key=KEY))

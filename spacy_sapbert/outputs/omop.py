@@ -6,13 +6,14 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from .. import __version__
 from ..errors import BadRecordError, MissingColumnError
 from ..files.opening import open_text
+from ..files.postgres import Database, is_postgres
 from ..files.values import table_lines
 from ..kb.ids import canonical_id, canonical_prefix, curie_of
 from ..types import NIL
@@ -28,6 +29,15 @@ COLUMNS: dict[str, type] = dict.fromkeys(_NAMES.split(), str) | dict.fromkeys(_N
 COLUMNS |= {"nlp_date": date, "nlp_datetime": datetime}
 _LONGEST = 250  # characters of a snippet and of a lexical variant
 _NOTE_ID = re.compile(r"([0-9]{1,18})(?:[.]\w+)?")
+_SYSTEM = "spacy-sapbert"
+_NOTES_PER_BATCH = 500
+_REPLACED = "DELETE FROM note_nlp WHERE note_id = ANY(%s) AND nlp_system LIKE %s"
+_FIND = """
+SELECT c.vocabulary_id, c.concept_code, c.concept_id, array(
+    SELECT r.concept_id_2 FROM concept_relationship r WHERE r.concept_id_1 = c.concept_id
+    AND r.relationship_id = 'Maps to' AND coalesce(r.invalid_reason, '') = '' AND r.concept_id_2 <> c.concept_id
+) FROM concept c WHERE c.concept_code = %s ORDER BY coalesce(c.invalid_reason, '') <> '', c.concept_id
+"""
 _CONCEPT = ("concept_id", "vocabulary_id", "concept_code", "standard_concept", "invalid_reason")
 _RELATIONSHIP = ("concept_id_1", "concept_id_2", "relationship_id", "invalid_reason")
 _ABSENT = frozenset({"negated", "family", "uncertain", "hypothetical"})
@@ -63,6 +73,11 @@ class OmopConcepts:
         own, *standard = self._vocabularies[prefix].get(concept_id, [0])
         return standard or [own], own
 
+    @classmethod
+    def open(cls, place: Path | str) -> OmopConcepts:
+        """Open the table in a file, or the tables of a database."""
+        return DatabaseConcepts(str(place)) if is_postgres(place) else cls(Path(place))
+
     def _read(self, prefix: str) -> dict[str, list[int]]:
         concepts: dict[str, list[int]] = {}
         others: dict[str, str] = {}
@@ -76,6 +91,48 @@ class OmopConcepts:
             if kind == "Maps to" and not invalid and first in others and second != first:
                 concepts[others[first]].append(int(second))
         return concepts
+
+
+class DatabaseConcepts(OmopConcepts):
+    """Finds the concepts of OMOP in the tables of a database, each when it is first looked up.
+
+    Args:
+        address: See `files.postgres.Database`.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._database = Database(address, "public")
+        self._known: dict[str, tuple[list[int], int]] = {}
+        self.find("LOINC:10154-3")  # missing tables are found before hours of work
+
+    def find(self, concept_id: str) -> tuple[list[int], int]:
+        if concept_id not in self._known:
+            with self._database.transaction() as connection:
+                rows = connection.execute(_FIND, [curie_of(concept_id).partition(":")[2]]).fetchall()
+            own = [row for row in rows if canonical_id(f"{row[0]}:{row[1]}") == concept_id]
+            _, _, number, standard = own[0] if own else ("", "", 0, [])
+            self._known[concept_id] = standard or [number], number
+        return self._known[concept_id]
+
+
+def write_note_nlp(records: Iterable[Mapping[str, Any]], database: Database, concepts: OmopConcepts) -> None:
+    """Write the rows of NOTE_NLP into a database, in one transaction for each batch of notes.
+
+    They replace the rows that this package wrote for these notes before.
+    """
+    from psycopg import sql
+
+    columns = sql.SQL(", ").join(map(sql.Identifier, COLUMNS))
+    rest = iter(records)
+    while batch := list(islice(rest, _NOTES_PER_BATCH)):
+        rows = list(note_nlp_rows(batch, concepts))
+        with database.transaction() as connection:
+            connection.execute("LOCK TABLE note_nlp IN SHARE ROW EXCLUSIVE MODE")  # or others take the same numbers
+            connection.execute(_REPLACED, [[note_id_of(record["id"]) for record in batch], f"{_SYSTEM} %"])
+            (last,) = connection.execute("SELECT coalesce(max(note_nlp_id), 0) FROM note_nlp").fetchone() or (0,)
+            with connection.cursor().copy(sql.SQL("COPY note_nlp ({}) FROM STDIN").format(columns)) as copy:
+                for row in rows:
+                    copy.write_row([row.pop("note_nlp_id") + last, *row.values()])
 
 
 def _rows(path: Path, columns: Sequence[str]) -> Iterator[list[str]]:
@@ -99,7 +156,7 @@ def note_nlp_rows(records: Iterable[Mapping[str, Any]], concepts: OmopConcepts) 
     Offsets count the characters of the note. Texts longer than the 250 characters of their column are cut.
     """
     now = datetime.now().replace(microsecond=0)
-    system = {"nlp_system": f"spacy-sapbert {__version__}", "nlp_date": now.date(), "nlp_datetime": now}
+    system = {"nlp_system": f"{_SYSTEM} {__version__}", "nlp_date": now.date(), "nlp_datetime": now}
     number = 0
     for row in table_rows({**record, "passages": ()} for record in records):
         flags = frozenset((row["assertion"] or "").split("|"))
@@ -124,6 +181,7 @@ def note_nlp_rows(records: Iterable[Mapping[str, Any]], concepts: OmopConcepts) 
             }
 
 
-def note_nlp_lines(records: Iterable[Mapping[str, Any]], concepts: Path) -> Iterator[str]:
+def note_nlp_lines(records: Iterable[Mapping[str, Any]], concepts: str) -> Iterator[str]:
     """Yield the lines of NOTE_NLP as CSV."""
-    return table_lines(chain([COLUMNS], (row.values() for row in note_nlp_rows(records, OmopConcepts(concepts)))), ",")
+    rows = note_nlp_rows(records, OmopConcepts.open(concepts))
+    return table_lines(chain([COLUMNS], (row.values() for row in rows)), ",")

@@ -19,11 +19,12 @@ from ..documents.uima import TYPE_SYSTEM_FILE, xmi_files
 from ..errors import CannotWriteError, OptionError
 from ..files.opening import without_gz
 from ..files.output import open_output, replacing_folder
+from ..files.postgres import Database
 from ..files.values import json_list
 from ..types import Document, Mention
 from .fhir import BUNDLE, bundle_entries
 from .html import html_pieces
-from .omop import COLUMNS, OmopConcepts, note_nlp_lines, note_nlp_rows
+from .omop import COLUMNS, OmopConcepts, note_nlp_lines, note_nlp_rows, write_note_nlp
 from .phenopackets import phenopacket
 from .tables import (
     COMPRESSED,
@@ -48,25 +49,30 @@ Records = Iterable[Record]
 Values = dict[str, Any]
 
 
-def write_records(records: Records, format: OutputFormat, path: Path | None, *, concepts: Path | None = None) -> None:
+def write_records(
+    records: Records, format: OutputFormat, path: Path | str | None, *, concepts: str | None = None
+) -> None:
     """Write an output as a stream. The file appears when it is complete.
 
     Args:
         records: Records of `record_of`, or of the JSON lines that this function wrote.
-        path: The file, gzipped if its name ends in `.gz`. None for standard output. See `check_output` for folders.
-        concepts: The table CONCEPT of OMOP, for the format omop.
+        path: The file, gzipped if its name ends in `.gz`. None for standard output. See `check_output` for folders. Or
+            the address of a database with a table NOTE_NLP.
+        concepts: The table CONCEPT of OMOP or the address of a database, for the format omop.
 
     Raises:
         SapbertError: E507 the file cannot be written, E542 a package is not installed, E533 there is no file for a
             Parquet table or a workbook.
     """
     check_output(path, format, concepts)
-    if format in COMPRESSED:
+    if isinstance(path, str):
+        write_note_nlp(records, Database(path, "public"), OmopConcepts.open(concepts or path))
+    elif format in COMPRESSED:
         (write_parquet if format is OutputFormat.parquet else write_workbook)(records, path)
     elif path and format in _FILES:
         _write_files(records, format, path)
     elif concepts and path and path.suffix.lower() == ".parquet":
-        write_parquet_rows(note_nlp_rows(records, OmopConcepts(concepts)), COLUMNS, path)
+        write_parquet_rows(note_nlp_rows(records, OmopConcepts.open(concepts)), COLUMNS, path)
     else:
         with open_output(path) as write:
             for piece in note_nlp_lines(records, concepts) if concepts else text_pieces(records, format):
@@ -171,12 +177,18 @@ def document_of(record: Record) -> tuple[Document, dict[str, str]]:
     return Document(record["id"], record["text"], tuple(mentions)), names
 
 
-def check_output(path: Path | None, format: OutputFormat, concepts: Path | None = None) -> None:
+def check_output(path: Path | str | None, format: OutputFormat, concepts: str | None = None) -> None:
     """Check that an output can be written, before hours of work. See `write_records` for the arguments."""
     if (format is OutputFormat.omop) != (concepts is not None):
         raise OptionError(option="--concepts", reason="the format omop needs it, and no other format takes it")
     if concepts:
-        OmopConcepts(concepts)
+        OmopConcepts.open(concepts)
+    if isinstance(path, str):
+        if format is not OutputFormat.omop:
+            raise OptionError(option=f"--to {format.value}", reason="a database takes the format omop alone")
+        with Database(path, "public").transaction() as connection:
+            connection.execute("SELECT note_nlp_id FROM note_nlp LIMIT 0")
+        return
     if format in COMPRESSED or (format is OutputFormat.omop and path and path.suffix.lower() == ".parquet"):
         check_table(path, format if format in COMPRESSED else OutputFormat.parquet)
     if format in _FILES and not (path and (_is_single(path, format) or _is_new(path))):

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from spacy_sapbert.cli import app
-from spacy_sapbert.errors import MissingColumnError, NotFoundError, SapbertError
+from spacy_sapbert.errors import CannotReadError, MissingColumnError, NotFoundError, SapbertError
 from spacy_sapbert.files.postgres import Database
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport, guess_format, read_vocabulary
@@ -117,7 +117,7 @@ def test_built_from_a_database(tables, tmp_path):
 
 
 def test_what_is_missing(folder, postgres, tmp_path):
-    with pytest.raises(NotFoundError, match=r"E504.*table concept in postgresql.*schema of the vocabulary"):
+    with pytest.raises(CannotReadError, match=r'E120.*"concept" does not exist.*schema after #'):
         list(read_vocabulary(folder, "omop", report=ReadReport(), database=postgres))
     done = run("kb", "build", "postgresql://me:secret@host/cdm", "-o", tmp_path / "none.kb")
     assert "E406" in done.output
