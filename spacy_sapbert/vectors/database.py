@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -57,41 +57,17 @@ class About(NamedTuple):
         return cls(**values) if values.keys() == set(cls._fields) else None
 
 
-class Collection(Protocol):
-    """The names of one vocabulary in a database. A name has the id `hash64` of its text.
-
-    Attributes:
-        address: The setting of the index.
-        target: The address as `kb upload --to` takes it.
-    """
-
-    address: Any
-    target: str
-
-    def exists(self) -> bool:
-        """Return whether the collection exists."""
-
-    def about(self) -> About | None:
-        """Return the description, or None if the collection was not made by an upload."""
-
-    def count(self) -> int:
-        """Return the number of names."""
-
-    def vectors(self, ids: Sequence[int]) -> dict[int, Any]:
-        """Return vectors of names by their ids. Missing ids are left out."""
-
-
 class DatabaseVectors(Index):
     """Find names in a database. It connects at the first use.
 
     Args:
-        collection: What an upload made from this knowledge base and encoder.
+        collection: What an upload made from this knowledge base and encoder: a collection of Qdrant or of PostgreSQL.
     """
 
     exact = False
     local = False
 
-    def __init__(self, collection: Collection, kb: KnowledgeBase, encoder: Encoder) -> None:
+    def __init__(self, collection: Any, kb: KnowledgeBase, encoder: Encoder) -> None:
         self.encoder = encoder
         self._kb = kb
         self._collection = collection
@@ -149,16 +125,15 @@ class DatabaseVectors(Index):
     @cached_property
     def _about(self) -> About:
         """The description of the collection, after it was checked."""
-        exists = self._collection.exists()
-        about = self._collection.about() if exists else None
+        description = self._collection.described()
+        about, count = description or (None, 0)
         if about is None:
-            reason = "it was not made by an upload, or by one of another version" if exists else "it does not exist"
+            reason = "it was not made by an upload of this version" if description else "it does not exist"
             raise self._mismatch(about, reason)
         if (about.kb, about.encoder) != (self._kb.fingerprint, self.encoder.fingerprint):
             what = "vocabulary" if about.encoder == self.encoder.fingerprint else "encoder"
             dims = f" ({about.dim} dimensions, not {self.encoder.dim})" if about.dim != self.encoder.dim else ""
             raise self._mismatch(about, f"it belongs to another {what}{dims}")
-        count = self._collection.count()
         if not about.complete or count != about.names + about.concepts:
             raise self._mismatch(about, f"it is not complete: it has {count} of {about.names + about.concepts} points")
         return about

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import MismatchError
+from ..errors import MismatchError, requiring
 from ..files.postgres import Database
 from ..files.values import hash64
 from ..kb.knowledge_base import KnowledgeBase
@@ -57,7 +57,7 @@ ANALYZE names
 
 
 class PostgresCollection:
-    """The names of a vocabulary in a schema of a database. See `database.Collection`.
+    """The names of a vocabulary in a schema of a database. A name has the id `hash64` of its text, with a sign.
 
     Args:
         address: See `files.postgres.Database`.
@@ -70,9 +70,9 @@ class PostgresCollection:
     @contextmanager
     def connected(self) -> Iterator[Connection[Any]]:
         """Give a connection that knows the types of pgvector."""
-        with self.address.transaction() as connection:
+        with requiring("postgres", "A PostgreSQL database"):
             from pgvector.psycopg import register_vector
-
+        with self.address.transaction() as connection:
             query = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
             (version,) = connection.execute(query).fetchone() or ("",)
             if tuple(int(number) for number in version.split(".")[:2] if number) < _OLDEST:
@@ -82,15 +82,12 @@ class PostgresCollection:
                 register_vector(connection)
             yield connection
 
-    def exists(self) -> bool:
-        """Return whether the schema has names."""
+    def described(self) -> tuple[About | None, int] | None:
+        """Return the description and the number of names, or None if there are no names."""
         with self.connected() as connection:
-            return self.address.has(connection, "names")
-
-    def about(self) -> About | None:
-        """Return the description, or None if another program made the table."""
-        with self.connected() as connection:
-            return self._about(connection)
+            if not self.address.has(connection, "names"):
+                return None
+            return self._about(connection), *connection.execute("SELECT count(*) FROM names").fetchone()
 
     def _about(self, connection: Connection[Any]) -> About | None:
         if not self.address.has(connection, "about"):
@@ -110,11 +107,6 @@ class PostgresCollection:
             connection.execute("DROP TABLE about, names")
         for statement in _TABLES.split(";"):
             connection.execute(statement % about.dim if "%" in statement else statement)
-
-    def count(self) -> int:
-        """Return the number of names."""
-        with self.connected() as connection:
-            return int((connection.execute("SELECT count(*) FROM names").fetchone() or (0,))[0])
 
     def vectors(self, ids: Sequence[int]) -> dict[int, np.ndarray]:
         """Return vectors of names by their ids, float16, shape (dim,). Missing ids are left out."""

@@ -118,6 +118,10 @@ class Collection:
         with self.asking() as client:
             return int(client.count(self.name, exact=True).count) - 1
 
+    def described(self) -> tuple[About | None, int] | None:
+        """Return the description and the number of points, or None if the collection does not exist."""
+        return (self.about(), self.count()) if self.exists() else None
+
     def vectors(self, ids: Sequence[int]) -> dict[int, Sequence[float]]:
         """Return vectors of names by the ids of their points. Missing ids are left out."""
         found: dict[int, Sequence[float]] = {}
