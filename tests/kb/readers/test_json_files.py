@@ -169,3 +169,11 @@ def test_half_a_surrogate_pair_is_taken_out(read_lines):
     records, report = read_lines([line])
     assert [name.text for name in records[0].names] == ["ab", "😀"]
     assert report.control_characters == 1
+
+
+def test_a_list_is_read_like_lines(read, read_lines, tmp_path):
+    records, _ = read_lines([ENTITY])
+    broken = {**ENTITY, "aliases": "one"}
+    of_list, report = read(tmp_path / "kb.json", [ENTITY, broken], None)
+    assert of_list == records
+    assert "concept 2: aliases" in report.problems[0].reason

@@ -68,7 +68,10 @@ def test_a_class_with_everything(read, tmp_path):
     assert records == [
         Record(
             "F:1",
-            tuple(Name(text, scope, "f") for text, scope in [*names, ("reddening", "related")]),
+            # each name has the language that the file gives
+            tuple(
+                Name(text, scope, "f", "en" * (scope == "narrow")) for text, scope in [*names, ("reddening", "related")]
+            ),
             ("F:3", "F:2"),
             ("fevers",),
             "A fever that is red.",
@@ -87,7 +90,7 @@ def test_a_concept_with_everything(read, tmp_path):
     texts = ("red fever", "red fevr", "rad fever")
     assert [record.concept_id for record in records] == ["F:1", "F:0"]
     assert {name.text for name in records[0].names} == set(texts)
-    assert records[0].names[0] == Name("red fever", "preferred", "f")
+    assert records[0].names[0] == Name("red fever", "preferred", "f", "en")
     assert (records[0].definition, records[0].parents, records[0].xrefs) == ("A red one.", ("F:0",), ("D000001",))
     assert report.rows_dropped == {"no name": 1}
     assert report.names_dropped == {"language": 3}

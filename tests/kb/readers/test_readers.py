@@ -35,6 +35,10 @@ def test_format_is_guessed_where_it_is_plain(format, names):
     [
         ("a.json", ' \n{"graphs": []}', "obograph"),
         ("a.json", "[]", "json"),
+        ("a.json", '[{"concept_id": "D1", "canonical_name": "fever"}]', "scispacy"),
+        ("a.json", '{"concept_id": "D1", "canonical_name": "fever"}\n', "scispacy"),
+        ("a.owl", "\ufeff\nformat-version: 1.2\n", "obo"),
+        ("a.owl", "<rdf:RDF>", "rdf"),
         ("a.tsv", "# note\nsubject_id\tpredicate_id\ttranslation_value\ttranslation_language\n", "babelon"),
         ("a.tsv", "\ufeffsource_id\tpredicate\ttranslation_text\ttranslation_lang\n", "babelon"),
         ("a.tsv", "id\tname\n", "table"),

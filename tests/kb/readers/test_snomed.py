@@ -95,11 +95,11 @@ def write(folder, release=None, view="Snapshot"):
 def test_concepts(read, tmp_path):
     records, report = read(write(tmp_path), source="SNOMED", strict=True)
     texts = ("Colored fever", "Coloured fever", "Fever of colour")
-    names = tuple(Name(text, "exact" if row else "preferred", "SNOMED") for row, text in enumerate(texts))
+    names = tuple(Name(text, "exact" if row else "preferred", "SNOMED", "en") for row, text in enumerate(texts))
     assert records[0] == Record("SNOMEDCT:100", names, types=("disorder",))
     assert records[1] == Record(
         "SNOMEDCT:101",
-        (Name('"Red" fever', "preferred", "SNOMED"), Name("Red (blood) fever", "exact", "SNOMED")),
+        (Name('"Red" fever', "preferred", "SNOMED", "en"), Name("Red (blood) fever", "exact", "SNOMED", "en")),
         ("SNOMEDCT:102",),
         ("disorder",),
         "A fever that is red.",
@@ -107,7 +107,7 @@ def test_concepts(read, tmp_path):
     )
     # a concept without a synonym has its fully specified name; an inactive relation gives no parent
     assert records[2] == Record(
-        "SNOMEDCT:103", (Name("Skin structure", "preferred", "SNOMED"),), types=("body structure",)
+        "SNOMEDCT:103", (Name("Skin structure", "preferred", "SNOMED", "en"),), types=("body structure",)
     )
     assert (report.rows_read, report.rows_dropped) == (5, {"inactive": 2})
     assert report.names_dropped == {"inactive": 1, "language": 1}
@@ -120,10 +120,31 @@ def test_reference_sets_and_languages(read, tmp_path):
     write(tmp_path)
     assert read(tmp_path, language_refset=GB)[0][0].names[0].text == "Coloured fever"
     (first, *_), _ = read(tmp_path, languages=("es", "en"))
-    assert [name.text for name in first.names][:2] == ["Fiebre de color", "Colored fever"]
+    assert first.names[0] == Name("Fiebre de color", "preferred", first.names[0].source, "es")
+    assert first.names[1] == Name("Colored fever", "preferred", first.names[0].source, "en")
     assert read(tmp_path, languages=())[0][0].names[0].text == "Colored fever"
     with pytest.raises(SapbertError, match=rf"E125.*.7. is not a language reference set.*{GB}, {US}"):
         read(tmp_path, language_refset="7")
+
+
+def test_the_type_is_that_of_a_fully_specified_name_in_any_language(read, tmp_path):
+    spanish = [
+        description(1, 100, FSN, "Fiebre de color (trastorno)", "es"),
+        description(2, 100, FSN, "Fever of colour (disorder)"),
+        description(3, 100, SYNONYM, "Fiebre", "es"),
+        description(4, 101, FSN, "Fiebre roja (trastorno)", "es"),
+        description(5, 103, SYNONYM, "Piel", "es"),
+        description(6, 103, FSN, "Skin (body structure)"),
+    ]
+    write(tmp_path, RELEASE | {"Description": spanish})
+    records, _ = read(tmp_path, languages=("es",), source="S")
+    assert [record.types for record in records] == [("disorder",), ("trastorno",), ("body structure",)]
+    names = [[name.text for name in record.names] for record in records]
+    assert names == [["Fiebre", "Fiebre de color"], ["Fiebre roja"], ["Piel"]]
+    records, _ = read(tmp_path, languages=())
+    names = [(name.text, name.scope, name.language) for name in records[0].names]
+    texts = [("Fiebre", "preferred", "es"), ("Fever of colour", "preferred", "en"), ("Fiebre de color", "exact", "es")]
+    assert names == texts
 
 
 def test_an_extension_is_read_with_the_international_edition(read, tmp_path):

@@ -31,6 +31,13 @@ def test_a_column_may_be_named_in_the_singular(read, tmp_path, columns):
     assert len(records[0].names) == 1 + ("Synonym" in columns)
 
 
+@pytest.mark.parametrize("column", ["preferred", "is_main"])
+def test_a_flag_tells_the_preferred_name(read, tmp_path, column):
+    text = f"id,name,{column}\nD1,febris,N\nD1,fever, Yes \nD2,rash,\n"
+    records, _ = read(tmp_path / "t.csv", text, columns={"preferred": column}, strict=True)
+    assert [record.names[0].scope for record in records] == ["exact", "preferred", "exact"]
+
+
 def test_one_row_a_name_tells_no_preferred_name(read, tmp_path):
     records, report = read(tmp_path / "t.csv", "id,name\nD1,fever\nD1,febris\n")
     assert [record.names for record in records] == [(Name("fever", "exact", "t"),), (Name("febris", "exact", "t"),)]
