@@ -18,9 +18,10 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from multiprocessing.synchronize import Event
@@ -81,7 +82,8 @@ def run_local(work: Work, tasks: Iterable[Any], workers: int) -> Results:
         executors.remove(executor)
 
     def submit(executor: ProcessPoolExecutor, task: Any, tries: int = 1) -> None:
-        running[executor.submit(work, task)] = executor, task, tries
+        with _hiding_ctrl_c():  # the first call starts the process
+            running[executor.submit(work, task)] = executor, task, tries
 
     try:
         for task in islice(waiting, workers):
@@ -112,6 +114,22 @@ def run_local(work: Work, tasks: Iterable[Any], workers: int) -> Results:
             for process in list((executor._processes or {}).values()):
                 process.terminate()
             executor.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _hiding_ctrl_c() -> Iterator[None]:
+    """Keep Ctrl-C, which reaches all processes of a terminal, from those that start in the block.
+
+    A process inherits which signals are blocked, so it has no moment in which Ctrl-C would show a traceback of it.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # on Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def start_worker(threads: int, parent: int, can_start: Event) -> None:
