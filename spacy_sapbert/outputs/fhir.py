@@ -14,9 +14,9 @@ import json
 import re
 import warnings
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timezone
-from functools import cache
 from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
@@ -34,26 +34,25 @@ BUNDLE = '{"resourceType": "Bundle", "type": "collection", "entry": ['
 """The beginning of a Bundle, before its entries."""
 _FINDINGS = {"T033", "T184"}  # of the semantic group of disorders, but no diagnoses
 _ID = re.compile("[A-Za-z0-9.-]{1,64}")
+_TABLES = json.loads(Path(__file__).with_suffix(".json").read_bytes())
 _REASON = "they are hypothetical, deny a disease of the family, or are about genes, species or cell lines"
-
-
-@cache
-def _tables() -> dict[str, Any]:
-    return json.loads(Path(__file__).with_suffix(".json").read_bytes())
 
 
 def bundle_entries(records: Iterable[Record]) -> Iterator[Values]:
     """Yield the entries of a Bundle. Mentions that state nothing of patients are left out, with a warning."""
     recorded = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    return (entry for record in records for entry in _entries(record, recorded))
+    numbers: Counter[str] = Counter()
+    for record in records:
+        numbers[record["id"]] += 1  # a Bundle has each address once
+        yield from _entries(record, f"{record['id']}\n{numbers[record['id']]}", recorded)
 
 
-def _entries(record: Record, recorded: str) -> Iterator[Values]:
+def _entries(record: Record, name: str, recorded: str) -> Iterator[Values]:
     patient = subject_of(record)
     named = {"reference": f"Patient/{patient}"} if _ID.fullmatch(patient) else {"display": patient}
     content = {"contentType": "text/plain; charset=utf-8", "data": b64encode(record["text"].encode()).decode()}
     head = {"status": "current", "identifier": [{"value": record["id"]}], "subject": named}
-    document = _entry(record["id"], "DocumentReference", {**head, "content": [{"attachment": content}]})
+    document = _entry(name, "DocumentReference", {**head, "content": [{"attachment": content}]})
     source = {"reference": document["fullUrl"]}
     yield document
     targets: list[Values] = []
@@ -65,13 +64,13 @@ def _entries(record: Record, recorded: str) -> Iterator[Values]:
                 continue
             places = link.get("offsets") or entity.get("offsets") or [(entity["start"], entity["end"])]
             statement["extension"] = [_place(source, *place) for place in places]
-            entry = _entry(f"{record['id']}\n{len(targets)}", kind, statement)
+            entry = _entry(f"{name}\n{len(targets)}", kind, statement)
             targets.append({"reference": entry["fullUrl"]})
             yield entry
     if targets:
         agent = [{"who": {"display": f"spacy-sapbert {__version__}"}}]
         made = {"recorded": recorded, "agent": agent, "entity": [{"role": "source", "what": source}]}
-        yield _entry(f"{record['id']}\nprovenance", "Provenance", {"target": targets, **made})
+        yield _entry(f"{name}\nprovenance", "Provenance", {"target": targets, **made})
 
 
 def subject_of(record: Record) -> str:
@@ -104,7 +103,7 @@ def _statement(entity: Record, link: Record, patient: Values) -> tuple[str, Valu
     flags, prefix = set(entity.get("assertion", ())), curie_of(link.get("concept_id") or "").rpartition(":")[0]
     code: Values = {"text": entity["text"]}
     if concept_id := link.get("concept_id"):
-        system = _tables()["systems"].get(prefix, f"https://bioregistry.io/{prefix.lower()}")
+        system = _TABLES["systems"].get(prefix, f"https://bioregistry.io/{prefix.lower()}")
         local = concept_id if prefix == "HP" else concept_id.rpartition(":")[2]  # as HL7 has the codes of HPO
         code |= _coded(system, local, **({"display": link["preferred_name"]} if link["preferred_name"] else {}))
     kind = _kind(link.get("types") or [entity["label"]], prefix)
@@ -121,7 +120,7 @@ def _statement(entity: Record, link: Record, patient: Values) -> tuple[str, Valu
         unknown = {"dataAbsentReason": _coded("data-absent-reason", "unknown")}
         value: Values = unknown if state == 2 else {"valueBoolean": state == 0}
         return kind, {"status": "final", "subject": patient, "code": code, **value, **common}
-    is_past, table = "historical" in flags, _tables()["statements"][kind]
+    is_past, table = "historical" in flags, _TABLES["statements"][kind]
     status = table["states"][state]
     if kind == "MedicationStatement":
         status = "completed" if is_past and not state else status
@@ -139,4 +138,4 @@ def _kind(types: Iterable[str], prefix: str) -> str:
     """Return the kind of statement for the types of a concept, or the label of a mention, and the prefix of its id."""
     groups = (SEMANTIC_TYPES[name].group for name in types if name in SEMANTIC_TYPES and name not in _FINDINGS)
     names = {name.lower().replace(" ", "") for name in (*types, *groups, prefix)}
-    return next((kind for kind, known in _tables()["kinds"].items() if not names.isdisjoint(known)), "Observation")
+    return next((kind for kind, known in _TABLES["kinds"].items() if not names.isdisjoint(known)), "Observation")

@@ -88,7 +88,7 @@ class OmopConcepts:
                 others |= {} if standard == "S" else {number: concept_id}
         related = self._path.with_name("CONCEPT_RELATIONSHIP.csv")
         for first, second, kind, invalid in _rows(related, _RELATIONSHIP) if others and related.is_file() else ():
-            if kind == "Maps to" and not invalid and first in others and second != first:
+            if kind == "Maps to" and not invalid and first in others and second.isdecimal():
                 concepts[others[first]].append(int(second))
         return concepts
 

@@ -174,8 +174,10 @@ def test_what_says_nothing_of_the_patient_is_left_out_with_a_warning(bundle, fla
         ] == ["DocumentReference"]
 
 
-def test_an_empty_bundle_is_valid(bundle):
+def test_documents_of_one_id_have_ids_of_their_own(bundle):
     assert bundle() == []
+    resources = bundle(*[record(ENTITIES["flu"])] * 2)
+    assert len({resource["id"] for resource in resources}) == len(resources) == 6
 
 
 # --- phenopackets
