@@ -194,6 +194,8 @@ VOCABULARIES = [
     ("rdf", "classes", lines('<http://x/D_{i}> a owl:Class ; rdfs:label "a" .\n', PREFIXES)),
     ("icd10cm", "codes", lambda n: icd10cm(map(diagnosis, range(n)))),
     ("icd10cm", "notes", lambda n: icd10cm([diagnosis(1, f"<inclusionTerm>{'<note>b</note>' * n}</inclusionTerm>")])),
+    ("mesh", "records", lines("*NEWRECORD\nMH = a{i}\nMN = C01.{i}\nUI = D{i}\n")),
+    ("mesh", "terms", lines("ENTRY = a{i}|NON|NRW|abd\nMN = C01.{i}\n", "*NEWRECORD\nUI = D1\n")),
 ]
 
 

@@ -32,6 +32,7 @@ from .known_tables import (
     read_loinc,
 )
 from .meddra import read_meddra
+from .mesh import ASCII_START, RECORD_SETS, read_mesh
 from .obo import read_obo
 from .obograph import read_obograph
 from .omop import has_concepts, read_omop
@@ -57,6 +58,7 @@ READERS: dict[str, Reader] = {
     "loinc": read_loinc,
     "meddra": read_meddra,
     "medic": read_medic,
+    "mesh": read_mesh,
     "obo": read_obo,
     "obograph": read_obograph,
     "omop": read_omop,
@@ -182,7 +184,9 @@ def _sniff(path: Path) -> str | None:
     if suffix == ".zip":
         return _zip_format(path)
     head = ""
-    if suffix in (".csv", ".json", ".owl", ".rdf", ".tab", ".tsv", ".xml", ".xlsx") and os.path.exists(path):
+    if suffix in ("", ".bin", ".csv", ".json", ".owl", ".rdf", ".tab", ".tsv", ".xml", ".xlsx") and os.path.exists(
+        path
+    ):
         # every byte is a character in Latin-1, so this works before the encoding is known
         with open_text(path, encoding="latin-1") as file:
             head = file.read(1 << 16).removeprefix("\u00ef\u00bb\u00bf")
@@ -231,6 +235,8 @@ def _has(names: Sequence[str], end: str) -> bool:
 def _xml_format(head: str) -> str | None:
     root = _ROOT_ELEMENT.search(head)
     name = root["name"] if root else ""
+    if name in RECORD_SETS or head.lstrip().startswith(ASCII_START):
+        return "mesh"
     return "icd10cm" if name == ROOT else "rdf" if name.rpartition(":")[2] == "RDF" else None
 
 
