@@ -126,7 +126,7 @@ def _read_folder(
     """Read the corpus files of a folder, in the order of `files_of`. Files of other formats are counted and shown."""
     others: list[Path] = []
     for path in files_of(folder, lambda skipped, _: others.append(skipped)):
-        if is_companion(path):
+        if is_companion(path, reading["format"]):
             continue
         try:
             yield from read_corpus(path, report=report, ids=ids, **reading)

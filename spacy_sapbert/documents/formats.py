@@ -163,9 +163,13 @@ def json_format(head: bytes) -> InputFormat | None:
     return next((_JSON_FORMATS[key] for key in keys if key in _JSON_FORMATS), None)
 
 
-def is_companion(path: Path) -> bool:
-    """Return whether a file belongs to one of annotations beside it: the text of brat, the type system of UIMA."""
-    return path.name == TYPE_SYSTEM or (path.suffix == ".txt" and path.with_suffix(".ann").is_file())
+def is_companion(path: Path, format: str | None) -> bool:
+    """Return whether a file belongs to one of annotations beside it: the text of brat, the type system of UIMA.
+
+    It does not if the user gave another format.
+    """
+    is_beside = path.name == TYPE_SYSTEM or (path.suffix == ".txt" and path.with_suffix(".ann").is_file())
+    return is_beside and format in (None, InputFormat.brat, InputFormat.xmi)
 
 
 def may_be_pubmed(path: Path) -> bool:

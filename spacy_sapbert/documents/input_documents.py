@@ -239,7 +239,7 @@ def files_to_read(path: Path, options: ReadOptions, problems: Problems) -> Itera
         return
     others: list[Path] = []
     for file in files_of(path, lambda skipped, reason: problems.report(file_name(skipped), reason)):
-        if is_companion(file):
+        if is_companion(file, options.format):
             continue
         if options.format or suffix_format(file):
             yield file, file.relative_to(path).as_posix()

@@ -13,6 +13,7 @@ from spacy_sapbert.documents.annotation_tools import (
     pubannotation_document,
 )
 from spacy_sapbert.documents.brat import brat_files, file_name_of
+from spacy_sapbert.documents.formats import InputFormat
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.documents.uima import TYPE_SYSTEM_FILE, xmi_files
 from spacy_sapbert.errors import SapbertError
@@ -238,3 +239,6 @@ def test_a_folder_of_brat_is_read_once(read, tmp_path):
     assert (first.doc_id, second.doc_id) == ("n 1", "n/2")
     assert first.mentions == second.mentions == DOCUMENT.mentions
     assert [document.mentions for document in read("notes")] == [(), ()]
+    texts = [document.text for document in read("notes", format=InputFormat.text)]
+    assert len(texts) == 4
+    assert TEXT in texts
