@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -176,6 +176,11 @@ class Link(NamedTuple):
     assertion: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     candidates: tuple[Alternative, ...] = ()
+
+
+def kb_id_of(links: Iterable[Link]) -> str:
+    """Return the ids of the links of a mention, joined by "|", or "NIL"."""
+    return "|".join(dict.fromkeys(link.concept_id for link in links if link.concept_id)) or NIL
 
 
 class DocumentConcept(NamedTuple):

@@ -30,6 +30,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "link": "Link the mentions of documents to the concepts of a vocabulary.",
         "review": "Review links in the browser. `review SOURCE …` is short for `review page SOURCE …`.",
         "serve": "Start a server that shows what a pipeline links, and why.",
+        "mcp": "Serve tools for agents, such as Claude, on standard input and output.",
     },
     "Training": {
         "init": "Write a config to start from.",

@@ -32,7 +32,7 @@ def ending_well(ctx: typer.Context) -> Iterator[None]:
         with _interruptible(), named_errors():
             yield
     except KeyboardInterrupt as error:
-        if ctx.invoked_subcommand not in ("serve", "review"):  # there it is the way to stop
+        if ctx.invoked_subcommand not in ("serve", "review", "mcp"):  # there it is the way to stop
             hint = _HINTS.get(ctx.invoked_subcommand or "", "")
             typer.echo(_INTERRUPTED.format(command=command_line(sys.argv[1:]), hint=hint), err=True)
         raise typer.Exit(exit_status(error)) from None

@@ -28,22 +28,16 @@ def ground(
 
     A pipeline would link a string to the first concept, unless the reason says that it is not linked.
     """
-    from ..linking.grounding import ground
+    from ..linking.grounding import ground_record
 
     opened = load_knowledge_base(kb)
     table, results = Table("text", "id", "preferred name", "matched name", "score", "prob.", "reason", box=None), []
     for text in texts:
-        candidates = ground(text, context, types=type, kb=opened, language=lang)
-        labels = opened.labels_of([candidate.concept_id for candidate in candidates])
-        rows: list[dict[str, Any]] = [
-            {**candidate._asdict(), "preferred_name": label.preferred, "types": list(label.types)}
-            for candidate in candidates
-            for label in [labels[candidate.concept_id]]
-        ]
-        results.append({"text": text, "candidates": rows})
-        for place, row in enumerate(rows[:_SHOWN]):
+        results.append(ground_record(text, context, types=type, kb=opened, language=lang))
+        candidates = results[-1]["candidates"]
+        for place, row in enumerate(candidates[:_SHOWN]):
             table.add_row("" if place else escape(text), *map(escape, _cells(row)))
-        if not rows:
+        if not candidates:
             table.add_row(escape(text), *[""] * 5, "no name is similar")
     show(table, {"kb": str(opened.path), "context": context, "results": results})
 

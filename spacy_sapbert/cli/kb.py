@@ -22,10 +22,9 @@ from ..files.output import open_output, refuse_input
 from ..files.postgres import Database, is_postgres
 from ..kb.check import SuspiciousName, check_knowledge_base, describe, suspicious_names
 from ..kb.export import ExportReport, export_lines
-from ..kb.ids import canonical_id
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.languages import display_tag
-from ..kb.search import search_names
+from ..kb.search import find_concepts
 from ..kb.storage import load_knowledge_base
 from . import kb_tables
 from .inputs import DisplayLanguage, open_inputs
@@ -66,14 +65,15 @@ def search(
     If the text is an id, its concept comes first. `spacy-sapbert ground` finds similar names.
     """
     opened = load_knowledge_base(knowledge_base)
-    found = {concept_id: ("id", canonical_id(text)) for concept_id in opened.find_id(canonical_id(text))}
-    for concept_id, score, name in search_names(opened, text, k):
-        found.setdefault(concept_id, (f"{score:.3f}", name))
-    shown = [*found.items()][:k]
-    labels = opened.labels_of([concept_id for concept_id, _ in shown], display_tag(opened, display_language))
+    found = find_concepts(opened, text, k)
+    labels = opened.labels_of([concept_id for concept_id, _, _ in found], display_tag(opened, display_language))
     kb_tables.print_concepts(
-        (score, opened.cui_to_entity[concept_id]._replace(canonical_name=labels[concept_id].preferred), matched)
-        for concept_id, (score, matched) in shown
+        (
+            "id" if score is None else f"{score:.3f}",
+            opened.cui_to_entity[concept_id]._replace(canonical_name=labels[concept_id].preferred),
+            matched,
+        )
+        for concept_id, score, matched in found
     )
     if not found:
         stderr_console().print("No name contains these words. To find similar names, use `spacy-sapbert ground`.")

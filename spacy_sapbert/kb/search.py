@@ -8,6 +8,7 @@ import numpy as np
 
 from ..files.values import hash64
 from ..text.normalize import biosyn
+from .ids import canonical_id
 from .knowledge_base import KnowledgeBase
 
 # SQLite refuses patterns and conditions that are much longer. All words are compared below.
@@ -38,6 +39,15 @@ def search_names(kb: KnowledgeBase, text: str, k: int) -> list[tuple[str, float,
         if len(best) == k:
             break
     return [(kb.concept_id(concept), score, name) for concept, (score, name) in best.items()]
+
+
+def find_concepts(kb: KnowledgeBase, text: str, k: int) -> list[tuple[str, float | None, str]]:
+    """Find the concepts of an id, with None as their score, and then those by the words of a name."""
+    by_id = [(concept_id, None, canonical_id(text)) for concept_id in kb.find_id(canonical_id(text))]
+    found: dict[str, tuple[str, float | None, str]] = {}
+    for concept in (*by_id, *search_names(kb, text, k)):
+        found.setdefault(concept[0], concept)
+    return [*found.values()][:k]
 
 
 def _names_with(kb: KnowledgeBase, words: list[str]) -> Iterator[tuple[int, str, int]]:

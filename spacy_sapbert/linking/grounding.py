@@ -19,7 +19,7 @@ from ..text.abbreviations import AbbreviationOccurrence, expand, find_definition
 from ..text.composites import composite_splits
 from ..text.languages import ENGLISH, rules_of
 from ..text.short_forms import find_short_forms
-from ..types import Candidate, LinkedPart
+from ..types import Candidate, LinkedPart, kb_id_of
 from .candidates import CACHE_SIZE, CandidateGenerator
 from .linker import Linker
 from .settings import LinkerSettings
@@ -65,6 +65,37 @@ def ground(
         ChoiceError: The vocabulary has no such type, or the language has no rules.
         OptionError: An argument has another type, such as the number that pandas has for an empty cell.
     """
+    return list(_checked(text, context, types, kb, language)[2])
+
+
+def ground_record(
+    text: str,
+    context: str = "",
+    *,
+    types: Sequence[str] | None = None,
+    kb: str | Path | KnowledgeBase = "starter",
+    language: str = ENGLISH.code,
+) -> dict[str, Any]:
+    """Return what a string may mean as JSON values, see `ground`.
+
+    Returns:
+        The "text", its "kb_id" as a pipeline would set it, and the "candidates": the fields of each, with the
+        "preferred_name" and "types" of its concept.
+    """
+    opened, kb_id, candidates = _checked(text, context, types, kb, language)
+    labels = opened.labels_of([candidate.concept_id for candidate in candidates])
+    rows = [
+        {**candidate._asdict(), "preferred_name": label.preferred, "types": list(label.types)}
+        for candidate in candidates
+        for label in [labels[candidate.concept_id]]
+    ]
+    return {"text": text, "kb_id": kb_id, "candidates": rows}
+
+
+def _checked(
+    text: str, context: str, types: Sequence[str] | None, kb: str | Path | KnowledgeBase, language: str
+) -> tuple[KnowledgeBase, str, tuple[Candidate, ...]]:
+    """Return the knowledge base, the id of the string in a pipeline, and the candidates."""
     _check("text", text, str)
     _check("context", context, str)
     _check("kb", kb, (str, os.PathLike, KnowledgeBase))
@@ -75,7 +106,7 @@ def ground(
     opened = kb if isinstance(kb, KnowledgeBase) else _opened(path := vocabulary_path(kb), _state(path))
     # bytes of a path or an argument that are no UTF-8 are halves of surrogate pairs, which cannot be encoded
     readable, around = (given.encode(errors="replace").decode() for given in (text, context))
-    return list(_ground(readable, around, sorted_types, opened, language))
+    return opened, *_ground(readable, around, sorted_types, opened, language)
 
 
 def _check(argument: str, value: object, expected: Any) -> None:
@@ -85,7 +116,9 @@ def _check(argument: str, value: object, expected: Any) -> None:
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def _ground(text: str, context: str, types: tuple[str, ...], kb: KnowledgeBase, language: str) -> tuple[Candidate, ...]:
+def _ground(
+    text: str, context: str, types: tuple[str, ...], kb: KnowledgeBase, language: str
+) -> tuple[str, tuple[Candidate, ...]]:
     linker = starter_linker(kb, types, language)
     ((parts,),) = linker.link([[MentionQuery(_variants(text, context, linker))]])
     of_parts = (_explained(text, part, linker) for part in parts)
@@ -93,7 +126,7 @@ def _ground(text: str, context: str, types: tuple[str, ...], kb: KnowledgeBase, 
     best: dict[str, Candidate] = {}
     for candidate in by_rank:
         best.setdefault(candidate.concept_id, candidate)
-    return tuple(islice(best.values(), MOST))
+    return kb_id_of(linker.links(parts)), tuple(islice(best.values(), MOST))
 
 
 def _explained(text: str, part: LinkedPart, linker: Linker) -> Iterator[Candidate]:

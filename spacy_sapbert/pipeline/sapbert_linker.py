@@ -25,7 +25,7 @@ from ..linking.settings import (
 )
 from ..store.artifact import ArtifactWriter
 from ..training.settings import BioSyn
-from ..types import NIL, Link, LinkedPart
+from ..types import NIL, Link, LinkedPart, kb_id_of
 from .attributes import get_linked_by, get_links, register, set_kb_ents, set_linked_by, set_links
 from .base import BatchedPipe
 from .component_settings import check_setting, defaults_of
@@ -233,7 +233,7 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
                 (mention, links, kb_ents, self._stays(mention, links))
                 for mention, (links, kb_ents) in zip(of_doc, annotations)
             ]
-            kb_ids = [mention.kb_id_ if stays else _kb_id(links) for mention, links, _, stays in annotated]
+            kb_ids = [mention.kb_id_ if stays else kb_id_of(links) for mention, links, _, stays in annotated]
             set_kb_ids(doc, of_doc, kb_ids, self.spans_key)
             for mention, links, kb_ents, stays in annotated:
                 if not stays:
@@ -249,7 +249,7 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         """Return whether another linker has linked the mention, and this one does not replace its link."""
         if mention.kb_id_ in ("", NIL) or not get_links(mention) or get_linked_by(mention) == self._signature:
             return False
-        return mention.label_ not in self.label_types or _kb_id(links) == NIL
+        return mention.label_ not in self.label_types or kb_id_of(links) == NIL
 
     def _forget(self) -> None:
         if self._linker is not None:
@@ -387,10 +387,6 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
 
             self._linker.reranker = Reranker.load(folder)
         self._corrections_setting = self._corrections_setting.saved(artifacts)
-
-
-def _kb_id(links: Sequence[Link]) -> str:
-    return "|".join(dict.fromkeys(link.concept_id for link in links if link.concept_id)) or NIL
 
 
 def _is_searched(doc: Doc, spans_key: Optional[str]) -> bool:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import spacy
 from rich.console import Console
+from spacy.language import Language
 
 from .. import __version__
 from ..documents.input_documents import Problems
@@ -139,11 +140,11 @@ class DocumentLinker:
 
 
 class LoadedLinker:
-    """A pipeline, and what the records of its links need."""
+    """A pipeline, and what the records of its links need. `nlp` replaces the pipeline of the settings."""
 
-    def __init__(self, settings: LinkSettings) -> None:
+    def __init__(self, settings: LinkSettings, nlp: Language | None = None) -> None:
         self._failures = _Failures()
-        self.pipeline = LinkingPipeline(settings.pipeline, self._failures, given=settings.given)
+        self.pipeline = LinkingPipeline(nlp or settings.pipeline, self._failures, given=settings.given)
         if settings.corrections:
             self.pipeline.set_corrections(settings.corrections)
         if settings.threshold is not None:

@@ -6,8 +6,9 @@ import pytest
 def test_strings_have_candidates_with_reasons(command, small_kb):
     finished = command("ground", "breast cancer", "zzzzzzzz qqqq", "", "--kb", small_kb.path)
     shown = json.loads(finished.out)
-    texts, (linked, unlinked, nothing) = zip(*map(dict.values, shown["results"]), strict=True)
+    texts, ids, (linked, unlinked, nothing) = zip(*map(dict.values, shown["results"]), strict=True)
     assert texts == ("breast cancer", "zzzzzzzz qqqq", "")
+    assert ids == ("D001943", "NIL", "NIL")
     assert nothing == []
     assert linked[0]["score"] == 1
     assert {"concept_id", "preferred_name", "name", "types", "probability", "refusal", "rewrite"} <= set(linked[0])
@@ -20,7 +21,7 @@ def test_strings_have_candidates_with_reasons(command, small_kb):
 
 def test_context_and_types_are_passed_on(command, small_kb):
     finished = command("ground", "QQ", "--context", "quick queries (QQ)", "--kb", small_kb.path)
-    ((_, candidates),) = map(dict.values, json.loads(finished.out)["results"])
+    ((_, _, candidates),) = map(dict.values, json.loads(finished.out)["results"])
     assert "quick queries" in candidates[0]["rewrite"]
     finished = command("ground", "asthma", "--type", "Metal", "--kb", small_kb.path)
     assert finished.status == 1
