@@ -76,10 +76,6 @@ def _document(source: DocumentSource, line: int, value: Values, doc_id: object =
     return value_document(plain, source.numbered(line), options)._replace(position=source.place(line))
 
 
-def _pieces(mention: Mention) -> Values:
-    return {_OFFSETS: mention.offsets} if mention.offsets else {}
-
-
 # --- Label Studio
 
 
@@ -101,9 +97,10 @@ def _task(source: DocumentSource, line: int, task: Values) -> Document:
     results = sorted(finished, key=lambda annotation: bool(annotation.get("ground_truth"))) or task.get("predictions")
     regions: dict[str, list[Values]] = {}
     for result in results[-1]["result"] if results else ():
-        source.report.relations += result.get("type") == "relation"
         if result.get("type") != "relation":
             regions.setdefault(result["id"], []).append(result)
+        else:
+            source.report.relations += 1
     return source.mentions(line, document, regions.values(), _region)
 
 
@@ -129,7 +126,7 @@ def label_studio_task(document: Document, names: Names) -> Values:
         region = {"id": f"m{number}", "to_name": TEXT}
         place = {"start": mention.start, "end": mention.end}
         value = {**place, "text": mention.text, "labels": [mention.label]}
-        meta = {"text": [names[concept_id] for concept_id in mention.ids if names.get(concept_id)], **_pieces(mention)}
+        meta = {"text": [*filter(None, map(names.get, mention.ids))], _OFFSETS: mention.offsets}
         result.append({**region, "from_name": _LABEL, "type": "labels", "value": value, "meta": meta})
         if mention.ids:
             concept = {**place, "text": [written_id(concept_id) for concept_id in mention.ids]}
@@ -184,18 +181,16 @@ def prodigy_task(document: Document, names: Names) -> Values:
     spans = []
     for mention in document.mentions:
         span = dict(zip(("start", "end", "text", _LABEL), mention, strict=False))
-        name = "; ".join(filter(None, map(names.get, mention.ids)))
-        spans.append({**span, _KB_ID: "|".join(map(written_id, mention.ids)), "name": name, **_pieces(mention)})
+        linked = {_KB_ID: "|".join(map(written_id, mention.ids)), "names": [*filter(None, map(names.get, mention.ids))]}
+        spans.append({**span, **linked, _OFFSETS: mention.offsets})
     return {_DOC_ID: document.doc_id, TEXT: document.text, "spans": spans, "meta": {_DOC_ID: document.doc_id}}
 
 
 def doccano_example(document: Document, names: Names) -> Values:
     """Return an example of Doccano. Its metadata "links" has the ids and pieces of each span."""
     spans = [(mention.start, mention.end, mention.label) for mention in document.mentions]
-    links = [
-        (*span, "|".join(map(written_id, mention.ids)), mention.offsets)
-        for span, mention in zip(spans, document.mentions, strict=True)
-    ]
+    ids = ("|".join(map(written_id, mention.ids)) for mention in document.mentions)
+    links = [(*span, *linked) for span, *linked in zip(spans, ids, (m.offsets for m in document.mentions), strict=True)]
     return {_DOC_ID: document.doc_id, TEXT: document.text, _LABEL: spans, "links": links}
 
 
@@ -240,8 +235,6 @@ def pubannotation_document(document: Document, names: Names) -> Values:
         denotations.append({"id": f"T{number}", "span": spans if mention.offsets else spans[0], "obj": mention.label})
         for concept_id in mention.ids:
             for name, obj in (("identifier", written_id(concept_id)), ("preferred_name", names.get(concept_id))):
-                if obj:
-                    about = {"id": f"A{len(attributes) + 1}", "subj": f"T{number}", "pred": name, "obj": obj}
-                    attributes.append(about)
-    head = {"sourceid": document.doc_id, TEXT: document.text}
-    return {**head, "denotations": denotations, "attributes": attributes}
+                about = {"id": f"A{len(attributes) + 1}", "subj": f"T{number}", "pred": name, "obj": obj}
+                attributes += [about] if obj else []
+    return {"sourceid": document.doc_id, TEXT: document.text, "denotations": denotations, "attributes": attributes}

@@ -40,6 +40,8 @@ def read_brat(source: DocumentSource) -> Iterator[Document]:
     for number, line in source.lines():
         name, _, rest = line.partition("\t")
         try:
+            if name in mentions:
+                raise BrokenRecord(f"a second mention {name}")
             if name.startswith("T"):
                 mentions[name] = source.placed(number, text, _mention(text, rest))
             elif name.startswith("N"):
@@ -58,9 +60,8 @@ def read_brat(source: DocumentSource) -> Iterator[Document]:
         else:
             source.broken(number, f"{excerpt(concept)!r} is no concept of a mention")
     doc_id = unquote(without_gz(Path(source.name)).with_suffix("").as_posix())
-    linked = [mention._replace(ids=tuple(ids[name])) for name, mention in mentions.items()]
-    in_order = sorted(linked, key=lambda mention: mention[:2])
-    yield Document(doc_id, text, tuple(in_order), position=source.file)
+    linked = (mention._replace(ids=tuple(ids[name])) for name, mention in mentions.items())
+    yield Document(doc_id, text, tuple(sorted(linked, key=lambda mention: mention[:2])), position=source.file)
 
 
 def _mention(text: str, row: str) -> Mention:

@@ -133,6 +133,13 @@ def test_what_the_tools_write_is_recognized(tmp_path, read, read_reporting, name
     assert report.relations == relations
 
 
+def test_a_second_mention_of_one_name_is_reported(tmp_path, read_reporting):
+    (tmp_path / "a.txt").write_text(TEXT)
+    (document,), report = read_reporting(tmp_path / "a.ann", None, f"{BRAT}T1\tDisease 5 11\tbreast\n")
+    assert [mention.text for mention in document.mentions] == ["Flu"]
+    assert "a second mention T1" in report.problems[0].reason
+
+
 def test_choices_of_one_text_are_one_document(tmp_path):
     spans = [
         ({"start": start, "end": end, "label": "Disease"}, answer)
@@ -149,6 +156,7 @@ BROKEN = [
     ("brat", "T1\tDisease 0\n", "pairs"),
     ("brat", "N1\tReference T9 A:1\t\n", "no concept"),
     ("brat", "half", "no annotation"),
+    ("brat", "T1\tDisease 0 99\tx\n#1\tAnnotatorNotes T1\tsure\n", "outside"),
     ("labelstudio", {"id": "a", "value": {"start": 1.5, "end": 3}}, "TypeError"),
     ("labelstudio", {"value": {}}, "KeyError"),
     ("labelstudio", 7, "AttributeError"),
