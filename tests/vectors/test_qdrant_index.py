@@ -38,9 +38,20 @@ def encoder(tiny_encoder):
     return TransformerEncoder(str(tiny_encoder), device="cpu")
 
 
-@pytest.fixture
-def address(tmp_path):
-    return Address(str(tmp_path / "database"), "small")
+@pytest.fixture(params=["imitation", "engine"])
+def address(tmp_path, request, monkeypatch):
+    """A collection in the client's imitation of a database, or in the engine of Qdrant."""
+    if request.param == "imitation":
+        return Address(str(tmp_path / "database"), "small")
+    pytest.importorskip("qdrant_edge")
+    from .edge_client import edge_client
+
+    client = edge_client(tmp_path / "database")
+    monkeypatch.setattr(qdrant_index, "_connect", lambda _: client)
+    return Address("http://edge", "small")
+
+
+IMITATION = pytest.mark.parametrize("address", ["imitation"], indirect=True)
 
 
 @pytest.fixture
@@ -185,6 +196,7 @@ def test_no_folder_and_no_collection(asked, put, versions, address, encoder, sma
         asked()
 
 
+@IMITATION
 def test_a_collection_of_something_else(asked, address):
     from qdrant_client import models
 
@@ -237,6 +249,7 @@ def test_pairs_and_known_texts(put, small_kb, address, encoder):
     np.testing.assert_allclose(vectors.products(queries, which, rows), local.products(queries, which, rows), atol=1e-5)
 
 
+@IMITATION
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_folder_serves_one_process(asked, put, small_kb, address, encoder):
