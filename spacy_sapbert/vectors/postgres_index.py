@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, groupby, product
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,7 @@ _TABLES = """
 CREATE TABLE about (content jsonb NOT NULL);
 CREATE TABLE names (
     id bigint PRIMARY KEY, name text NOT NULL, concept_ids text[] NOT NULL, tags text[] NOT NULL,
-    vector halfvec(%d) NOT NULL
+    vector halfvec({}) NOT NULL
 )
 """
 _NEAREST = """
@@ -52,7 +52,8 @@ _MERGE = {
 _FINISH = """
 CREATE INDEX IF NOT EXISTS names_by_vector ON names USING hnsw (vector halfvec_ip_ops);
 CREATE INDEX IF NOT EXISTS names_by_tag ON names USING gin (tags);
-ANALYZE names
+ANALYZE names;
+DELETE FROM about
 """
 
 
@@ -73,12 +74,12 @@ class PostgresCollection:
         with requiring("postgres", "A PostgreSQL database"):
             from pgvector.psycopg import register_vector
         with self.address.transaction() as connection:
-            query = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
-            (version,) = connection.execute(query).fetchone() or ("",)
-            if tuple(int(number) for number in version.split(".")[:2] if number) < _OLDEST:
-                reason = f"it has pgvector {version}" if version else "it does not have the extension vector (pgvector)"
-                raise MismatchError(_NO_EXTENSION, path=self.target, reason=reason)
             if connection.adapters.types.get("halfvec") is None:
+                query = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
+                (version,) = connection.execute(query).fetchone() or ("0",)
+                if tuple(map(int, version.split(".")[:2])) < _OLDEST:
+                    reason = f"it has the extension vector (pgvector) in version {version}; 0 stands for none"
+                    raise MismatchError(_NO_EXTENSION, path=self.target, reason=reason)
                 register_vector(connection)
             yield connection
 
@@ -97,6 +98,8 @@ class PostgresCollection:
 
     def prepare(self, connection: Connection[Any], about: About) -> None:
         """Make empty tables, or keep those with vectors of the same encoder."""
+        from psycopg import sql
+
         if self.address.has(connection, "names"):
             before = self._about(connection)
             if before is None:
@@ -105,15 +108,14 @@ class PostgresCollection:
             if before.encoder == about.encoder:
                 return
             connection.execute("DROP TABLE about, names")
-        for statement in _TABLES.split(";"):
-            connection.execute(statement % about.dim if "%" in statement else statement)
+        connection.execute(sql.SQL(_TABLES).format(sql.Literal(about.dim)))
 
     def vectors(self, ids: Sequence[int]) -> dict[int, np.ndarray]:
         """Return vectors of names by their ids, float16, shape (dim,). Missing ids are left out."""
         query = "SELECT id, vector FROM names WHERE id = ANY(%s)"
         with self.connected() as connection:
-            rows = connection.execute(query, [_signed(ids)], binary=True).fetchall()
-        return {_unsigned(name_id): vector.to_numpy() for name_id, vector in rows}
+            rows = connection.execute(query, [list(map(_signed, ids))], binary=True).fetchall()
+        return {name_id & (1 << 64) - 1: vector.to_numpy() for name_id, vector in rows}
 
 
 class PostgresVectors(DatabaseVectors):
@@ -169,9 +171,7 @@ def upload(
         connection.execute("CREATE TEMPORARY TABLE uploaded (LIKE names) ON COMMIT DROP")
         _copy(connection, kb, vectors, progress)
         counts = {what: connection.execute(statement).rowcount for what, statement in _MERGE.items()}
-        for statement in _FINISH.split(";"):
-            connection.execute(statement)
-        connection.execute("TRUNCATE about")
+        connection.execute(_FINISH)
         connection.execute("INSERT INTO about VALUES (%s)", [json.dumps(about._asdict())])
     return {**counts, "unchanged": kb.n_names - counts["added"] - counts["changed"]}
 
@@ -189,7 +189,7 @@ def _copy(connection: Connection[Any], kb: KnowledgeBase, vectors: NameVectors, 
                 pairs = (_tags(["", *owner["types"]], ["", *owner["sources"]]) for owner in concepts)
                 tags = sorted(set(chain.from_iterable(pairs)))
                 ids = [owner["concept"] for owner in concepts]
-                copy.write_row((_signed([hash64(text)])[0], text, ids, tags, HalfVector(batch[row - start])))
+                copy.write_row((_signed(hash64(text)), text, ids, tags, HalfVector(batch[row - start])))
             if progress:
                 progress(start + len(batch), kb.n_names)
 
@@ -208,11 +208,6 @@ def _tags(types: Sequence[str], sources: Sequence[str]) -> list[str]:
     return [f"{type}\t{source}" for type, source in product(types, sources)]
 
 
-def _signed(ids: Iterable[int]) -> list[int]:
-    """Return ids as the database stores them: with a sign."""
-    signed: list[int] = np.fromiter(ids, dtype=np.uint64).view(np.int64).tolist()
-    return signed
-
-
-def _unsigned(name_id: int) -> int:
-    return name_id & (1 << 64) - 1
+def _signed(name_id: int) -> int:
+    """Return an id as the database stores it, as an integer with a sign."""
+    return name_id - (name_id >> 63 << 64)

@@ -171,7 +171,7 @@ def test_another_index_at_load(settings, index, expected, tmp_path):
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-@pytest.mark.parametrize("index", FAISS, indirect=True)
+@pytest.mark.parametrize("index", [*FAISS, "postgres"], indirect=True)
 def test_in_another_process(generator):
     generator.cache_size = 0
     expected = [[one.concept_id for one in found] for found in generator(TEXTS, 5)]
