@@ -133,6 +133,14 @@ def diagnosis(i, terms=""):
     return f"<diag><name>A{i}</name><desc>a</desc>{terms}</diag>"
 
 
+RUBRIC = "<Rubric kind='preferred'><Label>a</Label></Rubric>"
+MODIFIED = "".join(f"<ModifierClass code='{i}' modifier='M'>{RUBRIC}</ModifierClass>" for i in range(9))
+
+
+def codes(n):
+    return [{"code": f"{i}", "display": "a", "concept": [{"code": f"{i}.1", "display": "b"}]} for i in range(n)]
+
+
 CTD = "# x\nDiseaseName\tDiseaseID\tAltDiseaseIDs\tDefinition\tParentIDs\tTreeNumbers\tParentTreeNumbers\tSynonyms\n"
 BABELON = "subject_id\tpredicate_id\ttranslation_language\ttranslation_value\n"
 PREFIXES = "@prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
@@ -195,6 +203,8 @@ VOCABULARIES = [
     ("icd10cm", "codes", lambda n: icd10cm(map(diagnosis, range(n)))),
     ("icd10cm", "notes", lambda n: icd10cm([diagnosis(1, f"<inclusionTerm>{'<note>b</note>' * n}</inclusionTerm>")])),
     ("mesh", "records", lines("*NEWRECORD\nMH = a{i}\nMN = C01.{i}\nUI = D{i}\n")),
+    ("claml", "classes", lines(f"<Class code='A{{i}}'><ModifiedBy code='M'/>{RUBRIC}</Class>\n", f"<ClaML>{MODIFIED}")),
+    ("fhir", "nested codes", lambda n: json.dumps({"resourceType": "CodeSystem", "concept": codes(n)})),
     ("mesh", "terms", lines("ENTRY = a{i}|NON|NRW|abd\nMN = C01.{i}\n", "*NEWRECORD\nUI = D1\n")),
 ]
 

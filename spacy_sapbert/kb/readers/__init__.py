@@ -17,10 +17,12 @@ from ...errors import ChoiceError, Errors, OptionError, SapbertError
 from ...files.opening import check_encoding, open_text, reading, without_gz
 from ...types import Record
 from ..languages import language_tag
+from .claml import ROOT as CLAML
+from .claml import read_claml
 from .context import ReaderContext, ReadReport
 from .dictionaries import read_biosyn, read_huner, read_medic
 from .icd10cm import ROOT, read_icd10cm
-from .json_files import read_json, read_scispacy
+from .json_files import read_fhir, read_json, read_scispacy
 from .known_tables import (
     is_babelon,
     is_discovered,
@@ -50,8 +52,10 @@ Reader = Callable[..., Iterator[Record]]
 READERS: dict[str, Reader] = {
     "babelon": read_babelon,
     "biosyn": read_biosyn,
+    "claml": read_claml,
     "ctd": read_ctd,
     "discovered": read_discovered,
+    "fhir": read_fhir,
     "huner": read_huner,
     "icd10cm": read_icd10cm,
     "json": read_json,
@@ -197,8 +201,9 @@ def _sniff(path: Path) -> str | None:
     if suffix == ".xlsx":
         return "discovered" if is_discovered(head.partition("\n")[0].split(",")) else "table"
     if suffix == ".json":
-        if '"canonical_name"' in head:
-            return "scispacy"
+        for key, format in (('"canonical_name"', "scispacy"), ('"resourceType"', "fhir")):
+            if key in head:
+                return format
         return {"{": "obograph", "[": "json"}.get(head.lstrip()[:1])
     if suffix in (".tab", ".tsv"):
         return _tsv_format(path, head)
@@ -237,7 +242,9 @@ def _xml_format(head: str) -> str | None:
     name = root["name"] if root else ""
     if name in RECORD_SETS or head.lstrip().startswith(ASCII_START):
         return "mesh"
-    return "icd10cm" if name == ROOT else "rdf" if name.rpartition(":")[2] == "RDF" else None
+    if name in (CLAML, ROOT):
+        return "claml" if name == CLAML else "icd10cm"
+    return "rdf" if name.rpartition(":")[2] == "RDF" else None
 
 
 def _tsv_format(path: Path, head: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
@@ -82,7 +82,8 @@ def read_mesh(context: ReaderContext) -> Iterator[Record]:
     context = replace(context, language=context.language or known_tag(code["code"] if code else "en"))
     is_supplementary = root == _SUPPLEMENTARY or (read is _from_ascii and b"RECTYPE = C" in head)
     trees: dict[str, str] = {}
-    for entry in read(replace(context, report=ReadReport(), strict=False), root) if not is_supplementary else ():
+    silent = replace(context, report=ReadReport(), strict=False)
+    for entry in () if is_supplementary else read(silent, root, ["ConceptList"]):
         trees |= dict.fromkeys(entry.trees, entry.id)
     for entry in read(context, root):
         context.report.rows_read += 1
@@ -109,12 +110,12 @@ def _registered(number: str) -> str:
     return f"{registry}:{number.removeprefix('EC ').removeprefix('txid')}" if registry else ""
 
 
-def _from_xml(context: ReaderContext, root: str) -> Iterator[_Entry]:
+def _from_xml(context: ReaderContext, root: str, without: Sequence[str] = ()) -> Iterator[_Entry]:
     kind = RECORD_SETS.get(root, "DescriptorRecord")
     stem = kind.removesuffix("Record")
     name_tag = "DescriptorName" if stem == "Descriptor" else f"{kind}Name"
     id_tag = name_tag.replace("Name", "UI")
-    parser = ElementParser(context.path, "mesh", [f"{kind}Set", kind], _NOT_NEEDED)
+    parser = ElementParser(context.path, "mesh", [f"{kind}Set", kind], [*_NOT_NEEDED, *without])
     for line, record in parser.elements(context.chunks()):
         names = [(record.findtext(f"{name_tag}/String", ""), "preferred")]
         definition = record.findtext("Note", "")
@@ -136,7 +137,7 @@ def _from_xml(context: ReaderContext, root: str) -> Iterator[_Entry]:
         )
 
 
-def _from_ascii(context: ReaderContext, root: str) -> Iterator[_Entry]:
+def _from_ascii(context: ReaderContext, root: str, without: Sequence[str] = ()) -> Iterator[_Entry]:
     first, values = 0, defaultdict[str, list[str]](list)
     for line, text in chain(context.filled_lines(), [(0, ASCII_START)]):
         if text.strip() == ASCII_START:

@@ -1,0 +1,134 @@
+"""Read classifications in ClaML 2 (EN 14463), such as ICD-10 of WHO, ICD-10-GM and OPS.
+
+A class with modifiers stands for the codes that they add, as "E10" for E10.0 to E10.9.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+from xml.etree.ElementTree import Element
+
+from ...files.xml import ElementParser, LocatedElement, blocks_of
+from ...types import Record
+from ..languages import known_tag
+from .context import NameParts, ReaderContext
+
+ROOT = "ClaML"
+
+_TAGS = "Title|Meta|Modifier|ModifierClass|Class"
+_APART = frozenset({"Fragment", "ListItem", "Para"})
+_NAMES = {"preferred": "preferred", "preferredLong": "exact", "inclusion": "exact"}  # scopes by kind of rubric
+# Codes for the rest of a category list narrower conditions, and not synonyms.
+_RESIDUAL = ("other ", "unspecified ", "sonstige", "andere ", "nicht näher ", "autre", "otra", "otro")
+_ICD10 = re.compile(r"(?:ICD|CIM|CIE|MKN)10(?!GM|CM|PCS|AM)")
+# of a modifier, and codes that the modifiers of one class add: a hostile file could multiply them without bound
+_MOST_CLASSES, _MOST_ADDED = 100, 1000
+
+
+class _Class(NamedTuple):
+    """A class, or one that modifiers make of it."""
+
+    code: str
+    title: str
+    parents: list[str]
+
+
+def read_claml(context: ReaderContext) -> Iterator[Record]:
+    """Read chapters, blocks and categories. Inclusion terms are synonyms; exclusions and notes are not.
+
+    Chapters and blocks have their kind as type. An inclusion term of a code for other or unspecified conditions has the
+    scope "narrow". The prefix of ids comes from the title: "ICD10", "ICD10GM", "OPS", or else its letters. The file is
+    read twice: modifiers may come after the classes.
+    """
+    prefix, codes = context.id_prefix or "", set[str]()
+    modifiers: defaultdict[str, list[LocatedElement]] = defaultdict(list)
+    for element in _elements(context):
+        if element.tag == "Title":
+            prefix = prefix or _prefix(element.get("name") or element.text or "")
+        elif element.tag == "Meta" and element.get("name") == "lang":
+            context = replace(context, language=context.language or known_tag(element.get("value", "")))
+        elif element.tag == "ModifierClass":
+            others = modifiers[element.get("modifier", "")]
+            if len(others) < _MOST_CLASSES:
+                others.append(element)
+            else:
+                context.broken(element.line, f"a modifier has more than {_MOST_CLASSES} classes")
+        elif element.tag == "Class":
+            codes.add(element.get("code", ""))
+    context = replace(context, id_prefix=prefix)
+    for element in _elements(context):
+        if element.tag != "Class":
+            continue
+        names, kind = _names(element), element.get("kind", "")
+        above = [parent.get("code", "") for parent in element.iterfind("SuperClass")]
+        own = _Class(element.get("code", ""), names[0][0] if names else "", above)
+        definition = next(map(_text, element.iterfind("Rubric[@kind='definition']/Label")), None)
+        types = () if kind == "category" else (kind,)
+        yield from _record(context, element.line, own, names, types=types, definition=definition)
+        for added in _modified(context, element, own, modifiers) if names else ():
+            if added.code not in codes:
+                yield from _record(context, element.line, added, [(added.title, "preferred", names[0][-1])])
+
+
+def _elements(context: ReaderContext) -> Iterator[LocatedElement]:
+    parser = ElementParser(context.path, "claml", [ROOT, _TAGS])
+    return (element for _, element in parser.elements(context.chunks()))
+
+
+def _prefix(title: str) -> str:
+    letters = re.sub(r"[^A-Z0-9]", "", title.upper())
+    return "ICD10" if _ICD10.match(letters) else re.sub(r"(?:19|20)\d\d.*", "", letters)
+
+
+def _record(context: ReaderContext, line: int, own: _Class, names: list[NameParts], **more: Any) -> Iterator[Record]:
+    context.report.rows_read += 1
+    concept_id, *parents = (code and f"{context.id_prefix}:{code}" for code in (own.code, *own.parents))
+    return context.record(line, concept_id, names, parents=parents, **more)
+
+
+def _names(element: Element) -> list[NameParts]:
+    """Return the names of a class, the preferred one first."""
+    names: list[NameParts] = []
+    for kind, scope in _NAMES.items():
+        for label in element.iterfind(f"Rubric[@kind='{kind}']/Label"):
+            is_residual = kind == "inclusion" and names and names[0][0].lower().startswith(_RESIDUAL)
+            names.append((_text(label), "narrow" if is_residual else scope, label.get("xml:lang", "")))
+    return names
+
+
+def _text(label: Element) -> str:
+    """Return the text of a label, without references to codes."""
+    return " ".join(blocks_of(label, _APART, lambda part: part.tag == "Reference"))
+
+
+def _modified(
+    context: ReaderContext, element: LocatedElement, own: _Class, modifiers: dict[str, list[LocatedElement]]
+) -> Iterator[_Class]:
+    """Yield the classes that the modifiers make. A later one applies to those that the one before it made."""
+    level, n_added = [own], 0
+    for modified in element.iterfind("ModifiedBy"):
+        valid = {item.get("code") for item in modified.iterfind("ValidModifierClass")}
+        below = []
+        for modifier in modifiers.get(modified.get("code", ""), ()):
+            excluded = [
+                meta.get("value", "").rpartition(" ")[2] or None
+                for meta in modifier.iterfind("Meta[@name='excludeOnPrecedingModifier']")
+            ]
+            title = next(map(_text, modifier.iterfind("Rubric[@kind='preferred']/Label")), "")
+            code = modifier.get("code", "")
+            if modified.get("all") == "false" and code not in valid:
+                continue
+            for base in level:
+                if not any(end and base.code.endswith(end) for end in excluded):
+                    below.append(_Class(base.code + code, f"{base.title}: {title}", [base.code]))
+                    n_added += 1
+                    if n_added > _MOST_ADDED:
+                        return context.broken(
+                            element.line, f"modifiers of {own.code} add more than {_MOST_ADDED} codes"
+                        )
+        yield from below
+        level = below
