@@ -33,7 +33,7 @@ def ground(
     opened = load_knowledge_base(kb)
     table, results = Table("text", "id", "preferred name", "matched name", "score", "prob.", "reason", box=None), []
     for text in texts:
-        results.append(ground_record(text, context, types=type, kb=opened, language=lang))
+        results.append(ground_record(text, context, type, opened, lang))
         candidates = results[-1]["candidates"]
         for place, row in enumerate(candidates[:_SHOWN]):
             table.add_row("" if place else escape(text), *map(escape, _cells(row)))

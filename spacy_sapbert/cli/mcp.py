@@ -27,8 +27,5 @@ def mcp(
     from ..runs.document_linker import LinkSettings, LoadedLinker
     from .assemble import new_pipeline
 
-    def load() -> LoadedLinker:
-        nlp = new_pipeline(pipeline) if Path(pipeline).is_file() else None
-        return LoadedLinker(LinkSettings(pipeline), nlp)
-
-    make_server(load, mapping or []).run("stdio")
+    nlp = new_pipeline(pipeline) if Path(pipeline).is_file() else None
+    make_server(LoadedLinker(LinkSettings(pipeline), nlp), mapping or []).run("stdio")

@@ -65,25 +65,15 @@ def ground(
         ChoiceError: The vocabulary has no such type, or the language has no rules.
         OptionError: An argument has another type, such as the number that pandas has for an empty cell.
     """
-    return list(_checked(text, context, types, kb, language)[2])
+    return list(_checked(text, context, types, kb, language)[1])
 
 
 def ground_record(
-    text: str,
-    context: str = "",
-    *,
-    types: Sequence[str] | None = None,
-    kb: str | Path | KnowledgeBase = "starter",
-    language: str = ENGLISH.code,
+    text: str, context: str, types: Sequence[str] | None, kb: KnowledgeBase, language: str = ENGLISH.code
 ) -> dict[str, Any]:
-    """Return what a string may mean as JSON values, see `ground`.
-
-    Returns:
-        The "text", its "kb_id" as a pipeline would set it, and the "candidates": the fields of each, with the
-        "preferred_name" and "types" of its concept.
-    """
-    opened, kb_id, candidates = _checked(text, context, types, kb, language)
-    labels = opened.labels_of([candidate.concept_id for candidate in candidates])
+    """Return "text", "kb_id" as a pipeline would set it, and "candidates" with names and types, see `ground`."""
+    kb_id, candidates = _checked(text, context, types, kb, language)
+    labels = kb.labels_of([candidate.concept_id for candidate in candidates])
     rows = [
         {**candidate._asdict(), "preferred_name": label.preferred, "types": list(label.types)}
         for candidate in candidates
@@ -94,8 +84,8 @@ def ground_record(
 
 def _checked(
     text: str, context: str, types: Sequence[str] | None, kb: str | Path | KnowledgeBase, language: str
-) -> tuple[KnowledgeBase, str, tuple[Candidate, ...]]:
-    """Return the knowledge base, the id of the string in a pipeline, and the candidates."""
+) -> tuple[str, tuple[Candidate, ...]]:
+    """Return the id of the string in a pipeline, and the candidates."""
     _check("text", text, str)
     _check("context", context, str)
     _check("kb", kb, (str, os.PathLike, KnowledgeBase))
@@ -106,7 +96,7 @@ def _checked(
     opened = kb if isinstance(kb, KnowledgeBase) else _opened(path := vocabulary_path(kb), _state(path))
     # bytes of a path or an argument that are no UTF-8 are halves of surrogate pairs, which cannot be encoded
     readable, around = (given.encode(errors="replace").decode() for given in (text, context))
-    return opened, *_ground(readable, around, sorted_types, opened, language)
+    return _ground(readable, around, sorted_types, opened, language)
 
 
 def _check(argument: str, value: object, expected: Any) -> None:
