@@ -55,9 +55,6 @@ class CorrectionsDatabase(CorrectionsFile):
         with self._reading():
             pass  # checks the tables
 
-    def __repr__(self) -> str:
-        return f"CorrectionsDatabase({self.address})"
-
     @property
     def address(self) -> str:
         return str(self._database)

@@ -66,7 +66,7 @@ class CorrectionsFile:
             pass  # checks the file
 
     def __repr__(self) -> str:
-        return f"CorrectionsFile({self.path})"
+        return f"{type(self).__name__}({self.address})"
 
     # --- writing
 

@@ -37,7 +37,7 @@ from .meddra import read_meddra
 from .mesh import ASCII_START, RECORD_SETS, read_mesh
 from .obo import read_obo
 from .obograph import read_obograph
-from .omop import has_concepts, read_omop
+from .omop import read_omop
 from .packed import readable
 from .rdf import read_rdf
 from .snomed import is_snomed, read_snomed
@@ -177,7 +177,7 @@ def _sniff(path: Path) -> str | None:
     name, suffix = path.name.lower(), without_gz(path).suffix.lower()
     if os.path.isdir(path):
         return _folder_format(path)
-    if has_concepts([name]):
+    if name in ("concept.csv", "concept.csv.gz"):
         return "omop"
     if name.startswith(("ctd_diseases.", "ctd_chemicals.")):
         return "ctd"
@@ -213,9 +213,7 @@ def _sniff(path: Path) -> str | None:
 def _folder_format(path: Path) -> str | None:
     if any(file.name.lower() == "pt.asc" for file in path.iterdir()):
         return "meddra"
-    if has_concepts(file.name for file in path.iterdir()):
-        return "omop"
-    for format, patterns in {"umls": _UMLS, "rxnorm": _RXNORM}.items():
+    for format, patterns in {"umls": _UMLS, "rxnorm": _RXNORM, "omop": ("CONCEPT.csv*", "concept.csv*")}.items():
         if any(True for pattern in patterns for _ in path.glob(pattern)):
             return format
     if is_snomed(str(file) for folder in _SNOMED for file in path.glob(f"{folder}*sct2_Concept_*")):
@@ -228,8 +226,6 @@ def _zip_format(path: Path) -> str | None:
         names = archive.namelist()
     if is_snomed(iter(names)):
         return "snomed"
-    if has_concepts(names):
-        return "omop"
     return "rxnorm" if _has(names, "RXNCONSO.RRF") else "umls" if _has(names, "MRCONSO.RRF") else None
 
 

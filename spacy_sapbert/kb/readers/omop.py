@@ -6,21 +6,17 @@ does not grow with them.
 
 from __future__ import annotations
 
-import codecs
-import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 from ...errors import NotFoundError
-from ...files.opening import check_encoding
+from ...files.opening import reading, sha256_of, without_gz
 from ...files.postgres import Database
 from ...types import Record
 from .context import ReaderContext, preferred_first
-from .packed import PackedFile, readable
 from .rrf import temporary_database
 
 _CONCEPT = ("concept_id", "concept_name", "domain_id", "vocabulary_id", "concept_code", "standard_concept")
@@ -30,6 +26,7 @@ _TABLES = {
     "concept_relationship": ("concept_id_1", "concept_id_2", "relationship_id", "invalid_reason"),
 }
 _NUMBERS = {"concept_id", "concept_id_1", "concept_id_2", "language_concept_id"}
+_RELATIONSHIPS = _IS_A, _MAPS_TO = "Is a", "Maps to"
 _CONCEPT_ROW, _SYNONYM, _PARENT, _RETIRED = range(4)
 _ROWS = f"""
 SELECT concept_id, {_CONCEPT_ROW}, concept_name, domain_id, vocabulary_id, concept_code FROM concept
@@ -38,11 +35,11 @@ UNION ALL SELECT s.concept_id, {_SYNONYM}, s.concept_synonym_name, l.concept_nam
 FROM concept_synonym s LEFT JOIN concept l ON l.concept_id = s.language_concept_id
 UNION ALL SELECT r.concept_id_1, {_PARENT}, '', '', c.vocabulary_id, c.concept_code
 FROM concept_relationship r JOIN concept c ON c.concept_id = r.concept_id_2
-WHERE r.relationship_id = 'Is a' AND coalesce(r.invalid_reason, '') = '' AND r.concept_id_1 <> r.concept_id_2
+WHERE r.relationship_id = '{_IS_A}' AND coalesce(r.invalid_reason, '') = '' AND r.concept_id_1 <> r.concept_id_2
 UNION ALL SELECT r.concept_id_2, {_RETIRED}, CAST(c.concept_id AS varchar(20)), '', c.vocabulary_id, c.concept_code
 FROM concept_relationship r JOIN concept c ON c.concept_id = r.concept_id_1
 JOIN concept t ON t.concept_id = r.concept_id_2 AND t.vocabulary_id = c.vocabulary_id
-WHERE r.relationship_id = 'Maps to' AND coalesce(r.invalid_reason, '') = '' AND c.invalid_reason <> ''
+WHERE r.relationship_id = '{_MAPS_TO}' AND coalesce(r.invalid_reason, '') = '' AND c.invalid_reason <> ''
 ORDER BY 1, 2, 3, 4, 5, 6
 """
 _LANGUAGES = "English en German de Spanish es French fr Italian it Portuguese pt Dutch nl Swedish sv Polish pl Czech cs"
@@ -58,23 +55,17 @@ def read_omop(context: ReaderContext, *, database: str | None = None, standard: 
     concept of the same vocabulary that it maps to.
 
     Args:
-        context: The folder or zip file of a download, or the path of its CONCEPT.csv.
+        context: The folder of a download, or the path of its CONCEPT.csv.
         database: The address of a database that has the tables instead, see `files.postgres.Database`.
         standard: Whether to read standard concepts only.
 
     Yields:
         One record for each concept, in the order of the concept_id.
     """
-    check_encoding(context.path, context.encoding, of_lines=True)
     condition = "AND standard_concept = 'S'" if standard else ""
     with _in_database(context, database) if database else _in_files(context) as execute:
         for _, group in groupby(execute(_ROWS % condition), key=lambda row: row[0]):
             yield from _record(context, [tuple("" if cell is None else cell for cell in row) for row in group])
-
-
-def has_concepts(names: Iterable[str]) -> bool:
-    """Return whether one of these paths is that of a table of concepts."""
-    return any(Path(name).name.lower().removesuffix(".gz") == "concept.csv" for name in names)
 
 
 def _record(context: ReaderContext, rows: Sequence[tuple[Any, ...]]) -> Iterator[Record]:
@@ -117,44 +108,31 @@ def _in_database(context: ReaderContext, address: str) -> Iterator[Any]:
 @contextmanager
 def _in_files(context: ReaderContext) -> Iterator[Any]:
     """Give a function that executes a query on the tables of a download."""
-    with closing(temporary_database()) as database, readable(context.path):
-        parts = {part.full_path.name.lower().removesuffix(".gz"): part for part in _parts(context.path)}
-        manifests: list[dict[str, Any]] = []
+    with reading(context.path):
+        context.path.stat()  # raises an error if there is no such file
+        folder = context.path if context.path.is_dir() else context.path.parent
+        files = {without_gz(path).name.lower(): path for path in sorted(folder.iterdir())}
+    manifests = []
+    with closing(temporary_database()) as database:
         for table, columns in _TABLES.items():
-            database.execute(f"CREATE TABLE {table} ({', '.join(columns)})")
-            part = parts.get(f"{table}.csv")
-            if part is None:
-                raise NotFoundError(_REMEDY, what=f"{table.upper()}.csv in {context.path}")
+            path = files.get(f"{table}.csv")
+            if path is None:
+                raise NotFoundError(_REMEDY, what=f"{table.upper()}.csv in {folder}")
+            kinds = (f"{column} {'INTEGER' if column in _NUMBERS else 'TEXT'}" for column in columns)
+            database.execute(f"CREATE TABLE {table} ({', '.join(kinds)})")
             database.execute("BEGIN")
-            with part.open(context.report, manifests) as lines:
-                insert = f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))})"
-                database.executemany(insert, _cells(replace(context, path=part.full_path), lines, columns))
+            insert = f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))})"
+            database.executemany(insert, _cells(replace(context, path=path), columns))
             database.execute("COMMIT")
+            manifests.append({"file": path.name, "sha256": sha256_of(path)})
         database.execute("CREATE INDEX by_id ON concept (concept_id)")
         context.report.origins[context.path] = {"files": manifests}
         yield database.execute
 
 
-def _parts(path: Path) -> list[PackedFile]:
-    if path.suffix.lower() == ".zip":
-        with zipfile.ZipFile(path) as archive:
-            return [PackedFile(path, info.filename, info.file_size) for info in archive.infolist()]
-    path.stat()  # raises an error if there is no such file
-    folder = path if path.is_dir() else path.parent
-    return [PackedFile(file, "", file.stat().st_size) for file in sorted(folder.iterdir()) if file.is_file()]
-
-
-def _cells(context: ReaderContext, lines: Iterable[bytes], columns: Sequence[str]) -> Iterator[list[Any]]:
-    """Yield the needed cells of each row. Broken rows are reported."""
-    rows = iter(lines)
-    header = next(rows, b"").removeprefix(codecs.BOM_UTF8).decode("latin-1").rstrip("\r\n").lower().split("\t")
-    context.need_columns(header, columns)
-    positions = [(header.index(column), column in _NUMBERS) for column in columns]
-    for number, line in enumerate(rows, start=2):
-        try:
-            cells = line.decode(context.encoding).rstrip("\r\n").split("\t")
-            if len(cells) != len(header):
-                raise ValueError(f"{len(cells)} cells instead of {len(header)}")
-            yield [int(cells[at]) if is_number else cells[at] for at, is_number in positions]
-        except ValueError as error:
-            context.broken(number, str(error))
+def _cells(context: ReaderContext, columns: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the needed cells of each row of a table."""
+    for _, row in context.table("\t", quoted=False, needed=columns):
+        context.report.rows_read -= 1  # concepts are counted when they are made
+        if row.get("relationship_id", _IS_A) in _RELATIONSHIPS:
+            yield [row[column] for column in columns]
