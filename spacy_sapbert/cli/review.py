@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 from typer.core import TyperGroup
 
@@ -22,7 +23,7 @@ from ..documents.input_documents import Problems, ReadOptions, read_all
 from ..errors import EmptyError, OptionError, requiring
 from ..files.console import show, show_values, stderr_console, table_of_numbers, track
 from ..files.opening import without_gz
-from ..files.output import ScratchFolder, open_output, refuse_input
+from ..files.output import ScratchFolder, open_output, refuse_input, replacing
 from ..files.values import table_lines
 from ..review.corrections_database import open_corrections
 from ..review.corrections_file import CorrectionsFile
@@ -44,6 +45,7 @@ _MAX_CONNECTIONS = 512
 _TO_HELP = "Format of the corpus. Default: by the ending of the file."
 _SOURCE_HELP = "Pipeline that links the documents: a folder or package. Or the JSON lines that `link` wrote."
 _NO_ENCRYPTION = "Others can reach this page if they know its address. Notes are sent without encryption."
+_SHOWN_CHANGES = 50
 _TOO_FEW = "Too few decisions to measure what it learned: {n}. At least {least} are needed, in five documents."
 _GROUPS = {"all": "all", "new_texts": "texts that are new", "no_mention": "not a mention"}
 _PIPELINE_HELP = "With the JSON lines of `link`: the pipeline that made them. The page searches its vocabulary."
@@ -218,6 +220,44 @@ def train(
     if measure and not gain:
         console.print(_TOO_FEW.format(n=len(decisions), least=FEWEST_DECISIONS))
     show(_gain_table(gain or {}, counts), {"pipeline": str(output), **counts, "held_out": gain})
+
+
+@review.command("upgrade")
+def upgrade(
+    corrections: Corrections,
+    knowledge_base: Annotated[str, typer.Argument(help="The new release: a knowledge base file.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="New file of corrections.")],
+    old: Annotated[
+        str | None, typer.Option("--from", help="Knowledge base of the old release, to report its names, too.")
+    ] = None,
+) -> None:
+    """Carry corrections over to a new release of the vocabulary.
+
+    Replaced ids become those that replace them. Concepts that were removed or divided need a person, and stay as they
+    are. The old file is not changed.
+    """
+    from ..kb.storage import load_knowledge_base
+    from ..review.upgrade import REPLACED, concept_changes, write_upgraded
+
+    refuse_input(output, [corrections, knowledge_base, old])
+    if output.exists():
+        remedy = "Choose another name."
+        raise OptionError(remedy, option=f"--output {output}", reason="this file exists, and may hold decisions")
+    file = open_corrections(corrections)
+    changes, n_same = concept_changes(
+        file, load_knowledge_base(knowledge_base), load_knowledge_base(old) if old else None
+    )
+    replaced = {change.id: change.into[0] for change in changes if change.change == REPLACED}
+    with replacing(output) as path:
+        n_upgraded = write_upgraded(file, path, replaced)
+    counts = Counter(change.change for change in changes)
+    result = {"file": str(output), "corrections_changed": n_upgraded, "concepts": {"same": n_same, **counts}}
+    table = Table("concept", "name", "change", "into", "new name", "corrections", box=None)
+    for concept_id, change, into, name, names, n_corrections in changes[:_SHOWN_CHANGES]:
+        cells = concept_id, name, change, " ".join(into), ", ".join(names), f"{n_corrections:,}"
+        table.add_row(*map(escape, cells))
+    table.caption = ", ".join(f"{kind}: {n:,}" for kind, n in {"same": n_same, **counts}.items())
+    show(table, {**result, "changes": [change._asdict() for change in changes]})
 
 
 def _opened(pipeline: str) -> Language:

@@ -167,3 +167,46 @@ def test_the_table_of_what_was_learned():
     table = _gain_table({"all": group, "broken": broken}, {"corrections": 4, "names": 2})
     assert table.row_count == 1
     assert table.caption == "learned: 4 corrections, 2 names\nno longer as decided: [b]cold (no_mention)"
+
+
+# --- a new release
+
+OLD = [("X:1", "red fever"), ("X:2", "blue fever"), ("X:3", "rash"), ("X:4", "cough"), ("X:5", "cold")]
+NEW = "id\tname\talternative_ids\nX:9\tcrimson fever\tX:1|X:8\nX:10\tpale blue fever\tX:2\nX:11\tdark blue fever\tX:2\n"
+
+
+def test_upgrade(command, file, tmp_path):
+    (tmp_path / "old.tsv").write_text("id\tname\n" + "".join(f"{i}\t{name}\n" for i, name in OLD))
+    (tmp_path / "new.tsv").write_text(f"{NEW}X:4\ttussis\t\nX:5\tcold\t\n")
+    for name in ("old", "new"):
+        assert command("kb", "build", tmp_path / f"{name}.tsv", "-o", tmp_path / f"{name}.kb").status == 0
+    numbers = file.add(
+        [
+            Correction("replace", "everywhere", KEY, 0, 6, "Cystic", ("X:1", "X:9", "X:5"), author="Ann", date="2026"),
+            Correction("reject", "corpus", KEY, 0, 6, "Cystic", ("X:2", "X:3", "X:4")),
+            Correction("no_mention", "everywhere", KEY, 0, 1, "C"),
+        ]
+    )
+    assert file.undo(numbers[-1])
+    arguments = ("review", "upgrade", file.path, tmp_path / "new.kb", "--from", tmp_path / "old.kb", "-o")
+    finished = command(*arguments, tmp_path / "n.db")
+    assert finished.status == 0, finished.err
+    result = json.loads(finished.out)
+    changes = {change["id"]: (change["change"], change["into"], change["name"]) for change in result["changes"]}
+    assert changes == {
+        "D009020": ("unknown", [], ""),
+        "X:1": ("replaced", ["X:9"], "red fever"),
+        "X:2": ("divided", ["X:10", "X:11"], "blue fever"),
+        "X:3": ("removed", [], "rash"),
+        "X:4": ("renamed", ["X:4"], "cough"),
+    }
+    assert (result["corrections_changed"], result["concepts"]["replaced"]) == (1, 1)
+    new = CorrectionsFile(tmp_path / "n.db")
+    before, after = list(file.corrections().values()), list(new.corrections().values())
+    assert after == [before[0], before[1]._replace(concept_ids=("X:9", "X:5")), before[2]]
+    assert [*new.documents()] == [*file.documents()]
+    assert (new.corpora(), [*new.links()]) == (file.corpora(), [*file.links()])
+    # the new file is never overwritten
+    again = command(*arguments, tmp_path / "n.db")
+    assert again.status
+    assert "E533" in again.err

@@ -41,7 +41,7 @@ from .mutation import mutate
 INPUTS = 25  # of each reader
 SECONDS = float(os.environ.get("FUZZ_SECONDS", 0))
 SLOW = 5.0  # seconds; all inputs are small
-BINARY = ("docbin", "spacy", "parquet")  # their libraries read them
+BINARY = ("docbin", "spacy", "parquet", "sql")  # their libraries, or a server, read them
 
 
 def read_concepts(format, folder):
