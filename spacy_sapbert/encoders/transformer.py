@@ -28,7 +28,6 @@ from .folder import (
     write_folder,
 )
 from .fork_safety import use_one_thread_after_fork
-from .plain_bert import PlainBert, plain_bert_of, read_plain_bert, read_plain_tokenizer
 
 if TYPE_CHECKING:
     import torch
@@ -39,9 +38,6 @@ _CPU_TOKENS, _GPU_TOKENS = 1024, 16384
 
 class TransformerEncoder:
     """A Hugging Face encoder of names by pooled output. It reads weights and tokenizer at the first use.
-
-    A BERT in a folder is computed on a CPU without transformers, which takes less time to start and to run. The vectors
-    are the same, except for rounding. transformers computes all other encoders, and gradients.
 
     Args:
         name: A folder, a hub name such as `cambridgeltl/SapBERT-from-PubMedBERT-fulltext`, or "starter" for the encoder
@@ -115,16 +111,12 @@ class TransformerEncoder:
     @property
     def dim(self) -> int:
         """The length of a vector."""
-        if plain := self._plain_bert():
-            return plain.dim
         projection = get_projection(self.model)
         return int(self.model.config.hidden_size if projection is None else projection.linear.out_features)
 
     @property
     def positions(self) -> int | None:
         """The most wordpieces that the encoder can read. None if its config does not limit them."""
-        if plain := self._plain_bert():
-            return plain.positions
         return getattr(self.model.config, "max_position_embeddings", None)
 
     @cached_property
@@ -135,18 +127,15 @@ class TransformerEncoder:
         """
         # left out for unit vectors, so that cached vectors from before this setting stay valid
         settings = {name: value for name, value in self.settings.items() if (name, value) != ("l2_normalized", True)}
-        plain = self._plain_bert()
-        projection = None if plain else get_projection(self.model)
-        if projection is not None:
+        if (projection := get_projection(self.model)) is not None:
             settings["projection"] = activation_of(projection)
         digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
-        for name, tensor in sorted((plain.weights if plain else self.model.state_dict()).items()):
+        for name, tensor in sorted(self.model.state_dict().items()):
             # the pooler does not affect the vectors, and is random if the folder has no weights for it
             if not name.startswith(POOLER):
                 digest.update(name.encode())
                 digest.update(tensor.detach().cpu().float().contiguous().numpy())
-        vocabulary = self._plain_tokenizer or self.tokenizer
-        digest.update(json.dumps(sorted(vocabulary.get_vocab().items())).encode())
+        digest.update(json.dumps(sorted(self.tokenizer.get_vocab().items())).encode())
         return digest.hexdigest()
 
     @cached_property
@@ -181,36 +170,6 @@ class TransformerEncoder:
         _ = self.dtype  # read now, since the model may outlive the folder
         return model.to(self.device).eval()
 
-    def _plain_bert(self) -> PlainBert | None:
-        """Return the forward pass without transformers, or None if only transformers can compute the vectors.
-
-        Once the model is open, its present weights are used, since it may be trained.
-        """
-        if self.device != "cpu":
-            return None
-        if "model" in self.__dict__:
-            self.__dict__.pop("_bert_of_folder", None)
-            return plain_bert_of(self.model)
-        return self._bert_of_folder
-
-    @cached_property
-    def _bert_of_folder(self) -> PlainBert | None:
-        use_one_thread_after_fork()
-        if any(self._additions.values()):
-            return None
-        plain = read_plain_bert(self.name)
-        _ = plain and self.dtype  # read now, since the weights may outlive the folder
-        return plain
-
-    @property
-    def _plain_tokenizer(self) -> Any:
-        """The tokenizer of the folder, or None if transformers has to read it or has replaced it."""
-        return None if "tokenizer" in self.__dict__ else self._tokenizer_of_folder
-
-    @cached_property
-    def _tokenizer_of_folder(self) -> Any:
-        return read_plain_tokenizer(self.name)
-
     @cached_property
     def dtype(self) -> str:
         """The type of the weights on disk, now and when saved: "float32", "float16" or "bfloat16"."""
@@ -244,10 +203,6 @@ class TransformerEncoder:
 
     def tokenize(self, forms: Sequence[str]) -> list[list[int]]:
         """Return the wordpieces of each name, special tokens included, cut to `max_length`."""
-        if plain := self._plain_tokenizer:
-            whole = [encoding.ids for encoding in plain.encode_batch(list(forms))]
-            most = self.max_length  # the last wordpiece is a special token, which stays
-            return [ids if len(ids) <= most else [*ids[: most - 1], ids[-1]] for ids in whole]
         pieces: list[list[int]] = self.tokenizer(list(forms), truncation=True, max_length=self.max_length)["input_ids"]
         return pieces
 
@@ -255,16 +210,11 @@ class TransformerEncoder:
         """Return the wordpieces of each part of a text, without special tokens, however many they are."""
         if not forms:
             return []
-        if plain := self._plain_tokenizer:
-            return [encoding.ids for encoding in plain.encode_batch(list(forms), add_special_tokens=False)]
         pieces: list[list[int]] = self.tokenizer(list(forms), add_special_tokens=False, verbose=False)["input_ids"]
         return pieces
 
     def add_special_pieces(self, pieces: list[int]) -> list[int]:
         """Add the special tokens of a text to its wordpieces."""
-        if self._plain_tokenizer:
-            first, last = self.tokenize([""])[0]
-            return [first, *pieces, last]
         # transformers 5 has no method for it
         framed, bare = (self.tokenizer("a", add_special_tokens=special)["input_ids"] for special in (True, False))
         start = next(i for i in range(len(framed)) if framed[i : i + len(bare)] == bare)
@@ -278,8 +228,6 @@ class TransformerEncoder:
         """
         import torch
 
-        if not torch.is_grad_enabled() and (plain := self._plain_bert()):
-            return self._scale(plain(batch, self.pooling))
         longest = max(map(len, batch))
         ids = torch.full((len(batch), longest), self.tokenizer.pad_token_id)
         mask = torch.zeros((len(batch), longest), dtype=torch.long)
@@ -357,12 +305,11 @@ class TransformerEncoder:
     def _forward(self, batch: list[list[int]], fast: bool) -> np.ndarray:
         import torch
 
-        use_half = fast and has_bfloat16(self.device)
-        with torch.inference_mode():
-            if plain := self._plain_bert():
-                return self._scale(plain(batch, self.pooling, half=use_half)).numpy()
-            with torch.autocast(self.device.split(":")[0], dtype=torch.bfloat16, enabled=use_half):
-                vectors: np.ndarray = self.embed(batch).float().cpu().numpy()
+        # on a CPU in full batches only: torch casts the weights each time, and keeps compiled products for each shape
+        is_full = (len(batch) + 1) * max(map(len, batch)) > self._tokens_per_batch
+        use_half = fast and has_bfloat16(self.device) and (is_full or self.device != "cpu")
+        with torch.inference_mode(), torch.autocast(self.device.split(":")[0], torch.bfloat16, use_half):
+            vectors: np.ndarray = self.embed(batch).float().cpu().numpy()
         return vectors
 
     def _scale(self, vectors: "torch.Tensor") -> "torch.Tensor":

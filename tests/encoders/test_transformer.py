@@ -109,6 +109,24 @@ def test_raw_vectors_have_the_direction_of_unit_ones(tiny_encoder, pooling):
     np.testing.assert_allclose(raw / lengths, unit, atol=1e-5)
 
 
+def test_the_present_weights_are_used(encoder, tiny_encoder):
+    before = encoder.encode(TEXTS)
+    with torch.no_grad():
+        encoder.model.encoder.layer[1].output.dense.bias[:8].add_(1)
+    assert np.abs(encoder.encode(TEXTS) - before).max() > 0.01
+    encoder.replace(encoder.model)
+    assert encoder.fingerprint != TransformerEncoder(str(tiny_encoder), device="cpu").fingerprint
+
+
+def test_full_batches_are_encoded_in_half_precision(encoder, monkeypatch):
+    monkeypatch.setattr(transformer_encoder, "has_bfloat16", lambda device: True)
+    monkeypatch.setattr(transformer_encoder, "_CPU_TOKENS", 12)
+    full = encoder.encode(["cold", "breast", "cold b", "b"])
+    half = encoder.encode(["cold", "breast", "cold b", "b"], fast=True)
+    assert 0 < np.abs(half - full).max() < 0.02
+    np.testing.assert_array_equal(encoder.encode(["b"], fast=True), encoder.encode(["b"]))  # one text alone
+
+
 # --- what a folder says
 
 
