@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import BadRecordError, DamagedError, MismatchError, MissingColumnError, requiring
 from ..files.opening import OpenedFile, file_name, open_file
 from ..files.postgres import Database, is_postgres
+from ..files.source import BrokenRecord
 from ..files.workbook import is_workbook
 from ..types import Document
 from .source import DocumentSource, Problems, ReadOptions
@@ -196,7 +197,11 @@ def read_sql(source: DocumentSource) -> Iterator[Document]:
     The first line of the file can be `-- ADDRESS`, see `files.postgres.Database`. Otherwise, libpq's variables such as
     PGHOST and PGSERVICE say where the database is.
     """
-    query = source.text()
+    try:
+        query = source.text()
+    except BrokenRecord as reason:
+        source.broken(1, reason)
+        return
     first = query.partition("\n")[0].removeprefix("--").strip()
     database = Database(first if is_postgres(first) else "postgresql://", "public")
     with database.transaction() as connection:
