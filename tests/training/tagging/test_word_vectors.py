@@ -82,6 +82,13 @@ def test_spacy_s_own_vectors_read_a_small_table_in_a_tagger(nlp, tmp_path):
     assert np.array_equal(vectors(plain), expected())
 
 
-def test_a_table_is_rounded_and_cut():
-    table = np.array([[0.0, STEP, -0.4 * STEP, 0.6 * STEP, 100.0, -100.0]], dtype=np.float32)
-    assert to_int8(table).tolist() == [[0, 1, 0, 1, 127, -127]]
+def test_a_table_is_rounded_and_few_numbers_are_cut():
+    table = np.zeros((2000, 16), dtype=np.float32)
+    table[0, :6] = [0.0, STEP, -0.4 * STEP, 0.6 * STEP, 100.0, -100.0]
+    assert to_int8(table)[0, :6].tolist() == [0, 1, 0, 1, 127, -127]
+
+
+def test_a_table_of_large_numbers_keeps_their_proportions():
+    table = TABLE.astype(np.float32) * STEP
+    assert np.array_equal(to_int8(table), TABLE)
+    assert np.abs(to_int8(table * 20) / 127 - TABLE / np.abs(TABLE).max()).max() < 0.01
