@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import spacy
 import srsly
+import typer
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 from typer.testing import CliRunner
@@ -255,6 +256,27 @@ def test_cleaning_leaves_assets(run, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_smaller_encoder_has_new_words(script, make_encoder, small_kb, tmp_path):
+    """Each starts as the mean of its pieces. Names with as many positions as stay keep their vectors."""
+    from spacy_sapbert.encoders.transformer import TransformerEncoder
+
+    module, base = script("small_encoder"), make_encoder(pooling="mean")
+    original = TransformerEncoder(str(base), device="cpu")
+    words = module.worth_adding(original, ["neoplasms", "colds", "colds", "zoster", "breast", "ζ"], 2)
+    assert list(words) == ["zoster", "colds"]
+    module.main(str(base), small_kb.path, tmp_path / "small", layers="0,1", add_pieces=1, positions=30)
+    small = TransformerEncoder(str(tmp_path / "small"), device="cpu")
+    [step] = small.trained["history"]
+    assert (step["added"], step["layers"], step["positions"], small.positions) == (1, [0, 1], 30, 30)
+    word = next(iter(module.worth_adding(original, small_kb.names(), 1)))
+    assert small.tokenizer.tokenize(word) == [word]
+    row, rows = small.tokenizer.get_vocab()[word], original.tokenizer(word, add_special_tokens=False)["input_ids"]
+    new, old = (each.model.get_input_embeddings().weight.detach() for each in (small, original))
+    assert abs(new[row] - old[rows].mean(0)).max() < 1e-6
+    with pytest.raises(typer.BadParameter):
+        module.main(str(base), small_kb.path, tmp_path / "none", layers="0", positions=65)
+
+
 def test_word_vectors_know_pieces_of_words(run, tmp_path, small_kb):
     pytest.importorskip("floret")
     # floret needs some thousands of words to learn anything

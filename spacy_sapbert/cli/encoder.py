@@ -75,38 +75,33 @@ def prune(
     keep_pieces: Annotated[
         int | None, typer.Option(min=1, help="Maximum number of wordpieces to keep, the most frequent first.")
     ] = None,
-    add_pieces: Annotated[
-        int, typer.Option(min=0, help="Number of whole words to add as wordpieces. They need training afterwards.")
-    ] = 0,
     layers: Annotated[str | None, typer.Option(help="Layers to keep, counted from 0: 0,2,5.")] = None,
     n_layers: Annotated[
         int | None,
         typer.Option(min=1, help="Number of layers to keep: the first, the last, and evenly spaced ones between."),
     ] = None,
-    positions: Annotated[int | None, typer.Option(min=2, help="Number of positions to keep.")] = None,
     pooling: Pooling = None,
 ) -> None:
-    """Write a smaller encoder, with fewer wordpieces, layers or positions.
+    """Write a smaller encoder, with fewer wordpieces or layers.
 
     A name keeps its vector if all of its wordpieces and all layers stay.
     Special tokens and single characters always stay, so the encoder can still read any text.
     """
     from ..encoders import compression as shrink
 
-    if (keep_pieces or add_pieces) and not vocabulary:
-        raise OptionError(option="--keep-pieces or --add-pieces", reason="it needs --vocabulary")
+    if keep_pieces and not vocabulary:
+        raise OptionError(option="--keep-pieces", reason="it needs --vocabulary")
     if layers and n_layers:
         raise OptionError(option="--layers", reason="--n-layers is also given")
-    if not (vocabulary or layers or n_layers or positions):
-        reason = "nothing would be pruned; give --vocabulary, --layers, --n-layers or --positions"
-        raise OptionError(option="prune", reason=reason)
+    if not (vocabulary or layers or n_layers):
+        raise OptionError(option="prune", reason="nothing would be pruned; give --vocabulary, --layers or --n-layers")
     refuse_input(output, [Path(encoder), vocabulary])
     opened = as_transformer(open_named(encoder, pooling), "This command")
     result: dict[str, Any] = {}
     if vocabulary:
         result["vocabulary"] = vocabulary.name
         names = track(_names(vocabulary), stderr_console(), "names")
-        result |= shrink.prune_vocabulary(opened, names, keep_pieces=keep_pieces, add_pieces=add_pieces)
+        result |= shrink.prune_vocabulary(opened, names, keep_pieces=keep_pieces)
     if layers or n_layers:
         try:
             numbers = [parse_int(layer) for layer in layers.split(",")] if layers else None
@@ -114,9 +109,6 @@ def prune(
             raise OptionError(option="--layers", reason="it needs numbers from 0, joined by commas: 0,2,5") from error
         result["layers"] = numbers or shrink.spread_layers(opened, n_layers or 1)
         shrink.keep_layers(opened, result["layers"])
-    if positions:
-        shrink.cut_positions(opened, positions)
-        result["positions"] = positions
     opened.record("prune", **result)
     _save(opened, output, result)
 

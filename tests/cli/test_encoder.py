@@ -89,11 +89,11 @@ def test_prune_to_a_file_of_names(run, encoder, tmp_path):
     (tmp_path / "names.txt").write_text("breast cancer\n\nzoster\n")
     result = run(
         *("prune", encoder.name, "-o", tmp_path / "small", "--vocabulary", tmp_path / "names.txt"),
-        *("--add-pieces", 1, "--layers", "1", "--positions", 30),
+        *("--layers", "1"),
     )
-    assert (result["names"], result["added"], result["layers"], result["positions"]) == (2, 1, [1], 30)
+    assert (result["names"], result["layers"]) == (2, [1])
     small = TransformerEncoder(str(tmp_path / "small"))
-    assert small.tokenizer.tokenize("zoster") == ["zoster"]
+    assert "cold" not in small.tokenizer.get_vocab()
     assert small.model.config.num_hidden_layers == 1
     [step] = small.trained["history"]
     assert step["step"] == "prune"
@@ -126,12 +126,11 @@ def test_prune_and_quantize_one_after_the_other(command, run, encoder, tmp_path)
     ("options", "error"),
     [
         ([], "E533"),
-        (["--add-pieces", 5], "E533"),
+        (["--keep-pieces", 5], "E533"),
         (["--n-layers", 1, "--layers", "0"], "E533"),
         (["--n-layers", 3], "E533"),
         (["--layers", "0,x"], "E533"),
         (["--layers", "7"], "E533"),
-        (["--positions", 10], "E533"),
         (["--vocabulary", "no such file"], "E120"),
     ],
 )
