@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 from xml.etree.ElementTree import Element
 
 from ...files.xml import ElementParser, LocatedElement, blocks_of
@@ -24,17 +24,10 @@ _APART = frozenset({"Fragment", "ListItem", "Para"})
 _NAMES = {"preferred": "preferred", "preferredLong": "exact", "inclusion": "exact"}  # scopes by kind of rubric
 # Codes for the rest of a category list narrower conditions, and not synonyms.
 _RESIDUAL = ("other ", "unspecified ", "sonstige", "andere ", "nicht näher ", "autre", "otra", "otro")
+_PREFERRED, _EXCLUDED = "Rubric[@kind='preferred']/Label", "Meta[@name='excludeOnPrecedingModifier']"
 _ICD10 = re.compile(r"(?:ICD|CIM|CIE|MKN)10(?!GM|CM|PCS|AM)")
 # of a modifier, and codes that the modifiers of one class add: a hostile file could multiply them without bound
 _MOST_CLASSES, _MOST_ADDED = 100, 1000
-
-
-class _Class(NamedTuple):
-    """A class, or one that modifiers make of it."""
-
-    code: str
-    title: str
-    parents: list[str]
 
 
 def read_claml(context: ReaderContext) -> Iterator[Record]:
@@ -63,15 +56,14 @@ def read_claml(context: ReaderContext) -> Iterator[Record]:
     for element in _elements(context):
         if element.tag != "Class":
             continue
-        names, kind = _names(element), element.get("kind", "")
+        code, names, kind = element.get("code", ""), _names(element), element.get("kind", "")
         above = [parent.get("code", "") for parent in element.iterfind("SuperClass")]
-        own = _Class(element.get("code", ""), names[0][0] if names else "", above)
         definition = next(map(_text, element.iterfind("Rubric[@kind='definition']/Label")), None)
         types = () if kind == "category" else (kind,)
-        yield from _record(context, element.line, own, names, types=types, definition=definition)
-        for added in _modified(context, element, own, modifiers) if names else ():
-            if added.code not in codes:
-                yield from _record(context, element.line, added, [(added.title, "preferred", names[0][-1])])
+        yield from _record(context, element.line, code, names, above, types=types, definition=definition)
+        for added, title, base in _modified(context, element, modifiers, code, names[0][0]) if names else ():
+            if added not in codes:
+                yield from _record(context, element.line, added, [(title, "preferred", names[0][-1])], [base])
 
 
 def _elements(context: ReaderContext) -> Iterator[LocatedElement]:
@@ -84,9 +76,11 @@ def _prefix(title: str) -> str:
     return "ICD10" if _ICD10.match(letters) else re.sub(r"(?:19|20)\d\d.*", "", letters)
 
 
-def _record(context: ReaderContext, line: int, own: _Class, names: list[NameParts], **more: Any) -> Iterator[Record]:
+def _record(
+    context: ReaderContext, line: int, code: str, names: list[NameParts], above: list[str], **more: Any
+) -> Iterator[Record]:
     context.report.rows_read += 1
-    concept_id, *parents = (code and f"{context.id_prefix}:{code}" for code in (own.code, *own.parents))
+    concept_id, *parents = (number and f"{context.id_prefix}:{number}" for number in (code, *above))
     return context.record(line, concept_id, names, parents=parents, **more)
 
 
@@ -106,29 +100,24 @@ def _text(label: Element) -> str:
 
 
 def _modified(
-    context: ReaderContext, element: LocatedElement, own: _Class, modifiers: dict[str, list[LocatedElement]]
-) -> Iterator[_Class]:
-    """Yield the classes that the modifiers make. A later one applies to those that the one before it made."""
-    level, n_added = [own], 0
+    context: ReaderContext, element: LocatedElement, modifiers: dict[str, list[LocatedElement]], code: str, title: str
+) -> Iterator[tuple[str, str, str]]:
+    """Yield code and title of the classes that the modifiers make, and the code to which each was added.
+
+    A later modifier applies to those that the one before it made.
+    """
+    level, n_added = [(code, title, "")], 0
     for modified in element.iterfind("ModifiedBy"):
         valid = {item.get("code") for item in modified.iterfind("ValidModifierClass")}
-        below = []
+        bases, level = level, []
         for modifier in modifiers.get(modified.get("code", ""), ()):
-            excluded = [
-                meta.get("value", "").rpartition(" ")[2] or None
-                for meta in modifier.iterfind("Meta[@name='excludeOnPrecedingModifier']")
-            ]
-            title = next(map(_text, modifier.iterfind("Rubric[@kind='preferred']/Label")), "")
-            code = modifier.get("code", "")
-            if modified.get("all") == "false" and code not in valid:
-                continue
-            for base in level:
-                if not any(end and base.code.endswith(end) for end in excluded):
-                    below.append(_Class(base.code + code, f"{base.title}: {title}", [base.code]))
-                    n_added += 1
-                    if n_added > _MOST_ADDED:
-                        return context.broken(
-                            element.line, f"modifiers of {own.code} add more than {_MOST_ADDED} codes"
-                        )
-        yield from below
-        level = below
+            end, also = modifier.get("code", ""), next(map(_text, modifier.iterfind(_PREFERRED)), "")
+            excluded = tuple(meta.get("value", "").rpartition(" ")[2] or " " for meta in modifier.iterfind(_EXCLUDED))
+            if modified.get("all") != "false" or end in valid:
+                level += [
+                    (base + end, f"{name}: {also}", base) for base, name, _ in bases if not base.endswith(excluded)
+                ]
+        n_added += len(level)
+        if n_added > _MOST_ADDED:
+            return context.broken(element.line, f"modifiers of {code} add more than {_MOST_ADDED} codes")
+        yield from level
