@@ -54,6 +54,10 @@ Mapping_ = Annotated[
     typer.Option(help="Merge concepts by this mapping of ids: SSSOM, or a table of two columns. Repeatable."),
 ]
 Below = Annotated[list[str] | None, typer.Option(help="Take only this concept and those below it, by id. Repeatable.")]
+Select = Annotated[
+    str | None,
+    typer.Option(help='Take only the concepts of this ECL expression, such as "<< 404684003 MINUS << 64572001".'),
+]
 StopNames = Annotated[
     list[Path] | None, typer.Option(help="List of further names that must not be found in text. Repeatable.")
 ]
@@ -89,6 +93,7 @@ def build(
     mentions: Mentions = None,
     mapping: Mapping_ = None,
     below: Below = None,
+    select: Select = None,
     stop_names: StopNames = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first broken row.")] = False,
 ) -> None:
@@ -122,7 +127,7 @@ def build(
             del reading["type"]
             given = [{**file, "type": own} for file, own in zip(given, type, strict=True)]
         values |= {**reading, "sources": given}
-    values |= _given(mentions, mapping, below, stop_names) | ({"strict": True} if strict else {})
+    values |= _given(mentions, mapping, below, select, stop_names) | ({"strict": True} if strict else {})
     recipe = parse_recipe(sources[0], values)
     for file in recipe.sources:
         if file.address:
@@ -158,6 +163,7 @@ def get(
     mentions: Mentions = None,
     mapping: Mapping_ = None,
     below: Below = None,
+    select: Select = None,
     stop_names: StopNames = None,
 ) -> None:
     """Download a vocabulary by its name, and build a knowledge base from it.
@@ -167,7 +173,7 @@ def get(
     if name is None:
         _print_catalog()
         return
-    given = _given(mentions, mapping, below, stop_names)
+    given = _given(mentions, mapping, below, select, stop_names)
     if name.lower().endswith(SUFFIXES):
         recipe = parse_recipe(name, read_recipe_values(Path(name)) | given)
     else:
@@ -194,11 +200,16 @@ def get(
 
 
 def _given(
-    mentions: list[Path] | None, mapping: list[Path] | None, below: list[str] | None, stop_names: list[Path] | None
+    mentions: list[Path] | None,
+    mapping: list[Path] | None,
+    below: list[str] | None,
+    select: str | None,
+    stop_names: list[Path] | None,
 ) -> dict[str, Any]:
     """Return the options that replace keys of a recipe, by key."""
     lists = {"mentions": mentions, "mappings": mapping, "below": below, "stop_names": stop_names}
-    return {key: [str(value) for value in values] for key, values in lists.items() if values}
+    given: dict[str, Any] = {key: [str(value) for value in values] for key, values in lists.items() if values}
+    return given | ({"select": select} if select else {})
 
 
 # --- build

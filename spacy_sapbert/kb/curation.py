@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ..errors import ChoiceError, NotFoundError
 from ..types import Record
+from .ecl import expression_ids, expression_test
 from .readers.context import ReadReport
 
 SHOWN = 20
@@ -25,6 +26,7 @@ class Curation(NamedTuple):
         without_types: Leave out concepts of these semantic types.
         sources: Take only names from these sources.
         without_sources: Leave out names from these sources.
+        select: Take only the concepts that meet this expression (see `ecl`), of the sources that have one of its ids.
     """
 
     below: tuple[str, ...] = ()
@@ -33,10 +35,12 @@ class Curation(NamedTuple):
     without_types: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     without_sources: tuple[str, ...] = ()
+    select: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields that are set."""
-        return {key: list(value) for key, value in self._asdict().items() if value}
+        fields = self._asdict().items()
+        return {key: value if isinstance(value, str) else list(value) for key, value in fields if value}
 
 
 class Hierarchy:
@@ -53,28 +57,42 @@ class Hierarchy:
             edges = [(record.concept_id, parent) for parent in record.parents] + ids[1:]
             self._db.executemany("INSERT INTO edges VALUES (?, ?)", edges)
         self._db.executescript("CREATE INDEX by_id ON ids (id); CREATE INDEX by_parent ON edges (parent)")
+        self._db.execute("CREATE INDEX by_child ON edges (child)")
 
     def known(self, ids: Collection[str]) -> set[str]:
         """Return those of the ids that the source has."""
         sql = "SELECT 1 FROM ids WHERE id = ?"
         return {concept_id for concept_id in ids if self._db.execute(sql, (concept_id,)).fetchone()}
 
-    def subtrees(self, roots: Collection[str]) -> Callable[[str], bool]:
-        """Return whether an id belongs to one of these concepts or to one below, as a function.
+    def subtrees(self, roots: Collection[str], *, above: bool = False) -> Callable[[str], bool]:
+        """Return whether an id belongs to one of these concepts or to one below (or above), as a function.
 
         A circle of parents does no harm.
         """
+        end, start = ("parent", "child") if above else ("child", "parent")
         self._n_tables += 1
         table = f"subtrees_{self._n_tables}"
         self._db.execute(f"CREATE TABLE {table} (id TEXT PRIMARY KEY) WITHOUT ROWID")
         sql = f"INSERT OR IGNORE INTO {table} SELECT concept FROM ids WHERE id = ?"
         self._db.executemany(sql, ((root,) for root in sorted(roots)))
         self._db.execute(
-            f"WITH RECURSIVE below(id) AS (SELECT id FROM {table} UNION SELECT e.child FROM below b "
-            f"JOIN edges e ON e.parent = b.id) INSERT OR IGNORE INTO {table} SELECT id FROM below"
+            f"WITH RECURSIVE below(id) AS (SELECT id FROM {table} UNION SELECT e.{end} FROM below b "
+            f"JOIN edges e ON e.{start} = b.id) INSERT OR IGNORE INTO {table} SELECT id FROM below"
         )
         sql = f"SELECT 1 FROM {table} WHERE id = ?"
         return lambda concept_id: self._db.execute(sql, (concept_id,)).fetchone() is not None
+
+    def test_of(self, operator: str, concept_id: str) -> Callable[[str], bool]:
+        """Return the test of an operator of expressions: "" for the concept, "<<" for it and those below, "<", …"""
+        sql = "SELECT 1 FROM ids WHERE id = ? AND concept = ?"
+        within = self.subtrees([concept_id], above=">" in operator) if operator else None
+
+        def test(other: str) -> bool:
+            if within and not within(other):
+                return False
+            return len(operator) == 2 or bool(operator) != bool(self._db.execute(sql, (concept_id, other)).fetchone())
+
+        return test
 
 
 def curate(
@@ -94,7 +112,8 @@ def curate(
         NotFoundError: The sources lack a concept of the curation.
         ChoiceError: They lack a type or a source of names of the curation.
     """
-    ids = {*curation.below, *curation.without}
+    selected = expression_ids(curation.select) if curation.select else set()
+    ids = {*curation.below, *curation.without, *selected}
     hierarchies = [Hierarchy(read(ReadReport())) for read in sources] if ids else []
     missing = ids.difference(*(hierarchy.known(ids) for hierarchy in hierarchies))
     if missing:
@@ -103,16 +122,20 @@ def curate(
     types: Counter[str] = Counter()
     names_by_source: Counter[str] = Counter()
     for number, read in enumerate(sources):
-        below = without = None
+        below = without = select = None
         if hierarchies:
             roots, excluded = map(hierarchies[number].known, (curation.below, curation.without))
             below = hierarchies[number].subtrees(roots) if roots else None
             without = hierarchies[number].subtrees(excluded) if excluded else None
+            if hierarchies[number].known(selected):
+                select = expression_test(curation.select, hierarchies[number].test_of)
         for record in read(report):
             types.update(record.types)
             names_by_source.update({name.source for name in record.names})
             if below and not below(record.concept_id):
                 counts["concepts left out: not below the chosen ones"] += 1
+            elif select and not select(record.concept_id):
+                counts["concepts left out: not selected"] += 1
             elif without and without(record.concept_id):
                 counts["concepts left out: below an excluded one"] += 1
             elif not _takes(record.types, curation.types, curation.without_types):

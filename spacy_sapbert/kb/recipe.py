@@ -175,6 +175,7 @@ class Recipe:
     merge_sources: bool = True
     below: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
+    select: str = ""
     only_type: Sequence[str] = ()
     without_type: Sequence[str] = ()
     only_source: Sequence[str] = ()
@@ -201,8 +202,9 @@ class Recipe:
     @property
     def curation(self) -> Curation:
         """What a build takes from the sources."""
-        lists = (self.only_type, self.without_type, self.only_source, self.without_source)
-        return Curation(self.below, self.without, *map(tuple, lists))
+        types, sources = tuple(self.only_type), tuple(self.only_source)
+        without_types, without_sources = tuple(self.without_type), tuple(self.without_source)
+        return Curation(self.below, self.without, types, without_types, sources, without_sources, self.select)
 
     def stop_name_rules(self) -> StopNameRules:
         """Read the lists of names, and return which names must not be found in text."""
