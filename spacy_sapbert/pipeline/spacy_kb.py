@@ -18,6 +18,8 @@ from ..kb.storage import kb_artifact, load_knowledge_base, open_saved_knowledge_
 from ..linking.agreement import SAME
 from ..linking.difference_model import PROBABLE
 from ..linking.grounding import starter_linker
+from ..linking.linker import Linker
+from ..linking.settings import LinkerSettings
 from ..linking.variants import MentionQuery, MentionVariants
 from ..store.artifact import ENCODER_FOLDER, KB, ArtifactWriter
 from ..store.cache import drop_oldest
@@ -35,7 +37,8 @@ class SpacyKnowledgeBase(SavedInFolder, KnowledgeBase):
 
     The candidates of a mention are the concepts that have it as a name. If there are none, they are those with similar
     names, unless none is probable. They are those of `sapbert_linker` with its default settings. A short form that a
-    component has resolved is looked up by its long form.
+    component has resolved is looked up by its long form. A mention whose label is a type of the vocabulary has concepts
+    of this type only.
 
     The prior probability of a concept is its share of the annotations of the name in corpora, with one added for each
     concept that has the name. For a similar name, it is the probability that the name means the same.
@@ -62,6 +65,7 @@ class SpacyKnowledgeBase(SavedInFolder, KnowledgeBase):
 
     def _use(self, encoder: Any) -> None:
         self._encoder, self._vectors = encoder, dict[str, np.ndarray]()
+        self._linker: Optional[Linker] = None
 
     @property
     def entity_vector_length(self) -> int:
@@ -98,9 +102,14 @@ class SpacyKnowledgeBase(SavedInFolder, KnowledgeBase):
 
     def _look_up(self, texts: Sequence[Tuple[str, str]]) -> List[List[NamedConcept]]:
         """Return the concepts that a linker would choose from, best first, for each text with its label."""
-        linker = starter_linker(self._opened, (), language_rules(None, self.vocab).code)
+        linker = self._linker = self._linker or self._make_linker()
         (mentions,) = linker.link([[MentionQuery(MentionVariants(text), label) for text, label in texts]])
         return [linker.linkable(part.candidates) for (part,) in mentions]
+
+    def _make_linker(self) -> Linker:
+        rules, types = language_rules(None, self.vocab), self._opened.type_counts()
+        settings = LinkerSettings(label_types={type: [type] for type in types})
+        return Linker(starter_linker(self._opened, (), rules.code).generator, settings, rules=rules)
 
     def _candidates(self, concepts: Sequence[NamedConcept]) -> List[Candidate]:
         pairs = [(concept.concept_id, concept.name) for concept in concepts]

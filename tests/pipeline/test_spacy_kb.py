@@ -87,6 +87,15 @@ def test_a_similar_name_has_its_probability(kb):
     assert kb.get_alias_candidates(doc.text) == []
 
 
+@pytest.mark.parametrize(("label", "expected"), [("Disease", ["D003139"]), ("Other", ["D003139", "D003080"])])
+def test_a_label_that_is_a_type_allows_this_type_only(small_kb, label, expected):
+    nlp = spacy.blank("en")
+    doc = nlp("cold")
+    doc.ents = [doc.char_span(0, 4, label=label)]
+    candidates = spacy_sapbert.SpacyKnowledgeBase(nlp.vocab, str(small_kb.path)).get_candidates(doc.ents[0])
+    assert {candidate.entity_ for candidate in candidates} == set(expected)
+
+
 def test_vectors(kb):
     vectors = np.array(kb.get_vectors([*NAMES, "unknown"]))
     assert vectors.shape == (len(NAMES) + 1, kb.entity_vector_length)
