@@ -83,13 +83,16 @@ def test_the_core_installs_none_of_the_large_libraries():
     }
 
 
+OAK = "spacy_sapbert.runs.oak"  # oaklib is in no extra
+
+
 def our_entry_points():
     return list(distribution("spacy-sapbert").entry_points)
 
 
 def test_imports_are_light():
     first = "spacy_sapbert.pipeline.composite_splitter"
-    modules = sorted({point.module for point in our_entry_points()}, key=lambda name: (name != first, name))
+    modules = sorted({point.module for point in our_entry_points()} - {OAK}, key=lambda name: (name != first, name))
     assert len(modules) >= 6
     result = subprocess.run([sys.executable, "-c", IMPORTS, *modules], capture_output=True, text=True, check=True)
     alone, added_first, added = json.loads(result.stdout)
@@ -115,6 +118,8 @@ def test_the_default_components_need_no_large_library():
 
 @pytest.mark.parametrize("point", our_entry_points(), ids=lambda point: f"{point.group}:{point.name}")
 def test_entry_point_resolves(point):
+    if point.module == OAK:
+        pytest.importorskip("oaklib")
     assert point.load() is not None
 
 
@@ -182,7 +187,8 @@ def test_annotations_of_components_are_evaluated(path):
 def test_every_module_can_be_imported():
     for path in set(PACKAGE.rglob("*.py")) - {PACKAGE / "__main__.py"}:
         name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
-        importlib.import_module(name.removesuffix(".__init__"))
+        if name != OAK:
+            importlib.import_module(name.removesuffix(".__init__"))
 
 
 def test_every_message_is_used_and_every_code_used_is_there():
