@@ -109,7 +109,7 @@ def export(
         Path,
         typer.Option("--output", "-o", help="File to write, gzipped if its name ends in .gz. - is standard output."),
     ],
-    format: Annotated[str, typer.Option(help="Format: scispacy, table (tab-separated) or biosyn.")],
+    format: Annotated[str, typer.Option(help="Format: scispacy, table (tab-separated), ssslm or biosyn.")],
 ) -> None:
     """Export a knowledge base for other programs.
 

@@ -1,4 +1,4 @@
-"""Export a knowledge base as scispaCy JSON lines, a table or a BioSyn dictionary."""
+"""Export a knowledge base as scispaCy JSON lines, a table, SSSLM or a BioSyn dictionary."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ..errors import ChoiceError
 from ..files.values import table_lines
 from ..types import Name, Record
-from .ids import split_ids
+from .ids import curie_of, split_ids
 from .knowledge_base import KnowledgeBase
 from .readers.table import FIELDS
 
@@ -34,6 +34,7 @@ _CONTENT = {
     "narrow, broad and related scopes of names": "SELECT 1 FROM synonyms WHERE scope IN ('narrow', 'broad', 'related')",
 }
 _OF_ALL = ("annotation counts of names", "narrow, broad and related scopes of names")
+_OF_CONCEPTS = ("alternative ids", "types", "definitions", "parents", "cross-references")
 _OF_NAMES = ("sources of names, but one", "languages of names", *_OF_ALL)
 
 
@@ -61,6 +62,7 @@ def export_lines(kb: KnowledgeBase, format: str, report: ExportReport) -> Iterat
     - "table": tab-separated, with the columns that `read_table` expects. `|` joins the values of a cell. A concept has
       one row for each source and language of its names, and one for every name that contains `|`. An apostrophe is put
       before a cell that a spreadsheet would run as a formula; `read_table` removes it.
+    - "ssslm": literal mappings of SSSLM, one row for each name.
     - "biosyn": `id[|alternative id…]||name`, one line for every name of every concept, the preferred name first. An
       alternative id of several concepts is left out, since its lines would read as one more concept.
 
@@ -127,6 +129,20 @@ def _table(record: Record, kb: KnowledgeBase, report: ExportReport) -> Iterator[
     yield from table_lines(rows, quoted=False)
 
 
+def _ssslm(record: Record, kb: KnowledgeBase, report: ExportReport) -> Iterator[str]:
+    concept_id = curie_of(record.concept_id)
+    if ":" not in concept_id:
+        report.left_out["concepts whose id has no prefix"] += 1
+        return
+    report.concepts += 1
+    report.names += len(_unique_texts(record.names))
+    for text, scope, source, language in record.names:
+        predicate = _PREDICATES.get(scope, "oboInOwl:hasExactSynonym")
+        cells = (text, concept_id, record.names[0].text, predicate, language * (len(language) == 2), source)
+        # no apostrophe before a formula, since other programs would take it for a part of the name
+        yield "\t".join(f'"{cell}"' for cell in (_one_line(cell).replace('"', '""') for cell in cells)) + "\n"
+
+
 def _rows(names: Iterable[Name]) -> Iterator[list[Name]]:
     """Yield groups of names that fit in one row: from one source, in one language, without the separator.
 
@@ -184,8 +200,12 @@ class _Format(NamedTuple):
     header: tuple[str, ...] = ()
 
 
+_SSSLM = "text\tcurie\tname\tpredicate\tlanguage\tsource\n"
+_PREDICATES = {"preferred": "rdfs:label"}
+_PREDICATES |= {scope: f"oboInOwl:has{scope.title()}Synonym" for scope in ("narrow", "broad", "related")}
 FORMATS = {
     "scispacy": _Format(_scispacy, ("alternative ids", "parents", "cross-references", *_OF_NAMES)),
     "table": _Format(_table, ("predicates of cross-references", *_OF_ALL), ("\t".join(FIELDS) + "\n",)),
+    "ssslm": _Format(_ssslm, (*_OF_CONCEPTS, "annotation counts of names"), (_SSSLM,)),
     "biosyn": _Format(_biosyn, ("types", "definitions", "parents", "cross-references", *_OF_NAMES)),
 }

@@ -14,10 +14,13 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ..errors import BadRecordError, EmptyError
+from ..errors import BadRecordError, EmptyError, requiring
 from ..files.opening import open_text
+
+if TYPE_CHECKING:
+    import curies
 
 NO_ID = frozenset({"", "-", "-1"})
 """What corpora write for a mention without a concept."""
@@ -31,6 +34,7 @@ match a UMLS CUI, which has seven digits.
 """
 
 _ENDS, _OTHER_PARTS = "/#_=:", "/#?&=_"  # of web addresses
+_LONGEST = 300  # characters of an address before the id
 _BARE = frozenset({"MESH", "UMLS"})
 _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _SINGLE_ID = re.compile(r"[^\s|+,;]+")
@@ -97,20 +101,18 @@ class Prefixes(NamedTuple):
         spelled: The canonical prefix by each of its spellings in lower case.
         addresses: The canonical prefix by the beginning of a web address, without the scheme and `www.`.
         pages: The address of a concept's page by canonical prefix. `$1` stands for the id without the prefix.
-        longest: The length of the longest address.
     """
 
     spelled: dict[str, str]
     addresses: dict[str, str]
     pages: dict[str, str]
-    longest: int
 
     def find_curie(self, address: str) -> str | None:
         """Return the CURIE of a web address without the scheme; None if the table does not have it.
 
         The end of the address must look like an id: with a digit, and without the signs of another part.
         """
-        for start in range(min(len(address), self.longest), 0, -1):
+        for start in range(min(len(address), _LONGEST), 0, -1):
             if address[start - 1] in _ENDS and (prefix := self.addresses.get(address[:start])):
                 local = address[start:]
                 is_local = any(map(str.isdigit, local)) and not any(sign in local for sign in _OTHER_PARTS)
@@ -130,7 +132,44 @@ def prefixes() -> Prefixes:
         addresses |= dict.fromkeys(about["addresses"], prefix)
         if about["page"]:
             pages[prefix] = about["page"]
-    return Prefixes(spelled, addresses, pages, max(map(len, addresses)))
+    return Prefixes(spelled, addresses, pages)
+
+
+def to_converter() -> curies.Converter:
+    """Return the table as a converter of the library `curies`, which needs the extra `ontologies` and Python 3.11.
+
+    It expands `curie_of(concept_id)` to the address of the concept's page, or to one of Bioregistry.
+    """
+    with requiring("ontologies", "A converter of CURIEs"):
+        import curies
+    table, records = prefixes(), []
+    owners = {page.removesuffix("$1"): prefix for prefix, page in table.pages.items() if page.endswith("$1")}
+    owners |= {f"https://bioregistry.io/{prefix.lower()}:": prefix for prefix in table.spelled.values()}
+    for prefix in table.spelled.values():
+        owners.setdefault(f"http://purl.obolibrary.org/obo/{prefix}_", prefix)
+    for address, prefix in table.addresses.items():
+        owners.setdefault(f"http://{address}", prefix)
+        owners.setdefault(f"https://{address}", prefix)
+    for prefix in sorted({*table.spelled.values()}):
+        uri, *others = (known for known, owner in owners.items() if owner == prefix)
+        synonyms = [written for written, owner in table.spelled.items() if owner == prefix and written != prefix]
+        records.append(
+            curies.Record(prefix=prefix, uri_prefix=uri, prefix_synonyms=synonyms, uri_prefix_synonyms=others)
+        )
+    return curies.Converter(records)
+
+
+def add_converter(converter: curies.Converter) -> None:
+    """Let this process read the prefixes and addresses of a converter, too. Those of the table take precedence."""
+    table = prefixes()
+    for record in converter.records:
+        spellings = [record.prefix, *record.prefix_synonyms]
+        known = (table.spelled.get(spelling.lower()) for spelling in spellings)
+        canonical = next(filter(None, known), record.prefix)
+        for spelling in spellings:
+            table.spelled.setdefault(spelling.lower(), canonical)
+        for uri in (record.uri_prefix, *record.uri_prefix_synonyms):
+            table.addresses.setdefault(re.sub(r"^https?://(?:www\.)?", "", uri), canonical)
 
 
 def split_ids(raw: str, default_prefix: str | None = None) -> tuple[str, ...]:

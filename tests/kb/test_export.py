@@ -14,7 +14,7 @@ from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.types import Name, Record
 
-SUFFIXES = {"scispacy": ".jsonl", "table": ".tsv", "biosyn": ".txt"}
+SUFFIXES = {"scispacy": ".jsonl", "table": ".tsv", "biosyn": ".txt", "ssslm": ".tsv"}
 
 
 def exported(kb, format, path):
@@ -205,7 +205,9 @@ def test_ids_that_a_dictionary_cannot_hold(tmp_path):
 
 
 NAMES = st.lists(st.text("aB1|+,;\t\n \"'<>?\\\x0b\x1c\x85\u2028é漢", min_size=1, max_size=8), min_size=1, max_size=4)
-VOCABULARIES = st.dictionaries(st.sampled_from(["D1", "C2", "OMIM:3", "DOID:4"]), NAMES, min_size=1, max_size=4)
+VOCABULARIES = st.dictionaries(
+    st.sampled_from(["D000001", "C000002", "OMIM:3", "DOID:4"]), NAMES, min_size=1, max_size=4
+)
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -268,7 +270,7 @@ def folded(text):
 
 
 def test_unknown_format(small_kb):
-    with pytest.raises(SapbertError, match=r"\[E125\] 'rdf'.*scispacy, table, biosyn"):
+    with pytest.raises(SapbertError, match=r"\[E125\] 'rdf'.*scispacy, table, ssslm, biosyn"):
         export_lines(small_kb, "rdf", ExportReport())
 
 

@@ -27,11 +27,13 @@ from .known_tables import (
     is_babelon,
     is_discovered,
     is_loinc,
+    is_ssslm,
     loinc_table,
     read_babelon,
     read_ctd,
     read_discovered,
     read_loinc,
+    read_ssslm,
 )
 from .meddra import read_meddra
 from .mesh import ASCII_START, RECORD_SETS, read_mesh
@@ -70,6 +72,7 @@ READERS: dict[str, Reader] = {
     "rxnorm": read_rxnorm,
     "scispacy": read_scispacy,
     "snomed": read_snomed,
+    "ssslm": read_ssslm,
     "table": read_table,
     "umls": read_umls,
 }
@@ -249,4 +252,6 @@ def _tsv_format(path: Path, head: str) -> str:
         raise SapbertError(Errors.E164.format(path=path))
     if is_babelon(columns):
         return "babelon"
+    if is_ssslm(columns):
+        return "ssslm"
     return "discovered" if is_discovered(columns) else "table"

@@ -1,4 +1,4 @@
-"""Read tables whose columns are known: CTD, LOINC, Babelon's translations, and the reviewed names of `discover`.
+"""Read tables whose columns are known: CTD, LOINC, Babelon's translations, SSSLM, and the reviewed names of `discover`.
 
 - CTD publishes its diseases and chemicals as TSV and CSV. A comment before the rows names the columns. They have
   changed over the years: `Synonyms` of chemicals became `MESHSynonyms` and `CTDCuratedSynonyms`. So they are found by
@@ -23,7 +23,7 @@ from ...files.opening import file_manifest
 from ...files.workbook import is_workbook
 from ...types import Record
 from ..languages import known_tag
-from .context import ReaderContext, ReadReport, preferred_first
+from .context import NameParts, ReaderContext, ReadReport, preferred_first
 from .ontology import Obsolete, curie, replaced_ids
 
 # --- CTD
@@ -197,6 +197,28 @@ def _with_language(context: ReaderContext, language: str) -> ReaderContext:
     if language and not source.endswith(f"-{language}"):
         source = f"{source}-{language}"
     return replace(context, source=source, language=known_tag(language) or context.language)
+
+
+# --- SSSLM
+
+_SSSLM = ("text", "curie", "predicate")
+
+
+def read_ssslm(context: ReaderContext) -> Iterator[Record]:
+    """Read literal mappings of the Simple Standard for Sharing Literal Mappings: a name of a concept in each row."""
+    for line, row in context.table("\t", quoted=True, needed=_SSSLM[:2]):
+        cells = {column: (cell or "").strip() for column, cell in row.items()}
+        scope = _BABELON_SCOPES.get(re.split(r"[:#/]", cells.get("predicate", ""))[-1], "related")
+        names: list[NameParts] = [(cells["text"], scope, cells.get("language", ""))]
+        if cells.get("name") and scope != "preferred":
+            names.insert(0, (cells["name"], "preferred"))
+        own = replace(context, source=cells.get("source") or context.source)
+        yield from own.record(line, curie(cells["curie"]), names)
+
+
+def is_ssslm(header: Sequence[str]) -> bool:
+    """Return whether a table with these headings holds literal mappings."""
+    return set(_SSSLM).issubset(header)
 
 
 # --- the names of `discover`

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+from pathlib import Path
 
 import pytest
 
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.kb.export import ExportReport, export_lines
 from spacy_sapbert.kb.readers import guess_format
 from spacy_sapbert.types import Name, Record
 
@@ -245,3 +248,36 @@ def test_files_and_columns_of_loinc_that_are_missing(read, release):
     file.write_text("LOINC_NUM,STATUS\n")
     with pytest.raises(SapbertError, match=r"E128.*LONG_COMMON_NAME.*LOINC_NUM, STATUS"):
         read(file, format="loinc")
+
+
+# --- SSSLM
+
+SSSLM = Path(__file__).parents[2] / "fuzz/seeds/vocabularies/ssslm/1/a.ssslm.tsv"  # invented fevers
+FEVERS = [
+    Record("FEV:1", (Name("red fever", "preferred", "fevers", "en"),)),
+    Record("FEV:1", (Name("red fever", "preferred", "fevers"), Name("febris rubra", "exact", "fevers", "la"))),
+    Record("FEV:1", (Name("red fever", "preferred", "f"), Name('"hot" fever', "broad", "f"))),
+    Record("FEV:2", (Name("blue fever", "preferred", "f"), Name("blue", "related", "f"))),
+]
+
+
+def test_literal_mappings(read):
+    assert guess_format(SSSLM) == "ssslm"
+    assert read(SSSLM, None, None, source="f", strict=True)[0] == FEVERS
+
+
+def test_literal_mappings_of_the_library(read, tmp_path):
+    ssslm = pytest.importorskip("ssslm")
+    mappings = ssslm.read_literal_mappings(SSSLM)
+    for writer in ("csv", "pandas"):
+        ssslm.write_literal_mappings(mappings, tmp_path / "b.tsv", writer=writer)
+        assert read(tmp_path / "b.tsv", None, None, source="f", strict=True)[0] == FEVERS
+    kb = build_knowledge_base(FEVERS, tmp_path / "a.kb")
+    report = ExportReport()
+    (tmp_path / "c.tsv").write_text("".join(export_lines(kb, "ssslm", report)))
+    exported = ssslm.read_literal_mappings(tmp_path / "c.tsv")
+    assert {item.text for item in exported} == {"red fever", "febris rubra", '"hot" fever', "blue fever", "blue"}
+    assert {item.reference.curie for item in exported} == {"FEV:1", "FEV:2"}
+    records, _ = read(tmp_path / "c.tsv", None, None)
+    names = {name for record in records for name in record.names}
+    assert {*FEVERS[1].names, *FEVERS[2].names} <= names
