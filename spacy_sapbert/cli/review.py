@@ -237,27 +237,24 @@ def upgrade(
     are. The old file is not changed.
     """
     from ..kb.storage import load_knowledge_base
-    from ..review.upgrade import REPLACED, concept_changes, write_upgraded
+    from ..review.upgrade import REPLACED, SAME, concept_changes, write_upgraded
 
     refuse_input(output, [corrections, knowledge_base, old])
     if output.exists():
-        remedy = "Choose another name."
-        raise OptionError(remedy, option=f"--output {output}", reason="this file exists, and may hold decisions")
-    file = open_corrections(corrections)
-    changes, n_same = concept_changes(
-        file, load_knowledge_base(knowledge_base), load_knowledge_base(old) if old else None
-    )
-    replaced = {change.id: change.into[0] for change in changes if change.change == REPLACED}
+        reason = "this file exists, and may hold decisions"
+        raise OptionError("Choose another name.", option=f"--output {output}", reason=reason)
+    file, before = open_corrections(corrections), load_knowledge_base(old) if old else None
+    rows = concept_changes(file, load_knowledge_base(knowledge_base), before)
+    changes = [row for row in rows if row["change"] != SAME]
     with replacing(output) as path:
-        n_upgraded = write_upgraded(file, path, replaced)
-    counts = Counter(change.change for change in changes)
-    result = {"file": str(output), "corrections_changed": n_upgraded, "concepts": {"same": n_same, **counts}}
-    table = Table("concept", "name", "change", "into", "new name", "corrections", box=None)
-    for concept_id, change, into, name, names, n_corrections in changes[:_SHOWN_CHANGES]:
-        cells = concept_id, name, change, " ".join(into), ", ".join(names), f"{n_corrections:,}"
-        table.add_row(*map(escape, cells))
-    table.caption = ", ".join(f"{kind}: {n:,}" for kind, n in {"same": n_same, **counts}.items())
-    show(table, {**result, "changes": [change._asdict() for change in changes]})
+        replaced = {row["id"]: row["into"][0] for row in changes if row["change"] == REPLACED}
+        counts = {"corrections_changed": write_upgraded(file, path, replaced)}
+    counts |= Counter(row["change"] for row in rows)
+    table = Table("concept", "change", "into", "name", "new name", "corrections", box=None)
+    for row in changes[:_SHOWN_CHANGES]:
+        table.add_row(*(escape(", ".join(cell) if isinstance(cell, list) else str(cell)) for cell in row.values()))
+    table.caption = ", ".join(f"{kind.replace('_', ' ')}: {n:,}" for kind, n in counts.items())
+    show(table, {"file": str(output), **counts, "changes": changes})
 
 
 def _opened(pipeline: str) -> Language:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ..errors import ChoiceError, NotFoundError
 from ..types import Record
-from .ecl import expression_ids, expression_test
+from .ecl import expression_test
 from .readers.context import ReadReport
 
 SHOWN = 20
@@ -112,7 +112,14 @@ def curate(
         NotFoundError: The sources lack a concept of the curation.
         ChoiceError: They lack a type or a source of names of the curation.
     """
-    selected = expression_ids(curation.select) if curation.select else set()
+    selected: set[str] = set()
+
+    def select_id(operator: str, concept_id: str) -> Callable[[str], bool]:
+        selected.add(concept_id)
+        return bool
+
+    if curation.select:
+        expression_test(curation.select, select_id)
     ids = {*curation.below, *curation.without, *selected}
     hierarchies = [Hierarchy(read(ReadReport())) for read in sources] if ids else []
     missing = ids.difference(*(hierarchy.known(ids) for hierarchy in hierarchies))

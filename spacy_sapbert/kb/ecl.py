@@ -11,10 +11,8 @@ from .ids import canonical_id
 Test = Callable[[str], bool]
 
 _TOKEN = re.compile(r"\|[^|]*\||<<|>>|[<>^()!,*]|[^\s<>^()!,*|]+|\S")
-_JOINS = ("AND", "OR", "MINUS")
-_OPERATORS = ("", "<", "<<", ">", ">>")
+_JOINS, _OPERATORS = ("AND", "OR", "MINUS"), ("<", "<<", ">", ">>")
 _DEEPEST = 100  # brackets within brackets
-_END = "its end"
 
 
 def expression_test(text: str, test_of: Callable[[str, str], Test]) -> Test:
@@ -37,24 +35,12 @@ def expression_test(text: str, test_of: Callable[[str, str], Test]) -> Test:
     return test
 
 
-def expression_ids(text: str) -> set[str]:
-    """Return the ids in an expression, which is checked."""
-    ids: set[str] = set()
-
-    def test_of(operator: str, concept_id: str) -> Test:
-        ids.add(concept_id)
-        return bool
-
-    expression_test(text, test_of)
-    return ids
-
-
 def _joined(tokens: list[str], test_of: Callable[[str, str], Test], depth: int) -> Test:
     tests, before = [_single(tokens, test_of, depth)], ""
     while tokens and tokens[-1].upper() in _JOINS:
         join = tokens.pop().upper()
         if before and (join != before or join == "MINUS"):
-            raise OptionError(option="The expression", reason=f"{before} before {join} needs brackets")
+            raise _unreadable(f"{join}, which needs brackets after {before}")
         tests.append(_single(tokens, test_of, depth))
         before = join
     if before == "MINUS":
@@ -64,21 +50,21 @@ def _joined(tokens: list[str], test_of: Callable[[str, str], Test], depth: int) 
 
 
 def _single(tokens: list[str], test_of: Callable[[str, str], Test], depth: int) -> Test:
-    token = tokens.pop() if tokens else _END
+    token = tokens.pop() if tokens else ""
     if token == "(" and depth < _DEEPEST:
         test = _joined(tokens, test_of, depth + 1)
         if not tokens or tokens.pop() != ")":
-            raise _unreadable(f"{_END}, where a bracket is open")
+            raise _unreadable("an open bracket")
         return test
     operator = token if token in _OPERATORS else ""
-    concept = (tokens.pop() if tokens else _END) if operator else token
+    concept = (tokens.pop() if tokens else "") if operator else token
     if concept in ("^", "!"):
-        choices = [*_OPERATORS[1:], *_JOINS]
-        raise ChoiceError(given=concept, what="operator of an expression that knows only parents", choices=choices)
+        choices = [*_OPERATORS, *_JOINS]
+        raise ChoiceError(given=concept, what="known operator, since only parents are known", choices=choices)
     if concept == "*" and not operator:
         return lambda concept_id: True
-    if concept == _END or concept.upper() in _JOINS or not re.match(r"\w", concept):
-        raise _unreadable(concept)
+    if concept.upper() in _JOINS or not re.match(r"\w", concept):
+        raise _unreadable(concept or "its end")
     return test_of(operator, canonical_id(concept, "SNOMEDCT"))
 
 

@@ -25,6 +25,7 @@ _NO_TERM = "sssom:notermfound"  # a curator looked for a match and found none
 
 MAP_TARGET = "SNOMEDCT:mapTarget"
 """The predicate of map reference sets. The code may mean something broader, or hold under a rule only."""
+_MAP_ADVICE = ("mapGroup", "mapPriority", "mapRule", "mapAdvice")
 _MAP_COLUMNS, _TARGET = ("active", "refsetId", "referencedComponentId"), "mapTarget"
 # The code systems of map reference sets of the International Edition and of the US Edition.
 _MAP_SYSTEMS = {
@@ -208,11 +209,9 @@ def _map_row(
         context.drop_broken(line, f"'{concept[:50]}' is not a concept of SNOMED CT")
     else:
         system = _MAP_SYSTEMS.get(refset, f"REFSET{refset}")
-        texts = [cells[column].strip() for column in ("mapRule", "mapAdvice") if cells.get(column, "").strip()]
-        place = (
-            [f"{cells['mapGroup']}.{cells['mapPriority']}"] if "mapGroup" in cells and "mapPriority" in cells else []
-        )
-        yield f"SNOMEDCT:{concept}", MAP_TARGET, canonical_id(f"{system}:{target}"), "; ".join([*place, *texts])
+        group, priority, *texts = (cells.get(column, "").strip() for column in _MAP_ADVICE)
+        advice = "; ".join(filter(None, [f"{group}.{priority}".strip("."), *texts]))
+        yield f"SNOMEDCT:{concept}", MAP_TARGET, canonical_id(f"{system}:{target}"), advice
 
 
 def _row(context: ReaderContext, line: int, cells: dict[str, str], predicate: str) -> Iterator[MappingRow]:

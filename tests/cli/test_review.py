@@ -200,7 +200,7 @@ def test_upgrade(command, file, tmp_path):
         "X:3": ("removed", [], "rash"),
         "X:4": ("renamed", ["X:4"], "cough"),
     }
-    assert (result["corrections_changed"], result["concepts"]["replaced"]) == (1, 1)
+    assert (result["corrections_changed"], result["replaced"], result["same"]) == (1, 1, 2)
     new = CorrectionsFile(tmp_path / "n.db")
     before, after = list(file.corrections().values()), list(new.corrections().values())
     assert after == [before[0], before[1]._replace(concept_ids=("X:9", "X:5")), before[2]]
