@@ -21,6 +21,12 @@ from ..review.corrections_database import open_corrections
 if TYPE_CHECKING:
     from spacy.language import Language
 
+    from ..kb.knowledge_base import KnowledgeBase
+
+_LIMITS = (
+    "A mention gets the id `NIL` if no concept of the vocabulary fits. Probabilities come from corpora of abstracts, "
+    "unless they were fitted again. Measure on your own texts before you rely on links. This is not a medical device."
+)
 BOX, NO_NER = "box", "none"
 """Values of `--ner` beside a pipeline."""
 
@@ -162,7 +168,9 @@ def _box_ner(labels: Iterable[str], storage: str) -> Language:
     from ..pipeline.box import ADDED, NER, load
 
     settings = {NER: {"only_labels": list(labels)}, MATCHER: {"storage": storage}}
-    return load(exclude=ADDED, config={"components": settings})
+    nlp = load(exclude=ADDED, config={"components": settings})
+    nlp.meta.update(dict.fromkeys(("author", "url", "description"), ""))  # of the pipeline in the package
+    return nlp
 
 
 def _add(nlp: Language, name: str) -> None:
@@ -226,9 +234,32 @@ def save_pipeline(nlp: Language, output: Path) -> None:
     An interrupted save therefore leaves no half pipeline, and an old pipeline is replaced only at the end.
     """
     check_output(output)
+    _describe(nlp)
     output = output.absolute()
     try:
         with replacing_folder(output) as new:
             nlp.to_disk(new)
     except OSError as error:
         raise CannotWriteError(path=output, reason=error) from error
+
+
+def _describe(nlp: Language) -> None:
+    """Write vocabularies and limits into the meta, from which spaCy makes the card of a package."""
+    components: list[tuple[str, Any]] = nlp.pipeline
+    kbs = {component.kb.fingerprint: component.kb for _, component in components if hasattr(component, "set_kb")}
+    vocabularies = list(map(_source, kbs.values()))
+    others = [source for source in nlp.meta.get("sources") or () if "fingerprint" not in source]
+    titles = ", ".join(source["title"] for source in vocabularies)
+    description = nlp.meta.get("description") or f"Links mentions to the concepts of {titles}"
+    notes = nlp.meta.get("notes") or _LIMITS
+    nlp.meta.update(sources=[*others, *vocabularies], description=description, notes=notes)
+
+
+def _source(kb: KnowledgeBase) -> dict[str, str]:
+    """Return what spaCy shows of a vocabulary, and what tells it from other sources."""
+    about, license = kb.meta.get("catalog", {}), kb.meta.get("licence", "")
+    title = about.get("title") or ", ".join(kb.source_counts())
+    release = f"{title} {kb.meta.get('release', '')}".strip()
+    name = f"{release}: {len(kb):,} concepts, {kb.n_names:,} names" + (f". License: {license}" if license else "")
+    source = {"name": name, "url": about.get("home", ""), "license": license}
+    return {**source, "title": title, "fingerprint": kb.fingerprint}

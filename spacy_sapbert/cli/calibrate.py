@@ -88,6 +88,8 @@ def calibrate(
         held_out=held_out,
         follow=lambda documents, what: track(documents, console, what, total=len(documents)),
     )
+    for key, measure in {"link_acc": "lenient", "link_strict": "strict"}.items():
+        nlp.meta.setdefault("performance", {})[key] = result["after"][measure] / 100
     save_pipeline(nlp, output)
     if plots:
         save_both(draw_reliability(result), plots / "reliability")

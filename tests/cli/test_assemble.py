@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 import spacy
+from spacy.cli.package import generate_readme
 from spacy.training import Example
 
 from spacy_sapbert.errors import SapbertError
@@ -37,6 +38,23 @@ def other_kb(tmp_path):
 @pytest.fixture
 def output(tmp_path):
     return tmp_path / "new" / "pipeline"
+
+
+def test_spacy_makes_a_card_of_the_pipeline(command, small_vocabulary, other_kb, tmp_path, output):
+    about = {"title": "Small diseases", "home": "https://example.org"}
+    origin = {"licence": "CC0", "release": "2026-01", "catalog": about}
+    kb = build_knowledge_base(small_vocabulary, tmp_path / "small.kb", origin)
+    assert command("assemble", "-o", output, "--kb", kb.path).status == 0
+    card = generate_readme(spacy.load(output).meta)
+    counts = f"{len(kb)} concepts, {kb.n_names} names"
+    for text in (
+        f"[Small diseases 2026-01: {counts}. License: CC0](https://example.org)",
+        "`NIL`",
+        "concepts of Small",
+    ):
+        assert text in card
+    assert command("assemble", "-o", output, "--from", output, "--kb", other_kb).status == 0
+    assert [source["title"] for source in spacy.load(output).meta["sources"]] == ["own"]
 
 
 def links(folder, *texts):
