@@ -154,29 +154,19 @@ def mine(
         counts: Counter[str] = Counter()
         triples = negatives.mine(batch, counts)
         partial.add({"counts": counts, "triples": triples})
-    result = _statistics(partial)
-    if result["triples"]:
-        _write_triples(partial, output, shared)
+    result = _write_triples(partial, output, shared)
     partial.remove()
-    if not result["triples"]:
-        raise SapbertError(Errors.E543.format(pairs=result["pairs"], unknown=result["pairs_of_unknown_concepts"]))
     show_values(result)
 
 
-def _statistics(partial: PartialFile) -> dict[str, Any]:
-    """Return `MINED_COUNTS`, and the mean cosine of positives and negatives."""
+def _write_triples(partial: PartialFile, output: Path, shared: Path | None) -> dict[str, Any]:
+    """Write the triples, and a copy of the shared names of their pairs.
+
+    Returns:
+        `MINED_COUNTS`, and the mean cosine of positives and negatives.
+    """
     counts: Counter[str] = Counter()
-    similarity = Triple._fields.index("similarity")
     total = 0.0
-    for piece in partial.pieces():
-        counts.update(piece["counts"])
-        total += sum(triple[similarity] for triple in piece["triples"])
-    mean = round(total / max(1, counts["triples"]), 4)
-    return {**{name: counts[name] for name in MINED_COUNTS}, "mean_cosine": mean}
-
-
-def _write_triples(partial: PartialFile, output: Path, shared: Path | None) -> None:
-    """Write the triples, and a copy of the shared names of their pairs."""
     with ExitStack() as stack:
         write = stack.enter_context(open_output(output))
         if shared:
@@ -185,8 +175,14 @@ def _write_triples(partial: PartialFile, output: Path, shared: Path | None) -> N
                 write_shared(pair_line(name, *concept_ids))
         write(HEADINGS)
         for piece in partial.pieces():
-            for fields in piece["triples"]:
-                write(triple_line(Triple(*fields)))
+            counts.update(piece["counts"])
+            for triple in map(Triple._make, piece["triples"]):
+                total += triple.similarity or 0.0
+                write(triple_line(triple))
+        if not counts["triples"]:  # nothing is written
+            partial.remove()
+            raise SapbertError(Errors.E543.format(pairs=counts["pairs"], unknown=counts["pairs_of_unknown_concepts"]))
+    return {**{name: counts[name] for name in MINED_COUNTS}, "mean_cosine": round(total / counts["triples"], 4)}
 
 
 # --- pretrain

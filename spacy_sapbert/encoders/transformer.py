@@ -228,13 +228,9 @@ class TransformerEncoder:
         """
         import torch
 
-        longest = max(map(len, batch))
-        ids = torch.full((len(batch), longest), self.tokenizer.pad_token_id)
-        mask = torch.zeros((len(batch), longest), dtype=torch.long)
-        for row, pieces in enumerate(batch):
-            ids[row, : len(pieces)] = torch.tensor(pieces)
-            mask[row, : len(pieces)] = 1
-        ids, mask = ids.to(self.device), mask.to(self.device)
+        rows, lengths = list(map(torch.tensor, batch)), torch.tensor(list(map(len, batch)), device=self.device)
+        ids = torch.nn.utils.rnn.pad_sequence(rows, True, self.tokenizer.pad_token_id).to(self.device)
+        mask = (torch.arange(ids.shape[1], device=self.device) < lengths[:, None]).long()
         hidden = self.model(input_ids=ids, attention_mask=mask).last_hidden_state
         vectors = hidden[:, 0].float()
         if self.pooling == "mean":

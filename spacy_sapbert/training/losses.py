@@ -235,17 +235,22 @@ def make_pairwise() -> CandidateLoss:
 
 def marginal_likelihood(scores: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """−log Σ P(right candidate), P a softmax over the scores (Sung et al. 2020, equations 5 and 6)."""
+    from scipy.special import logsumexp, softmax  # not light
+
     scores_of_right = np.where(right | ~_has_right_and_wrong(right)[:, None], scores, -np.inf)
-    return _log_sum(scores) - _log_sum(scores_of_right), _softmax(scores) - _softmax(scores_of_right)
+    losses = logsumexp(scores, axis=1) - logsumexp(scores_of_right, axis=1)
+    return losses, softmax(scores, axis=1) - softmax(scores_of_right, axis=1)
 
 
 def hard_em(scores: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """−log P of the right candidate with the highest score, the first of equal ones."""
+    from scipy.special import logsumexp, softmax  # not light
+
     rows = np.arange(len(scores))
     best = np.where(right, scores, -np.inf).argmax(axis=1)
-    gradients = _softmax(scores)
+    gradients = softmax(scores, axis=1)
     gradients[rows, best] -= 1
-    losses = _log_sum(scores) - scores[rows, best]
+    losses = logsumexp(scores, axis=1) - scores[rows, best]
     is_informative = _has_right_and_wrong(right)
     return np.where(is_informative, losses, 0), np.where(is_informative[:, None], gradients, 0)
 
@@ -264,14 +269,3 @@ def _has_right_and_wrong(right: np.ndarray) -> np.ndarray:
     """Return whether each mention has right and wrong candidates, bool, shape (mentions,)."""
     is_informative: np.ndarray = right.any(axis=1) & ~right.all(axis=1)
     return is_informative
-
-
-def _log_sum(scores: np.ndarray) -> np.ndarray:
-    highest = scores.max(axis=1)
-    sums: np.ndarray = highest + np.log(np.exp(scores - highest[:, None]).sum(axis=1))
-    return sums
-
-
-def _softmax(scores: np.ndarray) -> np.ndarray:
-    shares: np.ndarray = np.exp(scores - _log_sum(scores)[:, None])
-    return shares
