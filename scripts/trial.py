@@ -38,7 +38,7 @@ SMALL = {
 }
 # each list runs in its own copy of the project
 LISTS = {
-    "task": (["all"], ["augment"], ["box"]),
+    "task": (["all"], ["augment"], ["train-linker"], ["box"]),
     "encoder": (
         ["pretrain"],
         ["pretrain-umls", "--vars.name", "umls"],
