@@ -221,17 +221,26 @@ def time_limit(seconds: float) -> Iterator[None]:
         yield
         return
     before = signal.signal(signal.SIGALRM, _raise)
-    # it ends the process with a traceback
-    faulthandler.dump_traceback_later(min(seconds + GRACE, _LONGEST), exit=True, file=_STANDARD_ERROR)
     try:
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-        try:
-            yield
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+        with watched(seconds):
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+            try:
+                yield
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def watched(seconds: float) -> Iterator[None]:
+    """End the process, with a traceback, if it is still in the block `GRACE` seconds after a limit."""
+    # a timer of the system, since the block may never give back Python's lock
+    faulthandler.dump_traceback_later(min(seconds, _LONGEST) + GRACE, exit=True, file=_STANDARD_ERROR)
+    try:
+        yield
     finally:
         faulthandler.cancel_dump_traceback_later()
-        signal.signal(signal.SIGALRM, before)
 
 
 def _raise(number: int, frame: object) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import faulthandler
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
@@ -11,12 +10,9 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from ..runs.document_linker import watched
 from .safety import Refused
 
-GRACE = 60.0
-"""Seconds after its time limit in which a job must end. Otherwise its process ends."""
-_LONGEST = 1e6  # seconds; a timer cannot hold much more
-_STANDARD_ERROR = 2  # the file itself: a notebook replaces sys.stderr by an object without one
 CLIENT_LEFT = 499
 """The status of a request whose client left, as nginx logs it."""
 Result = TypeVar("Result")
@@ -26,8 +22,8 @@ class LinkingQueue:
     """Runs jobs in a thread of its own, in the order in which they come, each within a time limit.
 
     Nothing can end a job from outside. When its client has left or its time is over, it learns that it should stop. It
-    keeps the thread until it ends, so that jobs do not pile up. A job that still runs `GRACE` seconds later ends the
-    process, with a traceback on standard error. `on_length` gets the number of jobs that wait or run.
+    keeps the thread until it ends, so that jobs do not pile up. A job that does not stop ends its process, see
+    `watched`. `on_length` gets the number of jobs that wait or run.
     """
 
     def __init__(self, max_waiting: int, timeout: float, on_length: Callable[[int], object]) -> None:
@@ -88,9 +84,5 @@ class LinkingQueue:
                     future.set_exception(error)
 
     def _watched(self, job: Callable[[threading.Event], Result], stop: threading.Event) -> Result:
-        # a timer of the system, since a job may never give back Python's lock
-        faulthandler.dump_traceback_later(min(self._timeout, _LONGEST) + GRACE, exit=True, file=_STANDARD_ERROR)
-        try:
+        with watched(self._timeout):
             return job(stop)
-        finally:
-            faulthandler.cancel_dump_traceback_later()

@@ -12,8 +12,9 @@ from spacy_sapbert.serve.linking_queue import CLIENT_LEFT, LinkingQueue, Refused
 
 ENDS_ITSELF = """
 import asyncio, re
+from spacy_sapbert.runs import document_linker
 from spacy_sapbert.serve import linking_queue
-linking_queue.GRACE = 0.5
+document_linker.GRACE = 0.5
 queue = linking_queue.LinkingQueue(1, 0.1, lambda length: None)
 # all in C, which keeps Python's lock
 asyncio.run(queue.run(lambda stop: re.match("(a+)+$", "a" * 100 + "b"), asyncio.sleep(100)))
