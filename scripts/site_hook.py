@@ -12,6 +12,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ REGISTERED = "<!-- registered functions -->"
 COMMANDS = "<!-- commands -->"
 MESSAGES = "<!-- messages -->"
 # factories have a page of their own, and users do not call the others
-LEFT_OUT = {"spacy_factories", "spacy_models", "spacy_cli", "console_scripts"}
+LEFT_OUT = {"spacy_factories", "spacy_models", "spacy_cli", "console_scripts", "oaklib.plugins"}
 
 
 def on_files(files: Any, *, config: Any) -> Any:
@@ -46,7 +47,27 @@ def on_files(files: Any, *, config: Any) -> Any:
     text, pictures = read_notebook(Path(config.docs_dir) / NOTEBOOK)
     for name, content in {Path(NOTEBOOK).with_suffix(".md").name: text, **pictures}.items():
         files.append(File.generated(config, name, content=content))
+    summary = f"# {config.site_name}\n\n> {config.site_description}\n"
+    pages = {file.src_uri: file.content_string for file in files if file.src_uri.endswith(".md")}
+    listed = "\n".join(listed_pages(config.nav, pages, config.site_url))
+    files.append(File.generated(config, "llms.txt", content=f"{summary}{listed}\n"))
     return files
+
+
+def listed_pages(navigation: list[Any], pages: dict[str, str], site: str) -> Iterator[str]:
+    """Yield the lines of llms.txt (llmstxt.org): the sections, and their pages with title and first sentence."""
+    for entry in navigation:
+        if isinstance(entry, str):
+            title, _, text = pages[entry].partition("# ")[2].partition("\n")
+            paragraphs = (" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+            first = next((paragraph for paragraph in paragraphs if paragraph[:1].isalpha()), "")
+            first = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", first)
+            address = f"{entry}/".replace(".md/", "/").removesuffix("index/")
+            yield f"- [{title}]({site}{address}): {first.partition('. ')[0].rstrip('.')}"
+            continue
+        for section, inner in entry.items():
+            yield f"\n## {section}\n"
+            yield from listed_pages(inner, pages, site)
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> str:

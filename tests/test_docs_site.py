@@ -103,6 +103,18 @@ def test_every_registered_function_and_every_message_is_listed(hook):
     assert messages().keys() <= set(re.findall(r"^### (\w+)$", hook.messages(), flags=re.MULTILINE))
 
 
+def test_language_models_get_a_list_of_pages(hook):
+    pages = {
+        "index.md": "# Start\n\nIt [links](a.md). And more.",
+        "results/index.md": "# All\n",
+        "a.md": "x\n# A\n\n- l\n\nAn\na.",
+    }
+    navigation = [{"Begin": ["index.md", {"Results": ["results/index.md", "a.md"]}]}]
+    lines = "\n".join(hook.listed_pages(navigation, pages, "https://x/")).split("\n")
+    pages = ["- [Start](https://x/): It links", "- [All](https://x/results/): ", "- [A](https://x/a/): An a"]
+    assert [line for line in lines if line] == ["## Begin", pages[0], "## Results", *pages[1:]]
+
+
 def test_every_command_is_listed(hook):
     commands = hook.commands()
     assert not commands.startswith("#")

@@ -1,11 +1,14 @@
 """The files that sites for code read: workflows, forms, the citation."""
 
+import json
 import re
 from importlib.metadata import metadata
 from pathlib import Path
 
+import jinja2
 import pytest
 import yaml
+from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 import spacy_sapbert
@@ -47,6 +50,32 @@ def test_the_first_commands_of_the_readme_do_everything_and_continuous_integrati
     assert commands == ["make demo", "make test"]
     steps = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
     assert set(commands) <= set(steps)
+
+
+def test_the_entry_for_spacys_universe_has_the_keys_and_categories_that_its_site_knows():
+    entry = json.loads((ROOT / "distribution" / "universe.json").read_text(encoding="utf-8"))
+    texts = {"id", "title", "slogan", "description", "github", "pip", "code_language", "url", "author"}
+    assert set(entry) == texts | {"code_example", "author_links", "category", "tags"}
+    assert all(isinstance(entry[key], str) for key in texts)
+    assert set(entry["author_links"]) <= {"twitter", "github", "website"}
+    known = {"pipeline", "training", "research", "scientific", "visualizers", "apis", "standalone", "models"}
+    assert set(entry["category"]) <= known
+    assert entry["pip"] == metadata("spacy-sapbert")["Name"]
+    compile("\n".join(entry["code_example"]), "universe.json", "exec")
+
+
+def test_the_recipe_for_conda_has_the_version_and_requirements_of_the_project():
+    text = (ROOT / "distribution" / "conda" / "meta.yaml").read_text(encoding="utf-8")
+    values = {"python_min": "3.10", "PYTHON": "python", "environ": {}}
+    recipe = yaml.safe_load(jinja2.Template(text).render(**values))
+    assert recipe["package"] == {"name": "spacy-sapbert", "version": spacy_sapbert.__version__}
+    about = metadata("spacy-sapbert")
+    python, *others = map(Requirement, recipe["requirements"]["run"])
+    assert python.specifier == SpecifierSet(about["Requires-Python"])
+    required = map(Requirement, about.get_all("Requires-Dist"))
+    assert {str(one) for one in others} == {str(one) for one in required if one.marker is None}
+    assert (recipe["about"]["license"], recipe["about"]["summary"]) == (about["License-Expression"], about["Summary"])
+    assert all((ROOT / path).is_file() for path in recipe["about"]["license_file"])
 
 
 def test_the_citation_is_of_this_version():
