@@ -6,10 +6,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
-
-from spacy.util import minibatch
 
 from ..errors import ChoiceError, Errors, OptionError, SapbertError
 from ..files.output import ScratchFolder
@@ -48,9 +46,9 @@ def prune_vocabulary(
     normalize = TEXT_NORMALIZERS[encoder.text_normalizer]
     pieces = pieces_of(encoder.tokenizer)
     counts: Counter[int] = Counter()
-    n_names = 0
-    for batch in minibatch(names, _NAMES_AT_ONCE):
-        counts.update(chain.from_iterable(encoder.tokenize_parts(list(map(normalize, batch)))))
+    n_names, forms = 0, map(normalize, names)
+    while batch := list(islice(forms, _NAMES_AT_ONCE)):
+        counts.update(chain.from_iterable(encoder.tokenize_parts(batch)))
         n_names += len(batch)
     used = _used_pieces(
         {pieces[number]: n for number, n in counts.items()}, {*indispensable(encoder.tokenizer), *always}, keep_pieces
