@@ -72,7 +72,8 @@ def info_table(result: Mapping[str, Any]) -> Table:
         }
     )
     for option, values in result.get("curation", {}).items():
-        table.add_row(f"curation: {option.replace('_', ' ')} {', '.join(values)}", "")
+        shown = values if isinstance(values, str) else ", ".join(values)
+        table.add_row(f"curation: {option.replace('_', ' ')} {shown}", "")
     return table
 
 

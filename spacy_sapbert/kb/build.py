@@ -68,6 +68,16 @@ _LATER_DEFINITIONS = """
 SELECT definition, concept_row(number) FROM read_records
 WHERE definition IS NOT NULL AND NOT is_new_concept(number) ORDER BY number
 """
+# a flag can mark a row as the preferred one after others of the same source
+_LATER_PREFERRED = """
+SELECT name_row(number), concept_row(record), source FROM read_names
+WHERE scope = 'preferred' AND NOT is_new_concept(record) ORDER BY number
+"""
+_PREFER = """
+UPDATE concepts SET preferred = ?1 WHERE row = ?2
+AND EXISTS (SELECT 1 FROM synonyms WHERE name = preferred AND concept = ?2 AND source = ?3)
+AND NOT EXISTS (SELECT 1 FROM synonyms WHERE name = preferred AND concept = ?2 AND scope = 'preferred')
+"""
 _XREFS = "SELECT DISTINCT concept_row(record), value, predicate FROM read_xrefs ORDER BY 1, 2, 3"
 _SYNONYMS = """
 SELECT name_row(number), concept_row(record), source, language, scope, annotations FROM read_names WHERE true
@@ -413,6 +423,7 @@ class KnowledgeBaseBuilder:
             self._db.execute(f"INSERT INTO {table} {sql}")
         self._db.execute(f"INSERT INTO xrefs {_XREFS}")
         self._db.execute(f"INSERT INTO synonyms {_SYNONYMS}")
+        self._db.executemany(_PREFER, self._db.execute(_LATER_PREFERRED))
 
 
 @contextmanager

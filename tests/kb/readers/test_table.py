@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.types import Name, Record
 
 FORMAT = "table"
@@ -36,6 +37,9 @@ def test_a_flag_tells_the_preferred_name(read, tmp_path, column):
     text = f"id,name,{column}\nD1,febris,N\nD1,fever, Yes \nD2,rash,\n"
     records, _ = read(tmp_path / "t.csv", text, columns={"preferred": column}, strict=True)
     assert [record.names[0].scope for record in records] == ["exact", "preferred", "exact"]
+    other = Record("D2", (Name("later", "preferred", "other source"),))
+    kb = build_knowledge_base([*records, other], tmp_path / "a.kb")
+    assert {id: kb.names_of(id)[0].text for id in kb.concept_ids()} == {"D1": "fever", "D2": "rash"}
 
 
 def test_one_row_a_name_tells_no_preferred_name(read, tmp_path):
