@@ -127,7 +127,9 @@ def build(
             del reading["type"]
             given = [{**file, "type": own} for file, own in zip(given, type, strict=True)]
         values |= {**reading, "sources": given}
-    values |= _given(mentions, mapping, below, select, stop_names) | ({"strict": True} if strict else {})
+    values |= _given(
+        mentions=mentions, mappings=mapping, below=below, select=select, stop_names=stop_names, strict=strict
+    )
     recipe = parse_recipe(sources[0], values)
     for file in recipe.sources:
         if file.address:
@@ -173,7 +175,7 @@ def get(
     if name is None:
         _print_catalog()
         return
-    given = _given(mentions, mapping, below, select, stop_names)
+    given = _given(mentions=mentions, mappings=mapping, below=below, select=select, stop_names=stop_names)
     if name.lower().endswith(SUFFIXES):
         recipe = parse_recipe(name, read_recipe_values(Path(name)) | given)
     else:
@@ -199,17 +201,10 @@ def get(
         _build(replace(recipe, sources=sources), output, Console(stderr=True), origin)
 
 
-def _given(
-    mentions: list[Path] | None,
-    mapping: list[Path] | None,
-    below: list[str] | None,
-    select: str | None,
-    stop_names: list[Path] | None,
-) -> dict[str, Any]:
+def _given(**options: Any) -> dict[str, Any]:
     """Return the options that replace keys of a recipe, by key."""
-    lists = {"mentions": mentions, "mappings": mapping, "below": below, "stop_names": stop_names}
-    given: dict[str, Any] = {key: [str(value) for value in values] for key, values in lists.items() if values}
-    return given | ({"select": select} if select else {})
+    given = {key: value for key, value in options.items() if value}
+    return {key: [*map(str, value)] if isinstance(value, list) else value for key, value in given.items()}
 
 
 # --- build

@@ -22,7 +22,6 @@ from ...errors import MissingColumnError, NotFoundError
 from ...files.opening import file_manifest
 from ...files.workbook import is_workbook
 from ...types import Record
-from ..languages import known_tag
 from .context import NameParts, ReaderContext, ReadReport, preferred_first
 from .ontology import Obsolete, curie, replaced_ids
 
@@ -184,19 +183,15 @@ def read_babelon(context: ReaderContext) -> Iterator[Record]:
         elif not text or status == "NOT_TRANSLATED":
             context.drop("not translated")
         else:
-            yield from _with_language(context, language).record(line, curie(concept_id), [(text, scope)])
+            source = context.source.removesuffix(".babelon")
+            end = f"-{language}" if language else ""
+            own = replace(context, source=f"{source.removesuffix(end)}{end}")
+            yield from own.record(line, curie(concept_id), [(text, scope, language)])
 
 
 def is_babelon(header: Sequence[str]) -> bool:
     """Return whether a table with these headings holds translations."""
     return all(not set(columns).isdisjoint(header) for columns in _BABELON.values())
-
-
-def _with_language(context: ReaderContext, language: str) -> ReaderContext:
-    source = context.source.removesuffix(".babelon")
-    if language and not source.endswith(f"-{language}"):
-        source = f"{source}-{language}"
-    return replace(context, source=source, language=known_tag(language) or context.language)
 
 
 # --- SSSLM

@@ -16,7 +16,7 @@ from ...errors import NotFoundError
 from ...files.opening import reading, sha256_of, without_gz
 from ...files.postgres import Database
 from ...types import Record
-from .context import ReaderContext, preferred_first
+from .context import ReaderContext
 from .rrf import temporary_database
 
 _CONCEPT = ("concept_id", "concept_name", "domain_id", "vocabulary_id", "concept_code", "standard_concept")
@@ -78,15 +78,14 @@ def _record(context: ReaderContext, rows: Sequence[tuple[Any, ...]]) -> Iterator
     retired = [row for row in rows if row[1] == _RETIRED]
     others = [f"OMOP:{concept_id}", *(_code(row) for row in retired), *(f"OMOP:{row[2]}" for row in retired)]
     parents = [_code(row) for row in rows if row[1] == _PARENT]
-    for record in context.record(
-        concept_id, _code(rows[0]), preferred_first([name]), alternative_ids=others, types=[domain], parents=parents
-    ):
-        names = dict.fromkeys(record.names)
-        for row in rows:
-            if row[1] == _SYNONYM and row[2] != name:
-                tag = _TAGS.get(str(row[3]).partition(" ")[0], context.language)
-                names |= dict.fromkeys(replace(context, language=tag).names([(row[2], "exact")]))
-        yield record._replace(names=tuple(names))
+    synonyms = (row for row in rows if row[1] == _SYNONYM and row[2] != name)
+    names = [
+        (name, "preferred", ""),
+        *((row[2], "exact", _TAGS.get(str(row[3]).split(" ")[0], "")) for row in synonyms),
+    ]
+    yield from context.record(
+        concept_id, _code(rows[0]), names, alternative_ids=others, types=[domain], parents=parents
+    )
 
 
 def _code(row: tuple[Any, ...]) -> str:

@@ -13,7 +13,6 @@ from ...errors import CannotReadError, ChoiceError, MissingColumnError, OptionEr
 from ...files.opening import without_gz
 from ...files.workbook import is_workbook
 from ...types import Record
-from ..languages import known_tag
 from .context import ReaderContext
 from .ontology import add_prefix, curie, without_release
 
@@ -126,12 +125,13 @@ def _record(
     has_preferred = "synonyms" in fields or len(fields["name"]) > 1
     if flag := cells.get(_PREFERRED):
         has_preferred = flag[0].strip().lower() in _YES
-    names = [(text, "exact" if index or not has_preferred else "preferred") for index, text in enumerate(texts)]
+    source, language = ("".join(cells.get(field, ())).strip() for field in ("source", "language"))
+    names = [
+        (text, "exact" if index or not has_preferred else "preferred", language) for index, text in enumerate(texts)
+    ]
     concept_id, *alternatives = map(curie, cells["id"])
-    source, language = "".join(cells.get("source", ())).strip(), "".join(cells.get("language", ())).strip()
-    if source or language:
-        own = known_tag(language) or context.language
-        context = replace(context, source=source or context.source, language=own)
+    if source:
+        context = replace(context, source=source)
     return context.record(
         line,
         concept_id,
