@@ -249,17 +249,14 @@ def _describe(nlp: Language) -> None:
     kbs = {component.kb.fingerprint: component.kb for _, component in components if hasattr(component, "set_kb")}
     vocabularies = list(map(_source, kbs.values()))
     others = [source for source in nlp.meta.get("sources") or () if "fingerprint" not in source]
-    titles = ", ".join(source["title"] for source in vocabularies)
-    description = nlp.meta.get("description") or f"Links mentions to the concepts of {titles}"
-    notes = nlp.meta.get("notes") or _LIMITS
-    nlp.meta.update(sources=[*others, *vocabularies], description=description, notes=notes)
+    names = "; ".join(source["name"] for source in vocabularies)
+    texts = {"description": f"Links mentions to concepts. Vocabulary: {names}", "notes": _LIMITS}
+    nlp.meta.update({key: nlp.meta.get(key) or text for key, text in texts.items()}, sources=[*others, *vocabularies])
 
 
 def _source(kb: KnowledgeBase) -> dict[str, str]:
     """Return what spaCy shows of a vocabulary, and what tells it from other sources."""
     about, license = kb.meta.get("catalog", {}), kb.meta.get("licence", "")
-    title = about.get("title") or ", ".join(kb.source_counts())
-    release = f"{title} {kb.meta.get('release', '')}".strip()
+    release = f"{about.get('title') or ', '.join(kb.source_counts())} {kb.meta.get('release', '')}".strip()
     name = f"{release}: {len(kb):,} concepts, {kb.n_names:,} names" + (f". License: {license}" if license else "")
-    source = {"name": name, "url": about.get("home", ""), "license": license}
-    return {**source, "title": title, "fingerprint": kb.fingerprint}
+    return {"name": name, "url": about.get("home", ""), "license": license, "fingerprint": kb.fingerprint}

@@ -24,7 +24,7 @@ from ..kb.check import SuspiciousName, check_knowledge_base, describe, suspiciou
 from ..kb.export import ExportReport, export_lines
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.languages import display_tag
-from ..kb.search import find_concepts
+from ..kb.search import search_names
 from ..kb.storage import load_knowledge_base
 from . import kb_tables
 from .inputs import DisplayLanguage, open_inputs
@@ -65,15 +65,11 @@ def search(
     If the text is an id, its concept comes first. `spacy-sapbert ground` finds similar names.
     """
     opened = load_knowledge_base(knowledge_base)
-    found = find_concepts(opened, text, k)
+    found = search_names(opened, text, k)
     labels = opened.labels_of([concept_id for concept_id, _, _ in found], display_tag(opened, display_language))
     kb_tables.print_concepts(
-        (
-            "id" if score is None else f"{score:.3f}",
-            opened.cui_to_entity[concept_id]._replace(canonical_name=labels[concept_id].preferred),
-            matched,
-        )
-        for concept_id, score, matched in found
+        (f"{score:.3f}", opened.cui_to_entity[id]._replace(canonical_name=labels[id].preferred), matched)
+        for id, score, matched in found
     )
     if not found:
         stderr_console().print("No name contains these words. To find similar names, use `spacy-sapbert ground`.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 import numpy as np
 
@@ -19,10 +20,10 @@ def search_names(kb: KnowledgeBase, text: str, k: int) -> list[tuple[str, float,
     """Find the concepts with a name that contains all words of a text, in any order and in upper or lower case.
 
     A word may match a part of a word in the name. The score compares the lengths of text and name without punctuation:
-    the shorter divided by the longer. A name with the words of the text and no others scores 1.
+    the shorter divided by the longer. A name with the words of the text and no others scores 1, and so does an id.
 
     Returns:
-        Concept id, score and name of each concept, best first. `NameConceptMap.ranks` orders equal scores.
+        Concept id, score and name (or id) of each concept, best first. `NameConceptMap.ranks` orders equal scores.
     """
     words = biosyn(text).split()
     if not words:
@@ -32,22 +33,15 @@ def search_names(kb: KnowledgeBase, text: str, k: int) -> list[tuple[str, float,
     lengths, length = np.array([length for _, _, length in names], dtype=np.float64), len(" ".join(words))
     scores = np.minimum(lengths, length) / np.maximum(lengths, length)
     which, entries = kb.name_concepts.of(rows)
-    best: dict[int, tuple[float, str]] = {}
+    own_id = canonical_id(text)
+    with_id = sorted(kb.concept_rows(own_id), key=lambda row: kb.concept_id(row) != own_id)
+    best = dict.fromkeys(with_id, (1.0, own_id))
     for position in np.lexsort((kb.name_concepts.ranks[entries], -scores[which])) if names else []:
         concept = int(kb.name_concepts.concepts[entries[position]])
         best.setdefault(concept, (float(scores[which[position]]), names[which[position]][1]))
-        if len(best) == k:
+        if len(best) >= k:
             break
-    return [(kb.concept_id(concept), score, name) for concept, (score, name) in best.items()]
-
-
-def find_concepts(kb: KnowledgeBase, text: str, k: int) -> list[tuple[str, float | None, str]]:
-    """Find the concepts of an id, with None as their score, and then those by the words of a name."""
-    by_id = [(concept_id, None, canonical_id(text)) for concept_id in kb.find_id(canonical_id(text))]
-    found: dict[str, tuple[str, float | None, str]] = {}
-    for concept in (*by_id, *search_names(kb, text, k)):
-        found.setdefault(concept[0], concept)
-    return [*found.values()][:k]
+    return [(kb.concept_id(concept), score, name) for concept, (score, name) in islice(best.items(), k)]
 
 
 def _names_with(kb: KnowledgeBase, words: list[str]) -> Iterator[tuple[int, str, int]]:

@@ -5,7 +5,7 @@ OAK loads this module by its entry point whenever it starts, and documents the m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from oaklib.datamodels.vocabulary import HAS_EXACT_SYNONYM, IS_A, LABEL_PREDICAT
 from oaklib.interfaces import SearchInterface, TextAnnotatorInterface
 
 from ..kb.ids import canonical_id, curie_of
-from ..kb.search import find_concepts
+from ..kb.search import search_names
 from ..types import Concept, Document
 
 _MOST = 100  # concepts of a search
@@ -57,14 +57,26 @@ class SapbertImplementation(SearchInterface, TextAnnotatorInterface):
         if configuration and configuration.matches_whole_text:
             types = list(configuration.categories) or None
             candidates = ground_record(text, "", types, self._kb)["candidates"]
-            mentions = [({"start": 0, "end": len(text), "text": text}, candidates[:1])]
+            mention: dict[str, Any] = {"start": 0, "end": len(text), "text": text}
+            mentions = [(mention, candidates[:1])]
         else:
             records = [record_of(item, self._kb) for item in self._linking([Document("", text)])]
             mentions = [(entity, entity["links"]) for record in records for entity in record["entities"]]
         for mention, links in mentions:
             for link in links:
                 if link["concept_id"] and not link.get("refusal"):
-                    yield _annotation(mention, link, text)
+                    probability = link["probability"]
+                    yield TextAnnotation(
+                        subject_start=mention["start"] + 1,  # OAK counts from 1
+                        subject_end=mention["end"],
+                        subject_label=mention["text"],
+                        match_string=link["name"],
+                        object_id=curie_of(link["concept_id"]),
+                        object_label=link["preferred_name"],
+                        object_categories=link["types"],
+                        confidence=link["score"] if probability is None else probability,
+                        matches_whole_text=mention["text"] == text,
+                    )
 
     # --- the vocabulary
 
@@ -87,22 +99,7 @@ class SapbertImplementation(SearchInterface, TextAnnotatorInterface):
 
     def basic_search(self, search_term: str, config: SearchConfiguration | None = None) -> Iterable[str]:
         """Return the concepts with this id, or with a name that has all words."""
-        return [curie_of(concept_id) for concept_id, _, _ in find_concepts(self._kb, search_term, _MOST)]
+        return [curie_of(concept_id) for concept_id, _, _ in search_names(self._kb, search_term, _MOST)]
 
     def _concepts(self, curie: str) -> Iterator[Concept]:
         return filter(None, map(self._kb.get, self._kb.find_id(canonical_id(curie))[:1]))
-
-
-def _annotation(mention: Mapping[str, Any], link: Mapping[str, Any], text: str) -> TextAnnotation:
-    probability = link["probability"]
-    return TextAnnotation(
-        subject_start=mention["start"] + 1,  # OAK counts from 1
-        subject_end=mention["end"],
-        subject_label=mention["text"],
-        match_string=link["name"],
-        object_id=curie_of(link["concept_id"]),
-        object_label=link["preferred_name"],
-        object_categories=link["types"],
-        confidence=link["score"] if probability is None else probability,
-        matches_whole_text=mention["text"] == text,
-    )

@@ -19,10 +19,11 @@ from .. import __version__
 from ..errors import NotFoundError, SapbertError
 from ..kb.code_systems import CodeSystems
 from ..kb.ids import canonical_id
-from ..kb.search import find_concepts
+from ..kb.search import search_names
 from ..linking.grounding import MOST, ground_record
 from ..runs.document_linker import Failure, LoadedLinker, linked_record
 from ..types import SCORE_DIGITS, Document
+from .page import concept_card
 
 _TERMS, _CHARACTERS, _VALUES = 50, 10_000, 100  # of a call, of a text, and of a list in an answer
 _SYSTEMS = 8  # lists of code systems that are kept
@@ -67,6 +68,7 @@ def _readable(tool: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _brief(value: Any) -> Any:
+    value = value._asdict() if hasattr(value, "_asdict") else value
     if isinstance(value, dict):
         brief = {key: _brief(content) for key, content in value.items() if key not in _LEFT_OUT}
         return {key: content for key, content in brief.items() if content is not None and content is not False}
@@ -126,22 +128,16 @@ class AgentTools:
         Returns:
             The concepts, best first, with the name that matched. The score compares its length with that of the words.
         """
-        concepts = find_concepts(self._kb, words, k)
+        concepts = search_names(self._kb, words, k)
         labels = self._kb.labels_of([concept_id for concept_id, _, _ in concepts], self._loaded.language)
         keys = ("concept_id", "score", "name", "preferred_name", "types")
-        rows = [(id, score and round(score, SCORE_DIGITS), name, *labels[id]) for id, score, name in concepts]
+        rows = [(id, round(score, SCORE_DIGITS), name, *labels[id]) for id, score, name in concepts]
         return {"concepts": [dict(zip(keys, row, strict=True)) for row in rows]}
 
     def get_concept(self, concept_id: Term) -> dict[str, Any]:
-        """Show a concept: its names, types, definition, parents with their names, and ids in other vocabularies.
-
-        Args:
-            concept_id: Its id, or an alternative id.
-        """
+        """Show a concept by its id: names, types, definition, parents, and its ids in other vocabularies as codes."""
         for primary_id in self._kb.find_id(canonical_id(concept_id)):
-            if concept := self._kb.get(primary_id):
-                parents = {parent: label.preferred for parent, label in self._kb.labels_of(concept.parents).items()}
-                return {**concept._asdict(), "parents": parents, "xrefs": self._kb.xrefs(primary_id)}
+            return concept_card(self._kb, primary_id)._asdict()
         remedy = "Find its id by search_concepts or ground_terms."
         raise NotFoundError(what=f"concept {concept_id} in {self._kb.path.name}", remedy=remedy)
 
@@ -158,4 +154,4 @@ class AgentTools:
         """
         primary = {given: self._kb.find_id(canonical_id(given))[:1] for given in concept_ids}
         codes = self._codes(tuple(systems)).of([id for ids in primary.values() for id in ids])
-        return {given: [code._asdict() for id in ids for code in codes[id]] for given, ids in primary.items()}
+        return {given: [code for id in ids for code in codes[id]] for given, ids in primary.items()}

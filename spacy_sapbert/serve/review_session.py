@@ -253,8 +253,7 @@ class ReviewSession:
         if by_meaning or self.kb.n_names > MOST_NAMES:
             results = [(hit.concept_id, hit.score, hit.name) for hit in self._candidates(text, RESULTS)]
         else:
-            ids = ((concept_id, 1.0, concept_id) for concept_id in self.kb.find_id(text.strip()))
-            results = [*ids, *search_names(self.kb, text, RESULTS)][:RESULTS]
+            results = search_names(self.kb, text, RESULTS)
         return self._described(results)
 
     def concept(self, concept_id: str) -> dict[str, Any]:

@@ -50,11 +50,11 @@ def test_spacy_makes_a_card_of_the_pipeline(command, small_vocabulary, other_kb,
     for text in (
         f"[Small diseases 2026-01: {counts}. License: CC0](https://example.org)",
         "`NIL`",
-        "concepts of Small",
+        "Vocabulary: Small",
     ):
         assert text in card
     assert command("assemble", "-o", output, "--from", output, "--kb", other_kb).status == 0
-    assert [source["title"] for source in spacy.load(output).meta["sources"]] == ["own"]
+    assert [source["name"] for source in spacy.load(output).meta["sources"]] == ["own: 1 concepts, 2 names"]
 
 
 def links(folder, *texts):

@@ -224,11 +224,11 @@ def test_types_and_definitions_stay_on_one_line(command, tmp_path, search):
 
 def test_an_id_finds_its_concept_first(search):
     for text, matched in (("D003550", "D003550"), ("MESH:D003550", "D003550"), ("OMIM:219700", "OMIM:219700")):
-        assert search(text, "-k", 1)[1:] == [f"id D003550 Cystic Fibrosis {matched} Disease"]
+        assert search(text, "-k", 1)[1:] == [f"1.000 D003550 Cystic Fibrosis {matched} Disease"]
     rows = search("D003550", "-k", 3)
     assert len(rows) <= 4
     assert sum("D003550 Cystic" in row for row in rows) == 1
-    assert not any(row.startswith("id") for row in search("D000000")[1:])
+    assert search("D000000") == rows[:1]
 
 
 # --- diff

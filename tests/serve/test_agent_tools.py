@@ -63,8 +63,9 @@ def test_the_vocabulary_can_be_read(call):
     )
     assert by_word[0]["preferred_name"] == by_id[0]["preferred_name"] == "Breast Neoplasms"
     concept = call("get_concept", concept_id="MESH:D001943")
-    assert concept["canonical_name"] == "Breast Neoplasms"
-    assert "breast cancer" in [name.lower() for name in concept["aliases"]]
+    assert concept["name"] == "Breast Neoplasms"
+    assert "breast cancer" in concept["synonyms"]
+    assert "OMIM:114480" in [code["id"] for code in concept["codes"]]
 
 
 def test_answers_are_bounded(call):
