@@ -85,20 +85,16 @@ def read_fhir(context: ReaderContext) -> Iterator[Record]:
     whole = parse(context)
     if not (isinstance(whole, dict) and whole.get("resourceType") in _RESOURCES):
         raise other_content(context, "fhir", "it is not a CodeSystem, ValueSet or Bundle", "json")
-    for resource in [entry.get("resource") for entry in _objects(whole, "entry")] or [whole]:
-        if not isinstance(resource, dict) or resource.get("resourceType") not in _RESOURCES:
-            continue
+    resources = [entry.get("resource") for entry in _objects(whole, "entry")] or [whole]
+    for resource in (one for one in resources if isinstance(one, dict) and one.get("resourceType") in _RESOURCES):
         own = replace(context, language=known_tag(str(resource.get("language", ""))) or context.language)
-        compose, expansion = (resource.get(key) or {} for key in ("compose", "expansion"))
-        includes = _objects(compose, "include")
-        context.report.notes["filters and value sets that are not read"] += sum(
-            not expansion and not {"filter", "valueSet"}.isdisjoint(include) for include in includes
-        )
+        expansion, includes = resource.get("expansion"), _objects(resource.get("compose"), "include")
+        includes = [] if expansion else includes
+        filtered = (include for include in includes if not {"filter", "valueSet"}.isdisjoint(include))
+        context.report.notes["filters and value sets that are not read"] += len([*filtered])
         roots = [*_objects(resource, "concept"), *_objects(expansion, "contains")]
-        todo = [(concept, str(resource.get("url", "")), "") for concept in roots]
-        if not expansion:
-            todo += [(item, str(of.get("system", "")), "") for of in includes for item in _objects(of, "concept")]
-        todo.reverse()
+        todo = [(item, str(of.get("system", "")), "") for of in includes for item in _objects(of, "concept")]
+        todo = [*((concept, str(resource.get("url", "")), "") for concept in roots), *todo][::-1]
         while todo:
             concept, system, parent = todo.pop()
             system = str(concept.get("system") or system)
@@ -114,23 +110,20 @@ def _fhir_concept(
     context: ReaderContext, concept: dict[str, Any], concept_id: str, system: str, parent: str
 ) -> Iterator[Record]:
     properties = [
-        (str(item.get("code")), next((value for key, value in item.items() if key.startswith("value")), None))
+        (item.get("code"), value)
         for item in _objects(concept, "property")
+        for key, value in item.items()
+        if key.startswith("value")
     ]
-    inactive = concept.get("inactive") is True or ("inactive", True) in properties
-    if inactive or any(code == "status" and value in _RETIRED for code, value in properties):
+    retired = any(code == "status" and value in _RETIRED for code, value in properties)
+    if retired or concept.get("inactive") is True or ("inactive", True) in properties:
         return context.drop("inactive")
     names = [(concept.get("display"), "")]
     names += [(item.get("value"), str(item.get("language", ""))) for item in _objects(concept, "designation")]
     parents = [_coded(context, system, value) for code, value in properties if code in ("parent", "subsumedBy")]
-    definition = concept.get("definition")
-    yield from context.record(
-        1,
-        concept_id,
-        preferred_by_language((text, known_tag(tag)) for text, tag in names if isinstance(text, str)),
-        definition=definition if isinstance(definition, str) else None,
-        parents=filter(None, [parent, *parents]),
-    )
+    texts = preferred_by_language((text, known_tag(tag)) for text, tag in names if isinstance(text, str))
+    definition = str(concept.get("definition") or "")
+    yield from context.record(1, concept_id, texts, definition=definition, parents=filter(None, [parent, *parents]))
 
 
 def _coded(context: ReaderContext, system: str, code: object) -> str:
