@@ -19,7 +19,7 @@ from ..text.abbreviations import AbbreviationOccurrence, expand, find_definition
 from ..text.composites import composite_splits
 from ..text.languages import ENGLISH, rules_of
 from ..text.short_forms import find_short_forms
-from ..types import Candidate, LinkedPart, kb_id_of
+from ..types import Candidate, Link, LinkedPart, kb_id_of
 from .candidates import CACHE_SIZE, CandidateGenerator
 from .linker import Linker
 from .settings import LinkerSettings
@@ -111,17 +111,16 @@ def _ground(
 ) -> tuple[str, tuple[Candidate, ...]]:
     linker = starter_linker(kb, types, language)
     ((parts,),) = linker.link([[MentionQuery(_variants(text, context, linker))]])
-    of_parts = (_explained(text, part, linker) for part in parts)
-    by_rank = filter(None, chain.from_iterable(zip_longest(*of_parts)))
+    links = linker.links(parts)
+    of_parts = (_explained(text, part, link) for part, link in zip(parts, links, strict=True))
     best: dict[str, Candidate] = {}
-    for candidate in by_rank:
+    for candidate in filter(None, chain.from_iterable(zip_longest(*of_parts))):
         best.setdefault(candidate.concept_id, candidate)
-    return kb_id_of(linker.links(parts)), tuple(islice(best.values(), MOST))
+    return kb_id_of(links), tuple(islice(best.values(), MOST))
 
 
-def _explained(text: str, part: LinkedPart, linker: Linker) -> Iterator[Candidate]:
+def _explained(text: str, part: LinkedPart, link: Link) -> Iterator[Candidate]:
     """Yield the candidates of a part of a string with what was looked up, and why there is no link."""
-    (link,) = linker.links((part,))
     looked_up = f"read as “{part.text}”" if part.text != text else None
     reasons, refusal = part.reasons, link.reason
     for candidate in part.candidates:

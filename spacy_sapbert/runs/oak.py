@@ -57,8 +57,7 @@ class SapbertImplementation(SearchInterface, TextAnnotatorInterface):
         if configuration and configuration.matches_whole_text:
             types = list(configuration.categories) or None
             candidates = ground_record(text, "", types, self._kb)["candidates"]
-            mention: dict[str, Any] = {"start": 0, "end": len(text), "text": text}
-            mentions = [(mention, candidates[:1])]
+            mentions: list[Any] = [({"start": 0, "end": len(text), "text": text}, candidates[:1])]
         else:
             records = [record_of(item, self._kb) for item in self._linking([Document("", text)])]
             mentions = [(entity, entity["links"]) for record in records for entity in record["entities"]]
