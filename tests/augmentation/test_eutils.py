@@ -172,7 +172,7 @@ def test_what_stays_is_reported(ncbi):
     with pytest.raises(SapbertError, match="HTTP status 400"):
         search.find("gout", 3)
     assert time.slept == []
-    for answer, reason in (("<PubmedArticleSet>", "XML"), ("<a/>", "not a PubMed file")):
+    for answer, reason in (("<PubmedArticleSet>", "XML"), ("<a/>", "not PubMed")):
         ncbi.faults += [(200, answer)] * TRIES
         with pytest.raises(SapbertError, match=reason):
             search.fetch(["1"])

@@ -106,7 +106,7 @@ def test_the_candidates_are_those_of_all_names(generator, exact, filter, sparse,
             continue
         # for this encoder a concept's names are not alike, so their mean is near none of them; what is found is right
         of_all = CandidateGenerator(exact.kb, ngrams, exact.vectors)(TEXTS, 200, filter)
-        for some, every in zip(shown(found), shown(of_all), strict=True):
+        for some, every in zip(shown(found, index), shown(of_all, index), strict=True):
             assert len(some) == 5
             assert [one for one in every if one in some] == some
 
