@@ -487,6 +487,10 @@ class Warnings:
         "[W576] The vocabulary lacks the concepts of {unknown:,} of the {total:,} names in the translation {path}. It "
         "may be of another release. These names were left out. To take their concepts, set `add_unknown: true` in a recipe."
     )
+    W513 = (
+        "[W513] The format {format} states what a patient has, and the pipeline has no {component}. So what a text denies, "
+        "fears or says of relatives is stated like all else. Add the component, or use `assemble --notes`."
+    )
     W512 = "[W512] The output of the format {format} lacks some mentions, since {reason}."
     W557 = (
         "[W557] The pipeline found no mention in any of the {n} documents. Its components are: {components}. Add one "

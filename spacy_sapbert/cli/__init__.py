@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import UserDict
 from importlib import import_module
 from itertools import chain
@@ -108,6 +109,7 @@ def _everywhere(
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line. A warning is its message, without the line of code."""
+    warnings.formatwarning = lambda message, *_, **__: f"{message}\n"
     with named_errors():  # those of the help, which come before a command
         app()

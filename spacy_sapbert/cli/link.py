@@ -10,13 +10,14 @@ from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from warnings import warn
 
 import typer
 from rich.console import Console
 
 from ..documents.formats import InputFormat, OutputFormat, output_format
 from ..documents.input_documents import Problems, ReadOptions, begun, read_all
-from ..errors import ChoiceError, Errors, MissingExtraError, OptionError, SapbertError
+from ..errors import ChoiceError, Errors, MissingExtraError, OptionError, SapbertError, Warnings
 from ..files.console import progress_callback, stderr_console, track
 from ..files.opening import STDIN
 from ..files.output import is_special, refuse_input
@@ -57,6 +58,7 @@ _ENGINE_HELP = (
 )
 _CANDIDATES_HELP = "List so many candidates of each link, whatever their scores; in tables as columns."
 _CONCEPTS_HELP = "Table CONCEPT of OMOP, as Athena writes it, or the postgresql:// address of the vocabulary."
+_OF_PATIENTS = frozenset({OutputFormat.omop, OutputFormat.fhir, OutputFormat.phenopacket})
 _SHOWN = 10
 _MOST_CANDIDATES = 20
 
@@ -160,7 +162,7 @@ class _Run:
         """Write the documents as soon as they are linked."""
         from ..outputs.writers import write_records
 
-        self._begin()
+        self._begin(format)
         records = (record for result in self._results() for record in result.records)
         shown = output is not None or not sys.stdout.isatty()
         write_records(track(records, self._problems.console, shown=shown), format, output, concepts=self._concepts)
@@ -173,7 +175,7 @@ class _Run:
         console, n_before = self._problems.console, 0
         with open_parts(output, resume=resume) as parts:
             try:
-                loaded = self._begin()
+                loaded = self._begin(format)
                 parts.begin(loaded.identity({"display language": loaded.language, **settings}))
                 with progress_callback(console, "documents", self._problems.share) as update:
                     for result in self._results(parts):
@@ -191,13 +193,18 @@ class _Run:
                     raise
                 raise SapbertError(f"{error}\n{_how_to_go_on('Stopped', parts.n_documents)}") from error
 
-    def _begin(self) -> LoadedLinker:
+    def _begin(self, format: OutputFormat) -> LoadedLinker:
         """Load the pipeline, after the first document, so that what cannot be read is reported at once."""
+        from ..pipeline.factories import ASSERTION
         from ..runs.document_linker import linker_of
 
         documents = read_all(self._sources, self._problems)
         self._documents = begun(_with_note_ids(documents, self._problems) if self._concepts else documents)
-        return linker_of(self._work.settings).load()
+        loaded = linker_of(self._work.settings).load()
+        nlp = loaded.pipeline.nlp
+        if format in _OF_PATIENTS and not any(nlp.get_pipe_meta(name).factory == ASSERTION for name in nlp.pipe_names):
+            warn(Warnings.W513.format(format=format.value, component=ASSERTION), stacklevel=2)
+        return loaded
 
     def _results(self, parts: Parts | None = None) -> Iterator[ChunkResult]:
         with closing(self._work.stream(self._documents, self._problems, self._n_process, parts)) as results:

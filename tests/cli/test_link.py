@@ -88,6 +88,12 @@ def test_jsonl_keeps_ids_titles_and_other_keys(command, linking_folder, tmp_path
     assert (second["id"], second["text"]) == ("a.jsonl:2", "aspirin")
 
 
+def test_denied_findings_of_patients_need_the_assertion_detector(command, linking_folder, tmp_path):
+    path = write(tmp_path / "notes.txt", "He denies asthma.")
+    with pytest.warns(UserWarning, match=r"W513.*fhir.*assertion_detector"):
+        assert command("link", linking_folder, path, "--to", "fhir").status == 0
+
+
 @pytest.mark.parametrize("engine", [None, pytest.param("local", marks=NEEDS_PYARROW)])
 def test_candidates_are_columns_on_request(command, linking_folder, tmp_path, engine):
     path = write(tmp_path / "a.txt", "No zebra has breast and ovarian cancer.")
