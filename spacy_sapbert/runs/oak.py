@@ -30,17 +30,17 @@ class SapbertImplementation(SearchInterface, TextAnnotatorInterface):
     """
 
     def __post_init__(self) -> None:
-        import spacy
         from rich.console import Console
 
         from ..documents.input_documents import Problems
         from ..pipeline.factories import LINKER, MATCHER, RESOLVER
+        from ..pipeline.tokenizer import blank_pipeline
         from .pipelines import LinkingPipeline
 
         path = getattr(self.resource, "slug", None) or "spacy_sapbert"
         pipeline: Any = path
         if Path(path).is_file():
-            pipeline = spacy.blank("en")
+            pipeline = blank_pipeline("en")
             for name in (RESOLVER, MATCHER, "composite_splitter", LINKER):
                 pipeline.add_pipe(name, config={"kb": path} if name in (MATCHER, LINKER) else {})
         self._linking = LinkingPipeline(pipeline, Problems(Console(stderr=True), strict=True))
