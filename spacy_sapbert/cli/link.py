@@ -58,7 +58,7 @@ _ENGINE_HELP = (
 )
 _CANDIDATES_HELP = "List so many candidates of each link, whatever their scores; in tables as columns."
 _CONCEPTS_HELP = "Table CONCEPT of OMOP, as Athena writes it, or the postgresql:// address of the vocabulary."
-_OF_PATIENTS = frozenset({OutputFormat.omop, OutputFormat.fhir, OutputFormat.phenopacket})
+_PATIENT_RECORDS = frozenset({OutputFormat.omop, OutputFormat.fhir, OutputFormat.phenopacket})
 _SHOWN = 10
 _MOST_CANDIDATES = 20
 
@@ -202,7 +202,9 @@ class _Run:
         self._documents = begun(_with_note_ids(documents, self._problems) if self._concepts else documents)
         loaded = linker_of(self._work.settings).load()
         nlp = loaded.pipeline.nlp
-        if format in _OF_PATIENTS and not any(nlp.get_pipe_meta(name).factory == ASSERTION for name in nlp.pipe_names):
+        if format in _PATIENT_RECORDS and not any(
+            nlp.get_pipe_meta(name).factory == ASSERTION for name in nlp.pipe_names
+        ):
             warn(Warnings.W513.format(format=format.value, component=ASSERTION), stacklevel=2)
         return loaded
 

@@ -64,7 +64,14 @@ class OutputFormat(str, Enum):
     phenopacket = "phenopacket"
 
 
-TOOLS = tuple(InputFormat)[-6:]
+TOOLS = (
+    InputFormat.brat,
+    InputFormat.xmi,
+    InputFormat.labelstudio,
+    InputFormat.prodigy,
+    InputFormat.pubannotation,
+    InputFormat.doccano,
+)
 """The formats of annotation tools."""
 ANNOTATED = (InputFormat.pubtator, InputFormat.bioc, InputFormat.spacy, *TOOLS)
 """The input formats with annotated mentions."""

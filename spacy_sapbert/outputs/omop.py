@@ -141,7 +141,7 @@ def _rows(path: Path, columns: Sequence[str]) -> Iterator[list[str]]:
         header = next(lines, "").rstrip("\r\n").lower().split("\t")
         for column in columns:
             if column not in header:
-                raise MissingColumnError(path=path, column=column, columns=", ".join(header))
+                raise MissingColumnError(path=path, column=column, columns=", ".join(filter(None, header)) or "none")
         numbers = [header.index(column) for column in columns]
         for number, line in enumerate(lines, start=2):
             cells = line.rstrip("\r\n").split("\t")

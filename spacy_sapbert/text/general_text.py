@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 
 from .common_words import common_nouns, common_words
@@ -43,11 +44,11 @@ def general_mentions(text: str, mentions: Sequence[tuple[int, int, str]]) -> Ite
     Yields:
         Those of persons, references, grants, figures and scans, and common words with the label of genes.
     """
-    parts = [match.span() for match in _NO_CONCEPT.finditer(text)] if mentions else []
+    parts = deque(match.span() for match in _NO_CONCEPT.finditer(text)) if mentions else deque()
     rest = []
     for mention in mentions:
         while parts and parts[0][1] < mention[1]:
-            del parts[0]
+            parts.popleft()
         if parts and parts[0][0] <= mention[0]:
             yield mention
         else:

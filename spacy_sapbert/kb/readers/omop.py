@@ -42,8 +42,8 @@ JOIN concept t ON t.concept_id = r.concept_id_2 AND t.vocabulary_id = c.vocabula
 WHERE r.relationship_id = '{_MAPS_TO}' AND coalesce(r.invalid_reason, '') = '' AND c.invalid_reason <> ''
 ORDER BY 1, 2, 3, 4, 5, 6
 """
-_LANGUAGES = "English en German de Spanish es French fr Italian it Portuguese pt Dutch nl Swedish sv Polish pl Czech cs"
-_TAGS = dict(zip(_LANGUAGES.split()[::2], _LANGUAGES.split()[1::2], strict=True))
+_TAGS = {"English": "en", "German": "de", "Spanish": "es", "French": "fr", "Italian": "it"}
+_TAGS |= {"Portuguese": "pt", "Dutch": "nl", "Swedish": "sv", "Polish": "pl", "Czech": "cs"}
 _AT_ONCE = 10_000
 _REMEDY = "Give the folder of the download, which has CONCEPT.csv."
 
