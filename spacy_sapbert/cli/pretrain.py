@@ -5,26 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from itertools import islice
+from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from .. import __version__
 from ..documents.reader import read_corpus
 from ..errors import Errors, SapbertError
 from ..files.console import progress_callback, show_values, stderr_console, track
-from ..files.opening import sha256_of
 from ..files.output import open_output
 from ..kb.storage import load_knowledge_base
-from ..training.checkpoints import PartialFile, has_checkpoint
+from ..training.checkpoints import has_checkpoint
 from ..training.hard_negatives import MINED_COUNTS, PAIRS_AT_ONCE, HardNegatives
 from ..training.pair_files import (
     HEADINGS,
     Pair,
     SharedName,
-    Triple,
     pair_line,
     read_pairs,
     read_shared_names,
@@ -124,7 +121,6 @@ def mine(
     Names of any concept that has one of the two names are skipped, and so are identical texts.
     If a file of shared names belongs to the pairs, the command copies it for the triples.
     To override a setting of the config, give it as --mine.neighbors 5.
-    To continue an interrupted run, start the same command again.
     """
     from spacy.util import minibatch
 
@@ -132,15 +128,6 @@ def mine(
     knowledge_base = load_knowledge_base(kb)
     opened = open_named(encoder, settings.pooling, settings.device, l2_normalized=True)
     shared = shared_names_path(pairs) if shared_names_path(pairs).is_file() else None
-    run = {
-        "version": __version__,
-        "pairs": [sha256_of(path, unpacked=True) for path in (pairs, shared) if path],
-        "kb": knowledge_base.fingerprint,
-        "encoder": opened.fingerprint,
-        "neighbors": settings.neighbors,
-        "index": settings.index,
-    }
-    partial = PartialFile(output, run)
     console = stderr_console()
     with progress_callback(console, "names") as progress:
         # the index needs these vectors, and only this call reports its progress
@@ -150,21 +137,6 @@ def mine(
         knowledge_base, vectors, neighbors=settings.neighbors, shared=read_shared_names(shared) if shared else ()
     )
     batches = minibatch(track(read_pairs(pairs), console, "pairs"), PAIRS_AT_ONCE)
-    for batch in islice(batches, partial.done, None):
-        counts: Counter[str] = Counter()
-        triples = negatives.mine(batch, counts)
-        partial.add({"counts": counts, "triples": triples})
-    result = _write_triples(partial, output, shared)
-    partial.remove()
-    show_values(result)
-
-
-def _write_triples(partial: PartialFile, output: Path, shared: Path | None) -> dict[str, Any]:
-    """Write the triples, and a copy of the shared names of their pairs.
-
-    Returns:
-        `MINED_COUNTS`, and the mean cosine of positives and negatives.
-    """
     counts: Counter[str] = Counter()
     total = 0.0
     with ExitStack() as stack:
@@ -174,15 +146,12 @@ def _write_triples(partial: PartialFile, output: Path, shared: Path | None) -> d
             for name, concept_ids in read_shared_names(shared):
                 write_shared(pair_line(name, *concept_ids))
         write(HEADINGS)
-        for piece in partial.pieces():
-            counts.update(piece["counts"])
-            for triple in map(Triple._make, piece["triples"]):
-                total += triple.similarity or 0.0
-                write(triple_line(triple))
+        for triple in chain.from_iterable(negatives.mine(batch, counts) for batch in batches):
+            total += triple.similarity or 0.0
+            write(triple_line(triple))
         if not counts["triples"]:  # nothing is written
-            partial.remove()
             raise SapbertError(Errors.E543.format(pairs=counts["pairs"], unknown=counts["pairs_of_unknown_concepts"]))
-    return {**{name: counts[name] for name in MINED_COUNTS}, "mean_cosine": round(total / counts["triples"], 4)}
+    show_values({**{name: counts[name] for name in MINED_COUNTS}, "mean_cosine": round(total / counts["triples"], 4)})
 
 
 # --- pretrain

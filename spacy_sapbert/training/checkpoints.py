@@ -1,17 +1,15 @@
-"""What an interrupted run resumes from: checkpoints of a training run, and the finished pieces of other long work."""
+"""Checkpoints, from which an interrupted training goes on."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import CannotWriteError, DamagedError, MismatchError, SapbertError
 from ..files.output import replacing_folder
 from ..files.values import check_not_newer, parse_json
-from ..store.artifact import writing
 
 if TYPE_CHECKING:
     import torch
@@ -135,56 +133,3 @@ def _unflatten(optimizer: torch.optim.Optimizer, moments: dict[str, torch.Tensor
         number, name = key.split(".", 1)
         state.setdefault(int(number), {})[name] = value
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
-
-
-# --- finished pieces
-
-
-class PartialFile:
-    """The finished pieces of a long run, beside its output: a description of the run, and one line of JSON per piece.
-
-    Args:
-        output: The final output. The partial file is next to it, under a hidden name.
-        run: The values that must be the same for a run to resume. The file of another run is overwritten.
-
-    Attributes:
-        done (int): The number of finished pieces.
-    """
-
-    def __init__(self, output: Path, run: dict[str, Any]) -> None:
-        self.path = output.with_name(f".{output.name}.partial")
-        self.done = 0
-        head = _as_line(run)
-        with writing(self.path):
-            if not (self.path.is_file() and self._can_resume(head)):
-                self.path.write_bytes(head)
-
-    def _can_resume(self, head: bytes) -> bool:
-        """Return whether the file belongs to this run. If so, count its pieces, and remove an incomplete last one."""
-        with self.path.open("r+b") as file:
-            if file.readline() != head:
-                return False
-            sizes = [len(line) for line in file if line.endswith(b"\n")]
-            file.truncate(len(head) + sum(sizes))
-        self.done = len(sizes)
-        return True
-
-    def add(self, piece: Any) -> None:
-        """Add a finished piece: data that JSON can hold."""
-        with writing(self.path), self.path.open("ab") as file:
-            file.write(_as_line(piece))
-        self.done += 1
-
-    def pieces(self) -> Iterator[Any]:
-        """Yield all pieces in the order in which they were added. Tuples have become lists."""
-        with self.path.open("rb") as file:
-            file.readline()
-            yield from map(json.loads, file)
-
-    def remove(self) -> None:
-        """Delete the file."""
-        self.path.unlink()
-
-
-def _as_line(content: Any) -> bytes:
-    return json.dumps(content, ensure_ascii=False, sort_keys=True).encode() + b"\n"

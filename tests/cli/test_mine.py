@@ -5,7 +5,7 @@ import json
 import pytest
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
-from spacy_sapbert.training.hard_negatives import MINED_COUNTS, HardNegatives
+from spacy_sapbert.training.hard_negatives import MINED_COUNTS
 from spacy_sapbert.training.pair_files import read_triples
 
 PAIRS = "D001943||breast neoplasms||breast cancer\nD012640||seizures||fits\nD003550||cystic fibrosis||cf\n"
@@ -47,28 +47,6 @@ def test_an_encoder_whose_vectors_are_not_normalized_mines_by_cosines(run, tiny_
     raw.save(tmp_path / "raw")
     assert run("--encoder", tmp_path / "raw").status == 0
     assert (tmp_path / "triples.tsv").read_bytes() == expected
-
-
-def test_a_run_that_was_killed_goes_on(run, tmp_path, monkeypatch):
-    whole = run()
-    wanted = (tmp_path / "triples.tsv").read_bytes()
-    (tmp_path / "triples.tsv").unlink()
-    find, seen = HardNegatives.mine, []
-
-    def stopping(self, pairs, counts):
-        seen.append(pairs[0].concept_id)
-        if len(seen) == 2:
-            raise KeyboardInterrupt
-        return find(self, pairs, counts)
-
-    monkeypatch.setattr(HardNegatives, "mine", stopping)
-    assert run().status
-    assert not (tmp_path / "triples.tsv").exists()
-    again = run()
-    assert seen == ["D001943", "D012640", "D012640", "D003550"]
-    assert (tmp_path / "triples.tsv").read_bytes() == wanted
-    assert again.out == whole.out
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["pairs.txt", "triples.tsv"]
 
 
 def test_shared_names_go_along(run, tmp_path):

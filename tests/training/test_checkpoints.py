@@ -11,7 +11,7 @@ import safetensors.torch
 import torch
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.training.checkpoints import PartialFile, Position, has_checkpoint, load_checkpoint, save_checkpoint
+from spacy_sapbert.training.checkpoints import Position, has_checkpoint, load_checkpoint, save_checkpoint
 
 RUN = {"encoder": "e1", "pairs": "p1", "seed": 0}
 
@@ -165,38 +165,3 @@ def test_a_checkpoint_of_a_newer_version_is_reported(tmp_path):
     path.write_text(path.read_text().replace('"format": 1', '"format": 2'))
     with pytest.raises(SapbertError, match=r"E600.*checkpoint-3 has format 2, .* up to 1\."):
         load_checkpoint(tmp_path, RUN, *trained(0))
-
-
-# --- finished pieces
-
-
-PIECES = {"of": "this", "n": 3}
-
-
-def test_a_run_that_was_killed_goes_on(tmp_path):
-    first = PartialFile(tmp_path / "out.tsv", PIECES)
-    assert first.done == 0
-    first.add({"text": "line\nbreak"})
-    first.add([1, (2, 3)])
-    with first.path.open("ab") as file:
-        file.write(b'{"cut o')
-    again = PartialFile(tmp_path / "out.tsv", dict(reversed(PIECES.items())))
-    assert again.done == 2
-    again.add("third")
-    assert list(again.pieces()) == [{"text": "line\nbreak"}, [1, [2, 3]], "third"]
-    again.remove()
-    assert not any(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("left", [b"", b'{"n": 3', b'{"n": 4, "of": "this"}\n"piece"\n', b"\xff\xff\n"])
-def test_what_another_run_left_is_thrown_away(tmp_path, left):
-    (tmp_path / ".out.tsv.partial").write_bytes(left)
-    begun = PartialFile(tmp_path / "out.tsv", PIECES)
-    assert begun.done == 0
-    begun.add("piece")
-    assert PartialFile(tmp_path / "out.tsv", PIECES).done == 1
-
-
-def test_a_folder_that_is_not_there_is_reported(tmp_path):
-    with pytest.raises(SapbertError, match=r"E507.*nowhere"):
-        PartialFile(tmp_path / "nowhere" / "out.tsv", PIECES)
