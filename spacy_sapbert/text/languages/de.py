@@ -16,10 +16,12 @@ from .rules import (
     opposites,
     sentence_end,
     spelled,
+    word_lists,
     word_set,
     words_with_marks,
 )
 
+_LISTS = word_lists("de")
 _LONG_CONNECTORS = frozenset(("aber nicht", "als auch", "und nicht"))
 _LETTERS = letters_without_accents(kept="ß")
 _fold = folding({**_LETTERS, ord("ä"): "ae", ord("ö"): "oe", ord("ü"): "ue", ord("ß"): "ss"})
@@ -77,21 +79,11 @@ _WORDS = WordRules(
     open_words=word_set("der die das des dem den ein eine einer eines einem einen von vom"),
     spell=spell,
     singular=singular,
-    general_names=(
-        "Krankheit", "Erkrankung", "Störung", "Syndrom", "Symptom", "Zeichen", "Befund", "Leiden", "Anomalie",
-        "Komplikation", "Läsion", "Verletzung", "Zustand", "Medikament", "Arzneimittel", "Droge", "Substanz",
-        "Verbindung", "Wirkstoff", "Element", "Lösung", "Mischung", "Gemisch", "Protein", "Eiweiß", "Rezidiv",
-        "Rückfall", "Notfall", "Stamm",
-    ),
-)  # fmt: skip
+    general_names=tuple(_LISTS["general_names"].split()),
+)
 
 _ABBREVIATIONS = AbbreviationRules(
-    stop_words=word_set(
-        "ab aber als am an auch auf aus bei beim bis da das dass dem den der des die dies diese dieser durch ein eine "
-        "einem einen einer eines er es für gegen hat im in ins ist ist kein keine mit nach nicht noch nur ob oder ohne "
-        "sein sich sie sind sowie über um und unter vom von vor war waren wegen wie wird wurde wurden zu zum zur "
-        "zwischen"
-    ),
+    stop_words=word_set(_LISTS["stop_words"]),
     linking_words=word_set("oder und vom von"),
     spelled=spelled(
         r"eins?\b|erst|mono|uni|i\b zwei|zweit|doppel|dual|di|bi|ii\b drei|dritt|tri|iii\b vier|quadr|tetra|iv\b "
@@ -109,20 +101,6 @@ _ABBREVIATIONS = AbbreviationRules(
     quotes="„«»",
 )
 
-# The last part of compounds that share it: "Brust- und Eierstockkrebs".
-_HEADS = """
-    krebs karzinom carcinom tumor sarkom lymphom adenom metastase erkrankung krankheit entzündung infektion
-    insuffizienz versagen schwäche schmerz störung verletzung bruch fraktur blutung embolie thrombose
-    infarkt stenose zirrhose fibrose syndrom fehlbildung missbildung anomalie mangel allergie intoleranz
-    vergiftung schaden schädigung läsion nekrose ödem geschwür abszess zyste polyp stein atrophie dystrophie
-    hypertrophie hypertonie hypotonie lähmung parese dysfunktion funktion druck frequenz rhythmus zelle
-    gewebe gefäß arterie vene nerv muskel knochen drüse klappe gelenk transplantation operation therapie
-    behandlung symptom anfall fieber grippe pneumonie anämie leukämie neuropathie pathie spiegel wachstum
-    entwicklung retardierung riss prolaps vorfall hernie dilatation kompression ulkus virus toxizität
-    deformität verlust minderung ausfall fehlstellung verschluss verengung aneurysma abhängigkeit missbrauch sucht
-    empfindlichkeit erguss hyperplasie dysplasie krampf spasmus embolie hämatom trauma ruptur neurose phobie
-"""
-
 _COMPOSITES = CompositeRules(
     connectors=_LONG_CONNECTORS
     | {"und", "oder", "sowie", "bzw.", "beziehungsweise", "noch", "&", "/", ",", "und/oder", "oder/und"},
@@ -138,26 +116,14 @@ _COMPOSITES = CompositeRules(
         re.IGNORECASE,
     ),
     combining_form=re.compile(f"{LETTER}{{2,7}}?o(?={LETTER}{{4}})", re.IGNORECASE),
-    head=re.compile(rf"(?<={LETTER}{{2}})(?:{'|'.join(_HEADS.split())})(?:e[nrs]?|n|s)?$", re.IGNORECASE),
+    head=re.compile(rf"(?<={LETTER}{{2}})(?:{'|'.join(_LISTS['heads'].split())})(?:e[nrs]?|n|s)?$", re.IGNORECASE),
     determiners=word_set(
         "der die das des dem den ein eine einer eines einem einen dies diese dieser dieses sein seine ihr ihre"
     ),
-    prepositions=word_set(
-        "von vom in im ins an am auf aus bei beim mit ohne für durch nach vor zwischen gegen unter über zu zum zur "
-        "wegen während"
-    ),
-    qualifiers=_inflected(
-        "akut subakut chronisch schwer leicht mild moderat mäßig progressiv progredient rezidivierend wiederkehrend "
-        "persistierend transient abnorm abnormal familiär hereditär erblich kongenital angeboren erworben sporadisch "
-        "primär sekundär metastasierend metastasiert maligne malign benigne benign bösartig gutartig fortgeschritten "
-        "früh spät bilateral beidseitig unilateral einseitig multipel multipl fokal diffus total partiell komplett "
-        "postoperativ präoperativ selten häufig neu tödlich neonatal juvenil"
-    ),
+    prepositions=word_set(_LISTS["prepositions"]),
+    qualifiers=_inflected(_LISTS["qualifiers"]),
     qualifier_endings=(),
-    positions=_inflected(
-        "link recht ober unter mittler zentral peripher anterior posterior vorder hinter dorsal ventral proximal "
-        "distal lateral medial superior inferior hoh hoch niedrig kurz lang klein groß weich hart"
-    ),
+    positions=_inflected(_LISTS["positions"]),
     conditions=re.compile(
         f"(?:{LETTER}*(?:schmerz|krankheit|erkrankung|störung|syndrom|versagen|insuffizienz|mangel|schwäche|dysfunktion"
         "|verletzung|schaden|läsion|krebs|tumor|infektion|entzündung|anomalie|fehlbildung|defekt|depression|degeneration"
@@ -165,57 +131,10 @@ _COMPOSITES = CompositeRules(
         "|.+(?:itis|om|ose|[aä]mie|pathie|algie|plegie|penie|rrhö|trophie|megalie|urie))(?:e[nrs]?|n|s)?"
     ),
     adjectives=re.compile("..+(?:isch|lich|al|ell|är|ös|ig|iv|bar|haft|los|gen|end)(?:e[rnms]?)?"),
-    nouns_like_adjectives=word_set(
-        "magen augen lungen rachen befund signal kanal essig honig gewebe protokoll ende hallux knöchel"
-    ),
+    nouns_like_adjectives=word_set(_LISTS["nouns_like_adjectives"]),
     numerals=numerals("A-Zb-z"),
 )
 
-_OPPOSITES = opposites(
-    _WORDS,
-    (
-        "erhöht- gesteigert- hoch hoh- vermehrt- übermäßig- verlängert- vergrößert- groß- lang- breit- dick-"
-        " beschleunigt- schnell- zunahme anstieg erhöhung überschuss vermehrung verlängerung vergrößerung /"
-        " vermindert- verringert- erniedrigt- reduziert- niedrig- verkürzt- verkleinert- klein- kurz- schmal-"
-        " dünn- fehlend- langsam- verlangsamt- abnahme abfall verminderung verringerung mangel verlust fehlen"
-        " verkürzung",
-        "link- links / recht- rechts",
-        "vorder- anterior- / hinter- posterior-",
-        "systolisch- / diastolisch-",
-        "männlich- mann männer junge / weiblich- frau frauen mädchen",
-        "deletion / duplikation",
-        "ober- / unter-",
-        "proximal- / distal-",
-        "dorsal- / ventral-",
-        "medial- / lateral-",
-        "inner- / äußer-",
-        "zentral- / peripher-",
-        "oberflächlich- / tief-",
-        "akut- / chronisch-",
-        "gutartig- benign- / bösartig- malign-",
-        "angeboren- kongenital- / erworben-",
-        "primär- / sekundär- / tertiär-",
-        "mütterlich- maternal- / väterlich- paternal-",
-        "dominant- / rezessiv-",
-        "homozygot- / heterozygot-",
-        "einseitig- unilateral- / beidseitig- bilateral-",
-        "leicht- / mittelschwer- mäßig- / schwer-",
-        "früh- vorzeitig- / spät- verzögert-",
-        "juvenil- infantil- kindlich- / adult-",
-        "fokal- / generalisiert-",
-        "positiv- / negativ-",
-        "flexion / extension",
-        "abduktion / adduktion",
-    ),
-    endings=("", "e", "er", "en", "em", "es"),
-    beginnings="hyper tachy / hypo brady",
-    not_beginnings="hypothal hypophys hypogloss hypoderm hypophar hypospad hypothen hypochond hypogast",
-    numerals="eins zwei drei vier fünf sechs sieben acht neun zehn / erste zweite dritte vierte fünfte sechste siebte"
-    " achte neunte zehnte / erster zweiter dritter vierter fünfter sechster siebter achter neunter zehnter / ersten"
-    " zweiten dritten vierten fünften sechsten siebten achten neunten zehnten",
-    negations="nicht kein keine keinen keiner ohne",
-    negating="nicht anti",
-    lacking="los lose loser losen loses",
-)
+_OPPOSITES = opposites(_WORDS, _LISTS, endings=("", "e", "er", "en", "em", "es"))
 
 RULES = LanguageRules("de", _WORDS, _ABBREVIATIONS, _COMPOSITES, _OPPOSITES)

@@ -16,9 +16,11 @@ from .rules import (
     opposites,
     sentence_end,
     spelled,
+    word_lists,
     word_set,
 )
 
+_LISTS = word_lists("en")
 _LONG_CONNECTORS = frozenset(("as well as", "but not", "but also", "and also", "and not"))
 
 _NOT_PLURALS = frozenset({"aids", "lens"})
@@ -62,35 +64,13 @@ _WORDS = WordRules(
     open_words=word_set("of the an"),
     spell=spell,
     singular=singular,
-    general_names=(
-        "abnormality", "complication", "condition", "disease", "disorder", "finding", "illness", "lesion", "sign",
-        "included", "symptom", "syndrome", "drug", "chemical", "compound", "agent", "element", "solution", "mixture",
-        "protein", "emergency", "injury", "recurrence", "relapse", "strain",
-    ),
-    modifiers=(
-        # They were inside the annotated mention in most cases, in two corpora or more: docs/results/ner.md.
-        word_set(
-            "autosomal benign bladder bone cerebellar cerebral cervical colorectal congenital cutaneous desmoid "
-            "dominant familial fulminant gastric glomerular hemorrhagic lung malignant mesenchymal non-syndromic "
-            "ovarian papillary prostate recessive renal sensorineural serous skin systemic t-cell x-linked"
-        ),
-        # Severity, course, side and age. Annotators mostly leave them out: "severe" was inside in 6 of 109 cases.
-        word_set(
-            "acute adult advanced asymptomatic bilateral childhood chronic complete early elderly extensive fatal "
-            "infantile intractable invasive juvenile late left massive metastatic mild moderate neonatal partial "
-            "persistent primary progressive recurrent refractory right secondary severe sporadic symptomatic transient "
-            "unilateral"
-        ),
-    ),
-)  # fmt: skip
+    general_names=tuple(_LISTS["general_names"].split()),
+    modifiers=(word_set(_LISTS["modifiers of kind"]), word_set(_LISTS["modifiers of state"])),
+)
 
 _ABBREVIATIONS = AbbreviationRules(
     # articles, prepositions, conjunctions and auxiliaries
-    stop_words=word_set(
-        "a about after against all an and any are as at be been before between both but by can during each either et "
-        "for from had has have in into is it its not of on onto or over per such than that the their these this those "
-        "through to under until upon using versus via vs was were which while who whose with within without"
-    ),
+    stop_words=word_set(_LISTS["stop_words"]),
     linking_words=word_set("and at by for from of or to"),
     spelled=spelled(
         r"one|first|mono|uni|i\b two|twice|second|double|dual|di|bi|ii\b three|third|tri|iii\b four|quadr|tetra|iv\b "
@@ -117,20 +97,10 @@ _COMPOSITES = CompositeRules(
     # "nephro" in "nephrotoxicity", after "hepato-"
     combining_form=re.compile("[a-z]{2,7}?o(?=[a-z]{4})", re.IGNORECASE),
     determiners=word_set("a an the this these those his her its their"),
-    prepositions=word_set(
-        "of in to with without for from by on at during after before within between against following under"
-    ),
-    qualifiers=word_set(
-        "acute subacute chronic severe mild milder moderate progressive recurrent persistent transient abnormal "
-        "familial hereditary congenital sporadic primary secondary metastatic malignant benign advanced early late "
-        "bilateral unilateral multiple focal diffuse total subtotal partial complete postoperative preoperative "
-        "perioperative rare common new fatal poor excessive dominant"
-    ),
+    prepositions=word_set(_LISTS["prepositions"]),
+    qualifiers=word_set(_LISTS["qualifiers"]),
     qualifier_endings=("ed",),
-    positions=word_set(
-        "left right upper lower central peripheral anterior posterior dorsal ventral proximal distal lateral medial "
-        "superior inferior middle low high short long small large soft hard"
-    ),
+    positions=word_set(_LISTS["positions"]),
     conditions=re.compile(
         "(?:pain|ache|disease|disorder|syndrome|failure|insufficienc|deficienc|deficit|dysfunction|impairment|injur|damage"
         "|lesion|cancer|tumou?r|neoplasm|infection|abnormalit|anomal|malformation|defect|disturbance|depression"
@@ -144,49 +114,6 @@ _COMPOSITES = CompositeRules(
     bound_nouns=word_set("tube tubes system systems cord duct ducts marrow"),
 )
 
-_OPPOSITES = opposites(
-    _WORDS,
-    (
-        "increased increase increasing elevated elevation high higher raised rise excess excessive gain"
-        " prolonged accelerated exaggerated enhanced large enlarged tall long wide thick fast rapid /"
-        " decreased decrease decreasing reduced reduction low lowered diminished fall deficient deficiency"
-        " lack loss absent absence shortened small short narrow thin slow slowed",
-        "left / right",
-        "anterior / posterior",
-        "systolic / diastolic",
-        "male man men boy / female woman women girl",
-        "deletion deleted / duplication duplicated",
-        "upper superior / lower inferior",
-        "proximal / distal",
-        "dorsal / ventral",
-        "medial / lateral",
-        "internal inner / external outer",
-        "central / peripheral",
-        "superficial / deep",
-        "acute / chronic",
-        "benign / malignant",
-        "congenital / acquired",
-        "primary / secondary / tertiary",
-        "maternal / paternal",
-        "dominant / recessive",
-        "homozygous / heterozygous",
-        "unilateral / bilateral",
-        "mild / moderate / severe profound",
-        "early premature precocious / late delayed",
-        "juvenile childhood infantile pediatric / adult",
-        "focal / generalized",
-        "positive / negative",
-        "flexion / extension",
-        "abduction / adduction",
-        "open / closed closure",
-    ),
-    beginnings="hyper tachy / hypo brady",
-    not_beginnings="hypothal hypophys hypogloss hypoderm hypophar hypospad hypothen hypochond hypogast",
-    numerals="one two three four five six seven eight nine ten / first second third fourth fifth sixth seventh eighth"
-    " ninth tenth",
-    negations="non not no without",
-    negating="non anti",
-    lacking="less",
-)
+_OPPOSITES = opposites(_WORDS, _LISTS)
 
 RULES = LanguageRules("en", _WORDS, _ABBREVIATIONS, _COMPOSITES, _OPPOSITES)

@@ -16,10 +16,12 @@ from .rules import (
     opposites,
     sentence_end,
     spelled,
+    word_lists,
     word_set,
     words_with_marks,
 )
 
+_LISTS = word_lists("es")
 _LONG_CONNECTORS = frozenset(("así como", "pero no", "y no"))
 # "año" and "ano" differ
 _LETTERS = letters_without_accents(kept="ñ")
@@ -51,20 +53,11 @@ _WORDS = WordRules(
     open_words=word_set("de del la el los las lo un una unos unas"),
     spell=folding(_LETTERS),
     singular=singular,
-    general_names=(
-        "enfermedad", "trastorno", "síndrome", "síntoma", "signo", "hallazgo", "afección", "anomalía", "anormalidad",
-        "complicación", "lesión", "condición", "padecimiento", "dolencia", "cuadro", "fármaco", "medicamento", "droga",
-        "sustancia", "compuesto", "agente", "elemento", "solución", "mezcla", "proteína", "recidiva", "recaída",
-        "emergencia", "urgencia", "cepa",
-    ),
-)  # fmt: skip
+    general_names=tuple(_LISTS["general_names"].split()),
+)
 
 _ABBREVIATIONS = AbbreviationRules(
-    stop_words=word_set(
-        "a ante al bajo cada como con contra cuando cual cuya cuyas cuyo cuyos de del desde durante e el ella en entre "
-        "era es esta estas este estos fue fueron ha han hasta la las le lo los mediante muy ni no o para pero por que "
-        "se según ser si sin sobre son su sus también tan tras u un una unas uno unos vía y ya"
-    ),
+    stop_words=word_set(_LISTS["stop_words"]),
     linking_words=word_set("de del e o para por u y"),
     spelled=spelled(
         r"uno?\b|una\b|primer|mono|uni|i\b dos\b|segund|doble|dual|di|bi|ii\b tres\b|tercer|tri|iii\b "
@@ -94,30 +87,10 @@ _COMPOSITES = CompositeRules(
     ),
     combining_form=re.compile(f"{LETTER}{{2,7}}?[oó](?={LETTER}{{4}})", re.IGNORECASE),
     determiners=word_set("el la los las un una unos unas este esta estos estas su sus lo"),
-    prepositions=word_set(
-        "de del en a al con sin por para desde durante tras después antes entre contra bajo sobre hacia hasta según "
-        "ante"
-    ),
-    qualifiers=word_set(
-        "agudo aguda agudos agudas subagudo subaguda crónico crónica crónicos crónicas grave graves severo severa "
-        "severos severas leve leves moderado moderada moderados moderadas progresivo progresiva recurrente recurrentes "
-        "recidivante recidivantes persistente persistentes transitorio transitoria anormal anormales familiar "
-        "familiares hereditario hereditaria hereditarios hereditarias congénito congénita congénitos congénitas "
-        "esporádico esporádica primario primaria primarios primarias secundario secundaria secundarios secundarias "
-        "metastásico metastásica metastásicos metastásicas maligno maligna malignos malignas benigno benigna benignos "
-        "benignas avanzado avanzada precoz precoces temprano temprana tardío tardía bilateral bilaterales unilateral "
-        "unilaterales múltiple múltiples focal focales difuso difusa difusos difusas total totales parcial parciales "
-        "completo completa postoperatorio postoperatoria raro rara raros raras común comunes nuevo nueva nuevos nuevas "
-        "mortal mortales excesivo excesiva adquirido adquirida neonatal neonatales juvenil juveniles"
-    ),
+    prepositions=word_set(_LISTS["prepositions"]),
+    qualifiers=word_set(_LISTS["qualifiers"]),
     qualifier_endings=("ado", "ada", "ados", "adas", "ido", "ida", "idos", "idas"),
-    positions=word_set(
-        "izquierdo izquierda izquierdos izquierdas derecho derecha derechos derechas superior superiores inferior "
-        "inferiores central centrales periférico periférica periféricos periféricas anterior anteriores posterior "
-        "posteriores dorsal dorsales ventral ventrales proximal proximales distal distales lateral laterales medial "
-        "mediales medio media bajo baja bajos bajas alto alta altos altas corto corta cortos cortas largo larga largos "
-        "largas pequeño pequeña pequeños pequeñas grande grandes blando blanda duro dura"
-    ),
+    positions=word_set(_LISTS["positions"]),
     conditions=re.compile(
         "(?:dolor|enfermedad|trastorno|síndrome|fallo|fracaso|insuficiencia|deficiencia|déficit|disfunción|alteraci[oó]n"
         "|lesi[oó]n|daño|cáncer|tumor|neoplasia|infecci[oó]n|anormalidad|anomalía|malformaci[oó]n|defecto|depresión"
@@ -127,56 +100,11 @@ _COMPOSITES = CompositeRules(
     adjectives=re.compile(
         "..+(?:al|ic[oa]|ar|ari[oa]|[oó]ri[oa]|os[oa]|iv[oa]|ian[oa]|il|ble|[ií]ac[oa]|éne[oa])(?:e?s)?"
     ),
-    nouns_like_adjectives=word_set(
-        "ovario ovarios memoria memorias mucosa mucosas pus hospital médico médicos cólico cólicos laboratorio "
-        "cicatriz páncreas costilla glucosa celulosa lactosa"
-    ),
+    nouns_like_adjectives=word_set(_LISTS["nouns_like_adjectives"]),
     numerals=numerals(),
     head_first=True,
 )
 
-_OPPOSITES = opposites(
-    _WORDS,
-    (
-        "aumento aumentad- elevad- elevación alt- exceso excesiv- incremento ganancia prolongad- grande agrandad-"
-        " larg- anch- grues- acelerad- rápid- / disminución disminuid- reducid- reducción baj- descenso"
-        " deficiencia déficit pérdida falta ausencia ausente acortad- pequeñ- cort- estrech- delgad- lent-",
-        "izquierd- / derech-",
-        "anterior / posterior",
-        "sistólic- / diastólic-",
-        "masculin- hombre varón niño / femenin- mujer niña",
-        "deleción / duplicación",
-        "superior / inferior",
-        "proximal / distal",
-        "dorsal / ventral",
-        "medial / lateral",
-        "intern- / extern-",
-        "central / periféric-",
-        "superficial / profund-",
-        "agud- / crónic-",
-        "benign- / malign-",
-        "congénit- / adquirid-",
-        "primari- / secundari- / terciari-",
-        "matern- / patern-",
-        "dominante / recesiv-",
-        "homocigot- / heterocigot-",
-        "unilateral / bilateral",
-        "leve / moderad- / grave sever-",
-        "tempran- precoz prematur- / tardí- retrasad-",
-        "juvenil infantil / adult-",
-        "focal / generalizad-",
-        "positiv- / negativ-",
-        "flexión / extensión",
-        "abducción / aducción",
-        "abiert- / cerrad-",
-    ),
-    endings=("o", "a"),
-    beginnings="hiper taqui / hipo bradi",
-    not_beginnings="hipotal hipofis hipofar hipoglos hipoderm hipospad hipocond hipogast",
-    numerals="uno dos tres cuatro cinco seis siete ocho nueve diez / primero segundo tercero cuarto quinto sexto"
-    " séptimo octavo noveno décimo / primera segunda tercera cuarta quinta sexta séptima octava novena décima",
-    negations="no sin",
-    negating="anti",
-)
+_OPPOSITES = opposites(_WORDS, _LISTS, endings=("o", "a"))
 
 RULES = LanguageRules("es", _WORDS, _ABBREVIATIONS, _COMPOSITES, _OPPOSITES)

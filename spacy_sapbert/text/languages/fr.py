@@ -17,11 +17,13 @@ from .rules import (
     opposites,
     sentence_end,
     spelled,
+    word_lists,
     word_set,
     words_with_marks,
 )
 
 _ELIDED = ("[ldnsjmtc]", "qu")
+_LISTS = word_lists("fr")
 _LONG_CONNECTORS = frozenset(("ainsi que", "mais pas", "et non", "mais aussi"))
 _LETTERS = letters_without_accents()
 _fold = folding({**_LETTERS, ord("œ"): "oe", ord("æ"): "ae"})
@@ -63,19 +65,11 @@ _WORDS = WordRules(
     open_words=word_set("de du des la le les l' d' l’ d’ un une"),
     spell=spell,
     singular=singular,
-    general_names=(
-        "maladie", "trouble", "syndrome", "symptôme", "signe", "affection", "anomalie", "complication", "lésion",
-        "condition", "pathologie", "médicament", "drogue", "substance", "composé", "agent", "élément", "solution",
-        "mélange", "protéine", "récidive", "rechute", "urgence", "souche", "blessure",
-    ),
-)  # fmt: skip
+    general_names=tuple(_LISTS["general_names"].split()),
+)
 
 _ABBREVIATIONS = AbbreviationRules(
-    stop_words=word_set(
-        "a à afin ainsi après au aux avant avec ce ces cette chez comme contre dans de des du elle en entre est et été "
-        "était il ils la le les leur leurs lors mais ne ni non ou où par pas pendant plus pour que qui sa sans se ses "
-        "si son sont sous sur un une vers via"
-    ),
+    stop_words=word_set(_LISTS["stop_words"]),
     linking_words=word_set("de des du et ou par pour"),
     spelled=spelled(
         r"une?\b|premi|mono|uni|i\b deux|second|double|di|bi|ii\b trois|tri|iii\b quatr|quadr|tétra|tetra|iv\b "
@@ -103,26 +97,10 @@ _COMPOSITES = CompositeRules(
     ),
     combining_form=re.compile(f"{LETTER}{{2,7}}?o(?={LETTER}{{4}})", re.IGNORECASE),
     determiners=word_set("le la les un une ce cette ces son sa ses leur leurs l' l’"),
-    prepositions=word_set(
-        "de du des d' d’ en à au aux avec sans par pour dans chez pendant après avant entre contre sous sur vers selon"
-    ),
-    qualifiers=word_set(
-        "aigu aigus aiguë aiguës subaigu subaiguë chronique chroniques sévère sévères grave graves léger légère modéré "
-        "modérée progressif progressive récurrent récurrente récidivant récidivante persistant persistante transitoire "
-        "anormal anormale familial familiale héréditaire héréditaires congénital congénitale congénitaux congénitales "
-        "sporadique primaire primaires secondaire secondaires métastatique métastatiques malin maligne malins malignes "
-        "bénin bénigne bénins bénignes avancé avancée précoce tardif tardive bilatéral bilatérale unilatéral "
-        "unilatérale multiple multiples focal focale diffus diffuse total totale partiel partielle complet complète "
-        "postopératoire rare rares commun commune nouveau nouvelle fatal fatale excessif excessive acquis acquise "
-        "néonatal néonatale juvénile juvéniles"
-    ),
+    prepositions=word_set(_LISTS["prepositions"]),
+    qualifiers=word_set(_LISTS["qualifiers"]),
     qualifier_endings=("é", "ée", "és", "ées"),
-    positions=word_set(
-        "gauche gauches droit droite droits droites supérieur supérieure supérieurs supérieures inférieur inférieure "
-        "inférieurs inférieures central centrale périphérique périphériques antérieur antérieure postérieur "
-        "postérieure dorsal dorsale ventral ventrale proximal proximale distal distale latéral latérale médial médiale "
-        "moyen moyenne bas basse haut haute court courte long longue petit petite grand grande mou molle dur dure"
-    ),
+    positions=word_set(_LISTS["positions"]),
     conditions=re.compile(
         "(?:douleur|maladie|trouble|syndrome|insuffisance|déficience|carence|déficit|dysfonction|altération|lésion|atteinte"
         "|dommage|cancer|tumeur|néoplasie|infection|anomalie|malformation|défaut|dépression|dégénérescence|toxicité"
@@ -130,57 +108,12 @@ _COMPOSITES = CompositeRules(
         "|.+(?:ite|ome|ose|émie|pathie|algie|plégie|pénie|rrhée|trophie|mégalie|urie))s?"
     ),
     adjectives=re.compile("..+(?:al|ale|aux|ique|aire|oire|eux|euse|if|ive|ien|ienne|ile|able|ible|aque|ané|ulaire)s?"),
-    nouns_like_adjectives=word_set(
-        "ovaire ovaires mémoire mémoires hôpital capillaire clinique médecin colique coliques"
-    ),
+    nouns_like_adjectives=word_set(_LISTS["nouns_like_adjectives"]),
     numerals=numerals(),
     head_first=True,
     elided=elided_words(*_ELIDED),
 )
 
-_OPPOSITES = opposites(
-    _WORDS,
-    (
-        "augmenté- augmentation élevé- élévation haut- excès excessif excessive gain prolongé- grand- élargi-"
-        " long longue large épais épaisse accéléré- rapide / diminué- diminution réduit- réduction bas basse"
-        " baisse chute déficit carence perte manque absence absent- raccourci- petit- court- étroit- mince lent-"
-        " ralenti-",
-        "gauche / droit-",
-        "antérieur- / postérieur-",
-        "systolique / diastolique",
-        "masculin- homme garçon / féminin- femme fille",
-        "délétion / duplication",
-        "supérieur- / inférieur-",
-        "proximal- / distal-",
-        "dorsal- / ventral-",
-        "médial- / latéral-",
-        "interne / externe",
-        "central- / périphérique",
-        "superficiel superficielle / profond-",
-        "aigu aiguë / chronique",
-        "bénin bénigne / malin maligne",
-        "congénital- / acquis-",
-        "primaire primitif primitive / secondaire / tertiaire",
-        "maternel maternelle / paternel paternelle",
-        "dominant- / récessif récessive",
-        "homozygote / hétérozygote",
-        "unilatéral- / bilatéral-",
-        "léger légère / modéré- / sévère grave",
-        "précoce prématuré- / tardif tardive retardé-",
-        "juvénile infantile / adulte",
-        "focal- / généralisé-",
-        "positif positive / négatif négative",
-        "flexion / extension",
-        "abduction / adduction",
-        "ouvert- / fermé-",
-    ),
-    endings=("", "e"),
-    beginnings="hyper tachy / hypo brady",
-    not_beginnings="hypothal hypophys hypophar hypogloss hypoderm hypospad hypochond hypogast",
-    numerals="un deux trois quatre cinq six sept huit neuf dix / premier deuxième troisième quatrième cinquième sixième"
-    " septième huitième neuvième dixième ",
-    negations="non sans pas",
-    negating="non anti",
-)
+_OPPOSITES = opposites(_WORDS, _LISTS, endings=("", "e"))
 
 RULES = LanguageRules("fr", _WORDS, _ABBREVIATIONS, _COMPOSITES, _OPPOSITES)

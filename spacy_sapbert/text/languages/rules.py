@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 LETTER = r"[^\W\d_]"
 _MARK = "\u0300-\u036f"
@@ -18,6 +19,13 @@ SHORT_FORM = r"[A-Z][A-Za-z0-9-]*[A-Z0-9]s?"
 def word_set(words: str) -> frozenset[str]:
     """Return the words of a text that are separated by blanks."""
     return frozenset(words.split())
+
+
+def word_lists(code: str) -> dict[str, str]:
+    """Return the lists of words of a language by name, each as the text of its lines, see README.md."""
+    text = Path(__file__).with_name(f"{code}.txt").read_text(encoding="utf-8")
+    sections = (section.partition("]\n") for section in text.split("\n[")[1:])
+    return {name: words for name, _, words in sections}
 
 
 def unchanged(word: str) -> str:
@@ -304,29 +312,12 @@ def folding(letters: Mapping[int, str]) -> Callable[[str], str]:
     return fold
 
 
-def opposites(
-    words: WordRules,
-    properties: Sequence[str],
-    *,
-    beginnings: str,
-    numerals: str,
-    negations: str,
-    not_beginnings: str = "",
-    negating: str = "",
-    lacking: str = "",
-    endings: Sequence[str] = (),
-) -> OppositeRules:
+def opposites(words: WordRules, lists: Mapping[str, str], *, endings: Sequence[str] = ()) -> OppositeRules:
     """Return the words that exclude each other.
 
     Args:
         words: The rules for the keys of words.
-        properties: The words of each property, those of its values separated by "/". The first one is high or low.
-        beginnings: Beginnings of words for the values of the first property.
-        numerals: The written numbers from one, and their ordinals, separated by "/".
-        negations: Words that negate the next one.
-        not_beginnings: Words that only look as if they began like this.
-        negating: Beginnings that negate the rest of a word.
-        lacking: Endings that do so.
+        lists: The lists of a language from `word_lists`.
         endings: What stands for the hyphen of a word that ends in one: "akut-" is "akut", "akute", "akuter" and so on.
     """
 
@@ -334,21 +325,25 @@ def opposites(
         forms = [word[:-1] + ending for word in listed.split() for ending in (endings if word[-1] == "-" else word[-1])]
         return [words.singular(words.spell(form)) for form in forms]
 
-    groups = [listed.split("/") for listed in properties]
+    groups = [listed.split("/") for listed in lists["opposites"].splitlines()]
     values = {
         key: (number, value)
         for number, group in enumerate(groups)
         for value, listed in enumerate(group)
         for key in keys(listed)
     }
-    starts = {start: (0, value) for value, listed in enumerate(beginnings.split("/")) for start in listed.split()}
-    numbers = {key: str(number) for listed in numerals.split("/") for number, key in enumerate(keys(listed), start=1)}
+    starts = {
+        start: (0, value) for value, listed in enumerate(lists["beginnings"].split("/")) for start in listed.split()
+    }
+    numbers = {
+        key: str(number) for listed in lists["numerals"].split("/") for number, key in enumerate(keys(listed), start=1)
+    }
     return OppositeRules(
         values,
         starts,
-        tuple(not_beginnings.split()),
+        tuple(lists["not_beginnings"].split()),
         numbers,
-        word_set(negations),
-        tuple(negating.split()),
-        tuple(lacking.split()),
+        word_set(lists["negations"]),
+        tuple(lists["negating"].split()),
+        tuple(lists.get("lacking", "").split()),
     )
