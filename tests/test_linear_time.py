@@ -379,7 +379,6 @@ CORPORA = [
     ("bioc", "JSON", bioc_json),
     ("names", "rows", lines("fever {i}\tD{i}\n")),
     ("names", "a long row", lambda n: "fever " * n + "\t" + "|".join(f"D{i}" for i in range(n)) + "\n"),
-    ("askapatient", "rows", lines("{i}\tfever\tfever\n")),
 ]
 
 

@@ -9,12 +9,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from ..documents.input_documents import Problems, read_all
-from ..documents.source import ReadOptions
 from ..errors import OptionError
 from ..files.console import progress_callback, show, show_values, stderr_console, track
 from ..files.opening import without_gz
@@ -22,18 +20,14 @@ from ..files.output import open_output, refuse_input
 from ..files.postgres import Database, is_postgres
 from ..kb.check import SuspiciousName, check_knowledge_base, describe, suspicious_names
 from ..kb.export import ExportReport, export_lines
-from ..kb.knowledge_base import KnowledgeBase
 from ..kb.languages import display_tag
 from ..kb.search import search_names
 from ..kb.storage import load_knowledge_base
 from . import kb_tables
-from .inputs import DisplayLanguage, open_inputs
+from .inputs import DisplayLanguage
 from .kb_build import build, get
 from .kb_map import map_concepts
 from .kb_tables import STDOUT, show_counts
-
-if TYPE_CHECKING:
-    from ..evaluation.components import NameCounts
 
 kb = typer.Typer(
     help="Get, build, inspect, search, compare, check, export, map or upload a knowledge base.", no_args_is_help=True
@@ -129,10 +123,6 @@ def export(
 @kb.command("check")
 def check(
     knowledge_base: KnowledgeBaseName,
-    texts: Annotated[
-        list[Path] | None,
-        typer.Option(help="Count the names in these texts: files or folders that `link` can read. Repeatable."),
-    ] = None,
     also_in: Annotated[
         list[str] | None,
         typer.Option(help="Report short forms that are also names in this knowledge base (genes, …). Repeatable."),
@@ -145,24 +135,21 @@ def check(
 ) -> None:
     """Check a knowledge base for damage, unusual content, and names that may mean something else in text.
 
-    The most suspicious names come first. With --texts, general words come first, then the names that occur most often,
-    so that they show where a list of stop names helps most. The exit status is 1 if you must build the knowledge base
-    again.
+    The most suspicious names come first. The exit status is 1 if you must build the knowledge base again.
     """
     console = stderr_console()
     knowledge_bases = [knowledge_base, *(also_in or [])]
-    refuse_input(stop_names, [*(texts or []), *map(Path, knowledge_bases)], "--stop-names", in_folders=True)
-    sources = open_inputs(texts or [])
+    refuse_input(stop_names, map(Path, knowledge_bases), "--stop-names")
     opened, *others = map(load_knowledge_base, knowledge_bases)
     with console.status("checking"):
         result = check_knowledge_base(opened)
     if not result["problems"]:
-        counts = _count(opened, sources) if sources else None
-        result |= _report(suspicious_names(opened, others), counts, number)
+        kinds: Counter[str] = Counter()
+        names = heapq.nsmallest(number, _tallied(suspicious_names(opened, others), kinds))
+        result |= {"suspicious": dict(kinds), "suspicious_names": [name.as_json() for name in names]}
     show(kb_tables.check_table(result), result)
-    for title in kb_tables.NAME_LISTS:
-        if result.get(title):
-            kb_tables.print_names(result, title, console)
+    if result.get("suspicious_names"):
+        kb_tables.print_names(result["suspicious_names"], console)
     if stop_names and "suspicious_names" in result:
         with open_output(stop_names) as write:
             for line in kb_tables.stop_name_lines(result["suspicious_names"]):
@@ -219,37 +206,6 @@ def upload(
 
 
 # --- check
-
-
-def _count(kb: KnowledgeBase, sources: list[tuple[Path, ReadOptions]]) -> NameCounts:
-    from ..evaluation.components import NameCounts
-    from ..linking.name_matcher import NameMatcher
-
-    console = stderr_console()
-    problems = Problems(console)
-    documents = read_all(sources, problems)
-    texts = (document.text for document in track(documents, console, share=problems.share))
-    counts = NameCounts(kb, NameMatcher.cached(kb), texts)
-    problems.show_passages()
-    return counts
-
-
-def _report(found: Iterable[SuspiciousName], counts: NameCounts | None, number: int) -> dict[str, Any]:
-    """Return the first suspicious names, or with counts, those that occur and the names that occur most often."""
-    by_severity: Counter[str] = Counter()
-    if counts is None:
-        names = heapq.nsmallest(number, _tallied(found, by_severity))
-        return {"suspicious": dict(by_severity), "suspicious_names": [name.as_json() for name in names]}
-    occurring = (name for name in _tallied(found, by_severity) if counts.occurrences[name.row])
-    names = heapq.nsmallest(
-        number, occurring, key=lambda name: (not name.is_general, -counts.occurrences[name.row], name)
-    )
-    return {
-        "suspicious": dict(by_severity),
-        "documents": counts.n_documents,
-        "suspicious_names": [{**name.as_json(), **counts.counts_of(name.row)} for name in names],
-        "most_frequent_names": counts.most_frequent(number),
-    }
 
 
 def _tallied(found: Iterable[SuspiciousName], tally: Counter[str]) -> Iterator[SuspiciousName]:

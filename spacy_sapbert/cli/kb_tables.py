@@ -15,8 +15,6 @@ from ..files.console import show, stderr_console, table_of_numbers
 from ..types import Concept
 
 STDOUT = Path("-")
-_COLUMNS = ("name", "ids", "occurrences", "documents", "why", "example")
-_NUMBERS = ("occurrences", "documents")
 _PIPE_WIDTH = 240
 _DEFINITION_WIDTH = 80
 _EXAMPLE_WIDTH = 60
@@ -120,22 +118,15 @@ def check_table(result: Mapping[str, Any]) -> Table:
     return table
 
 
-NAME_LISTS = {
-    "suspicious_names": "names that may mean something else in text",
-    "most_frequent_names": "names that occur most often",
-}
-"""The lists of names in the result of `kb check`, and their titles."""
-
-
-def print_names(result: Mapping[str, Any], key: str, console: Console) -> None:
-    """Print a list of names."""
-    columns = [column for column in _COLUMNS if column in result[key][0]]
-    table = Table(*columns, title=NAME_LISTS[key], title_justify="left", box=None)
+def print_names(names: Iterable[Mapping[str, Any]], console: Console) -> None:
+    """Print names that may mean something else in text."""
+    title = "names that may mean something else in text"
+    table = Table("name", "ids", "why", title=title, title_justify="left", box=None)
     for column in table.columns:
         column.no_wrap = True
-    for row in result[key]:
-        cells = {**row, "ids": shorten(", ".join(row["ids"]), _EXAMPLE_WIDTH, placeholder=" …")}
-        table.add_row(*(f"{cells[column]:,}" if column in _NUMBERS else cells[column] for column in columns))
+    for name in names:
+        ids = shorten(", ".join(name["ids"]), _EXAMPLE_WIDTH, placeholder=" …")
+        table.add_row(name["name"], ids, name["why"])
     if not console.is_terminal:
         console.width = _PIPE_WIDTH
     console.print(table)
@@ -145,10 +136,7 @@ def stop_name_lines(names: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the lines of a list of stop names: general names, and as comments those that a person must decide on."""
     yield "# Delete what must be found in text, and the # before what must not. Then: kb build --stop-names FILE\n"
     for name in names:
-        counted = (
-            f"{name['occurrences']:,} times, {name['example']}" if "occurrences" in name else ", ".join(name["ids"])
-        )
-        yield f"\n# {name['why']}: {counted}\n"
+        yield f"\n# {name['why']}: {', '.join(name['ids'])}\n"
         yield f"{'' if name['general'] else '# '}{' '.join(name['name'].lower().split())}\n"
 
 

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import dropwhile
 from typing import Any
 
-import numpy as np
-
 from ..documents.med1250 import AbbreviationRecord, Pair
-from ..kb.knowledge_base import KnowledgeBase
-from ..linking.name_matcher import NameMatcher
 from ..metrics.counts import SetCounts, compare_sets, micro, percent, ratio, total
 from ..text.abbreviations import find_definitions
 from ..text.composites import composite_splits
@@ -207,47 +202,3 @@ class _Group:
         """Return the count `n` of mentions, and the percentages `exact`, `part_p`, `part_r` and `part_f1`."""
         n, parts = len(self.counts), {f"part_{name}": value for name, value in micro(self.counts).items()}
         return {"n": n, "exact": percent(ratio(n - len(self.errors), n)), **parts}
-
-
-AROUND = 25  # characters of an example before and after the name
-
-
-class NameCounts:
-    """How often the names of a knowledge base occur in texts.
-
-    Attributes:
-        occurrences: How often each name occurs, by its row.
-        documents: In how many documents.
-        n_documents: The number of documents.
-    """
-
-    def __init__(self, kb: KnowledgeBase, matcher: NameMatcher, texts: Iterable[str]) -> None:
-        self.kb = kb
-        self.occurrences: Counter[int] = Counter()
-        self.documents: Counter[int] = Counter()
-        self.n_documents = 0
-        self._examples: dict[int, str] = {}
-        for text in texts:
-            matches = matcher.find(text)
-            self.n_documents += 1
-            self.occurrences.update(match.row for match in matches)
-            self.documents.update({match.row for match in matches})
-            for match in matches:
-                if match.row not in self._examples:
-                    start, end = match.start, match.end
-                    around = f"{text[max(0, start - AROUND) : start]}[{text[start:end]}]{text[end : end + AROUND]}"
-                    self._examples[match.row] = " ".join(around.split())
-
-    def counts_of(self, row: int) -> dict[str, Any]:
-        """Return the counts of a name, and the text around its first occurrence."""
-        counts = {"occurrences": self.occurrences[row], "documents": self.documents[row]}
-        return {**counts, "example": self._examples[row]}
-
-    def most_frequent(self, n: int) -> list[dict[str, Any]]:
-        """Return the n names that occur most often, with their concepts and counts."""
-        rows = [row for row, _ in sorted(self.occurrences.items(), key=lambda item: (-item[1], item[0]))[:n]]
-        return [{"name": self.kb.name(row), "ids": self._ids(row), **self.counts_of(row)} for row in rows]
-
-    def _ids(self, row: int) -> list[str]:
-        _, entries = self.kb.name_concepts.of(np.array([row]))
-        return self.kb.concept_ids_at(sorted(set(self.kb.name_concepts.concepts[entries].tolist())))

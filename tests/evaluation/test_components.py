@@ -4,9 +4,8 @@ import pytest
 
 from spacy_sapbert.documents.med1250 import AbbreviationRecord, read_med1250
 from spacy_sapbert.documents.reader import read_corpus
-from spacy_sapbert.evaluation.components import NameCounts, decide_by, evaluate_abbreviations, evaluate_composites
+from spacy_sapbert.evaluation.components import decide_by, evaluate_abbreviations, evaluate_composites
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.linking.name_matcher import NameMatcher
 from spacy_sapbert.types import Mention, Name, Record
 
 
@@ -187,18 +186,3 @@ def test_bc5cdr_diseases(data_dir, part, n, exact):
     assert result["n"] == n
     assert result["exact"] >= exact
     assert result["part_f1"] >= 92
-
-
-def test_counts(small_kb):
-    counts = NameCounts(small_kb, NameMatcher.build(small_kb), ["Breast cancer, cancer and cancer.", "", "A cancer"])
-    assert counts.n_documents == 3
-    (first, second) = counts.most_frequent(2)
-    assert first == {
-        "name": "cancer",
-        "ids": ["D009369"],
-        "occurrences": 3,
-        "documents": 2,
-        "example": "Breast cancer, [cancer] and cancer.",
-    }
-    assert (second["name"], second["occurrences"], second["documents"]) == ("breast cancer", 1, 1)
-    assert counts.most_frequent(0) == []

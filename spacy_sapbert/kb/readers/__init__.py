@@ -36,7 +36,7 @@ from .known_tables import (
     read_ssslm,
 )
 from .meddra import read_meddra
-from .mesh import ASCII_START, RECORD_SETS, read_mesh
+from .mesh import RECORD_SETS, read_mesh
 from .obo import read_obo
 from .obograph import read_obograph
 from .omop import read_omop
@@ -191,9 +191,7 @@ def _sniff(path: Path) -> str | None:
     if suffix == ".zip":
         return _zip_format(path)
     head = ""
-    if suffix in ("", ".bin", ".csv", ".json", ".owl", ".rdf", ".tab", ".tsv", ".xml", ".xlsx") and os.path.exists(
-        path
-    ):
+    if suffix in ("", ".csv", ".json", ".owl", ".rdf", ".tab", ".tsv", ".xml", ".xlsx") and os.path.exists(path):
         # every byte is a character in Latin-1, so this works before the encoding is known
         with open_text(path, encoding="latin-1") as file:
             head = file.read(1 << 16).removeprefix("\u00ef\u00bb\u00bf")
@@ -239,7 +237,7 @@ def _has(names: Sequence[str], end: str) -> bool:
 def _xml_format(head: str) -> str | None:
     root = _ROOT_ELEMENT.search(head)
     name = root["name"] if root else ""
-    if name in RECORD_SETS or head.lstrip().startswith(ASCII_START):
+    if name in RECORD_SETS:
         return "mesh"
     if name in (CLAML, ROOT):
         return "claml" if name == CLAML else "icd10cm"
