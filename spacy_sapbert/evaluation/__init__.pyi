@@ -1,3 +1,4 @@
+from .belb import evaluate_belb
 from .calibration import calibrate
 from .compare import compare_predictions
 from .components import evaluate_abbreviations, evaluate_composites
@@ -10,6 +11,7 @@ __all__ = [
     "calibrate",
     "compare_predictions",
     "evaluate_abbreviations",
+    "evaluate_belb",
     "evaluate_composites",
     "evaluate_concepts",
     "evaluate_linking",

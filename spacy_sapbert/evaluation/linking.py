@@ -5,7 +5,6 @@ The mentions are given. There is no threshold and no NIL. The linker does not kn
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import Any
 
 from spacy.language import Language
 
-from ..errors import Warnings
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.search import NameIndex
 from ..metrics.linking_accuracy import (
@@ -29,7 +27,15 @@ from ..metrics.linking_accuracy import (
 )
 from ..text.normalize import biosyn
 from ..types import Document
-from .running import GoldMentions, LinkedMention, find_linker, link_gold_mentions, predictions_file, with_known_ids
+from .running import (
+    GoldMentions,
+    LinkedMention,
+    find_linker,
+    link_gold_mentions,
+    predictions_file,
+    warn_of_lost,
+    with_known_ids,
+)
 
 
 def evaluate_linking(
@@ -83,9 +89,7 @@ def evaluate_linking(
             if each:
                 each(linked, score)
         gold.check()
-    if lost:
-        example = {"mention": repr(lost[0].mention.text), "doc_id": lost[0].doc_id}
-        warnings.warn(Warnings.W510.format(n=len(lost), total=len(scores), **example), stacklevel=2)
+    warn_of_lost(lost, len(scores))
     return summarize(scores) | {"se": standard_errors([score for score, _ in covered], [id for _, id in covered])}
 
 

@@ -116,6 +116,13 @@ def link_gold_mentions(nlp: Language, documents: Iterable[Document]) -> Iterator
                     yield LinkedMention(document.doc_id, mention, long_form, parts.get(place_in_text(mention), ()))
 
 
+def warn_of_lost(lost: Sequence[LinkedMention], total: int) -> None:
+    """Warn of mentions that could not be linked, if there are any."""
+    if lost:
+        example = {"mention": repr(lost[0].mention.text), "doc_id": lost[0].doc_id}
+        warnings.warn(Warnings.W510.format(n=len(lost), total=total, **example), stacklevel=3)
+
+
 class GoldMentions:
     """Chooses the mentions of a corpus that are measured: those with a type, or of any type, and with or without ids.
 

@@ -14,9 +14,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadRecordError, ChoiceError, Errors, NotFoundError, SapbertError, SettingError
+from ..errors import ChoiceError, Errors, NotFoundError, SapbertError, SettingError
 from ..files.opening import open_text
 from ..files.postgres import is_postgres
+from ..files.yaml import read_yaml
 from .curation import Curation
 from .ids import canonical_id
 from .languages import language_tag
@@ -124,6 +125,7 @@ _OF_FORMAT: dict[str, _Keys] = {
     "obograph": {**_PREFIX, "imports": ("imports", _flag)},
     "rdf": {**_PREFIX, **_LABELS},
     "snomed": {**_LABELS, "language_refset": ("language_refset", _text)},
+    "belb": {"subset": ("subset", _text)},
     "meddra": {"non_current": ("non_current", _flag)},
     "omop": {"database": ("database", _text), "standard": ("standard", _flag)},
     "umls": _UMLS,
@@ -311,23 +313,7 @@ def read_recipe_values(path: Path) -> dict[str, Any]:
         BadRecordError: It is not YAML, or not a mapping.
         SapbertError: E120 to E122 if it cannot be read.
     """
-    import srsly  # it reads plain data only, and no tags of Python
-
-    with open_text(path) as file:
-        text = file.read()
-    try:
-        values = srsly.yaml_loads(text)
-    except ValueError as error:
-        cause = error.__context__
-        mark, problem = getattr(cause, "problem_mark", None), getattr(cause, "problem", None) or "nested too deeply"
-        line = mark.line + 1 if mark else 1
-        raise BadRecordError(
-            path=path, line=line, reason=f"this is not YAML ({problem})", remedy="Correct it."
-        ) from error
-    if not isinstance(values, dict):
-        reason = "a recipe has keys and values, such as `sources: [doid.obo]`"
-        raise BadRecordError(path=path, line=1, reason=reason, remedy="Write it like this.")
-    return values
+    return read_yaml(path, "a recipe has keys and values, such as `sources: [doid.obo]`")
 
 
 @cache

@@ -51,6 +51,20 @@ def strict_at(k: int, gold: Collection[Ids], parts: Sequence[Sequence[Ids]]) -> 
     return bool(met[rows, columns].all())
 
 
+def belb_at(k: int, gold: AbstractSet[str], parts: Sequence[Sequence[str]]) -> bool:
+    """Return whether one of the first k ranks has a single concept, and that is any gold one: BELB's strict recall.
+
+    It follows `multi_label_recall` of BELB's evaluation (Garda et al. 2023), where a rank with several ids is wrong.
+
+    Args:
+        k: The number of ranks to look at.
+        gold: The primary ids of the gold concepts.
+        parts: The primary ids of the candidates of each part, best first. A rank has those of all parts.
+    """
+    ranks = ({part[rank] for part in parts if rank < len(part)} for rank in range(k))
+    return any(len(predicted) == 1 and predicted <= gold for predicted in ranks)
+
+
 def gold_concepts(ids: Iterable[str], find_id: Callable[[str], Iterable[str]]) -> list[frozenset[str]]:
     """Group the gold ids of one concept, because one part can match all of them. An unknown id forms its own set.
 

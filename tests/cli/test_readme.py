@@ -17,6 +17,8 @@ from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.types import Name, Record
 
+from ..belb_files import write_corpus, write_kb
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 
@@ -353,8 +355,16 @@ def test_the_commands_on_measuring_a_pipeline_run(linking_place, run_page):
     shutil.copytree("PIPELINE", "OTHER")
     document = Path("dev.pubtator").read_text()
     Path("dev.pubtator").write_text(document + document.replace("1|", "2|").replace("\n1\t", "\n2\t"))
+    write_kb(Path("BELB"), "ctd_diseases", [(["MESH:D009203"], ["Myocardial Infarction", "heart attack"])])
+    mention = (0, 12, "MESH:D009203")
+    write_corpus(Path("BELB"), "ncbi_disease", "disease", [("1", [("Heart attack", [mention])])])
     # tests/cli/test_calibrate.py runs that section
-    run_page("evaluating", {"spacy-sapbert calibrate": "true"}, commands_only=True)
+    finished = run_page("evaluating", {"spacy-sapbert calibrate": "true"}, commands_only=True)
+    of_belb = [
+        json.loads(done.out) for line, done in finished.items() if line.startswith("spacy-sapbert evaluate belb")
+    ]
+    assert [result["corpora"]["ncbi_disease"]["r@1"] for result in of_belb] == [100.0, 100.0]
+    assert Path("ctd_diseases.kb").is_file()
     assert "cardiac infarct" in Path("errors.tsv").read_text()
     scores = srsly.read_json("scores.json")
     assert {"ents_f", "span_id_f", "link_acc"} <= set(scores)

@@ -17,6 +17,7 @@ from ...errors import ChoiceError, Errors, OptionError, SapbertError
 from ...files.opening import check_encoding, open_text, reading, without_gz
 from ...types import Record
 from ..languages import language_tag
+from .belb import KB_TABLE, read_belb
 from .claml import ROOT as CLAML
 from .claml import read_claml
 from .context import ReaderContext, ReadReport
@@ -53,6 +54,7 @@ Reader = Callable[..., Iterator[Record]]
 
 READERS: dict[str, Reader] = {
     "babelon": read_babelon,
+    "belb": read_belb,
     "biosyn": read_biosyn,
     "claml": read_claml,
     "ctd": read_ctd,
@@ -214,7 +216,12 @@ def _sniff(path: Path) -> str | None:
 def _folder_format(path: Path) -> str | None:
     if any(file.name.lower() == "pt.asc" for file in path.iterdir()):
         return "meddra"
-    for format, patterns in {"umls": _UMLS, "rxnorm": _RXNORM, "omop": ("CONCEPT.csv*", "concept.csv*")}.items():
+    for format, patterns in {
+        "belb": (KB_TABLE,),
+        "umls": _UMLS,
+        "rxnorm": _RXNORM,
+        "omop": ("CONCEPT.csv*", "concept.csv*"),
+    }.items():
         if any(True for pattern in patterns for _ in path.glob(pattern)):
             return format
     if is_snomed(str(file) for folder in _SNOMED for file in path.glob(f"{folder}*sct2_Concept_*")):
