@@ -1,6 +1,6 @@
 """Describe a knowledge base, check it for damage and odd content, and find names that may mean something else in text.
 
-The checks run inside SQLite or read row by row. Only the `is_a` relations are held in memory, as integer arrays.
+The checks run inside SQLite or read row by row.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from contextlib import closing
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from ..text.common_words import common_nouns, common_words
 from ..text.words import is_acronym, word_keys
@@ -83,7 +81,6 @@ def check_knowledge_base(kb: KnowledgeBase) -> dict[str, Any]:
     - "odd_names": Empty or very long names, and names without a letter or digit.
     - "concepts_without_types": Concepts that have no semantic type.
     - "unknown_parents": Parents that are the id of no concept.
-    - "cycles": Cycles of parents. "concepts" counts the concepts in them. Each example has the concepts of a cycle.
     - "ids_of_several_concepts": Ids that several concepts share.
 
     Returns:
@@ -125,7 +122,7 @@ def _remarks(kb: KnowledgeBase, db: sqlite3.Connection) -> dict[str, Finding]:
     findings |= {check: _finding(value for (value,) in db.execute(sql)) for check, sql in _REMARKS.items()}
     shared_ids = findings["ids_of_several_concepts"]
     shared_ids["examples"] = [{"id": shared, "concepts": list(kb.find_id(shared))} for shared in shared_ids["examples"]]
-    return {**findings, "cycles": _cycles(kb, db)}
+    return findings
 
 
 def _shared_names(db: sqlite3.Connection) -> Finding:
@@ -163,38 +160,6 @@ def _oddity(name: str) -> str | None:
     if len(name) > MAX_NAME_LENGTH:
         return f"longer than {MAX_NAME_LENGTH} characters"
     return None if any(map(str.isalnum, name)) else "no letter and no digit"
-
-
-def _cycles(kb: KnowledgeBase, db: sqlite3.Connection) -> Finding:
-    rows = db.execute("SELECT p.concept, i.concept FROM parents p JOIN ids i ON i.id = p.parent ORDER BY 1, 2")
-    edges = np.fromiter((row for pair in rows for row in pair), dtype=np.int32).reshape(-1, 2)
-    sizes, members = find_cycles(edges, int(edges.max(initial=0)) + 1)
-    examples = [[kb.concept_id(row) for row in group] for group in members]
-    return {"count": len(sizes), "concepts": int(sizes.sum()), "examples": examples}
-
-
-def find_cycles(edges: np.ndarray, n: int) -> tuple[np.ndarray, list[list[int]]]:
-    """Find the nodes that are their own ancestors, by strongly connected components.
-
-    Args:
-        edges (int, shape (m, 2)): Child and parent of each edge, both in [0, n).
-        n: Number of nodes.
-
-    Returns:
-        The number of nodes of each component that contains a cycle, and the first `MAX_EXAMPLES` nodes of the first
-        `MAX_EXAMPLES` of them.
-    """
-    from scipy.sparse import csr_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    graph = csr_matrix((np.ones(len(edges), dtype=bool), edges.T), shape=(n, n))
-    n_components, component = connected_components(graph, directed=True, connection="strong")
-    # In a component of several nodes, each node has a parent in it. A single node is a cycle if it is its own parent.
-    inside = edges[component[edges[:, 0]] == component[edges[:, 1]], 0]
-    cyclic, firsts = np.unique(component[inside], return_index=True)
-    shown = component[np.sort(inside[firsts])[:MAX_EXAMPLES]]
-    members = [np.flatnonzero(component == number)[:MAX_EXAMPLES].tolist() for number in shown]
-    return np.bincount(component, minlength=n_components)[cyclic], members
 
 
 # --- suspicious names

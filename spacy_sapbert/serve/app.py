@@ -11,9 +11,11 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, suppress
 from functools import partial
 from itertools import takewhile
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
+import srsly
 from fastapi import FastAPI
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.requests import ClientDisconnect, Request
@@ -30,8 +32,6 @@ from ..files.values import parse_json
 from ..outputs.records import LinkedDocument, record_of
 from ..runs.pipelines import LinkingPipeline
 from ..types import Document
-from .api import BrokenText, Health, Problem, Record
-from .api import Document as DocumentModel
 from .linking_queue import CLIENT_LEFT, LinkingQueue
 from .observing import Metrics, Observer
 from .page import POLICY, Page
@@ -62,58 +62,31 @@ def make_app(
 
     `on_started` is called when the pipeline is loaded, or when that failed (`site.failure`).
     """
-    app = FastAPI(
-        title="spacy-sapbert",
-        version=__version__,
-        description="Link biomedical text to the concepts of a vocabulary.",
-        docs_url=None,
-        redoc_url=None,
-        lifespan=_lifespan(site, on_started),
-    )
-    _add_routes(app, site)
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, lifespan=_lifespan(site, on_started))
+    for path, answer, method in (
+        ("/link", site.link, "POST"),
+        ("/batch", site.link_batch, "POST"),
+        ("/health", site.show_health, "GET"),
+        ("/ready", site.show_ready, "GET"),
+        ("/metrics", site.show_metrics, "GET"),
+        ("/openapi.json", site.show_description, "GET"),
+        ("/", site.show_example, "GET"),
+        ("/", site.link_form, "POST"),
+    ):
+        app.router.add_route(path, answer, methods=[method])
     paths = [route.path for route in app.routes if isinstance(route, Route)]
     protect(app, hosts, max_bytes=site.limits.max_bytes, token=token)
     app.add_middleware(Observer, metrics=site.metrics, paths=paths)
     return app
 
 
-def _add_routes(app: FastAPI, site: Site) -> None:
-    refusals = {
-        400: "The request is not valid.",
-        408: "The request did not arrive in time.",
-        413: "The request is too long.",
-        500: "The pipeline failed.",
-        503: "The queue is full, or the pipeline is being loaded.",
-        504: "Linking took too long.",
-    }
-    problems: dict[int | str, dict[str, Any]] = {
-        status: {"model": Problem, "description": text} for status, text in refusals.items()
-    }
-    text = DocumentModel.model_json_schema()
-    texts = {"type": "array", "items": text, "maxItems": site.limits.max_texts}
-    of_list = "Link a list of texts. The answer has an entry for each, in the same order."
-    for path, answer, summary, model, body in (
-        ("/link", site.link, "Link one text.", Record, text),
-        ("/batch", site.link_batch, of_list, list[Record | BrokenText], texts),
-    ):
-        # the body is read by hand, so that a text is refused as `link` refuses it
-        content = {"requestBody": {"required": True, "content": {"application/json": {"schema": body}}}}
-        responses = {**problems, 200: {"model": model}}
-        options: dict[str, Any] = {"summary": summary, "responses": responses, "openapi_extra": content}
-        app.add_api_route(path, answer, methods=["POST"], **options)
-    not_ready: dict[int | str, dict[str, Any]] = {503: {"model": Health, "description": refusals[503]}}
-    state: dict[str, Any] = {"methods": ["GET"], "response_model": Health}
-    app.add_api_route("/health", site.show_health, summary="Show that the server is running.", **state)
-    app.add_api_route("/ready", site.show_ready, summary="Show whether it can link.", responses=not_ready, **state)
-    app.add_api_route("/metrics", site.show_metrics, summary="Show figures for Prometheus.", response_class=Response)
-
-    for path, show, method in (
-        ("/health", site.show_health, "HEAD"),
-        ("/ready", site.show_ready, "HEAD"),
-        ("/", site.show_example, "GET"),
-        ("/", site.link_form, "POST"),
-    ):
-        app.router.add_route(path, show, methods=[method], include_in_schema=False)
+def _description(limits: Limits) -> dict[str, Any]:
+    """Return the description of the endpoints as OpenAPI."""
+    described: dict[str, Any] = srsly.read_yaml(Path(__file__).with_name("openapi.yaml"))
+    described["info"]["version"] = __version__
+    batch = described["paths"]["/batch"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    batch["maxItems"] = limits.max_texts
+    return described
 
 
 def _lifespan(site: Site, on_started: Callable[[], object]) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
@@ -151,6 +124,7 @@ class Site:
         self._name = name
         self._page: Page | None = None
         self._example = ""
+        self._description = JSONResponse(_description(limits))
 
     def load(self) -> None:
         """Load the pipeline and link the example, so that no visitor meets a delay or a missing file."""
@@ -210,6 +184,9 @@ class Site:
 
     async def show_metrics(self, request: Request) -> Response:
         return Response(self.metrics.show(), media_type=CONTENT_TYPE_LATEST)
+
+    async def show_description(self, request: Request) -> Response:
+        return self._description
 
     def _state(self) -> dict[str, Any]:
         status, concepts = ("ok", len(self.linking.kb)) if self.linking else ("starting", None)

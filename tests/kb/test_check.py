@@ -5,13 +5,10 @@ import shutil
 import sqlite3
 from contextlib import closing
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.kb.check import KINDS, MAX_EXAMPLES, check_knowledge_base, describe, find_cycles, suspicious_names
+from spacy_sapbert.kb.check import KINDS, MAX_EXAMPLES, check_knowledge_base, describe, suspicious_names
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.stop_names import COMMON, StopNameRules
 from spacy_sapbert.types import Name, Record
@@ -148,41 +145,6 @@ def test_examples_are_few(checked):
     remarks = checked(*(record(f"A{i:02}", f"a{i}") for i in range(30)))
     assert remarks["concepts_without_types"]["count"] == 30
     assert len(remarks["concepts_without_types"]["examples"]) == MAX_EXAMPLES
-
-
-def test_cycles_of_parents(checked):
-    remarks = checked(
-        record("A", "a", types=("T",), parents=("B",)),
-        record("B", "b", types=("T",), alternative_ids=("X",), parents=("C",)),
-        record("C", "c", types=("T",), parents=("X", "D")),
-        record("D", "d", types=("T",), parents=("D",)),
-    )
-    # D's own cycle is no part of that of B (an alternative id of which is X) and C
-    assert remarks["cycles"] == {"count": 2, "concepts": 3, "examples": [["B", "C"], ["D"]]}
-
-
-def test_a_long_way_up_needs_no_recursion():
-    n = 200_000
-    edges = np.stack([np.arange(n), np.arange(1, n + 1) % n], axis=1)
-    sizes, (members,) = find_cycles(edges, n)
-    assert sizes.tolist() == [n]
-    assert members == [*range(MAX_EXAMPLES)]
-    assert find_cycles(edges[:-1], n)[1] == []
-
-
-@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=20))
-def test_cycles_are_those_that_reachability_tells(pairs):
-    n = 7
-    reach = np.zeros((n, n), dtype=bool)
-    for child, parent in pairs:
-        reach[child, parent] = True
-    for k in range(n):
-        reach |= reach[:, [k]] & reach[[k], :]
-    sizes, members = find_cycles(np.array(pairs, dtype=np.int32).reshape(-1, 2), n)
-    in_cycles = np.flatnonzero(reach.diagonal())
-    knots = {tuple(np.flatnonzero(reach[node] & reach[:, node]).tolist()) for node in in_cycles}
-    assert sorted(sizes.tolist()) == sorted(map(len, knots))
-    assert {*map(tuple, members)} == knots
 
 
 # --- suspicious names
