@@ -23,7 +23,7 @@ from .claml import read_claml
 from .context import ReaderContext, ReadReport
 from .dictionaries import read_biosyn, read_huner, read_medic
 from .icd10cm import ROOT, read_icd10cm
-from .json_files import read_fhir, read_json, read_scispacy
+from .json_files import read_json, read_scispacy
 from .known_tables import (
     is_babelon,
     is_discovered,
@@ -59,7 +59,6 @@ READERS: dict[str, Reader] = {
     "claml": read_claml,
     "ctd": read_ctd,
     "discovered": read_discovered,
-    "fhir": read_fhir,
     "huner": read_huner,
     "icd10cm": read_icd10cm,
     "json": read_json,
@@ -204,9 +203,8 @@ def _sniff(path: Path) -> str | None:
     if suffix == ".xlsx":
         return "discovered" if is_discovered(head.partition("\n")[0].split(",")) else "table"
     if suffix == ".json":
-        for key, format in (('"canonical_name"', "scispacy"), ('"resourceType"', "fhir")):
-            if key in head:
-                return format
+        if '"canonical_name"' in head:
+            return "scispacy"
         return {"{": "obograph", "[": "json"}.get(head.lstrip()[:1])
     if suffix in (".tab", ".tsv"):
         return _tsv_format(path, head)
