@@ -1,22 +1,25 @@
 """Measure what rule-based documents add to the document encoder, and what each choice in making them does.
 
 Each cell makes such documents with one setting changed. It trains the method of Shao et al. (2024) on them and on the
-training documents of NCBI Disease. Then it measures the development documents. A finished cell is not trained again.
+training documents of NCBI Disease or BC5CDR. Then it measures the development documents. A finished cell is not
+trained again.
 
-    OMP_NUM_THREADS=1 python benchmarks/augmentation_ablation.py OUTPUT --kb medic.kb [--steps 100] [--rate 1e-4]
-        [--encoder starter-transformer] [--pooling mean] [--cell NAME …] [--data FOLDER]
+    OMP_NUM_THREADS=1 python benchmarks/augmentation_ablation.py OUTPUT --kb medic.kb [--corpus bc5cdr] [--steps 100]
+        [--rate 1e-4] [--encoder starter-transformer] [--pooling mean] [--cell NAME …] [--data FOLDER]
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from common import new_parser
 from concepts import SETS, Cell, make, measure, prepare, run
 
+CONFIG = Path(__file__).parents[1] / "configs" / "augment.cfg"
 UNTRAINED, TRAINED = Cell(("document",), is_trained=False), Cell(("document",))
 AUGMENTED = Cell(("document",), augmented=True)
 
@@ -24,11 +27,11 @@ AUGMENTED = Cell(("document",), augmented=True)
 class Change(NamedTuple):
     """One setting that is changed.
 
-    options (tuple[str, ...]): of `augment`.
+    settings (dict[str, str]): of `augment`.
     weight (float): weight of a rule-based document.
     """
 
-    options: tuple[str, ...] = ()
+    settings: Mapping[str, str] = {}
     weight: float = 0.3
 
 
@@ -37,27 +40,27 @@ CHANGES = {
     "augmented": Change(),
     "weight 0.2": Change(weight=0.2),
     "weight 0.4": Change(weight=0.4),
-    "k 5": Change(("--k", "5")),
-    "k 20": Change(("--k", "20")),
-    **{f"no {name} filter": Change((f"--no-{name}-filter",)) for name in FILTERS},
+    "k 5": Change({"k": "5"}),
+    "k 20": Change({"k": "20"}),
+    **{f"no {name} filter": Change({f"{name}_filter": "false"}) for name in FILTERS},
 }
 
 
 def augment(change: Change, path: Path, args: argparse.Namespace) -> None:
     if path.is_file():
         return
-    train, dev, labels = SETS["ncbi"]
+    train, dev, labels = SETS[args.corpus]
     corpora = args.data / "corpora"
     given = {
-        "--kb": args.kb,
-        "--documents": args.data / "documents",
-        "--labels": args.data / "labels" / labels,
-        "--train": corpora / train,
-        "--exclude": corpora / dev,
-        "--output": path,
+        "kb": args.kb,
+        "documents": args.data / "documents",
+        "labels": args.data / "labels" / labels,
+        "train": corpora / train,
+        "exclude": corpora / dev,
+        **change.settings,
     }
-    words = [str(word) for pair in given.items() for word in pair]
-    run("spacy_sapbert", "augment", *words, *change.options)
+    words = [word for name, value in given.items() for word in (f"--augment.{name}", str(value))]
+    run("spacy_sapbert", "augment", str(CONFIG), "-o", str(path), *words)
 
 
 def measured(name: str, args: argparse.Namespace) -> dict[str, Any]:
@@ -68,7 +71,7 @@ def measured(name: str, args: argparse.Namespace) -> dict[str, Any]:
     result = folder / "result.json"
     if not result.is_file():
         folder.mkdir(parents=True, exist_ok=True)
-        given = {**vars(args), "output": folder, "corpus": "ncbi", "augmented": None, "weight": 0.3}
+        given = {**vars(args), "output": folder, "augmented": None, "weight": 0.3}
         if change:
             given.update(augmented=folder / "augmented.spacy", weight=change.weight)
             augment(change, folder / "augmented.spacy", args)
@@ -83,6 +86,7 @@ def main() -> None:
     names = ["untrained", "trained", *CHANGES]
     parser = new_parser(__doc__)
     parser.add_argument("output", type=Path)
+    parser.add_argument("--corpus", choices=SETS, default="ncbi")
     parser.add_argument("--kb", required=True)
     parser.add_argument("--encoder", default="starter-transformer")
     parser.add_argument("--pooling", default=None)

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from common import new_parser
-from pretraining import SETS, loss, measure, pretrain, score
+from pretraining import SETS, Measures, loss, measure, pretrain, score
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.evaluation.separation import evaluate_separation, read_name_pairs
@@ -92,10 +92,12 @@ def main() -> None:
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)
     prepare(args)
-    sets = {"ncbi": NearestName(str(args.data / SETS["ncbi"][0]), args.medic)}
+    sets: Measures = {"ncbi": NearestName(str(args.data / SETS["ncbi"][0]), args.medic)}
     pairs = read_name_pairs(args.output / "eval.txt")
     untrained = TransformerEncoder(args.encoder, pooling=args.pooling)
-    results = {"untrained": {**score(untrained, sets), **as_measures(evaluate_separation(untrained, pairs))}}
+    results = {
+        "untrained": {**score(args.encoder, sets, args.pooling), **as_measures(evaluate_separation(untrained, pairs))}
+    }
     for cell in args.cell or CELLS:
         encoder = train(cell, args)
         apart = as_measures(evaluate_separation(TransformerEncoder(str(encoder)), pairs))
