@@ -19,8 +19,8 @@ OLD_CPU = ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 MKL_CBWR=COMPATIB
 NEW_CPU = ONEDNN_MAX_CPU_ISA=DEFAULT OPENBLAS_CORETYPE=Haswell
 ROUGH = DNNL_DEFAULT_FPMATH_MODE=BF16 ONEDNN_DEFAULT_FPMATH_MODE=BF16
 
-.PHONY: demo test test-all test-lowest test-newest test-encoders test-dist dist wheel-installed light trial fuzz golden count lint docs \
-	release-check screenshot clean
+.PHONY: demo test test-all test-lowest test-newest test-encoders test-dist dist wheel-installed light trial figures fuzz golden count lint \
+	docs release-check screenshot clean
 
 demo: $(VENV)/ready
 	$(BIN)/spacy-sapbert demo --output demo.html
@@ -103,6 +103,10 @@ release-check: dist .venv-release/ready
 
 trial: $(VENV)/ready
 	$(BIN)/python scripts/trial.py
+
+# Measures the figures of the README, about an hour of one core. SPACY_SAPBERT_DATA names the folder of the corpora.
+figures: $(VENV)/ready
+	$(BIN)/python benchmarks/figures.py build/figures -o docs/results/figures.json
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
