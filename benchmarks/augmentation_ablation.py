@@ -2,10 +2,11 @@
 
 Each cell makes such documents with one setting changed. It trains the method of Shao et al. (2024) on them and on the
 training documents of NCBI Disease or BC5CDR. Then it measures the development documents. A finished cell is not
-trained again.
+trained again. With several seeds, a cell has mean and standard deviation.
 
     OMP_NUM_THREADS=1 python benchmarks/augmentation_ablation.py OUTPUT --kb medic.kb [--corpus bc5cdr] [--steps 100]
-        [--rate 1e-4] [--encoder starter-transformer] [--pooling mean] [--cell NAME …] [--data FOLDER]
+        [--seeds 1] [--rate 1e-4] [--encoder starter-transformer] [--pooling mean] [--cell NAME …]
+        [--data FOLDER]
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common import new_parser
-from concepts import SETS, Cell, make, measure, prepare, run
+from common import new_parser, over_seeds
+from concepts import SETS, Cell, prepare, row, run
 
 CONFIG = Path(__file__).parents[1] / "configs" / "augment.cfg"
 UNTRAINED, TRAINED = Cell(("document",), is_trained=False), Cell(("document",))
@@ -63,28 +65,22 @@ def augment(change: Change, path: Path, args: argparse.Namespace) -> None:
     run("spacy_sapbert", "augment", str(CONFIG), "-o", str(path), *words)
 
 
-def measured(name: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Train a cell if needed, measure it, and return the output of `evaluate concepts`."""
+def measured(name: str, args: argparse.Namespace, seed: int, folder: Path) -> dict[str, Any]:
+    """Train a cell, and return the output of `evaluate concepts`. The seeds of a cell share the documents."""
     change = CHANGES.get(name)
     cell = AUGMENTED if change else {"untrained": UNTRAINED, "trained": TRAINED}[name]
-    folder = args.output / name.replace(" ", "_")
-    result = folder / "result.json"
-    if not result.is_file():
-        folder.mkdir(parents=True, exist_ok=True)
-        given = {**vars(args), "output": folder, "augmented": None, "weight": 0.3}
-        if change:
-            given.update(augmented=folder / "augmented.spacy", weight=change.weight)
-            augment(change, folder / "augmented.spacy", args)
-        settings = argparse.Namespace(**given)
-        prepare(settings)
-        make(cell, folder, settings)
-        result.write_text(json.dumps(measure(folder, settings), indent=2))
-    return json.loads(result.read_text())  # type: ignore[no-any-return]
+    given = {**vars(args), "output": folder.parent, "augmented": None, "weight": 0.3}
+    if change:
+        given.update(augmented=folder.parent / "augmented.spacy", weight=change.weight)
+        augment(change, folder.parent / "augmented.spacy", args)
+    settings = argparse.Namespace(**given)
+    prepare(settings)
+    return row(cell, settings, seed, folder)
 
 
 def main() -> None:
     names = ["untrained", "trained", *CHANGES]
-    parser = new_parser(__doc__)
+    parser = new_parser(__doc__, seeds=True)
     parser.add_argument("output", type=Path)
     parser.add_argument("--corpus", choices=SETS, default="ncbi")
     parser.add_argument("--kb", required=True)
@@ -95,12 +91,11 @@ def main() -> None:
     )
     parser.add_argument("--rate", type=float, default=1e-4)
     parser.add_argument("--segment-length", type=int, default=32, help="Wordpieces in a segment.")
-    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--cell", action="append", choices=names, help="Cell to run. Repeatable. Default: all.")
     args = parser.parse_args()
     results = {}
     for name in args.cell or names:
-        results[name] = measured(name, args)
+        results[name] = over_seeds(partial(measured, name, args), args.output, name, args.seeds)
         print(json.dumps({"steps": args.steps, "cells": results}, indent=2), flush=True)
 
 

@@ -5,24 +5,28 @@ settings except the one choice are those of `configs/linker.cfg`. The developmen
 prior (`prior_weight`) and without it. Diseases are linked to MEDIC alone, and chemicals to those of MeSH. With
 `--joined`, the training mentions are names as well.
 
-Times are processor times on one core. The learning rate falls to zero within this time.
+Times are processor times on one core. The learning rate falls to zero within this time. With several seeds, a cell has
+mean and standard deviation. With an output folder, a finished cell is not trained again.
 
-    OMP_NUM_THREADS=1 python benchmarks/biosyn_ablation.py [--cell NAME …] [--minutes 10] [--seed 0] [--encoder NAME]
+    OMP_NUM_THREADS=1 python benchmarks/biosyn_ablation.py [--cell NAME …] [--minutes 10] [--seeds 1] [--encoder NAME]
+        [--output FOLDER]
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import spacy
-from common import new_parser
-from linking import CORPORA, build, read
+from common import new_parser, over_seeds
+from linking import CORPORA, Corpus, build, read
 from spacy.language import Language
 from spacy.training import Example
 from spacy.util import fix_random_seed
@@ -109,17 +113,36 @@ def measure(nlp: Language, dev: list[Example]) -> dict[str, Any]:
     return results
 
 
+def row(
+    cell: str, args: argparse.Namespace, corpora: Mapping[str, Corpus], alone: Path, seed: int, folder: Path
+) -> dict[str, Any]:
+    """Train a cell and measure it."""
+    fix_random_seed(seed)
+    nlp = pipeline(alone, args.encoder, *CELLS[cell])
+    training = {name: read(args.data / corpus.train, corpus.type) for name, corpus in corpora.items()}
+    train = [one for documents in training.values() for one in examples(nlp, documents)]
+    trained = train_linker(nlp, train, args.minutes, args.rate, seed)
+    if args.output:
+        nlp.to_disk(folder / "pipeline")
+    dev = {name: examples(nlp, read(args.data / one.dev, one.type)) for name, one in corpora.items()}
+    found = {name: measure(nlp, given) for name, given in dev.items()}
+    for name in dev if args.joined else ():
+        build(args.data, folder / "joined.kb", training[name], corpora[name].vocabulary)
+        nlp.get_pipe("sapbert_linker").set_kb(str(folder / "joined.kb"))  # type: ignore[attr-defined]
+        found[f"{name}, + train"] = measure(nlp, dev[name])
+    return {**trained, **found}
+
+
 def main() -> None:
-    parser = new_parser(__doc__, encoder=True)
+    parser = new_parser(__doc__, encoder=True, seeds=True)
     parser.add_argument(
         "--corpus", choices=[*CORPORA], action="append", help="Training corpus. Repeatable. Default: ncbi."
     )
     parser.add_argument("--cell", choices=[*CELLS], action="append", help="Cell to run. Repeatable. Default: all.")
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--rate", type=float, default=1e-4, help="Highest learning rate.")
-    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--joined", action="store_true", help="Also measure with the training mentions as names.")
-    parser.add_argument("--output", type=Path, help="Folder for the pipelines.")
+    parser.add_argument("--output", type=Path, help="Folder that keeps the pipelines and their results.")
     arguments = parser.parse_args()
     corpora = {name: CORPORA[name] for name in arguments.corpus or ["ncbi"]}
     vocabularies = {corpus.vocabulary for corpus in corpora.values()}
@@ -127,24 +150,12 @@ def main() -> None:
         parser.error("these corpora are linked to different vocabularies")
     (vocabulary,) = vocabularies
     with TemporaryDirectory() as folder:
-        build(arguments.data, Path(folder, "alone.kb"), [], vocabulary)
+        alone = Path(folder, "alone.kb")
+        build(arguments.data, alone, [], vocabulary)
         for cell in arguments.cell or CELLS:
-            fix_random_seed(arguments.seed)
-            nlp = pipeline(Path(folder, "alone.kb"), arguments.encoder, *CELLS[cell])
-            training = {name: read(arguments.data / corpus.train, corpus.type) for name, corpus in corpora.items()}
-            train = [one for documents in training.values() for one in examples(nlp, documents)]
-            trained = train_linker(nlp, train, arguments.minutes, arguments.rate, arguments.seed)
-            if arguments.output:
-                arguments.output.mkdir(parents=True, exist_ok=True)
-                nlp.to_disk(arguments.output / cell)
-            dev = {name: examples(nlp, read(arguments.data / one.dev, one.type)) for name, one in corpora.items()}
-            found = {name: measure(nlp, given) for name, given in dev.items()}
-            for name in dev if arguments.joined else ():
-                joined = Path(folder, f"{name}.kb")
-                build(arguments.data, joined, training[name], vocabulary)
-                nlp.get_pipe("sapbert_linker").set_kb(str(joined))  # type: ignore[attr-defined]
-                found[f"{name}, + train"] = measure(nlp, dev[name])
-            print(json.dumps({"cell": cell, "seed": arguments.seed, **trained, **found}), flush=True)
+            train = partial(row, cell, arguments, corpora, alone)
+            found = over_seeds(train, arguments.output or Path(folder), cell, arguments.seeds)
+            print(json.dumps({"cell": cell, **found}), flush=True)
 
 
 if __name__ == "__main__":

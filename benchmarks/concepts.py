@@ -2,10 +2,11 @@
 
 Each cell is a pipeline. `spacy train` trains it if it has training. `evaluate concepts` measures it on the development
 set of NCBI Disease or BC5CDR, among the concepts of the task. A finished cell is not trained again. The results are
-printed after each cell. `minutes` is the training time. With OMP_NUM_THREADS=1 it is that of one core.
+printed after each cell. `minutes` is the training time. With OMP_NUM_THREADS=1 it is that of one core. With several
+seeds, a cell has mean and standard deviation.
 
     OMP_NUM_THREADS=1 python benchmarks/concepts.py OUTPUT --corpus ncbi --kb medic.kb [--encoder starter-transformer]
-        [--steps 300] [--rate 1e-4] [--segment-length 32] [--augmented FILE] [--weight 0.3] [--cell NAME …]
+        [--steps 300] [--seeds 1] [--rate 1e-4] [--segment-length 32] [--augmented FILE] [--weight 0.3] [--cell NAME …]
         [--data FOLDER]
 """
 
@@ -17,10 +18,11 @@ import math
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common import new_parser
+from common import new_parser, over_seeds
 from spacy.util import load_config
 from thinc.api import Config
 
@@ -83,7 +85,7 @@ def join(first: Path, second: Path, path: Path) -> None:
         write_docbin((doc for one in (first, second) for doc in read_docbin(one)), path)
 
 
-def config_of(cell: Cell, args: argparse.Namespace) -> Config:
+def config_of(cell: Cell, args: argparse.Namespace, seed: int) -> Config:
     config = load_config(CONFIG)
     labels = str(args.data / "labels" / SETS[args.corpus][2])
     config["paths"] = {
@@ -97,7 +99,8 @@ def config_of(cell: Cell, args: argparse.Namespace) -> Config:
     retriever["signals"] = list(cell.signals)
     vectors = {"concept_text": cell.text, "pooling": args.pooling, "segment_length": args.segment_length}
     retriever["vectors"].update(vectors)
-    retriever["training"].update({"augmented_weight": args.weight, "seed": args.seed})
+    retriever["training"]["augmented_weight"] = args.weight
+    config["system"]["seed"] = seed
     if len(cell.signals) == 1:  # one signal needs no weights
         retriever["training"]["held_out"] = 0.0
     if "mentions" in cell.signals:
@@ -120,9 +123,15 @@ def once(path: Path) -> int:
     return math.ceil(sum(1 for _ in read_docbin(path)) / BATCH)
 
 
-def make(cell: Cell, folder: Path, args: argparse.Namespace) -> None:
+def row(cell: Cell, args: argparse.Namespace, seed: int, folder: Path) -> dict[str, Any]:
+    """Make the pipeline of a cell, and measure it."""
+    make(cell, folder, args, seed)
+    return measure(folder, args)
+
+
+def make(cell: Cell, folder: Path, args: argparse.Namespace, seed: int) -> None:
     """Make the pipeline of a cell, in `folder / "model-last"`."""
-    config = config_of(cell, args)
+    config = config_of(cell, args, seed)
     if cell.is_trained:
         config.to_disk(folder / "train.cfg")
         started = time.monotonic()
@@ -153,7 +162,7 @@ def measure(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = new_parser(__doc__)
+    parser = new_parser(__doc__, seeds=True)
     parser.add_argument("output", type=Path)
     parser.add_argument("--corpus", required=True, choices=SETS)
     parser.add_argument("--kb", required=True)
@@ -162,7 +171,6 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=300, help=f"Steps of {BATCH} documents.")
     parser.add_argument("--rate", type=float, default=1e-4)
     parser.add_argument("--segment-length", type=int, default=32, help="Wordpieces in a segment.")
-    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--augmented", type=Path, help="Output of `spacy-sapbert augment`.")
     parser.add_argument("--weight", type=float, default=0.3, help="Weight of a rule-based document.")
     parser.add_argument("--cell", action="append", choices=CELLS, help="Cell to run. Repeatable. Default: all.")
@@ -170,13 +178,7 @@ def main() -> None:
     prepare(args)
     results: dict[str, Any] = {}
     for name in args.cell or [name for name, cell in CELLS.items() if args.augmented or not cell.augmented]:
-        folder = args.output / "".join(letter if letter.isalnum() else "_" for letter in name)
-        result = folder / "result.json"
-        if not result.is_file():
-            folder.mkdir(parents=True, exist_ok=True)
-            make(CELLS[name], folder, args)
-            result.write_text(json.dumps(measure(folder, args), indent=2))
-        results[name] = json.loads(result.read_text())
+        results[name] = over_seeds(partial(row, CELLS[name], args), args.output, name, args.seeds)
         print(json.dumps({"corpus": args.corpus, "steps": args.steps, "cells": results}, indent=2), flush=True)
 
 

@@ -6,10 +6,11 @@ the same number of steps and pairs. Cells with mined triples add their negatives
 
 Each cell has two measures. The first is how far the cosines of the 100 pairs lie from those of all other pairs of their
 names. The second is linking on the development set of NCBI Disease, as in `pretraining.py`: mentions as written, the
-nearest name of MEDIC. A finished cell is not trained again. The results are printed after each cell.
+nearest name of MEDIC. A finished cell is not trained again. The results are printed after each cell. With several
+seeds, a cell has mean and standard deviation.
 
     python benchmarks/kg_aligned.py OUTPUT --kb KB --encoder ENCODER --medic KB
-        [--steps 150] [--batch 64] [--rate 2e-5] [--cell NAME …] [--pooling mean] [--data FOLDER]
+        [--steps 150] [--seeds 1] [--batch 64] [--rate 2e-5] [--cell NAME …] [--pooling mean] [--data FOLDER]
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ import argparse
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common import new_parser
+from common import new_parser, over_seeds
 from pretraining import SETS, Measures, loss, measure, pretrain, score
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
-from spacy_sapbert.evaluation.separation import evaluate_separation, read_name_pairs
+from spacy_sapbert.evaluation.separation import NamePairs, evaluate_separation, read_name_pairs
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.export import stream_records
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
@@ -68,18 +70,21 @@ def prepare(args: argparse.Namespace) -> None:
         run("mine", str(folder / "train.txt"), *names, *wanted)
 
 
-def train(cell: str, args: argparse.Namespace) -> Path:
-    """Return the folder of the encoder of a cell."""
-    folder = args.output / "".join(letter if letter.isalnum() else "_" for letter in cell)
+def row(
+    cell: str, args: argparse.Namespace, sets: Measures, apart: NamePairs, seed: int, folder: Path
+) -> dict[str, Any]:
+    """Train a cell, or continue its training, and measure it."""
     pairs = "triples.tsv" if cell.startswith("triplet") else "train.txt"
     paths = {"encoder": args.encoder, "pairs": str(args.output / pairs)}
     given = {"batcher.size": args.batch, "encoder.pooling": args.pooling, "optimizer.learn_rate": args.rate}
     overrides = [f"pretrain.{name}={value}" for name, value in given.items()]
-    return pretrain(CONFIG, folder, {"max_steps": args.steps, **CELLS[cell]}, paths, overrides)
+    encoder = pretrain(CONFIG, folder, {"max_steps": args.steps, **CELLS[cell]}, paths, overrides, seed)
+    separation = as_measures(evaluate_separation(TransformerEncoder(str(encoder)), apart))
+    return {**measure(encoder, sets), **separation}
 
 
 def main() -> None:
-    parser = new_parser(__doc__)
+    parser = new_parser(__doc__, seeds=True)
     parser.add_argument("output", type=Path)
     parser.add_argument("--kb", required=True)
     parser.add_argument("--encoder", required=True)
@@ -99,9 +104,7 @@ def main() -> None:
         "untrained": {**score(args.encoder, sets, args.pooling), **as_measures(evaluate_separation(untrained, pairs))}
     }
     for cell in args.cell or CELLS:
-        encoder = train(cell, args)
-        apart = as_measures(evaluate_separation(TransformerEncoder(str(encoder)), pairs))
-        results[cell] = {**measure(encoder, sets), **apart}
+        results[cell] = over_seeds(partial(row, cell, args, sets, pairs), args.output, cell, args.seeds)
         print(json.dumps({"steps": args.steps, "cells": results}, indent=2), flush=True)
 
 

@@ -7,10 +7,11 @@ share of names whose nearest other name belongs to their concept. The concepts a
 that have no name in the training pairs.
 
 A finished cell is not trained again. The results are printed after each cell. Only the first cell has the teacher of
-the config. With a config of a table of sub-word vectors, each cell trains a new table.
+the config. With a config of a table of sub-word vectors, each cell trains a new table. With several seeds, a cell has
+mean and standard deviation. The first seed is that of the config.
 
     python benchmarks/pretraining.py CONFIG OUTPUT --pairs PAIRS --medic KB [--encoder ENCODER] [--unseen KB]
-        [--steps 300] [--cell NAME …] [--pairs-of NAME=FILE …] [--set NAME=VALUE …] [--data FOLDER]
+        [--steps 300] [--seeds 1] [--cell NAME …] [--pairs-of NAME=FILE …] [--set NAME=VALUE …] [--data FOLDER]
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import new_parser
+from common import new_parser, over_seeds
 from thinc.api import Config
 
 from spacy_sapbert.encoders.encoder import Encoder, open_encoder
@@ -109,15 +111,16 @@ class UnseenNames:
         return {"acc@1": 100 * share, "se": 100 * error, "names": int(n.sum()), "concepts": len(n)}
 
 
-def train(cell: str, args: argparse.Namespace) -> Path:
-    """Train a cell, or continue its training, and return the folder of its encoder."""
-    folder = args.output / "".join(letter if letter.isalnum() else "_" for letter in cell)
+def row(cell: str, args: argparse.Namespace, sets: Measures, seed: int, folder: Path) -> dict[str, Any]:
+    """Train a cell, or continue its training, and measure it."""
     settings = dict(CELLS.get(cell, {})) if cell == WITH_TEACHER else {"teacher": None, **CELLS.get(cell, {})}
     paths = {"pairs": str(args.pairs_of.get(cell, args.pairs))} | ({"encoder": args.encoder} if args.encoder else {})
-    return pretrain(args.config, folder, {"max_steps": args.steps, **settings}, paths, args.set)
+    return measure(pretrain(args.config, folder, {"max_steps": args.steps, **settings}, paths, args.set, seed), sets)
 
 
-def pretrain(config: Path, folder: Path, settings: dict[str, Any], paths: dict[str, str], given: list[str]) -> Path:
+def pretrain(
+    config: Path, folder: Path, settings: dict[str, Any], paths: dict[str, str], given: list[str], seed: int
+) -> Path:
     """Run `spacy-sapbert pretrain`, unless it is done. The number of steps, not of epochs, ends it.
 
     Args:
@@ -126,6 +129,7 @@ def pretrain(config: Path, folder: Path, settings: dict[str, Any], paths: dict[s
         settings: Values that replace settings of [pretrain].
         paths: Values that replace settings of [paths].
         given: Overrides, as NAME=VALUE.
+        seed: Is added to those of the config.
 
     Returns:
         The folder of the encoder.
@@ -133,6 +137,9 @@ def pretrain(config: Path, folder: Path, settings: dict[str, Any], paths: dict[s
     if not (folder / "model-last").is_dir():
         filled = Config().from_disk(config, interpolate=False)
         filled["pretrain"] |= {"max_epochs": 1000, **settings}
+        for block in (filled["pretrain"], filled["pretrain"]["encoder"]):  # a new table has a seed, too
+            if "seed" in block:
+                block["seed"] += seed
         filled["paths"] |= paths
         filled.to_disk(folder.with_suffix(".cfg"))
         command = [sys.executable, "-m", "spacy_sapbert", "pretrain", str(folder.with_suffix(".cfg")), "--resume"]
@@ -156,7 +163,7 @@ def score(folder: str, sets: Measures, pooling: str | None = None) -> dict[str, 
 
 
 def main() -> None:
-    parser = new_parser(__doc__)
+    parser = new_parser(__doc__, seeds=True)
     parser.add_argument("config", type=Path)
     parser.add_argument("output", type=Path)
     parser.add_argument("--pairs", type=Path, required=True)
@@ -181,7 +188,7 @@ def main() -> None:
         sets["unseen"] = UnseenNames(args.unseen, args.pairs)
     results = {"untrained": score(args.encoder, sets)} if args.encoder else {}
     for cell in args.cell or [*CELLS, *args.pairs_of]:
-        results[cell] = measure(train(cell, args), sets)
+        results[cell] = over_seeds(partial(row, cell, args, sets), args.output, cell, args.seeds)
         print(json.dumps({"steps": args.steps, "cells": results}, indent=2), flush=True)
 
 

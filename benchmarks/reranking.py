@@ -3,29 +3,33 @@
 Diseases are linked to MEDIC and chemicals to those of MeSH: to the vocabulary alone, and with the training mentions as
 names. The linker is untrained, with the ranking in the package. The reranker is trained on the training set of the
 corpus, or on that of the other corpus. Accuracy is that of covered gold mentions, each ± the standard error over
-documents. "cv" is cross-validated over the training documents, in texts with a choice.
+documents. "cv" is cross-validated over the training documents, in texts with a choice. With several seeds, which draw
+the parts for cross-validation, the last line has mean and standard deviation of each row.
 
 With `--folds`, the recipe for annotated documents is measured instead, on fifths of the training documents of some
 corpora. The mentions of the other documents are names, and the reranker is trained on them. A row has the accuracy with
 the vocabulary "alone", with the "names", and with names and reranker. The row "all" has the gains with standard errors.
 
     python benchmarks/reranking.py [--data FOLDER] [--encoder NAME|FOLDER|none] [--folds CORPUS ...]
+        [--seeds 1] [--output FOLDER]
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import difference
 import numpy as np
-from common import new_parser
+from common import new_parser, over_seeds
 from linking import CORPORA, build, read
 
 from spacy_sapbert.documents.reader import read_corpus
@@ -55,6 +59,7 @@ OUTSIDE_IDS = "splits/biored_outside.txt"
 
 Documents = list[Document]
 Queries = Callable[[Document], list[MentionQuery]]
+Show = Callable[..., None]
 
 
 class Measured(NamedTuple):
@@ -66,19 +71,20 @@ class Measured(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """A linker, and the training data of its reranker."""
+    """A linker, and the training data and settings of its reranker."""
 
     linker: Linker
     data: list[RankingData]
     folds: np.ndarray
     rarity: WordRarity
+    settings: RerankerTraining
 
 
 def open_linker(kb: Path, encoder: str) -> Linker:
     return Linker(open_generator(KnowledgeBase(kb), None if encoder == "none" else open_encoder(encoder), sparse=True))
 
 
-def prepare(kbs: tuple[Path, Path], train: Documents, encoder: str, names: bool) -> Trained:
+def prepare(kbs: tuple[Path, Path], train: Documents, encoder: str, names: bool, seed: int) -> Trained:
     """Open a linker, and compute the training data of the reranker.
 
     Args:
@@ -86,17 +92,18 @@ def prepare(kbs: tuple[Path, Path], train: Documents, encoder: str, names: bool)
         train: The training documents.
         encoder: The encoder.
         names: Whether the linker has the training mentions as names.
+        seed: Draws the parts for cross-validation.
     """
-    linkers = []
+    linkers, settings = [], RerankerTraining(seed=seed)
     for path in kbs:
         linkers.append(open_linker(path, encoder))
-    folds = folds_of([document.doc_id for document in train], RerankerTraining())
+    folds = folds_of([document.doc_id for document in train], settings)
     rarity = WordRarity.in_names(linkers[0].kb.names())
     data = [
         ranking_data(link_documents(linker, [train[n] for n in places]), places, CandidateFeatures(linker.kb, rarity))
         for places, linker in fold_linkers(linkers[0], train, folds, add_mentions=names)
     ]
-    return Trained(linkers[names], data, folds, rarity)
+    return Trained(linkers[names], data, folds, rarity, settings)
 
 
 def measure(
@@ -145,7 +152,7 @@ def without(data: Sequence[RankingData], groups: Sequence[str]) -> list[RankingD
 
 def cross_validated(trained: Trained, data: Sequence[RankingData]) -> dict[str, Any]:
     started = time.process_time()
-    fitted = fit_reranker(data, trained.folds, trained.rarity, RerankerTraining())
+    fitted = fit_reranker(data, trained.folds, trained.rarity, trained.settings)
     seconds = round(time.process_time() - started, 1)
     return {
         "reranker": fitted.reranker,
@@ -156,12 +163,14 @@ def cross_validated(trained: Trained, data: Sequence[RankingData]) -> dict[str, 
     }
 
 
-def show(**row: Any) -> None:
+def show_row(rows: dict[str, Any], **row: Any) -> None:
+    """Print a row, and add it to the rows of a seed, by what it is about."""
     row.pop("reranker", None)
     print(json.dumps(row, ensure_ascii=False), flush=True)
+    rows[", ".join(f"{name} {row[name]}" for name in ("corpus", "names", "row", "fold") if name in row)] = row
 
 
-def measure_groups(trained: Trained, dev: Documents, where: dict[str, Any]) -> Reranker | None:
+def measure_groups(trained: Trained, dev: Documents, where: dict[str, Any], show: Show) -> Reranker | None:
     """Measure rerankers without one group of features, then with one more each, and return the one with all groups."""
     base = measure(trained.linker, dev)
     show(**where, row="untrained", **accuracy(base))
@@ -176,19 +185,21 @@ def measure_groups(trained: Trained, dev: Documents, where: dict[str, Any]) -> R
     return reranker
 
 
-def measure_elsewhere(linker: Linker, documents: Documents, reranker: Reranker | None, where: dict[str, Any]) -> None:
+def measure_elsewhere(
+    linker: Linker, documents: Documents, reranker: Reranker | None, where: dict[str, Any], show: Show
+) -> None:
     """Measure a reranker on documents of a corpus that it was not trained on."""
     base = measure(linker, documents)
     show(**where, untrained=accuracy(base)["lenient"], **gain(measure(linker, documents, reranker), base))
 
 
-def measure_folds(data: Path, folder: Path, encoder: str, name: str) -> None:
+def measure_folds(data: Path, folder: Path, encoder: str, name: str, seed: int, show: Show) -> None:
     """Measure the recipe on each fifth of the documents of a corpus."""
     corpus = difference.CORPORA[name]
     documents, kb = list(difference.read(data, corpus)), folder / f"{Path(corpus.vocabulary).name}.kb"
     if not kb.exists():
         difference.build_vocabulary(data, corpus.vocabulary, kb)
-    linker, settings = open_linker(kb, encoder), RerankerTraining()
+    linker, settings = open_linker(kb, encoder), RerankerTraining(seed=seed)
     folds = folds_of([document.doc_id for document in documents], settings)
     rows = []
     for fold in range(settings.folds):
@@ -198,13 +209,12 @@ def measure_folds(data: Path, folder: Path, encoder: str, name: str) -> None:
         with TemporaryDirectory() as scratch:
             named = Linker(with_mentions(linker.generator, others, Path(scratch)))
             rows.append((measure(linker, inside), measure(named, inside), measure(named, inside, reranker)))
-        show_recipe(name, fold, *rows[-1])
-    show_recipe(
-        name, "all", *(Measured(*map(np.concatenate, zip(*column, strict=True))) for column in zip(*rows, strict=True))
-    )
+        show_recipe(show, name, fold, *rows[-1])
+    together = (Measured(*map(np.concatenate, zip(*column, strict=True))) for column in zip(*rows, strict=True))
+    show_recipe(show, name, "all", *together)
 
 
-def show_recipe(corpus: str, fold: int | str, alone: Measured, names: Measured, recipe: Measured) -> None:
+def show_recipe(show: Show, corpus: str, fold: int | str, alone: Measured, names: Measured, recipe: Measured) -> None:
     before = {"alone": accuracy(alone)["lenient"], "names": accuracy(names)["lenient"]}
     change = recipe.lenient - names.lenient
     counts = {"documents_better": int((change > 0).sum()), "documents_worse": int((change < 0).sum())}
@@ -212,43 +222,56 @@ def show_recipe(corpus: str, fold: int | str, alone: Measured, names: Measured, 
 
 
 def main() -> None:
-    parser = new_parser(__doc__, encoder=True)
+    parser = new_parser(__doc__, encoder=True, seeds=True)
     parser.add_argument("--folds", nargs="+", choices=difference.CORPORA, help="Measure the recipe on these corpora.")
+    parser.add_argument("--output", type=Path, help="Folder that keeps the rows of each seed.")
     arguments = parser.parse_args()
-    data, encoder = arguments.data, arguments.encoder
     warnings.filterwarnings("ignore", message=r"\[W415\]")  # the rows say so
     with TemporaryDirectory() as folder:
-        for name in arguments.folds or ():
-            measure_folds(data, Path(folder), encoder, name)
-        if arguments.folds:
-            return
+        measured = partial(measure_seed, arguments, Path(folder))
+        name = " ".join(["reranking", *(arguments.folds or ())])
+        found = over_seeds(measured, arguments.output or Path(folder), name, arguments.seeds)
+    if arguments.seeds > 1:
+        print(json.dumps(found, ensure_ascii=False))
+
+
+def measure_seed(arguments: argparse.Namespace, folder: Path, seed: int, _: Path) -> dict[str, Any]:
+    """Return the rows of a seed. The folder is for vocabularies, which all seeds share."""
+    data, encoder = arguments.data, arguments.encoder
+    rows: dict[str, Any] = {}
+    show = partial(show_row, rows)
+    for name in arguments.folds or ():
+        measure_folds(data, folder, encoder, name, seed, show)
+    if not arguments.folds:
         for name, corpus in CORPORA.items():
-            build(data, Path(folder, name), [], corpus.vocabulary)
-            build(data, Path(folder, f"{name}+train"), read(data / corpus.train, corpus.type), corpus.vocabulary)
+            if not (folder / name).exists():
+                build(data, folder / name, [], corpus.vocabulary)
+                build(data, folder / f"{name}+train", read(data / corpus.train, corpus.type), corpus.vocabulary)
         for names in (False, True):
-            measure_all(data, Path(folder), encoder, names)
+            measure_all(data, folder, encoder, names, seed, show)
+    return rows
 
 
-def measure_all(data: Path, folder: Path, encoder: str, names: bool) -> None:
+def measure_all(data: Path, folder: Path, encoder: str, names: bool, seed: int, show: Show) -> None:
     """Measure all corpora and combinations, to the vocabulary alone or with the training mentions as names."""
     rerankers: dict[str, Reranker | None] = {}
     linkers: dict[str, Linker] = {}
     dev = {name: read(data / corpus.dev, corpus.type) for name, corpus in CORPORA.items()}
     for name, corpus in CORPORA.items():
         trained = prepare(
-            (folder / name, folder / f"{name}+train"), read(data / corpus.train, corpus.type), encoder, names
+            (folder / name, folder / f"{name}+train"), read(data / corpus.train, corpus.type), encoder, names, seed
         )
         linkers[name] = trained.linker
-        rerankers[name] = measure_groups(trained, dev[name], {"corpus": name, "names": names})
+        rerankers[name] = measure_groups(trained, dev[name], {"corpus": name, "names": names}, show)
     for name, other in (("ncbi", "bc5cdr"), ("bc5cdr", "ncbi"), ("chemicals", "bc5cdr")):
         where = {"corpus": name, "names": names, "row": f"trained on {other}"}
-        measure_elsewhere(linkers[name], dev[name], rerankers[other], where)
+        measure_elsewhere(linkers[name], dev[name], rerankers[other], where, show)
     wanted = set((data / OUTSIDE_IDS).read_text(encoding="utf-8").split())
     outside = [one for one in read_corpus(data / OUTSIDE) if one.doc_id in wanted]
     for name, type in (("ncbi", "Disease"), ("bc5cdr", "Disease"), ("chemicals", "Chemical")):
         of_type = [one._replace(mentions=tuple(m for m in one.mentions if m.label == type)) for one in outside]
         where = {"corpus": f"BioRED outside, {type}", "names": names, "row": f"trained on {name}"}
-        measure_elsewhere(linkers[name], of_type, rerankers[name], where)
+        measure_elsewhere(linkers[name], of_type, rerankers[name], where, show)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,14 @@ class ConfigCommand(TyperCommand):
         return rest
 
 
+def given_overrides(ctx: typer.Context) -> dict[str, Any]:
+    """Return the settings that the user gave to a `ConfigCommand`."""
+    from spacy.cli._util import parse_config_overrides
+
+    overrides: dict[str, Any] = parse_config_overrides(ctx.meta[__name__])
+    return overrides
+
+
 def resolve(
     ctx: typer.Context, path: Path | None, section: str, make: Callable[..., Any] | None = None
 ) -> tuple[Any, Any]:
@@ -55,9 +63,8 @@ def resolve(
     """
     from confection import Config, ConfigValidationError
     from spacy import util
-    from spacy.cli._util import parse_config_overrides
 
-    given = parse_config_overrides(ctx.meta[__name__])
+    given = given_overrides(ctx)
     try:
         if path is None:
             config = Config().from_str(read_config(section), interpolate=False, overrides=given)

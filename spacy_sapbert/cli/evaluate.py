@@ -19,7 +19,9 @@ from ..evaluation.components import decide_by, evaluate_abbreviations, evaluate_
 from ..files.console import results_to, stderr_console, table_of_numbers, track
 from ..files.output import refuse_input
 from ..types import has_type
+from .configs import ConfigCommand
 from .evaluate_belb import belb
+from .evaluate_folds import folds
 from .evaluate_pipeline import concepts, pipeline
 from .evaluate_separation import separation
 from .inputs import Corpus, CorpusFormat, Ids, Output, Predictions, Type, read_documents
@@ -70,6 +72,7 @@ def linking(
 evaluate.command("pipeline", rich_help_panel=_PIPELINES)(pipeline)
 evaluate.command("concepts", rich_help_panel=_PIPELINES)(concepts)
 evaluate.command("belb", rich_help_panel=_PIPELINES)(belb)
+evaluate.command("folds", cls=ConfigCommand, rich_help_panel=_PIPELINES)(folds)
 
 
 @evaluate.command("compare", rich_help_panel=_PIPELINES)

@@ -132,7 +132,9 @@ def concepts(
     ] = None,
     train: Annotated[
         Path | None,
-        typer.Option(help="Training corpus, in the same format. With it, rare concepts are measured separately."),
+        typer.Option(
+            help="Training corpus, in the same format. With it, rare and untrained concepts are measured separately."
+        ),
     ] = None,
     ids: Ids = None,
     k: Annotated[int, typer.Option("--k", min=1, help="Number of concepts to predict per document.")] = 10,
@@ -164,11 +166,14 @@ def concepts(
             predictions=predictions,
         )
         stderr_console().print(_rankings(result, k))
+        if "shares" in result:
+            stderr_console().print(_shares(result["shares"]))
         show(_sets(result, k), result)
 
 
 def _rankings(result: Mapping[str, Any], k: int) -> Table:
-    groups = {name.replace("_", "-"): result[name] for name in ("all", "non_canonical", "rare") if name in result}
+    names = ("all", "non_canonical", "rare", "untrained")
+    groups = {name.replace("_", "-"): result[name] for name in names if name in result}
     groups.update({f"… {label}": row for label, row in result["types"].items()})
     figures = dict.fromkeys((f"p@{k}", f"r@{k}", f"f1@{k}", "r@5", "map"))  # with k = 5 there are fewer
     rows = [(name, row["n"], *(row[figure] for figure in figures)) for name, row in groups.items()]
@@ -178,6 +183,11 @@ def _rankings(result: Mapping[str, Any], k: int) -> Table:
     missing = f"{result['without_a_name']:,} of the concepts are not in the vocabulary"
     table.caption = f"averaged over {result['documents']:,} documents{left_out}; {missing}"
     return table
+
+
+def _shares(shares: Mapping[str, Mapping[str, float]]) -> Table:
+    rows = [(name.replace("_", "-"), *row.values()) for name, row in shares.items()]
+    return table_of_numbers("share (%)", "of the pairs", "of the concepts", "of the mentions", rows=rows)
 
 
 def _sets(result: Mapping[str, Any], k: int) -> Table:

@@ -55,7 +55,7 @@ def evaluate_concepts(
     Args:
         documents: The documents, read in batches.
         labels: Ids of the concepts to predict. None is the whole vocabulary.
-        train: The training corpus, which shows the rare concepts.
+        train: The training corpus, which shows the rare and the untrained concepts.
         k: The number of predicted concepts per document.
         type: Use only gold concepts that are mentioned with this label.
         gold_mentions: Use the gold mentions, without ids, instead of mentions that the pipeline finds.
@@ -67,8 +67,10 @@ def evaluate_concepts(
         The counts are `documents`, `without_gold` (documents left out), `concepts` (pairs of a document and a gold
         concept) and `without_a_name` (pairs that the vocabulary lacks). With labels, there are also `labels` and
         `labels_without_a_name`.
-        The groups are `all`, `non_canonical`, `rare` and, by label, `types`. Each has the count `n` of its pairs, and
-        `p@10`, `r@10`, `f1@10` (of the two), `r@5` and `map`. These are averaged over the documents with any pair.
+        The groups are `all`, `non_canonical`, `rare`, `untrained` (a part of `rare`) and, by label, `types`. Each has
+        the count `n` of its pairs, and `p@10`, `r@10`, `f1@10` (of the two), `r@5` and `map`. These are averaged over
+        the documents with any pair. With training documents, `shares` has the percentages of `non_canonical`, `rare`
+        and `untrained` among all `pairs`, `concepts` (in any document) and `mentions`, as in Appendix B of the paper.
         `micro` has `p@10`, `r@10` and `f1@10` over all documents together. `threshold` has its `value`, and `macro` and
         `micro` with `p`, `r` and `f1`. It counts the concepts above the threshold, at most as many as the component
         predicts. `best_possible` has `p@10`, `r@10` and `f1@10` of an oracle.
@@ -114,14 +116,14 @@ def _with_names(labels: Sequence[str], kb: KnowledgeBase, counts: Counter[str]) 
 
 
 class _Scorer:
-    """Collects the scores of documents, by group of gold concepts, each with the number of concepts of the group."""
+    """Collects the scores of documents by group of gold concepts, each with the number of mentions of its concepts."""
 
     def __init__(self, retriever: Any, in_train: Mapping[str, int] | None, k: int) -> None:
         self._retriever = retriever
         self._in_train = in_train
         self._k = k
-        names = ("all", "non_canonical") if in_train is None else ("all", "non_canonical", "rare")
-        self._scores: dict[tuple[str, ...], list[tuple[int, RankingScore]]] = {(name,): [] for name in names}
+        names = ("all", "non_canonical", *(() if in_train is None else ("rare", "untrained")))
+        self._scores: dict[tuple[str, ...], list[tuple[dict[str, int], RankingScore]]] = {(name,): [] for name in names}
         self._without_a_name = 0
         self._above: list[SetCounts] = []
         self.tops: list[SetCounts] = []
@@ -131,8 +133,8 @@ class _Scorer:
         ranked = [concept.concept_id for concept in concepts]
         groups: dict[tuple[str, ...], list[str]] = {("all",): list(gold), **self._groups(gold)}
         for group, subset in groups.items():
-            score = len(subset), score_ranking(ranked, gold, subset, k=self._k)
-            self._scores.setdefault(group, []).append(score)
+            mentions = {concept_id: len(gold[concept_id]) for concept_id in subset}
+            self._scores.setdefault(group, []).append((mentions, score_ranking(ranked, gold, subset, k=self._k)))
         self._without_a_name += sum(not self._retriever.kb.find_id(concept_id) for concept_id in gold)
         self.tops.append(compare_sets(gold.keys(), set(ranked[: self._k]))._replace(predicted=self._k))
         threshold = self._retriever.retriever.threshold
@@ -146,8 +148,11 @@ class _Scorer:
         for concept_id, mentions in gold.items():
             if not is_named(concept_id, mentions, self._retriever.kb):
                 groups["non_canonical",].append(concept_id)
-            if self._in_train is not None and self._in_train.get(concept_id, 0) < RARE_BELOW:
+            in_train = RARE_BELOW if self._in_train is None else self._in_train.get(concept_id, 0)
+            if in_train < RARE_BELOW:
                 groups["rare",].append(concept_id)
+            if not in_train:
+                groups["untrained",].append(concept_id)
             for label in {name for mention in mentions for name in types_of(mention.label)}:
                 groups["types", label].append(concept_id)
         return groups
@@ -156,20 +161,32 @@ class _Scorer:
         k, threshold = self._k, self._retriever.retriever.threshold
         best = [SetCounts(min(k, counts.gold), k, counts.gold) for counts in self.tops]
         return {
-            "concepts": sum(n for n, _ in self._scores["all",]),
+            "concepts": self._counts("all")["pairs"],
             "without_a_name": self._without_a_name,
             **{group[0]: self._group(group) for group in self._scores if len(group) == 1},
             "types": {group[1]: self._group(group) for group in sorted(self._scores) if len(group) == 2},
             "micro": _at(k, micro(self.tops)),
             "threshold": {"value": threshold, "macro": macro(self._above), "micro": micro(self._above)},
             "best_possible": _at(k, macro(best)),
+            **({} if self._in_train is None else {"shares": self._shares()}),
         }
+
+    def _shares(self) -> dict[str, dict[str, float | None]]:
+        every = self._counts("all")
+        groups = {group: self._counts(group) for group in ("non_canonical", "rare", "untrained")}
+        return {group: {name: percent(n / every[name]) for name, n in of.items()} for group, of in groups.items()}
+
+    def _counts(self, *group: str) -> dict[str, int]:
+        """Count the pairs of a document and a concept of a group, the concepts in any document, and the mentions."""
+        pairs = [pair for mentions, _ in self._scores[group] for pair in mentions.items()]
+        concepts = {concept_id for concept_id, _ in pairs}
+        return {"pairs": len(pairs), "concepts": len(concepts), "mentions": sum(n for _, n in pairs)}
 
     def _group(self, group: tuple[str, ...]) -> dict[str, Any]:
         scores = self._scores[group]
         p, r, few_r, ap = zip(*(score for _, score in scores), strict=True) if scores else ((),) * 4
         return {
-            "n": sum(n for n, _ in scores),
+            "n": self._counts(*group)["pairs"],
             **_at(self._k, precision_recall_f1(mean([share for share in p if share is not None]), mean(r))),
             f"r@{FEW_PLACES}": percent(mean(few_r)),
             "map": percent(mean(ap)),

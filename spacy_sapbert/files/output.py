@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from ..errors import CannotWriteError, OptionError
 
@@ -70,6 +72,17 @@ def refuse_input(
         else:
             continue
         raise OptionError(option=f"{option} {output}", reason=reason, remedy="Choose another output.")
+
+
+def kept_result(path: Path, make: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the JSON of a file. If there is none, make and write it, so that a run that was cut off goes on."""
+    if not path.is_file():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = json.dumps(make(), ensure_ascii=False, indent=2)
+        with open_output(path) as write:
+            write(content)
+    result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return result
 
 
 @contextmanager

@@ -44,6 +44,8 @@ def test_a_ranking_is_measured(workplace, command):
     shown = " ".join(finished.err.replace("│", " ").split())
     assert "all 3 50.00 75.00 60.00 75.00 75.00" in shown
     assert "non-canonical 0 – – – – –" in shown
+    assert "untrained 0 – – – – –" in shown
+    assert "rare 100.00 100.00 100.00" in shown
     assert "above 0.5 100.00 75.00 85.71" in shown
     assert "best possible with 2 75.00 100.00 85.71" in shown
 

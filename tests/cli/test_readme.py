@@ -321,6 +321,11 @@ def corpora_place(tmp_path, monkeypatch, command):
     Path("snomed.tsv").write_text("900000008\tInfarct\n900000008\tHeart attack\n900000012\tTummy ache\n")
     for split in ("train", "test"):
         Path(f"{split}.tsv").write_text(COMETA)
+    Path("AskAPatient").mkdir()
+    for fold, (right, wrong) in enumerate([("infarcts", "aches"), ("infarcts of heart", "t\xfcmmy infarct")]):
+        rows = f"900000008\tInfarct\t{right}\n900000012\tM\xe9ni\xe8re\t{wrong}\n"
+        for part in ("train", "validation"):
+            Path(f"AskAPatient/AskAPatient.fold-{fold}.{part}.txt").write_bytes(rows.encode("latin-1"))
     Path("biored.pubtator").write_text(
         "1|t|TP53 in mice\n1|a|\n1\t0\t4\tTP53\tGene\t7157\n1\t8\t12\tmice\tSpecies\t10090\n"
     )
@@ -328,7 +333,7 @@ def corpora_place(tmp_path, monkeypatch, command):
 
 def test_the_commands_for_corpora_run(corpora_place, run_page):
     finished = run_page("corpora", commands_only=True)
-    found = {line.removeprefix("spacy-sapbert evaluate linking "): done.out for line, done in finished.items()}
+    found = {line.removeprefix("spacy-sapbert evaluate linking "): done.out for line, done in finished.items() if done}
     of_corpora = {
         "umls_linker corpus_pubtator.txt.gz": (1, 1, 100.0),
         "snomed_linker test.tsv": (2, 2, 100.0),
@@ -341,6 +346,9 @@ def test_the_commands_for_corpora_run(corpora_place, run_page):
     (biored,) = read_docbin(Path("biored.spacy"))
     assert [ent.kb_id_ for ent in biored.ents] == ["NCBIGene:7157", "NCBITaxon:10090"]
     assert "SNOMEDCT:900000008||heart attacks||heart attack" in Path("pairs.txt").read_text()
+    (folds,) = (json.loads(done.out) for line, done in finished.items() if "evaluate folds" in line)
+    assert [run["measures"]["covered"] for run in folds["runs"]] == [2, 2]
+    assert list(KnowledgeBase("askapatient.kb").names()) == ["Infarct", "Ménière"]
 
 
 def test_the_commands_on_errors_run(linking_place, run_page):
@@ -359,12 +367,15 @@ def test_the_commands_on_measuring_a_pipeline_run(linking_place, run_page):
     mention = (0, 12, "MESH:D009203")
     write_corpus(Path("BELB"), "ncbi_disease", "disease", [("1", [("Heart attack", [mention])])])
     # tests/cli/test_calibrate.py runs that section
-    finished = run_page("evaluating", {"spacy-sapbert calibrate": "true"}, commands_only=True)
+    finished = run_page("evaluating", {"spacy-sapbert calibrate": "true", "--folds 5": "--folds 2"}, commands_only=True)
     of_belb = [
         json.loads(done.out) for line, done in finished.items() if line.startswith("spacy-sapbert evaluate belb")
     ]
     assert [result["corpora"]["ncbi_disease"]["r@1"] for result in of_belb] == [100.0, 100.0]
     assert Path("ctd_diseases.kb").is_file()
+    folds = srsly.read_json("folds.json")
+    assert [(run["fold"], run["seed"]) for run in folds["runs"]] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert not list(Path().glob(".folds.json.*"))
     assert "cardiac infarct" in Path("errors.tsv").read_text()
     scores = srsly.read_json("scores.json")
     assert {"ents_f", "span_id_f", "link_acc"} <= set(scores)

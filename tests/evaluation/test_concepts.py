@@ -65,12 +65,29 @@ def test_subsets(result):
     rare = result["rare"]
     assert rare["n"] == 5
     assert (rare["p@4"], rare["r@4"]) == (45.83, 58.33)
+    # 2nd: UNKNOWN; 1st: aspirin and two kinds of cancer
+    untrained = result["untrained"]
+    assert (untrained["n"], untrained["r@4"]) == (4, 33.33)
     chemicals, diseases = result["types"]["Chemical"], result["types"]["Disease"]
     # 1st: aspirin in one of 2 places; 2nd: lithium in one of 4
     assert (chemicals["n"], chemicals["p@4"], chemicals["r@4"]) == (2, 37.5, 100.0)
     assert chemicals["map"] == 50.0
     # 1st: 2 of 3 places, 2 of 3; 2nd: 0 of 3, 0 of 1
     assert (diseases["n"], diseases["p@4"], diseases["r@4"]) == (4, 33.33, 33.33)
+
+
+def test_shares(ranking_nlp, documents, result):
+    # 6 pairs, 6 concepts and 7 mentions: ovarian cancer has two
+    assert result["shares"] == {
+        "non_canonical": {"pairs": 50.0, "concepts": 50.0, "mentions": 42.86},
+        "rare": {"pairs": 83.33, "concepts": 83.33, "mentions": 85.71},
+        "untrained": {"pairs": 66.67, "concepts": 66.67, "mentions": 71.43},
+    }
+    # ovarian cancer again, without its name: it is non-canonical in one of two documents, and there are 8 mentions
+    documents.append(document("an ovary", ("ovary", OVARIAN), doc_id="4"))
+    shares = evaluate_concepts(ranking_nlp, documents, train=[])["shares"]
+    assert shares["non_canonical"] == {"pairs": 57.14, "concepts": 66.67, "mentions": 50.0}
+    assert shares["untrained"] == {"pairs": 100.0, "concepts": 100.0, "mentions": 100.0}
 
 
 def test_the_threshold_goes_by_the_components_own_number(result):
@@ -87,7 +104,7 @@ def test_labels_limit_what_is_named_and_not_what_is_gold(ranking_nlp, retriever,
     assert (result["labels"], result["labels_without_a_name"], result["concepts"]) == (3, 1, 6)
     assert retriever.calls[0][2] == {BREAST, ASPIRIN}
     assert result["all"]["r@10"] == 25.0
-    assert "rare" not in result
+    assert {"rare", "untrained", "shares"}.isdisjoint(result)
     evaluate_concepts(ranking_nlp, documents)
     assert retriever.calls[1][1:] == (100, None)
     assert "labels" not in evaluate_concepts(ranking_nlp, documents)
