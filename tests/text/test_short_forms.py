@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_sapbert.text import short_forms as module
 from spacy_sapbert.text.abbreviations import find_definitions, find_occurrences
-from spacy_sapbert.text.short_forms import find_short_forms, short_forms
+from spacy_sapbert.text.short_forms import CONTEXTS, WIDE, find_short_forms, short_forms
 
 ROWS = [*csv.reader(Path(__file__).with_suffix(".tsv").read_text().splitlines()[1:], delimiter="\t")]
 
@@ -43,6 +44,7 @@ def test_the_list_is_complete_and_plain():
         ("two PVCs, no DVTs", ["PVCs", "DVTs"]),
         ("He was sad and as good as all.", []),
         ("PATIENT HAD PAIN AS BEFORE", []),  # not aortic stenosis
+        ("HE HAS NO ALLERGIES", []),  # not hepatic encephalopathy
         ("ST-elevation, XCHF, CHFx, pes planus", []),
     ],
 )
@@ -59,6 +61,32 @@ def test_a_word_in_capitals_is_no_short_form():
 def test_long_forms_elsewhere_in_the_text_decide():
     assert senses("CA today.", "CA") == ("-",)
     assert senses("Calcium is low. CA today.", "CA") == ("calcium",)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        # CA is calcium (0.55), cancer (0.4) or carcinoma (0.05). e × 0.4 is 0.64 of all, e² × 0.4 is 0.83
+        ("Bone", ("-",)),
+        ("Bone, no bones", ("-",)),  # each word counts once
+        ("Bone and biopsy", ("cancer", "neoplasms")),
+        ("Bone" + " " * WIDE + "biopsy", ("-",)),  # too far
+        ("Bone, biopsy, blood", ("-",)),  # speaks against it
+    ],
+)
+def test_learned_words_nearby_decide(monkeypatch, words, expected):
+    monkeypatch.setattr(module, "_learned", lambda: {"cancer": {"bone": 1.0, "biopsy": 1.0, "blood": -1.0}})
+    assert senses(f"{words}: CA.", "CA") == expected
+
+
+def test_the_learned_words_belong_to_senses_and_are_plain():
+    shared = {sense.names[0] for some in short_forms().values() if len(some) > 1 for sense in some}
+    names = [line.split("\t")[0] for line in CONTEXTS.read_text(encoding="utf-8").splitlines()]
+    assert len(names) == len(set(names)) >= 200
+    assert shared.issuperset(names)
+    for words in module._learned().values():
+        assert all(words.values())
+        assert all(word.isalnum() and word == word.lower() for word in words)
 
 
 def test_definitions_take_precedence():

@@ -14,10 +14,14 @@ from ..languages import ENGLISH, LanguageRules
 from ..words import is_general, word_keys
 
 _FILE = Path(__file__).with_name("en.txt")
+CONTEXTS = Path(__file__).with_name("en_contexts.txt")
 EVERYDAY = 5  # letters; shorter forms in lower case are short forms
 MOST_WORDS = 14  # words on each side of a short form that can decide its sense
 REACH = 120  # characters that are read on each side for them
+WIDE = 400  # characters on each side whose words count, as learned from abstracts
 CAPITALS = 40  # characters on each side that show whether a text is in capitals
+LITTLE_WORDS = frozenset({"an", "as", "at", "be", "he", "or", "us"})
+"""Short forms that are rather these words where a text is in capitals."""
 CLEAR = 0.8
 """The least probability of a sense. Below it, a short form stays without one."""
 WEIGHT, NEIGHBOR, IN_TEXT = math.log(10), math.log(30), math.log(20)
@@ -77,6 +81,20 @@ def short_forms() -> Mapping[str, Sequence[Sense]]:
 
 
 @lru_cache(maxsize=1)
+def _learned() -> Mapping[str, Mapping[str, float]]:
+    """Return how much each word of a text speaks for a sense, by the first name of the sense.
+
+    `scripts/context_words.py` learns the weights, which are logarithms, from abstracts with a name of the sense.
+    """
+    senses: dict[str, Mapping[str, float]] = {}
+    for line in CONTEXTS.read_text(encoding="utf-8").splitlines():
+        name, *groups = line.split("\t")
+        words = (group.split() for group in groups)
+        senses[name] = {word: float(weight) for weight, *some in words for word in some}
+    return senses
+
+
+@lru_cache(maxsize=1)
 def _by_first_word() -> Mapping[str, Sequence[str]]:
     """Return the short forms by the word at which they start, the longest first."""
     by_word: dict[str, list[str]] = {}
@@ -101,13 +119,16 @@ def find_short_forms(text: str) -> Iterator[ShortForm]:
         form = next((form for form in forms if _stands_alone(text, start, form)), None)
         if form is not None:
             end = _end(text, start, form)
-            if not (is_general(form) and _is_in_capitals(text, start, end)):
+            is_word = is_general(form) or form.lower() in LITTLE_WORDS
+            if not (is_word and _is_in_capitals(text, start, end)):
                 senses = short_forms()[form]
                 names, is_clear = senses[0].names, True
                 if len(senses) > 1:
                     if form not in named:
                         named[form] = [any(name.lower() in lowered for name in sense.names) for sense in senses]
-                    names, is_clear = _names(senses, named[form], _words_around(text, start, end))
+                    around = _words_around(text, start, end)
+                    nearby = words_of(text[max(0, start - WIDE) : start] + " " + text[end : end + WIDE])
+                    names, is_clear = _names(senses, named[form], around, nearby)
                 yield ShortForm(start, end, names, is_clear)
         elif _CAPITALS.fullmatch(written) and is_general(written):
             yield ShortForm(start, word.end(), (written.lower(),), False)
@@ -146,22 +167,26 @@ def _is_in_capitals(text: str, start: int, end: int) -> bool:
     return around.upper() == around and any(map(str.isalpha, around))
 
 
-def _names(senses: Sequence[Sense], named: Sequence[bool], around: frozenset[str]) -> tuple[tuple[str, ...], bool]:
+def _names(
+    senses: Sequence[Sense], named: Sequence[bool], around: frozenset[str], nearby: frozenset[str]
+) -> tuple[tuple[str, ...], bool]:
     """Return the names of the sense, or the long forms of all senses, and whether it is one sense.
 
-    The probability of a sense is its share, times a factor for each word around that belongs to it.
+    The probability of a sense is its share, times a factor for each word around that belongs to it, and for each word
+    nearby that abstracts with this sense have more or less often.
     """
-    weights = list(map(_weight, senses, named, repeat(around)))
+    weights = list(map(_weight, senses, named, repeat(around), repeat(nearby)))
     best = max(range(len(senses)), key=weights.__getitem__)
     if 1 / sum(math.exp(weight - weights[best]) for weight in weights) >= CLEAR:
         return senses[best].names, True
     return tuple(sense.names[0] for sense in senses), False
 
 
-def _weight(sense: Sense, is_named: bool, around: frozenset[str]) -> float:
+def _weight(sense: Sense, is_named: bool, around: frozenset[str], nearby: frozenset[str]) -> float:
     """Return the logarithm of how probable a sense is, but for a constant."""
     hits = [NEIGHBOR if "_" in word else WEIGHT for word in sense.context & around]
-    return math.log(sense.share) + sum(hits) + IN_TEXT * is_named
+    learned = _learned().get(sense.names[0], {})
+    return math.log(sense.share) + sum(hits) + IN_TEXT * is_named + math.fsum(learned[word] for word in nearby & learned.keys())
 
 
 def _words_around(text: str, start: int, end: int) -> frozenset[str]:
@@ -173,6 +198,11 @@ def _words_around(text: str, start: int, end: int) -> frozenset[str]:
     beside += [f"_{after[0]}"] if after else []
     beside += ["^_"] if not text[line:start].strip(" \t-*•#") else []
     return frozenset([*before[-MOST_WORDS:], *islice(after, MOST_WORDS), *beside])
+
+
+def words_of(text: str) -> frozenset[str]:
+    """Return the words of a text in lower case and the singular."""
+    return frozenset(_tokens(text.lower()))
 
 
 def _tokens(text: str) -> list[str]:
