@@ -186,7 +186,8 @@ def _weight(sense: Sense, is_named: bool, around: frozenset[str], nearby: frozen
     """Return the logarithm of how probable a sense is, but for a constant."""
     hits = [NEIGHBOR if "_" in word else WEIGHT for word in sense.context & around]
     learned = _learned().get(sense.names[0], {})
-    return math.log(sense.share) + sum(hits) + IN_TEXT * is_named + math.fsum(learned[word] for word in nearby & learned.keys())
+    from_nearby = math.fsum(learned[word] for word in nearby & learned.keys())
+    return math.log(sense.share) + sum(hits) + IN_TEXT * is_named + from_nearby
 
 
 def _words_around(text: str, start: int, end: int) -> frozenset[str]:
