@@ -137,18 +137,8 @@ RUBRIC = "<Rubric kind='preferred'><Label>a</Label></Rubric>"
 MODIFIED = "".join(f"<ModifierClass code='{i}' modifier='M'>{RUBRIC}</ModifierClass>" for i in range(9))
 
 
-def mesh(content):
-    """A function that gives so many descriptors of MeSH."""
-
-    def text(n):
-        name = "<DescriptorName><String>a</String></DescriptorName>"
-        records = (
-            f"<DescriptorRecord><DescriptorUI>D{i:06}</DescriptorUI>{name}{content(i)}</DescriptorRecord>\n"
-            for i in range(n)
-        )
-        return f"<DescriptorRecordSet>{''.join(records)}</DescriptorRecordSet>"
-
-    return text
+def codes(n):
+    return [{"code": f"{i}", "display": "a", "concept": [{"code": f"{i}.1", "display": "b"}]} for i in range(n)]
 
 
 CTD = "# x\nDiseaseName\tDiseaseID\tAltDiseaseIDs\tDefinition\tParentIDs\tTreeNumbers\tParentTreeNumbers\tSynonyms\n"
@@ -212,9 +202,11 @@ VOCABULARIES = [
     ("rdf", "classes", lines('<http://x/D_{i}> a owl:Class ; rdfs:label "a" .\n', PREFIXES)),
     ("icd10cm", "codes", lambda n: icd10cm(map(diagnosis, range(n)))),
     ("icd10cm", "notes", lambda n: icd10cm([diagnosis(1, f"<inclusionTerm>{'<note>b</note>' * n}</inclusionTerm>")])),
-    ("mesh", "records", mesh(lambda i: f"<TreeNumberList><TreeNumber>C01.{i}</TreeNumber></TreeNumberList>")),
+    ("mesh", "records", lines("*NEWRECORD\nMH = a{i}\nMN = C01.{i}\nUI = D{i}\n")),
     ("claml", "classes", lines(f"<Class code='A{{i}}'><ModifiedBy code='M'/>{RUBRIC}</Class>\n", f"<ClaML>{MODIFIED}")),
+    ("fhir", "nested codes", lambda n: json.dumps({"resourceType": "CodeSystem", "concept": codes(n)})),
     ("ssslm", "rows", lines("fever {i}\tA:{i}\toboInOwl:hasExactSynonym\n", "text\tcurie\tpredicate\n")),
+    ("mesh", "terms", lines("ENTRY = a{i}|NON|NRW|abd\nMN = C01.{i}\n", "*NEWRECORD\nUI = D1\n")),
 ]
 
 
@@ -387,6 +379,7 @@ CORPORA = [
     ("bioc", "JSON", bioc_json),
     ("names", "rows", lines("fever {i}\tD{i}\n")),
     ("names", "a long row", lambda n: "fever " * n + "\t" + "|".join(f"D{i}" for i in range(n)) + "\n"),
+    ("askapatient", "rows", lines("{i}\tfever\tfever\n")),
 ]
 
 

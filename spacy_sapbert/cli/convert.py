@@ -60,7 +60,9 @@ def convert(
     kb: Annotated[
         Path | None, typer.Option(help="Knowledge base. Mentions whose ids it does not have are counted.")
     ] = None,
-    encoding: Annotated[str, typer.Option(help="Encoding of text files.")] = "utf-8",
+    encoding: Annotated[
+        str | None, typer.Option(help="Encoding of text files. Default: UTF-8, or Latin-1 for askapatient.")
+    ] = None,
     strict: Annotated[bool, typer.Option(help="Stop at the first broken record.")] = False,
     join_passages: Annotated[
         bool, typer.Option(help="Read consecutive records of pubtator and bioc with the same id as one document.")

@@ -1,4 +1,7 @@
-"""Read tables with one mention and its concept in each row, the format `names`."""
+"""Read tables with one mention and its concept in each row: `names`, and AskAPatient with TwADR-L.
+
+AskAPatient and TwADR-L: Limsopatham & Collier 2016, doi:10.18653/v1/P16-1096.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ from .source import UNTYPED, DocumentSource
 
 COLUMNS = ("mention", "id", "sentence")
 """The columns of `names` in their order without a header. A table can lack the last one."""
+
+_SNOMED = "SNOMEDCT"
 
 
 def read_mention_table(source: DocumentSource) -> Iterator[Document]:
@@ -63,6 +68,29 @@ def _mention(row: dict[str, str], source: DocumentSource) -> tuple[str, Mention]
 def _mention_at(start: int, term: str, text: str, ids: tuple[str, ...]) -> Mention:
     end = start + len(term)
     return Mention(start, end, text[start:end], UNTYPED, ids)
+
+
+def read_askapatient(source: DocumentSource) -> Iterator[Document]:
+    """Read one file of a fold, e.g. `AskAPatient.fold-0.test.txt`: `concept id<TAB>name<TAB>mention`, without a header.
+
+    Numeric ids are those of SNOMED CT or its Australian extension for medicines (AMT): `SNOMEDCT:22253000`. Their
+    numbers do not overlap. Ids of TwADR-L are CUIs. The name is that of the concept, so it is ignored.
+
+    Yields:
+        One document per row. Its text is the mention. Its id joins file name and line number with a colon.
+    """
+
+    def read(number: int, line: str) -> Document:
+        cells = [cell.strip() for cell in line.split("\t")]
+        if len(cells) != 3:
+            raise BrokenRecord(f"{len(cells)} columns instead of 3: concept id, its name and the mention")
+        concept_id, _, text = cells
+        if not text:
+            raise BrokenRecord("no mention")
+        mention = _mention_at(0, text, text, split_ids(concept_id, _SNOMED))
+        return Document(source.numbered(number), text, (mention,), position=source.place(number))
+
+    yield from source.each(source.filled_lines(), read)
 
 
 def find_term(term: str, text: str, *, whole: bool = True) -> Iterator[int]:

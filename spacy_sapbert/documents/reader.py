@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -14,7 +15,7 @@ from .annotation_tools import read_examples, read_label_studio, read_pubannotati
 from .bioc import read_bioc
 from .brat import read_brat
 from .formats import PUBTATOR_TITLE, InputFormat, json_format, unknown_format
-from .mention_tables import is_header, read_mention_table
+from .mention_tables import is_header, read_askapatient, read_mention_table
 from .pubtator import read_pubtator
 from .source import DocumentSource, Report
 from .source import join_passages as join
@@ -23,6 +24,7 @@ from .uima import read_xmi
 Reader = Callable[[DocumentSource], Iterator[Document]]
 
 _HEAD_SIZE, _TABLE_SIZE = 1 << 16, 4096
+_CUI = re.compile(r"C\d{7}")
 
 
 def read_spacy(source: DocumentSource) -> Iterator[Document]:
@@ -38,6 +40,7 @@ CORPUS_READERS: dict[str, Reader] = {
     "bioc": read_bioc,
     "names": read_mention_table,
     "docbin": read_spacy,
+    "askapatient": read_askapatient,
     "brat": read_brat,
     "xmi": read_xmi,
     "labelstudio": read_label_studio,
@@ -45,6 +48,7 @@ CORPUS_READERS: dict[str, Reader] = {
     "pubannotation": read_pubannotation,
     "doccano": read_examples,
 }
+_ENCODINGS = {"askapatient": "latin-1"}
 FORMATS = tuple(CORPUS_READERS)
 _PASSAGES = frozenset({"pubtator", "ncbi", "bioc"})
 
@@ -87,7 +91,7 @@ def read_corpus(
     path: Path,
     format: str | None = None,
     *,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     strict: bool = False,
     report: Report | None = None,
     ids: DocumentIds | None = None,
@@ -98,7 +102,8 @@ def read_corpus(
     Args:
         path: The file, plain or gzipped.
         format: One of `FORMATS`. If None, it is guessed from the beginning of the file.
-        encoding: Encoding of text files. XML declares its own.
+        encoding: Encoding of text files. If None, that of the published corpus: Latin-1 for "askapatient", else UTF-8.
+            XML declares its own.
         strict: Raise an error at the first broken record. Otherwise, broken records are counted and skipped.
         report: Takes the counts. Without it, a warning at the end reports broken records.
         ids: Yield only these documents. The others are read as well, so their problems are reported.
@@ -113,13 +118,13 @@ def read_corpus(
             set. Other families if the file cannot be read.
     """
     path = Path(path)
-    check_encoding(path, encoding)
+    check_encoding(path, encoding or "utf-8")
     if format is not None and format not in CORPUS_READERS:
         raise ChoiceError(given=format, what="format of a corpus", choices=FORMATS)
     source = DocumentSource(path, name=path.name, report=report or Report(), strict=strict)
     with open_file(path) as opened:
-        format = format or _guess(path, decoded_head(opened.stream, encoding, _HEAD_SIZE))
-        source = replace(source, opened=opened, encoding=encoding)
+        format = format or _guess(path, decoded_head(opened.stream, encoding or "utf-8", _HEAD_SIZE))
+        source = replace(source, opened=opened, encoding=encoding or _ENCODINGS.get(format, "utf-8"))
         documents = CORPUS_READERS[format](source)
         if join_passages and format in _PASSAGES:
             documents = join(documents, source.report)
@@ -154,6 +159,9 @@ def _guess(path: Path, head: str) -> str:
         return "pubtator"
     whole_lines = head[: head.rfind("\n") + 1] or head  # the last line may be cut off
     rows = [[cell.strip() for cell in line.split("\t")] for line in whole_lines.rstrip("\n").split("\n")]
+    # numbers can be the ids of anything, so a file of AskAPatient is not recognized, but one of TwADR-L is
+    if all(len(row) == 3 and all(row) and _CUI.fullmatch(row[0]) for row in rows):
+        return "askapatient"
     if _is_mention_table(rows):
         return "names"
     raise unknown_format(path, FORMATS)

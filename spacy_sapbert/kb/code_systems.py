@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ..errors import ChoiceError, NotFoundError, OptionError
 from ..types import Link
 from .knowledge_base import KnowledgeBase
-from .mapping import EXACT, is_exact, read_mapping_rows, vocabulary, vocabulary_of
+from .mapping import EXACT, MAP_TARGET, is_exact, read_mapping_rows, vocabulary, vocabulary_of
 from .readers.context import ReaderContext, ReadReport
 
 OWN_ID, ALTERNATIVE_ID, XREF = "concept id", "alternative id", "cross-reference"
@@ -100,8 +100,9 @@ def read_code_mappings(paths: Iterable[Path], report: ReadReport | None = None) 
     mapped: defaultdict[str, list[Code]] = defaultdict(list)
     for path in map(Path, paths):
         context = ReaderContext(path, source=path.name, report=report or ReadReport())
-        for subject, predicate, target in read_mapping_rows(context):
-            mapped[subject].append(Code(vocabulary_of(target), target, predicate, path.name))
+        for subject, predicate, target, *advice in read_mapping_rows(context):
+            origin = ": ".join([path.name, *filter(None, advice)])
+            mapped[subject].append(Code(vocabulary_of(target), target, predicate, origin))
             folded = predicate.lower()
             inverse = _INVERSE.get(folded, predicate if not folded or folded in _SYMMETRIC else None)
             if inverse is not None:
@@ -188,7 +189,8 @@ class CodeSystems:
         taken = {
             code
             for code in (*own, *related, *mapped, *combined)
-            if code.system in self.systems and (not code.predicate or code.predicate.lower() in self._predicates)
+            if code.system in self.systems
+            and (code.predicate in ("", MAP_TARGET) or code.predicate.lower() in self._predicates)
         }
         return tuple(sorted(taken, key=self._sort_key))
 

@@ -159,6 +159,19 @@ def to_converter() -> curies.Converter:
     return curies.Converter(records)
 
 
+def add_converter(converter: curies.Converter) -> None:
+    """Let this process read the prefixes and addresses of a converter, too. Those of the table take precedence."""
+    table = prefixes()
+    for record in converter.records:
+        spellings = [record.prefix, *record.prefix_synonyms]
+        known = (table.spelled.get(spelling.lower()) for spelling in spellings)
+        canonical = next(filter(None, known), record.prefix)
+        for spelling in spellings:
+            table.spelled.setdefault(spelling.lower(), canonical)
+        for uri in (record.uri_prefix, *record.uri_prefix_synonyms):
+            table.addresses.setdefault(re.sub(r"^https?://(?:www\.)?", "", uri), canonical)
+
+
 def split_ids(raw: str, default_prefix: str | None = None) -> tuple[str, ...]:
     """Return the canonical ids of a field that may hold several, joined by `|`, `+`, `,` or `;`.
 

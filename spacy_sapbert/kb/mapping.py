@@ -23,6 +23,19 @@ _SSSOM_COLUMNS = (_SUBJECT, _PREDICATE, _OBJECT)
 _TYPE_COLUMNS, _LITERAL = ("subject_type", "object_type"), "rdfs literal"
 _NO_TERM = "sssom:notermfound"  # a curator looked for a match and found none
 
+MAP_TARGET = "SNOMEDCT:mapTarget"
+"""The predicate of map reference sets. The code may mean something broader, or hold under a rule only."""
+_MAP_ADVICE = ("mapGroup", "mapPriority", "mapRule", "mapAdvice")
+_MAP_COLUMNS, _TARGET = ("active", "refsetId", "referencedComponentId"), "mapTarget"
+# The code systems of map reference sets of the International Edition and of the US Edition.
+_MAP_SYSTEMS = {
+    "447562003": "ICD10",
+    "6011000124106": "ICD10CM",
+    "447563008": "ICD9CM",
+    "446608001": "ICDO",
+    "450993002": "ICPC2",
+}
+
 _BARE_VOCABULARIES = {"umls": "UMLS", "umls_cui": "UMLS", "mesh": "MESH", "msh": "MESH"}
 # types of which a vocabulary of diseases and one of phenotypes have the same concepts
 _FINDING, _FINDINGS = (
@@ -93,7 +106,7 @@ def read_mappings(paths: Iterable[Path], *, report: ReadReport | None = None, st
     paths = [Path(path) for path in paths]
     for path in paths:
         context = ReaderContext(path, source=path.name, strict=strict, report=report)
-        for subject, _, target in read_mapping_rows(context, accepts=is_exact):
+        for subject, _, target, *_ in read_mapping_rows(context, accepts=is_exact):
             equivalents.join(subject, target)
     if paths and not equivalents:
         remedy = (
@@ -110,8 +123,8 @@ def is_exact(predicate: str) -> bool:
     return not predicate or predicate.lower() in EXACT
 
 
-MappingRow = tuple[str, str, str]
-"""Canonical ids of subject and object, with the predicate between them.
+MappingRow = tuple[str, str, str] | tuple[str, str, str, str]
+"""Canonical ids of subject and object, with the predicate between them, and the rule and advice of a map of SNOMED CT.
 
 The predicate says how the object is related to the subject: with "skos:broadMatch", the object is broader. Empty if the
 file has no predicates.
@@ -122,7 +135,8 @@ def read_mapping_rows(context: ReaderContext, accepts: Callable[[str], bool] = l
     """Read a file of mappings.
 
     A file is an SSSOM table (Matentzoglu et al. 2022) if its name contains ".sssom.". A file with a column subject_id,
-    predicate_id or object_id is one as well. Any other file has two columns of ids and no header. Commas separate the
+    predicate_id or object_id is one as well. A file with the column mapTarget is a map reference set of SNOMED CT; its
+    rows have the predicate `MAP_TARGET`. Any other file has two columns of ids and no header. Commas separate the
     columns of a .csv file, tabs those of all others. Lines at the start that begin with `#` are comments. Rows with a
     negated predicate, and rows of terms without a match, are counted and left out.
 
@@ -135,12 +149,18 @@ def read_mapping_rows(context: ReaderContext, accepts: Callable[[str], bool] = l
     name = without_gz(context.path).name.lower()
     with context.open(newline="") as lines:
         n_comments, rest = _after_comments(lines)
-        rows = context.cells(rest, "," if name.endswith(".csv") else "\t", quoted=True, n_before=n_comments)
+        start = next(rest, "")
+        is_map = _TARGET in start.rstrip().split("\t")
+        rest, delimiter = chain([start], rest), "," if name.endswith(".csv") else "\t"
+        rows = context.cells(rest, delimiter, quoted=not is_map, n_before=n_comments)
         first = next(rows, None)
         if first is None:
             return
         columns = [cell.strip() for cell in first[1]]
-        if ".sssom." in name or not set(columns).isdisjoint(_SSSOM_COLUMNS):
+        if is_map:
+            for line, cells in context.named_cells(rows, columns, (*_MAP_COLUMNS, _TARGET)):
+                yield from _map_row(context, line, cells, accepts)
+        elif ".sssom." in name or not set(columns).isdisjoint(_SSSOM_COLUMNS):
             for line, cells in context.named_cells(rows, columns, _SSSOM_COLUMNS):
                 yield from _sssom_row(context, line, cells, accepts)
         else:
@@ -172,6 +192,26 @@ def _sssom_row(
         context.drop(f"{cells[_MODIFIER].strip()} {predicate}")
     else:
         yield from _row(context, line, cells, predicate)
+
+
+def _map_row(
+    context: ReaderContext, line: int, cells: dict[str, str], accepts: Callable[[str], bool]
+) -> Iterator[MappingRow]:
+    active, refset, concept = (cells[column].strip() for column in _MAP_COLUMNS)
+    target = cells[_TARGET].strip()
+    if active != "1":
+        context.drop("inactive")
+    elif not accepts(MAP_TARGET):
+        context.drop(MAP_TARGET)
+    elif not target:
+        context.drop("no target")
+    elif not concept.isdecimal():
+        context.drop_broken(line, f"'{concept[:50]}' is not a concept of SNOMED CT")
+    else:
+        system = _MAP_SYSTEMS.get(refset, f"REFSET{refset}")
+        group, priority, *texts = (cells.get(column, "").strip() for column in _MAP_ADVICE)
+        advice = "; ".join(filter(None, [f"{group}.{priority}".strip("."), *texts]))
+        yield f"SNOMEDCT:{concept}", MAP_TARGET, canonical_id(f"{system}:{target}"), advice
 
 
 def _row(context: ReaderContext, line: int, cells: dict[str, str], predicate: str) -> Iterator[MappingRow]:

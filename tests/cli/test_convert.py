@@ -175,11 +175,11 @@ def test_the_documents_of_a_split_are_converted(run, corpus, medmentions, tmp_pa
         assert f"[{code}]" in run(medmentions, "--ids", ids)[1]
 
 
-def test_an_encoding_is_utf_8_unless_it_is_given(run, tmp_path):
-    table = tmp_path / "mentions.tsv"
-    for encoding, option in (("utf-8", []), ("latin-1", ["--encoding", "latin-1"])):
-        table.write_text("n\xe4usea\tD1\n", encoding=encoding)
-        assert texts(run(table, "--format", "names", *option)[0]) == ["n\xe4usea"]
+def test_an_encoding_is_that_of_the_format_unless_it_is_given(run, tmp_path):
+    fold = tmp_path / "AskAPatient.fold-0.test.txt"
+    for encoding, option in (("latin-1", []), ("utf-8", ["--encoding", "utf-8"])):
+        fold.write_text("22253000\tPain\tn\xe4usea\n", encoding=encoding)
+        assert texts(run(fold, "--format", "askapatient", *option)[0]) == ["n\xe4usea"]
 
 
 def test_the_tokenizer_is_that_of_the_option(run, corpus, output):

@@ -321,6 +321,7 @@ def corpora_place(tmp_path, monkeypatch, command):
     Path("snomed.tsv").write_text("900000008\tInfarct\n900000008\tHeart attack\n900000012\tTummy ache\n")
     for split in ("train", "test"):
         Path(f"{split}.tsv").write_text(COMETA)
+    Path("AskAPatient.fold-0.test.txt").write_bytes(b"900000008\tInfarct\theart attack\n900000012\tAche\tt\xfcmmy\n")
     Path("AskAPatient").mkdir()
     for fold, (right, wrong) in enumerate([("infarcts", "aches"), ("infarcts of heart", "t\xfcmmy infarct")]):
         rows = f"900000008\tInfarct\t{right}\n900000012\tM\xe9ni\xe8re\t{wrong}\n"
@@ -337,6 +338,7 @@ def test_the_commands_for_corpora_run(corpora_place, run_page):
     of_corpora = {
         "umls_linker corpus_pubtator.txt.gz": (1, 1, 100.0),
         "snomed_linker test.tsv": (2, 2, 100.0),
+        "snomed_linker AskAPatient.fold-0.test.txt": (2, 2, 100.0),
     }
     for corpus, expected in of_corpora.items():
         (measures,) = (json.loads(out) for line, out in found.items() if line.startswith(corpus))

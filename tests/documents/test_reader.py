@@ -33,6 +33,7 @@ def read_with_problems(path):
         ("flu\tD1\tA bad flu.\nCold\tD2\ta cold\n", "names"),
         ('{"documents": []}', "bioc"),
         ('[\n{"documents": []}]', "bioc"),
+        ("C0000001\tPain\tache\n", "askapatient"),
         ("[18F]FDG\tD1\n", "names"),
     ],
 )

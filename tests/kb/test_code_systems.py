@@ -18,7 +18,7 @@ from spacy_sapbert.kb.code_systems import (
     parse_systems,
     read_code_mappings,
 )
-from spacy_sapbert.kb.mapping import EXACT, is_exact
+from spacy_sapbert.kb.mapping import EXACT, is_exact, read_mappings
 from spacy_sapbert.kb.readers import ReadReport
 from spacy_sapbert.types import Link, Name, Record
 
@@ -201,3 +201,32 @@ def test_names_of_predicates():
         with pytest.raises(ChoiceError, match="not a predicate of a mapping"):
             parse_predicates([text])
     assert [is_exact(predicate) for predicate in ("", "owl:sameAs", "skos:closeMatch")] == [True, True, False]
+
+
+RF2 = "id effectiveTime active moduleId refsetId referencedComponentId mapGroup mapPriority mapRule mapAdvice mapTarget"
+RULE, ADVICE = "IFA 248152002 | Female (finding) |", 'IF "FEMALE" CHOOSE N97.9'
+MAP_ROWS = [
+    f"a|20250101|1|9|447562003|1|1|1|{RULE.replace('|', '¦')}|{ADVICE}|N97.9",
+    "b|20250101|1|9|447562003|1|1|2|OTHERWISE TRUE|ALWAYS N46|N46",
+    "c|20250101|0|9|447562003|1|1|3|TRUE|ALWAYS N47|N47",
+    "d|20250101|1|9|6011000124106|2|1|1|TRUE||C50.9",
+    "e|20250101|1|9|447562003|2|1|1|TRUE|NOT CLASSIFIABLE|",
+]
+
+
+def test_map_reference_sets(tmp_path):
+    lines = ["\t".join(RF2.split()), *(row.replace("|", "\t").replace("¦", "|") for row in MAP_ROWS)]
+    path = tmp_path / "der2_iisssccRefset_ExtendedMapSnapshot_INT_20250101.txt"
+    path.write_text("".join(f"{line}\r\n" for line in lines))
+    report = ReadReport()
+    mapped = read_code_mappings([path], report)
+    origins = [code.origin.removeprefix(f"{path.name}: ") for code in mapped["SNOMEDCT:1"]]
+    assert origins == [f"1.1; {RULE}; {ADVICE}", "1.2; OTHERWISE TRUE; ALWAYS N46"]
+    assert [code.code for code in mapped["SNOMEDCT:2"]] == ["ICD10CM:C50.9"]
+    assert report.rows_dropped == {"inactive": 1, "no target": 1}
+    assert "ICD10:N46" not in mapped  # a code of a classification does not lead back to a concept
+    kb = build_knowledge_base([Record("SNOMEDCT:1", (Name("sterile", "preferred", "t"),))], tmp_path / "a.kb")
+    codes = CodeSystems(kb, ["icd10"], [path]).of(["SNOMEDCT:1"])["SNOMEDCT:1"]
+    assert [code.code for code in codes] == ["ICD10:N46", "ICD10:N97.9"]
+    with pytest.raises(SapbertError, match="exact match in"):
+        read_mappings([path])

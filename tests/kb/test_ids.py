@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from spacy_sapbert.errors import BadRecordError, SapbertError
 from spacy_sapbert.kb import ids
 from spacy_sapbert.kb.ids import (
+    add_converter,
     canonical_id,
     canonical_prefix,
     decode_id,
@@ -192,9 +193,20 @@ def test_a_prefix_can_be_asked_for_in_any_spelling():
     assert not has_prefix("ORPHA:558", ["Orphanet"])
 
 
-def test_converter():
-    pytest.importorskip("curies")
+def test_converters(monkeypatch):
+    curies = pytest.importorskip("curies")
     converter = to_converter()
     assert converter.expand("MESH:D009369") == "https://meshb.nlm.nih.gov/record/ui?ui=D009369"
     assert converter.compress("http://purl.obolibrary.org/obo/HP_0000118") == "HP:0000118"
     assert converter.standardize_curie("snomed:22298006") == "SNOMEDCT:22298006"
+    table = prefixes()
+    own = table._replace(spelled=dict(table.spelled), addresses=dict(table.addresses))
+    monkeypatch.setattr(ids, "prefixes", lambda: own)
+    given = curies.Converter(
+        [curies.Record(prefix="Fev", prefix_synonyms=["fever"], uri_prefix="https://example.org/fevers/number/")]
+    )
+    add_converter(given)
+    add_converter(curies.Converter.from_prefix_map({"hpo": "http://hpo.example.org/"}))
+    assert canonical_id("FEVER:1") == "Fev:1"
+    assert own.find_curie("example.org/fevers/number/12") == "Fev:12"
+    assert own.find_curie("hpo.example.org/0000118") == "HP:0000118"

@@ -23,7 +23,7 @@ from .claml import read_claml
 from .context import ReaderContext, ReadReport
 from .dictionaries import read_biosyn, read_huner, read_medic
 from .icd10cm import ROOT, read_icd10cm
-from .json_files import read_json, read_scispacy
+from .json_files import read_fhir, read_json, read_scispacy
 from .known_tables import (
     is_babelon,
     is_discovered,
@@ -37,7 +37,7 @@ from .known_tables import (
     read_ssslm,
 )
 from .meddra import read_meddra
-from .mesh import RECORD_SETS, read_mesh
+from .mesh import ASCII_START, RECORD_SETS, read_mesh
 from .obo import read_obo
 from .obograph import read_obograph
 from .omop import read_omop
@@ -59,6 +59,7 @@ READERS: dict[str, Reader] = {
     "claml": read_claml,
     "ctd": read_ctd,
     "discovered": read_discovered,
+    "fhir": read_fhir,
     "huner": read_huner,
     "icd10cm": read_icd10cm,
     "json": read_json,
@@ -192,7 +193,9 @@ def _sniff(path: Path) -> str | None:
     if suffix == ".zip":
         return _zip_format(path)
     head = ""
-    if suffix in ("", ".csv", ".json", ".owl", ".rdf", ".tab", ".tsv", ".xml", ".xlsx") and os.path.exists(path):
+    if suffix in ("", ".bin", ".csv", ".json", ".owl", ".rdf", ".tab", ".tsv", ".xml", ".xlsx") and os.path.exists(
+        path
+    ):
         # every byte is a character in Latin-1, so this works before the encoding is known
         with open_text(path, encoding="latin-1") as file:
             head = file.read(1 << 16).removeprefix("\u00ef\u00bb\u00bf")
@@ -203,8 +206,9 @@ def _sniff(path: Path) -> str | None:
     if suffix == ".xlsx":
         return "discovered" if is_discovered(head.partition("\n")[0].split(",")) else "table"
     if suffix == ".json":
-        if '"canonical_name"' in head:
-            return "scispacy"
+        for key, format in (('"canonical_name"', "scispacy"), ('"resourceType"', "fhir")):
+            if key in head:
+                return format
         return {"{": "obograph", "[": "json"}.get(head.lstrip()[:1])
     if suffix in (".tab", ".tsv"):
         return _tsv_format(path, head)
@@ -242,7 +246,7 @@ def _has(names: Sequence[str], end: str) -> bool:
 def _xml_format(head: str) -> str | None:
     root = _ROOT_ELEMENT.search(head)
     name = root["name"] if root else ""
-    if name in RECORD_SETS:
+    if name in RECORD_SETS or head.lstrip().startswith(ASCII_START):
         return "mesh"
     if name in (CLAML, ROOT):
         return "claml" if name == CLAML else "icd10cm"

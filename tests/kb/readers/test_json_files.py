@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -177,3 +178,46 @@ def test_a_list_is_read_like_lines(read, read_lines, tmp_path):
     of_list, report = read(tmp_path / "kb.json", [ENTITY, broken], None)
     assert of_list == records
     assert "concept 2: aliases" in report.problems[0].reason
+
+
+# --- FHIR
+
+FHIR = Path(__file__).parents[2] / "fuzz" / "seeds" / "vocabularies" / "fhir"  # invented concepts
+
+
+def test_a_code_system(read):
+    records, report = read(FHIR / "1" / "codes.json", None, None, source="F", strict=True)
+    texts = (("Fever", "preferred", "en"), ("Fieber", "preferred", "de"), ("Hitze", "exact", "de"))
+    names = tuple(Name(text, scope, "F", tag) for text, scope, tag in (*texts, ("Pyrexia", "exact", "en")))
+    assert records[0] == Record("FEV:1", names, definition="A high temperature.")
+    parents = {record.concept_id: record.parents for record in records[1:]}
+    assert parents == {"FEV:2": ("FEV:1",), "FEV:3": ("FEV:2",), "FEV:5": ("FEV:1", "FEV:2")}
+    assert report.rows_dropped == {"inactive": 1}
+
+
+def test_value_sets(read):
+    records, report = read(FHIR / "2" / "values.json", None, None, strict=True)
+    assert [record.concept_id for record in records] == ["SNOMEDCT:100", "ICD10GM:A00", "ICD10GM:A00.0"]
+    assert [name.language for name in records[0].names] == ["de", "fr"]
+    assert records[2].parents == ("ICD10GM:A00",)
+    assert report.notes["filters and value sets that are not read"] == 1
+
+
+@pytest.mark.parametrize(
+    ("system", "concept_id"),
+    [
+        ("http://loinc.org", "LOINC:1"),
+        ("http://fhir.de/CodeSystem/bfarm/ops", "OPS:1"),
+        ("http://hl7.org/fhir/sid/icd-9-cm", "ICD9CM:1"),
+        ("http://www.nlm.nih.gov/research/umls/rxnorm", "RXNORM:1"),
+        ("urn:oid:2.16.840.1.113883.6.177", "1"),
+        ("", "1"),
+    ],
+)
+def test_systems(read, tmp_path, system, concept_id):
+    concept = {"code": "1", "display": "a", "concept": [7], "designation": {"value": "b"}, "property": "c"}
+    resource = {"resourceType": "CodeSystem", "url": system, "concept": [concept, 5]}
+    (record,), _ = read(tmp_path / "a.json", resource, None)
+    assert record.concept_id == concept_id
+    with pytest.raises(SapbertError, match=r"not a CodeSystem, ValueSet or Bundle"):
+        read(tmp_path / "a.json", {**resource, "resourceType": "Patient"}, "fhir")

@@ -18,8 +18,10 @@ def names(source, *given):
     return tuple(Name(text, scope, source, "en") for text, scope in given)
 
 
-def test_descriptors(read):
-    records, report = read(SEEDS / "1" / "desc2026.xml", source="M", strict=True)
+@pytest.mark.parametrize("path", ["1/desc2026.xml", "3/d2026.bin"])
+def test_descriptors(read, path):
+    path = SEEDS / path
+    records, report = read(path, source="M", strict=True)
     red, fevers = records
     assert set(red.names) == set(names("M", *NAMES))
     assert red.names[0].text == "Red Fevers"
@@ -36,9 +38,12 @@ def test_supplementary_records(read):
     assert record == Record(
         "C000002", texts, (), ("Chemical",), "a red dye", (), tuple(heading for heading, _ in headings), headings
     )
+    (ascii_record,), _ = read(SEEDS / "4" / "c2026.bin", source="M", strict=True)
+    assert (ascii_record.types, ascii_record.definition) == (("Chemical",), "a red dye")
+    assert ascii_record.names == names("M", ("redicine", "preferred"), ("Redix", "narrow"))
 
 
-@pytest.mark.parametrize("path", ["1/desc2026.xml", "2/supp2026.xml"])
+@pytest.mark.parametrize("path", ["1/desc2026.xml", "2/supp2026.xml", "3/d2026.bin", "4/c2026.bin"])
 def test_format_is_guessed(tmp_path, path):
     plain = tmp_path / "x" / (SEEDS / path).name
     plain.parent.mkdir()
@@ -54,6 +59,8 @@ def test_format_is_guessed(tmp_path, path):
         ("a.xml", "<QualifierRecordSet></QualifierRecordSet>", "root element is <QualifierRecordSet>"),
         ("a.xml", '<!DOCTYPE DescriptorRecordSet [<!ENTITY a "b">]><DescriptorRecordSet/>', "E206"),
         ("a.xml", "<DescriptorRecordSet><DescriptorRecord>", "not well-formed"),
+        ("a.bin", "*NEWRECORD\nMH = a\n", "no id"),
+        ("a.bin", "*NEWRECORD\nMH a\n", "no ="),
     ],
 )
 def test_broken_files(read, tmp_path, name, text, reason):

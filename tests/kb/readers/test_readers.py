@@ -87,7 +87,7 @@ def test_what_is_not_a_vocabulary(tmp_path):
 @pytest.mark.parametrize("name", ["medic.txt", "dictionary", "a.json.zip", "obo.gz"])
 def test_format_is_not_guessed_elsewhere(tmp_path, name):
     (tmp_path / name).write_bytes(EMPTY_ZIP if name.endswith(".zip") else b"")
-    with pytest.raises(SapbertError, match=r"E124.*biosyn, claml, ctd, discovered, huner"):
+    with pytest.raises(SapbertError, match=r"E124.*biosyn, claml, ctd, discovered, fhir, huner"):
         guess_format(tmp_path / name)
 
 
