@@ -167,7 +167,8 @@ def show_row(rows: dict[str, Any], **row: Any) -> None:
     """Print a row, and add it to the rows of a seed, by what it is about."""
     row.pop("reranker", None)
     print(json.dumps(row, ensure_ascii=False), flush=True)
-    rows[", ".join(f"{name} {row[name]}" for name in ("corpus", "names", "row", "fold") if name in row)] = row
+    about = ("corpus", "fold") if "fold" in row else ("corpus", "names", "row")
+    rows[", ".join(f"{name} {row[name]}" for name in about)] = row
 
 
 def measure_groups(trained: Trained, dev: Documents, where: dict[str, Any], show: Show) -> Reranker | None:
