@@ -104,7 +104,7 @@ release-check: dist .venv-release/ready
 trial: $(VENV)/ready
 	$(BIN)/python scripts/trial.py
 
-# Measures the figures of the README, about an hour of one core. SPACY_SAPBERT_DATA names the folder of the corpora.
+# Measures the figures of the README on the corpora in the folder that SPACY_SAPBERT_DATA names
 figures: $(VENV)/ready
 	$(BIN)/python benchmarks/figures.py build/figures -o docs/results/figures.json
 

@@ -1,8 +1,7 @@
 """Measure the figures of the README, with the date and the commit: `make figures`.
 
 Each part is another benchmark or command, and keeps its output in the folder. A finished part is not measured again, so
-that an interrupted run goes on. All parts take about an hour of one core. `docs/results/figures.json` has the results,
-and a test compares the README with it.
+that an interrupted run goes on. `docs/results/figures.json` has the results, and a test compares the README with it.
 
     python benchmarks/figures.py FOLDER -o docs/results/figures.json [--data FOLDER]
 """
@@ -24,8 +23,6 @@ from linking import DISEASES, MEDIC
 HERE = Path(__file__).parent
 PIPELINE = "+ composites"
 COLUMNS = {"vocabulary": "MEDIC", "vocabulary + train": "+ train"}
-MINUTES = 20
-TRAINED = "as configured"
 ONE_CORE = {"OMP_NUM_THREADS": "1"}
 DISEASE_TYPES = ("SpecificDisease", "Modifier", "DiseaseClass", "CompositeMention")
 DOCUMENTS = {
@@ -49,7 +46,7 @@ def linked(folder: Path, encoder: str, data: Path) -> dict[str, Any]:
     return {name: {COLUMNS[kb]: found[name][kb][PIPELINE] for kb in COLUMNS} for name in DISEASES}
 
 
-def untrained(folder: Path, data: Path) -> dict[str, Any]:
+def accuracy(folder: Path, data: Path) -> dict[str, Any]:
     """Return lenient and strict Acc@1 by row, corpus and vocabulary."""
     rows: dict[str, Any] = {}
     for row, encoder in (("n-grams", "none"), ("default", "starter")):
@@ -62,17 +59,6 @@ def untrained(folder: Path, data: Path) -> dict[str, Any]:
             name: {kb: [one["exact_match_floor"]] for kb, one in columns.items()} for name, columns in results.items()
         }
     return rows
-
-
-def trained(folder: Path, data: Path) -> dict[str, Any]:
-    command = ["--cell", TRAINED, "--minutes", MINUTES, "--joined", "--data", data, "--encoder", "starter-transformer"]
-    corpora = [word for name in DISEASES for word in ("--corpus", name)]
-    found = run(folder / "trained.json", HERE / "biosyn_ablation.py", *command, *corpora)
-
-    def scores(measured: dict[str, Any]) -> list[float]:
-        return [measured["with the prior"][name] for name in ("link_acc", "link_strict")]
-
-    return {name: {"MEDIC": scores(found[name]), "+ train": scores(found[f"{name}, + train"])} for name in DISEASES}
 
 
 def documents(folder: Path, data: Path) -> dict[str, float]:
@@ -115,10 +101,7 @@ def main() -> None:
     results = {
         "date": date.today().isoformat(),
         "commit": commit(),
-        "acc@1, lenient and strict": {
-            **untrained(args.folder, args.data),
-            f"trained, {MINUTES} minutes": trained(args.folder, args.data),
-        },
+        "acc@1, lenient and strict": accuracy(args.folder, args.data),
         "f1 of the concepts of documents": documents(args.folder, args.data),
         "seconds of assemble for MEDIC": round(assembled(args.data), 1),
     }
