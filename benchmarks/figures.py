@@ -1,7 +1,7 @@
 """Measure the figures of the README, with the date and the commit: `make figures`.
 
-Each part is another benchmark or command, and keeps its output in the folder. A finished part is not measured again, so
-that an interrupted run goes on. `docs/results/figures.json` has the results, and a test compares the README with it.
+Each part is another benchmark or command, and keeps its output in a folder of the commit. A finished part is not measured
+again, so that an interrupted run goes on. `docs/results/figures.json` has the results, and a test compares the README with it.
 
     python benchmarks/figures.py FOLDER -o docs/results/figures.json [--data FOLDER]
 """
@@ -97,12 +97,14 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
     args = parser.parse_args()
-    args.folder.mkdir(parents=True, exist_ok=True)
+    measured = commit()
+    folder = args.folder / measured
+    folder.mkdir(parents=True, exist_ok=True)
     results = {
         "date": date.today().isoformat(),
-        "commit": commit(),
-        "acc@1, lenient and strict": accuracy(args.folder, args.data),
-        "f1 of the concepts of documents": documents(args.folder, args.data),
+        "commit": measured,
+        "acc@1, lenient and strict": accuracy(folder, args.data),
+        "f1 of the concepts of documents": documents(folder, args.data),
         "seconds of assemble for MEDIC": round(assembled(args.data), 1),
     }
     args.output.write_text(json.dumps(results, indent=2) + "\n")

@@ -390,3 +390,19 @@ def test_the_commands_on_training_a_linker_run(linking_place, run_page):
     assert [line["epoch"] for line in log] == [0, 1]
     assert list(log[0]["candidates"]) == ["cardiac infarct", "sugar disease"]
     assert Path("log.svg").is_file()
+
+
+def test_the_readme_shows_the_figures_that_were_measured():
+    """`make figures` writes them, with the date and the commit."""
+    figures = json.loads((ROOT / "docs" / "results" / "figures.json").read_text())
+    text = (ROOT / "README.md").read_text(encoding="utf8")
+    rows = {line.split(" | ")[0].strip("| "): line for line in text.splitlines() if line.startswith("| ")}
+    shown = {"exact match (lenient)": "exact match", "character n-grams, untrained": "n-grams"}
+    shown["default: starter table and n-grams, untrained"] = "default"
+    for row, measured in shown.items():
+        corpora = figures["acc@1, lenient and strict"][measured]
+        cells = [" / ".join(f"{value:.1f}" for value in corpora[c][kb]) for c in corpora for kb in ("MEDIC", "+ train")]
+        assert rows[row] == f"| {row} | {' | '.join(cells)} |"
+    documents = figures["f1 of the concepts of documents"]
+    assert f"F1 {documents['ncbi']:.1f} (NCBI) and {documents['bc5cdr']:.1f} (BC5CDR" in text
+    assert figures["seconds of assemble for MEDIC"] < 11 and "`assemble` takes ten seconds" in text
