@@ -1,7 +1,8 @@
 """Measure the figures of the README, with the date and the commit: `make figures`.
 
-Each part is another benchmark or command, and keeps its output in a folder of the commit. A finished part is not measured
-again, so that an interrupted run goes on. `docs/results/figures.json` has the results, and a test compares the README with it.
+Each part is another benchmark or command, and keeps its output in a folder of the commit. A finished part is not
+measured again, so that an interrupted run goes on. `docs/results/figures.json` has the results, and a test compares the
+README with it.
 
     python benchmarks/figures.py FOLDER -o docs/results/figures.json [--data FOLDER]
 """
