@@ -13,13 +13,12 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from common import new_parser
-from linking import DISEASES, MEDIC
+from linking import DISEASES
 
 HERE = Path(__file__).parent
 PIPELINE = "+ composites"
@@ -72,22 +71,6 @@ def documents(folder: Path, data: Path) -> dict[str, float]:
     return found
 
 
-def assembled(data: Path) -> float:
-    """Return the seconds of processor time that `assemble` takes for MEDIC."""
-    with tempfile.TemporaryDirectory() as folder:
-        kb = str(Path(folder) / "medic.kb")
-        quietly("kb", "build", str(data / MEDIC), "--format", "medic", "-o", kb)
-        before = os.times()
-        quietly("assemble", "--kb", kb, "-o", str(Path(folder) / "pipeline"))
-        after = os.times()
-    return after.children_user + after.children_system - before.children_user - before.children_system
-
-
-def quietly(*command: str) -> None:
-    words = [sys.executable, "-m", "spacy_sapbert", *command]
-    subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
 def commit() -> str:
     done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=HERE, check=True, stdout=subprocess.PIPE, text=True)
     return done.stdout.strip()
@@ -106,7 +89,6 @@ def main() -> None:
         "commit": measured,
         "acc@1, lenient and strict": accuracy(folder, args.data),
         "f1 of the concepts of documents": documents(folder, args.data),
-        "seconds of assemble for MEDIC": round(assembled(args.data), 1),
     }
     args.output.write_text(json.dumps(results, indent=2) + "\n")
 
