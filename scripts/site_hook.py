@@ -30,7 +30,6 @@ PAGES = {
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
 }
-NOTEBOOK = "tutorial.ipynb"
 LINK = re.compile(r"(?<=\]\()(?!https?:|mailto:|#)([^)#\s]+)(?=[)#])")
 CODE = re.compile(r"(^```.*?^```|`[^`\n]+`)", flags=re.DOTALL | re.MULTILINE)
 REGISTERED = "<!-- registered functions -->"
@@ -41,12 +40,13 @@ LEFT_OUT = {"spacy_factories", "spacy_models", "spacy_cli", "console_scripts", "
 
 
 def on_files(files: Any, *, config: Any) -> Any:
-    """Add the pages of the top folder, and the notebook as a page."""
+    """Add the pages of the top folder, and each notebook as a page."""
     for name, page in PAGES.items():
         files.append(File.generated(config, page, content=(ROOT / name).read_text(encoding="utf-8")))
-    text, pictures = read_notebook(Path(config.docs_dir) / NOTEBOOK)
-    for name, content in {Path(NOTEBOOK).with_suffix(".md").name: text, **pictures}.items():
-        files.append(File.generated(config, name, content=content))
+    for notebook in sorted(Path(config.docs_dir).glob("*.ipynb")):
+        text, pictures = read_notebook(notebook)
+        for name, content in {f"{notebook.stem}.md": text, **pictures}.items():
+            files.append(File.generated(config, name, content=content))
     summary = f"# {config.site_name}\n\n> {config.site_description}\n"
     pages = {file.src_uri: file.content_string for file in files if file.src_uri.endswith(".md")}
     listed = "\n".join(listed_pages(config.nav, pages, config.site_url))
@@ -97,8 +97,8 @@ def linked(link: str, place: Path, path: str, config: Any) -> str:
     name = target.relative_to(ROOT).as_posix()
     if name in PAGES:
         return relative(PAGES[name], path)
-    if name == f"docs/{NOTEBOOK}":
-        return relative(Path(NOTEBOOK).with_suffix(".md").name, path)
+    if target.suffix == ".ipynb" and target.stem != Path(path).stem:  # the page of a notebook offers the notebook
+        target = target.with_suffix(".md")
     if target.is_relative_to(config.docs_dir):
         return relative(target.relative_to(config.docs_dir).as_posix(), path)
     return f"{config.repo_url.rstrip('/')}/blob/main/{name}"

@@ -1,4 +1,4 @@
-"""The documentation site: what its hook does to pages, that public names are explained, and that the tutorial runs."""
+"""The documentation site: what its hook does to pages, that public names are explained, and that notebooks run."""
 
 import importlib
 import importlib.util
@@ -80,6 +80,7 @@ def hook(script):
         ("index.md", "[a](docs/linking.md#x)", "[a](linking.md#x)"),
         ("index.md", "[a](PROJECT.md)", "[a](project.md)"),
         ("index.md", "[a](docs/tutorial.ipynb)", "[a](tutorial.md)"),
+        ("tutorial.md", "[a](tutorial.ipynb)", "[a](tutorial.ipynb)"),
         ("linking.md", "[a](../README.md#install)", "[a](index.md#install)"),
         ("linking.md", "[a](../configs/linker.cfg)", "[a](https://example.org/us/blob/main/configs/linker.cfg)"),
         ("reference/index.md", "[a](../linking.md)", "[a](../linking.md)"),
@@ -121,31 +122,43 @@ def test_every_command_is_listed(hook):
     assert {"## `spacy-sapbert link`", "### `spacy-sapbert kb build`"} <= set(commands.splitlines())
 
 
-@pytest.fixture
-def tutorial():
-    return json.loads((DOCS / "tutorial.ipynb").read_text(encoding="utf-8"))["cells"]
+def cells_of(name):
+    return json.loads((DOCS / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
 
 
-def test_the_tutorial_prints_what_it_holds(tutorial, capsys):
-    """From top to bottom, as one program; installing is left out."""
+def run_notebook(name, capsys):
+    """From top to bottom, as one program; installing is left out.
+
+    RETURNS (dict): the variables at the end.
+    """
     matplotlib.use("Agg")
     namespace = {}
-    assert len(tutorial) <= 10
-    for cell in tutorial:
+    cells = cells_of(name)
+    assert len(cells) <= 10
+    for cell in cells:
         source = "".join(cell["source"])
         if cell["cell_type"] == "code" and not source.startswith("%pip"):
             exec(source, namespace)
             printed = "".join("".join(output.get("text", "")) for output in cell["outputs"])
             assert capsys.readouterr().out == printed
+    return namespace
+
+
+def test_the_tutorial_prints_what_it_holds(capsys):
+    namespace = run_notebook("tutorial", capsys)
     drawn = namespace["plt"].gcf().axes[0].patches
     namespace["plt"].close("all")
     assert [bar.get_width() for bar in drawn] == sorted(namespace["counts"].values())
 
 
-def test_the_tutorial_becomes_a_page(hook, tutorial):
+def test_the_search_by_concepts_prints_what_it_holds(whole_vocabulary, capsys):
+    run_notebook("search-by-concepts", capsys)
+
+
+def test_the_tutorial_becomes_a_page(hook):
     text, pictures = hook.read_notebook(DOCS / "tutorial.ipynb")
     ((name, picture),) = pictures.items()
     assert picture.startswith(b"\x89PNG")
     assert f"]({name})" in text
-    for cell in tutorial:
+    for cell in cells_of("tutorial"):
         assert "".join(cell["source"]) in text
