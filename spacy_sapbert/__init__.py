@@ -2,7 +2,7 @@
 
 import lazy_loader
 
-__version__ = "1.0.0"
+__version__ = "1.1.0"
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ += ["__version__"]
