@@ -35,7 +35,7 @@ SETTINGS = {
 CARD, SOURCES = Path("configs/box/README.md"), Path("configs/box/sources.json")
 OWN_META = {
     "name": "spacy_sapbert",
-    "version": "1.0.0",
+    "version": "1.1.0",
     "license": "MIT",
     "description": "Finds diseases, chemicals, genes, species and cell lines in English text, and links them",
 }

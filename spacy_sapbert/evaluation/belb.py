@@ -13,7 +13,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import spacy
 from spacy.language import Language
 
 from ..documents.reader import read_corpus
@@ -28,7 +27,7 @@ from ..kb.readers.belb import CONFIG, ID_TABLE, KB_TABLE, NUMBERED
 from ..metrics.counts import mean, percent
 from ..metrics.linking_accuracy import CUTOFFS, belb_at, standard_error
 from ..pipeline.factories import EXTERNAL, LINKER, RESOLVER
-from ..pipeline.tokenizer import bound_tokenizer
+from ..pipeline.tokenizer import blank_pipeline
 from ..runs.pipelines import load_pipeline
 from ..store.cache import cache_dir, make_once
 from ..types import Document
@@ -183,11 +182,10 @@ def _read(path: Path, prefix: str | None) -> Iterator[Document]:
 
 def _new_pipeline(folder: Path, corpus: BelbCorpus, encoder: str) -> Language:
     """Return a pipeline without a splitter, since BELB's measure takes one concept for each mention."""
-    nlp = spacy.blank("en")
+    nlp = blank_pipeline("en")
     nlp.add_pipe(RESOLVER)
     kb = _knowledge_base(_find_tables(folder, corpus), corpus.subset)
     nlp.add_pipe(LINKER, config={"kb": str(kb), "encoder": encoder, "storage": EXTERNAL})
-    bound_tokenizer(nlp)
     return nlp
 
 

@@ -18,10 +18,9 @@ PREFERRED, TYPE = {"preferred": True}, {"type": True}
 @pytest.mark.parametrize(
     ("stronger", "weaker"),
     [
-        (TYPE, {"annotations": 2, **PREFERRED}),
-        ({"annotations": 2}, {"annotations": 1, "case": True, **PREFERRED}),
-        ({"case": True}, PREFERRED),
-        ({**PREFERRED, "main": False}, {"names": 9}),
+        ({"annotations": 2}, {"annotations": 1, **PREFERRED, **TYPE}),
+        (PREFERRED, TYPE),
+        ({**TYPE, "main": False}, {"names": 9}),
         ({}, {"main": False, "names": 9}),
         ({"names": 3}, {"names": 2}),
     ],
