@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from .formulas import ELEMENTS, ISOTOPES, formula_name
-from .languages.rules import word_set
+from .lists import read_lists, word_set
 from .normalize import american
 
 MAX_LENGTH = 64  # characters of a text that is rewritten
@@ -20,16 +20,13 @@ _ANION_STEMS = {acid: anion for anion, acid in _ACID_STEMS.items()}
 _ANION = re.compile(r"(?P<stem>.*[^\W\d_]{2})ate", re.IGNORECASE)
 _ACID = re.compile(r"(?P<stem>.*[^\W\d_]{2})ic acid", re.IGNORECASE)
 
-_SALTS = word_set(
-    "hydrochloride monohydrochloride dihydrochloride hcl hydrobromide mesylate mesilate methanesulfonate besylate "
-    "besilate tosylate maleate malate tartrate bitartrate fumarate succinate citrate lactate pamoate oxalate hydrate "
-    "monohydrate hemihydrate dihydrate trihydrate anhydrous sodium disodium potassium calcium magnesium"
-)
+_LISTS = read_lists(__file__)
+_SALTS = word_set(_LISTS["salts"])
 """What pharmacists add to a drug. Acetates and phosphates are left out: most of them are esters, another substance."""
-_SALTS_OF_BASES = word_set("sulfate sulphate hemisulfate chloride bromide iodide nitrate")
+_SALTS_OF_BASES = word_set(_LISTS["salts of bases"])
 """The same for names of nitrogen bases only. "Estrone sulfate" is an ester, "atropine sulfate" a salt."""
 _BASE = re.compile(r".*[^\W\d_]{3}(?:ine?|ium)", re.IGNORECASE)
-_METALS_BEFORE = word_set("sodium disodium potassium dipotassium calcium magnesium lithium ammonium")
+_METALS_BEFORE = word_set(_LISTS["metals before"])
 _COMMON_SALTS = ("hydrochloride", "mesylate", "sodium", "sulfate", "maleate", "citrate", "bromide", "hydrobromide")
 _SHORTEST_DRUG = 5  # letters
 _DRUG = re.compile(
@@ -60,25 +57,7 @@ _ION = re.compile(
 )
 
 # Usual abbreviations and everyday names; the former as in the guide for authors of The Journal of Organic Chemistry.
-_USUAL = {
-    name: tuple(long.replace("_", " ").split("|"))
-    for name, long in re.findall(
-        r"(\S+):(\S+)",
-        """
-        DMF:N,N-dimethylformamide|dimethylformamide THF:tetrahydrofuran DMSO:dimethyl_sulfoxide DCM:dichloromethane
-        MeCN:acetonitrile ACN:acetonitrile EtOAc:ethyl_acetate AcOH:acetic_acid HOAc:acetic_acid
-        TFA:trifluoroacetic_acid
-        Et2O:diethyl_ether iPrOH:2-propanol|isopropanol i-PrOH:2-propanol|isopropanol IPA:2-propanol|isopropanol
-        nBuOH:1-butanol n-BuOH:1-butanol BuOH:butanol TEA:triethylamine Et3N:triethylamine
-        DIPEA:N,N-diisopropylethylamine
-        DMAP:4-dimethylaminopyridine DCC:dicyclohexylcarbodiimide TFE:2,2,2-trifluoroethanol
-        HMPA:hexamethylphosphoramide
-        MTBE:methyl_tert-butyl_ether DTT:dithiothreitol NaOAc:sodium_acetate D2O:deuterium_oxide|heavy_water
-        PhMe:toluene DME:1,2-dimethoxyethane NBS:N-bromosuccinimide mCPBA:3-chloroperbenzoic_acid
-        LAH:lithium_aluminum_hydride formalin:formaldehyde
-        """,
-    )
-}
+_USUAL = {name: names.split(" | ") for name, names in (line.split(": ") for line in _LISTS["usual names"].splitlines())}
 
 
 def chemical_rewrites(text: str) -> Iterator[tuple[str, str]]:
@@ -98,7 +77,7 @@ def other_names_than_the_plural(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _usual(text: str) -> Iterator[tuple[str, str]]:
-    for name in _USUAL.get(text) or _USUAL.get(text.lower(), ()):
+    for name in _USUAL.get(text) or _USUAL.get(text.lower(), []):
         yield name, f"“{text}” stands for {name}"
 
 

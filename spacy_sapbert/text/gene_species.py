@@ -12,82 +12,37 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from .lists import read_lists
+
 HUMAN = "NCBITaxon:9606"
 _MOUSE, _RAT = "NCBITaxon:10090", "NCBITaxon:10116"
 _RODENTS = (_MOUSE, _RAT)
 
-ORGANISMS = (
-    HUMAN,
-    _MOUSE,
-    _RAT,
-    "NCBITaxon:7227",  # Drosophila melanogaster
-    "NCBITaxon:7955",  # zebrafish
-    "NCBITaxon:8355",  # Xenopus laevis
-    "NCBITaxon:8364",  # Xenopus tropicalis
-    "NCBITaxon:6239",  # Caenorhabditis elegans
-    "NCBITaxon:4932",  # Saccharomyces cerevisiae
-    "NCBITaxon:4896",  # Schizosaccharomyces pombe
-    "NCBITaxon:3702",  # Arabidopsis thaliana
-    "NCBITaxon:9031",  # chicken
-    "NCBITaxon:9913",  # cattle
-    "NCBITaxon:9823",  # pig
-    "NCBITaxon:9940",  # sheep
-    "NCBITaxon:9796",  # horse
-    "NCBITaxon:9615",  # dog
-    "NCBITaxon:9986",  # rabbit
-    "NCBITaxon:9541",  # crab-eating macaque
-    "NCBITaxon:9544",  # rhesus macaque
-    "NCBITaxon:10029",  # Chinese hamster
-    "NCBITaxon:10141",  # guinea pig
-)
+
+def _rows(listed: str) -> list[tuple[str, str]]:
+    """Return the first word of each line, and what follows."""
+    parts = (line.partition(" ") for line in listed.splitlines())
+    return [(first, rest) for first, _, rest in parts]
+
+
+_LISTS = {name: _rows(listed) for name, listed in read_lists(__file__).items()}
+ORGANISMS = tuple(species for species, _ in _LISTS["organisms"])
 """Organisms whose genes are studied.
 
 Viruses and bacteria are not among them: a text that names one is mostly about genes of its host.
 """
 
-PREFIXES: Mapping[str, str] = {
-    "h": HUMAN,
-    "m": _MOUSE,
-    "r": _RAT,
-    "d": "NCBITaxon:7227",
-    "z": "NCBITaxon:7955",
-    "x": "NCBITaxon:8355",
-}
+PREFIXES: Mapping[str, str] = dict(_LISTS["prefixes"])
 """Letters before the symbol of a gene, as in "mTrp53", and the species that they mean."""
 
-# not bovine, rabbit, horse or hamster, which mostly give sera, antibodies and cells
-_WORDS = {
-    HUMAN: "human|homo sapiens|h. sapiens|patient|participant|volunteer|people|woman|women|men|child|children|infant",
-    _MOUSE: "mouse|mice|murine|mus musculus",
-    _RAT: "rat|rattus norvegicus|sprague dawley|sprague-dawley|wistar",
-    "NCBITaxon:7227": "drosophila|d. melanogaster",
-    "NCBITaxon:7955": "zebrafish|danio rerio",
-    "NCBITaxon:8355": "xenopus",
-    "NCBITaxon:6239": "caenorhabditis|c. elegans|nematode",
-    "NCBITaxon:4932": "yeast|saccharomyces|s. cerevisiae",
-    "NCBITaxon:4896": "schizosaccharomyces|s. pombe|fission yeast",
-    "NCBITaxon:3702": "arabidopsis",
-    "NCBITaxon:9031": "chicken",
-    "NCBITaxon:9913": "cattle|cow",
-    "NCBITaxon:9823": "porcine|pig|swine",
-    "NCBITaxon:9940": "sheep|ovine",
-    "NCBITaxon:9615": "dog|canine",
-    "NCBITaxon:9544": "monkey|macaque|rhesus",
-}
-# Cells and strains, in this case. HEK293, COS and CHO are not among them: they express genes of any species.
-_CELLS = {
-    HUMAN: r"HeLa|MCF-?7|HepG2|Hep ?3B|Huh-?7|Jurkat|U-?2 ?OS|HCT-?116|A549|H1299|H460|K562|HL-?60|U937|THP-?1|SH-SY5Y|"
-    r"LNCaP|PC-3|DU-?145|HT-?29|Caco-?2|SW\d{3}|MDA-MB-\d+|SK-\w+-?\w*|T47D|BT-?\d{2,3}|ZR-75|OVCAR\w*|MKN\w+|Raji|"
-    r"Daudi|NB4|IMR-?90|WI-?38|HaCaT|BEAS-2B|HUVECs?|HAECs?|PBMCs?|ARPE-19|SiHa|CaSki|U87|U251|T98G|Saos-?2|MG-?63",
-    _MOUSE: r"C57BL(?:/\w+)?|BALB/c|129/Sv|BMDMs?|MEFs?|RAW ?264(?:\.7)?|NIH[- ]?3T3|3T3(?:-L1)?|"
-    r"MC3T3(?:-E1)?|P19|C2C12|B16(?:[.-]?F10)?|F9 cells|L929|N2a|Neuro-?2a",
-    _RAT: r"PC-?12|INS-1|H9c2|IEC-6|NRK",
-}
-_SPECIES_OF_WORD = {word: species for species, words in _WORDS.items() for word in words.split("|")}
+# Not among the words are "bovine", rabbit, horse and hamster, which mostly give sera, antibodies and cells. The case of
+# cells and strains counts. HEK293, COS and CHO are not among them: they express genes of any species.
+_CELLS = _LISTS["cells"]
+_SPECIES_OF_WORD = {word: species for species, words in _LISTS["words"] for word in words.split("|")}
 _WORD = re.compile(
     rf"\b(?:({'|'.join(map(re.escape, sorted(_SPECIES_OF_WORD, key=len, reverse=True)))})s?)\b", re.A | re.I
 )
-_CELL = re.compile(rf"(?<![\w-])(?:{'|'.join(f'({cells})' for cells in _CELLS.values())})(?!\w)")
+_CELL = re.compile(rf"(?<![\w-])(?:{'|'.join(f'({cells})' for _, cells in _CELLS)})(?!\w)")
 
 # species that are tools: rodents that host human cells, and what gives antibodies, proteins or a test
 _HOST = re.compile(r"\b(?:nude|athymic|scid|immunodeficient|immunocompromised|xenograft(?:s|ed)?)\b", re.I)
@@ -200,7 +155,7 @@ def _words(text: str) -> Iterator[SpeciesMention]:
         word = match[1].casefold()
         yield SpeciesMention(*match.span(), _SPECIES_OF_WORD.get(word) or _SPECIES_OF_WORD[word.removesuffix("s")])
     for match in _CELL.finditer(text):
-        yield SpeciesMention(*match.span(), tuple(_CELLS)[(match.lastindex or 1) - 1])
+        yield SpeciesMention(*match.span(), _CELLS[(match.lastindex or 1) - 1][0])
 
 
 class _Text:

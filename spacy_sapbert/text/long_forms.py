@@ -29,6 +29,7 @@ from typing import NamedTuple
 from .composites import composite_splits
 from .languages import ENGLISH, LanguageRules
 from .languages.rules import SHORT_FORM, AbbreviationRules
+from .lists import read_lists
 
 # No letter occurs this often in ten words. This bounds the work on text that is not language.
 MANY = 32
@@ -78,55 +79,13 @@ STRATEGIES = {
     "AnyLet": Strategy("any", content=1),
 }
 
-# For each class of short forms, its strategies in order, with the precision that Sohn et al. estimated (Ab3P's file
-# Ab3P_prec.dat). Three strategies are omitted because they need a list of all words of MEDLINE (WithinWrdWrd,
-# WithinWrdFWrd, WithinWrdFWrdSkp). The others find nearly all of their long forms.
-_TABLE = """
-Al1: FirstLetOneChSF 0.967224
-Al2: FirstLet 0.99818, FirstLetGen 0.994292, FirstLetGenStp 0.970019, ContLet 0.96935, WithinWrdFLet 0.941981,
-    FirstLetGenSkp 0.949988, ContLetSkp 0.877216, WithinWrdFLetSkp 0.640805
-Al3: FirstLet 0.999808, FirstLetGen 0.999408, FirstLetGenS 0.998732, FirstLetGenStp 0.997839,
-    FirstLetGenStp2 0.997264, FirstLetGenSkp 0.988583, ContLet 0.987697, WithinWrdFLet 0.981322,
-    ContLetSkp 0.968185, WithinWrdFLetSkp 0.904799, WithinWrdLet 0.663735, AnyLet 0.303503
-Al4: FirstLet 0.999964, FirstLetGen 0.99993, FirstLetGenS 0.999811, FirstLetGenStp 0.999868,
-    FirstLetGenStp2 0.999948, FirstLetGenSkp 0.998534, ContLet 0.992792, WithinWrdFLet 0.992955,
-    ContLetSkp 0.985568, WithinWrdFLetSkp 0.976873, WithinWrdLet 0.917863, AnyLet 0.696532
-Al5: FirstLet 0.999979, FirstLetGen 0.999979, FirstLetGenS 0.999913, FirstLetGenStp 0.999989,
-    FirstLetGenStp2 0.999887, FirstLetGenSkp 0.999852, ContLet 0.997596, WithinWrdFLet 0.997473,
-    ContLetSkp 0.989703, WithinWrdFLetSkp 0.986066, WithinWrdLet 0.889324, AnyLet 0.73859
-Num2: ContLet 0.975372, ContLetSkp 0.96617, FirstLetGen2 0.909995, FirstLetGenStp 0.856401,
-    FirstLetGenSkp 0.858132, WithinWrdFLetSkp 0.607829, WithinWrdFLet 0.493922
-Num3: FirstLetGen2 0.998497, FirstLetGenStp 0.998807, FirstLetGenStp2 0.991256, FirstLetGenSkp 0.991202,
-    ContLet 0.996938, WithinWrdFLet 0.985676, ContLetSkp 0.995076, WithinWrdFLetSkp 0.971123,
-    WithinWrdLet 0.819989, AnyLet 0.797932
-Num4: FirstLetGen2 0.99992, FirstLetGenStp 0.999903, FirstLetGenStp2 0.999936, FirstLetGenSkp 0.999577,
-    ContLet 0.999555, WithinWrdFLet 0.9975, ContLetSkp 0.998578, WithinWrdFLetSkp 0.996501, WithinWrdLet 0.986326,
-    AnyLet 0.953126
-Num5: FirstLetGen2 0.999987, FirstLetGenStp 0.99998, FirstLetGenStp2 1.0, FirstLetGenSkp 0.999901,
-    ContLet 0.999613, WithinWrdFLet 0.999386, ContLetSkp 0.999312, WithinWrdFLetSkp 0.998939,
-    WithinWrdLet 0.996068, AnyLet 0.986193
-Spec2: FirstLetGen2 0.854368, FirstLetGenStp 0.664622, FirstLetGenSkp 0.657475
-Spec3: FirstLetGen2 0.978311, FirstLetGenStp 0.977779, FirstLetGenStp2 0.929197, ContLet 0.923911,
-    FirstLetGenSkp 0.904086, ContLetSkp 0.851583, WithinWrdFLet 0.712331, WithinWrdFLetSkp 0.64667
-Spec4: FirstLetGen2 0.99278, FirstLetGenStp 0.98597, FirstLetGenStp2 0.982127, ContLet 0.980869,
-    FirstLetGenSkp 0.944843, ContLetSkp 0.973983, WithinWrdFLet 0.992773, WithinWrdFLetSkp 0.863247,
-    WithinWrdLet 0.418068, AnyLet 0.223562
-Spec5: FirstLetGen2 0.999701, FirstLetGenStp 0.9999, FirstLetGenStp2 0.999757, ContLet 0.994648,
-    FirstLetGenSkp 0.997065, ContLetSkp 0.992445, WithinWrdFLet 0.996623, WithinWrdFLetSkp 0.978026,
-    WithinWrdLet 0.862993, AnyLet 0.745608
-"""
-
-
-def _parse_table(table: str) -> dict[str, list[tuple[str, float]]]:
-    classes = {}
-    for row in re.sub(r"\n +", " ", table.strip()).splitlines():
-        name, cells = row.split(":")
-        classes[name] = [(strategy, float(value)) for strategy, value in map(str.split, cells.split(","))]
-    return classes
-
-
-PRECISIONS = _parse_table(_TABLE)
-
+# The strategies of each class of short forms in order, with the precision that Sohn et al. estimated. Three strategies
+# are omitted because they need a list of all words of MEDLINE (WithinWrdWrd, WithinWrdFWrd, WithinWrdFWrdSkp). The
+# others find nearly all of their long forms.
+PRECISIONS = {
+    name: [(strategy, float(precision)) for strategy, precision in map(str.split, rows.splitlines())]
+    for name, rows in read_lists(__file__).items()
+}
 
 # Our own strategy: the capitals of the short form are the initials of as many words, in another order. All 31 such
 # definitions in the first half of MED1250 and in the training parts of NCBI Disease and BC5CDR are right.

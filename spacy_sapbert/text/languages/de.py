@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ..lists import read_lists, word_set
 from .rules import (
     LETTER,
     AbbreviationRules,
@@ -16,12 +17,10 @@ from .rules import (
     opposites,
     sentence_end,
     spelled,
-    word_lists,
-    word_set,
     words_with_marks,
 )
 
-_LISTS = word_lists("de")
+_LISTS = read_lists(__file__)
 _LONG_CONNECTORS = frozenset(("aber nicht", "als auch", "und nicht"))
 _LETTERS = letters_without_accents(kept="ß")
 _fold = folding({**_LETTERS, ord("ä"): "ae", ord("ö"): "oe", ord("ü"): "ue", ord("ß"): "ss"})

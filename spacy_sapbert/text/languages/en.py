@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ..lists import read_lists, word_set
 from ..normalize import american
 from .rules import (
     AbbreviationRules,
@@ -16,11 +17,9 @@ from .rules import (
     opposites,
     sentence_end,
     spelled,
-    word_lists,
-    word_set,
 )
 
-_LISTS = word_lists("en")
+_LISTS = read_lists(__file__)
 _LONG_CONNECTORS = frozenset(("as well as", "but not", "but also", "and also", "and not"))
 
 _NOT_PLURALS = frozenset({"aids", "lens"})

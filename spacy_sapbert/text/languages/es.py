@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ..lists import read_lists, word_set
 from .rules import (
     LETTER,
     AbbreviationRules,
@@ -16,12 +17,10 @@ from .rules import (
     opposites,
     sentence_end,
     spelled,
-    word_lists,
-    word_set,
     words_with_marks,
 )
 
-_LISTS = word_lists("es")
+_LISTS = read_lists(__file__)
 _LONG_CONNECTORS = frozenset(("así como", "pero no", "y no"))
 # "año" and "ano" differ
 _LETTERS = letters_without_accents(kept="ñ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ..lists import read_lists, word_set
 from .rules import (
     LETTER,
     AbbreviationRules,
@@ -17,13 +18,11 @@ from .rules import (
     opposites,
     sentence_end,
     spelled,
-    word_lists,
-    word_set,
     words_with_marks,
 )
 
 _ELIDED = ("[ldnsjmtc]", "qu")
-_LISTS = word_lists("fr")
+_LISTS = read_lists(__file__)
 _LONG_CONNECTORS = frozenset(("ainsi que", "mais pas", "et non", "mais aussi"))
 _LETTERS = letters_without_accents()
 _fold = folding({**_LETTERS, ord("œ"): "oe", ord("æ"): "ae"})

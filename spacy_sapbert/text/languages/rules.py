@@ -7,25 +7,14 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+
+from ..lists import word_set
 
 LETTER = r"[^\W\d_]"
 _MARK = "\u0300-\u036f"
 _BLANKS = " \t\n\xa0"
 SHORTEST_NEGATED = 4
 SHORT_FORM = r"[A-Z][A-Za-z0-9-]*[A-Z0-9]s?"
-
-
-def word_set(words: str) -> frozenset[str]:
-    """Return the words of a text that are separated by blanks."""
-    return frozenset(words.split())
-
-
-def word_lists(code: str) -> dict[str, str]:
-    """Return the lists of words of a language by name, each as the text of its lines, see README.md."""
-    text = Path(__file__).with_name(f"{code}.txt").read_text(encoding="utf-8")
-    sections = (section.partition("]\n") for section in text.split("\n[")[1:])
-    return {name: words for name, _, words in sections}
 
 
 def unchanged(word: str) -> str:
@@ -317,7 +306,7 @@ def opposites(words: WordRules, lists: Mapping[str, str], *, endings: Sequence[s
 
     Args:
         words: The rules for the keys of words.
-        lists: The lists of a language from `word_lists`.
+        lists: The lists of a language from `read_lists`.
         endings: What stands for the hyphen of a word that ends in one: "akut-" is "akut", "akute", "akuter" and so on.
     """
 

@@ -1,0 +1,23 @@
+"""Lists of words and other facts, in text files beside the modules that read them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def word_set(words: str) -> frozenset[str]:
+    """Return the words of a text that are separated by blanks."""
+    return frozenset(words.split())
+
+
+def read_lists(module: str) -> dict[str, str]:
+    """Return the lists of a module by name, each as the text of its lines.
+
+    A line such as "[stop_words]" names the list below it. What comes before the first one is a comment.
+
+    Args:
+        module: The `__file__` of the module. Its lists are in the text file of the same name.
+    """
+    text = Path(module).with_suffix(".txt").read_text(encoding="utf-8")
+    sections = (section.partition("]\n") for section in text.split("\n[")[1:])
+    return {name: words for name, _, words in sections}
