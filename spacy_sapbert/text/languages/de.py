@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 
-from ..lists import read_lists, word_set
+from ..lists import read_lists
 from .rules import (
     LETTER,
     AbbreviationRules,
     CompositeRules,
     LanguageRules,
     WordRules,
+    beginnings,
+    conditions,
     folding,
     letters_without_accents,
     numerals,
     opposites,
     sentence_end,
     spelled,
+    words_of,
     words_with_marks,
 )
 
@@ -63,32 +66,22 @@ def singular(word: str) -> str:
     return word
 
 
-def _inflected(stems: str) -> frozenset[str]:
+def _inflected(stems: str) -> str:
     """Return adjectives with all their endings."""
-    return frozenset(stem + ending for stem in stems.split() for ending in ("", "e", "er", "en", "em", "es"))
+    return " ".join(stem + ending for stem in stems.split() for ending in ("", "e", "er", "en", "em", "es"))
 
+
+_LISTS |= {name: _inflected(_LISTS[name]) for name in ("qualifiers", "positions")}
 
 _WORDS = WordRules(
     pattern=words_with_marks(),
-    # not "und", "oder", "nicht", "kein" and "ohne", since they change the meaning
-    function_words=word_set(
-        "der die das des dem den ein eine einer eines einem einen im in ins am an auf bei beim durch für mit von vom "
-        "zu zum zur infolge wegen aus"
-    ),
-    open_words=word_set("der die das des dem den ein eine einer eines einem einen von vom"),
     spell=spell,
     singular=singular,
-    general_names=tuple(_LISTS["general_names"].split()),
+    **words_of(WordRules, _LISTS),
 )
 
 _ABBREVIATIONS = AbbreviationRules(
-    stop_words=word_set(_LISTS["stop_words"]),
-    linking_words=word_set("oder und vom von"),
-    spelled=spelled(
-        r"eins?\b|erst|mono|uni|i\b zwei|zweit|doppel|dual|di|bi|ii\b drei|dritt|tri|iii\b vier|quadr|tetra|iv\b "
-        r"fünf|penta|v\b sechs|hexa|vi\b sieb|hepta|vii\b acht|octa|okta|viii\b neun|nona|ix\b alpha beta gamma delta "
-        r"epsilon kappa omega"
-    ),
+    spelled=spelled(_LISTS["spelled"]),
     sentence_end=sentence_end(
         ["vs", "bzw", "ca", "vgl", "inkl", "sog", "evtl", "ggf", "Dr", "Prof", "usw"],
         capitals="ÄÖÜ",
@@ -98,6 +91,7 @@ _ABBREVIATIONS = AbbreviationRules(
     joining=("und", "oder", "sowie", "bzw.", "und/oder"),
     letters=_LETTERS,
     quotes="„«»",
+    **words_of(AbbreviationRules, _LISTS),
 )
 
 _COMPOSITES = CompositeRules(
@@ -105,33 +99,15 @@ _COMPOSITES = CompositeRules(
     | {"und", "oder", "sowie", "bzw.", "beziehungsweise", "noch", "&", "/", ",", "und/oder", "oder/und"},
     parts_of_connectors=("und", "oder", "sowie", "bzw", "beziehungsweise", "noch", "&", "/", "als auch", "aber nicht"),
     phrases=_LONG_CONNECTORS | frozenset(("kopf und hals", "hals und nase", "maul und klauen", "hand und fuß")),
-    announcers=word_set("sowohl weder entweder beide beider einige mehrere verschiedene diverse"),
-    others=word_set("andere anderer anderen anderes"),
     classifier=re.compile(r"(?:typ|grad|stadium|stufe|form|gruppe|klasse|phase)(?:en?|n|s)?", re.IGNORECASE),
-    prefix=re.compile(
-        "(?:hyper|hypo|normo|intra|extra|inter|infra|supra|trans|retro|ultra|prä|post|peri|para|sub|epi|endo|exo|anti"
-        "|ante|dys|uni|bi|tri|tetra|hemi|mono|oligo|poly|multi|pan|mikro|makro|tachy|brady|ober|unter|über|vor|nach"
-        f"|links|rechts)(?={LETTER}{{3}})",
-        re.IGNORECASE,
-    ),
+    prefix=beginnings(_LISTS["prefixes"]),
     combining_form=re.compile(f"{LETTER}{{2,7}}?o(?={LETTER}{{4}})", re.IGNORECASE),
     head=re.compile(rf"(?<={LETTER}{{2}})(?:{'|'.join(_LISTS['heads'].split())})(?:e[nrs]?|n|s)?$", re.IGNORECASE),
-    determiners=word_set(
-        "der die das des dem den ein eine einer eines einem einen dies diese dieser dieses sein seine ihr ihre"
-    ),
-    prepositions=word_set(_LISTS["prepositions"]),
-    qualifiers=_inflected(_LISTS["qualifiers"]),
     qualifier_endings=(),
-    positions=_inflected(_LISTS["positions"]),
-    conditions=re.compile(
-        f"(?:{LETTER}*(?:schmerz|krankheit|erkrankung|störung|syndrom|versagen|insuffizienz|mangel|schwäche|dysfunktion"
-        "|verletzung|schaden|läsion|krebs|tumor|infektion|entzündung|anomalie|fehlbildung|defekt|depression|degeneration"
-        "|toxizität|epilepsie|anfall|diabetes|fieber|infarkt|lähmung|blutung|bruch|fraktur)"
-        "|.+(?:itis|om|ose|[aä]mie|pathie|algie|plegie|penie|rrhö|trophie|megalie|urie))(?:e[nrs]?|n|s)?"
-    ),
+    conditions=conditions(_LISTS, "(?:e[nrs]?|n|s)?", before=f"{LETTER}*"),
     adjectives=re.compile("..+(?:isch|lich|al|ell|är|ös|ig|iv|bar|haft|los|gen|end)(?:e[rnms]?)?"),
-    nouns_like_adjectives=word_set(_LISTS["nouns_like_adjectives"]),
     numerals=numerals("A-Zb-z"),
+    **words_of(CompositeRules, _LISTS),
 )
 
 _OPPOSITES = opposites(_WORDS, _LISTS, endings=("", "e", "er", "en", "em", "es"))

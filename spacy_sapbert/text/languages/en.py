@@ -11,12 +11,15 @@ from .rules import (
     CompositeRules,
     LanguageRules,
     WordRules,
+    beginnings,
+    conditions,
     folding,
     letters_without_accents,
     numerals,
     opposites,
     sentence_end,
     spelled,
+    words_of,
 )
 
 _LISTS = read_lists(__file__)
@@ -57,60 +60,33 @@ _WORDS = WordRules(
     # "Parkinson's" counts as "Parkinson"
     pattern=re.compile(r"([^\W_]+(?:['’][sS](?![^\W_]))?)"),
     possessives=("'s", "'S", "’s", "’S"),
-    # "cancer of the breast", "breast cancer". Not among them are "a" ("hepatitis A"), and "and", "or", "no" and
-    # "without", since they change the meaning.
-    function_words=word_set("of the in on by to for with due an at from"),
-    open_words=word_set("of the an"),
     spell=spell,
     singular=singular,
-    general_names=tuple(_LISTS["general_names"].split()),
     modifiers=(word_set(_LISTS["modifiers of kind"]), word_set(_LISTS["modifiers of state"])),
+    **words_of(WordRules, _LISTS),
 )
 
 _ABBREVIATIONS = AbbreviationRules(
-    # articles, prepositions, conjunctions and auxiliaries
-    stop_words=word_set(_LISTS["stop_words"]),
-    linking_words=word_set("and at by for from of or to"),
-    spelled=spelled(
-        r"one|first|mono|uni|i\b two|twice|second|double|dual|di|bi|ii\b three|third|tri|iii\b four|quadr|tetra|iv\b "
-        r"five|fifth|penta|v\b six|hexa|vi\b seven|hepta|vii\b eight|octa|viii\b nine|ninth|nona|ix\b alpha beta gamma "
-        r"delta epsilon kappa omega"
-    ),
+    spelled=spelled(_LISTS["spelled"]),
     sentence_end=sentence_end(["vs"]),
     joining=("and", "or", "and/or"),
     letters={},
+    **words_of(AbbreviationRules, _LISTS),
 )
 
 _COMPOSITES = CompositeRules(
     connectors=_LONG_CONNECTORS | {"and", "or", "nor", "&", "/", ",", "and/or", "or/and"},
     parts_of_connectors=("and", "or", "&", "/", "but", "well"),
     phrases=_LONG_CONNECTORS | frozenset(("head and neck", "head & neck", "foot and mouth", "nose and throat")),
-    announcers=word_set("both either neither some any various several"),
-    others=frozenset({"other"}),
     classifier=re.compile(r"(?:type|grade|stage|form|group|class)(?:e?s)?", re.IGNORECASE),
-    prefix=re.compile(
-        "(?:hyper|hypo|normo|intra|extra|inter|infra|supra|trans|retro|ultra|pre|post|peri|para|sub|epi|endo|exo|anti"
-        "|ante|dys|uni|bi|tri|tetra|quadri|hemi|mono|oligo|poly|multi|pan|micro|macro|tachy|brady|an(?=uri))(?=[a-z]{3})",
-        re.IGNORECASE,
-    ),
+    prefix=beginnings(_LISTS["prefixes"], "[a-z]"),
     # "nephro" in "nephrotoxicity", after "hepato-"
     combining_form=re.compile("[a-z]{2,7}?o(?=[a-z]{4})", re.IGNORECASE),
-    determiners=word_set("a an the this these those his her its their"),
-    prepositions=word_set(_LISTS["prepositions"]),
-    qualifiers=word_set(_LISTS["qualifiers"]),
     qualifier_endings=("ed",),
-    positions=word_set(_LISTS["positions"]),
-    conditions=re.compile(
-        "(?:pain|ache|disease|disorder|syndrome|failure|insufficienc|deficienc|deficit|dysfunction|impairment|injur|damage"
-        "|lesion|cancer|tumou?r|neoplasm|infection|abnormalit|anomal|malformation|defect|disturbance|depression"
-        "|degeneration|toxicit|epileps|seizure|diabetes|stroke|fever"
-        "|.+(?:itis|oma|osis|a?emia|path|algia|plegia|penia|rrho?ea|troph))(?:s|y|ies)?"
-    ),
+    conditions=conditions(_LISTS, "(?:s|y|ies)?"),
     adjectives=re.compile("..+(?:al|ic|ar|[ao]ry|ous|ive|ian|ile|[ai]ble)"),
-    nouns_like_adjectives=word_set("ovary artery memory capillary withdrawal colic"),
     numerals=numerals("A-Zb-z"),
-    # the "tube" in "ovarian and fallopian tube cancers" belongs to the last conjunct only
-    bound_nouns=word_set("tube tubes system systems cord duct ducts marrow"),
+    **words_of(CompositeRules, _LISTS),
 )
 
 _OPPOSITES = opposites(_WORDS, _LISTS)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 from ..lists import word_set
 
@@ -42,7 +43,7 @@ class WordRules:
     open_words: frozenset[str]
     spell: Callable[[str], str]
     singular: Callable[[str], str]
-    general_names: tuple[str, ...]
+    general_names: frozenset[str]
     possessives: tuple[str, ...] = ()
     modifiers: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
 
@@ -268,14 +269,41 @@ def numerals(letters: str = "A-Z") -> re.Pattern[str]:
     return re.compile(rf"\d+[A-Za-z]?|[IVX]+[A-Za-z]?|[{letters}]|[A-Z](?:[\w-]*-)?[^\W\d]*\d\w*")
 
 
-def spelled(beginnings: str) -> dict[str, re.Pattern[str]]:
+def words_of(part: type[WordRules | AbbreviationRules | CompositeRules], lists: Mapping[str, str]) -> dict[str, Any]:
+    """Return the sets of words of a part of the rules: each field that has the name of a list.
+
+    Args:
+        part: The class of the part.
+        lists: The lists of a language from `read_lists`.
+    """
+    names = [field.name for field in fields(part) if field.type == "frozenset[str]" and field.name in lists]
+    return {name: word_set(lists[name]) for name in names}
+
+
+def spelled(lines: str) -> dict[str, re.Pattern[str]]:
     """Return the patterns of words that begin as given, by the character that stands for them.
 
     Args:
-        beginnings: Regular expressions for 1 to 9, α, β, γ, δ, ε, κ and ω, separated by blanks.
+        lines: A character and the regular expression of the beginnings, for 1 to 9, α, β, γ, δ, ε, κ and ω.
     """
-    pairs = zip("123456789αβγδεκω", beginnings.split(), strict=True)
-    return {char: re.compile(rf"(?<![^\W_])(?:{words})") for char, words in pairs}
+    return {char: re.compile(rf"(?<![^\W_])(?:{words})") for char, words in map(str.split, lines.splitlines())}
+
+
+def beginnings(prefixes: str, letter: str = LETTER) -> re.Pattern[str]:
+    """Return the pattern of prefixes before three letters or more."""
+    return re.compile(rf"(?:{'|'.join(prefixes.split())})(?={letter}{{3}})", re.IGNORECASE)
+
+
+def conditions(lists: Mapping[str, str], plural: str, before: str = "") -> re.Pattern[str]:
+    """Return the pattern of a noun for a condition.
+
+    Args:
+        lists: The lists of a language from `read_lists`.
+        plural: The pattern of what may follow.
+        before: The pattern of what may be before a noun in a compound.
+    """
+    nouns, endings = ("|".join(lists[name].split()) for name in ("conditions", "endings of conditions"))
+    return re.compile(f"(?:{before}(?:{nouns})|.+(?:{endings})){plural}")
 
 
 def connector_ends(joining: Iterable[str]) -> tuple[str, ...]:
