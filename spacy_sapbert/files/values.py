@@ -1,4 +1,4 @@
-"""Values in files: numbers, JSON, arrays, hashes, and the cells of tables that no spreadsheet runs as formulas."""
+"""Values in files: texts, numbers, JSON, arrays, hashes, and cells of tables that no spreadsheet runs as formulas."""
 
 from __future__ import annotations
 
@@ -30,6 +30,15 @@ _LINE_END = "\r\n"
 def hash64(text: str) -> int:
     """Return a 64-bit hash of a text, the same in every process. Collisions are practically impossible."""
     return int.from_bytes(hashlib.blake2b(text.encode("utf8"), digest_size=8).digest(), "little")
+
+
+# --- values of this package
+
+
+def read_sections(path: Path) -> dict[str, str]:
+    """Return the texts of a data file of this package by name. A line `[name]` is before each, in SQL `-- [name]`."""
+    _, *parts = re.split(r"^(?:-- )?\[(.+)\]$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return dict(zip(parts[::2], map(str.strip, parts[1::2]), strict=True))
 
 
 # --- values that others wrote

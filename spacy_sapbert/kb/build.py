@@ -24,8 +24,9 @@ import numpy as np
 
 from ..errors import CannotWriteError, EmptyError, MismatchError, Warnings
 from ..files.output import is_special, temporary_folder
+from ..files.values import read_sections
 from ..types import Name, Record
-from .database import FORMAT, IDS, INDEXES, NAME_CONCEPTS, SCHEMA, TIE_RANKS
+from .database import FORMAT, IDS, NAME_CONCEPTS, TIE_RANKS
 from .ids import SUPPLEMENTARY, some_ids
 from .knowledge_base import KnowledgeBase
 from .mapping import (
@@ -42,50 +43,8 @@ from .mapping import (
 from .stop_names import StopNameRules
 from .stop_names import stop_names as find_stop_names
 
-# The input, in the order in which it was read. Numbers count from 0 without gaps.
-_READ = """
-CREATE TEMP TABLE read_records (number INTEGER PRIMARY KEY, id TEXT, first_name INTEGER, definition TEXT);
-CREATE TEMP TABLE read_names (
-    number INTEGER PRIMARY KEY, record INTEGER, text TEXT, scope TEXT, source TEXT, language TEXT, annotations INTEGER
-);
-CREATE TEMP TABLE read_ids (record INTEGER, value TEXT);
-CREATE TEMP TABLE read_types (record INTEGER, value TEXT);
-CREATE TEMP TABLE read_parents (record INTEGER, value TEXT);
-CREATE TEMP TABLE read_xrefs (record INTEGER, value TEXT, predicate TEXT);
-"""
-
-# Queries from these tables to those of the file. `_define` adds the functions that return rows.
-_IDS = """
-SELECT id, concept_row(number) FROM read_records
-UNION SELECT value, concept_row(record) FROM read_ids ORDER BY 1, 2
-"""
-_NAMES = "SELECT name_row(number), text FROM read_names WHERE is_new_name(number) ORDER BY number"
-_CONCEPTS = """
-SELECT concept_row(number), id, name_row(first_name), definition FROM read_records
-WHERE is_new_concept(number) ORDER BY number
-"""
-_LATER_DEFINITIONS = """
-SELECT definition, concept_row(number) FROM read_records
-WHERE definition IS NOT NULL AND NOT is_new_concept(number) ORDER BY number
-"""
-# a flag can mark a row as the preferred one after others of the same source
-_LATER_PREFERRED = """
-SELECT name_row(number), concept_row(record), source FROM read_names
-WHERE scope = 'preferred' AND NOT is_new_concept(record) ORDER BY number
-"""
-_PREFER = """
-UPDATE concepts SET preferred = ?1 WHERE row = ?2
-AND EXISTS (SELECT 1 FROM synonyms WHERE name = preferred AND concept = ?2 AND source = ?3)
-AND NOT EXISTS (SELECT 1 FROM synonyms WHERE name = preferred AND concept = ?2 AND scope = 'preferred')
-"""
-_XREFS = "SELECT DISTINCT concept_row(record), value, predicate FROM read_xrefs ORDER BY 1, 2, 3"
-_SYNONYMS = """
-SELECT name_row(number), concept_row(record), source, language, scope, annotations FROM read_names WHERE true
-ORDER BY 1, 2, 3, 4, number
-ON CONFLICT (name, concept, source, language) DO UPDATE SET annotations = annotations + excluded.annotations
-"""
-
 DEFAULT_RULES = StopNameRules()
+_SQL = read_sections(Path(__file__).with_suffix(".sql"))
 
 # Queries for the table `totals`: a value and its count in each row
 _TOTALS = {
@@ -101,22 +60,6 @@ _FILE = "kb"  # name of the file in the temporary folder
 _CACHES = ("main.cache_size = -131072", "temp.cache_size = -131072")
 _ROWS_AT_ONCE = 10_000
 _MAX_SHOWN = 20
-# preferred names that several sources have, with the records and their types
-_SHARED_NAMES = """
-SELECT lower(n.text), r.number, r.id, n.text, n.source,
-    coalesce((SELECT group_concat(value, char(10)) FROM read_types WHERE record = r.number), '')
-FROM read_records r JOIN read_names n ON n.number = r.first_name WHERE lower(n.text) IN (
-    SELECT lower(n.text) FROM read_records r JOIN read_names n ON n.number = r.first_name
-    WHERE length(n.text) >= 5 GROUP BY 1 HAVING min(n.source) < max(n.source)
-) ORDER BY 1, 2
-"""
-# what cross-references refer to: a primary id, or else an alternative id of one record, with the primary one
-_XREF_TARGETS = """
-WITH xrefs AS (SELECT DISTINCT value FROM read_xrefs)
-SELECT i.value, min(r.id) FROM read_ids i JOIN read_records r ON r.number = i.record
-WHERE i.value IN xrefs AND i.value NOT IN (SELECT id FROM read_records) GROUP BY 1 HAVING count(DISTINCT r.id) = 1
-UNION SELECT id, id FROM read_records WHERE id IN xrefs
-"""
 _SAME = ("", *sorted(EXACT))  # predicates of cross-references that can merge concepts
 _MANY = 0.1  # of the names of a translation; with more unknown ones, it may be of another release
 
@@ -280,7 +223,7 @@ class KnowledgeBaseBuilder:
             raise EmptyError(what="concept in the sources", consequence="no knowledge base was written", remedy=remedy)
         self._place_records()
         self._fill_tables()
-        for statement in INDEXES:
+        for statement in _SQL["indexes"].split(";"):
             self._db.execute(statement)
         self._db.executemany("INSERT INTO arrays VALUES (?, ?)", compute_arrays(self._db, self.n_concepts).items())
         for label, sql in _TOTALS.items():
@@ -328,7 +271,7 @@ class KnowledgeBaseBuilder:
             self._flush()
             self._concepts = _Numbering(self._first_records())
             _define(self._db, "concept", self._concepts)
-            self._db.execute(f"INSERT INTO ids {_IDS}")
+            self._db.execute(f"INSERT INTO ids {_SQL['ids']}")
         return self._concepts
 
     def _first_records(self) -> np.ndarray:
@@ -360,7 +303,7 @@ class KnowledgeBaseBuilder:
 
     def _xrefs_to_records(self) -> list[MappedIds]:
         """Return the one-to-one cross-references to records of other vocabularies, by an id that only one has."""
-        targets = dict(self._db.execute(_XREF_TARGETS))
+        targets = dict(self._db.execute(_SQL["xref targets"]))
         vocabularies = set(map(vocabulary_of, targets))
         links = (link for link in self._xrefs() if vocabulary_of(link.xref) in vocabularies)
         paired, _ = one_to_one(link for link in links if vocabulary_of(link.concept_id) != vocabulary_of(link.xref))
@@ -369,7 +312,7 @@ class KnowledgeBaseBuilder:
     def _shared_names(self) -> list[MappedIds]:
         """Return the pairs of records of different sources with the same preferred name."""
         self._db.execute("CREATE INDEX IF NOT EXISTS types_by_record ON read_types (record)")
-        rows = groupby(self._db.execute(_SHARED_NAMES), key=itemgetter(0))
+        rows = groupby(self._db.execute(_SQL["shared names"]), key=itemgetter(0))
         return [*chain.from_iterable(shared_names([NamedRecord(*row) for _, *row in of_name]) for _, of_name in rows)]
 
     def _merging_xrefs(self) -> list[MappedIds]:
@@ -414,16 +357,16 @@ class KnowledgeBaseBuilder:
         self._flush()
         rows = self._db.execute("SELECT number, text FROM read_names ORDER BY text, number")
         _define(self._db, "name", _Numbering(_firsts(rows, self._n_read_names)))
-        self.n_names = self._db.execute(f"INSERT INTO names {_NAMES}").rowcount
-        self.n_concepts = self._db.execute(f"INSERT INTO concepts {_CONCEPTS}").rowcount
-        later = self._db.execute(_LATER_DEFINITIONS)
+        self.n_names = self._db.execute(f"INSERT INTO names {_SQL['names']}").rowcount
+        self.n_concepts = self._db.execute(f"INSERT INTO concepts {_SQL['concepts']}").rowcount
+        later = self._db.execute(_SQL["later definitions"])
         self._db.executemany("UPDATE concepts SET definition = coalesce(definition, ?) WHERE row = ?", later)
         for table in ("types", "parents"):
             sql = f"SELECT DISTINCT concept_row(record), value FROM read_{table} ORDER BY 1, 2"
             self._db.execute(f"INSERT INTO {table} {sql}")
-        self._db.execute(f"INSERT INTO xrefs {_XREFS}")
-        self._db.execute(f"INSERT INTO synonyms {_SYNONYMS}")
-        self._db.executemany(_PREFER, self._db.execute(_LATER_PREFERRED))
+        self._db.execute(f"INSERT INTO xrefs {_SQL['xrefs']}")
+        self._db.execute(f"INSERT INTO synonyms {_SQL['synonyms']}")
+        self._db.executemany(_SQL["prefer"], self._db.execute(_SQL["later preferred"]))
 
 
 @contextmanager
@@ -466,7 +409,7 @@ def new_knowledge_base(
                 # one transaction without rollback: the file of a failed build is deleted
                 for pragma in ("journal_mode = OFF", "temp_store = FILE", *_CACHES):
                     connection.execute(f"PRAGMA {pragma}")
-                connection.executescript(f"{SCHEMA} {_READ} BEGIN")
+                connection.executescript(f"{_SQL['tables']} BEGIN")
                 builder = KnowledgeBaseBuilder(connection, equivalents, merge_xrefs, merge_sources)
                 yield builder
                 connection.execute("COMMIT")

@@ -11,41 +11,6 @@ from ..errors import DamagedError
 
 FORMAT = 4
 
-# Rows count from 0 without gaps, in the order in which concepts and names first appeared. The row of a name is also its
-# row in every matrix of name vectors.
-SCHEMA = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE concepts (row INTEGER PRIMARY KEY, id TEXT NOT NULL, preferred INTEGER NOT NULL, definition TEXT);
-CREATE TABLE ids (id TEXT, concept INTEGER, PRIMARY KEY (id, concept)) WITHOUT ROWID;
-CREATE TABLE types (concept INTEGER, type TEXT, PRIMARY KEY (concept, type)) WITHOUT ROWID;
-CREATE TABLE parents (concept INTEGER, parent TEXT, PRIMARY KEY (concept, parent)) WITHOUT ROWID;
-CREATE TABLE xrefs (
-    concept INTEGER, xref TEXT,
-    predicate TEXT,  -- how the source relates the two concepts, empty if it does not say so
-    PRIMARY KEY (concept, xref, predicate)
-) WITHOUT ROWID;
-CREATE TABLE names (row INTEGER PRIMARY KEY, text TEXT NOT NULL);
-CREATE TABLE synonyms (
-    name INTEGER, concept INTEGER, source TEXT,
-    language TEXT,  -- empty if it is unknown
-    scope TEXT NOT NULL,
-    annotations INTEGER NOT NULL,  -- how often a corpus annotates the name with the concept
-    PRIMARY KEY (name, concept, source, language)
-) WITHOUT ROWID;
-CREATE TABLE stop_names (name INTEGER PRIMARY KEY, reason TEXT NOT NULL);  -- see stop_names.py
-CREATE TABLE totals (of TEXT, value TEXT, count INTEGER NOT NULL, PRIMARY KEY (of, value)) WITHOUT ROWID;
-CREATE TABLE arrays (name TEXT PRIMARY KEY, data BLOB NOT NULL);  -- NAME_CONCEPTS, TIE_RANKS, IDS
-"""
-
-# Created after the tables are filled: an index that grows with its table costs one search per row.
-INDEXES = (
-    "CREATE UNIQUE INDEX concepts_by_id ON concepts (id)",
-    "CREATE INDEX ids_by_concept ON ids (concept)",
-    "CREATE INDEX xrefs_by_xref ON xrefs (xref)",
-    "CREATE UNIQUE INDEX names_by_text ON names (text)",
-    "CREATE INDEX synonyms_by_concept ON synonyms (concept)",
-)
-
 NAME_CONCEPTS = {"names": "<i4", "concepts": "<i4", "preferred": "?", "annotations": "<i4", "ranks": "<i4"}
 """The arrays of `NameConceptMap` and their data types."""
 TIE_RANKS, IDS = "tie_ranks", "ids"

@@ -22,20 +22,7 @@ PATIENCE = 10.0
 """Seconds to wait for another window that writes."""
 SECRET_BYTES = 18
 _AT_ONCE = 500  # documents in memory
-SCHEMA = """
-CREATE TABLE documents (key TEXT PRIMARY KEY, doc_id TEXT NOT NULL, text TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE corpora (document TEXT, corpus TEXT, PRIMARY KEY (document, corpus)) WITHOUT ROWID;
-CREATE TABLE links (
-    document TEXT, start INTEGER, "end" INTEGER, text TEXT NOT NULL, label TEXT, concept_ids TEXT NOT NULL,
-    probability REAL, score REAL, PRIMARY KEY (document, start, "end", label)
-) WITHOUT ROWID;
-CREATE TABLE secret (value TEXT NOT NULL);
-CREATE TABLE corrections (
-    id INTEGER PRIMARY KEY, action TEXT NOT NULL, scope TEXT NOT NULL, document TEXT NOT NULL, start INTEGER NOT NULL,
-    "end" INTEGER NOT NULL, text TEXT NOT NULL, concept_ids TEXT NOT NULL, label TEXT NOT NULL, author TEXT NOT NULL,
-    date TEXT NOT NULL, comment TEXT NOT NULL, undone TEXT NOT NULL
-);
-"""
+SCHEMA = Path(__file__).with_name("corrections.sql").read_text(encoding="utf-8")
 _COLUMNS = ", ".join(f'"{name}"' for name in Correction._fields)
 INSERT = f"INSERT INTO corrections ({_COLUMNS}, undone) VALUES ({', '.join('?' * len(Correction._fields))}, '')"
 _LINK_COLUMNS = ", ".join(f'"{name}"' for name in ProposedLink._fields)

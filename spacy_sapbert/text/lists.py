@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ..files.values import read_sections
+
 
 def word_set(words: str) -> frozenset[str]:
     """Return the words of a text that are separated by blanks."""
@@ -18,6 +20,4 @@ def read_lists(module: str) -> dict[str, str]:
     Args:
         module: The `__file__` of the module. Its lists are in the text file of the same name.
     """
-    text = Path(module).with_suffix(".txt").read_text(encoding="utf-8")
-    sections = (section.partition("]\n") for section in text.split("\n[")[1:])
-    return {name: words for name, _, words in sections}
+    return read_sections(Path(module).with_suffix(".txt"))

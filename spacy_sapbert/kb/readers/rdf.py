@@ -10,10 +10,12 @@ BioPortal have SKOS labels. So all properties are read from classes and concepts
 from __future__ import annotations
 
 import io
+import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.parsers import expat
 
@@ -32,58 +34,15 @@ _CHUNK = 1 << 16
 _MAX_ENTITY = 300  # characters; the entities of ontologies are namespaces
 
 _RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
-_RDFS = "http://www.w3.org/2000/01/rdf-schema#"
-_OWL = "http://www.w3.org/2002/07/owl#"
-_SKOS = "http://www.w3.org/2004/02/skos/core#"
-_OBO = "http://purl.obolibrary.org/obo/"
-_OBO_IN_OWL = "http://www.geneontology.org/formats/oboInOwl#"
-_NCIT = "http://ncicb.nci.nih.gov/xml/owl/EVS/Thesaurus.owl#"
-_EFO = "http://www.ebi.ac.uk/efo/"
-_UMLS = "http://bioportal.bioontology.org/ontologies/umls/"
 
-# What a resource is. Anything else, such as the metadata of the ontology, is not a row.
-_KINDS = {
-    f"{_OWL}Class": "class",
-    f"{_RDFS}Class": "class",
-    f"{_SKOS}Concept": "class",
-    f"{_OWL}DeprecatedClass": "obsolete",
-    f"{_OWL}ObjectProperty": "property",
-    f"{_OWL}DatatypeProperty": "property",
-    f"{_OWL}AnnotationProperty": "property",
-    f"{_OWL}NamedIndividual": "individual",
-}
+_TABLES = json.loads(Path(__file__).with_suffix(".json").read_bytes())
+_KINDS: dict[str, str] = _TABLES["kinds"]
+"""What a resource is, by its type. Any other, such as the metadata of the ontology, is not a row."""
+_FIELDS: dict[str, str] = _TABLES["fields"]
+"""What a property says."""
 _LABELS = ("pref_label", "label")  # the first has precedence
 _SCOPES = ("exact", "narrow", "broad", "related")
 _NAMES = frozenset({*_LABELS, *_SCOPES})
-_FIELDS = {
-    f"{_SKOS}prefLabel": "pref_label",
-    f"{_RDFS}label": "label",
-    f"{_SKOS}altLabel": "exact",
-    f"{_SKOS}hiddenLabel": "exact",
-    f"{_OBO_IN_OWL}hasExactSynonym": "exact",
-    f"{_OBO_IN_OWL}hasNarrowSynonym": "narrow",
-    f"{_OBO_IN_OWL}hasBroadSynonym": "broad",
-    f"{_OBO_IN_OWL}hasRelatedSynonym": "related",
-    f"{_OBO}IAO_0000118": "exact",
-    f"{_EFO}alternative_term": "exact",
-    f"{_NCIT}P90": "exact",
-    f"{_OBO}IAO_0000115": "definition",
-    f"{_SKOS}definition": "definition",
-    f"{_NCIT}P97": "definition",
-    f"{_OBO_IN_OWL}hasDbXref": "xref",
-    f"{_SKOS}exactMatch": "xref",
-    f"{_UMLS}cui": "xref",
-    f"{_RDFS}subClassOf": "parent",
-    f"{_SKOS}broader": "parent",
-    f"{_SKOS}narrower": "child",
-    f"{_OBO_IN_OWL}hasOBONamespace": "type",
-    f"{_UMLS}hasSTY": "type",
-    f"{_OBO_IN_OWL}hasAlternativeId": "alt_id",
-    f"{_OWL}deprecated": "deprecated",
-    f"{_OBO}IAO_0100001": "replaced_by",
-    "http://purl.org/dc/terms/isReplacedBy": "replaced_by",
-    f"{_OWL}imports": "imports",
-}
 _SYNTAXES = {".nt": "N_TRIPLES", ".nq": "N_QUADS", ".trig": "TRIG"}
 # How a file in a syntax begins that cannot be read.
 _OTHER_SYNTAXES = {
