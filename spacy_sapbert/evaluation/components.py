@@ -12,6 +12,7 @@ from ..metrics.counts import SetCounts, compare_sets, micro, percent, ratio, tot
 from ..text.abbreviations import find_definitions
 from ..text.composites import composite_splits
 from ..text.languages import ENGLISH
+from ..text.normalize import lower
 from ..types import Mention
 
 Find = Callable[[str], Iterable[Pair]]
@@ -77,12 +78,7 @@ MIN_OVERLAP = 0.5
 
 def fold_pairs(pairs: Iterable[Pair]) -> set[Pair]:
     """Return the pairs with case and blanks folded."""
-    return {(_fold(short), _fold(long)) for short, long in pairs}
-
-
-def _fold(text: str) -> str:
-    """Return a text with case and blanks folded."""
-    return " ".join(text.lower().split())
+    return {(lower(short), lower(long)) for short, long in pairs}
 
 
 def compare_leniently(gold: set[Pair], found: set[Pair], stop_words: Collection[str]) -> SetCounts:

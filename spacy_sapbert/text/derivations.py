@@ -12,6 +12,8 @@ from itertools import chain, islice
 
 from .findings import FOLDER, word_key
 from .languages import ENGLISH, LanguageRules
+from .lists import pairs, read_lines, read_lists
+from .normalize import lower
 
 MOST_WORDS = 8  # of a text
 _LONGEST = 3  # words of an entry
@@ -30,34 +32,11 @@ _BEGINNING = re.compile(
     re.IGNORECASE,
 )
 _STRESSED = str.maketrans("áéíóú", "aeiou")
-# The endings of adjectives and verbs, each with those of nouns with the same stem
-_ENDINGS = {
-    "en": (
-        "tensive:tension tic:sis,tis,sy,sia,tes,sm atic:a atous:a atose:a ptic:psis,psy ic:ia,y,ism,a,ics,esis "
-        "ous:ia,a,us,um,e,osis,y ed:ion,ing,e,,ment,ation ing:ion,e,,ation,ment ded:sion ding:sion ting:tion,sion "
-        "ting:tance de:sion t:tion,sion e:ion,ation,ing,ment,or,ity :ing,ion,ation,ment,ance,ness te:tion,tor "
-        "ive:ion,y,osis,ness al:us,um,a,e,y ar:us,a,um ent:ence,ency ant:ance,ancy y:iness,ing,ication ful: ish: "
-        "ted:tia bed:ption be:ption able:ability tile:tility ified:ification ind:inding"
-    ),
-    "es": (
-        "tenso:tensión tensa:tensión ático:a ática:a ptico:psia ptica:psia ico:ia,ía,is,es,a ica:ia,ía,is,es,a "
-        "ótico:osis ótica:osis ítico:itis ítica:itis ado:ación,amiento ada:ación ido:ición,imiento imido:esión "
-        "imida:esión oso:ia,a osa:ia,a o:idad ar:ación er:ición ir:ición"
-    ),
-    "fr": (
-        "tendu:tension tendue:tension étique:ète,ésie atique:e ptique:psie ique:ie,e,isme,is otique:ose itique:ite "
-        "eux:ie,e euse:ie,e imé:ession imée:ession é:ation,ion ée:ation,ion er:ation,ion,ment ir:ition if:ion ive:ion"
-    ),
-    "de": (
-        "tensiv:tension atisch:a ptisch:psie isch:ie,e,es,us,ose,itis ische:ie,e,es,us ischer:ie,e,es otisch:ose "
-        "itisch:itis ig:e,igkeit iv:ion iert:ierung,ation ieren:ierung,ation en:ung"
-    ),
-}
 
 
 def other_words(text: str, rules: LanguageRules = ENGLISH) -> Iterator[tuple[str, str]]:
     """Yield a text with other words for one or two of its parts, each with the reason."""
-    if (spelled := rules.words.spell(text)) != " ".join(text.lower().split()):
+    if (spelled := rules.words.spell(text)) != lower(text):
         yield spelled, f"“{text}” is spelled “{spelled}”, too"
     forms = list(_other_orders(text)) if rules is ENGLISH else []
     yield from ((form, f"“{text}” is “{form}”") for form in forms)
@@ -118,8 +97,8 @@ def _derived(text: str, rules: LanguageRules) -> Iterator[tuple[str, str]]:
 @lru_cache(maxsize=8)
 def endings_of(code: str) -> list[tuple[str, list[str]]]:
     """Return the endings of adjectives and verbs of a language, each with those of nouns with the same stem."""
-    rules = (rule.partition(":") for rule in _ENDINGS.get(code, "").split(" ") if rule)
-    return sorted(((ending, nouns.split(",")) for ending, _, nouns in rules), key=lambda rule: -len(rule[0]))
+    rules = pairs(read_lists(__file__).get(code, ""))
+    return sorted(((ending, nouns.split(",")) for ending, nouns in rules.items()), key=lambda rule: -len(rule[0]))
 
 
 @lru_cache(maxsize=8)
@@ -129,9 +108,7 @@ def _synonyms(rules: LanguageRules) -> Mapping[tuple[str, ...], list[tuple[str, 
     "=" marks a whole text, "*" a whole text or a part, and nothing a part. What is before ">" is not proposed.
     """
     table: dict[tuple[str, ...], list[tuple[str, str]]] = {}
-    paths = [FOLDER / f"{rules.code}_own.txt", FOLDER / f"{rules.code}.txt"]
-    lines = [path.read_text(encoding="utf-8").splitlines() for path in paths if path.is_file()]
-    for line in chain.from_iterable(lines):
+    for line in read_lines(FOLDER / f"{rules.code}_own.txt") + read_lines(FOLDER / f"{rules.code}.txt"):
         before, _, behind = line.lstrip("=*").rpartition(">")
         phrases = behind.split("|")
         mark = line[0] if line[0] in "=*" else ""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .languages import ENGLISH, LanguageRules
+from .lists import read_lines
 
 FOLDER = Path(__file__).parent / "synonyms"
 _DIRECTIONS = {"low": (0, False), "high": (1, False), "small": (0, True), "large": (1, True)}
@@ -95,8 +96,7 @@ def _findings(rules: LanguageRules) -> _Findings:
     words: dict[str, tuple[str, ...]] = {}
     quantities: dict[_Keys, _Quantity] = {}
     kinds: dict[str, set[str]] = {}
-    path = FOLDER / f"{rules.code}_findings.txt"
-    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+    for line in read_lines(FOLDER / f"{rules.code}_findings.txt"):
         names, equals, values = line.removeprefix("#").partition("=")
         if equals:
             sides = tuple(tuple(filter(None, side.split("|"))) for side in values.split("/"))

@@ -10,11 +10,11 @@ import unicodedata
 from collections.abc import Iterable
 from string import ascii_lowercase
 
-from .lists import read_lists, word_set
+from .lists import pairs, read_lists, word_set
 
 MAX_LENGTH = 16  # characters of a formula
 
-_TABLES = {name: dict(re.findall(r"(\S+):(\S+)", pairs)) for name, pairs in read_lists(__file__).items()}
+_TABLES = {name: pairs(listed) for name, listed in read_lists(__file__).items()}
 ELEMENTS, ISOTOPES = _TABLES["elements"], _TABLES["isotopes"]
 _ANIONS, _COMPOUNDS, _AMINO_ACIDS = _TABLES["anions"], _TABLES["compounds"], _TABLES["amino acids"]
 _NON_METALS = word_set("H He B C N O F Ne Si P S Cl Ar As Se Br Kr Te I Xe At Rn")

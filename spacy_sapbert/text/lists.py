@@ -12,6 +12,17 @@ def word_set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
+def pairs(listed: str) -> dict[str, str]:
+    """Return what is before and behind the colon of each word: "Ca:calcium K:potassium"."""
+    parts = (word.partition(":") for word in listed.split())
+    return {before: behind for before, _, behind in parts}
+
+
+def read_lines(path: Path) -> list[str]:
+    """Return the lines of a list. A language without it has none."""
+    return path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+
+
 def read_lists(module: str) -> dict[str, str]:
     """Return the lists of a module by name, each as the text of its lines.
 

@@ -8,15 +8,11 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache, partial
 
+from .lists import pairs, read_lists
+
 _PUNCTUATION = re.compile(rf"[\s{re.escape(string.punctuation)}]+")
 
-_AMERICAN = {
-    "aem": "em", "aesthe": "esthe", "aetiol": "etiol", "aluminium": "aluminum", "amoeb": "ameb",
-    "behaviour": "behavior", "caec": "cec", "centre": "center", "coelia": "celia", "faec": "fec",
-    "fibre": "fiber", "foet": "fet", "gynaec": "gynec", "homoeo": "homeo", "isation": "ization",
-    "leucaem": "leukem", "leuco": "leuko", "naev": "nev", "oedem": "edem", "oesoph": "esoph", "oestr": "estr",
-    "paed": "ped", "phaeo": "pheo", "pnoea": "pnea", "rhoea": "rhea", "sulph": "sulf", "tumour": "tumor",
-}  # fmt: skip
+_AMERICAN = pairs(read_lists(__file__)["american"])
 """Parts of words in British spelling, with their American spelling."""
 _CONTEXTS = {"oedem": "(?<!i)oedem", "oesoph": r"\boesoph", "oestr": r"\boestr", "leuco": "leuco(?!vorin)"}
 """Parts that are British only in some contexts: not in angioedema, gastroesophageal, leucovorin."""

@@ -18,6 +18,7 @@ from .critical_parts import contradictions, critical_parts
 from .derivations import endings_of
 from .findings import FOLDER
 from .languages import ENGLISH, LanguageRules
+from .lists import read_lines, read_lists
 from .words import content_keys
 
 HAND_STRENGTH = 0.95
@@ -31,12 +32,6 @@ _ROMAN = re.compile("[ivx]+")
 
 # Words for what is abnormal, which names seldom exchange. The first ones are those of names.
 _N_ABNORMAL = 3
-_ABNORMAL = {
-    "en": "abnormality abnormal anomaly anomalous aberration alteration defect deformity dysmorphism malformation",
-    "es": "anomalía anormalidad alteración anómalo anormal defecto deformidad lesión malformación",
-    "fr": "anomalie anormal altération aberration défaut déformation lésion malformation",
-    "de": "Anomalie Abnormität Auffälligkeit abnorm auffällig Veränderung Defekt Fehlbildung Deformität Läsion",
-}
 
 Pair = tuple[str, str]
 Context = tuple[str, ...]
@@ -137,9 +132,7 @@ class _Different(NamedTuple):
 
 @lru_cache(maxsize=8)
 def _different(rules: LanguageRules) -> _Different:
-    path = FOLDER / f"{rules.code}_different.txt"
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else ()
-    words = [line.split(" ") for line in lines]
+    words = [line.split(" ") for line in read_lines(FOLDER / f"{rules.code}_different.txt")]
     alone = (key for line in words if len(line) == 1 for key in content_keys(line[0], rules))
     pairs = (frozenset((line[0], other)) for line in words for other in line[1:])
     return _Different(frozenset(alone), frozenset(pairs))
@@ -152,7 +145,7 @@ def is_equal_to_none(key: str, rules: LanguageRules = ENGLISH) -> bool:
 
 @lru_cache(maxsize=8)
 def _abnormal(rules: LanguageRules) -> tuple[str, ...]:
-    return tuple(key for word in _ABNORMAL.get(rules.code, "").split() for key in content_keys(word, rules))
+    return tuple(key for word in read_lists(__file__).get(rules.code, "").split() for key in content_keys(word, rules))
 
 
 @lru_cache(maxsize=8)
@@ -182,7 +175,7 @@ def word_table(rules: LanguageRules = ENGLISH) -> WordTable:
     """
     strengths, endings = dict(_by_hand(rules)), defaultdict[str, list[tuple[str, float]]](list)
     path = FOLDER / f"{rules.code}_words.txt"
-    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+    for line in read_lines(path):
         percent, first, second = line.split(" ")
         strength = int(percent) / 100
         if first.startswith("-"):
@@ -200,8 +193,7 @@ def _by_hand(rules: LanguageRules) -> Iterator[tuple[Pair, float]]:
     """Yield the pairs of words that were written by hand."""
     abnormal = _abnormal(rules)
     groups: list[Iterable[Pair]] = [product(abnormal[:_N_ABNORMAL], abnormal)]
-    path = FOLDER / f"{rules.code}_own.txt"
-    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+    for line in read_lines(FOLDER / f"{rules.code}_own.txt"):
         phrases = (content_keys(phrase, rules) for phrase in line.lstrip("=*").split("|") if ">" not in line)
         groups.append(combinations([keys[0] for keys in phrases if len(keys) == 1], 2))
     for first, second in chain.from_iterable(groups):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
+from ..lists import read_lines
+
 _FOLDER = Path(__file__).parent
 ENGLISH = "en"
 LISTED_LANGUAGES = ("de", "es", "fr")
@@ -19,7 +21,7 @@ def common_words(language: str = ENGLISH) -> frozenset[str]:
         language: The code of a language. The lists for "de", "es" and "fr" are short. They also have phrases, and short
             forms in capitals. Other languages have no such words.
     """
-    return frozenset(_read(f"{language}.txt"))
+    return frozenset(read_lines(_FOLDER / f"{language}.txt"))
 
 
 @lru_cache(maxsize=8)
@@ -28,7 +30,7 @@ def common_nouns(language: str = "en") -> dict[str, int]:
 
     Such a noun may mean a concept, or something else: "face", "hand", "depression".
     """
-    return {word: rank for rank, word in enumerate(_read(f"{language}_nouns.txt"))}
+    return {word: rank for rank, word in enumerate(read_lines(_FOLDER / f"{language}_nouns.txt"))}
 
 
 def general_words(language: str) -> frozenset[str]:
@@ -36,7 +38,7 @@ def general_words(language: str) -> frozenset[str]:
 
     The English ones are names of the starter vocabulary that corpora of several kinds hardly ever annotate.
     """
-    words = common_words(language) if language in LISTED_LANGUAGES else _read(f"{language}_general.txt")
+    words = common_words(language) if language in LISTED_LANGUAGES else read_lines(_FOLDER / f"{language}_general.txt")
     return frozenset(word for word in words if not word.isupper())
 
 
@@ -47,9 +49,4 @@ def general_names(kind: str) -> frozenset[str]:
     Args:
         kind: "foods" that are no drugs, "analytes" that are rarely given as drugs, or "phrases" that are no findings.
     """
-    return frozenset(_read(f"en_{kind}.txt"))
-
-
-def _read(file: str) -> list[str]:
-    path = _FOLDER / file
-    return path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return frozenset(read_lines(_FOLDER / f"en_{kind}.txt"))
