@@ -9,7 +9,7 @@ from ..text.abbreviations import AbbreviationOccurrence, find_definitions, find_
 from ..text.languages import ENGLISH
 from ..text.short_forms import find_short_forms
 from .attributes import register, set_abbreviation_occurrences
-from .component_settings import Component, check_setting, defaults_of
+from .component_settings import Component, add_factory, check_setting
 
 
 class AbbreviationResolver(Component):
@@ -75,9 +75,4 @@ class AbbreviationResolver(Component):
             set_abbreviation_occurrences(doc, occurrences)
 
 
-Language.factory(
-    "abbreviation_resolver",
-    func=AbbreviationResolver,
-    assigns=["doc._.abbreviations", "span._.long_form"],
-    default_config=defaults_of(AbbreviationResolver),
-)
+add_factory(AbbreviationResolver, assigns=["doc._.abbreviations", "span._.long_form"])

@@ -24,7 +24,7 @@ from ..text.notes.assertion import (
 )
 from ..text.notes.sections import find_sections, flag_at
 from .attributes import get_assertion, get_sections, has_sections, register, set_assertion
-from .component_settings import Component, check_setting, defaults_of
+from .component_settings import Component, add_factory, check_setting
 from .mentions import mentions_of, sentence_starts
 
 Cues = Dict[str, Dict[str, List[str]]]
@@ -129,13 +129,7 @@ class AssertionDetector(Component):
         return [found[number] for number in range(len(mentions))]
 
 
-Language.factory(
-    "assertion_detector",
-    func=AssertionDetector,
-    requires=["doc.ents"],
-    assigns=["span._.assertion"],
-    default_config=defaults_of(AssertionDetector),
-)
+add_factory(AssertionDetector, assigns=["span._.assertion"], requires=["doc.ents"])
 
 
 def default_cues(language: str = "en") -> Cues:

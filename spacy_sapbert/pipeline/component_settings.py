@@ -1,6 +1,6 @@
 """Settings of components: the keyword-only arguments of `__init__` are the one list of them.
 
-`defaults_of` makes the default config of a factory from this list, and `Component.keep` the attributes.
+`add_factory` makes the default config from this list, and `Component.keep` the attributes.
 """
 
 import inspect
@@ -9,6 +9,7 @@ from dataclasses import fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Type
 
+from spacy.language import Language
 from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -109,18 +110,34 @@ def settings_names(component: Type[Any]) -> List[str]:
     ]
 
 
-def defaults_of(component: Type[Component], **others: Any) -> Dict[str, Any]:
-    """Return the default config of a component class.
+def add_factory(
+    component: Type[Component],
+    *,
+    assigns: Sequence[str],
+    requires: Sequence[str] = (),
+    score_weights: Mapping[str, float] = MappingProxyType({}),
+    **others: Any,
+) -> None:
+    """Make a component class its own factory, under the default of its argument `name`.
 
     Args:
         component: The class.
+        assigns: The attributes that it sets.
+        requires: The attributes that it needs.
+        score_weights: The default weights of its scores in training.
         others: The defaults of settings that a config has in another form, such as a registered function.
     """
     arguments = inspect.signature(component).parameters
     defaults = {name: arguments[name].default for name in settings_names(component)}
-    for name, block in component.blocks.items():
-        defaults[name] = block().as_dict()
-    return {**defaults, **others}
+    defaults.update((name, block().as_dict()) for name, block in component.blocks.items())
+    Language.factory(
+        arguments["name"].default,
+        func=component,
+        assigns=assigns,
+        requires=requires,
+        default_config={**defaults, **others},
+        default_score_weights=dict(score_weights),
+    )
 
 
 def settings_of(component: Any) -> Dict[str, Any]:

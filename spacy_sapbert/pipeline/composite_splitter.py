@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 from ..text.abbreviations import expand
 from ..text.composites import composite_splits
 from .attributes import get_abbreviation_occurrences, get_composite_splits, register, set_composite_splits
-from .component_settings import Component, check_setting, defaults_of
+from .component_settings import Component, add_factory, check_setting
 from .mentions import mentions_of
 
 CompositeSplits = List[Tuple[str, ...]]
@@ -73,10 +73,4 @@ class CompositeSplitter(Component):
         return splits_of_mentions
 
 
-Language.factory(
-    "composite_splitter",
-    func=CompositeSplitter,
-    requires=["doc.ents"],
-    assigns=["span._.composite_splits"],
-    default_config=defaults_of(CompositeSplitter),
-)
+add_factory(CompositeSplitter, assigns=["span._.composite_splits"], requires=["doc.ents"])

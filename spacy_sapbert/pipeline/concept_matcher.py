@@ -34,7 +34,7 @@ from ..text.short_forms import is_sense
 from ..text.words import word_keys
 from .attributes import get_abbreviation_occurrences, set_matched_name, set_other_words
 from .base import FolderPipe
-from .component_settings import check_setting, defaults_of
+from .component_settings import add_factory, check_setting
 from .corrections import CorrectedComponent
 from .factories import INSIDE
 from .mentions import outside_headings
@@ -446,11 +446,10 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         self._corrections_setting = self._corrections_setting.saved(artifacts)
 
 
-Language.factory(
-    "concept_matcher",
-    func=ConceptMatcher,
+add_factory(
+    ConceptMatcher,
     assigns=["doc.ents", "span._.matched_name"],
-    default_config=defaults_of(ConceptMatcher, scorer={"@scorers": "spacy.entity_ruler_scorer.v1"}),
+    scorer={"@scorers": "spacy.entity_ruler_scorer.v1"},
 )
 
 

@@ -14,7 +14,7 @@ from ..training.settings import ConceptRetrieval
 from ..types import DocumentConcept
 from .attributes import register, set_concepts
 from .base import BatchedPipe
-from .component_settings import INSIDE, check_setting, defaults_of
+from .component_settings import INSIDE, add_factory, check_setting
 from .scorers import score_concepts
 
 if TYPE_CHECKING:
@@ -253,10 +253,9 @@ class ConceptRetriever(BatchedPipe):
         check_setting(self, "encoder", self._encoder != "none" or not needs_encoder, "an encoder for these signals")
 
 
-Language.factory(
-    "concept_retriever",
-    func=ConceptRetriever,
+add_factory(
+    ConceptRetriever,
     assigns=["doc._.concepts"],
-    default_config=defaults_of(ConceptRetriever, scorer={"@scorers": "spacy-sapbert.concepts_scorer.v1"}),
-    default_score_weights={"concepts_r": 1.0, "concepts_p": 0.0, "concepts_f": 0.0, "concepts_r5": 0.0},
+    score_weights={"concepts_r": 1.0, "concepts_p": 0.0, "concepts_f": 0.0, "concepts_r5": 0.0},
+    scorer={"@scorers": "spacy-sapbert.concepts_scorer.v1"},
 )

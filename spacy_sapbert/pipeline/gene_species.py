@@ -8,7 +8,7 @@ from spacy.tokens import Doc, Span
 from ..text.gene_species import HUMAN, ORGANISMS, PREFIXES, GeneMention, GeneSpecies, SpeciesMention, species_of_genes
 from ..types import NIL, Alternative, Link
 from .attributes import get_links, register, set_kb_ents, set_links
-from .component_settings import Component, check_setting, defaults_of
+from .component_settings import Component, add_factory, check_setting
 from .mentions import mentions_of, sentence_starts, set_kb_ids
 
 Found = List[Optional[GeneSpecies]]
@@ -99,13 +99,8 @@ class GeneSpeciesDetector(Component):
         return found
 
 
-Language.factory(
-    "gene_species",
-    func=GeneSpeciesDetector,
-    assigns=["span._.kb_ents", "span._.links"],  # not doc.ents: what assigns them does not run on gold mentions
-    requires=["span._.links"],
-    default_config=defaults_of(GeneSpeciesDetector),
-)
+# it does not assign doc.ents: what does so does not run on gold mentions
+add_factory(GeneSpeciesDetector, assigns=["span._.kb_ents", "span._.links"], requires=["span._.links"])
 
 
 def _gene(mention: Span) -> GeneMention:

@@ -7,7 +7,7 @@ from spacy.tokens import Doc
 
 from ..text.notes.sections import Section, check_language, find_sections
 from .attributes import register, set_sections
-from .component_settings import Component, defaults_of
+from .component_settings import Component, add_factory
 from .mentions import outside_headings
 
 
@@ -48,9 +48,4 @@ class NoteSections(Component):
                 doc.ents = entities
 
 
-Language.factory(
-    "note_sections",
-    func=NoteSections,
-    assigns=["doc._.sections", "span._.section"],
-    default_config=defaults_of(NoteSections),
-)
+add_factory(NoteSections, assigns=["doc._.sections", "span._.section"])

@@ -9,7 +9,7 @@ from spacy.tokens import Doc, Span
 
 from ..text.repeats import Name, TokenNames
 from .attributes import get_abbreviation_occurrences
-from .component_settings import Component, check_setting, defaults_of
+from .component_settings import Component, add_factory, check_setting
 
 LONGEST_BRACKET = 6  # tokens of a short form in brackets
 CLEAR_MAJORITY = 2  # times as many mentions as those with another label
@@ -131,13 +131,7 @@ class RepeatedMentions(Component):
         return [Place(start, end, label) for start, end, name in places if (label := labels[name]) is not None]
 
 
-Language.factory(
-    "repeated_mentions",
-    func=RepeatedMentions,
-    requires=["doc.ents"],
-    assigns=["doc.ents"],
-    default_config=defaults_of(RepeatedMentions),
-)
+add_factory(RepeatedMentions, assigns=["doc.ents"], requires=["doc.ents"])
 
 
 def _places(doc: Doc) -> List[Place]:

@@ -28,7 +28,7 @@ from ..training.settings import BioSyn
 from ..types import NIL, Link, LinkedPart, kb_id_of
 from .attributes import get_linked_by, get_links, register, set_kb_ents, set_linked_by, set_links
 from .base import BatchedPipe
-from .component_settings import check_setting, defaults_of
+from .component_settings import add_factory, check_setting
 from .corrections import CorrectedComponent, corrected
 from .factories import INSIDE, LINKER
 from .mentions import gold_ids, mentions_of, place_of, queries_of, set_kb_ids, with_gold_mentions
@@ -394,13 +394,12 @@ def _is_searched(doc: Doc, spans_key: Optional[str]) -> bool:
     return not len(doc) or (doc.has_annotation("ENT_IOB") if spans_key is None else spans_key in doc.spans)
 
 
-Language.factory(
-    LINKER,
-    func=SapbertLinker,
-    requires=["doc.ents"],
+add_factory(
+    SapbertLinker,
     assigns=["doc.ents", "span._.kb_ents", "span._.links"],
-    default_config=defaults_of(SapbertLinker, scorer={"@scorers": "spacy-sapbert.linking_scorer.v1"}),
-    default_score_weights={"link_acc": 1.0, "link_strict": 0.0, "link_recall": 0.0, "link_lambda": 0.0},
+    requires=["doc.ents"],
+    score_weights={"link_acc": 1.0, "link_strict": 0.0, "link_recall": 0.0, "link_lambda": 0.0},
+    scorer={"@scorers": "spacy-sapbert.linking_scorer.v1"},
 )
 
 

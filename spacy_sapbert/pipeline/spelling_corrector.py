@@ -13,7 +13,7 @@ from ..store.artifact import ArtifactWriter
 from ..text.spelling import CorrectionList, Corrector, KnownWords, is_word
 from .attributes import get_corrections, register, set_corrections
 from .base import FolderPipe
-from .component_settings import check_setting, defaults_of
+from .component_settings import add_factory, check_setting
 from .mentions import mentions_of, queries_of
 
 CORRECTIONS_FILE = "corrections.txt"
@@ -111,13 +111,7 @@ class SpellingCorrector(FolderPipe):
             self._corrector = KnownWords({word: parse_int(count) for word, count in rows})
 
 
-Language.factory(
-    "spelling_corrector",
-    func=SpellingCorrector,
-    requires=["doc.ents"],
-    assigns=["span._.corrections"],
-    default_config=defaults_of(SpellingCorrector),
-)
+add_factory(SpellingCorrector, assigns=["span._.corrections"], requires=["doc.ents"])
 
 
 def read_corrections(path: Path) -> CorrectionList:

@@ -30,7 +30,7 @@ SHORTEST_WORD, SHORTEST_STEM, LONG_STEM = 3, 3, 6  # letters
 LONGEST_ENDING = 6
 _ROMAN = re.compile("[ivx]+")
 
-# Words for what is abnormal, which names seldom exchange. The first ones are those of names.
+# The first words for what is abnormal are those of names, which seldom exchange them.
 _N_ABNORMAL = 3
 
 Pair = tuple[str, str]
