@@ -90,19 +90,7 @@ def resolve(
 
 # --- the configs that come with the package
 
-_FILES = {
-    "linker": "linker.cfg",
-    "ner": "ner.cfg",
-    "retriever": "concept_retriever.cfg",
-    "pretrain": "pretrain.cfg",
-    "pairs": "pairs.cfg",
-    "mine": "mine.cfg",
-    "augment": "augment.cfg",
-    "discover": "discover.cfg",
-    "serve": "serve.cfg",
-}
-_TRANSFORMER = {"ner": "ner_trf.cfg"}
-KINDS = tuple(_FILES)
+KINDS = ("linker", "ner", "retriever", "pretrain", "pairs", "mine", "augment", "discover", "serve")
 
 # A wheel has the configs in the package. A checkout has them in the top folder, where the project reads them.
 _PACKAGE = Path(__file__).parents[1]
@@ -124,4 +112,5 @@ def read_config(kind: str, *, gpu: bool = False) -> str:
 
 def config_name(kind: str, *, gpu: bool = False) -> str:
     """Return the name of the file in which the package has a config."""
-    return _TRANSFORMER.get(kind, _FILES[kind]) if gpu else _FILES[kind]
+    names = {"retriever": "concept_retriever.cfg", "ner": "ner_trf.cfg" if gpu else "ner.cfg"}
+    return names.get(kind, f"{kind}.cfg")

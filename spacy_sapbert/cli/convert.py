@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from ..documents.folders import files_of, others_message
 from ..documents.formats import is_companion
 from ..documents.reader import FORMATS, DocumentIds, read_corpus
 from ..documents.source import Report
 from ..errors import Errors, OptionError, SapbertError, Warnings
-from ..files.console import track
+from ..files.console import table_of_numbers, track
 from ..files.output import refuse_input
 from ..kb.stop_names import read_names
 from ..types import Document, has_type
@@ -180,13 +179,10 @@ def _with_known_ids(documents: Iterator[Document], kb: Path, report: Report) -> 
 
 
 def _show(report: Report, console: Console, output: Path) -> None:
-    table = Table("read", "count", title=escape(str(output)))
-    table.columns[1].justify = "right"
-    for label, count in report.rows():
-        if count:
-            table.add_row(label, f"{count:,}")
-    for label, count in sorted(report.labels.items()):
-        table.add_row(escape(f"type {label}"), f"{count:,}")
+    rows = [(label, count) for label, count in report.rows() if count]
+    rows += [(escape(f"type {label}"), count) for label, count in sorted(report.labels.items())]
+    table = table_of_numbers("read", "count", rows=rows)
+    table.title = escape(str(output))
     console.print(table)
     for problems, n_problems in ((report.problems, report.broken), (report.mismatches, report.mismatched)):
         show_problems(console, problems, n_problems)

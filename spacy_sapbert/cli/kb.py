@@ -117,7 +117,7 @@ def export(
     left_out = {kind: count for kind, count in report.left_out.items() if count}
     result = {"file": str(output), "concepts": report.concepts, "names": report.names, "left_out": left_out}
     written = {"concepts": report.concepts, "names": report.names}
-    show_counts(kb_tables.counts_table({"written: ": written, "left out: ": left_out}), result, output)
+    show_counts(kb_tables.counts_table(("written: ", written), ("left out: ", left_out)), result, output)
 
 
 @kb.command("check")

@@ -19,7 +19,7 @@ from rich.table import Table
 from ..documents.reader import read_corpus
 from ..documents.source import Report
 from ..errors import Errors, MismatchError, NotFoundError, OptionError, SapbertError
-from ..files.console import progress_callback, stderr_console, table_of_numbers, track
+from ..files.console import progress_callback, stderr_console, track
 from ..files.opening import sha256_of
 from ..files.output import refuse_input, temporary_folder
 from ..kb.build import KnowledgeBaseBuilder, new_knowledge_base
@@ -41,7 +41,7 @@ from ..kb.recipe import (
 )
 from ..types import Document, Record, has_type
 from .inputs import show_problems, split_pairs
-from .kb_tables import print_wide
+from .kb_tables import counts_table, print_wide
 
 _MEGABYTE = 10**6
 
@@ -301,14 +301,8 @@ def _show_report(report: ReadReport, of_mappings: ReadReport, builder: Knowledge
         ("mappings: rows dropped: ", of_mappings.rows_dropped),
         ("", builder.counts),
     )
-    rows = []
-    for prefix, counts in groups:
-        for label, count in counts.items():
-            if count or prefix == "rows ":
-                rows.append((prefix + label, count))
-    table = table_of_numbers("", "count", rows=rows)
-    table.box = None
-    stderr_console().print(table)
+    shown = ((prefix, {label: n for label, n in counts.items() if n or prefix == "rows "}) for prefix, counts in groups)
+    stderr_console().print(counts_table(*shown))
     show_problems(console, [*of_mappings.problems, *report.problems], of_mappings.broken + report.broken)
     for path, origin in report.origins.items():
         if origin.get("absent"):
@@ -324,7 +318,7 @@ def _print_catalog() -> None:
     for recipe in sorted(read_catalog().values(), key=lambda recipe: not recipe.sources):
         size = f"{recipe.size:g}" if recipe.sources else "-"
         table.add_row(*map(escape, (recipe.name, size, recipe.license, recipe.release, recipe.purpose)))
-    print_wide(table)
+    print_wide(table, Console())
     Console().print("A vocabulary without a size cannot be downloaded by a program. `kb get NAME` says how to get it.")
 
 

@@ -29,9 +29,8 @@ def show_counts(table: Table, result: Mapping[str, Any], output: Path) -> None:
         show(table, result)
 
 
-def print_wide(table: Table) -> None:
-    """Print a table on standard output. Without a terminal, its rows are not wrapped."""
-    console = Console()
+def print_wide(table: Table, console: Console) -> None:
+    """Print a table. Without a terminal, its rows are not wrapped."""
     if not console.is_terminal:
         console.width = _PIPE_WIDTH
     console.print(table)
@@ -44,12 +43,12 @@ def print_concepts(rows: Iterable[tuple[str, Concept, str]]) -> None:
         definition = shorten(concept.definition or "", _DEFINITION_WIDTH, placeholder=" …")
         cells = (concept.concept_id, concept.canonical_name, matched, ", ".join(concept.types), definition)
         table.add_row(score, *map(escape, cells))
-    print_wide(table)
+    print_wide(table, Console())
 
 
-def counts_table(groups: Mapping[str, Mapping[str, int]]) -> Table:
-    """Return a table of counts, with what their labels begin with."""
-    rows = [(prefix + label, count) for prefix, counts in groups.items() for label, count in counts.items()]
+def counts_table(*groups: tuple[str, Mapping[str, int]]) -> Table:
+    """Return a table of counts, in groups with what their labels begin with."""
+    rows = [(prefix + label, count) for prefix, counts in groups for label, count in counts.items()]
     table = table_of_numbers("", "count", rows=rows)
     table.box = None
     return table
@@ -61,13 +60,11 @@ def info_table(result: Mapping[str, Any]) -> Table:
     with_something = [key for key in result if key.startswith("concepts_with_")]
     languages = {language or "unknown language": count for language, count in result["names_by_language"].items()}
     table = counts_table(
-        {
-            "": _spelled({key: result[key] for key in (*labels, *with_something)}),
-            "stop names: ": result["stop_names_by_reason"],
-            "concepts of type ": _largest(result["types"]),
-            "names from ": _largest(result["names_by_source"]),
-            "names in ": _largest(languages),
-        }
+        ("", _spelled({key: result[key] for key in (*labels, *with_something)})),
+        ("stop names: ", result["stop_names_by_reason"]),
+        ("concepts of type ", _largest(result["types"])),
+        ("names from ", _largest(result["names_by_source"])),
+        ("names in ", _largest(languages)),
     )
     for option, values in result.get("curation", {}).items():
         shown = values if isinstance(values, str) else ", ".join(values)
@@ -88,7 +85,7 @@ def origin_lines(result: Mapping[str, Any]) -> Iterator[str]:
 
 def diff_table(result: Mapping[str, Any]) -> Table:
     """Return the table of a `KnowledgeBaseDiff.summary`."""
-    table = counts_table({f"{group}: ": _spelled(result[group]) for group in ("concepts", "names", "changed")})
+    table = counts_table(*((f"{group}: ", _spelled(result[group])) for group in ("concepts", "names", "changed")))
     if result["same_content"]:
         table.caption = "both knowledge bases have the same content"
     return table
@@ -127,9 +124,7 @@ def print_names(names: Iterable[Mapping[str, Any]], console: Console) -> None:
     for name in names:
         ids = shorten(", ".join(name["ids"]), _EXAMPLE_WIDTH, placeholder=" …")
         table.add_row(name["name"], ids, name["why"])
-    if not console.is_terminal:
-        console.width = _PIPE_WIDTH
-    console.print(table)
+    print_wide(table, console)
 
 
 def stop_name_lines(names: Iterable[Mapping[str, Any]]) -> Iterator[str]:

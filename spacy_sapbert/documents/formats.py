@@ -87,13 +87,7 @@ _OUTPUT_ENDINGS = {
 _ROOTS = {tag: InputFormat(format) for tag, format in _TABLES["roots"].items()}
 # a quotation mark inside of a text has a backslash before it
 _JSON_KEYS = re.compile(rb'(?<!\\)"(denotations|data|spans|labels?)"\s*:\s*([\[{])')
-_JSON_FORMATS = {
-    b"denotations[": InputFormat.pubannotation,
-    b"data{": InputFormat.labelstudio,
-    b"spans[": InputFormat.prodigy,
-    b"label[": InputFormat.doccano,
-    b"labels[": InputFormat.doccano,
-}
+_JSON_FORMATS = {key.encode(): InputFormat(format) for key, format in _TABLES["json keys"].items()}
 _HEAD_SIZE = 1 << 16
 TYPE_SYSTEM = "TypeSystem.xml"
 """The file beside XMI that describes its types."""

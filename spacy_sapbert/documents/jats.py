@@ -122,15 +122,12 @@ def _flat(element: Element | None) -> str:
 
 
 def _blocks(element: Element | None) -> list[str]:
-    return [] if element is None else blocks_of(_untitled(element), _APART, _is_left_out)
-
-
-def _untitled(element: Element) -> Element:
-    """Leave out the title of an abstract, which is "Abstract"."""
+    if element is None:
+        return []
     title = element.find("title")
     if element.tag in ("abstract", "trans-abstract") and title is not None:
-        element.remove(title)
-    return element
+        element.remove(title)  # it is "Abstract"
+    return blocks_of(element, _APART, _is_left_out)
 
 
 def _is_left_out(element: Element) -> bool:

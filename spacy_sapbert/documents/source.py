@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ..errors import BadRecordError, SapbertError, Warnings
@@ -112,12 +111,6 @@ class Report(FileReport):
         self._ids.add(hash(document.doc_id))  # 64 bits, which take less memory than the ids
         self.duplicates += len(self._ids) == n_ids
 
-    def add_mismatch(self, path: Path, line: int, reason: str, moved: bool) -> None:
-        """Count a mention with an annotated text that differs from the text at its offsets."""
-        self.mismatched += 1
-        self.moved += moved
-        keep_problem(self.mismatches, Problem(path, line, reason))
-
     def warn_of_broken(self) -> None:
         """Warn of broken records, if there are any."""
         if self.broken:
@@ -126,9 +119,7 @@ class Report(FileReport):
             warnings.warn(message, stacklevel=3)
 
     def joined_message(self) -> str:
-        """Return how many records were joined to documents; empty if none were."""
-        if not self.joined:
-            return ""
+        """Return how many records were joined to documents."""
         counts = f"{self.joined:,} records are passages of {self.documents_of_joined:,} documents"
         return f"{counts}, since consecutive ids repeat; `convert --no-join-passages` reads each record alone"
 
@@ -252,7 +243,9 @@ class DocumentSource(Source):
         if mention.text and placed[:3] != mention[:3]:
             annotated, used = (f"{item.start}-{item.end} {excerpt(item.text)!r}" for item in (mention, placed))
             reason = f"offsets and text disagree: {annotated}; used: {used}"
-            self.report.add_mismatch(self.path, line, reason, moved=placed[:2] != mention[:2])
+            self.report.mismatched += 1
+            self.report.moved += placed[:2] != mention[:2]
+            keep_problem(self.report.mismatches, Problem(self.path, line, reason))
         self.report.discontinuous += bool(mention.offsets)
         return placed
 
@@ -345,12 +338,9 @@ def _joined(records: list[Document], report: Report) -> Document:
     start = 0
     for record in records:
         passages.append(Passage(start, start + len(record.text), record.title))
-        mentions += (_moved(mention, start) for mention in record.mentions)
+        for mention in record.mentions:
+            offsets = tuple((first + start, last + start) for first, last in mention.offsets)
+            mentions.append(mention._replace(start=mention.start + start, end=mention.end + start, offsets=offsets))
         start += len(record.text) + len(BETWEEN)
     text = BETWEEN.join(record.text for record in records)
     return records[0]._replace(text=text, mentions=tuple(mentions), passages=tuple(passages))
-
-
-def _moved(mention: Mention, by: int) -> Mention:
-    offsets = tuple((start + by, end + by) for start, end in mention.offsets)
-    return mention._replace(start=mention.start + by, end=mention.end + by, offsets=offsets)

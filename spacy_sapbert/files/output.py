@@ -95,7 +95,7 @@ def replacing(path: Path, *, parents: bool = False) -> Iterator[Path]:
     Yields:
         The path to write to. A device or a pipe is written to directly.
     """
-    try:
+    with writing(path):
         if is_special(path):
             yield path
             return
@@ -106,6 +106,13 @@ def replacing(path: Path, *, parents: bool = False) -> Iterator[Path]:
             temporary = folder / path.name
             yield temporary
             os.replace(temporary, target)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn the errors of the system in a block that writes a file or folder into a named one."""
+    try:
+        yield
     except OSError as error:
         raise CannotWriteError(path=path, reason=error.strerror or error) from error
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -22,17 +21,6 @@ MOST_CELLS = 1 << 26
 MOST_ROWS = 1 << 20
 _MOST_CHARACTERS = 32_767  # of a cell; openpyxl drops the rest
 _REMEDY = "Open it in a spreadsheet program, and save it again, as .xlsx or .csv."
-_BROKEN: tuple[type[Exception], ...] = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    OSError,
-    SyntaxError,
-    ValueError,
-    LookupError,
-    TypeError,
-)
-_BROKEN += (AttributeError, NotImplementedError, RuntimeError)  # openpyxl raises what it meets in a damaged file
 
 
 def is_workbook(path: Path) -> bool:
@@ -99,7 +87,7 @@ def _translated(path: Path) -> Iterator[None]:
         yield
     except (DamagedError, LimitError):
         raise
-    except _BROKEN as error:
+    except Exception as error:  # openpyxl raises what it meets in a damaged file
         raise DamagedError(_REMEDY, path=path, reason=f"it cannot be read as a workbook: {error}") from error
 
 

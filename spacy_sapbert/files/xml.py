@@ -26,7 +26,7 @@ class LocatedElement(Element):
     line = 0
 
 
-class _RootFound(Exception):
+class RootFound(Exception):
     """The root element is found, so parsing ends."""
 
 
@@ -50,7 +50,7 @@ def root_tag(beginning: bytes) -> str:
     def start(tag: str, *_: object) -> None:
         nonlocal root
         root = tag
-        raise _RootFound
+        raise RootFound
 
     def doctype(name: str, system_id: str | None, public_id: str | None, has_internal_subset: bool) -> None:
         if has_internal_subset:
@@ -60,7 +60,7 @@ def root_tag(beginning: bytes) -> str:
     parser.StartElementHandler = start
     parser.StartDoctypeDeclHandler = doctype
     # reading the file reports what is wrong with it
-    with suppress(_RootFound, expat.ExpatError, LookupError, ValueError):
+    with suppress(RootFound, expat.ExpatError, LookupError, ValueError):
         parser.Parse(beginning, False)
     return root
 

@@ -118,7 +118,10 @@ def _damage(db: sqlite3.Connection) -> list[str]:
 
 
 def _remarks(kb: KnowledgeBase, db: sqlite3.Connection) -> dict[str, Finding]:
-    findings = {"names_of_several_concepts": _shared_names(db), "odd_names": _odd_names(db)}
+    findings = {"names_of_several_concepts": _shared_names(db)}
+    names = (text for (text,) in db.execute("SELECT text FROM names ORDER BY row"))
+    odd = ({"name": name[:MAX_NAME_LENGTH], "why": why} for name in names if (why := _oddity(name)))
+    findings["odd_names"] = _finding(odd)
     findings |= {check: _finding(value for (value,) in db.execute(sql)) for check, sql in _REMARKS.items()}
     shared_ids = findings["ids_of_several_concepts"]
     shared_ids["examples"] = [{"id": shared, "concepts": list(kb.find_id(shared))} for shared in shared_ids["examples"]]
@@ -146,11 +149,6 @@ def _shared_names(db: sqlite3.Connection) -> Finding:
     )
     count = db.execute("SELECT count(*) FROM shared").fetchone()[0]
     return {"count": count, "by_source": dict(db.execute(within)), "examples": examples}
-
-
-def _odd_names(db: sqlite3.Connection) -> Finding:
-    names = (text for (text,) in db.execute("SELECT text FROM names ORDER BY row"))
-    return _finding({"name": name[:MAX_NAME_LENGTH], "why": why} for name in names for why in [_oddity(name)] if why)
 
 
 def _oddity(name: str) -> str | None:

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..errors import EmptyError
 from ..files.opening import open_text
+from ..files.values import read_sections
 from ..text.common_words import ENGLISH, LISTED_LANGUAGES, common_words, general_names
 from .mapping import vocabulary_of
 from .semantic_types import SEMANTIC_TYPES
@@ -67,22 +68,7 @@ _ROMAN = frozenset(
     map("".join, product(("", "x", "xx", "xxx"), ["", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix"]))
 )
 
-# A name of several words that begins with four letters is no stop name by itself, only by its concepts or a list.
-_NAMES = """
-SELECT n.row, n.text, s.concept, s.annotations, s.language FROM names n JOIN synonyms s ON s.name = n.row
-WHERE n.row IN (
-    SELECT row FROM names WHERE text NOT GLOB '[A-Za-z][A-Za-z][A-Za-z][A-Za-z]* *'
-    UNION SELECT row FROM names WHERE :listed AND is_listed(text)
-    UNION SELECT row FROM names WHERE lower(text) IN (SELECT value FROM json_each(:phrases))
-    UNION SELECT name FROM synonyms WHERE concept IN (SELECT value FROM json_each(:general))
-    UNION SELECT name FROM synonyms WHERE concept IN (SELECT value FROM json_each(:concepts))
-) ORDER BY n.row
-"""
-
-_CONCEPTS_WITH = """
-SELECT DISTINCT s.concept FROM synonyms s JOIN names n ON n.row = s.name
-WHERE lower(n.text) IN (SELECT value FROM json_each(?))
-"""
+_SQL = read_sections(Path(__file__).with_suffix(".sql"))
 
 # Parts of types, and vocabularies, whose concepts have short names or symbols
 _GENES = (("gene", "protein", "cell line", "cellline", "variant"), ("HGNC", "NCBIGene", "UNIPROT", "FPLX", "CVCL"))
@@ -161,7 +147,7 @@ def stop_names(db: sqlite3.Connection, rules: StopNameRules) -> Iterator[tuple[i
         "general": json.dumps(list(concepts.general) if concepts else []),
         "concepts": json.dumps(list(concepts.reasons) if concepts else []),
     }
-    for (row, text), owners in groupby(db.execute(_NAMES, values), key=itemgetter(0, 1)):
+    for (row, text), owners in groupby(db.execute(_SQL["names"], values), key=itemgetter(0, 1)):
         folded = _folded(text)
         if folded in rules.kept:
             continue
@@ -187,7 +173,7 @@ class _ConceptRules:
         self.chemicals = _concepts_of(db, n_concepts, *_CHEMICALS, "CHEM")
         self.kinds = {kind: _concepts_of(db, n_concepts, *of_kind) for kind, of_kind in _KINDS.items()}
         names = json.dumps([*chain(*map(general_names, _KINDS))])
-        self.general = {concept for (concept,) in db.execute(_CONCEPTS_WITH, (names,))}
+        self.general = {concept for (concept,) in db.execute(_SQL["concepts with names"], (names,))}
         for (row,) in db.execute("SELECT row FROM concepts WHERE row NOT IN (SELECT concept FROM types)"):
             self.kinds["phrases"][row] = 1
 

@@ -25,23 +25,11 @@ if TYPE_CHECKING:
 _NUMBERS = {"start": int, "end": int, "passage": int, "score": float, "probability": float, "split": bool}
 _NUMBERS |= {"runner_up_score": float, "runner_up_probability": float, "rejected_score": float}
 _NAMES = (
-    *("doc_id", "start", "end", "offsets", "passage", "text", "label", "snippet", "concept_id", "preferred_name"),
-    *(
-        "types",
-        "score",
-        "probability",
-        "assertion",
-        "section",
-        "matched_name",
-        "linked_text",
-        "long_form",
-        "split",
-        "reason",
-    ),
-    *("tie", "reasons", "runner_up_id", "runner_up_name", "runner_up_score", "runner_up_probability"),
-    *("rejected_id", "rejected_name", "rejected_score"),
+    "doc_id start end offsets passage text label snippet concept_id preferred_name types score probability assertion "
+    "section matched_name linked_text long_form split reason tie reasons runner_up_id runner_up_name runner_up_score "
+    "runner_up_probability rejected_id rejected_name rejected_score"
 )
-COLUMNS: dict[str, type] = dict.fromkeys(_NAMES, str) | _NUMBERS
+COLUMNS: dict[str, type] = dict.fromkeys(_NAMES.split(), str) | _NUMBERS
 """The columns of every table and their types."""
 CODES = "codes_"
 """The beginning of the column with the codes of a code system: "codes_ICD10CM"."""

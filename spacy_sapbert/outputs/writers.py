@@ -16,9 +16,9 @@ from ..documents.brat import brat_files, file_name_of
 from ..documents.formats import TYPE_SYSTEM, OutputFormat
 from ..documents.pubtator import pubtator_record
 from ..documents.uima import TYPE_SYSTEM_FILE, xmi_files
-from ..errors import CannotWriteError, OptionError
+from ..errors import OptionError
 from ..files.opening import without_gz
-from ..files.output import open_output, replacing_folder
+from ..files.output import open_output, replacing_folder, writing
 from ..files.postgres import Database
 from ..files.values import json_list
 from ..types import Document, Mention
@@ -219,18 +219,15 @@ def _write_files(records: Records, format: OutputFormat, path: Path) -> None:
             write("".join(make(single[0]).values()))
         return
     names: Counter[str] = Counter()
-    try:
-        with replacing_folder(path) as folder:
-            for record in records:
-                name = file_name_of(record["id"])
-                names[key := name.casefold()] += 1
-                name += f"~{names[key]}" if names[key] > 1 else ""
-                for suffix, text in make(record).items():
-                    (folder / f"{name}{suffix}").write_bytes(text.encode())
-            if format is OutputFormat.xmi:
-                copyfile(TYPE_SYSTEM_FILE, folder / TYPE_SYSTEM)
-    except OSError as error:
-        raise CannotWriteError(path=path, reason=error.strerror or error) from error
+    with writing(path), replacing_folder(path) as folder:
+        for record in records:
+            name = file_name_of(record["id"])
+            names[key := name.casefold()] += 1
+            name += f"~{names[key]}" if names[key] > 1 else ""
+            for suffix, text in make(record).items():
+                (folder / f"{name}{suffix}").write_bytes(text.encode())
+        if format is OutputFormat.xmi:
+            copyfile(TYPE_SYSTEM_FILE, folder / TYPE_SYSTEM)
 
 
 def _json_file(value: Values) -> dict[str, str]:

@@ -26,6 +26,7 @@ SCHEMA = Path(__file__).with_name("corrections.sql").read_text(encoding="utf-8")
 _COLUMNS = ", ".join(f'"{name}"' for name in Correction._fields)
 INSERT = f"INSERT INTO corrections ({_COLUMNS}, undone) VALUES ({', '.join('?' * len(Correction._fields))}, '')"
 _LINK_COLUMNS = ", ".join(f'"{name}"' for name in ProposedLink._fields)
+_INSERT_LINK = f"INSERT INTO links ({_LINK_COLUMNS}) VALUES ({', '.join('?' * len(ProposedLink._fields))})"
 _OTHER_FILE = "Give a file that `spacy-sapbert review` made. If it is damaged, restore it from a copy."
 _NOT_WRITTEN = (
     "Nothing was changed. Check that you may write the file, that the disk has space, and that no program locks it."
@@ -98,11 +99,10 @@ class CorrectionsFile:
         """Write what a pipeline made of the mentions of documents, instead of what is known of these documents, by
         their keys.
         """
-        insert = f"INSERT INTO links ({_LINK_COLUMNS}) VALUES ({_marks(ProposedLink)})"
         last = {(link.document, link.start, link.end, link.label): link for link in links}
         with self._writing() as db:
             db.executemany("DELETE FROM links WHERE document = ?", [(key,) for key in documents])
-            db.executemany(insert, list(map(_row, last.values())))
+            db.executemany(_INSERT_LINK, list(map(_row, last.values())))
 
     def claim(self, text: str, window: str, seconds: float) -> bool:
         """Return whether a window may show a text, since no other machine shows it. This holds for some seconds."""
@@ -243,10 +243,6 @@ class CorrectionsFile:
         db.execute("INSERT INTO secret VALUES (?)", (secrets.token_urlsafe(SECRET_BYTES),))
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute(f"PRAGMA user_version = {FORMAT}")
-
-
-def _marks(kind: type[Correction] | type[ProposedLink]) -> str:
-    return ", ".join("?" * len(kind._fields))
 
 
 def _row(value: Correction | ProposedLink) -> list[Any]:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import CannotWriteError, DamagedError, SapbertError
+from ..errors import DamagedError, SapbertError
 from ..files.output import TEMPORARY, temporary_folder
 from .cache import cache_dir, make_once
 
@@ -148,15 +148,6 @@ def opening(path: Path) -> Iterator[None]:
         reason = f"{type(error).__name__}: {error}"
         remedy = "If it is in the cache, delete it. Otherwise, assemble the pipeline again."
         raise DamagedError(remedy, path=path, reason=reason) from error
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Turn the errors of the system in a block that writes a file or folder of ours into a named one."""
-    try:
-        yield
-    except OSError as error:
-        raise CannotWriteError(path=path, reason=error.strerror or error) from error
 
 
 def saved_artifacts(folder: Path, kind: str, suffix: str = "") -> list[Path]:

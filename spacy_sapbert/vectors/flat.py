@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..errors import MismatchError
-from ..files.output import replacing
+from ..files.output import replacing, writing
 from ..files.values import hash64, parse_json, read_array
 from ..kb.knowledge_base import KnowledgeBase
-from ..store.artifact import Artifact, fingerprint_of, opening, writing
+from ..store.artifact import Artifact, fingerprint_of, opening
 from ..store.cache import cache_dir, make_once
 from ..text.normalize import normal_forms
 from .index import Index

@@ -16,10 +16,10 @@ import numpy as np
 
 from ..encoders.ngrams import NGRAMS_FOLDER, NgramEncoder
 from ..errors import MismatchError
-from ..files.output import replacing_folder
+from ..files.output import replacing_folder, writing
 from ..files.values import parse_json, read_array
 from ..kb.knowledge_base import KnowledgeBase
-from ..store.artifact import Artifact, fingerprint_of, opening, writing
+from ..store.artifact import Artifact, fingerprint_of, opening
 from ..store.cache import cache_dir, file_states, make_once, shared
 from ..text.characters import slices
 from .postings import POSTINGS, Postings

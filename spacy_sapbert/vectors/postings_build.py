@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..encoders.ngrams import IDF_FILE, NAMES_PER_CHUNK, SETTINGS_FILE, NgramEncoder
-from ..files.output import replacing_folder
+from ..files.output import replacing_folder, writing
 from ..kb.knowledge_base import KnowledgeBase
-from ..store.artifact import writing
 from ..text.characters import character_table, code_points, look_up, ngrams
 
 FORMAT = 3

@@ -51,7 +51,9 @@ def read_scispacy(context: ReaderContext) -> Iterator[Record]:
         context.report.rows_read += 1
         line, position = (1, f"concept {number}: ") if is_list else (number, "")
         try:
-            entity = _entity(entry if is_list else _parse_line(entry))
+            entity = _entity(entry if is_list else parse_json(entry))
+        except json.JSONDecodeError as error:
+            context.drop_broken(line, f"no JSON ({error.msg})")
         except ValueError as error:
             context.drop_broken(line, f"{position}{error}")
         else:
@@ -144,13 +146,6 @@ def _objects(value: Any, key: str) -> list[dict[str, Any]]:
 
 
 # These functions return the arguments of `ReaderContext.record`.
-
-
-def _parse_line(line: str) -> Any:
-    try:
-        return parse_json(line)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"no JSON ({error.msg})") from error
 
 
 def _entity(entity: Any) -> dict[str, Any]:

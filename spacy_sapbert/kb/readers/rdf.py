@@ -21,7 +21,7 @@ from xml.parsers import expat
 
 from ...errors import BadRecordError, Errors, SapbertError, requiring
 from ...files.opening import Pieces, without_gz
-from ...files.xml import malformed_xml
+from ...files.xml import RootFound, malformed_xml
 from ...types import Record
 from .context import NameParts, ReaderContext, preferred_by_language
 from .json_files import OTHER_FORMAT
@@ -44,13 +44,8 @@ _LABELS = ("pref_label", "label")  # the first has precedence
 _SCOPES = ("exact", "narrow", "broad", "related")
 _NAMES = frozenset({*_LABELS, *_SCOPES})
 _SYNTAXES = {".nt": "N_TRIPLES", ".nq": "N_QUADS", ".trig": "TRIG"}
-# How a file in a syntax begins that cannot be read.
-_OTHER_SYNTAXES = {
-    "Prefix(": "OWL functional syntax",
-    "Ontology(": "OWL functional syntax",
-    "Prefix:": "Manchester syntax",
-    "Ontology:": "Manchester syntax",
-}
+_OTHER_SYNTAXES: dict[str, str] = _TABLES["other syntaxes"]
+"""Syntaxes that cannot be read, by how a file begins."""
 
 
 class _Value(NamedTuple):
@@ -236,10 +231,6 @@ def _syntax(context: ReaderContext) -> str:
 # --- the head of an XML file
 
 
-class _RootFound(Exception):
-    pass
-
-
 def _with_checked_head(context: ReaderContext, chunks: Iterator[bytes]) -> Iterator[bytes]:
     """Replace what comes before the root element by declarations of short entities without nesting.
 
@@ -252,7 +243,7 @@ def _with_checked_head(context: ReaderContext, chunks: Iterator[bytes]) -> Itera
     def start(tag: str, attributes: dict[str, str]) -> None:
         nonlocal n_bytes, n_lines
         n_bytes, n_lines = parser.CurrentByteIndex, parser.CurrentLineNumber - 1
-        raise _RootFound
+        raise RootFound
 
     def declare(name: str, is_parameter: int, value: str | None, *_: object) -> None:
         is_plain = value is not None and len(value) <= _MAX_ENTITY and not set(value) & {"&", "<", '"', "%"}
@@ -268,7 +259,7 @@ def _with_checked_head(context: ReaderContext, chunks: Iterator[bytes]) -> Itera
         for chunk in chain(chunks, [b""]):
             before += chunk
             parser.Parse(chunk, not chunk)
-    except _RootFound:
+    except RootFound:
         pass
     except expat.ExpatError as error:
         raise malformed_xml(context.path, error) from error
