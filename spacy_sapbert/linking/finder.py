@@ -360,6 +360,7 @@ class Finder:
 
     def save(self, folder: Path) -> None:
         """Write the index, memory-mapped later, and which vocabulary and language it belongs to."""
+        folder.mkdir(exist_ok=True)
         for name, array in self._index._asdict().items():
             with replacing(folder / f"{name}.npy") as temporary, temporary.open("wb") as file:
                 np.save(file, array, allow_pickle=False)
@@ -387,7 +388,6 @@ class Finder:
 
         def build() -> None:
             logger.info("Indexing the words of %d names of %s into %s", kb.n_names, kb.path, folder)
-            folder.mkdir(exist_ok=True)
             cls.build(kb, rules).save(folder)
 
         try:
@@ -399,16 +399,11 @@ class Finder:
 
     def artifact(self) -> Artifact:
         """Return the index as an artifact of a component."""
-
-        def write(folder: Path) -> None:
-            folder.mkdir()
-            self.save(folder)
-
         cache = _cache(self.kb, self.rules)
         source = cache if (cache / _MANIFEST).is_file() else None
         fingerprint = fingerprint_of(self.kb.fingerprint, VERSION, self.rules.code)
         parts = [*(f"{name}.npy" for name in _Index._fields), _MANIFEST]
-        return Artifact(FINDER, fingerprint, write, large=True, source=source, parts=parts)
+        return Artifact(FINDER, fingerprint, self.save, large=True, source=source, parts=parts)
 
 
 def _cache(kb: KnowledgeBase, rules: LanguageRules) -> Path:

@@ -249,7 +249,6 @@ class NameMatcher:
 
         def build() -> None:
             logger.info("Computing the keys of %d names of %s into %s", kb.n_names, kb.path, folder)
-            folder.mkdir(exist_ok=True)
             cls.build(kb, rules).save(folder)
 
         make_once(folder, (folder / MANIFEST_FILE).is_file, build)
@@ -257,6 +256,7 @@ class NameMatcher:
 
     def save(self, folder: Path) -> None:
         """Write the keys, the rows, and which language they belong to. The manifest marks a folder as complete."""
+        folder.mkdir(exist_ok=True)
         for name, array in ((HASHES_FILE, self.hashes), (ROWS_FILE, self.rows)):
             with replacing(folder / name) as temporary, temporary.open("wb") as file:
                 np.save(file, array, allow_pickle=False)
@@ -266,16 +266,11 @@ class NameMatcher:
 
     def artifact(self) -> Artifact:
         """Return the keys of the names as an artifact of a component."""
-
-        def write(folder: Path) -> None:
-            folder.mkdir()
-            self.save(folder)
-
         cache = matcher_cache(self.kb, self.rules)
         fingerprint = fingerprint_of(self.kb.fingerprint, keys_version(self.rules))
         source = cache if (cache / MANIFEST_FILE).is_file() else None
         parts = [HASHES_FILE, ROWS_FILE, MANIFEST_FILE]
-        return Artifact(MATCHER, fingerprint, write, large=True, source=source, parts=parts)
+        return Artifact(MATCHER, fingerprint, self.save, large=True, source=source, parts=parts)
 
     @classmethod
     def load(cls, kb: KnowledgeBase, folder: Path) -> NameMatcher:

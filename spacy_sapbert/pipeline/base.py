@@ -146,9 +146,6 @@ class FolderPipe(SavedInFolder, Component):
     pipeline is loaded.
     """
 
-    name: str
-    vocab: Vocab
-
     def __reduce__(self) -> Tuple[Any, ...]:
         return _rebuild, (type(self), self.vocab, self.name, settings_of(self), self.to_bytes())
 

@@ -5,28 +5,13 @@ from __future__ import annotations
 import re
 
 from ..lists import read_lists
-from .rules import (
-    LETTER,
-    AbbreviationRules,
-    CompositeRules,
-    LanguageRules,
-    WordRules,
-    beginnings,
-    conditions,
-    folding,
-    letters_without_accents,
-    numerals,
-    opposites,
-    sentence_end,
-    spelled,
-    words_of,
-    words_with_marks,
-)
+from . import rules
+from .rules import LETTER
 
 _LISTS = read_lists(__file__)
 _LONG_CONNECTORS = frozenset(("aber nicht", "als auch", "und nicht"))
-_LETTERS = letters_without_accents(kept="ß")
-_fold = folding({**_LETTERS, ord("ä"): "ae", ord("ö"): "oe", ord("ü"): "ue", ord("ß"): "ss"})
+_LETTERS = rules.letters_without_accents(kept="ß")
+_fold = rules.folding({**_LETTERS, ord("ä"): "ae", ord("ö"): "oe", ord("ü"): "ue", ord("ß"): "ss"})
 # Latin "c" as it is spoken: Carcinom, Karzinom; Ulcus, Ulkus. "ch", "ck" and "sch" stay.
 _SOFT_C = re.compile("c(?=[eiy]|ae|oe)")
 _HARD_C = re.compile("(?<!s)c(?![hk])")
@@ -73,16 +58,16 @@ def _inflected(stems: str) -> str:
 
 _LISTS |= {name: _inflected(_LISTS[name]) for name in ("qualifiers", "positions")}
 
-_WORDS = WordRules(
-    pattern=words_with_marks(),
+_WORDS = rules.WordRules(
+    pattern=rules.words_with_marks(),
     spell=spell,
     singular=singular,
-    **words_of(WordRules, _LISTS),
+    **rules.words_of(rules.WordRules, _LISTS),
 )
 
-_ABBREVIATIONS = AbbreviationRules(
-    spelled=spelled(_LISTS["spelled"]),
-    sentence_end=sentence_end(
+_ABBREVIATIONS = rules.AbbreviationRules(
+    spelled=rules.spelled(_LISTS["spelled"]),
+    sentence_end=rules.sentence_end(
         ["vs", "bzw", "ca", "vgl", "inkl", "sog", "evtl", "ggf", "Dr", "Prof", "usw"],
         capitals="ÄÖÜ",
         opening="„»",
@@ -91,25 +76,25 @@ _ABBREVIATIONS = AbbreviationRules(
     joining=("und", "oder", "sowie", "bzw.", "und/oder"),
     letters=_LETTERS,
     quotes="„«»",
-    **words_of(AbbreviationRules, _LISTS),
+    **rules.words_of(rules.AbbreviationRules, _LISTS),
 )
 
-_COMPOSITES = CompositeRules(
+_COMPOSITES = rules.CompositeRules(
     connectors=_LONG_CONNECTORS
     | {"und", "oder", "sowie", "bzw.", "beziehungsweise", "noch", "&", "/", ",", "und/oder", "oder/und"},
     parts_of_connectors=("und", "oder", "sowie", "bzw", "beziehungsweise", "noch", "&", "/", "als auch", "aber nicht"),
     phrases=_LONG_CONNECTORS | frozenset(("kopf und hals", "hals und nase", "maul und klauen", "hand und fuß")),
     classifier=re.compile(r"(?:typ|grad|stadium|stufe|form|gruppe|klasse|phase)(?:en?|n|s)?", re.IGNORECASE),
-    prefix=beginnings(_LISTS["prefixes"]),
+    prefix=rules.beginnings(_LISTS["prefixes"]),
     combining_form=re.compile(f"{LETTER}{{2,7}}?o(?={LETTER}{{4}})", re.IGNORECASE),
     head=re.compile(rf"(?<={LETTER}{{2}})(?:{'|'.join(_LISTS['heads'].split())})(?:e[nrs]?|n|s)?$", re.IGNORECASE),
     qualifier_endings=(),
-    conditions=conditions(_LISTS, "(?:e[nrs]?|n|s)?", before=f"{LETTER}*"),
+    conditions=rules.conditions(_LISTS, "(?:e[nrs]?|n|s)?", before=f"{LETTER}*"),
     adjectives=re.compile("..+(?:isch|lich|al|ell|är|ös|ig|iv|bar|haft|los|gen|end)(?:e[rnms]?)?"),
-    numerals=numerals("A-Zb-z"),
-    **words_of(CompositeRules, _LISTS),
+    numerals=rules.numerals("A-Zb-z"),
+    **rules.words_of(rules.CompositeRules, _LISTS),
 )
 
-_OPPOSITES = opposites(_WORDS, _LISTS, endings=("", "e", "er", "en", "em", "es"))
+_OPPOSITES = rules.opposites(_WORDS, _LISTS, endings=("", "e", "er", "en", "em", "es"))
 
-RULES = LanguageRules("de", _WORDS, _ABBREVIATIONS, _COMPOSITES, _OPPOSITES)
+RULES = rules.LanguageRules("de", _WORDS, _ABBREVIATIONS, _COMPOSITES, _OPPOSITES)

@@ -6,27 +6,15 @@ import re
 
 from ..lists import read_lists, word_set
 from ..normalize import american
-from .rules import (
-    AbbreviationRules,
-    CompositeRules,
-    LanguageRules,
-    WordRules,
-    beginnings,
-    conditions,
-    folding,
-    letters_without_accents,
-    numerals,
-    opposites,
-    sentence_end,
-    spelled,
-    words_of,
-)
+from . import rules
 
 _LISTS = read_lists(__file__)
 _LONG_CONNECTORS = frozenset(("as well as", "but not", "but also", "and also", "and not"))
 
 _NOT_PLURALS = frozenset({"aids", "lens"})
-_fold = folding({**letters_without_accents(), **str.maketrans({"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "ß": "ss"})})
+_fold = rules.folding(
+    {**rules.letters_without_accents(), **str.maketrans({"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "ß": "ss"})}
+)
 
 
 def spell(word: str) -> str:
@@ -56,39 +44,39 @@ def singular(word: str) -> str:
     return word.removesuffix("e") if len(word) > 4 else word
 
 
-_WORDS = WordRules(
+_WORDS = rules.WordRules(
     # "Parkinson's" counts as "Parkinson"
     pattern=re.compile(r"([^\W_]+(?:['’][sS](?![^\W_]))?)"),
     possessives=("'s", "'S", "’s", "’S"),
     spell=spell,
     singular=singular,
     modifiers=(word_set(_LISTS["modifiers of kind"]), word_set(_LISTS["modifiers of state"])),
-    **words_of(WordRules, _LISTS),
+    **rules.words_of(rules.WordRules, _LISTS),
 )
 
-_ABBREVIATIONS = AbbreviationRules(
-    spelled=spelled(_LISTS["spelled"]),
-    sentence_end=sentence_end(["vs"]),
+_ABBREVIATIONS = rules.AbbreviationRules(
+    spelled=rules.spelled(_LISTS["spelled"]),
+    sentence_end=rules.sentence_end(["vs"]),
     joining=("and", "or", "and/or"),
     letters={},
-    **words_of(AbbreviationRules, _LISTS),
+    **rules.words_of(rules.AbbreviationRules, _LISTS),
 )
 
-_COMPOSITES = CompositeRules(
+_COMPOSITES = rules.CompositeRules(
     connectors=_LONG_CONNECTORS | {"and", "or", "nor", "&", "/", ",", "and/or", "or/and"},
     parts_of_connectors=("and", "or", "&", "/", "but", "well"),
     phrases=_LONG_CONNECTORS | frozenset(("head and neck", "head & neck", "foot and mouth", "nose and throat")),
     classifier=re.compile(r"(?:type|grade|stage|form|group|class)(?:e?s)?", re.IGNORECASE),
-    prefix=beginnings(_LISTS["prefixes"], "[a-z]"),
+    prefix=rules.beginnings(_LISTS["prefixes"], "[a-z]"),
     # "nephro" in "nephrotoxicity", after "hepato-"
     combining_form=re.compile("[a-z]{2,7}?o(?=[a-z]{4})", re.IGNORECASE),
     qualifier_endings=("ed",),
-    conditions=conditions(_LISTS, "(?:s|y|ies)?"),
+    conditions=rules.conditions(_LISTS, "(?:s|y|ies)?"),
     adjectives=re.compile("..+(?:al|ic|ar|[ao]ry|ous|ive|ian|ile|[ai]ble)"),
-    numerals=numerals("A-Zb-z"),
-    **words_of(CompositeRules, _LISTS),
+    numerals=rules.numerals("A-Zb-z"),
+    **rules.words_of(rules.CompositeRules, _LISTS),
 )
 
-_OPPOSITES = opposites(_WORDS, _LISTS)
+_OPPOSITES = rules.opposites(_WORDS, _LISTS)
 
-RULES = LanguageRules("en", _WORDS, _ABBREVIATIONS, _COMPOSITES, _OPPOSITES)
+RULES = rules.LanguageRules("en", _WORDS, _ABBREVIATIONS, _COMPOSITES, _OPPOSITES)

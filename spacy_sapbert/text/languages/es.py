@@ -5,28 +5,13 @@ from __future__ import annotations
 import re
 
 from ..lists import read_lists
-from .rules import (
-    LETTER,
-    AbbreviationRules,
-    CompositeRules,
-    LanguageRules,
-    WordRules,
-    beginnings,
-    conditions,
-    folding,
-    letters_without_accents,
-    numerals,
-    opposites,
-    sentence_end,
-    spelled,
-    words_of,
-    words_with_marks,
-)
+from . import rules
+from .rules import LETTER
 
 _LISTS = read_lists(__file__)
 _LONG_CONNECTORS = frozenset(("así como", "pero no", "y no"))
 # "año" and "ano" differ
-_LETTERS = letters_without_accents(kept="ñ")
+_LETTERS = rules.letters_without_accents(kept="ñ")
 # A severe disease ("enfermedad grave") is not Graves disease.
 _NOT_PLURALS = frozenset({"graves"})
 
@@ -46,40 +31,42 @@ def singular(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("e") and word[-2] not in "aeiou" else word
 
 
-_WORDS = WordRules(
-    pattern=words_with_marks(),
-    spell=folding(_LETTERS),
+_WORDS = rules.WordRules(
+    pattern=rules.words_with_marks(),
+    spell=rules.folding(_LETTERS),
     singular=singular,
-    **words_of(WordRules, _LISTS),
+    **rules.words_of(rules.WordRules, _LISTS),
 )
 
-_ABBREVIATIONS = AbbreviationRules(
-    spelled=spelled(_LISTS["spelled"]),
-    sentence_end=sentence_end(["vs", "Dr", "Dra", "ej", "aprox"], capitals="ÁÉÍÓÚÑ", opening="«“¿¡", closing="»”"),
+_ABBREVIATIONS = rules.AbbreviationRules(
+    spelled=rules.spelled(_LISTS["spelled"]),
+    sentence_end=rules.sentence_end(
+        ["vs", "Dr", "Dra", "ej", "aprox"], capitals="ÁÉÍÓÚÑ", opening="«“¿¡", closing="»”"
+    ),
     joining=("y", "e", "o", "u", "y/o"),
     letters=_LETTERS,
     quotes="«»„",
     head_first=True,
-    **words_of(AbbreviationRules, _LISTS),
+    **rules.words_of(rules.AbbreviationRules, _LISTS),
 )
 
-_COMPOSITES = CompositeRules(
+_COMPOSITES = rules.CompositeRules(
     connectors=_LONG_CONNECTORS | {"y", "e", "o", "u", "ni", "&", "/", ",", "y/o", "o/y"},
     parts_of_connectors=(" y ", " e ", " o ", " u ", " ni ", "&", "/", " así como ", " pero no "),
     phrases=_LONG_CONNECTORS | frozenset(("cabeza y cuello", "pie y boca", "manos y pies")),
     classifier=re.compile(r"(?:tipo|grado|estadio|fase|forma|grupo|clase)s?", re.IGNORECASE),
-    prefix=beginnings(_LISTS["prefixes"]),
+    prefix=rules.beginnings(_LISTS["prefixes"]),
     combining_form=re.compile(f"{LETTER}{{2,7}}?[oó](?={LETTER}{{4}})", re.IGNORECASE),
     qualifier_endings=("ado", "ada", "ados", "adas", "ido", "ida", "idos", "idas"),
-    conditions=conditions(_LISTS, "(?:e?s)?"),
+    conditions=rules.conditions(_LISTS, "(?:e?s)?"),
     adjectives=re.compile(
         "..+(?:al|ic[oa]|ar|ari[oa]|[oó]ri[oa]|os[oa]|iv[oa]|ian[oa]|il|ble|[ií]ac[oa]|éne[oa])(?:e?s)?"
     ),
-    numerals=numerals(),
+    numerals=rules.numerals(),
     head_first=True,
-    **words_of(CompositeRules, _LISTS),
+    **rules.words_of(rules.CompositeRules, _LISTS),
 )
 
-_OPPOSITES = opposites(_WORDS, _LISTS, endings=("o", "a"))
+_OPPOSITES = rules.opposites(_WORDS, _LISTS, endings=("o", "a"))
 
-RULES = LanguageRules("es", _WORDS, _ABBREVIATIONS, _COMPOSITES, _OPPOSITES)
+RULES = rules.LanguageRules("es", _WORDS, _ABBREVIATIONS, _COMPOSITES, _OPPOSITES)

@@ -5,30 +5,14 @@ from __future__ import annotations
 import re
 
 from ..lists import read_lists
-from .rules import (
-    LETTER,
-    AbbreviationRules,
-    CompositeRules,
-    LanguageRules,
-    WordRules,
-    beginnings,
-    conditions,
-    elided_words,
-    folding,
-    letters_without_accents,
-    numerals,
-    opposites,
-    sentence_end,
-    spelled,
-    words_of,
-    words_with_marks,
-)
+from . import rules
+from .rules import LETTER
 
 _ELIDED = ("[ldnsjmtc]", "qu")
 _LISTS = read_lists(__file__)
 _LONG_CONNECTORS = frozenset(("ainsi que", "mais pas", "et non", "mais aussi"))
-_LETTERS = letters_without_accents()
-_fold = folding({**_LETTERS, ord("œ"): "oe", ord("æ"): "ae"})
+_LETTERS = rules.letters_without_accents()
+_fold = rules.folding({**_LETTERS, ord("œ"): "oe", ord("æ"): "ae"})
 # A severe disease ("maladie grave") is not Graves disease.
 _NOT_PLURALS = frozenset({"graves"})
 # A final "é" makes another word: côte (rib) and côté (side). Not in "obésité", which has no such neighbor.
@@ -58,39 +42,41 @@ def singular(word: str) -> str:
     return word
 
 
-_WORDS = WordRules(
-    pattern=words_with_marks(*_ELIDED),
+_WORDS = rules.WordRules(
+    pattern=rules.words_with_marks(*_ELIDED),
     spell=spell,
     singular=singular,
-    **words_of(WordRules, _LISTS),
+    **rules.words_of(rules.WordRules, _LISTS),
 )
 
-_ABBREVIATIONS = AbbreviationRules(
-    spelled=spelled(_LISTS["spelled"]),
-    sentence_end=sentence_end(["vs", "cf", "Dr", "ex", "env"], capitals="ÀÂÇÉÈÊËÎÏÔŒÙÛ", opening="«“", closing="»”"),
+_ABBREVIATIONS = rules.AbbreviationRules(
+    spelled=rules.spelled(_LISTS["spelled"]),
+    sentence_end=rules.sentence_end(
+        ["vs", "cf", "Dr", "ex", "env"], capitals="ÀÂÇÉÈÊËÎÏÔŒÙÛ", opening="«“", closing="»”"
+    ),
     joining=("et", "ou", "et/ou"),
     letters=_LETTERS,
     quotes="«»",
     head_first=True,
-    **words_of(AbbreviationRules, _LISTS),
+    **rules.words_of(rules.AbbreviationRules, _LISTS),
 )
 
-_COMPOSITES = CompositeRules(
+_COMPOSITES = rules.CompositeRules(
     connectors=_LONG_CONNECTORS | {"et", "ou", "ni", "&", "/", ",", "et/ou", "ou/et"},
     parts_of_connectors=(" et ", " ou ", " ni ", "&", "/", " ainsi que ", " mais "),
     phrases=_LONG_CONNECTORS | frozenset(("tête et cou", "nez et gorge", "main et pied", "mains et pieds")),
     classifier=re.compile(r"(?:type|grade|stade|forme|groupe|classe|phase)s?", re.IGNORECASE),
-    prefix=beginnings(_LISTS["prefixes"]),
+    prefix=rules.beginnings(_LISTS["prefixes"]),
     combining_form=re.compile(f"{LETTER}{{2,7}}?o(?={LETTER}{{4}})", re.IGNORECASE),
     qualifier_endings=("é", "ée", "és", "ées"),
-    conditions=conditions(_LISTS, "s?"),
+    conditions=rules.conditions(_LISTS, "s?"),
     adjectives=re.compile("..+(?:al|ale|aux|ique|aire|oire|eux|euse|if|ive|ien|ienne|ile|able|ible|aque|ané|ulaire)s?"),
-    numerals=numerals(),
+    numerals=rules.numerals(),
     head_first=True,
-    elided=elided_words(*_ELIDED),
-    **words_of(CompositeRules, _LISTS),
+    elided=rules.elided_words(*_ELIDED),
+    **rules.words_of(rules.CompositeRules, _LISTS),
 )
 
-_OPPOSITES = opposites(_WORDS, _LISTS, endings=("", "e"))
+_OPPOSITES = rules.opposites(_WORDS, _LISTS, endings=("", "e"))
 
-RULES = LanguageRules("fr", _WORDS, _ABBREVIATIONS, _COMPOSITES, _OPPOSITES)
+RULES = rules.LanguageRules("fr", _WORDS, _ABBREVIATIONS, _COMPOSITES, _OPPOSITES)
