@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 
 from .. import starter
@@ -47,8 +46,3 @@ def kb_artifact(kb: KnowledgeBase) -> Artifact:
     return Artifact(
         KB, kb.fingerprint, lambda path: shutil.copyfile(kb.path, path), _SUFFIX, large=True, source=kb.path
     )
-
-
-def open_saved_knowledge_base(artifacts: Mapping[str, Path]) -> KnowledgeBase:
-    """Open the knowledge base among the artifacts of a component, given by role."""
-    return load_knowledge_base(artifacts[KB])

@@ -15,7 +15,7 @@ from ..encoders.static import StaticEncoder
 from ..errors import Warnings
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.mentions import TRAINING_SOURCE, add_training_mentions
-from ..kb.storage import KB_FILE, kb_artifact, open_saved_knowledge_base
+from ..kb.storage import KB_FILE, kb_artifact, load_knowledge_base
 from ..store.artifact import ENCODER_FOLDER, KB, ArtifactWriter
 from ..types import Document
 from ..vectors.faiss_index import AUTO
@@ -139,7 +139,7 @@ def load_generator(
         device: The device of the encoder.
         compression: How vectors are stored that were not saved, one of `COMPRESSIONS`.
     """
-    kb = open_saved_knowledge_base(artifacts)
+    kb = load_knowledge_base(artifacts[KB])
     encoder = _saved_encoder(artifacts, device)
     vectors = ngrams = rescorer = None
     if encoder and VECTORS_FOLDER not in artifacts and _rescores(kb, encoder, index, sparse=sparse):

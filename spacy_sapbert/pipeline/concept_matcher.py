@@ -431,11 +431,11 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         self._corrections_setting.save(artifacts)
 
     def _load(self, folder: Path, artifacts: Mapping[str, Path]) -> None:
-        from ..kb.storage import open_saved_knowledge_base
+        from ..kb.storage import KB, load_knowledge_base
         from ..linking.finder import FINDER, Finder
         from ..linking.name_matcher import MATCHER, NameMatcher
 
-        matcher = NameMatcher.load(open_saved_knowledge_base(artifacts), artifacts[MATCHER])
+        matcher = NameMatcher.load(load_knowledge_base(artifacts[KB]), artifacts[MATCHER])
         # the keys of another language do not fit, if the setting was changed
         same = matcher.rules is self._rules
         self._use(matcher if same else NameMatcher.cached(matcher.kb, self._rules))

@@ -14,7 +14,7 @@ from ..encoders.folder import STARTER
 from ..errors import EmptyError
 from ..kb import knowledge_base
 from ..kb.knowledge_base import LazyMapping
-from ..kb.storage import kb_artifact, load_knowledge_base, open_saved_knowledge_base
+from ..kb.storage import kb_artifact, load_knowledge_base
 from ..linking.agreement import SAME
 from ..linking.difference_model import PROBABLE
 from ..linking.grounding import starter_linker
@@ -153,7 +153,7 @@ class SpacyKnowledgeBase(SavedInFolder, KnowledgeBase):
         artifacts.add(ENCODER_FOLDER, self._encoder.artifact())
 
     def _load(self, folder: Path, artifacts: Mapping[str, Path]) -> None:
-        self.kb = open_saved_knowledge_base(artifacts) if KB in artifacts else None
+        self.kb = load_knowledge_base(artifacts[KB]) if KB in artifacts else None
         self._use(open_encoder(str(artifacts[ENCODER_FOLDER])))
 
 

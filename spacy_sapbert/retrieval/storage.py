@@ -18,7 +18,7 @@ from ..files.output import replacing
 from ..files.values import parse_json
 from ..kb.ids import read_labels, write_labels
 from ..kb.knowledge_base import KnowledgeBase
-from ..kb.storage import kb_artifact, open_saved_knowledge_base
+from ..kb.storage import kb_artifact, load_knowledge_base
 from ..store.artifact import ENCODER_FOLDER, KB, ArtifactWriter, opening
 from ..vectors.ngram_index import cached_ngram_index, open_ngram_index
 from ..vectors.storage import FLAT, open_index, save_index
@@ -172,7 +172,7 @@ def load_retriever(
     Raises:
         DamagedError: A part is missing or damaged.
     """
-    kb = open_saved_knowledge_base(artifacts)
+    kb = load_knowledge_base(artifacts[KB])
     ids = read_labels(folder / LABELS_FILE) if (folder / LABELS_FILE).is_file() else None
     retriever = Retriever(ConceptSet(kb, ids, types), signals, labels=ids, types=types)
     if ENCODER_FOLDER in artifacts:
