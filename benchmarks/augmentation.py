@@ -4,7 +4,9 @@ For each filter, the output has the number of annotations that it removes. It al
 filter should have kept them. An annotation is right if the corpus annotates one of its concepts anywhere in the
 document.
 
-    python benchmarks/augmentation.py --kb KB [--labels FILE] CORPUS …
+With --mmlite, MetaMapLite's rules annotate instead of `concept_matcher`; `metamaplite.py` makes the folder.
+
+    python benchmarks/augmentation.py --kb KB [--labels FILE] [--mmlite FOLDER] CORPUS …
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ from collections import Counter
 from pathlib import Path
 
 from common import new_parser
+from metamaplite import Mmlite
 
-from spacy_sapbert.augmentation.annotations import Annotation, MatcherAnnotator
+from spacy_sapbert.augmentation.annotations import Annotation, Annotator, MatcherAnnotator
 from spacy_sapbert.augmentation.filters import FalseAbbreviations, InvertedNames, Overlaps, Verbs
 from spacy_sapbert.augmentation.search import primary_ids
 from spacy_sapbert.documents.reader import read_corpus
@@ -28,6 +31,7 @@ def main() -> None:
     parser.add_argument("corpora", type=Path, nargs="+")
     parser.add_argument("--kb", required=True)
     parser.add_argument("--labels", type=Path)
+    parser.add_argument("--mmlite", type=Path, help="Folder of an index of mmlite.")
     given = parser.parse_args()
     kb = load_knowledge_base(given.kb)
     labels = set(primary_ids(read_labels(given.labels), kb)[0]) if given.labels else None
@@ -41,7 +45,8 @@ def main() -> None:
     wrong: dict[str, Counter[str]] = {name: Counter() for name in counts}
     documents = [document for path in given.corpora for document in read_corpus(path)]
     n_gold = n_hit = 0
-    annotated = MatcherAnnotator(kb).annotate([document.text for document in documents])
+    annotator: Annotator = Mmlite(given.mmlite, kb) if given.mmlite else MatcherAnnotator(kb)
+    annotated = annotator.annotate([document.text for document in documents])
     for document, found in zip(documents, annotated, strict=True):
         gold = {one for mention in document.mentions for some in mention.ids for one in kb.find_id(some)}
 
