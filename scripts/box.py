@@ -1,9 +1,9 @@
 """Make the pipeline in the package from a trained NER: `spacy.load("spacy_sapbert")`.
 
     python scripts/box.py make training/box/ner/model-last --output training/box/pipeline
-    python scripts/box.py card training/pipeline
+    python scripts/box.py card training/pipeline --metrics metrics --output metrics/meta.json
 
-`card` writes authors and sources into the card of a pipeline.
+`card` writes the meta of a pipeline for `spacy package`: authors, sources, vocabularies, and what was measured.
 
 The NER comes with the components that it needs. The linker and the matcher use the starter vocabulary, which the
 package holds beside the pipeline. Weights are saved with 16 bits, and word vectors with 8, as they were trained. In the
@@ -22,6 +22,7 @@ import typer
 from spacy.language import Language
 from thinc.api import Config
 
+from spacy_sapbert.cli.assemble import describe
 from spacy_sapbert.files.output import replacing_folder
 from spacy_sapbert.pipeline.box import ADDED, LABELS, NER
 from spacy_sapbert.pipeline.factories import MATCHER
@@ -38,6 +39,11 @@ OWN_META = {
     "version": "1.1.0",
     "license": "MIT",
     "description": "Finds diseases, chemicals, genes, species and cell lines in English text, and links them",
+}
+TASK_META = {
+    "license": "MIT; vocabularies and corpora have their own",
+    "description": "Finds diseases, chemicals, genes, species and cell lines, links them, and predicts the diseases and"
+    " chemicals of whole documents",
 }
 
 app = typer.Typer(add_completion=False)
@@ -71,10 +77,23 @@ def make(
 
 
 @app.command()
-def card(pipeline: Annotated[Path, typer.Argument(help="A saved pipeline.")]) -> None:
-    """Write authors and sources into the card of a pipeline."""
-    path = pipeline / "meta.json"
-    path.write_text(json.dumps({**read_meta(path), **read_meta(SOURCES)}, indent=2), encoding="utf-8")
+def card(
+    pipeline: Annotated[Path, typer.Argument(help="A saved pipeline.")],
+    metrics: Annotated[Path, typer.Option(help="The folder with what `evaluate` wrote.")],
+    output: Annotated[Path, typer.Option(help="The file to write.")],
+) -> None:
+    """Write the meta of a pipeline, from which `spacy package` makes the card."""
+    nlp = spacy.load(pipeline)
+    nlp.meta.update(TASK_META, **read_meta(SOURCES))
+    describe(nlp)
+    of_biored = read_meta(metrics / "spacy.json")
+    scores = {name: score for name, score in of_biored.items() if name.startswith(("ents_", "span_id_"))}
+    for path in sorted(metrics.glob("*_linking.json")):
+        scores[f"{path.stem}_acc1"] = read_meta(path)["lenient"]["acc@1"] / 100
+    for path in sorted(metrics.glob("*_concepts.json")):
+        scores[f"{path.stem}_r10"] = read_meta(path)["all"]["r@10"] / 100
+    nlp.meta["performance"] = scores
+    output.write_text(json.dumps(nlp.meta, indent=2), encoding="utf-8")
 
 
 def read_meta(path: Path) -> dict[str, Any]:

@@ -234,7 +234,7 @@ def save_pipeline(nlp: Language, output: Path) -> None:
     An interrupted save therefore leaves no half pipeline, and an old pipeline is replaced only at the end.
     """
     check_output(output)
-    _describe(nlp)
+    describe(nlp)
     output = output.absolute()
     try:
         with replacing_folder(output) as new:
@@ -243,7 +243,7 @@ def save_pipeline(nlp: Language, output: Path) -> None:
         raise CannotWriteError(path=output, reason=error) from error
 
 
-def _describe(nlp: Language) -> None:
+def describe(nlp: Language) -> None:
     """Write vocabularies and limits into the meta, from which spaCy makes the card of a package."""
     components: list[tuple[str, Any]] = nlp.pipeline
     kbs = {component.kb.fingerprint: component.kb for _, component in components if hasattr(component, "set_kb")}
