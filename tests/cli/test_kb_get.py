@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from spacy_sapbert.cli import kb_build
 from spacy_sapbert.kb import download, recipe
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 
@@ -44,7 +45,8 @@ def catalog(web_server, monkeypatch):
         source = {"address": address, "sha256": sha256, "format": "obo", "prefix": "X", "type": "fever"}
         values = {"title": "Fevers", "home": "https://home.example", "license": "CC0 1.0", "release": "latest"}
         fevers = recipe.parse_recipe("fevers", {**values, "sources": [{**source, "source_name": "X"}], **others})
-        monkeypatch.setattr(recipe, "read_catalog", lambda: {"fevers": fevers})
+        for module in (recipe, kb_build):
+            monkeypatch.setattr(module, "read_catalog", lambda: {"fevers": fevers})
         return address
 
     put()
