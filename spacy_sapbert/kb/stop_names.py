@@ -22,6 +22,7 @@ from ..errors import EmptyError
 from ..files.opening import open_text
 from ..files.values import read_sections
 from ..text.common_words import ENGLISH, LISTED_LANGUAGES, common_words, general_names
+from ..text.normalize import lower
 from .mapping import vocabulary_of
 from .semantic_types import SEMANTIC_TYPES
 
@@ -121,7 +122,7 @@ def read_names(paths: Iterable[Path]) -> frozenset[str]:
     all_names: set[str] = set()
     for path in paths:
         with open_text(path) as lines:
-            names = {_folded(line) for line in lines if not line.startswith("#")} - {""}
+            names = {lower(line) for line in lines if not line.startswith("#")} - {""}
         if not names:
             remedy = "Write one name per line. Lines that begin with # are comments."
             raise EmptyError(what=f"name in {path}", consequence="it changes nothing", remedy=remedy)
@@ -139,7 +140,7 @@ def stop_names(db: sqlite3.Connection, rules: StopNameRules) -> Iterator[tuple[i
         The row of a name, and the reason, by row.
     """
     concepts = _ConceptRules(db) if rules.default else None
-    db.create_function("is_listed", 1, lambda text: _folded(text) in rules.added, deterministic=True)
+    db.create_function("is_listed", 1, lambda text: lower(text) in rules.added, deterministic=True)
     phrases = [name for name in chain(*map(common_words, LISTED_LANGUAGES)) if " " in name]
     values = {
         "listed": bool(rules.added),
@@ -148,7 +149,7 @@ def stop_names(db: sqlite3.Connection, rules: StopNameRules) -> Iterator[tuple[i
         "concepts": json.dumps(list(concepts.reasons) if concepts else []),
     }
     for (row, text), owners in groupby(db.execute(_SQL["names"], values), key=itemgetter(0, 1)):
-        folded = _folded(text)
+        folded = lower(text)
         if folded in rules.kept:
             continue
         if folded in rules.added:
@@ -269,7 +270,3 @@ def _concepts_of(
 
 def _select(db: sqlite3.Connection, sql: str, values: Collection[str]) -> list[int]:
     return [*chain.from_iterable(db.execute(sql.format(",".join("?" * len(values))), (*values,)))]
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.lower().split())
