@@ -32,6 +32,7 @@ _SYSTEMS = {
     "http://snomed.info/sct": "SNOMEDCT",
     "http://www.orpha.net": "Orphanet",
     "http://www.omim.org": "OMIM",
+    "https://www.meddra.org": "MEDDRA",
     "http://www.genenames.org": "HGNC",
     "http://fdasis.nlm.nih.gov": "UNII",
     "http://ncicb.nci.nih.gov/xml/owl/EVS/Thesaurus.owl": "NCIT",

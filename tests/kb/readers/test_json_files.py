@@ -182,7 +182,8 @@ def test_a_list_is_read_like_lines(read, read_lines, tmp_path):
 
 # --- FHIR
 
-FHIR = Path(__file__).parents[2] / "fuzz" / "seeds" / "vocabularies" / "fhir"  # invented concepts
+ROOT = Path(__file__).parents[3]
+FHIR = ROOT / "tests" / "fuzz" / "seeds" / "vocabularies" / "fhir"  # invented concepts
 
 
 def test_a_code_system(read):
@@ -203,14 +204,15 @@ def test_value_sets(read):
     assert report.notes["filters and value sets that are not read"] == 1
 
 
+ADDRESSES = json.loads((ROOT / "spacy_sapbert" / "outputs" / "fhir.json").read_bytes())["systems"]
+
+
 @pytest.mark.parametrize(
     ("system", "concept_id"),
     [
-        ("http://loinc.org", "LOINC:1"),
+        *[(system, "1" if prefix in ("MESH", "UMLS") else f"{prefix}:1") for prefix, system in ADDRESSES.items()],
         ("http://fhir.de/CodeSystem/bfarm/ops", "OPS:1"),
         ("http://hl7.org/fhir/sid/icd-9-cm", "ICD9CM:1"),
-        ("http://www.nlm.nih.gov/research/umls/rxnorm", "RXNORM:1"),
-        ("urn:oid:2.16.840.1.113883.6.177", "1"),
         ("", "1"),
     ],
 )
