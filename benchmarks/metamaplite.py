@@ -13,6 +13,7 @@ mmlite is no dependency of this package: `pip install mmlite`. Parts of speech n
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,7 +31,7 @@ from spacy_sapbert.kb.storage import load_knowledge_base
 app = typer.Typer(add_completion=False)
 Folder = Annotated[Path, typer.Argument(help="Folder of the index.")]
 Tagger = Annotated[str | None, typer.Option(help="Model of spaCy for parts of speech. Without one, they are not used.")]
-MAPPINGS = "cuis.tsv"
+MAPPINGS, TEXTS = "cuis.tsv", "texts"
 TYPE = "T047"
 
 
@@ -40,6 +41,7 @@ def index(folder: Folder, kb: Annotated[str, typer.Option()]) -> None:
     from mmlite.index.build import build_index
 
     folder.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder / TEXTS, ignore_errors=True)  # annotations with the CUIs of an earlier index
     base = load_knowledge_base(kb)
     numbers = {concept_id: f"C{number:07}" for number, concept_id in enumerate(base.concept_ids(), start=1)}
     names, types = folder / "MRCONSO.RRF", folder / "MRSTY.RRF"
@@ -72,7 +74,7 @@ class Mmlite:
         self._mapping = IdMapping(kb, read_mappings([folder / MAPPINGS]))
 
     def annotate(self, texts: Sequence[str]) -> list[list[Annotation] | None]:
-        work = self._folder / "texts"
+        work = self._folder / TEXTS
         write_texts(texts, work)
         annotate(self._folder, sorted(work.glob("*.txt")))
         output, map_ids = MetaMapLiteOutput(work, Report()).annotate(texts), self._mapping.map

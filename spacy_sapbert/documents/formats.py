@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import json
 import re
 from collections.abc import Iterable
 from enum import Enum
@@ -77,17 +76,65 @@ TOOLS = (
 ANNOTATED = (InputFormat.pubtator, InputFormat.bioc, InputFormat.spacy, *TOOLS)
 """The input formats with annotated mentions."""
 
-_TABLES = json.loads(Path(__file__).with_suffix(".json").read_bytes())
-_INPUT_ENDINGS = {ending: InputFormat(format) for ending, format in _TABLES["inputs"].items()}
+_INPUT_ENDINGS = {
+    ".txt": InputFormat.text,
+    ".jsonl": InputFormat.jsonl,
+    ".ndjson": InputFormat.jsonl,
+    ".csv": InputFormat.csv,
+    ".xlsx": InputFormat.csv,
+    ".tsv": InputFormat.tsv,
+    ".tab": InputFormat.tsv,
+    ".parquet": InputFormat.parquet,
+    ".pubtator": InputFormat.pubtator,
+    ".xml": InputFormat.bioc,
+    ".bioc": InputFormat.bioc,
+    ".json": InputFormat.bioc,
+    ".nxml": InputFormat.jats,
+    ".spacy": InputFormat.spacy,
+    ".ann": InputFormat.brat,
+    ".xmi": InputFormat.xmi,
+}
 INPUT_SUFFIXES = tuple(_INPUT_ENDINGS)
 """The endings of file names that show a format."""
 _OUTPUT_ENDINGS = {
-    ending: OutputFormat(format) for ending, format in _TABLES["outputs"].items()
-}  # the first one counts
-_ROOTS = {tag: InputFormat(format) for tag, format in _TABLES["roots"].items()}
+    ".xmi": OutputFormat.xmi,
+    ".labelstudio.json": OutputFormat.labelstudio,
+    ".prodigy.jsonl": OutputFormat.prodigy,
+    ".pubannotation.json": OutputFormat.pubannotation,
+    ".doccano.jsonl": OutputFormat.doccano,
+    ".omop.csv": OutputFormat.omop,
+    ".omop.parquet": OutputFormat.omop,
+    ".fhir.json": OutputFormat.fhir,
+    ".phenopacket.json": OutputFormat.phenopacket,
+    ".jsonl": OutputFormat.jsonl,
+    ".ndjson": OutputFormat.jsonl,
+    ".tsv": OutputFormat.tsv,
+    ".csv": OutputFormat.csv,
+    ".parquet": OutputFormat.parquet,
+    ".xlsx": OutputFormat.xlsx,
+    ".pubtator": OutputFormat.pubtator,
+    ".xml": OutputFormat.bioc,
+    ".bioc": OutputFormat.bioc,
+    ".bioc.json": OutputFormat.biocjson,
+    ".html": OutputFormat.html,
+    ".htm": OutputFormat.html,
+}
+_ROOTS = {
+    "PubmedArticleSet": InputFormat.pubmed,
+    "article": InputFormat.jats,
+    "pmc-articleset": InputFormat.jats,
+    "OAI-PMH": InputFormat.jats,
+    "xmi:XMI": InputFormat.xmi,
+}
 # a quotation mark inside of a text has a backslash before it
 _JSON_KEYS = re.compile(rb'(?<!\\)"(denotations|data|spans|labels?)"\s*:\s*([\[{])')
-_JSON_FORMATS = {key.encode(): InputFormat(format) for key, format in _TABLES["json keys"].items()}
+_JSON_FORMATS = {
+    b"denotations[": InputFormat.pubannotation,
+    b"data{": InputFormat.labelstudio,
+    b"spans[": InputFormat.prodigy,
+    b"label[": InputFormat.doccano,
+    b"labels[": InputFormat.doccano,
+}
 _HEAD_SIZE = 1 << 16
 TYPE_SYSTEM = "TypeSystem.xml"
 """The file beside XMI that describes its types."""
