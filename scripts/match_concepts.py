@@ -30,9 +30,9 @@ from spacy_sapbert.files.console import show_values, stderr_console, track
 from spacy_sapbert.files.opening import open_text
 from spacy_sapbert.files.output import open_output
 from spacy_sapbert.kb.export import stream_records
-from spacy_sapbert.kb.ids import canonical_id
+from spacy_sapbert.kb.ids import canonical_id, vocabulary_of
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
-from spacy_sapbert.kb.mapping import Equivalents, MappedIds, one_to_one, read_mappings, vocabulary_of
+from spacy_sapbert.kb.mapping import Equivalents, MappedIds, one_to_one, read_mappings
 from spacy_sapbert.text.normalize import biosyn, lower
 from spacy_sapbert.types import Record
 

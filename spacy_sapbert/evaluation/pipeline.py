@@ -18,8 +18,8 @@ from spacy.tokens import Doc
 
 from ..documents.docs import mention_of
 from ..errors import Errors, SapbertError, Warnings
+from ..kb.ids import vocabulary_of
 from ..kb.knowledge_base import KnowledgeBase
-from ..kb.mapping import vocabulary_of
 from ..metrics.counts import SetCounts, micro, total
 from ..metrics.spans import Comparison
 from ..pipeline.factories import RETRIEVER

@@ -39,7 +39,8 @@ _BARE = frozenset({"MESH", "UMLS"})
 _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _SINGLE_ID = re.compile(r"[^\s|+,;]+")
 _SEPARATORS = re.compile(r"[|+,;]")
-_CUI, _MESH = re.compile("C[0-9]{7}"), re.compile("[DQ][0-9]{6,9}|C[0-9]{6}|C[0-9]{9}")
+_CUI = re.compile("C[0-9]{7}")
+_MESH = re.compile("[CDQ](?:[0-9]{6}|[0-9]{9})")  # ids created since 2017 have nine digits
 _SUPPLEMENTARY = re.compile("|".join(SUPPLEMENTARY))
 # What separates ids, columns or lines in a corpus file, with its code. The code of % comes last, so that decoding is
 # unambiguous.
@@ -196,11 +197,27 @@ def decode_id(encoded: str) -> str:
     return encoded
 
 
+def vocabulary_of(concept_id: str) -> str:
+    """Return the vocabulary of a canonical id.
+
+    Canonical ids of UMLS and MeSH have no prefix, but their numbers differ in length. C and seven digits is a CUI. C, D
+    or Q and six or nine digits is a MeSH id.
+
+    Returns:
+        The prefix of the id, "UMLS" or "MESH". Empty if the vocabulary is unknown.
+    """
+    prefix, colon, _ = concept_id.partition(":")
+    if colon:
+        return prefix
+    if _CUI.fullmatch(concept_id):
+        return "UMLS"
+    return "MESH" if _MESH.fullmatch(concept_id) else ""
+
+
 def curie_of(concept_id: str) -> str:
     """Return a canonical id with the prefix that ids of MeSH and UMLS lack. Any other id is returned unchanged."""
-    if _CUI.fullmatch(concept_id):
-        return f"UMLS:{concept_id}"
-    return f"MESH:{concept_id}" if _MESH.fullmatch(concept_id) else concept_id
+    vocabulary = "" if ":" in concept_id else vocabulary_of(concept_id)
+    return f"{vocabulary}:{concept_id}" if vocabulary else concept_id
 
 
 def is_supplementary(concept_id: str) -> bool:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..errors import EmptyError
 from ..files.opening import without_gz
-from .ids import NO_ID, canonical_id
+from .ids import NO_ID, canonical_id, vocabulary_of
 from .readers.context import ReaderContext, ReadReport
 from .readers.ontology import skos_match
 
@@ -42,8 +42,6 @@ _FINDING, _FINDINGS = (
     "finding",
     re.compile(r"disease|disorder|phenotyp|symptom|finding|sign\b|syndrome|neoplas", re.IGNORECASE),
 )
-_CUI = re.compile(r"C\d{7}")
-_MESH_ID = re.compile(r"[CDQ](?:\d{6}|\d{9})")  # ids created since 2017 have nine digits
 
 
 class Equivalents:
@@ -232,23 +230,6 @@ def _row(context: ReaderContext, line: int, cells: dict[str, str], predicate: st
 def vocabulary(prefix: str) -> str:
     """Return the prefix of a vocabulary as `vocabulary_of` writes it, e.g. "UMLS" for "umls_cui"."""
     return _BARE_VOCABULARIES.get(prefix.lower()) or canonical_id(f"{prefix}:0").partition(":")[0]
-
-
-def vocabulary_of(concept_id: str) -> str:
-    """Return the vocabulary of a canonical id.
-
-    Canonical ids of UMLS and MeSH have no prefix, but their numbers differ in length. C and seven digits is a CUI. C, D
-    or Q and six or nine digits is a MeSH id.
-
-    Returns:
-        The prefix of the id, "UMLS" or "MESH". Empty if the vocabulary is unknown.
-    """
-    prefix, colon, _ = concept_id.partition(":")
-    if colon:
-        return prefix
-    if _CUI.fullmatch(concept_id):
-        return "UMLS"
-    return "MESH" if _MESH_ID.fullmatch(concept_id) else ""
 
 
 class MappedIds(NamedTuple):

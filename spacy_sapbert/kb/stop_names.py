@@ -23,7 +23,7 @@ from ..files.opening import open_text
 from ..files.values import read_sections
 from ..text.common_words import ENGLISH, LISTED_LANGUAGES, common_words, general_names
 from ..text.normalize import lower
-from .mapping import vocabulary_of
+from .ids import vocabulary_of
 from .semantic_types import SEMANTIC_TYPES
 
 COMMON, GENERAL, QUALIFIER, TOP, NUMBER, SHORT, SYMBOL, LISTED = (

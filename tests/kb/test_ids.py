@@ -14,6 +14,7 @@ from spacy_sapbert.kb.ids import (
     add_converter,
     canonical_id,
     canonical_prefix,
+    curie_of,
     decode_id,
     encode_id,
     is_supplementary,
@@ -122,6 +123,12 @@ def test_an_encoded_id_has_no_separator_and_is_decoded(concept_id):
 def test_ids_of_other_files_are_not_decoded():
     ids = ["D009369", "OMIM:145250", "X%41", "100%", "http://example.org/a%20b"]
     assert [decode_id(concept_id) for concept_id in ids] == ids
+
+
+def test_curies_have_the_prefix_that_canonical_ids_of_mesh_and_umls_lack():
+    ids = ["C0012634", "D009369", "C000604007", "D0012345", "OMIM:145250", "custom"]
+    curies = ["UMLS:C0012634", "MESH:D009369", "MESH:C000604007", *ids[3:]]
+    assert [curie_of(concept_id) for concept_id in ids] == curies
 
 
 # --- lists of ids

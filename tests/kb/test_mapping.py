@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import EmptyError, SapbertError
+from spacy_sapbert.kb.ids import vocabulary_of
 from spacy_sapbert.kb.mapping import (
     Equivalents,
     MappedIds,
@@ -15,7 +16,6 @@ from spacy_sapbert.kb.mapping import (
     read_mapping_rows,
     read_mappings,
     vocabulary,
-    vocabulary_of,
 )
 from spacy_sapbert.kb.readers import ReadReport
 from spacy_sapbert.kb.readers.context import ReaderContext
@@ -164,7 +164,7 @@ def test_files_without_an_exact_match(write, text):
         ("MESH", ["D009369", "D000086382", "C565588", "C000604007"], ["MSH", "Mesh"]),
         ("OMIM", ["OMIM:145250"], ["omim"]),
         ("Orphanet", ["Orphanet:5"], ["ORPHANET"]),
-        ("", ["C12", "custom"], []),
+        ("", ["C12", "D0012345", "custom"], []),
     ],
 )
 def test_the_vocabulary_of_ids_and_prefixes(expected, ids, prefixes):
