@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.training.corpus import create_docbin_reader
 from spacy.util import filter_spans
@@ -49,24 +49,53 @@ def document_corpus(
     limit: int = 0,
     augmenter: Callable[..., Any] | None = None,
 ) -> Callable[[Language], Iterator[Example]]:
-    """Read a `.spacy` file, or a folder of them, as `spacy.Corpus.v1` does.
+    """Read a `.spacy` file, or a folder of them, as `spacy.Corpus.v1` does. Only long documents are split otherwise.
 
     Args:
         gold_preproc: Whether the predicted documents have the sentences and tokens of the annotated ones.
-        max_length: Documents with more tokens are split at sentences, or left out; 0 for no limit.
+        max_length: Documents with more tokens are split, see `pieces_of`; 0 for no limit. spaCy would leave out those
+            without sentences, and forget which types the others annotate.
         limit: Maximum number of documents; 0 for all.
         augmenter: A function that adds variants of documents.
 
     Raises:
         TrainingDataError: E571 if it is a file of another kind.
     """
-    corpus = create_docbin_reader(path, gold_preproc, max_length, limit, augmenter)
+    corpus = create_docbin_reader(path, gold_preproc, 0, limit, augmenter)
 
     def read(nlp: Language) -> Iterator[Example]:
         check_suffix(path)
-        yield from corpus(nlp)
+        for example in corpus(nlp):
+            if not max_length or len(example.reference) <= max_length:
+                yield example
+                continue
+            for piece in pieces_of(example.reference, max_length):
+                yield Example(without_annotation(piece) if gold_preproc else nlp.make_doc(piece.text), piece)
 
     return read
+
+
+def pieces_of(doc: Doc, max_length: int) -> Iterator[Doc]:
+    """Split a document into pieces of at most `max_length` tokens, as long as they can be.
+
+    A piece ends before a sentence if the document has sentences, else between two tokens. It never ends inside an
+    entity, unless the entity is longer than a piece. Pieces keep entities, span groups and user data.
+    """
+    start = 0
+    while start < len(doc):
+        end = min(start + max_length, len(doc))
+        if end < len(doc):
+            places = [token for token in doc[start + 1 : end + 1] if token.ent_iob_ != "I"]
+            sentences = [token for token in places if token.is_sent_start]
+            end = next((token.i for token in reversed(sentences or places)), end)
+        piece = doc[start:end].as_doc(copy_user_data=True)
+        for key, group in doc.spans.items():
+            inside = [span for span in group if start <= span.start and span.end <= end]
+            piece.spans[key] = [
+                Span(piece, span.start - start, span.end - start, span.label_, kb_id=span.kb_id_) for span in inside
+            ]
+        yield piece
+        start = end
 
 
 def check_suffix(path: str | Path | None) -> None:
@@ -78,10 +107,14 @@ def check_suffix(path: str | Path | None) -> None:
 
 def with_mentions_given(reference: Doc, spans_key: str | None = None) -> Example:
     """Return an example in which the predicted document has the gold tokens and mentions, but no ids."""
-    words, spaces = [token.text for token in reference], [bool(token.whitespace_) for token in reference]
-    predicted = Doc(reference.vocab, words=words, spaces=spaces)
+    predicted = without_annotation(reference)
     add_gold_mentions(predicted, reference, spans_key)
     return Example(predicted, reference)
+
+
+def without_annotation(doc: Doc) -> Doc:
+    """Return a document with the same tokens and nothing else."""
+    return Doc(doc.vocab, [token.text for token in doc], [bool(token.whitespace_) for token in doc])
 
 
 def add_gold_mentions(doc: Doc, reference: Doc, spans_key: str | None) -> None:

@@ -2,12 +2,14 @@ from pathlib import Path
 
 import pytest
 import spacy
+from hypothesis import given
+from hypothesis import strategies as st
 from spacy.tokens import Span
 from spacy.training import Corpus
 
 from spacy_sapbert.documents.docbin import write_docbin
-from spacy_sapbert.documents.docs import to_doc
-from spacy_sapbert.documents.examples import add_gold_mentions, document_corpus, mention_corpus
+from spacy_sapbert.documents.docs import annotated_labels, set_annotated, to_doc, unsure_spans
+from spacy_sapbert.documents.examples import add_gold_mentions, document_corpus, mention_corpus, pieces_of
 from spacy_sapbert.errors import SapbertError, TrainingDataError
 from spacy_sapbert.types import Document, Mention
 
@@ -83,3 +85,57 @@ def test_documents_are_read_as_spacy_reads_them(nlp, path):
 def test_a_file_that_is_none_is_reported(nlp, tmp_path):
     with pytest.raises(SapbertError, match="E120"):
         list(mention_corpus(str(tmp_path / "no.spacy"))(nlp))
+
+
+# --- long documents
+
+
+@pytest.fixture
+def article(nlp):
+    doc = nlp.make_doc("Flu in mice. Ovarian cancer in men and in mice of the last year.")
+    doc.ents = [Span(doc, 0, 1, label="Disease"), Span(doc, 4, 6, label="Disease", kb_id="D010051")]
+    set_annotated(doc, ["Disease"], {"Species": ["mice", "men"]})
+    return doc
+
+
+def test_pieces_keep_entities_spans_and_annotated_types(article):
+    first, second, *_ = pieces_of(article, 5)
+    assert (first.text, second.text) == ("Flu in mice. ", "Ovarian cancer in men and ")  # the entity is whole
+    assert shown(second.ents) == [("Ovarian cancer", "Disease", "D010051")]
+    assert [(span.text, span.label_) for span in unsure_spans(second)] == [("men", "Species")]
+    assert annotated_labels(first) == annotated_labels(second) == ["Disease"]
+
+
+def test_pieces_end_before_sentences(article):
+    assert [len(piece) for piece in pieces_of(article, 11)] == [11, 5]
+    for token in article:
+        token.is_sent_start = token.i in (0, 4)
+    assert [piece.text for piece in pieces_of(article, 11)] == ["Flu in mice. ", article[4:15].text_with_ws, "."]
+
+
+def test_an_entity_longer_than_a_piece_is_cut(article):
+    assert [piece.text for piece in pieces_of(article, 1)] == [token.text_with_ws for token in article]
+
+
+@given(st.lists(st.tuples(st.integers(1, 4), st.booleans()), min_size=1), st.integers(4, 9))
+def test_pieces_are_the_document_and_cut_no_entity(lengths, max_length):
+    doc = spacy.blank("en").make_doc(" ".join("x" * sum(length for length, _ in lengths)))
+    start = 0
+    for length, is_entity in lengths:
+        doc.ents = [*doc.ents, *([Span(doc, start, start + length, label="A")] if is_entity else [])]
+        start += length
+    pieces = list(pieces_of(doc, max_length))
+    assert " ".join(piece.text.strip() for piece in pieces) == doc.text
+    assert all(1 <= len(piece) <= max_length for piece in pieces)
+    assert [len(ent) for piece in pieces for ent in piece.ents] == [len(ent) for ent in doc.ents]
+
+
+@pytest.mark.parametrize("gold_preproc", [False, True])
+def test_long_documents_of_a_corpus_are_split(nlp, path, gold_preproc):
+    read = document_corpus(path, gold_preproc=gold_preproc, max_length=4, limit=1)
+    examples = list(read(nlp))
+    whole = next(iter(document_corpus(path, gold_preproc=gold_preproc, limit=1)(nlp)))
+    assert len(examples) > 1
+    assert "".join(example.reference.text_with_ws for example in examples) == whole.reference.text_with_ws
+    assert [ent.text for one in examples for ent in one.reference.ents] == [ent.text for ent in whole.reference.ents]
+    assert all(example.predicted.text == example.reference.text and not example.predicted.ents for example in examples)
