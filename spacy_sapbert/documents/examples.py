@@ -66,11 +66,13 @@ def document_corpus(
     def read(nlp: Language) -> Iterator[Example]:
         check_suffix(path)
         for example in corpus(nlp):
-            if not max_length or len(example.reference) <= max_length:
+            reference = example.reference
+            if not 0 < max_length < len(reference):
                 yield example
                 continue
-            for piece in pieces_of(example.reference, max_length):
-                yield Example(without_annotation(piece) if gold_preproc else nlp.make_doc(piece.text), piece)
+            keep_tokens = gold_preproc or reference.has_unknown_spaces
+            for piece in pieces_of(reference, max_length):
+                yield Example(without_annotation(piece) if keep_tokens else nlp.make_doc(piece.text), piece)
 
     return read
 

@@ -4,7 +4,7 @@ import pytest
 import spacy
 from hypothesis import given
 from hypothesis import strategies as st
-from spacy.tokens import Span
+from spacy.tokens import Doc, Span
 from spacy.training import Corpus
 
 from spacy_sapbert.documents.docbin import write_docbin
@@ -139,3 +139,19 @@ def test_long_documents_of_a_corpus_are_split(nlp, path, gold_preproc):
     assert "".join(example.reference.text_with_ws for example in examples) == whole.reference.text_with_ws
     assert [ent.text for one in examples for ent in one.reference.ents] == [ent.text for ent in whole.reference.ents]
     assert all(example.predicted.text == example.reference.text and not example.predicted.ents for example in examples)
+
+
+def test_pieces_keep_the_tokens_of_documents_without_known_spaces(nlp, tmp_path):
+    write_docbin([Doc(nlp.vocab, ["preBRCA1", "-", "related", "cancer", "."])], tmp_path / "corpus.spacy")
+    examples = list(document_corpus(str(tmp_path / "corpus.spacy"), max_length=2)(nlp))
+    assert [[token.text for token in example.predicted] for example in examples] == [
+        ["preBRCA1", "-"],
+        ["related", "cancer"],
+        ["."],
+    ]
+
+
+@pytest.mark.parametrize("max_length", [-1, 0, 9, 1000])
+def test_documents_are_whole_without_a_limit_and_up_to_it(nlp, path, max_length):
+    (example,) = document_corpus(path, max_length=max_length, limit=1)(nlp)
+    assert example.reference.text == TEXT
