@@ -1,11 +1,14 @@
 """Write `spacy_sapbert/text/synonyms/*_words.txt`: words that vocabularies equate, and endings of such words.
 
     python scripts/word_classes.py LANGUAGE doid.kb ncit.kb … > spacy_sapbert/text/synonyms/LANGUAGE_words.txt
+    python scripts/word_classes.py LANGUAGE > spacy_sapbert/text/common_words/LANGUAGE_keys.txt
 
 See `spacy_sapbert.text.word_classes` for what is counted. The contexts of all vocabularies are added up. A pair needs a
 strength of `STRONG`, and two vocabularies or `MANY` contexts. Pairs of `LANGUAGE_different.txt` are left out: they were
 read by hand, and name different things. Two endings are equal if this holds for the words that have them. The strongest
 come first in each line: the strength in percent, and the two words or endings.
+
+Without vocabularies, the keys of the words of general language are written, since folding them takes long.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from itertools import combinations
 from pathlib import Path
 
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
+from spacy_sapbert.text.common_words import common_nouns, common_words
 from spacy_sapbert.text.languages import rules_of
 from spacy_sapbert.text.word_classes import (
     LONGEST_ENDING,
@@ -27,6 +31,7 @@ from spacy_sapbert.text.word_classes import (
     Pair,
     may_be_equal,
 )
+from spacy_sapbert.text.words import content_keys
 
 MANY, FEWEST_WORDS, WEAKEST = 6, 4, 0.7
 # exchanged in many names, but another disease or quantity
@@ -44,6 +49,13 @@ def derived(contexts: Contexts) -> Iterator[tuple[Pair, Pair]]:
             endings = first[len(stem) :], second[len(stem) :]
             if endings[0][:1] != endings[1][:1]:
                 yield (first, second), endings
+
+
+def everyday_keys(language: str) -> str:
+    """Return the lines of `LANGUAGE_keys.txt`: the keys of the words of general language, if they have one."""
+    words = (*common_words(language), *common_nouns(language))
+    keys = (content_keys(word, rules_of(language)) for word in words)
+    return "".join(f"{key}\n" for key in sorted({found[0] for found in keys if len(found) == 1}))
 
 
 def main(language: str, paths: list[Path]) -> None:
@@ -76,4 +88,7 @@ def main(language: str, paths: list[Path]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], [Path(path) for path in sys.argv[2:]])
+    if paths := sys.argv[2:]:
+        main(sys.argv[1], [Path(path) for path in paths])
+    else:
+        sys.stdout.write(everyday_keys(sys.argv[1]))

@@ -18,7 +18,7 @@ OWN = (
     "text/short_forms/README.md", "text/notes/*", "text/languages/*",
     "text/chemistry.txt", "text/derivations.txt", "text/formulas.txt", "text/gene_species.txt", "text/normalize.txt",
     "text/word_classes.txt",
-    *(f"text/common_words/{name}.txt" for name in ("de", "es", "fr")),
+    *(f"text/common_words/{name}{kind}.txt" for name in ("de", "es", "fr") for kind in ("", "_keys")),
     *(f"text/common_words/en_{kind}.txt" for kind in ("analytes", "foods", "general", "phrases")),
 )  # fmt: skip
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import chain, combinations, product
 from typing import NamedTuple
 
-from .common_words import common_nouns, common_words
+from .common_words import common_keys
 from .critical_parts import contradictions, critical_parts
 from .derivations import endings_of
 from .findings import FOLDER
@@ -207,15 +207,9 @@ def derived_words(key: str, rules: LanguageRules = ENGLISH) -> Iterator[tuple[st
     """
     if not key.isalpha() or is_equal_to_none(key, rules):
         return
-    endings, everyday = word_table(rules).endings, _everyday(rules)
+    endings, everyday = word_table(rules).endings, common_keys(rules.code)
     for length in range(max(SHORTEST_STEM, len(key) - LONGEST_ENDING), len(key) + 1):
         for ending, strength in endings.get(key[length:], ()):
             form = key[:length] + ending
             if length >= LONG_STEM or (key not in everyday and form not in everyday):
                 yield form, strength
-
-
-@lru_cache(maxsize=8)
-def _everyday(rules: LanguageRules) -> frozenset[str]:
-    words = (content_keys(word, rules) for word in chain(common_words(rules.code), common_nouns(rules.code)))
-    return frozenset(keys[0] for keys in words if len(keys) == 1)

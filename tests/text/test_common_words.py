@@ -1,8 +1,19 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from spacy_sapbert.text.common_words import LISTED_LANGUAGES, common_nouns, common_words, general_names, general_words
+from spacy_sapbert.text import common_words as lists
+from spacy_sapbert.text.common_words import (
+    LISTED_LANGUAGES,
+    common_keys,
+    common_nouns,
+    common_words,
+    general_names,
+    general_words,
+)
+from spacy_sapbert.text.languages import LANGUAGES
 
 
 @pytest.mark.parametrize("word", ["into", "all", "chronic", "severe", "left", "bilateral", "onset", "was", "position"])
@@ -33,6 +44,13 @@ def test_lists_of_other_languages(language, words):
     assert general_words(language) == {word for word in common_words(language) if word == word.lower()}
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_keys_are_those_that_the_rules_give_now(script, language):
+    written = Path(lists.__file__).with_name(f"{language}_keys.txt").read_text(encoding="utf-8")
+    assert written == script("word_classes").everyday_keys(language)
+    assert common_keys(language) == frozenset(written.split())
+
+
 def test_names_of_some_kinds_of_vocabularies():
     kinds = {kind: general_names(kind) for kind in ("foods", "analytes", "phrases")}
     assert {"chicken", "hemoglobin", "signs and symptoms"} <= set().union(*kinds.values())
@@ -43,3 +61,4 @@ def test_names_of_some_kinds_of_vocabularies():
 def test_other_languages_have_no_list():
     assert common_words("xx") == frozenset()
     assert common_nouns("xx") == {}
+    assert common_keys("xx") == frozenset()

@@ -1,4 +1,4 @@
-"""Words of general English. `scripts/common_words.py` makes the lists, and says where they come from."""
+"""Words of general language. `README.md` says where the lists come from."""
 
 from __future__ import annotations
 
@@ -31,6 +31,12 @@ def common_nouns(language: str = "en") -> dict[str, int]:
     Such a noun may mean a concept, or something else: "face", "hand", "depression".
     """
     return {word: rank for rank, word in enumerate(read_lines(_FOLDER / f"{language}_nouns.txt"))}
+
+
+@lru_cache(maxsize=8)
+def common_keys(language: str) -> frozenset[str]:
+    """Return the keys of common words and nouns, see `content_keys`. They are in a file, since folding takes long."""
+    return frozenset(read_lines(_FOLDER / f"{language}_keys.txt"))
 
 
 def general_words(language: str) -> frozenset[str]:
