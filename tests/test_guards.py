@@ -1,0 +1,107 @@
+"""How complex and how large the package is, and how much of it one link needs. These numbers may only fall."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from radon.complexity import average_complexity, cc_visit
+from radon.visitors import Function
+
+import spacy_sapbert
+from spacy_sapbert.cli.assemble import assemble
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
+
+PACKAGE = Path(spacy_sapbert.__file__).parent
+TRIPS = Path(__file__).with_name("trips.py")
+
+MOST_LINES = 56_988  # of all modules
+MEAN = 3.86  # complexity of functions, methods and classes, as `radon cc -a` counts it
+C = 20  # the highest complexity of radon's rank C
+ABOVE_C = {
+    "cli/assemble.py assemble": 26,
+    "cli/kb_build.py build": 23,
+    "cli/link.py link": 30,
+    "kb/curation.py curate": 27,
+    "kb/readers/json_files.py read_fhir": 22,
+    "linking/finder.py Finder._cost_between": 22,
+    "linking/finder.py Finder._is_phrase": 21,
+    "linking/variants.py select_variant": 21,
+    "outputs/fhir.py _statement": 24,
+    "pipeline/concept_matcher.py ConceptMatcher._spans": 38,
+    "text/abbreviations.py _define_inside": 21,
+    "text/critical_parts.py _word": 30,
+    "text/critical_parts.py contradictions": 28,
+}
+
+# Python before 3.12 also counts comprehensions as functions
+MENTION_FILES, MENTION_FUNCTIONS, MENTION_CHANGES = 33, 271, 153
+DOCUMENT_FILES = 86
+
+
+@pytest.fixture(scope="module")
+def sources():
+    """The text of each module, by path."""
+    paths = sorted(PACKAGE.rglob("*.py"))
+    return {path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+
+
+@pytest.fixture(scope="module")
+def pipeline(tmp_path_factory):
+    """The folder of a pipeline that links to two concepts by their names alone."""
+    folder = tmp_path_factory.mktemp("trips")
+    table = folder / "two.tsv"
+    table.write_text("id\tname\tsynonyms\nD:1\tasthma\tbronchial asthma\nD:2\tfever\tpyrexia\n")
+    kb = build_knowledge_base(read_vocabulary(table, "table", report=ReadReport()), folder / "two.kb")
+    assemble(folder / "pipeline", kb=str(kb.path), encoder="none")
+    return folder / "pipeline"
+
+
+@pytest.fixture
+def trip(tmp_path):
+    """A function that makes a trip in a new process, and returns what `tests/trips.py` counts there."""
+
+    def make(*arguments):
+        command = [sys.executable, str(TRIPS), *map(str, arguments)]
+        env = {**os.environ, "SPACY_SAPBERT_CACHE": str(tmp_path / "cache")}
+        done = subprocess.run(command, capture_output=True, text=True, env=env)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout.splitlines()[-1])
+
+    return make
+
+
+def test_the_package_grows_no_longer(sources):
+    assert sum(text.count("\n") for text in sources.values()) <= MOST_LINES
+
+
+def test_functions_become_no_more_complex(sources):
+    blocks = {path: cc_visit(text) for path, text in sources.items()}
+    assert round(average_complexity([block for found in blocks.values() for block in found]), 2) <= MEAN
+    above = {
+        f"{path} {block.fullname}": block.complexity
+        for path, found in blocks.items()
+        for block in found
+        if isinstance(block, Function) and block.complexity > C
+    }
+    assert {name: number for name, number in above.items() if number > ABOVE_C.get(name, C)} == {}
+    assert ABOVE_C.keys() - above.keys() == set()  # what is no longer above C leaves the list
+
+
+def test_a_mention_needs_no_more_of_the_package(trip, pipeline):
+    found = trip("mention", pipeline)
+    assert found["id"] == "D:1"
+    assert len(found["files"]) <= MENTION_FILES, found
+    assert sum(found["files"].values()) <= MENTION_FUNCTIONS, found
+    assert found["changes"] <= MENTION_CHANGES, found
+
+
+def test_a_document_needs_no_more_of_the_package(trip, pipeline, tmp_path):
+    text, output = tmp_path / "a.txt", tmp_path / "links.jsonl"
+    text.write_text("He had asthma.\n")
+    found = trip("document", pipeline, text, output)
+    assert "D:1" in output.read_text(encoding="utf-8")
+    assert len(found["files"]) <= DOCUMENT_FILES, found
