@@ -24,8 +24,8 @@ from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.linking.linker import Linker
 from spacy_sapbert.linking.storage import open_generator
 from spacy_sapbert.metrics.linking_accuracy import RECALL_CUTOFF
-from spacy_sapbert.text.critical_parts import contradictions, critical_parts
-from spacy_sapbert.text.words import joined_letters, name_key
+from spacy_sapbert.text.critical_parts import contradictions
+from spacy_sapbert.text.words import joined_letters, read_words
 from spacy_sapbert.training.reranker_trainer import gold_parts, mention_queries
 from spacy_sapbert.types import LinkedPart, has_type
 
@@ -40,8 +40,8 @@ class Judged(NamedTuple):
 
 
 def kind_of(text: str, name: str) -> str:
-    parts, others = critical_parts(text), critical_parts(name)
-    key, other = name_key(text), name_key(name)
+    parts, others = read_words(text).critical, read_words(name).critical
+    key, other = read_words(text), read_words(name)
     if key.ordered == other.ordered or joined_letters(text) == joined_letters(name) or parts.is_same(others):
         return "same"
     if next(contradictions(parts, others), None):

@@ -32,7 +32,7 @@ from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.linking.linker import Linker
 from spacy_sapbert.linking.storage import open_generator
 from spacy_sapbert.linking.variants import MentionQuery, MentionVariants
-from spacy_sapbert.text.words import joined_letters, name_key
+from spacy_sapbert.text.words import joined_letters, read_words
 from spacy_sapbert.types import Link
 
 _ROMAN_ONES = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
@@ -121,7 +121,7 @@ def opposite(names: Iterable[str]) -> Iterator[Case]:
 def folded(text: str) -> tuple[str, ...]:
     """Return the sorted words of a text, its numerals in digits. They can be those of another name in another order."""
     in_digits = NUMERAL.sub(lambda found: str(value(found[0])), text)
-    return name_key(in_digits).ordered
+    return read_words(in_digits).ordered
 
 
 def links_of(linker: Linker, texts: list[str]) -> list[tuple[Link, str | None]]:
@@ -179,7 +179,7 @@ def phrases(linker: Linker, path: Path) -> dict[str, Any] | None:
 def measure_vocabulary(linker: Linker, data: Path, sample: int, seed: int, wrong: list[dict[str, Any]]) -> Any:
     kb, rng = linker.kb, random.Random(seed)
     names = sorted(set(kb.names()))
-    known, orders = set(map(joined_letters, names)), {name_key(name).ordered for name in names}
+    known, orders = set(map(joined_letters, names)), {read_words(name).ordered for name in names}
     series = series_of(names)
     rng.shuffle(names)
     made = {

@@ -10,7 +10,7 @@ from typing import Any
 from ..kb.filters import ancestors
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.abbreviations import find_definitions, find_occurrences
-from ..text.words import is_acronym, word_keys, written_and_keys
+from ..text.words import is_acronym, read_words, word_keys
 from .annotations import Annotation
 
 
@@ -89,7 +89,7 @@ class InvertedNames:
 
 
 def _order(text: str) -> tuple[str, ...]:
-    return tuple(filter(None, written_and_keys(text)[1]))
+    return read_words(text).content
 
 
 class Overlaps:

@@ -12,15 +12,13 @@ from ..text.abbreviations import is_long_form
 from ..text.critical_parts import (
     CriticalParts,
     contradictions,
-    critical_parts,
-    has_other_sign,
     may_negate,
     negatable_words,
     numeral_spellings,
 )
 from ..text.languages import ENGLISH, LanguageRules
 from ..text.symbols import are_other_symbols
-from ..text.words import content_keys, with_same_letters
+from ..text.words import has_other_sign, read_words, with_same_letters
 from ..types import SCORE_DIGITS, Candidate, LinkedPart
 
 Candidates = dict[str, list[Candidate]]
@@ -62,7 +60,7 @@ class Agreement:
         self._rules = rules
         self._other_senses = lru_cache(maxsize=_DEFINITIONS)(self._find_other_senses)
         self._names_of = lru_cache(maxsize=_CONCEPTS)(kb.name_texts)
-        self._general_words = {key for name in rules.words.general_names for key in content_keys(name, rules)}
+        self._general_words = {key for name in rules.words.general_names for key in read_words(name, rules).content}
 
     def __call__(
         self, text: str, candidates: list[Candidate], weigh: Weigh | None = None, checked: int = CHECKED
@@ -116,8 +114,8 @@ class Agreement:
 
     def _merged(self, text: str, similar: Iterable[Candidate], respelled: Iterable[Candidate]) -> list[Candidate]:
         """Return the best candidate for each concept, best first."""
-        parts = critical_parts(text, self._rules)
-        fitting = [other for other in respelled if critical_parts(other.name, self._rules).has_numbers_of(parts)]
+        parts = read_words(text, self._rules).critical
+        fitting = [other for other in respelled if read_words(other.name, self._rules).critical.has_numbers_of(parts)]
         best: dict[str, Candidate] = {}
         for candidate in sorted([*similar, *fitting], key=lambda candidate: -candidate.score):
             best.setdefault(candidate.concept_id, candidate)
@@ -178,13 +176,13 @@ class Agreement:
 
     def _telling_words(self, text: str) -> list[str]:
         """Return the keys of the words that tell concepts apart."""
-        keys = content_keys(text, self._rules)
+        keys = read_words(text, self._rules).content
         return [key for key in keys if (len(key) > 2 or key.isdigit()) and key not in self._general_words]
 
     def _same(self, text: str, candidates: list[Candidate]) -> set[str]:
         """Return the ids of the candidates with the text as a name."""
-        words = sorted(content_keys(text, self._rules))
-        parts = critical_parts(text, self._rules)
+        words = sorted(read_words(text, self._rules).content)
+        parts = read_words(text, self._rules).critical
         names = with_same_letters(text, [candidate.name for candidate in candidates])
         return {
             candidate.concept_id
@@ -196,13 +194,13 @@ class Agreement:
     def _has_words(self, name: str, words: list[str], parts: CriticalParts) -> bool:
         """Return whether a name has these words and numbers, in any order and spelling."""
         if not parts.numbers:
-            return bool(words) and sorted(content_keys(name, self._rules)) == words
-        others = critical_parts(name, self._rules)
+            return bool(words) and sorted(read_words(name, self._rules).content) == words
+        others = read_words(name, self._rules).critical
         return parts.is_same(others) and next(contradictions(parts, others), None) is None
 
     def _contradictions(self, text: str, candidates: list[Candidate], checked: int) -> dict[str, str]:
         """Return why candidates are refused, by their ids."""
-        parts = critical_parts(text, self._rules)
+        parts = read_words(text, self._rules).critical
         refusals: dict[str, str] = {}
         words = [] if parts else negatable_words(text)
         is_word = " " not in text
@@ -218,7 +216,7 @@ class Agreement:
         return refusals
 
     def _why_not(self, text: str, parts: CriticalParts, candidate: Candidate) -> str | None:
-        own = critical_parts(candidate.name, self._rules)
+        own = read_words(candidate.name, self._rules).critical
         reason = next(contradictions(parts, own), None)
         if reason is None and (candidate.support < SEVERAL or own.include(parts)):
             return None
@@ -233,12 +231,12 @@ class Agreement:
         """
         words = _plain_words(text)
         near = (name for name in names if len(words ^ _plain_words(name)) <= 2)
-        reasons = {next(contradictions(parts, critical_parts(name, self._rules)), None) for name in near} - {None}
+        reasons = {next(contradictions(parts, read_words(name, self._rules).critical), None) for name in near} - {None}
         return reasons.pop() if len(reasons) == 1 else None
 
     def _equates(self, parts: CriticalParts, names: Sequence[str]) -> bool:
         """Return whether a concept has a name with all parts, which contradicts none."""
-        others = (critical_parts(name, self._rules) for name in names)
+        others = (read_words(name, self._rules).critical for name in names)
         return any(other.include(parts) and next(contradictions(parts, other), None) is None for other in others)
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 
 import numpy as np
 
 from ..text.languages import ENGLISH, LanguageRules
-from ..text.words import MAX_CACHED, content_keys, has_same_letters, joined_letters, written_and_keys
+from ..text.words import has_same_letters, read_words
 from ..types import SCORE_DIGITS, Candidate
 from .agreement import CHECKED, SAME
 from .concept_facts import Fact
-from .rerank_features import ARABIC, leads, n_common
+from .rerank_features import leads, n_common
 
 FEATURES = (
     "score", "score_lead", "dense_lead", "sparse_lead", "support",
@@ -26,7 +25,6 @@ DEPTH = CHECKED  # a candidate behind it may contradict the text
 GAP = 0.2  # chosen on the training parts of several corpora
 _MOST_POPULAR = 10  # log(1 + n) of all abstracts
 _LONGEST = 30  # characters; longer texts count as equally long
-_CACHED = 1 << 15
 _SAME_BAG, _SAME_WORDS = 1, 2
 
 
@@ -100,14 +98,16 @@ def best_scores(rows: np.ndarray) -> np.ndarray:
 
 def compare(text: str, names: Iterable[str], rules: LanguageRules = ENGLISH) -> Iterator[tuple[float, ...]]:
     """Yield the features of a text and each of several names, from "same" on."""
-    words = _words(text, rules)
-    length, capitals, letters = min(len(text), _LONGEST), text.isupper(), joined_letters(text)
+    read = read_words(text, rules)
+    words, letters = read.meanings, read.letters
+    length, capitals = min(len(text), _LONGEST), text.isupper()
     of_kind, of_state = rules.words.modifiers
     for name in names:
-        known = _cached(name, rules) if len(name) <= MAX_CACHED else _words(name, rules)
+        other = read_words(name, rules)
+        known = other.meanings
         lacking, added = ([], []) if words == known else (_only_in(words, known), _only_in(known, words))
         same = 0 if lacking or added else _SAME_WORDS if words == known else _SAME_BAG
-        other_letters = joined_letters(name)
+        other_letters = other.letters
         if not same and letters == other_letters and has_same_letters(text, name):
             same = _SAME_WORDS
         beginning, ending = _shared_ends("".join(lacking), "".join(added)) if lacking and added else (0.0, 0.0)
@@ -136,21 +136,6 @@ def _shared_ends(first: str, second: str) -> tuple[float, float]:
     return n_common(first, second) / longest, n_common(first[::-1], second[::-1]) / longest
 
 
-def _words(text: str, rules: LanguageRules) -> tuple[str, ...]:
-    return tuple([_meaning(key, rules) for key in content_keys(text, rules)])
-
-
-@lru_cache(maxsize=_CACHED)
-def _meaning(key: str, rules: LanguageRules) -> str:
-    """Return what stands for a word: "low" and "decreased" are the same, and so are "II" and "2"."""
-    if key in rules.opposites.words:
-        return "".join(chr(ord("a") + number) for number in rules.opposites.words[key])
-    return rules.opposites.numerals.get(key) or ARABIC.get(key, key)
-
-
-_cached = lru_cache(maxsize=_CACHED)(_words)
-
-
 def _only_in(words: Sequence[str], others: Sequence[str]) -> list[str]:
     """Return the words that a text has more often than another one, in their order."""
     if len(set(words)) == len(words):
@@ -175,7 +160,7 @@ def describe(text: str, name: str, rules: LanguageRules = ENGLISH) -> str:
     """Say how a name differs from a text: "adds “idiopathic”"."""
     added, lacking = _shown(name, text, rules), _shown(text, name, rules)
     if added and lacking:
-        shared = set(_words(text, rules)).intersection(_words(name, rules))
+        shared = set(read_words(text, rules).meanings).intersection(read_words(name, rules).meanings)
         return f"has “{added}” instead of “{lacking}”" if shared else "has other words"
     if added or lacking:
         return f"adds “{added}”" if added else f"lacks “{lacking}”"
@@ -184,6 +169,6 @@ def describe(text: str, name: str, rules: LanguageRules = ENGLISH) -> str:
 
 def _shown(text: str, other: str, rules: LanguageRules) -> str:
     """Return the words that only a text has, as it writes them."""
-    written, keys = written_and_keys(text, rules)
-    only = set(_only_in(_words(text, rules), _words(other, rules)))
-    return " ".join(word for word, key in zip(written, keys, strict=True) if key and _meaning(key, rules) in only)
+    read = read_words(text, rules)
+    only = set(_only_in(read.meanings, read_words(other, rules).meanings))
+    return " ".join(word.written for word in read.words if word.key and word.meaning in only)

@@ -20,11 +20,11 @@ from ..kb.knowledge_base import KnowledgeBase
 from ..store.artifact import Artifact, fingerprint_of, opening
 from ..store.cache import cache_dir, make_once
 from ..text.characters import slices
-from ..text.critical_parts import contradictions, critical_parts
+from ..text.critical_parts import contradictions
 from ..text.languages import ENGLISH, LanguageRules, rules_of
 from ..text.notes.assertion import matcher_of
 from ..text.word_classes import MOST_WORDS, Contexts, derived_words, is_equal_to_none, word_table
-from ..text.words import WordColumns, content_keys, is_acronym, word_columns, word_hashes
+from ..text.words import Words, is_acronym, read_words, word_hashes
 
 logger = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ class _Name(NamedTuple):
     """
 
     text: str
-    written: list[str]
+    written: tuple[str, ...]
     order: dict[int, int]
     between: set[str]
     head: int
@@ -156,7 +156,7 @@ class Finder:
 
     def find(self, text: str) -> list[LooseMatch]:
         """Return the matches with the highest score at each place, by position. They may overlap."""
-        columns = word_columns(text, self.rules)
+        columns = read_words(text, self.rules)
         best: dict[tuple[int, int], LooseMatch] = {}
         for first, end in _blocks(columns):
             for match in self._in_block(text, columns, first, end):
@@ -170,7 +170,7 @@ class Finder:
         wholes = [match for match in self.find(text) if match.end - match.start == len(text) and match.skipped is None]
         return min(wholes, key=lambda match: (-match.score, match.row), default=None)
 
-    def _in_block(self, text: str, columns: WordColumns, first: int, end: int) -> Iterator[LooseMatch]:
+    def _in_block(self, text: str, columns: Words, first: int, end: int) -> Iterator[LooseMatch]:
         places: defaultdict[int, list[Place]] = defaultdict(list)
         stop_words = self.rules.abbreviations.stop_words
         words = [i for i in range(first, end) if columns.keys[i] and columns.written[i].lower() not in stop_words]
@@ -202,7 +202,7 @@ class Finder:
         return names[n_known == sizes].tolist()
 
     def _match(
-        self, text: str, columns: WordColumns, row: int, numbers: Sequence[int], chosen: Sequence[Place]
+        self, text: str, columns: Words, row: int, numbers: Sequence[int], chosen: Sequence[Place]
     ) -> LooseMatch | None:
         """Return the match of a name whose words were found at some places, or None."""
         positions = [place for place, _ in chosen]
@@ -230,10 +230,10 @@ class Finder:
 
     def _differ(self, text: str, name: str) -> bool:
         """Return whether a text contradicts a name, or has a bracket inside."""
-        parts = critical_parts(text, self.rules), critical_parts(name, self.rules)
+        parts = read_words(text, self.rules).critical, read_words(name, self.rules).critical
         return "(" in text or ")" in text or next(contradictions(*parts), None) is not None
 
-    def _is_phrase(self, columns: WordColumns, said: Sequence[tuple[int, Place]], name: _Name) -> bool:
+    def _is_phrase(self, columns: Words, said: Sequence[tuple[int, Place]], name: _Name) -> bool:
         """Return whether the words of a name have their roles in the text.
 
         An acronym is no word: HAD is not "had". The head of the name is the head of the text, unless it has become an
@@ -260,7 +260,7 @@ class Finder:
                 return False
         return True
 
-    def _cost_between(self, columns: WordColumns, positions: Sequence[int], name: _Name) -> tuple[float, int | None]:
+    def _cost_between(self, columns: Words, positions: Sequence[int], name: _Name) -> tuple[float, int | None]:
         """Return what the words between those of a name cost, and where one begins that is skipped.
 
         The cost is 1 if they may not stand there.
@@ -291,7 +291,7 @@ class Finder:
             return 1.0, None
         return (1.0, None) if _has_cue(name.text, rules) else (cost + _SKIPPED, skipped[0])
 
-    def _is_adjective(self, columns: WordColumns, place: int) -> bool:
+    def _is_adjective(self, columns: Words, place: int) -> bool:
         rules, written = self.rules.composites, columns.written[place]
         word, is_german = written.lower(), rules.head is not None
         if rules.head_first or word in rules.nouns_like_adjectives or (is_german and written[0].isupper()):
@@ -299,7 +299,7 @@ class Finder:
         is_listed = word in rules.qualifiers or word in rules.positions or word.endswith(rules.qualifier_endings)
         return is_listed or rules.adjectives.fullmatch(word) is not None
 
-    def _ends(self, columns: WordColumns, place: int) -> bool:
+    def _ends(self, columns: Words, place: int) -> bool:
         """Return whether a phrase ends before a word: it is a function word, or behind a comma or the like."""
         if place == len(columns.keys) or columns.broken[place] or columns.commas[place] or not columns.keys[place]:
             return True
@@ -341,13 +341,13 @@ class Finder:
 
     def _read(self, row: int) -> _Name:
         text = self.kb.name(row)
-        columns = word_columns(text, self.rules)
+        columns = read_words(text, self.rules)
         order = {hash: place for place, hash in enumerate(columns.hashes) if hash}
         between = {word.lower() for word, key in zip(columns.written, columns.keys, strict=True) if not key}
         has_symbol = any(len(key) == 1 or key.isdecimal() for key in columns.keys)
         return _Name(text, columns.written, order, between, self._head_of(columns), has_symbol)
 
-    def _head_of(self, columns: WordColumns) -> int:
+    def _head_of(self, columns: Words) -> int:
         """Return the number of the most general word of a name: the last one before a comma or a preposition."""
         n = len(columns.keys)
         if self.rules.composites.head_first:
@@ -425,7 +425,7 @@ def worded_types(kb: KnowledgeBase, rules: LanguageRules = ENGLISH) -> frozenset
     for name, of_concept in zip(names, types, strict=True):
         of_concept = of_concept or ("CONCEPT",)
         n_names.update(of_concept)
-        if len(name) <= _LONGEST and not known.isdisjoint(content_keys(name, rules)):
+        if len(name) <= _LONGEST and not known.isdisjoint(read_words(name, rules).content):
             n_worded.update(of_concept)
     return frozenset(type for type, n in n_names.items() if not table.is_learned or n_worded[type] >= _LEAST_WORDED * n)
 
@@ -492,7 +492,7 @@ def _has_cue(name: str, rules: LanguageRules) -> bool:
     return any(any(cues.flags_of(name, (0, len(name)), [end])) for end in ends)
 
 
-def _blocks(columns: WordColumns) -> Iterator[tuple[int, int]]:
+def _blocks(columns: Words) -> Iterator[tuple[int, int]]:
     """Yield the first word and the end of parts of a text. They begin where no name crosses, unless that is far."""
     first, n = 0, len(columns.keys)
     while first < n:

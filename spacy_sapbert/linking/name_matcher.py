@@ -6,7 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from itertools import compress, islice, pairwise, takewhile
 from pathlib import Path
 from typing import NamedTuple
@@ -20,24 +20,21 @@ from ..store.artifact import Artifact, fingerprint_of, opening
 from ..store.cache import cache_dir, drop_oldest, make_once
 from ..text.common_words import common_words
 from ..text.composites import composite_splits
-from ..text.critical_parts import has_other_sign
 from ..text.languages import ENGLISH, LanguageRules, rules_of
 from ..text.languages.rules import connector_ends
 from ..text.normalize import latin_symbol, plain
 from ..text.words import (
     MAX_ACRONYM,
-    NameKey,
-    WordColumns,
+    Words,
     acronym_hash,
     acronym_of,
+    has_other_sign,
     is_general,
     is_joined,
     joined_letters,
     may_be_acronym,
-    name_key,
-    word_columns,
+    read_words,
     word_hashes,
-    written_and_keys,
 )
 
 logger = logging.getLogger(__name__)
@@ -113,7 +110,7 @@ class NameMatcher:
         self.rules = rules
         self.hashes = np.asarray(hashes)  # a memory map is slow to index
         self.rows = np.asarray(rows)
-        self._names: dict[int, NameKey] = {}  # names that were found, since most of them occur again
+        self._names: dict[int, Words] = {}  # names that were found, since most of them occur again
 
     def __repr__(self) -> str:
         return f"NameMatcher({len(self.rows):,} names of {self.kb!r})"
@@ -136,7 +133,7 @@ class NameMatcher:
 
     def find(self, text: str, *, nested: bool = False) -> list[NameMatch]:
         """Return all matches, by position. They may overlap, but are not inside a longer one unless `nested`."""
-        columns = word_columns(_bracketed_types(self.rules).sub(r" \1 ", text), self.rules)
+        columns = read_words(_bracketed_types(self.rules).sub(r" \1 ", text), self.rules)
         pending = self._windows(columns)
         reach = [0] * len(columns.keys)  # for each word, the end of the match that contains it, in words
         matches: list[NameMatch] = []
@@ -175,7 +172,7 @@ class NameMatcher:
         composites = []
         for place in matches:
             for start, end in _extensions(text, *place, _Connectors.of(self.rules)):
-                _, keys = written_and_keys(text[start:end], self.rules)
+                keys = read_words(text[start:end], self.rules).keys
                 part = match if end == place[1] or self._ends_phrase(text, end) else None
                 rows = self.composite_rows(text[start:end], part) if keys[0] and keys[-1] else []
                 if rows:
@@ -229,7 +226,7 @@ class NameMatcher:
 
     def match(self, text: str) -> int | None:
         """Return the row of the name that equals a whole text, or None."""
-        columns = word_columns(text, self.rules)
+        columns = read_words(text, self.rules)
         if not columns.keys or not columns.keys[0] or not columns.keys[-1]:
             return None
         written = plain(text[columns.starts[0] : columns.ends[-1]])
@@ -285,7 +282,7 @@ class NameMatcher:
         with opening(folder):
             return cls(kb, read_array(folder / HASHES_FILE), read_array(folder / ROWS_FILE), rules)
 
-    def _windows(self, columns: WordColumns) -> list[_Window]:
+    def _windows(self, columns: Words) -> list[_Window]:
         """Return the windows with the key of a name, by position. Of those with one start, the longest is first."""
         sums = np.cumsum(np.array([0, *columns.hashes], dtype=np.uint64), dtype=np.uint64)
         breaks = np.cumsum(columns.broken)
@@ -300,9 +297,9 @@ class NameMatcher:
             windows += [_Window(start, end, rows) for start, end, rows in places if rows]
         return sorted(self._with_acronyms(columns, windows), key=lambda window: (window.start, -window.end))
 
-    def _with_acronyms(self, columns: WordColumns, windows: list[_Window]) -> list[_Window]:
+    def _with_acronyms(self, columns: Words, windows: list[_Window]) -> list[_Window]:
         """Add the acronyms, whose rows come before those of the same word as a bag of words."""
-        places = {(i, i + 1): key for i, key in enumerate(columns.acronyms) if key and columns.keys[i]}
+        places = {(i, i + 1): word.acronym for i, word in enumerate(columns.words) if word.acronym and word.key}
         for i in compress(range(len(columns.keys)), columns.hyphens):  # "VEGF-C"
             if (
                 columns.keys[i - 1]
@@ -365,12 +362,12 @@ class NameMatcher:
             return []
         return self._look_up(np.array([key], dtype=np.uint64))[0]
 
-    def _read(self, rows: set[int]) -> dict[int, NameKey]:
+    def _read(self, rows: set[int]) -> dict[int, Words]:
         """Return the names in some rows."""
         names = {row: name for row in rows if (name := self._names.get(row)) is not None}
         missing = sorted(rows.difference(names))
         if missing:
-            read = dict(zip(missing, map(partial(name_key, rules=self.rules), self.kb.names_at(missing)), strict=True))
+            read = dict(zip(missing, [read_words(name, self.rules) for name in self.kb.names_at(missing)], strict=True))
             names |= read
             self._names |= read
             drop_oldest(self._names, CACHED_NAMES)
@@ -458,9 +455,7 @@ def _extensions(text: str, start: int, end: int, connectors: _Connectors) -> Ite
         yield from ((start, later) for later in ends)
 
 
-def _verify(
-    text: str, columns: WordColumns, start: int, end: int, candidates: Sequence[tuple[int, NameKey]]
-) -> int | None:
+def _verify(text: str, columns: Words, start: int, end: int, candidates: Sequence[tuple[int, Words]]) -> int | None:
     """Return the row of the name that a window equals, or None.
 
     A word of general English is not another form of a name, such as a plural: "into" is not Intoe. Two bags of words
@@ -504,7 +499,7 @@ def _with_bracket(text: str, start: int, end: int) -> tuple[int, int]:
     return start, end + (text[end : end + 1] == ")" and text.rfind("(", start, end) > text.rfind(")", start, end))
 
 
-def _may_cross_comma(columns: WordColumns, start: int, end: int) -> bool:
+def _may_cross_comma(columns: Words, start: int, end: int) -> bool:
     """Return whether there is no comma, one before a type, or no word before and after that belongs to the window.
 
     Before "failure, acute" there may be any word.
@@ -527,7 +522,7 @@ def _is_in_capitals(text: str, start: int, end: int) -> bool:
     return around.upper() == around and any(map(is_general, _LETTERS.findall(around)))
 
 
-def _same_name(columns: WordColumns, start: int, end: int, keys: tuple[str, ...], name: NameKey) -> bool:
+def _same_name(columns: Words, start: int, end: int, keys: tuple[str, ...], name: Words) -> bool:
     if keys == name.keys:
         return True
     if not name.joined and is_joined(columns.written[start:end], keys, columns.rules):
@@ -539,7 +534,7 @@ def _same_name(columns: WordColumns, start: int, end: int, keys: tuple[str, ...]
     return content == of_name or (sorted(content) == sorted(of_name) and _may_change_places(columns, start, end))
 
 
-def _may_change_places(columns: WordColumns, start: int, end: int) -> bool:
+def _may_change_places(columns: Words, start: int, end: int) -> bool:
     """Return whether there is no comma, or only words that say which one behind it: "failure, acute"."""
     rules = columns.rules.composites
     after = next((place for place in range(start + 1, end) if columns.commas[place]), end)

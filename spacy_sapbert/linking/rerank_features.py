@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kb.knowledge_base import KnowledgeBase
-from ..text.words import is_acronym, name_key, written_and_keys
+from ..text.critical_parts import ARABIC
+from ..text.words import is_acronym, read_words
 from ..types import SCORE_DIGITS, Candidate, LinkedPart
 from .agreement import SAME
 from .concept_facts import ConceptFacts
@@ -42,8 +43,6 @@ FEATURES: Mapping[str, tuple[str, ...]] = {
 COLUMNS = {name: number for number, name in enumerate(name for names in FEATURES.values() for name in names)}
 N_FEATURES = len(COLUMNS)
 
-_ROMANS = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
-ARABIC = {roman: str(n) for n, roman in enumerate(_ROMANS, start=1)}
 NOT_COMPARED = -1.0
 """The feature `probability` of a candidate without a probability."""
 _LEAST_COMMON = 4  # letters that two words share at their end or beginning, if they are to be compared
@@ -294,7 +293,7 @@ def n_common(first: str, second: str) -> int:
 
 @lru_cache(maxsize=_CACHED_TEXTS)
 def _read(text: str) -> _Text:
-    key = name_key(text)
+    key = read_words(text)
     numbers = {ARABIC.get(word.lower(), word.lower()) for word in key.written if _is_number(word)}
     return _Text(key.form, tuple(ARABIC.get(word, word) for word in key.content), frozenset(numbers))
 
@@ -314,7 +313,7 @@ def same_form(text: str) -> str:
 
 def words_in(text: str) -> dict[str, str]:
     """Return the words of a text: as it writes them, by the form in which they are compared."""
-    return {ARABIC.get(key, key): written for written, key in zip(*written_and_keys(text), strict=True) if key}
+    return {ARABIC.get(word.key, word.key): word.written for word in read_words(text).words if word.key}
 
 
 def _columns(rows: Iterator[tuple[float, ...]]) -> tuple[np.ndarray, ...]:

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 from ..text.abbreviations import likely_long_forms
 from ..text.composites import differ_in_numbers
-from ..text.critical_parts import contradictions, critical_parts
+from ..text.critical_parts import contradictions
 from ..text.formulas import formula_name
 from ..text.languages import ENGLISH, LanguageRules
 from ..text.short_forms import is_sense
-from ..text.words import content_keys, is_acronym, name_key
+from ..text.words import is_acronym, read_words
 from ..types import Candidate, LinkedPart
 from .agreement import REFUSED, SAME, Agreement, refuse
 from .rewrites import REWRITTEN, merged
@@ -195,10 +195,10 @@ def _may_be_synonym(text: str, name: str, rules: LanguageRules) -> bool:
     """
     if is_acronym(name) or (" " in text and not any(map(str.isdigit, text))) or _PLURAL.search(text):
         return False
-    words, others = set(content_keys(text, rules)), set(content_keys(name, rules))
+    words, others = set(read_words(text, rules).content), set(read_words(name, rules).content)
     if words <= others or others <= words:
         return False
-    return next(contradictions(critical_parts(text, rules), critical_parts(name, rules)), None) is None
+    return next(contradictions(read_words(text, rules).critical, read_words(name, rules).critical), None) is None
 
 
 def _whole(
@@ -265,7 +265,7 @@ def _short_or_long(
 
 def _names_alike(short: str, candidate: Candidate, rules: LanguageRules) -> bool:
     """Return whether the name of a long form has the numbers of its short form, or is that long form."""
-    of_short, of_name = (Counter(critical_parts(text, rules).numbers) for text in (short, candidate.name))
+    of_short, of_name = (Counter(read_words(text, rules).critical.numbers) for text in (short, candidate.name))
     is_same = candidate.score >= SAME
     return is_same or of_short == of_name or (candidate.score > ADDED and of_short <= of_name)
 
@@ -276,7 +276,7 @@ def _part(
     written = LinkedPart(text, long_form, tuple(look_up(text)))
     if settings.formulas and (name := variants.formula_of(text)):
         named = LinkedPart(name, long_form, tuple(look_up(name)))
-        if named.candidates and name_key(named.candidates[0].name).form == name and _wins(named, written):
+        if named.candidates and read_words(named.candidates[0].name).form == name and _wins(named, written):
             return named
     if text not in variants.corrections:
         return written
@@ -308,14 +308,14 @@ def _has_name_of_part(whole: LinkedPart, parts: Sequence[LinkedPart], rules: Lan
     named = firsts.get(whole.candidates[0].concept_id)
     if named is None or named.score <= _score(whole):
         return False
-    words = [frozenset(name_key(part.text, rules).content) for part in parts]
+    words = [frozenset(read_words(part.text, rules).content) for part in parts]
     shared = frozenset.intersection(*words)
-    of_whole = name_key(whole.candidates[0].name, rules).content
-    last = next(name_key(part.text, rules).content[-1:] for part in parts if part.candidates[0] is named)
+    of_whole = read_words(whole.candidates[0].name, rules).content
+    last = next(read_words(part.text, rules).content[-1:] for part in parts if part.candidates[0] is named)
     if not any(key.startswith(word[:_STEM]) for word in last for key in of_whole):
         return False
     lacks_part = any(own > shared and (own - shared).isdisjoint(of_whole) for own in words)
-    return lacks_part and not any(shared.issuperset(name_key(first.name, rules).content) for first in firsts.values())
+    return lacks_part and not any(shared.issuperset(read_words(first.name, rules).content) for first in firsts.values())
 
 
 def _has_numbers(part: LinkedPart, rules: LanguageRules) -> bool:
@@ -323,7 +323,7 @@ def _has_numbers(part: LinkedPart, rules: LanguageRules) -> bool:
     is_name = _is_exact(part)
     if is_name or " " not in part.text:
         return is_name
-    return critical_parts(part.candidates[0].name, rules).include(critical_parts(part.text, rules))
+    return read_words(part.candidates[0].name, rules).critical.include(read_words(part.text, rules).critical)
 
 
 def _is_exact(part: LinkedPart) -> bool:
@@ -333,8 +333,8 @@ def _is_exact(part: LinkedPart) -> bool:
 
 def _is_name(text: str, candidates: Sequence[Candidate]) -> bool:
     """Return whether a text is a name of one of its candidates."""
-    form = name_key(text).form
-    return any(name_key(candidate.name).form == form for candidate in candidates)
+    form = read_words(text).form
+    return any(read_words(candidate.name).form == form for candidate in candidates)
 
 
 def _score(part: LinkedPart) -> float:

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from ..errors import SettingError
-from ..text.words import is_acronym, word_columns
+from ..text.words import is_acronym, read_words
 
 ACCEPT, REPLACE, REJECT, NO_MENTION, ADD = ACTIONS = ("accept", "replace", "reject", "no_mention", "add")
 OCCURRENCE, CORPUS, EVERYWHERE = SCOPES = ("occurrence", "corpus", "everywhere")
@@ -211,7 +211,7 @@ class Decisions:
         return next((latest != NO_MENTION for *_, latest in filter(None, actions)), False)
 
     def _add_phrase(self, correction: Correction) -> None:
-        columns = word_columns(correction.text)
+        columns = read_words(correction.text)
         if correction.scope != OCCURRENCE and columns.written:
             words = tuple(map(str.casefold, columns.written))
             after = len(correction.text) - columns.ends[-1]
@@ -221,7 +221,7 @@ class Decisions:
         """Yield the places where the words of an added text stand, in linear time."""
         if not self._phrases:
             return
-        columns = word_columns(text)
+        columns = read_words(text)
         folded = list(map(str.casefold, columns.written))
         for first, word in enumerate(folded):
             for phrase in self._phrases.get(word, ()):

@@ -16,12 +16,11 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple
 
-from .critical_parts import critical_parts
 from .formulas import formula_name
 from .languages import ENGLISH, LanguageRules
 from .long_forms import STRATEGIES, Definition, find_joint_forms, find_long_form
 from .short_forms import ShortForm
-from .words import word_keys
+from .words import read_words, word_keys
 
 # Limits of Sohn et al. (2008).
 MAX_LETTERS = 10
@@ -666,7 +665,7 @@ def _is_symbol(text: str) -> bool:
 
 
 def _likeliness(short: str, text: str, rules: LanguageRules) -> float:
-    numbers, others = set(critical_parts(short, rules).numbers), set(critical_parts(text, rules).numbers)
+    numbers, others = set(read_words(short, rules).critical.numbers), set(read_words(text, rules).critical.numbers)
     differ = numbers and others and numbers != others
     return 0.0 if differ or text.startswith(short) else _fit(short, text, rules)
 

@@ -11,15 +11,12 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
 from .languages import ENGLISH, LanguageRules
-from .normalize import plain, spell_out_greek
 
 _RUN = re.compile(r"\d+|[^\W\d_]+")
-_GREEK_RUN = re.compile("[\u0370-\u03ff\u00b5]+")
 _ROMAN = re.compile(r"(?=[ivx])x{0,3}(?:ix|iv|v?i{0,3})")
 _ROMAN_VALUES = {"i": 1, "v": 5, "x": 10}
 _GREEK = {"alpha": "a", "beta": "b", "gamma": "g", "delta": "d", "epsilon": "e", "kappa": "k", "omega": "o"}
@@ -31,12 +28,13 @@ _TYPES = frozenset(("type", "typ", "tipo"))  # words that a number may lack: "No
 # Beginnings that negate a word in each language. They count if the other text has that word: "afebrile" for "febrile".
 _WITHOUT = ("a", "an", "un", "in", "im", "ir", "il", "dis", "dys", "des", "de", "ab")
 _SHORTEST_WORD = 5  # letters behind such a beginning
+_NOTHING: frozenset[str] = frozenset()
 # of "HER2+", "HER2 (+)" and "Rh-", not of "TNF-alpha"
 _SIGN = re.compile(r"(?:(?<=[A-Z\d])|(?<=\b[A-Z][a-z]))(?:\s?\(|\s(?=\+))?([+-])(?![\w+-])")
 _LOCANTS = re.compile(r"\d[a-z]?['′]?-[a-z(\[]", re.IGNORECASE)
 _MOST_ENDING = 3  # letters after what is negated: "sleepy" after "sleepless"
-_MOST_CACHED = 64  # characters of a text in the cache, which bounds its memory
-_CACHED = 1 << 15
+_ROMANS = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
+ARABIC = {roman: str(n) for n, roman in enumerate(_ROMANS, start=1)}
 
 
 class Valued(NamedTuple):
@@ -98,11 +96,6 @@ class CriticalParts(NamedTuple):
         return self.words == other.words or _without_types(self.words) == _without_types(other.words)
 
 
-def critical_parts(text: str, rules: LanguageRules = ENGLISH) -> CriticalParts:
-    """Return the critical parts of a text."""
-    return _cached(text, rules) if len(text) <= _MOST_CACHED else _parse(text, rules)
-
-
 def may_negate(name: str, words: Sequence[tuple[str, bool]], rules: LanguageRules = ENGLISH) -> bool:
     """Return whether a name may negate what a text does not, or the other way round.
 
@@ -140,7 +133,8 @@ def numeral_spellings(text: str, rules: LanguageRules = ENGLISH) -> list[str]:
     """Return a text with its numerals in digits, and with Roman ones, if it is another text: "type II" is "type 2"."""
 
     def in_digits(numeral: re.Match[str]) -> str:
-        word = _word(numeral[0], rules, numeral[0][0].isupper())
+        word = read_critical(numeral[0], numeral[0], rules)
+        word = (numeral[0][0].isupper() and word.after_type) or word
         return "".join([*(number for _, number in word.numbers), *word.letters]) if word.numbers else numeral[0]
 
     def in_roman(numeral: re.Match[str]) -> str:
@@ -181,13 +175,6 @@ def contradictions(text: CriticalParts, name: CriticalParts) -> Iterator[str]:
     if text.negated or name.negated or len(lacking) == 1 or len(added) == 1:
         yield from (f"only the name negates “{word}”" for word in _negated_only_by(name, text, added, lacking))
         yield from (f"the name does not negate “{word}”" for word in _negated_only_by(text, name, lacking, added))
-
-
-def has_other_sign(text: str, name: str, rules: LanguageRules = ENGLISH) -> bool:
-    """Return whether two texts with the same letters contradict each other by a sign, as "HER2+" and "HER2-" do."""
-    if ("+" in text) == ("+" in name):
-        return False
-    return next(contradictions(critical_parts(text, rules), critical_parts(name, rules)), None) is not None
 
 
 def _opposites(text: CriticalParts, name: CriticalParts) -> Iterator[str]:
@@ -231,7 +218,7 @@ def _differ(said: Sequence[str], meant: Sequence[str]) -> str:
     return f"{' '.join(meant)} is not {' '.join(said)}"
 
 
-class _Word(NamedTuple):
+class CriticalWord(NamedTuple):
     """What a word adds to the critical parts of its text.
 
     Attributes:
@@ -244,6 +231,8 @@ class _Word(NamedTuple):
         counted: What a number after it belongs to; empty if that is the word before.
         types: Whether it is a word such as "type" or "stage".
         is_plain: Whether it only adds its key.
+        after_type: What it adds instead after such a word; None if that is the same. "Ic" is 1c after "type".
+        written: The word in lower case.
     """
 
     key: str = ""
@@ -256,11 +245,22 @@ class _Word(NamedTuple):
     counted: str = ""
     types: bool = False
     is_plain: bool = False
+    after_type: CriticalWord | None = None
+    written: str = ""
 
 
-def _parse(text: str, rules: LanguageRules) -> CriticalParts:
-    text = plain(text)
-    spelled = text if text.isascii() else _GREEK_RUN.sub(lambda run: f" {spell_out_greek(run[0])} ", text)
+def join_critical(words: Sequence[CriticalWord], text: str, spelled: str, rules: LanguageRules) -> CriticalParts:
+    """Return the critical parts of a text.
+
+    Args:
+        words: What its words add, without function words.
+        text: The text in plain characters.
+        spelled: The same with the names of Greek letters.
+    """
+    signs = _signs(spelled, rules) if "+" in spelled or "-" in spelled else ()
+    special = [word for word in words if not word.is_plain]
+    if not special:  # as in most texts
+        return CriticalParts((), _NOTHING, signs, _NOTHING, tuple(sorted([word.key for word in words])), False, {})
     numbers: list[str] = []
     letters: set[str] = set()
     values: list[Valued] = []
@@ -268,10 +268,8 @@ def _parse(text: str, rules: LanguageRules) -> CriticalParts:
     keys: list[str] = []
     counted: defaultdict[str, set[str]] = defaultdict(set)
     before, negates, typed = "", False, False  # of the word before
-    for form in rules.words.pattern.findall(spelled):
-        if form in rules.words.function_words:
-            continue
-        word = _word(form, rules, typed)
+    for word in words:
+        word = (word.after_type if typed else None) or word
         keys += word.keys
         if negates and word.key:
             negated.add(word.key)
@@ -285,15 +283,14 @@ def _parse(text: str, rules: LanguageRules) -> CriticalParts:
             counted[before].update(word.letters)
         letters.update(word.letters)
         if word.value:
-            values.append(Valued(word.value, word.key, form.lower()))
+            values.append(Valued(word.value, word.key, word.written))
         if word.negated:
             negated.add(word.negated)
-        before, negates = word.counted or before, word.negates
-        typed = word.types
+        before, negates, typed = word.counted or before, word.negates, word.types
     return CriticalParts(
         tuple(sorted(numbers)),
         frozenset(letters),
-        (*values, *_signs(spelled, rules)),
+        (*values, *signs),
         frozenset(negated),
         tuple(sorted(keys)),
         bool(numbers and _LOCANTS.search(text)),
@@ -301,18 +298,20 @@ def _parse(text: str, rules: LanguageRules) -> CriticalParts:
     )
 
 
-def _signs(text: str, rules: LanguageRules) -> Iterator[Valued]:
-    """Yield the signs behind symbols as the words that they stand for: "positive" in "HER2+"."""
-    if "+" in text or "-" in text:
-        signs = rules.opposites.signs
-        yield from (Valued(signs[sign[1]], "", sign[1]) for sign in _SIGN.finditer(text) if sign[1] in signs)
+def _signs(text: str, rules: LanguageRules) -> tuple[Valued, ...]:
+    """Return the signs behind symbols as the words that they stand for: "positive" in "HER2+"."""
+    signs = rules.opposites.signs
+    return tuple([Valued(signs[sign[1]], "", sign[1]) for sign in _SIGN.finditer(text) if sign[1] in signs])
 
 
-@lru_cache(maxsize=_CACHED)
-def _word(written: str, rules: LanguageRules, typed: bool = False) -> _Word:
-    """Return what a word adds. `typed` is whether a word such as "type" or "stage" comes before it."""
-    possessives = rules.words.possessives
-    word = (written[:-2] if possessives and written.endswith(possessives) else written).lower()
+def read_critical(written: str, word: str, rules: LanguageRules) -> CriticalWord:
+    """Return what a word adds to the critical parts of its text.
+
+    Args:
+        written: The word.
+        word: The same without a possessive "s".
+    """
+    word = word.lower()
     runs = [word] if word.isascii() and word.isalpha() else _RUN.findall(word)
     numbers = tuple(
         [
@@ -324,36 +323,56 @@ def _word(written: str, rules: LanguageRules, typed: bool = False) -> _Word:
     letters = tuple([_GREEK.get(run, run) for run in runs if run in _GREEK or (len(run) == 1 and not run.isdecimal())])
     if len(runs) != 1 or numbers:
         last = "" if not runs or runs[-1].isdecimal() else runs[-1]
-        others = tuple(run for run in runs if len(run) > 1 and not run.isdecimal() and run not in _GREEK)
-        return _Word(keys=others, numbers=numbers, letters=letters, counted=last)
+        others = tuple([run for run in runs if len(run) > 1 and not run.isdecimal() and run not in _GREEK])
+        return CriticalWord(keys=others, numbers=numbers, letters=letters, counted=last)
+    return _read_letters(written, runs[0], letters, rules)
+
+
+def _read_letters(written: str, run: str, letters: tuple[str, ...], rules: LanguageRules) -> CriticalWord:
+    """Return what a word of one run of letters adds."""
     opposites = rules.opposites
-    key = rules.words.singular(rules.words.spell(runs[0]))
-    if number := opposites.numerals.get(key) or _roman(runs[0]):
-        return _Word(numbers=(("", number),))
-    if runs[0][:1] in _ROMAN_VALUES and (with_letter := _roman_with_letter(runs[0], typed)):
+    key = rules.words.singular(rules.words.spell(run))
+    if number := opposites.numerals.get(key) or _roman(run):
+        return CriticalWord(numbers=(("", number),))
+    may_number = run[0] in _ROMAN_VALUES
+    if may_number and (with_letter := _roman_with_letter(run)):
         return with_letter
+    after_type = _roman_with_letter(run, typed=True) if may_number else None
     if letters:
-        return _Word(letters=letters, counted=letters[0])
-    value, negated = opposites.value_of(key), opposites.negated_in(key)
+        return CriticalWord(letters=letters, counted=letters[0], after_type=after_type)
     negates = key in opposites.negations
-    types = rules.composites.classifier.fullmatch(written) is not None
-    is_plain = not (negates or value or negated or types) and bool(key)
-    return _Word(key, () if negates else (key,), negates, (), (), value, negated, key, types, is_plain)
+    word = CriticalWord(
+        key,
+        () if negates else (key,),
+        negates,
+        value=opposites.value_of(key),
+        negated=opposites.negated_in(key),
+        counted=key,
+        types=rules.composites.classifier.fullmatch(written) is not None,
+        after_type=after_type,
+        written=written.lower(),
+    )
+    is_plain = not (negates or word.value or word.negated or word.types or after_type) and bool(key)
+    return word._replace(is_plain=is_plain)
+
+
+def meaning_of(key: str, rules: LanguageRules) -> str:
+    """Return what stands for a word: "low" and "decreased" are the same, and so are "II" and "2"."""
+    if key in rules.opposites.words:
+        return "".join(chr(ord("a") + number) for number in rules.opposites.words[key])
+    return rules.opposites.numerals.get(key) or ARABIC.get(key, key)
 
 
 def _without_types(words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(word for word in words if word not in _TYPES)
 
 
-_cached = lru_cache(maxsize=_CACHED)(_parse)
-
-
-def _roman_with_letter(word: str, typed: bool) -> _Word | None:
+def _roman_with_letter(word: str, typed: bool = False) -> CriticalWord | None:
     """Return the number and the letter of "iia". A Roman numeral of one letter must be `typed`: "ic" after "type"."""
     found = _ROMAN_WITH_LETTER.fullmatch(word)
     numeral, letter = (found[1] or (typed and found[3]), found[2] or found[4]) if found else ("", "")
     number = _roman(numeral) if numeral and (typed or word != "via") else None
-    return _Word(numbers=(("", number),), letters=(letter,)) if number else None
+    return CriticalWord(numbers=(("", number),), letters=(letter,)) if number else None
 
 
 def _roman(word: str) -> str | None:

@@ -56,6 +56,7 @@ LATIN = dict(zip("αβγδεζκλμω", "ABGDEZKLMW", strict=True))
 """The Latin letters for Greek ones in symbols of human genes (HGNC)."""
 SHORTEST_STEM = 3  # characters of a symbol before a Greek letter that a Latin one may stand for
 _RUN = re.compile(r"\d+|[α-ω]|[^\W\d_α-ω]+")
+_GREEK_RUN = re.compile("[\u0370-\u03ff\u00b5]+")
 _ASCII_BLANKS = str.maketrans(dict.fromkeys(string.punctuation + "\t\r\v\f\x1c\x1d\x1e\x1f", " "))
 
 
@@ -147,6 +148,11 @@ def spell_out_greek(text: str) -> str:
     capitalized name. Greek words stay as they are.
     """
     return text if text.isascii() else _greek_letters()[1].sub(_spell_out_run, text)
+
+
+def spaced_greek(text: str) -> str:
+    """Return a text with blanks around its Greek letters, which are spelled out."""
+    return text if text.isascii() else _GREEK_RUN.sub(lambda run: f" {spell_out_greek(run[0])} ", text)
 
 
 def latin_symbol(text: str) -> str:

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from .languages import ENGLISH, LanguageRules
 from .normalize import spell_out_greek
-from .words import CACHED_NAMES, is_acronym, name_key
+from .words import CACHED_NAMES, is_acronym, read_words
 
 LONGEST = 12  # tokens of a name that is looked for; it bounds the work at each token
 MOST_NUMBERING = 3  # characters of the part that makes another name: "MMP-9", "angiotensin II"
@@ -104,7 +104,7 @@ class TokenNames:
 
 @lru_cache(maxsize=CACHED_NAMES)
 def _key(text: str, rules: LanguageRules) -> str:
-    key = name_key(text, rules)
+    key = read_words(text, rules)
     if is_acronym(text):
         return text
     return (text.isalpha() and "".join(key.keys)) or text.lower()  # a function word has no key

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from .words import word_columns
+from .words import read_words
 
 REACH = 60
 """The most characters of a snippet on each side of its mention."""
@@ -38,9 +38,9 @@ def part_offsets(mention: str, part: str) -> list[tuple[int, int]]:
     Returns:
         The start and end of each piece in the mention. Empty if the mention does not contain all words of the part.
     """
-    columns = word_columns(mention)
+    columns = read_words(mention)
     folded = [word.casefold() for word in columns.written]
-    part_words = [word.casefold() for word in word_columns(part).written]
+    part_words = [word.casefold() for word in read_words(part).written]
     last = _match(folded, part_words)
     if not last:
         return []

@@ -14,12 +14,12 @@ from itertools import chain, combinations, product
 from typing import NamedTuple
 
 from .common_words import common_keys
-from .critical_parts import contradictions, critical_parts
+from .critical_parts import contradictions
 from .derivations import endings_of
 from .findings import FOLDER
 from .languages import ENGLISH, LanguageRules
 from .lists import read_lines, read_lists
-from .words import content_keys
+from .words import read_words
 
 HAND_STRENGTH = 0.95
 """The strength of a pair that was written by hand."""
@@ -69,7 +69,7 @@ class Contexts:
         self.of_word: defaultdict[str, dict[Context, set[int]]] = defaultdict(dict)
         self.same: defaultdict[Pair, dict[Context, int]] = defaultdict(dict)
         for number, names in enumerate(concepts):
-            words = {tuple(sorted(set(content_keys(name, rules)))) for name in names[:MOST_NAMES]}
+            words = {tuple(sorted(set(read_words(name, rules).content))) for name in names[:MOST_NAMES]}
             self._add(number, sorted(bag for bag in words if len(bag) <= MOST_WORDS))
 
     def _add(self, number: int, bags: Sequence[Context]) -> None:
@@ -114,7 +114,7 @@ def may_be_equal(pair: Pair, rules: LanguageRules = ENGLISH) -> bool:
     classifier = rules.composites.classifier
     if any(word in general or _ROMAN.fullmatch(word) or classifier.fullmatch(word) for word in pair):
         return False
-    first, second = (critical_parts(word, rules) for word in pair)
+    first, second = (read_words(word, rules).critical for word in pair)
     return next(contradictions(first, second), None) is None and first.negated == second.negated
 
 
@@ -133,7 +133,7 @@ class _Different(NamedTuple):
 @lru_cache(maxsize=8)
 def _different(rules: LanguageRules) -> _Different:
     words = [line.split(" ") for line in read_lines(FOLDER / f"{rules.code}_different.txt")]
-    alone = (key for line in words if len(line) == 1 for key in content_keys(line[0], rules))
+    alone = (key for line in words if len(line) == 1 for key in read_words(line[0], rules).content)
     pairs = (frozenset((line[0], other)) for line in words for other in line[1:])
     return _Different(frozenset(alone), frozenset(pairs))
 
@@ -145,12 +145,14 @@ def is_equal_to_none(key: str, rules: LanguageRules = ENGLISH) -> bool:
 
 @lru_cache(maxsize=8)
 def _abnormal(rules: LanguageRules) -> tuple[str, ...]:
-    return tuple(key for word in read_lists(__file__).get(rules.code, "").split() for key in content_keys(word, rules))
+    return tuple(
+        key for word in read_lists(__file__).get(rules.code, "").split() for key in read_words(word, rules).content
+    )
 
 
 @lru_cache(maxsize=8)
 def _general(rules: LanguageRules) -> frozenset[str]:
-    return frozenset(key for name in rules.words.general_names for key in content_keys(name, rules))
+    return frozenset(key for name in rules.words.general_names for key in read_words(name, rules).content)
 
 
 class WordTable(NamedTuple):
@@ -194,7 +196,7 @@ def _by_hand(rules: LanguageRules) -> Iterator[tuple[Pair, float]]:
     abnormal = _abnormal(rules)
     groups: list[Iterable[Pair]] = [product(abnormal[:_N_ABNORMAL], abnormal)]
     for line in read_lines(FOLDER / f"{rules.code}_own.txt"):
-        phrases = (content_keys(phrase, rules) for phrase in line.lstrip("=*").split("|") if ">" not in line)
+        phrases = (read_words(phrase, rules).content for phrase in line.lstrip("=*").split("|") if ">" not in line)
         groups.append(combinations([keys[0] for keys in phrases if len(keys) == 1], 2))
     for first, second in chain.from_iterable(groups):
         yield (min(first, second), max(first, second)), HAND_STRENGTH

@@ -1,20 +1,20 @@
-"""The words of a text as keys for matching names: case, plural, spelling and word order are ignored."""
+"""`Words`: a text or name cut into words, read once for all that compare it."""
 
 from __future__ import annotations
 
 import re
 import string
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from itertools import accumulate
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..files.values import hash64
 from .common_words import common_nouns, common_words
+from .critical_parts import CriticalParts, CriticalWord, contradictions, join_critical, meaning_of, read_critical
 from .languages import ENGLISH, LanguageRules
-from .normalize import biosyn, latin_symbol, plain, plain_with_offsets, spell_out_greek, symbol_runs
+from .normalize import biosyn, latin_symbol, plain, plain_with_offsets, spaced_greek, spell_out_greek, symbol_runs
 
 MAX_ACRONYM = 5  # characters
 SHORTEST_PLURAL = 4
@@ -30,77 +30,222 @@ MAX_CACHED = 64  # characters of a text in a cache, which bounds its memory
 CACHED_NAMES = 1 << 15
 
 # No name crosses these: the end of a sentence or clause, or a bracket outside a word.
-_SPACE = (False, False, False)
 _BLANKS = re.compile(r"\s+")
 _BREAK = re.compile(r"[.;:!?][\s\"'”’)]|[\s][([{]|[)\]}][\s]|[\"“”<>=]|\n\s*\n")
 
 
-class WordColumns(NamedTuple):
-    """The words of a text as parallel lists, one entry per word: a run of letters and digits.
+class Word:
+    """A word, whatever text it is in: a run of letters and digits, with a possessive "s".
 
     Attributes:
-        written: The word as the text has it, in `plain` characters, with a possessive "s".
-        starts: First character.
-        ends: Position after the last character.
-        keys: The word in one spelling (in English the American one), without case and plural, with Greek letters
+        written: The word as the text has it, in `plain` characters.
+        key: The word in one spelling (in English the American one), without case and plural, with Greek letters
             spelled out. Empty for a function word.
-        hashes: The sum of the hashes of its runs of letters and digits, 0 for a function word.
-        acronyms: The key of the word as an acronym, 0 if it is none. See `acronym_hash`.
-        broken: Whether something that no name crosses comes between the previous word and this one.
-        commas: Whether a comma and a blank come between them.
-        hyphens: Whether only a hyphen comes between them.
-        rules: The rules by which the keys were made.
     """
 
-    written: list[str]
-    starts: list[int]
-    ends: list[int]
-    keys: list[str]
-    hashes: list[int]
-    acronyms: list[int]
-    broken: list[bool]
-    commas: list[bool]
-    hyphens: list[bool]
-    rules: LanguageRules
+    def __init__(self, rules: LanguageRules, written: str) -> None:
+        possessives = rules.words.possessives
+        self._rules = rules
+        self._bare = written[:-2] if possessives and written.endswith(possessives) else written
+        self.written = written
+        self.key = _key(self._bare, rules)
+
+    @cached_property
+    def meaning(self) -> str:
+        """What stands for the key: "low" and "decreased" have the same, and so have "II" and "2"."""
+        return meaning_of(self.key, self._rules)
+
+    @cached_property
+    def hash(self) -> int:
+        """The sum of the hashes of its runs of letters and digits, 0 for a function word."""
+        # the words of "TNF-alpha-1" and "TNFα1" have the same sum
+        runs = symbol_runs(self._bare) if self.key else []
+        if runs == [self._bare]:
+            return hash64(self.key)
+        return sum([_run_hash(run, self._rules) for run in runs]) % 2**64
+
+    @cached_property
+    def acronym(self) -> int:
+        """The hash of the word as an acronym, 0 if it is none. See `acronym_of`."""
+        return acronym_hash(latin_symbol(self.written))
+
+    @cached_property
+    def critical(self) -> CriticalWord:
+        """What it adds to the critical parts of its text, unless it is a function word."""
+        return read_critical(self.written, self._bare, self._rules)
 
 
-def word_columns(text: str, rules: LanguageRules = ENGLISH) -> WordColumns:
-    """Split a text into words, as parallel lists."""
-    text, first, last = plain_with_offsets(text)
-    pieces = rules.words.pattern.split(text)  # by turns what stands between words, and a word
-    edges = list(accumulate(map(len, pieces)))
-    written = pieces[1::2]
-    short = max(map(len, pieces)) <= MAX_CACHED
-    keys, hashes, acronyms = _columns(map(_hash_short(rules) if short else partial(_hashed, rules), written), 3)
-    broken, commas, hyphens = _columns(map(_gap, pieces[:-1:2]), 3)
-    starts, ends = [first[edge] for edge in edges[:-1:2]], [last[edge - 1] for edge in edges[1::2]]
-    return WordColumns(written, starts, ends, keys, hashes, acronyms, broken, commas, hyphens, rules)
+class Words:
+    """The words of a text, and all that is compared of them. What is seldom asked for is computed when it is.
+
+    `read_words` makes it.
+
+    Attributes:
+        text: The text as it is written.
+        plain: The text in `plain` characters.
+        words: Its words.
+        rules: The rules of the language.
+    """
+
+    def __init__(self, text: str, rules: LanguageRules) -> None:
+        self.text = text
+        self.plain = text if text.isascii() else plain(text)
+        self.rules = rules
+        self.words = read_each(rules.words.pattern.findall(self.plain), rules)
+
+    # --- the words one by one
+
+    @cached_property
+    def written(self) -> tuple[str, ...]:
+        """Each word as it is written."""
+        return tuple([word.written for word in self.words])
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """The key of each word."""
+        return tuple([word.key for word in self.words])
+
+    @cached_property
+    def hashes(self) -> list[int]:
+        """The hash of each word."""
+        return [word.hash for word in self.words]
+
+    # --- what is compared of a name
+
+    @cached_property
+    def content(self) -> tuple[str, ...]:
+        """The keys of the words that are no function words."""
+        return tuple([word.key for word in self.words if word.key])
+
+    @cached_property
+    def ordered(self) -> tuple[str, ...]:
+        """`content`, sorted: the order of the words does not count."""
+        return tuple(sorted(self.content))
+
+    @cached_property
+    def meanings(self) -> tuple[str, ...]:
+        """The meanings of the words that are no function words."""
+        return tuple([word.meaning for word in self.words if word.key])
+
+    @cached_property
+    def joined(self) -> bool:
+        """Whether a function word relates two words. "of" and articles do not count."""
+        return is_joined(self.written, self.keys, self.rules)
+
+    @cached_property
+    def form(self) -> str:
+        """The text without case and punctuation."""
+        return biosyn(self.plain)
+
+    @cached_property
+    def letters(self) -> str:
+        """See `joined_letters`."""
+        return joined_letters(self.text)
+
+    @cached_property
+    def acronym(self) -> str:
+        """What is compared instead if the case counts, see `acronym_of`; otherwise empty."""
+        return acronym_of(self.plain)
+
+    @cached_property
+    def critical(self) -> CriticalParts:
+        """What must agree between two texts."""
+        spelled = spaced_greek(self.plain)
+        words = self.words
+        if spelled != self.plain:
+            words = read_each(self.rules.words.pattern.findall(spelled), self.rules)
+        skipped = self.rules.words.function_words
+        said = [word.critical for word in words if word.written not in skipped]
+        return join_critical(said, self.plain, spelled, self.rules)
+
+    @cached_property
+    def may_have_numerals(self) -> bool:
+        """Whether a word is a number, or would be one after "type"."""
+        return bool([word for word in self.words if word.critical.numbers or word.critical.after_type])
+
+    @cached_property
+    def hash(self) -> int:
+        """The key of a name: its hash as an acronym, or else the sum of the hashes of its words."""
+        return acronym_hash(self.plain) or sum(self.hashes) % 2**64
+
+    # --- where the words are, and what is between them
+
+    @cached_property
+    def places(self) -> tuple[list[int], list[int]]:
+        """The first character of each word, and the position after its last one."""
+        _, first, last = plain_with_offsets(self.text)
+        edges = list(accumulate(map(len, self._pieces)))
+        return [first[edge] for edge in edges[:-1:2]], [last[edge - 1] for edge in edges[1::2]]
+
+    @property
+    def starts(self) -> list[int]:
+        """The first character of each word."""
+        return self.places[0]
+
+    @property
+    def ends(self) -> list[int]:
+        """The position after the last character of each word."""
+        return self.places[1]
+
+    @cached_property
+    def broken(self) -> list[bool]:
+        """Whether something that no name crosses comes between the word before and each word."""
+        return [gap != " " and _breaks(gap) for gap in self._pieces[:-1:2]]
+
+    @cached_property
+    def commas(self) -> list[bool]:
+        """Whether a comma and a blank come between the word before and each word."""
+        return [gap != " " and ", " in _BLANKS.sub(" ", gap) for gap in self._pieces[:-1:2]]
+
+    @cached_property
+    def hyphens(self) -> list[bool]:
+        """Whether only a hyphen comes between the word before and each word."""
+        return [gap == "-" for gap in self._pieces[:-1:2]]
+
+    @cached_property
+    def _pieces(self) -> list[str]:
+        """By turns what stands between words, and a word."""
+        return self.rules.words.pattern.split(self.plain)
 
 
-def _columns(rows: Iterable[tuple[Any, ...]], n: int) -> list[list[Any]]:
-    return list(map(list, zip(*rows, strict=True))) or [[] for _ in range(n)]
+def read_words(text: str, rules: LanguageRules = ENGLISH) -> Words:
+    """Return the words of a text. Those of short texts are kept."""
+    return _cached_words(text, rules) if len(text) <= MAX_CACHED else Words(text, rules)
 
 
-def written_and_keys(text: str, rules: LanguageRules = ENGLISH) -> tuple[list[str], list[str]]:
-    """Return the words of a text as written, and their keys."""
-    written = rules.words.pattern.findall(plain(text))
-    short = _key_short(rules)
-    return written, [short(word) if len(word) <= MAX_CACHED else _key_of(rules, word) for word in written]
+_cached_words = lru_cache(maxsize=CACHED_NAMES)(Words)
+
+
+def read_each(written: Iterable[str], rules: LanguageRules) -> list[Word]:
+    """Return what each of some words is. Short ones are kept."""
+    read = _word_reader(rules)
+    return [read(word) if len(word) <= MAX_CACHED else Word(rules, word) for word in written]
+
+
+@cache
+def _word_reader(rules: LanguageRules) -> Callable[[str], Word]:
+    """Return what reads the words of a language. It has a cache of its own, which is faster than one for all."""
+    return lru_cache(maxsize=CACHED_NAMES)(partial(Word, rules))
+
+
+def _breaks(gap: str) -> bool:
+    return len(_BLANKS.sub(" ", gap)) > MAX_GAP or _BREAK.search(gap) is not None
 
 
 def word_hashes(texts: Iterable[str], rules: LanguageRules = ENGLISH) -> tuple[np.ndarray, np.ndarray]:
     """Split many texts into words at once.
 
     Returns:
-        The number of the text of each word, int64, and the hash of its key (0 for a function word), uint64. Both have
-        the shape (words,).
+        The number of the text of each word, int64, and its hash (0 for a function word), uint64. Both have the shape
+        (words,).
     """
     joined = list(map(plain, texts))
     pieces = rules.words.pattern.split("\n".join(joined))  # a line break is not a part of a word
     starts = np.fromiter(accumulate(map(len, pieces)), dtype=np.int64, count=len(pieces))[:-1:2]
     ends = np.cumsum(np.fromiter(map(len, joined), dtype=np.int64, count=len(joined)) + 1)
     words = pieces[1::2]
-    of_word = {word: _key_and_hash(rules, word)[1] for word in dict.fromkeys(words)}
+    unique = list(dict.fromkeys(words))
+    of_word = {word.written: word.hash for word in read_each(unique, rules)}
     hashes = np.fromiter(map(of_word.__getitem__, words), dtype=np.uint64, count=len(words))
     return np.searchsorted(ends, starts, side="right"), hashes
 
@@ -112,7 +257,7 @@ def may_be_acronym(text: str) -> bool:
 
 def acronym_of(text: str) -> str:
     """Return an acronym as it is compared: in its case, without the plural of "UTIs". Empty if the text is none."""
-    if not may_be_acronym(text):
+    if len(text) > MAX_ACRONYM + 1 and text.isascii():  # as `may_be_acronym`
         return ""
     single = text[:-1] if len(text) >= SHORTEST_PLURAL and text.endswith("s") and text[:-1].isupper() else text
     return single if is_acronym(single) else ""
@@ -124,114 +269,9 @@ def acronym_hash(text: str) -> int:
     return hash64(f"={acronym}") if (acronym := acronym_of(text)) else 0
 
 
-_Hashed = tuple[str, int, int]
-"""The key of a word, the hash of the key, and its hash as an acronym."""
-
-
-def _hashed(rules: LanguageRules, written: str) -> _Hashed:
-    return _hash_short(rules)(written) if len(written) <= MAX_CACHED else _hash_word(rules, written)
-
-
-def _hash_word(rules: LanguageRules, written: str) -> _Hashed:
-    return *_key_and_hash(rules, written), acronym_hash(latin_symbol(written))
-
-
-def _key_and_hash(rules: LanguageRules, written: str) -> tuple[str, int]:
-    word = _without_possessive(rules, written)
-    key = _key(word, rules)
-    # the words of "TNF-alpha-1" and "TNFα1" have the same sum
-    runs = symbol_runs(word) if key else []
-    if runs == [word]:
-        return key, hash64(key)
-    run_hash = _hash_short_run(rules) if len(word) <= MAX_CACHED else partial(_hash_run, rules)
-    return key, sum(map(run_hash, runs)) % 2**64
-
-
-def _hash_run(rules: LanguageRules, run: str) -> int:
-    return hash64(_key(run, rules) or run.lower())
-
-
-@cache
-def _hash_short_run(rules: LanguageRules) -> Callable[[str], int]:
-    return lru_cache(maxsize=1 << 15)(partial(_hash_run, rules))
-
-
-def _key_of(rules: LanguageRules, written: str) -> str:
-    """Return the key of a word alone, which is faster than with its hashes."""
-    return _key(_without_possessive(rules, written), rules)
-
-
-def _without_possessive(rules: LanguageRules, written: str) -> str:
-    possessives = rules.words.possessives
-    return written[:-2] if possessives and written.endswith(possessives) else written
-
-
-@cache
-def _key_short(rules: LanguageRules) -> Callable[[str], str]:
-    """Return `_key_of` of a language with a cache of its own."""
-    return lru_cache(maxsize=1 << 15)(partial(_key_of, rules))
-
-
-@cache
-def _hash_short(rules: LanguageRules) -> Callable[[str], _Hashed]:
-    """Return `_hash_word` of a language with a cache of its own, which is faster than one cache for all."""
-    return lru_cache(maxsize=1 << 15)(partial(_hash_word, rules))
-
-
-def _gap(between: str) -> tuple[bool, bool, bool]:
-    """Return what `WordColumns` has of what stands between two words: `broken`, `commas` and `hyphens`."""
-    if between == " ":
-        return _SPACE
-    single = _BLANKS.sub(" ", between)
-    return len(single) > MAX_GAP or bool(_BREAK.search(between)), ", " in single, between == "-"
-
-
-def content_keys(text: str, rules: LanguageRules = ENGLISH) -> tuple[str, ...]:
-    """Return the keys of the words of a text, without function words, in their order."""
-    return _cached_content(text, rules) if len(text) <= MAX_CACHED else _content(text, rules)
-
-
-def _content(text: str, rules: LanguageRules) -> tuple[str, ...]:
-    return tuple(filter(None, written_and_keys(text, rules)[1]))
-
-
-_cached_content = lru_cache(maxsize=CACHED_NAMES)(_content)
-
-
-class NameKey(NamedTuple):
-    """What is compared of a name or a mention. Texts that agree in a field are the same name, strictest first.
-
-    Attributes:
-        text: The text as it is written.
-        form: Without case and punctuation.
-        keys: The keys of its words, see `WordColumns`.
-        content: The same without function words.
-        ordered: `content`, sorted: the order of the words does not count.
-        written: The words as they are written.
-        joined: Whether a function word relates two words. "of" and articles do not count.
-        acronym: What is compared instead if the case counts, see `acronym_of`; otherwise empty.
-    """
-
-    text: str
-    form: str
-    keys: tuple[str, ...]
-    content: tuple[str, ...]
-    ordered: tuple[str, ...]
-    written: tuple[str, ...]
-    joined: bool
-    acronym: str
-
-
-@lru_cache(maxsize=CACHED_NAMES)
-def name_key(text: str, rules: LanguageRules = ENGLISH) -> NameKey:
-    """Return what is compared of a name or a mention."""
-    written, keys = written_and_keys(text, rules)
-    content = tuple(filter(None, keys))
-    joined = is_joined(written, keys, rules)
-    ordered = tuple(sorted(content))
-    return NameKey(
-        text, biosyn(plain(text)), tuple(keys), content, ordered, tuple(written), joined, acronym_of(plain(text))
-    )
+def word_keys(text: str, rules: LanguageRules = ENGLISH) -> tuple[str, ...]:
+    """Return the sorted keys of the words that distinguish names, without function words."""
+    return read_words(text, rules).ordered
 
 
 @lru_cache(maxsize=CACHED_NAMES)
@@ -264,6 +304,13 @@ def with_same_letters(text: str, names: Sequence[str]) -> list[str]:
     return [name for name in near if joined_letters(name) == letters]
 
 
+def has_other_sign(text: str, name: str, rules: LanguageRules = ENGLISH) -> bool:
+    """Return whether two texts with the same letters contradict each other by a sign, as "HER2+" and "HER2-" do."""
+    if ("+" in text) == ("+" in name):
+        return False
+    return next(contradictions(read_words(text, rules).critical, read_words(name, rules).critical), None) is not None
+
+
 def is_joined(written: Sequence[str], keys: Sequence[str], rules: LanguageRules) -> bool:
     """Return whether a function word relates two words. "of" and articles do not count."""
     if all(keys):
@@ -272,17 +319,17 @@ def is_joined(written: Sequence[str], keys: Sequence[str], rules: LanguageRules)
     return any(not key and word.lower() not in open_words for word, key in zip(written, keys, strict=True))
 
 
-def word_keys(text: str, rules: LanguageRules = ENGLISH) -> tuple[str, ...]:
-    """Return the sorted keys of the words that distinguish names, without function words."""
-    return name_key(text, rules).ordered
-
-
 def _key(word: str, rules: LanguageRules) -> str:
     # before letters lose their accents: "à" is a function word, "A" is not
     if word.lower() in rules.words.function_words:
         return ""
     form = rules.words.spell(spell_out_greek(acronym_of(word) or word))
     return form if len(word) == SHORTEST_PLURAL and not word[1:].islower() else rules.words.singular(form)  # "BimS"
+
+
+@lru_cache(maxsize=CACHED_NAMES)
+def _run_hash(run: str, rules: LanguageRules) -> int:
+    return hash64(_key(run, rules) or run.lower())
 
 
 def is_acronym(text: str) -> bool:

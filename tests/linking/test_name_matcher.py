@@ -28,7 +28,7 @@ from spacy_sapbert.linking.name_matcher import (
 )
 from spacy_sapbert.text.common_words import common_words
 from spacy_sapbert.text.languages import ENGLISH
-from spacy_sapbert.text.words import acronym_hash, is_acronym, word_columns, written_and_keys
+from spacy_sapbert.text.words import acronym_hash, is_acronym, read_words
 from spacy_sapbert.types import Name, Record
 
 NO_STOP_NAMES = StopNameRules(default=False)
@@ -227,7 +227,7 @@ class Word(NamedTuple):
 
 
 def words(text):
-    columns = word_columns(text)
+    columns = read_words(text)
     rows = zip(columns.starts, columns.ends, columns.keys, columns.broken, columns.commas, strict=True)
     return [Word(*row) for row in rows]
 
@@ -237,14 +237,14 @@ def same(name, text, window):
     written = text[window[0].start : window[-1].end]
     if is_acronym(name):
         return written == name
-    keys, name_keys = [word.key for word in window], written_and_keys(name)[1]
+    keys, name_keys = [word.key for word in window], list(read_words(name).keys)
     if keys == name_keys:
         return True
     joined = ["in" in re.findall(r"\w+", some) for some in (written, name)]  # the one of WORDS that says how
     if joined == [True, False]:
         return False
     keys = numbered([text[word.start : word.end] for word in window], keys)
-    name_keys = numbered(*written_and_keys(name))
+    name_keys = numbered(read_words(name).written, read_words(name).keys)
     if any(len(key) == 1 for key in (*keys, *name_keys)):
         return False
     return keys == name_keys or (not any(word.comma for word in window[1:]) and sorted(keys) == sorted(name_keys))
@@ -418,7 +418,7 @@ PIECES = ["\n", "'s", "’S ", "a", "of", "ALL", "ß", "Αβ", "α", "μ\u0301",
 
 @given(st.lists(st.lists(st.sampled_from(PIECES), min_size=1, max_size=5).map("".join), max_size=8))
 def test_keys_of_many_names_are_those_of_each(names):
-    expected = [acronym_hash(name) or sum(word_columns(name).hashes) for name in names]
+    expected = [acronym_hash(name) or sum(read_words(name).hashes) for name in names]
     assert name_hashes(names).tolist() == [key % 2**64 for key in expected]
 
 

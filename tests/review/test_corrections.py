@@ -208,8 +208,8 @@ def test_other_decisions_leave_it_a_mention():
 
 def test_words_are_looked_at_once_for_any_length(monkeypatch):
     looked = []
-    split = decisions_module.word_columns
-    monkeypatch.setattr(decisions_module, "word_columns", lambda text: looked.append(len(text)) or split(text))
+    split = decisions_module.read_words
+    monkeypatch.setattr(decisions_module, "read_words", lambda text: looked.append(len(text)) or split(text))
     decisions = Decisions([flu(text=f"flu {number}") for number in range(50)], CORPORA)
     looked.clear()
     text = "cold flu 7 " * 3000

@@ -11,23 +11,23 @@ from spacy_sapbert.text.words import (
     has_same_letters,
     is_acronym,
     joined_letters,
-    word_columns,
+    read_words,
     word_keys,
 )
 
 
 def keys(text):
-    return word_columns(text).keys
+    return list(read_words(text).keys)
 
 
 def broken(text):
     """The words before which a name ends."""
-    columns = word_columns(text)
+    columns = read_words(text)
     return [word for word, is_broken in zip(columns.written, columns.broken, strict=True) if is_broken]
 
 
 def words(text):
-    columns = word_columns(text)
+    columns = read_words(text)
     return list(zip(columns.starts, columns.ends, columns.keys, columns.broken, columns.commas, strict=True))
 
 
@@ -63,7 +63,7 @@ def test_what_ends_a_name(text, after):
 @given(st.text(st.sampled_from("aB1é.,;() -_\n\"'<²"), max_size=30) | st.text(max_size=20))
 def test_words_are_all_letters_and_digits_of_a_text(text):
     text = plain(text)
-    columns = word_columns(text)
+    columns = read_words(text)
     written = [text[start:end] for start, end in zip(columns.starts, columns.ends, strict=True)]
     assert "".join(written) == "".join(filter(str.isalnum, text))
     assert columns.starts == sorted(columns.starts)
@@ -120,7 +120,7 @@ def test_acronyms(text, expected):
 )
 def test_greek_letters_are_their_names(letters, names):
     assert word_keys(letters) == word_keys(names)
-    assert word_columns(letters).ends[-1] == len(letters)  # places are those of the text as it stands
+    assert read_words(letters).ends[-1] == len(letters)  # places are those of the text as it stands
 
 
 def test_a_word_with_a_greek_letter_is_not_an_acronym():
