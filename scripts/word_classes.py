@@ -31,7 +31,7 @@ from spacy_sapbert.text.word_classes import (
     Pair,
     may_be_equal,
 )
-from spacy_sapbert.text.words import content_keys
+from spacy_sapbert.text.words import read_words
 
 MANY, FEWEST_WORDS, WEAKEST = 6, 4, 0.7
 # exchanged in many names, but another disease or quantity
@@ -54,7 +54,7 @@ def derived(contexts: Contexts) -> Iterator[tuple[Pair, Pair]]:
 def everyday_keys(language: str) -> str:
     """Return the lines of `LANGUAGE_keys.txt`: the keys of the words of general language, if they have one."""
     words = (*common_words(language), *common_nouns(language))
-    keys = (content_keys(word, rules_of(language)) for word in words)
+    keys = (read_words(word, rules_of(language)).content for word in words)
     return "".join(f"{key}\n" for key in sorted({found[0] for found in keys if len(found) == 1}))
 
 

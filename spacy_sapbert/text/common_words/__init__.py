@@ -35,7 +35,7 @@ def common_nouns(language: str = "en") -> dict[str, int]:
 
 @lru_cache(maxsize=8)
 def common_keys(language: str) -> frozenset[str]:
-    """Return the keys of common words and nouns, see `content_keys`. They are in a file, since folding takes long."""
+    """Return the keys of common words and nouns, see `Words.content`. They are in a file, since folding takes long."""
     return frozenset(read_lines(_FOLDER / f"{language}_keys.txt"))
 
 
