@@ -23,6 +23,17 @@ def read_lines(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
 
 
+def languages_of(folder: Path, name: str = "") -> tuple[str, ...]:
+    """Return the codes of the languages that have a file in a folder.
+
+    Args:
+        folder: The folder.
+        name: What is behind the code in the name of the file, such as "_cues".
+    """
+    codes = (path.name.removesuffix(f"{name}.txt") for path in folder.glob(f"*{name}.txt"))
+    return tuple(sorted(code for code in codes if code.isalpha()))
+
+
 def read_lists(module: str) -> dict[str, str]:
     """Return the lists of a module by name, each as the text of its lines.
 

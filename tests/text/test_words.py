@@ -3,7 +3,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.text.languages import ENGLISH
-from spacy_sapbert.text.languages.en import singular, spell
 from spacy_sapbert.text.normalize import plain, spell_out_greek
 from spacy_sapbert.text.words import (
     acronym_of,
@@ -14,6 +13,8 @@ from spacy_sapbert.text.words import (
     read_words,
     word_keys,
 )
+
+singular, spell = ENGLISH.words.singular, ENGLISH.words.spell
 
 
 def keys(text):

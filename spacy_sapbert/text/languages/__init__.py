@@ -1,23 +1,23 @@
 """The rules of each language: words and plurals, abbreviations, composite mentions.
 
-A language is a module of this package that is named by its code and has `RULES`. To add one, write such a module, and
-add its code to `LANGUAGES`. No other module depends on a language.
+A language is a text file of this folder that is named by its code. To add one, write such a file: README.md describes
+its sections. No module depends on a language. What other folders have for some languages, a new one lacks at first:
+cues and headings of notes, synonyms, words of general language.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
+from pathlib import Path
 
 from ...errors import ChoiceError
-from . import en
-from .rules import LanguageRules
+from ..lists import languages_of
+from .rules import LanguageRules, read_rules
 
 __all__ = ["ENGLISH", "LANGUAGES", "LanguageRules", "rules_of"]
 
-ENGLISH: LanguageRules = en.RULES
-"""The rules of English, the default of all functions on text."""
-LANGUAGES = ("de", "en", "es", "fr")
+_FOLDER = Path(__file__).parent
+LANGUAGES = languages_of(_FOLDER)
 """The codes of the languages with rules, as spaCy writes them."""
 
 
@@ -30,5 +30,8 @@ def rules_of(code: str) -> LanguageRules:
     """
     if code not in LANGUAGES:
         raise ChoiceError(given=code, what="language with rules", choices=LANGUAGES)
-    rules: LanguageRules = import_module(f".{code}", __package__).RULES
-    return rules
+    return read_rules(_FOLDER / f"{code}.txt")
+
+
+ENGLISH = rules_of("en")
+"""The rules of English, the default of all functions on text."""
