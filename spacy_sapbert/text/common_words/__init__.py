@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from ..lists import read_lines
+from ..lists import languages_of, read_lines
 
 _FOLDER = Path(__file__).parent
 ENGLISH = "en"
-LISTED_LANGUAGES = ("de", "es", "fr")
+LISTED_LANGUAGES = tuple(code for code in languages_of(_FOLDER) if code != ENGLISH)
 """The codes of other languages with a list."""
 
 
@@ -18,7 +18,7 @@ def common_words(language: str = ENGLISH) -> frozenset[str]:
     """Return the lower-case words that mean no concept in nearly every text: "into", "chronic", "position".
 
     Args:
-        language: The code of a language. The lists for "de", "es" and "fr" are short. They also have phrases, and short
+        language: The code of a language. The lists for `LISTED_LANGUAGES` are short. They also have phrases, and short
             forms in capitals. Other languages have no such words.
     """
     return frozenset(read_lines(_FOLDER / f"{language}.txt"))

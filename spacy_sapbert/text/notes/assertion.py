@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ChoiceError
-from ..languages import LANGUAGES
+from ..lists import languages_of
 
+_FOLDER = Path(__file__).parent
+LANGUAGES = languages_of(_FOLDER, "_cues")
+"""The codes of the languages with cues."""
 FLAGS = ("negated", "uncertain", "family", "historical", "hypothetical")
 """The flags of a mention, in the order in which they are reported."""
 DIRECTIONS = BEFORE, AFTER, END, PSEUDO = ("before", "after", "end", "pseudo")
@@ -256,8 +259,8 @@ def check_language(language: str) -> None:
 
 @cache
 def matcher_of(language: str) -> CueMatcher:
-    """Return the matcher of the cues of a language, see `read_cues`."""
-    return CueMatcher(read_cues(language))
+    """Return the matcher of the cues of a language, see `read_cues`. A language without cues has none."""
+    return CueMatcher(read_cues(language) if language in LANGUAGES else {})
 
 
 @cache
@@ -271,7 +274,7 @@ def read_cues(language: str) -> dict[str, dict[str, list[str]]]:
         SapbertError: E125 there are no cues of this language.
     """
     check_language(language)
-    text = (Path(__file__).parent / f"{language}_cues.txt").read_text(encoding="utf-8").replace("\\\n", "")
+    text = (_FOLDER / f"{language}_cues.txt").read_text(encoding="utf-8").replace("\\\n", "")
     classes: dict[str, str] = {}
     cues: dict[str, dict[str, list[str]]] = {}
     phrases: list[str] = []

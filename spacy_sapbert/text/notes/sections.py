@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import ChoiceError
-from ..languages import LANGUAGES
+from ..lists import languages_of, read_lines
 
+_FOLDER = Path(__file__).parent
+LANGUAGES = languages_of(_FOLDER, "_sections")
+"""The codes of the languages with headings."""
 OTHER = "other"
 """The label of a section with an unknown heading."""
 
@@ -52,7 +55,8 @@ def check_language(language: str) -> None:
         SapbertError: E125 there are none.
     """
     if language not in LANGUAGES:
-        raise ChoiceError(given=language, what="language with headings of notes", choices=LANGUAGES)
+        remedy = "Or leave out note_sections: it has no setting for headings of your own."
+        raise ChoiceError(remedy, given=language, what="language with headings of notes", choices=LANGUAGES)
 
 
 @cache
@@ -66,9 +70,8 @@ def read_headings(language: str) -> tuple[dict[str, str], dict[str, str]]:
     """
     sections: dict[str, str] = {}
     flags: dict[str, str] = {}
-    path = Path(__file__).parent / f"{language}_sections.txt"
     label = ""
-    for line in path.read_text(encoding="utf-8").splitlines() if language in LANGUAGES else ():
+    for line in read_lines(_FOLDER / f"{language}_sections.txt"):
         if line.startswith("["):
             label, _, flag = line[1:-1].partition(": ")
             flags.update({label: flag} if flag else {})
