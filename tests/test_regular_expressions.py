@@ -5,6 +5,7 @@ what stands before a repetition, then the repeated part thousands of times, then
 """
 
 import importlib
+import inspect
 import re
 import signal
 import time
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import spacy_sapbert
+from spacy_sapbert.text.languages import LANGUAGES, rules_of
 
 try:
     from re import _constants as sre
@@ -36,12 +38,16 @@ NOT_INSTALLED = {"runs.oak"}  # oaklib is in no extra
 
 
 def patterns():
-    """YIELDS (str, re.Pattern): the place and the pattern, for each one in a module or in an object of a module."""
+    """YIELDS (str, re.Pattern): the place and the pattern, for each one of a module, its objects, or a language."""
     for path in sorted(PACKAGE.rglob("*.py")):
         name = ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
         if name not in ("__main__", *NOT_OF_USERS, *NOT_INSTALLED):
             module = importlib.import_module(f"spacy_sapbert.{name}")
             yield from inside(vars(module), name, depth=4)
+    for code in LANGUAGES:
+        rules = rules_of(code)
+        yield from inside(vars(rules), code, depth=4)
+        yield from inside(inspect.getclosurevars(rules.words.spell).nonlocals, code, depth=4)
 
 
 def inside(value, place, depth):

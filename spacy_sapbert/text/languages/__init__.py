@@ -1,8 +1,8 @@
 """The rules of each language: words and plurals, abbreviations, composite mentions.
 
 A language is a text file of this folder that is named by its code. To add one, write such a file: README.md describes
-its sections. No module depends on a language. What other folders have for some languages, a new one lacks at first:
-cues and headings of notes, synonyms, words of general language.
+its sections. No module depends on a language. Other folders have more for some languages, which a new one may lack:
+cues and headings of notes, synonyms, words of general language. `docs/languages.md` says what happens without them.
 """
 
 from __future__ import annotations

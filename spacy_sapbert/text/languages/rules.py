@@ -283,9 +283,9 @@ def _spelled(lines: str) -> dict[str, re.Pattern[str]]:
     return {char: re.compile(rf"(?<![^\W_])(?:{words})") for char, words in map(str.split, lines.splitlines())}
 
 
-def _changes(lines: str) -> list[tuple[re.Pattern[str], str]]:
+def _changes(lines: str) -> tuple[tuple[re.Pattern[str], str], ...]:
     """Return patterns, and what replaces them."""
-    return [(re.compile(pattern), new) for pattern, new in map(str.split, lines.splitlines())]
+    return tuple((re.compile(pattern), new) for pattern, new in map(str.split, lines.splitlines()))
 
 
 def _letters_without_accents(kept: Iterable[str]) -> dict[int, str]:
