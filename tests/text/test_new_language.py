@@ -122,7 +122,7 @@ print(json.dumps(found))
 def found(tmp_path_factory):
     """What the program finds, with a copy of the package to which the file of the language was added."""
     folder = tmp_path_factory.mktemp("package")
-    shutil.copytree(PACKAGE, folder / PACKAGE.name, copy_function=os.symlink, ignore=lambda *_: ["__pycache__"])
+    shutil.copytree(PACKAGE, folder / PACKAGE.name, ignore=shutil.ignore_patterns("__pycache__", "starter"))
     (folder / PACKAGE.name / FOLDER.relative_to(PACKAGE) / "it.txt").write_text(ITALIAN, encoding="utf-8")
     variables = {
         "PYTHONPATH": str(folder),
