@@ -14,7 +14,6 @@ from ..text.critical_parts import (
     contradictions,
     may_negate,
     negatable_words,
-    numeral_spellings,
 )
 from ..text.languages import ENGLISH, LanguageRules
 from ..text.symbols import are_other_symbols
@@ -103,7 +102,7 @@ class Agreement:
         spellings = {
             text: spellings
             for text, similar in found.items()
-            if (spellings := numeral_spellings(text, self._rules)) and not self._same(text, similar)
+            if (spellings := read_words(text, self._rules).numeral_spellings) and not self._same(text, similar)
         }
         others = list(dict.fromkeys(chain.from_iterable(spellings.values())))
         respelled = dict(zip(others, look_up(others), strict=True)) if others else {}

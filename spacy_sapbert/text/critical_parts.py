@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -129,11 +129,15 @@ def _bare(word: str) -> list[str]:
     return [rest for rest in bare if len(rest) >= _SHORTEST_WORD]
 
 
-def numeral_spellings(text: str, rules: LanguageRules = ENGLISH) -> list[str]:
-    """Return a text with its numerals in digits, and with Roman ones, if it is another text: "type II" is "type 2"."""
+def numeral_spellings(text: str, said: Mapping[str, CriticalWord], rules: LanguageRules = ENGLISH) -> list[str]:
+    """Return a text with its numerals in digits, and with Roman ones, if it is another text: "type II" is "type 2".
+
+    Args:
+        said: What its words add to its critical parts.
+    """
 
     def in_digits(numeral: re.Match[str]) -> str:
-        word = read_critical(numeral[0], numeral[0], rules)
+        word = said.get(numeral[0]) or read_critical(numeral[0], numeral[0], "", rules)
         word = (numeral[0][0].isupper() and word.after_type) or word
         return "".join([*(number for _, number in word.numbers), *word.letters]) if word.numbers else numeral[0]
 
@@ -304,15 +308,42 @@ def _signs(text: str, rules: LanguageRules) -> tuple[Valued, ...]:
     return tuple([Valued(signs[sign[1]], "", sign[1]) for sign in _SIGN.finditer(text) if sign[1] in signs])
 
 
-def read_critical(written: str, word: str, rules: LanguageRules) -> CriticalWord:
+def read_critical(written: str, word: str, key: str, rules: LanguageRules) -> CriticalWord:
     """Return what a word adds to the critical parts of its text.
 
     Args:
         written: The word.
         word: The same without a possessive "s".
+        key: Its key; empty if it is not known, or if it is that of an acronym.
     """
     word = word.lower()
-    runs = [word] if word.isascii() and word.isalpha() else _RUN.findall(word)
+    if not (word.isascii() and word.isalpha()):
+        runs = _RUN.findall(word)
+        if len(runs) != 1 or runs[0].isdecimal():
+            return _read_runs(runs)
+        word = runs[0]
+    opposites = rules.opposites
+    key = key or rules.words.singular(rules.words.spell(word))
+    if number := opposites.numerals.get(key) or _roman(word):
+        return CriticalWord(numbers=(("", number),))
+    after_type = None
+    if word[0] in _ROMAN_VALUES and _ROMAN_WITH_LETTER.fullmatch(word):
+        if with_letter := _roman_with_letter(word):
+            return with_letter
+        after_type = _roman_with_letter(word, typed=True)
+    if word in _GREEK or len(word) == 1:
+        letter = _GREEK.get(word, word)
+        return CriticalWord(letters=(letter,), counted=letter, after_type=after_type)
+    value, negated = opposites.value_of(key), opposites.negated_in(key)
+    types = rules.composites.classifier.fullmatch(written) is not None
+    if key in opposites.negations:
+        return CriticalWord(key, (), True, (), (), value, negated, key, types, False, after_type, written.lower())
+    is_plain = not (value or negated or types or after_type)
+    return CriticalWord(key, (key,), False, (), (), value, negated, key, types, is_plain, after_type, written.lower())
+
+
+def _read_runs(runs: Sequence[str]) -> CriticalWord:
+    """Return what a word of several runs of letters and of digits adds."""
     numbers = tuple(
         [
             ("".join(runs[max(place - 1, 0) : place]), run.lstrip("0") or "0")
@@ -321,39 +352,9 @@ def read_critical(written: str, word: str, rules: LanguageRules) -> CriticalWord
         ]
     )
     letters = tuple([_GREEK.get(run, run) for run in runs if run in _GREEK or (len(run) == 1 and not run.isdecimal())])
-    if len(runs) != 1 or numbers:
-        last = "" if not runs or runs[-1].isdecimal() else runs[-1]
-        others = tuple([run for run in runs if len(run) > 1 and not run.isdecimal() and run not in _GREEK])
-        return CriticalWord(keys=others, numbers=numbers, letters=letters, counted=last)
-    return _read_letters(written, runs[0], letters, rules)
-
-
-def _read_letters(written: str, run: str, letters: tuple[str, ...], rules: LanguageRules) -> CriticalWord:
-    """Return what a word of one run of letters adds."""
-    opposites = rules.opposites
-    key = rules.words.singular(rules.words.spell(run))
-    if number := opposites.numerals.get(key) or _roman(run):
-        return CriticalWord(numbers=(("", number),))
-    may_number = run[0] in _ROMAN_VALUES
-    if may_number and (with_letter := _roman_with_letter(run)):
-        return with_letter
-    after_type = _roman_with_letter(run, typed=True) if may_number else None
-    if letters:
-        return CriticalWord(letters=letters, counted=letters[0], after_type=after_type)
-    negates = key in opposites.negations
-    word = CriticalWord(
-        key,
-        () if negates else (key,),
-        negates,
-        value=opposites.value_of(key),
-        negated=opposites.negated_in(key),
-        counted=key,
-        types=rules.composites.classifier.fullmatch(written) is not None,
-        after_type=after_type,
-        written=written.lower(),
-    )
-    is_plain = not (negates or word.value or word.negated or word.types or after_type) and bool(key)
-    return word._replace(is_plain=is_plain)
+    last = "" if not runs or runs[-1].isdecimal() else runs[-1]
+    others = tuple([run for run in runs if len(run) > 1 and not run.isdecimal() and run not in _GREEK])
+    return CriticalWord(keys=others, numbers=numbers, letters=letters, counted=last)
 
 
 def meaning_of(key: str, rules: LanguageRules) -> str:

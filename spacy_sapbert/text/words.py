@@ -12,7 +12,7 @@ import numpy as np
 
 from ..files.values import hash64
 from .common_words import common_nouns, common_words
-from .critical_parts import CriticalParts, CriticalWord, contradictions, join_critical, meaning_of, read_critical
+from .critical_parts import CriticalParts, CriticalWord, contradictions, join_critical, meaning_of, numeral_spellings, read_critical
 from .languages import ENGLISH, LanguageRules
 from .normalize import biosyn, latin_symbol, plain, plain_with_offsets, spaced_greek, spell_out_greek, symbol_runs
 
@@ -72,7 +72,9 @@ class Word:
     @cached_property
     def critical(self) -> CriticalWord:
         """What it adds to the critical parts of its text, unless it is a function word."""
-        return read_critical(self.written, self._bare, self._rules)
+        # a longer word is no acronym, whose key keeps another ending
+        key = self.key if len(self._bare) > MAX_ACRONYM + 1 and self._bare.isascii() else ""
+        return read_critical(self.written, self._bare, key, self._rules)
 
 
 class Words:
@@ -159,9 +161,11 @@ class Words:
         return join_critical(said, self.plain, spelled, self.rules)
 
     @cached_property
-    def may_have_numerals(self) -> bool:
-        """Whether a word is a number, or would be one after "type"."""
-        return bool([word for word in self.words if word.critical.numbers or word.critical.after_type])
+    def numeral_spellings(self) -> list[str]:
+        """The text with its numerals in digits, and with Roman ones, if it is another text: "type II" is "type 2"."""
+        said = {word.written: word.critical for word in self.words}
+        numbered = [word for word in said.values() if word.numbers or word.after_type]
+        return numeral_spellings(self.text, said, self.rules) if numbered else []
 
     @cached_property
     def hash(self) -> int:

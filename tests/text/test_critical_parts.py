@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sapbert.text.critical_parts import contradictions, numeral_spellings
+from spacy_sapbert.text.critical_parts import contradictions
 from spacy_sapbert.text.languages import LANGUAGES, rules_of
 from spacy_sapbert.text.words import read_words
 
@@ -137,7 +137,7 @@ def test_a_word_is_negated_in_several_ways():
     ],
 )
 def test_numerals_have_other_spellings(text, spellings):
-    assert numeral_spellings(text) == spellings
+    assert read_words(text).numeral_spellings == spellings
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

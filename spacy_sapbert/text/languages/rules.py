@@ -178,10 +178,16 @@ class OppositeRules:
         stems = (("+", "positi"), ("-", "negati"))
         return {sign: value for key, value in self.words.items() for sign, stem in stems if key.startswith(stem)}
 
+    @cached_property
+    def _starts(self) -> tuple[str, ...]:
+        return tuple(self.beginnings)
+
     def value_of(self, key: str) -> tuple[int, int] | None:
         """Return the property and the value that a word stands for."""
-        if key in self.words or key.startswith(self.not_beginnings):
-            return self.words.get(key)
+        if key in self.words:
+            return self.words[key]
+        if not key.startswith(self._starts) or key.startswith(self.not_beginnings):
+            return None
         for start, value in self.beginnings.items():
             if key.startswith(start) and (key == start or len(key) > len(start) + 2):
                 return value
@@ -189,6 +195,8 @@ class OppositeRules:
 
     def negated_in(self, key: str) -> str | None:
         """Return what a word says that something is not or lacks: "phospholipid" for "antiphospholipid"."""
+        if not (key.startswith(self.negating) or key.endswith(self.lacking)):  # as most words
+            return None
         for start in self.negating:
             if key.startswith(start) and len(key) >= len(start) + SHORTEST_NEGATED:
                 return key[len(start) :]
