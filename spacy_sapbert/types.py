@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -76,12 +77,27 @@ class Record(NamedTuple):
     xref_predicates: tuple[tuple[str, str], ...] = ()
 
 
+class Grade(IntEnum):
+    """How well a name fits a text. A better grade takes precedence, whatever the similarities are."""
+
+    REFUSED = 0
+    """The text cannot mean the name."""
+    SIMILAR = 1
+    """The name is similar to the text."""
+    REWRITTEN = 2
+    """The name is the text, written in another way or said in other words."""
+    NEARLY_SAME = 3
+    """The name is so similar that it counts as the same."""
+    SAME = 4
+    """The name is the text but for case, number, hyphens or blanks."""
+
+
 class Candidate(NamedTuple):
     """A concept proposed for a text.
 
     Attributes:
         concept_id: The primary id.
-        score: The combined similarity of the best name, at most 1.
+        score: What users see, at most 1. It is made of grade and similarity, see `linking.grades.score_of`.
         name: The best name.
         dense: The dense similarity; None if it is not used. It is a cosine, or an inner product if the vectors of the
             encoder are not l2_normalized.
@@ -91,6 +107,7 @@ class Candidate(NamedTuple):
         refusal: Why the text cannot mean this name, such as "3 is not 2"; None if it can.
         rewrite: How the text was written in another way to equal this name; None if it was not.
         probability: The probability that it is right, by how its name differs from the text; None if it is not known.
+        grade: How well its name fits the text.
     """
 
     concept_id: str
@@ -103,6 +120,7 @@ class Candidate(NamedTuple):
     refusal: str | None = None
     rewrite: str | None = None
     probability: float | None = None
+    grade: Grade = Grade.SIMILAR
 
 
 class LinkedPart(NamedTuple):

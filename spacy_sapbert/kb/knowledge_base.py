@@ -381,15 +381,19 @@ class KnowledgeBase:
 
     def summaries_of(self, concept_ids: Sequence[str], *, with_types: bool = True) -> dict[str, ConceptSummary]:
         """Return what distinguishes the concepts with these primary ids. All are read at once, types only if needed."""
-        sql = (
-            "SELECT c.id, n.text, sum(s.annotations), count(DISTINCT s.name) FROM concepts c JOIN names n "
-            "ON n.row = c.preferred JOIN synonyms s ON s.concept = c.row WHERE c.id IN ({}) GROUP BY c.row"
-        )
+        sql = "SELECT c.id, n.text, c.row FROM concepts c JOIN names n ON n.row = c.preferred WHERE c.id IN ({})"
         types = self._grouped(_TYPES, concept_ids) if with_types else {}
+        annotations, names = self._counts
         return {
-            concept_id: ConceptSummary(preferred, types.get(concept_id, ()), *counts)
-            for concept_id, preferred, *counts in self._in_chunks(sql, concept_ids)
+            id: ConceptSummary(preferred, types.get(id, ()), int(annotations[row]), int(names[row]))
+            for id, preferred, row in self._in_chunks(sql, concept_ids)
         }
+
+    @cached_property
+    def _counts(self) -> tuple[np.ndarray, np.ndarray]:
+        """How often corpora annotate each concept, and how many names it has, twice shape (concepts,)."""
+        concepts, n = self.name_concepts.concepts, len(self)
+        return np.bincount(concepts, self.name_concepts.annotations, n), np.bincount(concepts, minlength=n)
 
     def labels_of(self, concept_ids: Sequence[str], language: str = "") -> dict[str, ConceptLabel]:
         """Return the preferred names and types of the concepts with these primary ids. All are read at once.

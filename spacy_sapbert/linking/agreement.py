@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, groupby
+from operator import attrgetter
 
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.abbreviations import is_long_form
@@ -17,17 +18,14 @@ from ..text.critical_parts import (
 )
 from ..text.languages import ENGLISH, LanguageRules
 from ..text.symbols import are_other_symbols
-from ..text.words import has_other_sign, read_words, with_same_letters
-from ..types import SCORE_DIGITS, Candidate, LinkedPart
+from ..text.words import Words, has_other_sign, read_words, with_same_letters
+from ..types import Candidate, Grade, LinkedPart
+from .grades import SAME, ordered, refused, score_of
 
 Candidates = dict[str, list[Candidate]]
 LookUp = Callable[[Sequence[str]], Sequence[list[Candidate]]]
 Weigh = Callable[[list[Candidate]], list[Candidate]]
 
-SAME = 0.99
-"""The least score of a candidate whose name is the text, see `Agreement`."""
-REFUSED = 0.5
-"""The share of its score that a refused candidate keeps."""
 SHORT = 4
 """A text of so many letters and digits, or fewer, must equal a name: of 113 links to similar names, one was right."""
 CHECKED = 6
@@ -35,23 +33,22 @@ CHECKED = 6
 first."""
 SEVERAL = 1.02
 """The least support of a concept with another name that is about as similar to the text."""
-_WORD = re.compile(r"[^\W_]+")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")  # kana, Chinese characters, Hangul
 _DEFINITIONS = _CONCEPTS = 1 << 12  # in the caches
-_NAMES = 1 << 15
 _STEM = 5  # letters of a word, by which it equals a longer one
 _SIMILAR = 0.75  # names that are less similar have other words
+_MOST_OTHER_WORDS = 2
 
 
 class Agreement:
-    """Compares the names of candidates with the text beyond their similarity.
+    """Grades candidates: compares their names with the text beyond the similarity.
 
-    The names that are the text but for case, number, hyphens or blanks come first, with scores from `SAME` to 1. No
-    prior and no split overrules them.
+    The names that are the text but for case, number, hyphens or blanks are the same. No prior and no split overrules
+    them.
 
     Names that contradict the text are refused, and so are those that are only similar to a short text or a symbol. A
-    refused candidate says why, is never linked, and keeps half of its score. A contradiction does not count if the
-    concept also has a name with the numbers, letters and opposites of the text: then the vocabulary equates them.
+    contradiction does not count if the concept also has a name with the numbers, letters and opposites of the text:
+    then the vocabulary equates them.
     """
 
     def __init__(self, kb: KnowledgeBase, rules: LanguageRules = ENGLISH) -> None:
@@ -64,31 +61,27 @@ class Agreement:
     def __call__(
         self, text: str, candidates: list[Candidate], weigh: Weigh | None = None, checked: int = CHECKED
     ) -> list[Candidate]:
-        """Return the candidates of a text, best first.
+        """Return the candidates of a text with their grades, best first.
 
         Args:
             candidates: Its candidates, best first.
             weigh: Changes the scores of similar names, and the order of equal ones.
             checked: The candidates that agree, behind which none is checked. A prior or reranker may choose any.
         """
-        same = self._same(text, candidates)
+        words = read_words(text, self._rules)
+        same = self._same(words, candidates)
         if is_short(text):
             reason = f"a text of up to {SHORT} letters must equal a name"
-            refused = {candidate.concept_id: reason for candidate in candidates if candidate.concept_id not in same}
+            refusals = {candidate.concept_id: reason for candidate in candidates if candidate.concept_id not in same}
         else:
-            refused = self._contradictions(text, candidates, checked)
-        if refused:
-            candidates = [refuse(candidate, refused.get(candidate.concept_id)) for candidate in candidates]
+            refusals = self._contradictions(words, candidates, checked)
+        if refusals:
+            candidates = [refused(c, refusals[c.concept_id]) if c.concept_id in refusals else c for c in candidates]
         if weigh:
             candidates = weigh(candidates)
-        if same:
-            candidates = [
-                candidate._replace(score=round(SAME + (1 - SAME) * candidate.score, SCORE_DIGITS))
-                if candidate.concept_id in same
-                else candidate
-                for candidate in candidates
-            ]
-        return sorted(candidates, key=lambda candidate: -candidate.score) if same or refused else candidates
+        if same or [c for c in candidates if c.score >= SAME]:
+            candidates = [_with_grade(c, is_same=c.concept_id in same) for c in candidates]
+        return ordered(candidates) if same or refusals else candidates
 
     def with_other_numerals(self, found: Candidates, look_up: LookUp) -> Candidates:
         """Return the candidates of texts with those of other spellings of their numerals: "type 2" for "type II".
@@ -102,7 +95,8 @@ class Agreement:
         spellings = {
             text: spellings
             for text, similar in found.items()
-            if (spellings := read_words(text, self._rules).numeral_spellings) and not self._same(text, similar)
+            if (spellings := (words := read_words(text, self._rules)).numeral_spellings)
+            and not self._same(words, similar)
         }
         others = list(dict.fromkeys(chain.from_iterable(spellings.values())))
         respelled = dict(zip(others, look_up(others), strict=True)) if others else {}
@@ -116,7 +110,7 @@ class Agreement:
         parts = read_words(text, self._rules).critical
         fitting = [other for other in respelled if read_words(other.name, self._rules).critical.has_numbers_of(parts)]
         best: dict[str, Candidate] = {}
-        for candidate in sorted([*similar, *fitting], key=lambda candidate: -candidate.score):
+        for candidate in ordered([*similar, *fitting]):
             best.setdefault(candidate.concept_id, candidate)
         return list(best.values())
 
@@ -132,12 +126,12 @@ class Agreement:
             long_form: What it stands for in the document.
             all_others: Refuse every concept without a word of the long form, also if no name fits the short form.
         """
-        same = tuple(candidate for candidate in short.candidates if candidate.score >= SAME)
+        same = tuple([candidate for candidate in short.candidates if candidate.grade >= Grade.NEARLY_SAME])
         if not (same and (others := self._other_senses(same, long_form, all_others))):
             return short
         reason = f"{short.text} is “{long_form}” here"
-        candidates = [refuse(candidate, reason if candidate in others else None) for candidate in short.candidates]
-        return short._replace(candidates=tuple(sorted(candidates, key=lambda candidate: -candidate.score)))
+        candidates = [refused(c, reason) if c in others else c for c in short.candidates]
+        return short._replace(candidates=tuple(ordered(candidates)))
 
     def stands_for(self, short: LinkedPart, long_form: str) -> bool:
         """Return whether a symbol with a digit is a name of a concept that also has most words of the long form.
@@ -148,25 +142,29 @@ class Agreement:
         if not any(map(str.isdigit, short.text)):
             return False
         first = next((candidate for candidate in short.candidates if candidate.refusal is None), None)
-        if first is None or first.score < SAME:
+        if first is None or first.grade < Grade.NEARLY_SAME:
             return False
         words = self._telling_words(long_form)
         return any(self._n_shared(words, name) * 2 > len(words) for name in self._names_of(first.concept_id))
 
     def _find_other_senses(self, same: tuple[Candidate, ...], long_form: str, all_others: bool) -> frozenset[Candidate]:
-        words = self._telling_words(long_form)
-        names = {candidate: self._names_of(candidate.concept_id) for candidate in same}
-        shared = {candidate: max(self._n_shared(words, name) for name in names[candidate]) for candidate in same}
-        best = {candidate.score: 0 for candidate in same}
-        for candidate, n in shared.items():
-            best |= {score: max(most, n) for score, most in best.items() if score <= candidate.score}
-        return frozenset(
-            candidate
-            for candidate, n in shared.items()
-            if n < best[candidate.score]
-            or (not n and all_others)
-            or (not n and any(is_long_form(candidate.name, name, self._rules) for name in names[candidate]))
-        )
+        """Return the candidates that are not meant, see `refuse_other_senses`.
+
+        Args:
+            same: The candidates with the short form as a name, best first.
+        """
+        words, most, others = self._telling_words(long_form), 0, set[Candidate]()
+        for _, group in groupby(same, key=attrgetter("score")):
+            names_of = {candidate: self._names_of(candidate.concept_id) for candidate in group}
+            shared = {c: max([self._n_shared(words, name) for name in names]) for c, names in names_of.items()}
+            most = max(most, *shared.values())
+            others.update(c for c, n in shared.items() if n < most or (not n and all_others))
+            without = {c: names for c, names in names_of.items() if not shared[c]}
+            others.update(c for c, names in without.items() if self._has_long_form(c.name, names))
+        return frozenset(others)
+
+    def _has_long_form(self, short: str, names: Sequence[str]) -> bool:
+        return any(is_long_form(short, name, self._rules) for name in names)
 
     def _n_shared(self, words: Sequence[str], name: str) -> int:
         """Return how many of the words a name has."""
@@ -178,75 +176,76 @@ class Agreement:
         keys = read_words(text, self._rules).content
         return [key for key in keys if (len(key) > 2 or key.isdigit()) and key not in self._general_words]
 
-    def _same(self, text: str, candidates: list[Candidate]) -> set[str]:
+    def _same(self, text: Words, candidates: list[Candidate]) -> set[str]:
         """Return the ids of the candidates with the text as a name."""
-        words = sorted(read_words(text, self._rules).content)
-        parts = read_words(text, self._rules).critical
-        names = with_same_letters(text, [candidate.name for candidate in candidates])
-        return {
-            candidate.concept_id
-            for candidate in candidates
-            if (candidate.name in names and not has_other_sign(text, candidate.name, self._rules))
-            or (candidate.score > _SIMILAR and self._has_words(candidate.name, words, parts))
-        }
+        names = with_same_letters(text.text, [candidate.name for candidate in candidates])
+        same = {c.concept_id for c in candidates if c.name in names and not self._has_other_sign(text, c.name)}
+        content, parts = sorted(text.content), text.critical
+        for candidate in candidates:
+            if candidate.score <= _SIMILAR:
+                break
+            name = read_words(candidate.name, self._rules)
+            if parts.numbers:
+                is_same = parts.is_same(name.critical) and next(contradictions(parts, name.critical), None) is None
+            else:
+                is_same = len(name.content) == len(content) > 0 and sorted(name.content) == content
+            if is_same:
+                same.add(candidate.concept_id)
+        return same
 
-    def _has_words(self, name: str, words: list[str], parts: CriticalParts) -> bool:
-        """Return whether a name has these words and numbers, in any order and spelling."""
-        if not parts.numbers:
-            return bool(words) and sorted(read_words(name, self._rules).content) == words
-        others = read_words(name, self._rules).critical
-        return parts.is_same(others) and next(contradictions(parts, others), None) is None
+    def _has_other_sign(self, text: Words, name: str) -> bool:
+        return ("+" in text.text) != ("+" in name) and has_other_sign(text.text, name, self._rules)
 
-    def _contradictions(self, text: str, candidates: list[Candidate], checked: int) -> dict[str, str]:
+    def _contradictions(self, text: Words, candidates: list[Candidate], checked: int) -> dict[str, str]:
         """Return why candidates are refused, by their ids."""
-        parts = read_words(text, self._rules).critical
-        refusals: dict[str, str] = {}
-        words = [] if parts else negatable_words(text)
-        is_word = " " not in text
+        parts, refusals = text.critical, dict[str, str]()
+        words = [] if parts else negatable_words(text.text)
+        is_word = " " not in text.text
         for place, candidate in enumerate(candidates):
             if place - len(refusals) == checked:
                 break
-            if is_word and are_other_symbols(text, candidate.name):
+            if is_word and are_other_symbols(text.text, candidate.name):
                 refusals[candidate.concept_id] = "it is another symbol"
             elif (parts or may_negate(candidate.name, words, self._rules)) and (
-                reason := self._why_not(text, parts, candidate)
+                reason := self._why_not(text, candidate)
             ):
                 refusals[candidate.concept_id] = reason
         return refusals
 
-    def _why_not(self, text: str, parts: CriticalParts, candidate: Candidate) -> str | None:
-        own = read_words(candidate.name, self._rules).critical
+    def _why_not(self, text: Words, candidate: Candidate) -> str | None:
+        parts, own = text.critical, read_words(candidate.name, self._rules).critical
         reason = next(contradictions(parts, own), None)
         if reason is None and (candidate.support < SEVERAL or own.include(parts)):
             return None
-        names = self._names_of(candidate.concept_id)
-        reason = reason or self._mirrored(text, parts, names)
-        return None if reason is None or self._equates(parts, names) else reason
+        names = [read_words(name, self._rules) for name in self._names_of(candidate.concept_id)]
+        reason = reason or _mirrored(text, names)
+        return None if reason is None or _equates(parts, names) else reason
 
-    def _mirrored(self, text: str, parts: CriticalParts, names: Sequence[str]) -> str | None:
-        """Return why a name of a concept is the opposite of a text, or its other number, and else differs in no word.
 
-        A class, such as one with names for types 1 and 2, may also be meant by "type 3".
-        """
-        words = _plain_words(text)
-        near = (name for name in names if len(words ^ _plain_words(name)) <= 2)
-        reasons = {next(contradictions(parts, read_words(name, self._rules).critical), None) for name in near} - {None}
-        return reasons.pop() if len(reasons) == 1 else None
+def _mirrored(text: Words, names: Sequence[Words]) -> str | None:
+    """Return why a name of a concept is the opposite of a text, or its other number, and else differs in no word.
 
-    def _equates(self, parts: CriticalParts, names: Sequence[str]) -> bool:
-        """Return whether a concept has a name with all parts, which contradicts none."""
-        others = (read_words(name, self._rules).critical for name in names)
-        return any(other.include(parts) and next(contradictions(parts, other), None) is None for other in others)
+    A class, such as one with names for types 1 and 2, may also be meant by "type 3".
+    """
+    near = [name for name in names if len(text.folded ^ name.folded) <= _MOST_OTHER_WORDS]
+    reasons = {next(contradictions(text.critical, name.critical), None) for name in near} - {None}
+    return reasons.pop() if len(reasons) == 1 else None
+
+
+def _equates(parts: CriticalParts, names: Sequence[Words]) -> bool:
+    """Return whether a concept has a name with all parts, which contradicts none."""
+    for name in names:
+        # as most names, one of plain words has no number, opposite or negation
+        if parts and name.is_plain:
+            continue
+        if name.critical.include(parts) and next(contradictions(parts, name.critical), None) is None:
+            return True
+    return False
 
 
 def is_short(text: str) -> bool:
     """Return whether a text has too few letters for a similar name to mean the same. A Chinese character is a word."""
     return sum(map(str.isalnum, text)) <= SHORT and not _CJK.search(text)
-
-
-@lru_cache(maxsize=_NAMES)
-def _plain_words(text: str) -> frozenset[str]:
-    return frozenset([word.rstrip("s") for word in _WORD.findall(text.lower())])
 
 
 def _is_like(word: str, other: str) -> bool:
@@ -255,6 +254,9 @@ def _is_like(word: str, other: str) -> bool:
     return longer.startswith(shorter) and len(shorter) >= min(_STEM, len(longer))
 
 
-def refuse(candidate: Candidate, reason: str | None) -> Candidate:
-    """Return a candidate that is not linked for a reason. Without a reason, it stays as it is."""
-    return candidate._replace(score=candidate.score * REFUSED, refusal=reason) if reason else candidate
+def _with_grade(candidate: Candidate, *, is_same: bool) -> Candidate:
+    if candidate.grade is Grade.REFUSED:
+        return candidate
+    if is_same:
+        return candidate._replace(score=score_of(Grade.SAME, candidate.score), grade=Grade.SAME)
+    return candidate._replace(grade=Grade.NEARLY_SAME) if candidate.score >= SAME else candidate

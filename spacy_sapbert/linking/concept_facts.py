@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
+from functools import cache
 from typing import NamedTuple
+
+import numpy as np
 
 from ..kb.ids import is_supplementary
 from ..kb.knowledge_base import KnowledgeBase
-from .popularity import name_popularity
+from ..starter import POPULARITY
+from ..text.words import read_words
 
+STEPS = 16
+"""Steps of the logarithm of a count, which the table of names in abstracts rounds."""
 _CACHED = 1 << 16
 
 
@@ -38,18 +44,40 @@ class ConceptFacts:
         self._kb = kb
         self._known: dict[str, Fact] = {}
 
-    def __call__(self, concept_ids: set[str]) -> Mapping[str, Fact]:
-        """Return what is known of concepts. The vocabulary is read once for all that are new."""
+    def __call__(self, concept_ids: Collection[str]) -> Mapping[str, Fact]:
+        """Return what is known of some concepts, and of others. The vocabulary is read once for all that are new."""
+        if len(self._known) > _CACHED:
+            self._known = {}  # a new object, since another thread may read the old one
         known = self._known
-        facts = {concept_id: known[concept_id] for concept_id in concept_ids if concept_id in known}
-        missing = sorted(concept_ids.difference(facts))
-        if missing:
+        if missing := sorted({concept_id for concept_id in concept_ids if concept_id not in known}):
             summaries = self._kb.summaries_of(missing, with_types=False)
             popularity = name_popularity([summary.preferred for summary in summaries.values()])
-            for (id, summary), popular in zip(summaries.items(), popularity.tolist(), strict=True):
+            for (id, summary), popular in zip(summaries.items(), popularity, strict=True):
                 counts = math.log1p(summary.names), math.log1p(summary.annotations)
-                facts[id] = Fact(summary.preferred, counts[0], is_supplementary(id), counts[1], popular)
-            if len(known) > _CACHED:
-                self._known = {}  # a new object, since another thread may read the old one
-            self._known.update(facts)
-        return facts
+                known[id] = Fact(summary.preferred, counts[0], is_supplementary(id), counts[1], popular)
+        return known
+
+
+def name_popularity(names: Iterable[str]) -> list[float]:
+    """Return log(1 + n) for names that n of the public abstracts have.
+
+    Case, plural, spelling and word order of a name do not count. A name that fewer than two abstracts have, or that no
+    open vocabulary has, counts as 0. Of such names, one in 290,000 has the hash of another name.
+    """
+    hashes, logs = _table()
+    keys = compact(np.array([read_words(name).hash for name in names], dtype=np.uint64))
+    rows = np.minimum(np.searchsorted(hashes, keys), len(hashes) - 1)
+    return np.where(hashes[rows] == keys, logs[rows] / STEPS, 0.0).tolist()
+
+
+def compact(hashes: np.ndarray) -> np.ndarray:
+    """Return the upper half of hashes, uint32."""
+    return (hashes >> np.uint64(32)).astype(np.uint32)
+
+
+@cache
+def _table() -> tuple[np.ndarray, np.ndarray]:
+    from safetensors.numpy import load_file
+
+    arrays = load_file(POPULARITY)
+    return arrays["hashes"], arrays["logs"]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from ..text.languages import ENGLISH, LanguageRules
-from ..text.words import has_same_letters, read_words
-from ..types import SCORE_DIGITS, Candidate
-from .agreement import CHECKED, SAME
+from ..text.words import has_same_letters, joined_letters, read_words
+from ..types import SCORE_DIGITS, Candidate, Grade
+from .agreement import CHECKED
 from .concept_facts import Fact
-from .rerank_features import leads, n_common
 
 FEATURES = (
     "score", "score_lead", "dense_lead", "sparse_lead", "support",
@@ -28,7 +27,7 @@ _LONGEST = 30  # characters; longer texts count as equally long
 _SAME_BAG, _SAME_WORDS = 1, 2
 
 
-FactsOf = Callable[[set[str]], Mapping[str, Fact]]
+FactsOf = Callable[[Collection[str]], Mapping[str, Fact]]
 
 
 def compared(candidates: Sequence[Candidate]) -> list[int]:
@@ -42,7 +41,7 @@ def compared(candidates: Sequence[Candidate]) -> list[int]:
     if not agreeing:
         return []
     first = candidates[agreeing[0]]
-    depth = 1 if first.rewrite else 2 if first.score >= SAME else DEPTH
+    depth = 1 if first.rewrite else 2 if first.grade >= Grade.NEARLY_SAME else DEPTH
     return [place for place in agreeing[:depth] if candidates[place].score >= first.score - GAP]
 
 
@@ -61,67 +60,66 @@ def difference_features(
     Returns:
         A float64 array of shape (candidates, `len(FEATURES)`). The candidates of the first text come first.
     """
-    flat = [candidate for candidates in lists for candidate in candidates]
-    if not flat:
-        return np.zeros((0, len(FEATURES)))
-    sizes = np.array([len(candidates) for candidates in lists if candidates])
-    starts = np.cumsum(sizes) - sizes
-    scores, dense, sparse, support = np.array(
-        [(candidate.score, candidate.dense or 0.0, candidate.sparse or 0.0, candidate.support) for candidate in flat]
-    ).T
-    facts = facts_of({candidate.concept_id for candidate in flat})
-    known = [
-        (fact.preferred == candidate.name, fact.popularity, fact.names, not fact.supplementary)
-        for candidate in flat
-        for fact in [facts[candidate.concept_id]]
-    ]
-    preferred, popularity, names, main = np.array(known, dtype=np.float64).T
-    # a lead is at most 1, but logarithms of counts differ by more
-    values = np.column_stack([scores, dense, sparse, preferred, popularity / _MOST_POPULAR])
-    *similarity_leads, preferred_lead, popularity_lead = leads(values, starts, sizes).T
-    words = [
-        features
-        for text, candidates in zip(texts, lists, strict=True)
-        for features in compare(text, [candidate.name for candidate in candidates], rules)
-    ]
+    facts = facts_of([candidate.concept_id for candidates in lists for candidate in candidates])
+    rows: list[tuple[float, ...]] = []
+    for text, candidates in zip(texts, lists, strict=True):
+        known = [facts[candidate.concept_id] for candidate in candidates]
+        scores, popularity = [candidate.score for candidate in candidates], [fact.popularity for fact in known]
+        preferred = [fact.preferred == candidate.name for fact, candidate in zip(known, candidates, strict=True)]
+        columns = (
+            scores,
+            _leads(scores),
+            _leads([candidate.dense or 0.0 for candidate in candidates]),
+            _leads([candidate.sparse or 0.0 for candidate in candidates]),
+            [candidate.support for candidate in candidates],
+            preferred,
+            _leads(preferred),
+            popularity,
+            # a lead is at most 1, but logarithms of counts differ by more
+            _leads([log / _MOST_POPULAR for log in popularity]),
+            [fact.names for fact in known],
+            [not fact.supplementary for fact in known],
+        )
+        words = compare(text, [candidate.name for candidate in candidates], rules)
+        rows += [(*of_candidate, *of_words) for *of_candidate, of_words in zip(*columns, words, strict=True)]
     # rounded, since the last digits of similarities depend on the processor
-    of_concepts = preferred, preferred_lead, popularity, popularity_lead, names, main
-    columns = scores, *similarity_leads, support, *of_concepts, np.array(words, dtype=np.float64)
-    return np.column_stack(columns).round(SCORE_DIGITS)
+    return np.array(rows, dtype=np.float64).reshape(-1, len(FEATURES)).round(SCORE_DIGITS)
 
 
-def best_scores(rows: np.ndarray) -> np.ndarray:
-    """Return the best score among the candidates of each one's text, by the features: float64, shape (candidates,)."""
-    scores, scores_lead = rows[:, FEATURES.index("score")], rows[:, FEATURES.index("score_lead")]
-    return np.asarray((scores - np.minimum(scores_lead, 0.0)).round(SCORE_DIGITS))
+def _leads(values: Sequence[float]) -> list[float]:
+    """Return by how much each value is above the best other one: at most 1, and 1 if there is no other."""
+    if len(values) < 2:
+        return [1.0] * len(values)
+    *_, second, highest = sorted(values)
+    return [min(value - (second if value == highest else highest), 1.0) for value in values]
 
 
-def compare(text: str, names: Iterable[str], rules: LanguageRules = ENGLISH) -> Iterator[tuple[float, ...]]:
+def compare(text: str, names: Sequence[str], rules: LanguageRules = ENGLISH) -> Iterator[tuple[float, ...]]:
     """Yield the features of a text and each of several names, from "same" on."""
-    read = read_words(text, rules)
-    words, letters = read.meanings, read.letters
+    words, letters = read_words(text, rules).meanings, joined_letters(text)
     length, capitals = min(len(text), _LONGEST), text.isupper()
     of_kind, of_state = rules.words.modifiers
     for name in names:
-        other = read_words(name, rules)
-        known = other.meanings
+        known, other_letters = read_words(name, rules).meanings, joined_letters(name)
         lacking, added = ([], []) if words == known else (_only_in(words, known), _only_in(known, words))
+        beginning = alike = 0.0
+        if lacking and added:
+            beginning, ending = _shared_ends("".join(lacking), "".join(added))
+            alike = min(1.0, beginning + ending)
         same = 0 if lacking or added else _SAME_WORDS if words == known else _SAME_BAG
-        other_letters = other.letters
         if not same and letters == other_letters and has_same_letters(text, name):
             same = _SAME_WORDS
-        beginning, ending = _shared_ends("".join(lacking), "".join(added)) if lacking and added else (0.0, 0.0)
         yield (
             same,
             len(added),
             len(lacking),
             len(words),
             beginning,
-            min(1.0, beginning + ending),
+            alike,
             words[-1:] == known[-1:],
-            sum(map(_is_number, added)) if added else 0,
-            sum(map(_is_number, lacking)) if lacking else 0,
-            sum([word in of_kind or word in of_state for word in added]) if added else 0,
+            len([word for word in added if len(word) == 1 or not word.isalpha()]) if added else 0,
+            len([word for word in lacking if len(word) == 1 or not word.isalpha()]) if lacking else 0,
+            len([word for word in added if word in of_kind or word in of_state]) if added else 0,
             length,
             max(-_LONGEST, min(len(name) - len(text), _LONGEST)),
             2 if text == name else len(text) == len(name) and text.casefold() == name.casefold(),
@@ -152,8 +150,12 @@ def _only_in(words: Sequence[str], others: Sequence[str]) -> list[str]:
     return only
 
 
-def _is_number(word: str) -> bool:
-    return len(word) == 1 or not word.isalpha()
+def n_common(first: str, second: str) -> int:
+    """Return the number of first characters that two texts share."""
+    for n, (a, b) in enumerate(zip(first, second, strict=False)):
+        if a != b:
+            return n
+    return min(len(first), len(second))
 
 
 def describe(text: str, name: str, rules: LanguageRules = ENGLISH) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
-from itertools import accumulate
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,9 +16,9 @@ from ..store.artifact import opening
 from ..store.cache import drop_oldest
 from ..text.languages import ENGLISH, LanguageRules
 from ..types import Candidate, LinkedPart
-from .agreement import SAME, is_short
-from .difference import DEPTH, FEATURES, FactsOf, best_scores, compared, describe, difference_features
-from .reranker import choose
+from .agreement import is_short
+from .difference import DEPTH, FEATURES, FactsOf, compared, describe, difference_features
+from .grades import SAME
 from .trees import Trees
 
 _Judged = tuple[tuple[Candidate, ...], tuple[str, ...]]
@@ -67,27 +67,23 @@ class DifferenceModel(NamedTuple):
         """
         earlier = {} if earlier is None else earlier
         keys = [(part.text, part.candidates[:DEPTH]) for part in parts]  # the same text occurs many times
-        judgments = {key: judged for key in keys if (judged := earlier.get(key))}
-        if unique := list(dict.fromkeys([key for key in keys if key not in judgments])):
-            new = self._judgments(unique, facts_of, rules)
-            earlier.update(new)
+        if new := [key for key in dict.fromkeys(keys) if key not in earlier]:
+            earlier.update(zip(new, self._judgments(new, facts_of, rules), strict=True))
+        judged = [_with(part, *earlier[key]) for part, key in zip(parts, keys, strict=True)]
+        if len(earlier) > MOST_JUDGMENTS:
             drop_oldest(earlier, MOST_JUDGMENTS)
-            judgments |= new
-        return [_with(part, *judgments[key]) for part, key in zip(parts, keys, strict=True)]
+        return judged
 
     def _judgments(
-        self, unique: Sequence[tuple[str, tuple[Candidate, ...]]], facts_of: FactsOf, rules: LanguageRules
-    ) -> Judgments:
-        places = [compared(candidates) for _, candidates in unique]
-        lists = [[key[1][place] for place in of_text] for key, of_text in zip(unique, places, strict=True)]
-        rows = difference_features([text for text, _ in unique], lists, facts_of, rules)
+        self, texts: Sequence[tuple[str, tuple[Candidate, ...]]], facts_of: FactsOf, rules: LanguageRules
+    ) -> Iterator[_Judged]:
+        places = [compared(candidates) for _, candidates in texts]
+        lists = [[key[1][place] for place in of_text] for key, of_text in zip(texts, places, strict=True)]
+        rows = difference_features([text for text, _ in texts], lists, facts_of, rules)
         log_odds = self.trees.predict(rows)
-        probabilities = probability(log_odds).round(_DIGITS).tolist()
-        judgments, end = Judgments(), 0
-        for key, of_text, best in zip(unique, places, self.choose(rows, log_odds, list(map(len, places))), strict=True):
-            start, end = end, end + len(of_text)
-            judgments[key] = _judge(*key, of_text, best, probabilities[start:end], rules)
-        return judgments
+        probabilities = iter(probability(log_odds).round(_DIGITS).tolist())
+        for key, of_text, best in zip(texts, places, self.choose(rows, log_odds, list(map(len, places))), strict=True):
+            yield _judge(*key, of_text, best, list(islice(probabilities, len(of_text))), rules)
 
     def choose(self, rows: np.ndarray, log_odds: np.ndarray, sizes: Sequence[int]) -> list[int]:
         """Return which candidate of each text comes first. `TieBreaker` has chosen among those with the best score.
@@ -97,10 +93,17 @@ class DifferenceModel(NamedTuple):
             log_odds: Their log-odds.
             sizes: The number of candidates of each text.
         """
-        best = best_scores(rows)
-        tied = rows[:, FEATURES.index("score")] == best
-        tied[[start for start, size in zip(accumulate(sizes, initial=0), sizes, strict=False) if size]] = False
-        return choose(np.where(tied, -np.inf, np.where(best < SAME, log_odds, 0.0)), sizes, self.margin)
+        candidates = iter(zip(rows[:, FEATURES.index("score")].tolist(), log_odds.tolist(), strict=True))
+        return [self._choose(list(islice(candidates, size))) for size in sizes]
+
+    def _choose(self, candidates: Sequence[tuple[float, float]]) -> int:
+        """Return which of the candidates of a text comes first, by their scores and log-odds."""
+        best = max([score for score, _ in candidates], default=SAME)
+        if best >= SAME:
+            return 0
+        others = [(odds, -place) for place, (score, odds) in enumerate(candidates) if place and score < best]
+        odds, place = max(others, default=(0.0, 0))
+        return -place if place and odds - candidates[0][1] > self.margin else 0
 
     # --- saving
 
@@ -152,7 +155,7 @@ def _judge(
     """
     judged = [candidate._replace(probability=0.0) if candidate.refusal else candidate for candidate in candidates]
     for place, probability in zip(places, probabilities, strict=True):
-        judged[place] = Candidate(*candidates[place][:-1], probability)  # faster than `_replace`
+        judged[place] = candidates[place]._replace(probability=probability)
     if not best:
         if candidates and not is_short(text) and _is_name_of_first(text, candidates):
             judged[0] = judged[0]._replace(probability=max(judged[0].probability or 0.0, NAMED))

@@ -16,12 +16,13 @@ from ..kb.knowledge_base import KnowledgeBase
 from ..kb.mapping import vocabulary_of
 from ..store.cache import drop_oldest
 from ..text.languages import ENGLISH, LanguageRules
-from ..types import Alternative, Candidate, Link, LinkedPart
-from .agreement import CHECKED, REFUSED, SAME, Agreement, Candidates
+from ..types import Alternative, Candidate, Grade, Link, LinkedPart
+from .agreement import CHECKED, Agreement, Candidates
 from .candidates import CandidateGenerator
 from .concept_facts import ConceptFacts
 from .difference import describe
 from .difference_model import PROBABLE, DifferenceModel, Judgments, model_of
+from .grades import REFUSED
 from .prior import ConceptPrior
 from .rewrites import Rewriter
 from .settings import THRESHOLD, LinkerParameters, LinkerSettings
@@ -300,7 +301,7 @@ class Linker:
         If the text is a name in several vocabularies, they may mean the same, and the rules for ties said which one to
         take. Within a vocabulary, as between genes of two species, the concepts differ.
         """
-        rivals = tied(part) if first.score >= SAME else ()
+        rivals = tied(part) if first.grade >= Grade.NEARLY_SAME else ()
         own = vocabulary_of(first.concept_id) if rivals else None
         others = [rival for rival in self._linkable(rivals) if vocabulary_of(rival.concept_id) != own]
         return max(_confidence(candidate, criteria) for candidate in (first, *others))
@@ -344,7 +345,7 @@ class Linker:
             return "no candidate above the threshold has a definition"
         shown, limit = _distinct(confidence, threshold)
         if criteria.by_probability:
-            is_name = part.tie and first.score >= SAME
+            is_name = part.tie and first.grade >= Grade.NEARLY_SAME
             why = part.tie if is_name else f"“{first.name}” {describe(part.text, first.name, self.rules)}"
             return f"probability {shown} is not above the threshold {limit}: {why}"
         what = "the score of the chosen candidate" if part.reasons else "best score"

@@ -15,8 +15,9 @@ from ..kb.knowledge_base import KnowledgeBase
 from ..text.critical_parts import ARABIC
 from ..text.words import is_acronym, read_words
 from ..types import SCORE_DIGITS, Candidate, LinkedPart
-from .agreement import SAME
 from .concept_facts import ConceptFacts
+from .difference import n_common
+from .grades import SAME
 
 # Chosen by cross-validation on the training parts of NCBI Disease and BC5CDR: half of this depth loses accuracy, and
 # a larger gap adds none.
@@ -281,14 +282,6 @@ def _n_similar(some: set[str], others: set[str], *, at_end: bool) -> int:
 
 def _share_beginning(word: str, other: str) -> bool:
     return n_common(word, other) >= max(_LEAST_COMMON, min(len(word), len(other)) / 2)
-
-
-def n_common(first: str, second: str) -> int:
-    """Return the number of first characters that two texts share."""
-    for n, (a, b) in enumerate(zip(first, second, strict=False)):
-        if a != b:
-            return n
-    return min(len(first), len(second))
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)

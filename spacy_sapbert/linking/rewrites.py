@@ -12,17 +12,15 @@ from ..text.derivations import other_words
 from ..text.findings import findings
 from ..text.languages import ENGLISH, LanguageRules
 from ..text.symbols import letter_rewrites
-from ..types import SCORE_DIGITS, Candidate
-from .agreement import SAME, Candidates
+from ..types import Candidate, Grade
+from .agreement import Candidates
+from .grades import STEP, ordered, score_of
 
 Named = Callable[[Iterable[str]], Candidates]
 
-REWRITTEN = 0.98
-"""The score of a concept with such a name: less than that of a name that is the text, more than of similar ones."""
 MAX_LENGTH = 96  # characters of a text that is rewritten
 _MOST = 192  # ways to write a text that are looked up
 _SAMPLED, _RAREST_CASE = 1000, 0.01  # names that are read for their case, and the least share of a usual one
-_STEP = 0.0001  # by which a less plausible one has a lower score
 
 
 class Rewriter:
@@ -44,16 +42,20 @@ class Rewriter:
             named: Returns the candidates of those of some texts that are names.
         """
         proposed = {text: reasons for text, similar in found.items() if (reasons := self._reasons(text, similar))}
-        forms = {form for reasons in proposed.values() for rewrite in reasons for form in self._spellings(rewrite)}
+        if not proposed:
+            return found
+        # in their order, since that of a set depends on the process
+        forms = dict.fromkeys(
+            form for reasons in proposed.values() for rewrite in reasons for form in self._spellings(rewrite)
+        )
         by_name: Candidates = {}
-        for name, candidates in named(forms).items() if forms else ():
+        for name, candidates in named(forms).items():
             by_name.setdefault(name.lower(), []).extend(candidates)
-        added = {text: _added(reasons, by_name, found[text]) for text, reasons in proposed.items()}
-        return found | {text: merged(found[text], candidates) for text, candidates in added.items() if candidates}
+        return found | {text: _with_rewritten(found[text], reasons, by_name) for text, reasons in proposed.items()}
 
     def _reasons(self, text: str, similar: Sequence[Candidate]) -> dict[str, str]:
         """Return other ways to write a text, each with the reason."""
-        name = similar[0].name if similar and similar[0].score >= SAME else None
+        name = similar[0].name if similar and similar[0].grade >= Grade.NEARLY_SAME else None
         # "Glutamates" is a class, "glutamate" a substance
         is_class = name is not None and name.lower() == f"{text.lower()}s"
         if len(text) > MAX_LENGTH or not (name is None or is_class or _has_only_sign(text, name)):
@@ -101,27 +103,45 @@ def _with_a_capital(text: str) -> str:
 _CASES = (str.lower, _with_a_capital, _in_capitals, str.upper)
 
 
-def _added(reasons: Mapping[str, str], by_name: Candidates, similar: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates whose names are among other ways to write a text, the most plausible first."""
+def _with_rewritten(similar: list[Candidate], reasons: Mapping[str, str], by_name: Candidates) -> list[Candidate]:
+    """Return the candidates of a text with those whose names are another way to write it, best first.
+
+    Args:
+        reasons: The ways to write it with their reasons, the most plausible first.
+        by_name: The candidates of those that are names, by their names in lower case.
+    """
     # names in unusual cases are not looked up, but may be among the similar ones
     near = {candidate.name.lower(): [candidate] for candidate in similar}
-    confirmed = (
+    confirmed = [
         (place, reason, candidate)
         for place, (rewrite, reason) in enumerate(reasons.items())
         for candidate in by_name.get(rewrite.lower(), near.get(rewrite.lower(), []))
-    )
-    return [
-        candidate._replace(score=REWRITTEN - _STEP * place, refusal=None, rewrite=reason)
-        for place, reason, candidate in confirmed
     ]
+    return with_rewritten(similar, confirmed) if confirmed else similar
 
 
-def merged(similar: list[Candidate], added: list[Candidate]) -> list[Candidate]:
-    """Return candidates with those that were added, best first. A concept has its higher score."""
+def with_rewritten(
+    similar: Sequence[Candidate], confirmed: Sequence[tuple[int, str, Candidate]], similarity: float = 1.0
+) -> list[Candidate]:
+    """Return candidates with those whose names are the text in another way, best first. A concept has its best score.
+
+    Args:
+        similar: The candidates of the text, best first.
+        confirmed: The rank of each way to write the text, the reason, and the candidate with this name.
+        similarity: How sure the ways are.
+    """
     # the plural of the text may be a name, and have a higher score
-    rise = max(0.0, similar[0].score - added[0].score + _STEP) if similar else 0.0
-    added = [candidate._replace(score=round(candidate.score + rise, SCORE_DIGITS)) for candidate in added]
+    above = similar[0].score + STEP * confirmed[0][0] if similar else 0.0
+    added = [
+        candidate._replace(
+            score=score_of(Grade.REWRITTEN, similarity, rank, above),
+            refusal=None,
+            rewrite=reason,
+            grade=Grade.REWRITTEN,
+        )
+        for rank, reason, candidate in confirmed
+    ]
     best: dict[str, Candidate] = {}
-    for candidate in sorted([*added, *similar], key=lambda candidate: -candidate.score):
+    for candidate in ordered([*added, *similar]):
         best.setdefault(candidate.concept_id, candidate)
     return list(best.values())

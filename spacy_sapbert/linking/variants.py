@@ -16,9 +16,10 @@ from ..text.formulas import formula_name
 from ..text.languages import ENGLISH, LanguageRules
 from ..text.short_forms import is_sense
 from ..text.words import is_acronym, read_words
-from ..types import Candidate, LinkedPart
-from .agreement import REFUSED, SAME, Agreement, refuse
-from .rewrites import REWRITTEN, merged
+from ..types import Candidate, Grade, LinkedPart
+from .agreement import Agreement
+from .grades import REFUSED, ordered, refused
+from .rewrites import with_rewritten
 from .settings import THRESHOLD, SelectionSettings
 
 # The score of a composite split is lowered by this for each more plausible split. Fitted on the training parts of
@@ -168,9 +169,9 @@ def select_variant(
     name = variants.apposition if variants.long_form is None else None
     if name is not None and not _is_exact(whole) and _may_be_synonym(variants.text, name, rules):
         beside = _part(name, name, variants, look_up, settings)
-        whole = beside if _score(beside) >= SAME else whole
+        whole = beside if _grade(beside) >= Grade.NEARLY_SAME else whole
     best: tuple[LinkedPart, ...] = (whole,)
-    if not variants.composite_splits or (_score(whole) >= SAME and settings.split_margin >= 0):
+    if not variants.composite_splits or (_grade(whole) >= Grade.NEARLY_SAME and settings.split_margin >= 0):
         return best
     best_score = _score(whole) + settings.split_margin
     for rank, split in enumerate(variants.composite_splits):
@@ -214,10 +215,10 @@ def _whole(
         senses = " or ".join(f"“{sense}”" for sense in variants.senses)
         reason = f"{variants.text} may be {senses} here"
         candidates = [
-            candidate if is_sense(candidate.name, variants.senses, rules) else refuse(candidate, reason)
+            candidate if is_sense(candidate.name, variants.senses, rules) else refused(candidate, reason)
             for candidate in whole.candidates
         ]
-        return whole._replace(candidates=tuple(sorted(candidates, key=lambda candidate: -candidate.score)))
+        return whole._replace(candidates=tuple(ordered(candidates)))
     if variants.name is not None and variants.text not in variants.other_words:
         named = whole._replace(candidates=tuple(look_up(variants.name)))
         whole = named if _score(named) > _score(whole) else whole
@@ -226,7 +227,7 @@ def _whole(
         long = max((_part(form, form, variants, look_up, settings) for form in long_forms), key=_score)
         if agreement is not None:
             whole = agreement.refuse_other_senses(whole, long.long_form or "", all_others=bool(variants.long_forms))
-            if _score(long) < SAME and agreement.stands_for(whole, variants.long_form):
+            if _grade(long) < Grade.NEARLY_SAME and agreement.stands_for(whole, variants.long_form):
                 return whole
         return _short_or_long(whole, long, settings.short_form_margin, threshold, rules)
     if variants.likely_long_form is not None and not _is_name(variants.text, look_up(variants.text)):
@@ -240,12 +241,11 @@ def _look_up_other_words(
 ) -> Sequence[Candidate]:
     """Return the candidates of a text. Those with the name that it says in other words come first."""
     candidates = look_up(text)
-    if text not in other_words or (candidates and (candidates[0].score >= SAME or candidates[0].rewrite)):
+    if text not in other_words or (candidates and candidates[0].grade >= Grade.REWRITTEN):
         return candidates
-    name, score, reason = other_words[text]
-    named = [candidate for candidate in look_up(name) if candidate.score >= SAME]
-    added = [candidate._replace(score=min(score, REWRITTEN), rewrite=reason) for candidate in named]
-    return merged(list(candidates), added) if added else candidates
+    name, similarity, reason = other_words[text]
+    named = [(0, reason, candidate) for candidate in look_up(name) if candidate.grade >= Grade.NEARLY_SAME]
+    return with_rewritten(candidates, named, similarity) if named else candidates
 
 
 def _short_or_long(
@@ -253,20 +253,18 @@ def _short_or_long(
 ) -> LinkedPart:
     """Choose between the short form and the long form that the document defines."""
     is_linked = _score(long) > threshold and long.candidates[0].refusal is None
-    is_name = _score(short) >= SAME
+    is_name = _grade(short) >= Grade.NEARLY_SAME
     gives_way = is_linked and _names_alike(short.text, long.candidates[0], rules)
     if not gives_way if is_name else _score(short) > _score(long) + margin:
         return short
-    refused = [
-        candidate for candidate in short.candidates if candidate.refusal and candidate.score > threshold * REFUSED
-    ]
-    return long._replace(candidates=tuple(sorted([*long.candidates, *refused], key=lambda candidate: -candidate.score)))
+    shown = [candidate for candidate in short.candidates if candidate.refusal and candidate.score > threshold * REFUSED]
+    return long._replace(candidates=tuple(ordered([*long.candidates, *shown])))
 
 
 def _names_alike(short: str, candidate: Candidate, rules: LanguageRules) -> bool:
     """Return whether the name of a long form has the numbers of its short form, or is that long form."""
     of_short, of_name = (Counter(read_words(text, rules).critical.numbers) for text in (short, candidate.name))
-    is_same = candidate.score >= SAME
+    is_same = candidate.grade >= Grade.NEARLY_SAME
     return is_same or of_short == of_name or (candidate.score > ADDED and of_short <= of_name)
 
 
@@ -328,13 +326,17 @@ def _has_numbers(part: LinkedPart, rules: LanguageRules) -> bool:
 
 def _is_exact(part: LinkedPart) -> bool:
     """Return whether a part is a name of its first candidate, or another way to write one."""
-    return _score(part) >= SAME or (bool(part.candidates) and part.candidates[0].rewrite is not None)
+    return _grade(part) >= Grade.REWRITTEN
 
 
 def _is_name(text: str, candidates: Sequence[Candidate]) -> bool:
     """Return whether a text is a name of one of its candidates."""
     form = read_words(text).form
     return any(read_words(candidate.name).form == form for candidate in candidates)
+
+
+def _grade(part: LinkedPart) -> Grade:
+    return part.candidates[0].grade if part.candidates else Grade.REFUSED
 
 
 def _score(part: LinkedPart) -> float:

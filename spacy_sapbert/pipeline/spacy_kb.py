@@ -15,7 +15,6 @@ from ..errors import EmptyError
 from ..kb import knowledge_base
 from ..kb.knowledge_base import LazyMapping
 from ..kb.storage import kb_artifact, load_knowledge_base
-from ..linking.agreement import SAME
 from ..linking.difference_model import PROBABLE
 from ..linking.grounding import starter_linker
 from ..linking.linker import Linker
@@ -24,6 +23,7 @@ from ..linking.variants import MentionQuery, MentionVariants
 from ..store.artifact import ENCODER_FOLDER, KB, ArtifactWriter
 from ..store.cache import drop_oldest
 from ..types import Candidate as NamedConcept
+from ..types import Grade
 from .attributes import get_long_form
 from .base import SavedInFolder
 from .component_settings import language_rules
@@ -122,7 +122,7 @@ class SpacyKnowledgeBase(SavedInFolder, KnowledgeBase):
                 entity_freq=float(count),
                 entity_vector=self.get_vector(concept.concept_id),
                 alias_hash=strings.add(concept.name),
-                prior_prob=(count + 1) / total if concept.score >= SAME else concept.probability,
+                prior_prob=(count + 1) / total if concept.grade >= Grade.NEARLY_SAME else concept.probability,
             )
             for concept, count in zip(concepts, counts)
         ]
@@ -158,7 +158,7 @@ class SpacyKnowledgeBase(SavedInFolder, KnowledgeBase):
 
 
 def _same(concepts: Sequence[NamedConcept]) -> List[NamedConcept]:
-    return [concept for concept in concepts if concept.score >= SAME]
+    return [concept for concept in concepts if concept.grade >= Grade.NEARLY_SAME]
 
 
 def _judged(concepts: Sequence[NamedConcept]) -> List[NamedConcept]:

@@ -12,7 +12,15 @@ import numpy as np
 
 from ..files.values import hash64
 from .common_words import common_nouns, common_words
-from .critical_parts import CriticalParts, CriticalWord, contradictions, join_critical, meaning_of, numeral_spellings, read_critical
+from .critical_parts import (
+    CriticalParts,
+    CriticalWord,
+    contradictions,
+    join_critical,
+    meaning_of,
+    numeral_spellings,
+    read_critical,
+)
 from .languages import ENGLISH, LanguageRules
 from .normalize import biosyn, latin_symbol, plain, plain_with_offsets, spaced_greek, spell_out_greek, symbol_runs
 
@@ -86,6 +94,7 @@ class Words:
         text: The text as it is written.
         plain: The text in `plain` characters.
         words: Its words.
+        content: The keys of those that are no function words.
         rules: The rules of the language.
     """
 
@@ -94,6 +103,7 @@ class Words:
         self.plain = text if text.isascii() else plain(text)
         self.rules = rules
         self.words = read_each(rules.words.pattern.findall(self.plain), rules)
+        self.content = tuple([word.key for word in self.words if word.key])
 
     # --- the words one by one
 
@@ -115,11 +125,6 @@ class Words:
     # --- what is compared of a name
 
     @cached_property
-    def content(self) -> tuple[str, ...]:
-        """The keys of the words that are no function words."""
-        return tuple([word.key for word in self.words if word.key])
-
-    @cached_property
     def ordered(self) -> tuple[str, ...]:
         """`content`, sorted: the order of the words does not count."""
         return tuple(sorted(self.content))
@@ -135,14 +140,14 @@ class Words:
         return is_joined(self.written, self.keys, self.rules)
 
     @cached_property
+    def folded(self) -> frozenset[str]:
+        """The words in lower case, without a plural "s"."""
+        return frozenset([word.written.lower().rstrip("s") for word in self.words])
+
+    @cached_property
     def form(self) -> str:
         """The text without case and punctuation."""
         return biosyn(self.plain)
-
-    @cached_property
-    def letters(self) -> str:
-        """See `joined_letters`."""
-        return joined_letters(self.text)
 
     @cached_property
     def acronym(self) -> str:
@@ -159,6 +164,13 @@ class Words:
         skipped = self.rules.words.function_words
         said = [word.critical for word in words if word.written not in skipped]
         return join_critical(said, self.plain, spelled, self.rules)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing of it is critical. This is quicker than to ask for all `critical` parts."""
+        if not self.plain.isascii() or "+" in self.plain or "-" in self.plain:
+            return not self.critical
+        return not [word for word in self.words if not word.critical.is_plain]
 
     @cached_property
     def numeral_spellings(self) -> list[str]:

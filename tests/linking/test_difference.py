@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.linking.concept_facts import Fact
-from spacy_sapbert.linking.difference import DEPTH, FEATURES, GAP, best_scores, compared, describe, difference_features
+from spacy_sapbert.linking.difference import DEPTH, FEATURES, GAP, compared, describe, difference_features
 from spacy_sapbert.types import Candidate
 
 
@@ -46,7 +46,6 @@ def test_candidates_are_compared_with_the_best_other_one():
     rows = difference_features(["c", "d", "e"], lists, facts_of)
     leads = [FEATURES.index(feature) for feature in ("score_lead", "dense_lead", "sparse_lead", "popularity_lead")]
     assert rows[:, leads].tolist() == [[0.2, -0.1, 0.1, 0.0], [-0.2, 0.1, -0.1, 0.0], [1.0] * 4]
-    assert best_scores(rows).tolist() == [0.9, 0.9, 0.4]
     assert difference_features([], [], facts_of).shape == (0, len(FEATURES))
 
 
