@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from operator import attrgetter
 
 from ..kb.knowledge_base import KnowledgeBase
@@ -217,30 +217,36 @@ class Agreement:
         reason = next(contradictions(parts, own), None)
         if reason is None and (candidate.support < SEVERAL or own.include(parts)):
             return None
-        names = [read_words(name, self._rules) for name in self._names_of(candidate.concept_id)]
-        reason = reason or _mirrored(text, names)
-        return None if reason is None or _equates(parts, names) else reason
+        names = self._names_of(candidate.concept_id)
+        reason = reason or self._mirrored(text, names)
+        return None if reason is None or self._equates(parts, names) else reason
 
+    def _mirrored(self, text: Words, names: Sequence[str]) -> str | None:
+        """Return why a name of a concept is the opposite of a text, or its other number, and else differs in no word.
 
-def _mirrored(text: Words, names: Sequence[Words]) -> str | None:
-    """Return why a name of a concept is the opposite of a text, or its other number, and else differs in no word.
+        A class, such as one with names for types 1 and 2, may also be meant by "type 3".
+        """
+        reasons = set[str]()
+        for name in names:
+            lower = name.lower()
+            # it is much quicker to look for the letters first
+            if len([word for word in text.folded if word not in lower]) > _MOST_OTHER_WORDS:
+                continue
+            words = read_words(name, self._rules)
+            if len(text.folded ^ words.folded) <= _MOST_OTHER_WORDS:
+                reasons.update(islice(contradictions(text.critical, words.critical), 1))
+        return reasons.pop() if len(reasons) == 1 else None
 
-    A class, such as one with names for types 1 and 2, may also be meant by "type 3".
-    """
-    near = [name for name in names if len(text.folded ^ name.folded) <= _MOST_OTHER_WORDS]
-    reasons = {next(contradictions(text.critical, name.critical), None) for name in near} - {None}
-    return reasons.pop() if len(reasons) == 1 else None
-
-
-def _equates(parts: CriticalParts, names: Sequence[Words]) -> bool:
-    """Return whether a concept has a name with all parts, which contradicts none."""
-    for name in names:
-        # as most names, one of plain words has no number, opposite or negation
-        if parts and name.is_plain:
-            continue
-        if name.critical.include(parts) and next(contradictions(parts, name.critical), None) is None:
-            return True
-    return False
+    def _equates(self, parts: CriticalParts, names: Sequence[str]) -> bool:
+        """Return whether a concept has a name with all parts, which contradicts none."""
+        for name in names:
+            words = read_words(name, self._rules)
+            # most names have plain words alone: no number, opposite or negation
+            if parts and words.is_plain:
+                continue
+            if words.critical.include(parts) and next(contradictions(parts, words.critical), None) is None:
+                return True
+        return False
 
 
 def is_short(text: str) -> bool:

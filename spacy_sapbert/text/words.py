@@ -49,6 +49,7 @@ class Word:
         written: The word as the text has it, in `plain` characters.
         key: The word in one spelling (in English the American one), without case and plural, with Greek letters
             spelled out. Empty for a function word.
+        meaning: What stands for the key: "low" and "decreased" have the same, and so have "II" and "2".
     """
 
     def __init__(self, rules: LanguageRules, written: str) -> None:
@@ -57,11 +58,8 @@ class Word:
         self._bare = written[:-2] if possessives and written.endswith(possessives) else written
         self.written = written
         self.key = _key(self._bare, rules)
-
-    @cached_property
-    def meaning(self) -> str:
-        """What stands for the key: "low" and "decreased" have the same, and so have "II" and "2"."""
-        return meaning_of(self.key, self._rules)
+        self.meaning = meaning_of(self.key, rules)
+        self._critical: CriticalWord | None = None
 
     @cached_property
     def hash(self) -> int:
@@ -77,12 +75,14 @@ class Word:
         """The hash of the word as an acronym, 0 if it is none. See `acronym_of`."""
         return acronym_hash(latin_symbol(self.written))
 
-    @cached_property
+    @property
     def critical(self) -> CriticalWord:
         """What it adds to the critical parts of its text, unless it is a function word."""
-        # a longer word is no acronym, whose key keeps another ending
-        key = self.key if len(self._bare) > MAX_ACRONYM + 1 and self._bare.isascii() else ""
-        return read_critical(self.written, self._bare, key, self._rules)
+        if self._critical is None:
+            # a longer word is no acronym, whose key keeps another ending
+            key = self.key if len(self._bare) > MAX_ACRONYM + 1 and self._bare.isascii() else ""
+            self._critical = read_critical(self.written, self._bare, key, self._rules)
+        return self._critical
 
 
 class Words:
@@ -104,6 +104,7 @@ class Words:
         self.rules = rules
         self.words = read_each(rules.words.pattern.findall(self.plain), rules)
         self.content = tuple([word.key for word in self.words if word.key])
+        self._critical: CriticalParts | None = None
 
     # --- the words one by one
 
@@ -129,7 +130,7 @@ class Words:
         """`content`, sorted: the order of the words does not count."""
         return tuple(sorted(self.content))
 
-    @cached_property
+    @property
     def meanings(self) -> tuple[str, ...]:
         """The meanings of the words that are no function words."""
         return tuple([word.meaning for word in self.words if word.key])
@@ -154,11 +155,15 @@ class Words:
         """What is compared instead if the case counts, see `acronym_of`; otherwise empty."""
         return acronym_of(self.plain)
 
-    @cached_property
+    @property
     def critical(self) -> CriticalParts:
         """What must agree between two texts."""
-        spelled = spaced_greek(self.plain)
-        words = self.words
+        if self._critical is None:  # a cached property takes longer
+            self._critical = self._read_critical()
+        return self._critical
+
+    def _read_critical(self) -> CriticalParts:
+        words, spelled = self.words, spaced_greek(self.plain)
         if spelled != self.plain:
             words = read_each(self.rules.words.pattern.findall(spelled), self.rules)
         skipped = self.rules.words.function_words
