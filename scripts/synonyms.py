@@ -17,7 +17,7 @@ from itertools import combinations
 from pathlib import Path
 
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
-from spacy_sapbert.text.findings import word_key
+from spacy_sapbert.text.phrases import word_key
 from spacy_sapbert.text.languages import ENGLISH
 
 MOST_WORDS, LONGEST, MOST_IN_PAIR, MOST_NAMES = 6, 3, 4, 30

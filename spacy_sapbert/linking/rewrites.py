@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import chain, islice
 
 from ..kb.knowledge_base import KnowledgeBase
-from ..text.chemistry import chemical_rewrites, other_names_than_the_plural
-from ..text.derivations import other_words
-from ..text.findings import findings
 from ..text.languages import ENGLISH, LanguageRules
-from ..text.symbols import letter_rewrites
+from ..text.rewriting import other_names_than_the_plural, rewrites
 from ..types import Candidate, Grade
 from .agreement import Candidates
 from .grades import STEP, ordered, score_of
@@ -19,7 +15,6 @@ from .grades import STEP, ordered, score_of
 Named = Callable[[Iterable[str]], Candidates]
 
 MAX_LENGTH = 96  # characters of a text that is rewritten
-_MOST = 192  # ways to write a text that are looked up
 _SAMPLED, _RAREST_CASE = 1000, 0.01  # names that are read for their case, and the least share of a usual one
 
 
@@ -79,12 +74,6 @@ class Rewriter:
             for case, sample in samples
             if sum(case(name.lower()) == name for name in sample) >= _RAREST_CASE * len(sample)
         ]
-
-
-def rewrites(text: str, rules: LanguageRules = ENGLISH) -> Iterator[tuple[str, str]]:
-    """Yield other ways to write a text, the most plausible first, each with the reason."""
-    ways = (chemical_rewrites(text), letter_rewrites(text), findings(text, rules), other_words(text, rules))
-    return islice(chain.from_iterable(ways), _MOST)
 
 
 def _has_only_sign(text: str, name: str) -> bool:

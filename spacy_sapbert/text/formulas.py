@@ -11,12 +11,16 @@ from collections.abc import Iterable
 from string import ascii_lowercase
 
 from .lists import pairs, read_lists, word_set
+from .normalize import american
 
 MAX_LENGTH = 16  # characters of a formula
 
 _TABLES = {name: pairs(listed) for name, listed in read_lists(__file__).items()}
-ELEMENTS, ISOTOPES = _TABLES["elements"], _TABLES["isotopes"]
-_ANIONS, _COMPOUNDS, _AMINO_ACIDS = _TABLES["anions"], _TABLES["compounds"], _TABLES["amino acids"]
+ELEMENTS, ISOTOPES, _ANIONS, _COMPOUNDS, _AMINO_ACIDS = (
+    _TABLES[name] for name in ("elements", "isotopes", "anions", "compounds", "amino acids")
+)
+_SYMBOLS = {name: symbol for symbol, name in ELEMENTS.items()}
+_CATIONS = ELEMENTS | {"NH4": "ammonium"}
 _NON_METALS = word_set("H He B C N O F Ne Si P S Cl Ar As Se Br Kr Te I Xe At Rn")
 
 
@@ -24,59 +28,54 @@ def _alternatives(symbols: Iterable[str]) -> str:
     return "|".join(sorted(sorted(symbols), key=len, reverse=True))
 
 
-_ELEMENT = _alternatives(ELEMENTS)
+SYMBOL = _alternatives(ELEMENTS)
+"""The pattern of the symbol of an element."""
+MASS = r"\d{1,3}m?"
+"""The pattern of the mass of an isotope."""
 _ANION = _alternatives(_ANIONS)
-_LONG_ANION = _alternatives(_ANIONS.keys() - {"F", "I", "O", "S"})
-_METAL = _alternatives({*ELEMENTS, "NH4"} - _NON_METALS)
 _POSITIVE = r"[(\[]?(?:\d?\+|\+\d|\+{2,3})[)\]]?"
 _NEGATIVE = r"[(\[]?\d?-{1,3}[)\]]?"
-_ION = re.compile(
-    rf"(?P<cation>{_ELEMENT}|NH4){_POSITIVE}|(?P<halide>F|I)[(\[]?-[)\]]?"
-    rf"|(?P<anion>{_LONG_ANION}){_NEGATIVE}"
-)
-_SYMBOL = re.compile(rf"(?P<element>{_ELEMENT})(?:\((?:I{{1,3}}|I?V|VI)\))?")
-# A salt of two capital letters alone is more often a short form of something else.
-_SALT = re.compile(rf"(?=.*[a-z0-9])(?P<metal>{_METAL})\d?(?:(?P<anion>{_ANION})\d?|\((?P<group>{_ANION})\)\d)")
 _SPACE_BEFORE_CHARGE = re.compile(r" (?=[(\[]?\d?[+-]{1,3}[)\]]?$)")
-_AMINO_ACID = re.compile(rf"(?:[DL]-)?(?P<code>{_alternatives(_AMINO_ACIDS)})")
+_FORMULAS = (
+    (re.compile(rf"({_alternatives(_COMPOUNDS)})"), (_COMPOUNDS,)),
+    # elements with the oxidation state, and ions
+    (re.compile(rf"({SYMBOL})(?:\((?:I{{1,3}}|I?V|VI)\))?"), (ELEMENTS,)),
+    (re.compile(rf"({_alternatives(_CATIONS)}){_POSITIVE}"), (_CATIONS,)),
+    (re.compile(r"([FI])[(\[]?-[)\]]?"), (_ANIONS,)),
+    (re.compile(rf"({_alternatives(_ANIONS.keys() - {'F', 'I', 'O', 'S'})}){_NEGATIVE}"), (_ANIONS,)),
+    # A salt of two capital letters alone is more often a short form of something else.
+    (
+        re.compile(
+            rf"(?=.*[a-z0-9])({_alternatives(_CATIONS.keys() - _NON_METALS)})\d?(?:({_ANION})\d?|\(({_ANION})\)\d)"
+        ),
+        (_CATIONS, _ANIONS, _ANIONS),
+    ),
+    (re.compile(rf"(?:[DL]-)?({_alternatives(_AMINO_ACIDS)})"), (_AMINO_ACIDS,)),
+)
+"""The patterns of formulas, each with the tables that name its groups."""
 
 
 def formula_name(text: str) -> str | None:
     """Return the name of what a formula stands for, or None if the text is not a formula that is known here.
 
     Case counts: "Co" is cobalt, "CO" carbon monoxide. Charge and oxidation state are left out. Isotopes are not among
-    them, see `spacy_sapbert.text.chemistry`.
+    them, see `spacy_sapbert.text.rewriting`.
     """
     if len(text) > MAX_LENGTH or text[:1] in ascii_lowercase:
         return None
     formula = unicodedata.normalize("NFKC", text).replace("\N{MINUS SIGN}", "-").replace("\N{EN DASH}", "-")
     formula = _SPACE_BEFORE_CHARGE.sub("", formula)
-    name = _COMPOUNDS.get(formula) or _element(formula) or _ion(formula) or _salt(formula) or _amino_acid(formula)
-    return name and name.replace("_", " ")
+    for pattern, tables in _FORMULAS:
+        if match := pattern.fullmatch(formula):
+            named = zip(tables, match.groups(), strict=True)
+            return " ".join(table[symbol] for table, symbol in named if symbol).replace("_", " ")
+    return None
 
 
-def _element(formula: str) -> str | None:
-    match = _SYMBOL.fullmatch(formula)
-    return ELEMENTS[match["element"]] if match else None
+def element_symbol(name: str) -> str:
+    """Return the symbol of an element that is written as a symbol or as a name, empty if it is none."""
+    return name if name in ELEMENTS else _SYMBOLS.get(american(name), "")
 
 
-def _ion(formula: str) -> str | None:
-    match = _ION.fullmatch(formula)
-    if not match:
-        return None
-    anion = match["anion"] or match["halide"]
-    return _ANIONS[anion] if anion else _cation(match["cation"])
-
-
-def _salt(formula: str) -> str | None:
-    match = _SALT.fullmatch(formula)
-    return f"{_cation(match['metal'])} {_ANIONS[match['anion'] or match['group']]}" if match else None
-
-
-def _amino_acid(formula: str) -> str | None:
-    match = _AMINO_ACID.fullmatch(formula)
-    return _AMINO_ACIDS[match["code"]] if match else None
-
-
-def _cation(symbol: str) -> str:
-    return "ammonium" if symbol == "NH4" else ELEMENTS[symbol]
+def is_isotope(mass: str, symbol: str) -> bool:
+    return mass in ISOTOPES.get(symbol, "").split(",")

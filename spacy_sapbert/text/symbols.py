@@ -1,7 +1,4 @@
-"""Other ways to write a symbol or a name with accents: "GSK3β" is "GSK3B" and "GSK-3beta", "B-Raf" is "BRAF".
-
-They count only if the vocabulary has them, see `spacy_sapbert.linking.rewrites`.
-"""
+"""Symbols, such as those of genes, and names with accents: "GSK3β" is written "GSK3B" and "GSK-3beta", too."""
 
 from __future__ import annotations
 
@@ -21,30 +18,29 @@ _MOST_RUNS = 5
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe"})
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _SPECIES = re.compile(r"^(?:hsa-|[hmr](?=[A-Z]))")
-_SYMBOL = re.compile(r"[^\W_]+(?:[-/. ][^\W_]+){0,3}")
 _SERIES = re.compile(r"\d[-/. ]\d")  # "IL-1/2" is not "IL-12"
 _LETTERS_BEHIND = re.compile(r"\d[^\W\d_]{2}")  # a formula such as "NH4Ac", which may be written in another order
 _TO_GREEK = dict(zip("abgd", "αβγδ", strict=True))
 
 
-def letter_rewrites(text: str) -> Iterator[tuple[str, str]]:
-    """Yield other ways to write a symbol or a name with accents, the most plausible first, each with the reason."""
-    text = plain(text)
-    if not text.isascii():
-        bare = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
-        yield from ((form, f"“{text}” without accents") for form in (bare, text.translate(_UMLAUTS)) if form != text)
-    if len(text) > 2 * MAX_LETTERS or not _SYMBOL.fullmatch(text) or _SERIES.search(text):
-        return
+def without_accents(text: str) -> list[str]:
+    """Return a name in ASCII letters, and with two letters for an umlaut."""
+    bare = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
+    return [form for form in (bare, text.translate(_UMLAUTS)) if form != text]
+
+
+def symbol_spellings(text: str) -> list[str]:
+    """Return other ways to write a symbol, the most plausible first. A text that is no symbol has none."""
     runs = symbol_runs(text.replace("kB", "κB"))
     if not _is_symbol(text, runs):
-        return
+        return []
     is_long = sum(len(run) for run in runs if run not in LATIN) >= SHORTEST_STEM
     spellings = [[LATIN.get(run, run) for run in runs]] * is_long + [[spell_out_greek(run) for run in runs]]
     last = runs[-1][-1].lower()
     if last in _TO_GREEK and len("".join(runs)) > 2:  # "GSK3B" may be GSK3-beta
         spellings.append([*runs[:-1], *filter(None, [runs[-1][:-1]]), spell_out_greek(_TO_GREEK[last])])
     written = dict.fromkeys(form for spelling in spellings for form in _with_hyphens(spelling))
-    yield from ((form, f"“{text}” is this symbol") for form in written if form != text)
+    return [form for form in written if form != text]
 
 
 def are_other_symbols(text: str, name: str) -> bool:
@@ -70,7 +66,9 @@ def _latin_letters(symbol: str) -> str:
 
 def _is_symbol(text: str, runs: list[str]) -> bool:
     """Return whether a text may be a symbol: a few short runs of letters, digits or Greek letters, not two words."""
-    if len(runs) > _MOST_RUNS or sum(map(len, runs)) > MAX_LETTERS:
+    if len(text) > 2 * MAX_LETTERS or len(runs) > _MOST_RUNS or sum(map(len, runs)) > MAX_LETTERS:
+        return False
+    if _SERIES.search(text):
         return False
     if " " in text and (runs[0].islower() or max(map(len, runs)) > MAX_WORD):
         return False

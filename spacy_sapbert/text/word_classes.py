@@ -15,10 +15,9 @@ from typing import NamedTuple
 
 from .common_words import common_keys
 from .critical_parts import contradictions
-from .derivations import endings_of
-from .findings import FOLDER
 from .languages import ENGLISH, LanguageRules
 from .lists import read_lines, read_lists
+from .phrases import FOLDER, endings_of
 from .words import read_words
 
 HAND_STRENGTH = 0.95
@@ -173,7 +172,7 @@ class WordTable(NamedTuple):
 def word_table(rules: LanguageRules = ENGLISH) -> WordTable:
     """Read the equal words of a language: those that `scripts/word_classes.py` found, and those written by hand.
 
-    A language for which nothing was found has the endings of `spacy_sapbert.text.derivations`.
+    A language for which nothing was found has the endings of `spacy_sapbert.text.phrases`.
     """
     strengths, endings = dict(_by_hand(rules)), defaultdict[str, list[tuple[str, float]]](list)
     path = FOLDER / f"{rules.code}_words.txt"
@@ -186,7 +185,7 @@ def word_table(rules: LanguageRules = ENGLISH) -> WordTable:
         else:
             strengths[first, second] = strength
     if not path.is_file():
-        for ending, nouns in endings_of(rules.code):
+        for ending, nouns in endings_of(rules.code).items():
             endings[rules.words.spell(ending)] += [(rules.words.spell(noun), HAND_STRENGTH) for noun in nouns]
     return WordTable(strengths, dict(endings), path.is_file())
 

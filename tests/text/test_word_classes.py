@@ -2,7 +2,7 @@ from itertools import combinations
 
 import pytest
 
-from spacy_sapbert.text.findings import FOLDER
+from spacy_sapbert.text.phrases import FOLDER
 from spacy_sapbert.text.languages import LANGUAGES, rules_of
 from spacy_sapbert.text.word_classes import STRONG, Contexts, Evidence, derived_words, may_be_equal, word_table
 
