@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from string import ascii_lowercase
+from typing import NamedTuple
 
 from .lists import pairs, read_lists, word_set
 from .normalize import american
@@ -36,6 +37,7 @@ _ANION = _alternatives(_ANIONS)
 _POSITIVE = r"[(\[]?(?:\d?\+|\+\d|\+{2,3})[)\]]?"
 _NEGATIVE = r"[(\[]?\d?-{1,3}[)\]]?"
 _SPACE_BEFORE_CHARGE = re.compile(r" (?=[(\[]?\d?[+-]{1,3}[)\]]?$)")
+_SUBSCRIPT = re.compile(r"(?<=[^\W_])\((\d{1,2})\)")
 _FORMULAS = (
     (re.compile(rf"({_alternatives(_COMPOUNDS)})"), (_COMPOUNDS,)),
     # elements with the oxidation state, and ions
@@ -53,6 +55,21 @@ _FORMULAS = (
     (re.compile(rf"(?:[DL]-)?({_alternatives(_AMINO_ACIDS)})"), (_AMINO_ACIDS,)),
 )
 """The patterns of formulas, each with the tables that name its groups."""
+
+
+class Formula(NamedTuple):
+    """A name, and the formula that has it."""
+
+    name: str
+    formula: str
+
+
+class Isotope(NamedTuple):
+    """An isotope: its mass, and the symbol and the name of its element."""
+
+    mass: str
+    symbol: str
+    element: str
 
 
 def formula_name(text: str) -> str | None:
@@ -77,5 +94,15 @@ def element_symbol(name: str) -> str:
     return name if name in ELEMENTS else _SYMBOLS.get(american(name), "")
 
 
-def is_isotope(mass: str, symbol: str) -> bool:
-    return mass in ISOTOPES.get(symbol, "").split(",")
+def isotope_of(mass: str, name: str) -> Isotope | None:
+    """Return the isotope of a mass and an element, which is written as a symbol or as a name."""
+    symbol = element_symbol(name)
+    return Isotope(mass, symbol, ELEMENTS[symbol]) if mass in ISOTOPES.get(symbol, "").split(",") else None
+
+
+def spelled_formulas(text: str) -> Iterator[Formula]:
+    """Yield names of a formula in which a zero stands for the letter O, or brackets for subscripts, as in PubMed."""
+    plain = _SUBSCRIPT.sub(r"\1", text)
+    for formula in dict.fromkeys((plain, plain.replace("0", "O"))):
+        if formula != text:
+            yield from (Formula(name, formula) for name in (formula_name(formula), formula) if name)
