@@ -57,13 +57,6 @@ _FORMULAS = (
 """The patterns of formulas, each with the tables that name its groups."""
 
 
-class Formula(NamedTuple):
-    """A name, and the formula that has it."""
-
-    name: str
-    formula: str
-
-
 class Isotope(NamedTuple):
     """An isotope: its mass, and the symbol and the name of its element."""
 
@@ -100,9 +93,12 @@ def isotope_of(mass: str, name: str) -> Isotope | None:
     return Isotope(mass, symbol, ELEMENTS[symbol]) if mass in ISOTOPES.get(symbol, "").split(",") else None
 
 
-def spelled_formulas(text: str) -> Iterator[Formula]:
-    """Yield names of a formula in which a zero stands for the letter O, or brackets for subscripts, as in PubMed."""
+def spelled_formulas(text: str) -> Iterator[tuple[str, str]]:
+    """Yield names of a formula with a zero for the letter O, or with brackets for subscripts, as in PubMed.
+
+    Each has the formula as it is usually written.
+    """
     plain = _SUBSCRIPT.sub(r"\1", text)
     for formula in dict.fromkeys((plain, plain.replace("0", "O"))):
         if formula != text:
-            yield from (Formula(name, formula) for name in (formula_name(formula), formula) if name)
+            yield from ((name, formula) for name in (formula_name(formula), formula) if name)

@@ -79,11 +79,10 @@ def has_other_words(word: str, language: LanguageRules) -> bool:
 
 def exchanges(text: str, language: LanguageRules, start: int = 0) -> Iterator[OtherWords]:
     """Yield a text with other words for one part from a position on."""
-    exchanged = _lists(language).exchanged
+    exchanged, keys = _lists(language).exchanged, _keys(text, language)
     words = [word for word in language.words.pattern.finditer(text) if word.start() >= start]
     if len(words) > _MOST_WORDS:
         return
-    keys = _keys(text, language)
     keys = keys[len(keys) - len(words) :]
     for first in range(len(words)):
         for last in range(min(first + _LONGEST, len(words)), first, -1):

@@ -1,4 +1,4 @@
-"""Other ways to write a text: rules that are listed in rewriting.txt, and the engine that applies them.
+"""Other ways to write a text: the rules that rewriting.txt lists, and the engine that applies them.
 
 They count only if the vocabulary has them, see `spacy_sapbert.linking.rewrites`.
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain, compress, islice
 from typing import Any, NamedTuple
 
-from .formulas import ELEMENTS, MASS, SYMBOL, Formula, Isotope, element_symbol, isotope_of, spelled_formulas
+from .formulas import ELEMENTS, MASS, SYMBOL, Isotope, element_symbol, isotope_of, spelled_formulas
 from .languages import ENGLISH, LanguageRules
 from .lists import read_lists, word_set
 from .normalize import lower, plain
@@ -21,9 +21,9 @@ from .symbols import symbol_spellings, without_accents
 MAX_CHEMICAL = 64  # characters of a text that may be a chemical
 _MOST = 192  # ways to write a text
 _MOST_EXCHANGES = 12  # of one part of a text, or of a second one
-_MARKS = ("word", "sign", "accent", "known", "english")
 _ENDING = 3  # letters at the end of a text by which its rules are chosen
-_GENERAL_NOUNS = ("disease", "disorder", "syndrome", "disorders", "compounds", "agents")
+_MARKS = ("word", "sign", "accent", "known", "english")
+_FOUND = "{found}"
 
 Match = re.Match[str]
 Find = Callable[[Match, LanguageRules], Iterable[Any]]
@@ -39,7 +39,7 @@ class Rule(NamedTuple):
         others: The templates of the other ways. They have the text, the groups of the pattern, and what is found.
         reason: The template of the reason.
         needs: Marks that the texts have. Like the ends, they save time.
-        ends: How the texts may end, in lower case.
+        ends: The last letters of the texts, or nothing if the texts may end in any way.
     """
 
     examples: Mapping[str, str]
@@ -48,17 +48,18 @@ class Rule(NamedTuple):
     others: tuple[str, ...]
     reason: str
     needs: frozenset[str]
-    ends: tuple[str, ...]
+    ends: frozenset[str]
 
 
 def rewrites(text: str, language: LanguageRules = ENGLISH) -> Iterator[tuple[str, str]]:
     """Yield other ways to write a text, the most plausible first, each with the reason."""
-    has = " " not in text, not text.replace(" ", "").isalpha(), not text.isascii(), is_known(text, language)
-    end = text[-_ENDING:].lower(), *has, language is ENGLISH
+    end, has_sign, is_ascii = text[-_ENDING:].lower(), not text.replace(" ", "").isalpha(), text.isascii()
+    has = " " not in text, has_sign, not is_ascii, is_known(text, language), language is ENGLISH
+    of_chemicals, of_letters, of_words = _likely(end if end in _ENDS else "", has)
     ways = (
-        _ways(text, _likely(("usual", "acids", "chemicals"), *end) if len(text) <= MAX_CHEMICAL else (), language),
-        _ways(plain(text) if has[2] else text, _likely(("letters",), *end), language),
-        _ways(text, _likely(("findings", "forms", "words"), *end), language),
+        _ways(text, of_chemicals if len(text) <= MAX_CHEMICAL else (), language),
+        _ways(text if is_ascii else plain(text), of_letters, language),
+        _ways(text, of_words, language),
     )
     return islice(chain.from_iterable(ways), _MOST)
 
@@ -73,36 +74,33 @@ def other_names_than_the_plural(text: str) -> Iterator[tuple[str, str]]:
 def _ways(text: str, rules: Iterable[Rule], language: LanguageRules = ENGLISH) -> Iterator[tuple[str, str]]:
     for rule in rules:
         if match := rule.whole.fullmatch(text):
+            fields: dict[str, Any] = {**match.groupdict(), "text": text}
             for found in rule.find(match, language):
-                fields = {**match.groupdict(), "text": text, "found": found}
+                fields["found"] = found
                 reason = rule.reason.format_map(fields)
                 for other in rule.others:
-                    yield other.format_map(fields), reason
+                    yield found if other == _FOUND else other.format_map(fields), reason
 
 
-@lru_cache(maxsize=1 << 14)
-def _likely(groups: tuple[str, ...], end: str, *has: bool) -> tuple[Rule, ...]:
-    """Return the rules of some groups that texts with these marks and this end may match."""
-    marks = {mark for mark, holds in zip(_MARKS, has, strict=True) if holds}
-    return tuple(
-        rule
-        for group in groups
-        for rule in RULES[group]
-        if rule.needs <= marks and any(end.endswith(one) or one.endswith(end) for one in rule.ends)
-    )
+@lru_cache(maxsize=1 << 12)
+def _likely(end: str, has: tuple[bool, ...]) -> list[list[Rule]]:
+    """Return the rules of each part that texts with these marks and this end may match."""
+    marks = set(compress(_MARKS, has))
+    return [[rule for rule in part if rule.needs <= marks and (not rule.ends or end in rule.ends)] for part in _PARTS]
 
 
-# --- what the rules find: chemicals
+# --- what the rules find
 
 _LISTS = read_lists(__file__)
 _USUAL, _ACIDS, _RADICALS = (
-    dict(line.split(": ") for line in _LISTS[name].splitlines()) for name in ("usual names", "stems of acids", "radicals")
+    dict(line.split(": ") for line in _LISTS[name].splitlines()) for name in ("usual names", "acid stems", "radicals")
 )
 _ANIONS = {acid: anion for anion, acid in _ACIDS.items()}
 _GREEK = {"a": "alpha", "b": "beta", "g": "gamma", "d": "delta"}
 _HEAVY_HYDROGEN = {"2": "deuterium", "3": "tritium"}
 _DOTS = "\u00b7\u2022\u2219\u22c5\u25cf\u02d9\u2027*"
 _WITHOUT_DOTS = str.maketrans(dict.fromkeys(_DOTS, "") | {"\N{MINUS SIGN}": "-"})
+_GENERAL_NOUNS = ("disease", "disorder", "syndrome", "disorders", "compounds", "agents")
 
 
 def _usual(match: Match, _: LanguageRules) -> list[str]:
@@ -115,17 +113,13 @@ def _drug(match: Match, _: LanguageRules) -> list[str]:
 
 
 def _labeled(match: Match, _: LanguageRules) -> list[str]:
-    # "2H-chromene" has a hydrogen at this position
-    is_label = match["symbol"] != "H" or match["open"]
+    is_label = match["symbol"] != "H" or match["open"]  # "2H-chromene" has a hydrogen at this position
     return [match["rest"]] if is_label and isotope_of(match["mass"], match["symbol"]) else []
 
 
 def _isotope(match: Match, _: LanguageRules) -> list[Isotope]:
     isotope = isotope_of(match["mass"] or match["number"], match["symbol"] or match["name"])
     return [isotope] if isotope else []
-
-
-# --- what the rules find: words
 
 
 def _spelled(match: Match, language: LanguageRules) -> list[str]:
@@ -159,9 +153,8 @@ def _general_noun(match: Match, language: LanguageRules) -> Iterable[str]:
     return _GENERAL_NOUNS if is_word and not has_other_words(match[0], language) else ()
 
 
-# --- the rules
-
 _FINDERS: dict[str, Find] = {
+    "text": lambda match, _: [match[0]],
     "usual": _usual,
     "acid": lambda match, _: [_ACIDS.get(match["stem"].lower(), match["stem"])],
     "anion": lambda match, _: [_ANIONS.get(match["stem"].lower(), match["stem"])],
@@ -169,49 +162,50 @@ _FINDERS: dict[str, Find] = {
     "formula": lambda match, _: spelled_formulas(match[0]),
     "radical": lambda match, _: filter(None, [_RADICALS.get(match[0].translate(_WITHOUT_DOTS))]),
     "isotope": _isotope,
-    "heavy_hydrogen": lambda match, _: [_HEAVY_HYDROGEN[one.mass] for one in _isotope(match, _) if one.symbol == "H"],
-    "element_of_isotope": lambda match, _: [one.element for one in _isotope(match, _) if one.symbol != "H"],
+    "heavy hydrogen": lambda match, _: [_HEAVY_HYDROGEN[one.mass] for one in _isotope(match, _) if one.symbol == "H"],
+    "element of isotope": lambda match, _: [one.element for one in _isotope(match, _) if one.symbol != "H"],
     "labeled": _labeled,
     "ion": lambda match, _: [ELEMENTS[symbol]] if (symbol := element_symbol(match["name"])) else [],
     "drug": _drug,
-    "acid_of_drug": lambda match, _: [acid for drug in _drug(match, _) for acid, _ in _ways(drug, RULES["acids"])],
-    "without_accents": lambda match, _: without_accents(match[0]),
+    "acid of drug": lambda match, _: [acid for drug in _drug(match, _) for acid, _ in _ways(drug, RULES["acids"])],
+    "without accents": lambda match, _: without_accents(match[0]),
     "symbol": lambda match, _: symbol_spellings(match[0]),
     "finding": lambda match, language: findings(match[0], language),
     "spelled": _spelled,
     "shorter": lambda match, _: [match[0].replace("ological", "ologic")],
-    "other_order": lambda match, _: [f"{match['of']} {match['head']}" if match["of"] else f"{match['impaired']} dysfunction"],
     "exchange": _exchange,
     "noun": lambda match, language: derived_nouns(match[0], language),
-    "general_noun": _general_noun,
-    "two_exchanges": _two_exchanges,
-    "": lambda match, _: [match[0]],
+    "general noun": _general_noun,
+    "two exchanges": _two_exchanges,
 }
-_PATTERNS = {
-    "letter": r"[^\W\d_]",
-    "mass": MASS,
-    "symbol": SYMBOL,
-    "dots": _DOTS,
-    "isotope": rf"[\[(]{{0,2}}(?P<mass>{MASS})\)?[- ]?(?P<symbol>{SYMBOL})[\])]?"
-    rf"|(?P<name>[^\W\d_]{{1,12}})(?:[- ]|(?<=[^\W\d_]{{2}}))(?P<number>{MASS})",
-}
+
+# --- the rules
+
+_PATTERNS = {"letter": r"[^\W\d_]", "mass": MASS, "symbol": SYMBOL, "dots": _DOTS}
+_PATTERNS |= {name: "|".join(_LISTS[name].split()) for name in ("salts", "salts of bases", "metals before")}
 
 
 def _rule(listed: str) -> Rule:
     examples, *lines = listed.splitlines()
-    parts = dict(line.split(": ", 1) for line in lines)
-    whole = re.sub("%([a-z ]+)%", lambda name: _PATTERNS.get(name[1]) or "|".join(_LISTS[name[1]].split()), parts["text"])
-    ends = re.sub("%([a-z ]+)%", lambda name: _LISTS[name[1]], parts.get("ends", ""))
+    parts = {"find": "text", "other": _FOUND} | dict(line.split(": ", 1) for line in lines)
+    ends = (end[-_ENDING:] for listed in parts.get("ends", "").split(" | ") for end in _LISTS.get(listed, listed).split())
     return Rule(
         dict(example.split(" = ") for example in examples.split("; ")),
-        re.compile(whole),
-        _FINDERS[parts.get("find", "")],
-        tuple(parts.get("other", "{found}").split(" | ")),
+        re.compile(re.sub("%([a-z ]+)%", lambda name: _PATTERNS[name[1]], parts["text"])),
+        _FINDERS[parts["find"]],
+        tuple(parts["other"].split(" | ")),
         parts["reason"],
         word_set(parts.get("needs", "")),
-        tuple(ends.split()) or ("",),
+        frozenset(ends),
     )
 
 
-_GROUPS = ("usual", "acids", "chemicals", "letters", "findings", "forms", "words")
-RULES = {group: tuple(map(_rule, _LISTS[group].split("\n\n"))) for group in _GROUPS}
+RULES = {
+    group: tuple(map(_rule, _LISTS[group].split("\n\n")))
+    for group in ("usual", "acids", "chemicals", "letters", "findings", "forms", "words")
+}
+_PARTS = [
+    list(chain.from_iterable(RULES[group] for group in part))
+    for part in (("usual", "acids", "chemicals"), ("letters",), ("findings", "forms", "words"))
+]
+_ENDS = frozenset(chain.from_iterable(rule.ends for rule in chain.from_iterable(_PARTS)))
