@@ -5,6 +5,7 @@ The lists are in the folder `synonyms`, and the endings of words in phrases.txt.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import product, repeat
@@ -16,13 +17,13 @@ from .lists import pairs, read_lines, read_lists
 
 FOLDER = Path(__file__).parent / "synonyms"
 _LONGEST, _MOST_WORDS = 3, 8  # words of an entry, and of a text in which one is exchanged
-_SHORTEST_STEM, _SHORTEST_DERIVED = 3, 4  # letters
+_OF_FORMS = "of in impaired"  # words of texts that have another form, see rewriting.txt
 _DIRECTIONS = {"low": (0, False), "high": (1, False), "small": (0, True), "large": (1, True)}
 """The value, 0 for low, and whether it is a size."""
 _MEASURED = frozenset(("before", "after"))
 _FEWEST_IN_FINDING, _MOST_IN_FINDING = 2, 12  # words
 _MOST_DIRECTIONS, _MOST_PLACES, _MOST_LEVELS, _MOST_QUANTITIES = 4, 3, 2, 3
-_OF_FORMS = "of in impaired"  # words of texts that have another form, see `spacy_sapbert.text.rewriting`
+_SHORTEST_STEM, _SHORTEST_DERIVED = 3, 4  # letters
 # what ends like this is a noun already; it saves time
 _NOUNS = (
     "sis", "itis", "ia", "oma", "omas", "ism", "tion", "sion", "ment", "ness", "ity", "disease", "diseases", "disorder",
@@ -55,22 +56,24 @@ class _Lists(NamedTuple):
     Attributes:
         exchanged: For the keys of some words, other words, and where they are exchanged: "=" marks a whole text, "*" a
             whole text or a part, and nothing a part.
+        longest: The length of the longest of these entries, by their first keys.
         words: The words for each direction, for where a quantity is measured ("before") and for its level ("after").
         kinds: The kinds of these words, by their keys.
         quantities: The quantities, by the keys of their names.
-        known: The keys of which a text has one if it may have other words.
     """
 
     exchanged: Mapping[_Keys, list[tuple[str, str]]]
+    longest: Mapping[str, int]
     words: Mapping[str, _Keys]
     kinds: Mapping[str, set[str]]
     quantities: Mapping[_Keys, _Quantity]
-    known: frozenset[str]
 
 
-def is_known(text: str, language: LanguageRules) -> bool:
-    """Return quickly whether a text may have other words, see `exchanges` and `findings`."""
-    return "ological" in text or not _lists(language).known.isdisjoint(_keys(text, language))
+def may_have(text: str, language: LanguageRules) -> tuple[bool, bool]:
+    """Return quickly whether a text may have `findings`, and whether it may have `exchanges`."""
+    lists, keys = _lists(language), _keys(text, language)
+    has_exchanges = not lists.longest.keys().isdisjoint(keys) or "ological" in text
+    return not lists.kinds.keys().isdisjoint(keys), has_exchanges
 
 
 def has_other_words(word: str, language: LanguageRules) -> bool:
@@ -79,14 +82,14 @@ def has_other_words(word: str, language: LanguageRules) -> bool:
 
 def exchanges(text: str, language: LanguageRules, start: int = 0) -> Iterator[OtherWords]:
     """Yield a text with other words for one part from a position on."""
-    exchanged, keys = _lists(language).exchanged, _keys(text, language)
+    lists, keys = _lists(language), _keys(text, language)
     words = [word for word in language.words.pattern.finditer(text) if word.start() >= start]
     if len(words) > _MOST_WORDS:
         return
     keys = keys[len(keys) - len(words) :]
-    for first in range(len(words)):
-        for last in range(min(first + _LONGEST, len(words)), first, -1):
-            for other, mark in exchanged.get(keys[first:last], ()):
+    for first, key in enumerate(keys):
+        for last in range(min(first + lists.longest.get(key, 0), len(words)), first, -1):
+            for other, mark in lists.exchanged.get(keys[first:last], ()):
                 begin, end = words[first].start(), words[last - 1].end()
                 if mark == "*" or (mark == "=") == (begin == 0 and end == len(text)):
                     yield _exchange(text, begin, end, other)
@@ -96,10 +99,11 @@ def _exchange(text: str, start: int, end: int, other: str) -> OtherWords:
     return OtherWords(text[:start] + other + text[end:], start + len(other), f"“{text[start:end]}” is “{other}”")
 
 
-def findings(text: str, language: LanguageRules) -> Iterator[OtherWords]:
+def findings(match: re.Match[str], language: LanguageRules) -> Iterator[OtherWords]:
     """Yield names of a finding that a text says with a direction and a quantity."""
+    text = match[0]
     lists, keys = _lists(language), _keys(text, language)
-    if lists.kinds.keys().isdisjoint(keys) or not _FEWEST_IN_FINDING <= len(keys) <= _MOST_IN_FINDING:
+    if not _FEWEST_IN_FINDING <= len(keys) <= _MOST_IN_FINDING:
         return
     words = list(language.words.pattern.finditer(text))
     for direction in _DIRECTIONS:
@@ -133,9 +137,9 @@ def _names(lists: _Lists, rest: list[tuple[str, str]], direction: str, *, is_fir
     yield from (" ".join(filter(None, chosen)) for chosen in product(*parts))
 
 
-def derived_nouns(text: str, language: LanguageRules) -> Iterator[str]:
+def derived_nouns(match: re.Match[str], language: LanguageRules) -> Iterator[str]:
     """Yield a text with a noun for the adjective or verb at its end."""
-    text = text.lower()
+    text = match[0].lower()
     last = text.split(" ")[-1]
     if len(last) < _SHORTEST_DERIVED or not last.isalpha() or last.endswith(_NOUNS):
         return
@@ -188,5 +192,7 @@ def _lists(language: LanguageRules) -> _Lists:
             words[kind] = tuple(listed)
             for word in listed:
                 kinds.setdefault(word_key(word, language), set()).add(kind)
-    known = frozenset({*(keys[0] for keys in exchanged if keys), *kinds, *_keys(_OF_FORMS, language)})
-    return _Lists(exchanged, words, kinds, quantities, known)
+    longest = dict.fromkeys(_keys(_OF_FORMS, language), 0)
+    for keys in filter(None, exchanged):
+        longest[keys[0]] = max(longest.get(keys[0], 0), min(len(keys), _LONGEST))
+    return _Lists(exchanged, longest, words, kinds, quantities)

@@ -15,14 +15,14 @@ from .formulas import ELEMENTS, MASS, SYMBOL, Isotope, element_symbol, isotope_o
 from .languages import ENGLISH, LanguageRules
 from .lists import read_lists, word_set
 from .normalize import lower, plain
-from .phrases import OtherWords, derived_nouns, exchanges, findings, has_other_words, is_known
+from .phrases import OtherWords, derived_nouns, exchanges, findings, has_other_words, may_have
 from .symbols import symbol_spellings, without_accents
 
 MAX_CHEMICAL = 64  # characters of a text that may be a chemical
 _MOST = 192  # ways to write a text
 _MOST_EXCHANGES = 12  # of one part of a text, or of a second one
 _ENDING = 3  # letters at the end of a text by which its rules are chosen
-_MARKS = ("word", "sign", "accent", "known", "english")
+_MARKS = ("word", "sign", "accent", "english", "direction", "exchange")
 _FOUND = "{found}"
 
 Match = re.Match[str]
@@ -54,7 +54,7 @@ class Rule(NamedTuple):
 def rewrites(text: str, language: LanguageRules = ENGLISH) -> Iterator[tuple[str, str]]:
     """Yield other ways to write a text, the most plausible first, each with the reason."""
     end, has_sign, is_ascii = text[-_ENDING:].lower(), not text.replace(" ", "").isalpha(), text.isascii()
-    has = " " not in text, has_sign, not is_ascii, is_known(text, language), language is ENGLISH
+    has = " " not in text, has_sign, not is_ascii, language is ENGLISH, *may_have(text, language)
     of_chemicals, of_letters, of_words = _likely(end if end in _ENDS else "", has)
     ways = (
         _ways(text, of_chemicals if len(text) <= MAX_CHEMICAL else (), language),
@@ -131,13 +131,13 @@ def _exchange(match: Match, language: LanguageRules) -> Iterator[OtherWords]:
     for other in _exchanged(match[0], language):
         yield other
         if other.text.endswith("s") and not other.text.endswith(("ss", "us", "is")):
-            yield other._replace(text=other.text[:-1])
+            yield OtherWords(other.text[:-1], other.end, other.reason)
 
 
 def _two_exchanges(match: Match, language: LanguageRules) -> Iterator[OtherWords]:
     for first in _exchanged(match[0], language):
         for second in islice(exchanges(first.text, language, first.end), _MOST_EXCHANGES):
-            yield second._replace(reason=f"{first.reason}, {second.reason}")
+            yield OtherWords(second.text, second.end, f"{first.reason}, {second.reason}")
 
 
 @lru_cache(maxsize=16)
@@ -170,11 +170,11 @@ _FINDERS: dict[str, Find] = {
     "acid of drug": lambda match, _: [acid for drug in _drug(match, _) for acid, _ in _ways(drug, RULES["acids"])],
     "without accents": lambda match, _: without_accents(match[0]),
     "symbol": lambda match, _: symbol_spellings(match[0]),
-    "finding": lambda match, language: findings(match[0], language),
+    "finding": findings,
     "spelled": _spelled,
     "shorter": lambda match, _: [match[0].replace("ological", "ologic")],
     "exchange": _exchange,
-    "noun": lambda match, language: derived_nouns(match[0], language),
+    "noun": derived_nouns,
     "general noun": _general_noun,
     "two exchanges": _two_exchanges,
 }
@@ -188,7 +188,7 @@ _PATTERNS |= {name: "|".join(_LISTS[name].split()) for name in ("salts", "salts 
 def _rule(listed: str) -> Rule:
     examples, *lines = listed.splitlines()
     parts = {"find": "text", "other": _FOUND} | dict(line.split(": ", 1) for line in lines)
-    ends = (end[-_ENDING:] for listed in parts.get("ends", "").split(" | ") for end in _LISTS.get(listed, listed).split())
+    ends = _LISTS.get(parts.get("ends", ""), parts.get("ends", "")).split()
     return Rule(
         dict(example.split(" = ") for example in examples.split("; ")),
         re.compile(re.sub("%([a-z ]+)%", lambda name: _PATTERNS[name[1]], parts["text"])),
@@ -196,7 +196,7 @@ def _rule(listed: str) -> Rule:
         tuple(parts["other"].split(" | ")),
         parts["reason"],
         word_set(parts.get("needs", "")),
-        frozenset(ends),
+        frozenset(end[-_ENDING:] for end in ends),
     )
 
 
