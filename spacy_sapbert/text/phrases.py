@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import product, repeat
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -82,11 +83,10 @@ def has_other_words(word: str, language: LanguageRules) -> bool:
 
 def exchanges(text: str, language: LanguageRules, start: int = 0) -> Iterator[OtherWords]:
     """Yield a text with other words for one part from a position on."""
-    lists, keys = _lists(language), _keys(text, language)
-    words = [word for word in language.words.pattern.finditer(text) if word.start() >= start]
-    if len(words) > _MOST_WORDS:
+    words = list(language.words.pattern.finditer(text, start))
+    if not words or len(words) > _MOST_WORDS:
         return
-    keys = keys[len(keys) - len(words) :]
+    lists, keys = _lists(language), tuple(map(word_key, map(itemgetter(0), words), repeat(language)))
     for first, key in enumerate(keys):
         for last in range(min(first + lists.longest.get(key, 0), len(words)), first, -1):
             for other, mark in lists.exchanged.get(keys[first:last], ()):
@@ -144,10 +144,12 @@ def derived_nouns(match: re.Match[str], language: LanguageRules) -> Iterator[str
     if len(last) < _SHORTEST_DERIVED or not last.isalpha() or last.endswith(_NOUNS):
         return
     endings = endings_of(language.code)
-    for place in range(len(text) - len(last) + _SHORTEST_STEM, len(text) + 1):
-        for noun in endings.get(text[place:], ()):
-            stem = text[:place]
-            yield (stem.translate(_STRESSED) if language.code == "es" else stem) + noun  # isquémico, isquemia
+    longest = min(len(last) - _SHORTEST_STEM, len(next(iter(endings), "")))
+    for place in range(len(text) - longest, len(text) + 1):
+        if nouns := endings.get(text[place:]):
+            stem = text[:place].translate(_STRESSED) if language.code == "es" else text[:place]  # isquémico, isquemia
+            for noun in nouns:
+                yield stem + noun
 
 
 @lru_cache(maxsize=8)

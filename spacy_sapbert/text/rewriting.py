@@ -22,8 +22,9 @@ MAX_CHEMICAL = 64  # characters of a text that may be a chemical
 _MOST = 192  # ways to write a text
 _MOST_EXCHANGES = 12  # of one part of a text, or of a second one
 _ENDING = 3  # letters at the end of a text by which its rules are chosen
-_MARKS = ("word", "sign", "accent", "english", "direction", "exchange")
+_MARKS = ("word", "sign", "digit", "accent", "english", "direction", "exchange")
 _FOUND = "{found}"
+_DIGIT = re.compile(r"\d")
 
 Match = re.Match[str]
 Find = Callable[[Match, LanguageRules], Iterable[Any]]
@@ -54,7 +55,8 @@ class Rule(NamedTuple):
 def rewrites(text: str, language: LanguageRules = ENGLISH) -> Iterator[tuple[str, str]]:
     """Yield other ways to write a text, the most plausible first, each with the reason."""
     end, has_sign, is_ascii = text[-_ENDING:].lower(), not text.replace(" ", "").isalpha(), text.isascii()
-    has = " " not in text, has_sign, not is_ascii, language is ENGLISH, *may_have(text, language)
+    has_digit = has_sign and _DIGIT.search(text) is not None
+    has = " " not in text, has_sign, has_digit, not is_ascii, language is ENGLISH, *may_have(text, language)
     of_chemicals, of_letters, of_words = _likely(end if end in _ENDS else "", has)
     ways = (
         _ways(text, of_chemicals if len(text) <= MAX_CHEMICAL else (), language),
