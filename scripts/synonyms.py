@@ -17,8 +17,8 @@ from itertools import combinations
 from pathlib import Path
 
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
-from spacy_sapbert.text.phrases import word_key
 from spacy_sapbert.text.languages import ENGLISH
+from spacy_sapbert.text.phrases import word_key
 
 MOST_WORDS, LONGEST, MOST_IN_PAIR, MOST_NAMES = 6, 3, 4, 30
 FEWEST_CONCEPTS, FEWEST_VOCABULARIES, MOST_WRONG = 3, 2, 0.05

@@ -16,7 +16,7 @@ OWN = (
     "text/common_words/README.md", "text/synonyms/README.md", "text/synonyms/*_findings.txt", "text/synonyms/*_own.txt",
     "text/synonyms/*_different.txt",
     "text/short_forms/README.md", "text/notes/*", "text/languages/*",
-    "text/chemistry.txt", "text/derivations.txt", "text/formulas.txt", "text/gene_species.txt", "text/normalize.txt",
+    "text/formulas.txt", "text/gene_species.txt", "text/normalize.txt", "text/phrases.txt", "text/rewriting.txt",
     "text/word_classes.txt",
     *(f"text/common_words/{name}{kind}.txt" for name in ("de", "es", "fr") for kind in ("", "_keys")),
     *(f"text/common_words/en_{kind}.txt" for kind in ("analytes", "foods", "general", "phrases")),

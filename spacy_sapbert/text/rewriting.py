@@ -59,9 +59,9 @@ def rewrites(text: str, language: LanguageRules = ENGLISH) -> Iterator[tuple[str
     has = " " not in text, has_sign, has_digit, not is_ascii, language is ENGLISH, *may_have(text, language)
     of_chemicals, of_letters, of_words = _likely(end if end in _ENDS else "", has)
     ways = (
-        _ways(text, of_chemicals if len(text) <= MAX_CHEMICAL else (), language),
-        _ways(text if is_ascii else plain(text), of_letters, language),
-        _ways(text, of_words, language),
+        apply_rules(text, of_chemicals if len(text) <= MAX_CHEMICAL else (), language),
+        apply_rules(text if is_ascii else plain(text), of_letters, language),
+        apply_rules(text, of_words, language),
     )
     return islice(chain.from_iterable(ways), _MOST)
 
@@ -70,10 +70,11 @@ def other_names_than_the_plural(text: str) -> Iterator[tuple[str, str]]:
     """Yield other names of a chemical that mean it rather than the class that its plural names: glutamic acid is
     glutamate, and the glutamates are a class. Each has a reason.
     """
-    return _ways(text, (*RULES["usual"], *RULES["acids"]))
+    return apply_rules(text, (*RULES["usual"], *RULES["acids"]))
 
 
-def _ways(text: str, rules: Iterable[Rule], language: LanguageRules = ENGLISH) -> Iterator[tuple[str, str]]:
+def apply_rules(text: str, rules: Iterable[Rule], language: LanguageRules = ENGLISH) -> Iterator[tuple[str, str]]:
+    """Yield the other ways to write a text by some rules, each with the reason."""
     for rule in rules:
         if match := rule.whole.fullmatch(text):
             fields: dict[str, Any] = {**match.groupdict(), "text": text}
@@ -114,6 +115,10 @@ def _drug(match: Match, _: LanguageRules) -> list[str]:
     return [] if element_symbol(match["drug"]) else [match["drug"]]
 
 
+def _acid_of_drug(match: Match, _: LanguageRules) -> list[str]:
+    return [acid for drug in _drug(match, _) for acid, _reason in apply_rules(drug, RULES["acids"])]
+
+
 def _labeled(match: Match, _: LanguageRules) -> list[str]:
     is_label = match["symbol"] != "H" or match["open"]  # "2H-chromene" has a hydrogen at this position
     return [match["rest"]] if is_label and isotope_of(match["mass"], match["symbol"]) else []
@@ -145,7 +150,7 @@ def _two_exchanges(match: Match, language: LanguageRules) -> Iterator[OtherWords
 @lru_cache(maxsize=16)
 def _exchanged(text: str, language: LanguageRules) -> list[OtherWords]:
     """Return a text and its other forms with other words for one part."""
-    forms = [form for form, _ in _ways(text, RULES["forms"])] if language is ENGLISH else []
+    forms = [form for form, _ in apply_rules(text, RULES["forms"])] if language is ENGLISH else []
     return list(islice(chain.from_iterable(exchanges(form, language) for form in (text, *forms)), _MOST_EXCHANGES))
 
 
@@ -169,7 +174,7 @@ _FINDERS: dict[str, Find] = {
     "labeled": _labeled,
     "ion": lambda match, _: [ELEMENTS[symbol]] if (symbol := element_symbol(match["name"])) else [],
     "drug": _drug,
-    "acid of drug": lambda match, _: [acid for drug in _drug(match, _) for acid, _ in _ways(drug, RULES["acids"])],
+    "acid of drug": _acid_of_drug,
     "without accents": lambda match, _: without_accents(match[0]),
     "symbol": lambda match, _: symbol_spellings(match[0]),
     "finding": findings,
@@ -202,7 +207,7 @@ def _rule(listed: str) -> Rule:
     )
 
 
-RULES = {
+RULES: dict[str, tuple[Rule, ...]] = {
     group: tuple(map(_rule, _LISTS[group].split("\n\n")))
     for group in ("usual", "acids", "chemicals", "letters", "findings", "forms", "words")
 }

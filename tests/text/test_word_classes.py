@@ -2,8 +2,8 @@ from itertools import combinations
 
 import pytest
 
-from spacy_sapbert.text.phrases import FOLDER
 from spacy_sapbert.text.languages import LANGUAGES, rules_of
+from spacy_sapbert.text.phrases import FOLDER
 from spacy_sapbert.text.word_classes import STRONG, Contexts, Evidence, derived_words, may_be_equal, word_table
 
 # kidney and renal name one concept in three contexts, left and right two concepts in two

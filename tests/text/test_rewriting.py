@@ -1,0 +1,216 @@
+"""Other ways to write a text."""
+
+from itertools import chain
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_sapbert.text.languages import rules_of
+from spacy_sapbert.text.normalize import plain
+from spacy_sapbert.text.rewriting import MAX_CHEMICAL, RULES, apply_rules, other_names_than_the_plural, rewrites
+from spacy_sapbert.text.symbols import MAX_LETTERS
+
+CHEMICALS = (*RULES["usual"], *RULES["acids"], *RULES["chemicals"])
+WORDS = (*RULES["findings"], *RULES["forms"], *RULES["words"])
+
+
+@pytest.mark.parametrize(
+    ("rule", "text", "other"),
+    [(rule, *example) for rule in chain.from_iterable(RULES.values()) for example in rule.examples.items()],
+)
+def test_the_examples_of_each_rule(rule, text, other):
+    assert other in dict(apply_rules(text, [rule]))
+    assert other in dict(rewrites(text))  # so no mark and no end keeps the rule from such texts
+
+
+def test_each_rule_has_an_example_and_fills_its_templates():
+    for rule in chain.from_iterable(RULES.values()):
+        assert rule.examples
+        assert "{" not in "".join(chain.from_iterable(apply_rules(next(iter(rule.examples)), [rule])))
+
+
+PROPOSED = [
+    # an acid and its anion
+    ("pyruvate", "pyruvic acid"), ("Pyruvic acid", "Pyruvate"), ("sulfate", "sulfuric acid"),
+    ("tartaric acid", "tartrate"),
+    # a drug and its salt
+    ("lidocaine hydrochloride", "lidocaine"), ("atropine sulfate", "atropine"), ("naproxen sodium", "naproxen"),
+    ("potassium clavulanate", "clavulanic acid"), ("imatinib", "imatinib mesylate"),
+    # formulas as they are printed
+    ("CaCl(2)", "calcium chloride"), ("SO(4)(2-)", "sulfate"), ("IP(3)", "IP3"), ("C02", "carbon dioxide"),
+    # ions and radicals
+    ("Ca +2", "calcium"), ("calcium (2+)", "calcium"), ("zinc ions", "zinc"), ("OH•", "hydroxyl radical"),
+    ("O2·−", "superoxide"),
+    # isotopes and labels
+    ("C-14", "carbon-14"), ("carbon 14", "14C"), ("99mTc", "technetium-99m"), ("(125)I", "iodine"), ("3H", "tritium"),
+    ("Tc99m", "technetium-99m"), ("[18F]FDG", "FDG"), ("14C-urea", "urea"), ("[(3)H]thymidine", "thymidine"),
+    # usual abbreviations
+    ("THF", "tetrahydrofuran"), ("DMF", "dimethylformamide"), ("formalin", "formaldehyde"),
+    ("b-carotene", "beta-carotene"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "name"), PROPOSED)
+def test_other_names_of_a_chemical(text, name):
+    assert name in dict(rewrites(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("estrone sulfate", "estrone"), ("cortisone acetate", "cortisone"), ("creatine phosphate", "creatine"),
+        ("nickel chloride", "nickel"), ("16S", "sulfur"), ("H-7", "hydrogen"), ("C14", "carbon"),
+        ("thf", "tetrahydrofuran"), ("3H", "hydrogen"), ("2H", "tritium"), ("OH", "hydroxyl radical"),
+        ("2H-chromene", "chromene"), ("Scion", "scandium"),
+    ],
+)  # fmt: skip
+def test_another_substance_is_not_proposed(text, name):
+    assert name not in dict(rewrites(text))
+
+
+def test_the_anion_rather_than_its_class():
+    assert [name for name, _ in other_names_than_the_plural("lactate")] == ["lactic acid"]
+    assert list(other_names_than_the_plural("gentamicin")) == []
+
+
+@given(st.text(alphabet="CaHOI 0123(+-)[]ateicd·", max_size=2 * MAX_CHEMICAL))
+def test_any_text_has_few_names_of_chemicals_each_with_a_reason(text):
+    proposed = list(apply_rules(text, CHEMICALS))
+    assert len(proposed) < 30
+    assert all(name and reason for name, reason in proposed)
+
+
+def test_a_long_text_is_no_chemical():
+    text = "a" * (MAX_CHEMICAL - 3) + "ate"
+    assert dict(rewrites(text[1:])).keys() - dict(rewrites(text)).keys() >= {f"{text[1:-3]}ic acid"}
+
+
+def letters_of(text):
+    return [other for other, _ in apply_rules(plain(text), RULES["letters"])]
+
+
+@pytest.mark.parametrize(
+    ("text", "others"),
+    [
+        ("VEGF-C", ["VEGFC"]),
+        ("k-ras", ["kras"]),
+        ("COVID19", ["COVID-19"]),
+        ("IL 6", ["IL6", "IL-6"]),
+        ("TNFα", ["TNFA", "TNF-A", "TNFalpha", "TNF-alpha"]),
+        ("TNF-ALPHA", ["TNFA", "TNF-A", "TNFalpha", "TNF-alpha"]),
+        ("TNFA", ["TNFalpha", "TNF-alpha"]),
+        ("GSK3ß", ["GSK3B", "GSK-3B", "GSK3-B", "GSK-3-B", "GSK3beta", "GSK-3beta", "GSK3-beta", "GSK-3-beta"]),
+        ("ERα", ["ERalpha", "ER-alpha"]),  # ERA is another gene
+        ("Ménière", ["Meniere"]),
+        ("Sjo\u0308gren syndrome", ["Sjogren syndrome", "Sjoegren syndrome"]),
+        *((text, []) for text in ("", "A", "type 2", "hepatitis B", "cancer", "breast-cancer", "A, B", "α" * 6)),
+        ("IL-1/2", []),
+    ],
+)
+def test_other_ways_to_write_a_symbol(text, others):
+    assert letters_of(text) == others
+
+
+def test_a_latin_letter_that_stands_for_kappa():
+    assert {"NFkappaB", "NF-kappaB"} <= set(letters_of("NF-kB"))
+
+
+@given(st.text(st.sampled_from("aBα1-/ é")) | st.text())
+def test_other_ways_are_bounded_and_have_the_same_letters(text):
+    others = [other for other in letters_of(text) if other.isascii()]
+    assert len(others) <= 3 * (MAX_LETTERS + 1)
+    assert text not in others
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "name"),
+    [
+        ("en", "low sodium", "hyponatremia"), ("en", "elevated serum magnesium levels", "hypermagnesemia"),
+        ("en", "fast heart rate", "tachycardia"), ("en", "reduction in platelets", "thrombocytopenia"),
+        ("en", "tiny jaw", "micrognathia"), ("en", "raised GGT", "elevated serum gamma-glutamyltransferase"),
+        ("en", "low level of xyz in urine", "decreased level of xyz in urine"),
+        ("es", "potasio bajo", "hipopotasemia"), ("es", "aumento de la frecuencia cardíaca", "taquicardia"),
+        ("fr", "taux de sodium élevé", "hypernatrémie"), ("fr", "grosse langue", "macroglossie"),
+        ("de", "erhöhtes Kalium", "hyperkaliämie"), ("de", "niedriger Blutzucker", "hypoglykämie"),
+    ],
+)  # fmt: skip
+def test_a_direction_and_a_quantity_are_a_finding(language, text, name):
+    assert name in [name.lower() for name, _ in rewrites(text, rules_of(language))]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("low sodium", "hypernatremia"),
+        ("large heart", "tachycardia"),
+        ("large platelets", "thrombocytosis"),  # a size is no level
+        ("sodium", "hyponatremia"),
+        ("low or high sodium", "hyponatremia"),
+    ],
+)
+def test_another_finding_is_not_proposed(text, name):
+    assert name not in dict(rewrites(text))
+
+
+@given(st.text(alphabet="low highserumcalcium -", max_size=200))
+def test_any_text_has_a_bounded_number_of_findings(text):
+    assert len(list(apply_rules(text, RULES["findings"]))) < 200
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "other"),
+    [
+        ("en", "renal cysts", "kidney cysts"),
+        ("en", "cutaneous tumours", "skin neoplasm"),  # two words
+        ("en", "nosebleed", "epistaxis"),
+        ("en", "hypertensive", "hypertension"),
+        ("en", "Epileptic", "epilepsy"),
+        ("en", "anemic", "anemia"),
+        ("en", "cell dividing", "cell division"),
+        ("en", "febrile", "fever"),
+        ("en", "McLeod", "McLeod syndrome"),
+        ("en", "Leucocytopenia", "leukocytopenia"),
+        ("en", "splenic dysfunction", "splenic disease"),
+        ("en", "itchy", "itching"),
+        ("en", "cardiac", "heart"),
+        ("en", "retinal toxicities", "retinal disease"),
+        ("en", "impairment of learning", "learning disorder"),
+        ("en", "impaired thymic function", "thymus disease"),
+        ("en", "hematological symptoms", "hematologic symptoms"),
+        ("es", "isquémico", "isquemia"),
+        ("es", "hipertensa", "hipertensión"),
+        ("es", "epiléptica", "epilepsia"),
+        ("es", "cáncer pulmonar", "cáncer de pulmón"),
+        ("de", "asthmatisch", "asthma"),
+        ("fr", "hypertendu", "hypertension"),
+        ("fr", "anémique", "anémie"),
+        ("fr", "diabétique", "diabète"),
+        ("de", "ischämisch", "ischämie"),
+        ("de", "Herzinfarkt", "myokardinfarkt"),
+        ("fr", "abcès hépatique", "abcès du foie"),
+    ],
+)
+def test_other_words_are_proposed(language, text, other):
+    assert other in dict(rewrites(text, rules_of(language)))
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("hyperkeratosis", "keratosis"),
+        ("idiopathic", "systemic"),
+        ("angina", "disease"),
+        ("ovarian", "ovarian disease"),
+        ("retinal disease", "retinal toxicity"),
+    ],
+)
+def test_different_words_are_not_proposed(text, other):
+    assert other not in dict(rewrites(text))
+
+
+@given(st.text(alphabet="renalkidy tumor-ic", max_size=200))
+def test_any_text_has_a_bounded_number_of_other_words(text):
+    proposed = list(apply_rules(text, WORDS))
+    assert len(proposed) < 500
+    assert all(other and reason for other, reason in proposed)
