@@ -34,17 +34,15 @@ SYMBOL = _alternatives(ELEMENTS)
 MASS = r"\d{1,3}m?"
 """The pattern of the mass of an isotope."""
 _ANION = _alternatives(_ANIONS)
-_POSITIVE = r"[(\[]?(?:\d?\+|\+\d|\+{2,3})[)\]]?"
-_NEGATIVE = r"[(\[]?\d?-{1,3}[)\]]?"
 _SPACE_BEFORE_CHARGE = re.compile(r" (?=[(\[]?\d?[+-]{1,3}[)\]]?$)")
 _SUBSCRIPT = re.compile(r"(?<=[^\W_])\((\d{1,2})\)")
 _FORMULAS = (
     (re.compile(rf"({_alternatives(_COMPOUNDS)})"), (_COMPOUNDS,)),
     # elements with the oxidation state, and ions
     (re.compile(rf"({SYMBOL})(?:\((?:I{{1,3}}|I?V|VI)\))?"), (ELEMENTS,)),
-    (re.compile(rf"({_alternatives(_CATIONS)}){_POSITIVE}"), (_CATIONS,)),
+    (re.compile(rf"({_alternatives(_CATIONS)})[(\[]?(?:\d?\+|\+\d|\+{{2,3}})[)\]]?"), (_CATIONS,)),
     (re.compile(r"([FI])[(\[]?-[)\]]?"), (_ANIONS,)),
-    (re.compile(rf"({_alternatives(_ANIONS.keys() - {'F', 'I', 'O', 'S'})}){_NEGATIVE}"), (_ANIONS,)),
+    (re.compile(rf"({_alternatives(_ANIONS.keys() - set('FIOS'))})[(\[]?\d?-{{1,3}}[)\]]?"), (_ANIONS,)),
     # A salt of two capital letters alone is more often a short form of something else.
     (
         re.compile(
@@ -87,10 +85,10 @@ def element_symbol(name: str) -> str:
     return name if name in ELEMENTS else _SYMBOLS.get(american(name), "")
 
 
-def isotope_of(mass: str, name: str) -> Isotope | None:
-    """Return the isotope of a mass and an element, which is written as a symbol or as a name."""
+def isotopes(mass: str, name: str) -> list[Isotope]:
+    """Return the isotope of a mass and an element, which is written as a symbol or as a name. It may be none."""
     symbol = element_symbol(name)
-    return Isotope(mass, symbol, ELEMENTS[symbol]) if mass in ISOTOPES.get(symbol, "").split(",") else None
+    return [Isotope(mass, symbol, ELEMENTS[symbol])] if mass in ISOTOPES.get(symbol, "").split(",") else []
 
 
 def spelled_formulas(text: str) -> Iterator[tuple[str, str]]:

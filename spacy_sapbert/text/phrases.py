@@ -21,7 +21,6 @@ _LONGEST, _MOST_WORDS = 3, 8  # words of an entry, and of a text in which one is
 _OF_FORMS = "of in impaired"  # words of texts that have another form, see rewriting.txt
 _DIRECTIONS = {"low": (0, False), "high": (1, False), "small": (0, True), "large": (1, True)}
 """The value, 0 for low, and whether it is a size."""
-_MEASURED = frozenset(("before", "after"))
 _FEWEST_IN_FINDING, _MOST_IN_FINDING = 2, 12  # words
 _MOST_DIRECTIONS, _MOST_PLACES, _MOST_LEVELS, _MOST_QUANTITIES = 4, 3, 2, 3
 _SHORTEST_STEM, _SHORTEST_DERIVED = 3, 4  # letters
@@ -43,12 +42,8 @@ class OtherWords(NamedTuple):
     reason: str
 
 
-class _Quantity(NamedTuple):
-    """A quantity: its names, the names of its low and its high values, and whether it is a size."""
-
-    names: _Keys
-    findings: tuple[_Keys, ...]
-    is_size: bool
+_Quantity = tuple[_Keys, list[list[str]], bool]
+"""The names of a quantity, those of its low and its high values, and whether it is a size."""
 
 
 class _Lists(NamedTuple):
@@ -120,21 +115,17 @@ def findings(match: re.Match[str], language: LanguageRules) -> Iterator[OtherWor
 
 def _names(lists: _Lists, rest: list[tuple[str, str]], direction: str, *, is_first: bool) -> Iterator[str]:
     value, of_size = _DIRECTIONS[direction]
-    plain = [(word, key) for word, key in rest if _MEASURED.isdisjoint(lists.kinds.get(key, ()))]
+    plain = [(word, key) for word, key in rest if lists.kinds.get(key, set()).isdisjoint(("before", "after"))]
     known = (lists.quantities.get(tuple(key for _, key in pairs)) for pairs in (rest, plain))
-    quantity = next(filter(None, known), None)
-    if quantity and (quantity.is_size or not of_size):
-        yield from quantity.findings[value]
-    if not is_first or of_size or not plain:
-        return
-    written = " ".join(word for word, _ in plain)
-    parts = (
-        lists.words[direction][:_MOST_DIRECTIONS],
-        ("", *lists.words["before"][:_MOST_PLACES]),
-        list(dict.fromkeys((written, *(quantity.names if quantity else ()))))[:_MOST_QUANTITIES],
-        ("", *lists.words["after"][:_MOST_LEVELS]),
-    )
-    yield from (" ".join(filter(None, chosen)) for chosen in product(*parts))
+    quantities, names, is_size = next(filter(None, known), ((), [[], []], False))
+    if is_size or not of_size:
+        yield from names[value]
+    if is_first and not of_size and plain:
+        written = dict.fromkeys((" ".join(word for word, _ in plain), *quantities))
+        places, levels = lists.words["before"][:_MOST_PLACES], lists.words["after"][:_MOST_LEVELS]
+        directions = lists.words[direction][:_MOST_DIRECTIONS]
+        for parts in product(directions, ("", *places), list(written)[:_MOST_QUANTITIES], ("", *levels)):
+            yield " ".join(filter(None, parts))
 
 
 def derived_nouns(match: re.Match[str], language: LanguageRules) -> Iterator[str]:
@@ -186,9 +177,9 @@ def _lists(language: LanguageRules) -> _Lists:
     for line in read_lines(FOLDER / f"{language.code}_findings.txt"):
         names, equals, values = line.removeprefix("#").partition("=")
         if equals:
-            sides = tuple(tuple(filter(None, side.split("|"))) for side in values.split("/"))
-            quantity = _Quantity(tuple(names.split("|")), sides, line.startswith("#"))
-            quantities |= {_keys(name, language): quantity for name in quantity.names}
+            sides = [list(filter(None, side.split("|"))) for side in values.split("/")]
+            quantity = tuple(names.split("|")), sides, line.startswith("#")
+            quantities |= {_keys(name, language): quantity for name in quantity[0]}
         else:
             kind, *listed = line.split()
             words[kind] = tuple(listed)

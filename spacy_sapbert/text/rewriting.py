@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import chain, compress, islice
 from typing import Any, NamedTuple
 
-from .formulas import ELEMENTS, MASS, SYMBOL, Isotope, element_symbol, isotope_of, spelled_formulas
+from .formulas import ELEMENTS, MASS, SYMBOL, Isotope, element_symbol, isotopes, spelled_formulas
 from .languages import ENGLISH, LanguageRules
 from .lists import read_lists, word_set
 from .normalize import lower, plain
@@ -95,46 +95,40 @@ def _likely(end: str, has: tuple[bool, ...]) -> list[list[Rule]]:
 # --- what the rules find
 
 _LISTS = read_lists(__file__)
-_USUAL, _ACIDS, _RADICALS = (
-    dict(line.split(": ") for line in _LISTS[name].splitlines()) for name in ("usual names", "acid stems", "radicals")
+_USUAL, _ACIDS, _ANIONS, _RADICALS, _GREEK, _HYDROGEN = (
+    {name: others.split(" | ") for name, others in (line.split(": ") for line in _LISTS[table].splitlines())}
+    for table in (
+        "usual names",
+        "stems of acids",
+        "stems of anions",
+        "radicals",
+        "greek letters",
+        "isotopes of hydrogen",
+    )
 )
-_ANIONS = {acid: anion for anion, acid in _ACIDS.items()}
-_GREEK = {"a": "alpha", "b": "beta", "g": "gamma", "d": "delta"}
-_HEAVY_HYDROGEN = {"2": "deuterium", "3": "tritium"}
 _DOTS = "\u00b7\u2022\u2219\u22c5\u25cf\u02d9\u2027*"
 _WITHOUT_DOTS = str.maketrans(dict.fromkeys(_DOTS, "") | {"\N{MINUS SIGN}": "-"})
 _GENERAL_NOUNS = ("disease", "disorder", "syndrome", "disorders", "compounds", "agents")
 
 
-def _usual(match: Match, _: LanguageRules) -> list[str]:
-    names = _USUAL.get(match[0]) or _USUAL.get(match[0].lower())
-    return names.split(" | ") if names else []
-
-
-def _drug(match: Match, _: LanguageRules) -> list[str]:
-    return [] if element_symbol(match["drug"]) else [match["drug"]]
-
-
-def _acid_of_drug(match: Match, _: LanguageRules) -> list[str]:
-    return [acid for drug in _drug(match, _) for acid, _reason in apply_rules(drug, RULES["acids"])]
+def _isotopes(match: Match, _: LanguageRules) -> list[Isotope]:
+    return isotopes(match["mass"] or match["number"], match["symbol"] or match["name"])
 
 
 def _labeled(match: Match, _: LanguageRules) -> list[str]:
     is_label = match["symbol"] != "H" or match["open"]  # "2H-chromene" has a hydrogen at this position
-    return [match["rest"]] if is_label and isotope_of(match["mass"], match["symbol"]) else []
+    return [match["rest"]] if is_label and isotopes(match["mass"], match["symbol"]) else []
 
 
-def _isotope(match: Match, _: LanguageRules) -> list[Isotope]:
-    isotope = isotope_of(match["mass"] or match["number"], match["symbol"] or match["name"])
-    return [isotope] if isotope else []
+def _drugs(match: Match, _: LanguageRules) -> list[str]:
+    return [] if element_symbol(match["drug"]) else [match["drug"]]
 
 
-def _spelled(match: Match, language: LanguageRules) -> list[str]:
-    form = language.words.spell(match[0])
-    return [form] if form != lower(match[0]) else []
+def _acids(match: Match, _: LanguageRules) -> list[str]:
+    return [acid for drug in _drugs(match, _) for acid, _reason in apply_rules(drug, RULES["acids"])]
 
 
-def _exchange(match: Match, language: LanguageRules) -> Iterator[OtherWords]:
+def _exchanges(match: Match, language: LanguageRules) -> Iterator[OtherWords]:
     for other in _exchanged(match[0], language):
         yield other
         if other.text.endswith("s") and not other.text.endswith(("ss", "us", "is")):
@@ -154,7 +148,12 @@ def _exchanged(text: str, language: LanguageRules) -> list[OtherWords]:
     return list(islice(chain.from_iterable(exchanges(form, language) for form in (text, *forms)), _MOST_EXCHANGES))
 
 
-def _general_noun(match: Match, language: LanguageRules) -> Iterable[str]:
+def _spelled(match: Match, language: LanguageRules) -> list[str]:
+    form = language.words.spell(match[0])
+    return [form] if form != lower(match[0]) else []
+
+
+def _general_nouns(match: Match, language: LanguageRules) -> Iterable[str]:
     is_word = match[0].isalpha() and not match[0].isupper()
     # what has other words is more often a part of a body: "ovarian" is no disease
     return _GENERAL_NOUNS if is_word and not has_other_words(match[0], language) else ()
@@ -162,28 +161,28 @@ def _general_noun(match: Match, language: LanguageRules) -> Iterable[str]:
 
 _FINDERS: dict[str, Find] = {
     "text": lambda match, _: [match[0]],
-    "usual": _usual,
-    "acid": lambda match, _: [_ACIDS.get(match["stem"].lower(), match["stem"])],
-    "anion": lambda match, _: [_ANIONS.get(match["stem"].lower(), match["stem"])],
-    "greek": lambda match, _: [_GREEK[match["letter"].lower()]] * match["rest"][0].islower(),
-    "formula": lambda match, _: spelled_formulas(match[0]),
-    "radical": lambda match, _: filter(None, [_RADICALS.get(match[0].translate(_WITHOUT_DOTS))]),
-    "isotope": _isotope,
-    "heavy hydrogen": lambda match, _: [_HEAVY_HYDROGEN[one.mass] for one in _isotope(match, _) if one.symbol == "H"],
-    "element of isotope": lambda match, _: [one.element for one in _isotope(match, _) if one.symbol != "H"],
+    "usual names": lambda match, _: _USUAL.get(match[0]) or _USUAL.get(match[0].lower(), []),
+    "stem of acid": lambda match, _: _ACIDS.get(match["stem"].lower(), [match["stem"]]),
+    "stem of anion": lambda match, _: _ANIONS.get(match["stem"].lower(), [match["stem"]]),
+    "greek letter": lambda match, _: _GREEK[match["letter"].lower()] if match["rest"][0].islower() else [],
+    "formulas": lambda match, _: spelled_formulas(match[0]),
+    "radical": lambda match, _: _RADICALS.get(match[0].translate(_WITHOUT_DOTS), []),
+    "isotope of hydrogen": lambda match, _: _HYDROGEN[match["mass"] or match["number"]],
+    "isotope": _isotopes,
+    "element of isotope": lambda match, _: [one.element for one in _isotopes(match, _) if one.symbol != "H"],
     "labeled": _labeled,
     "ion": lambda match, _: [ELEMENTS[symbol]] if (symbol := element_symbol(match["name"])) else [],
-    "drug": _drug,
-    "acid of drug": _acid_of_drug,
+    "drug": _drugs,
+    "acids": _acids,
     "without accents": lambda match, _: without_accents(match[0]),
-    "symbol": lambda match, _: symbol_spellings(match[0]),
-    "finding": findings,
+    "symbols": lambda match, _: symbol_spellings(match[0]),
+    "findings": findings,
     "spelled": _spelled,
     "shorter": lambda match, _: [match[0].replace("ological", "ologic")],
-    "exchange": _exchange,
-    "noun": derived_nouns,
-    "general noun": _general_noun,
+    "exchanges": _exchanges,
     "two exchanges": _two_exchanges,
+    "nouns": derived_nouns,
+    "general nouns": _general_nouns,
 }
 
 # --- the rules
