@@ -97,14 +97,7 @@ def _likely(end: str, has: tuple[bool, ...]) -> list[list[Rule]]:
 _LISTS = read_lists(__file__)
 _USUAL, _ACIDS, _ANIONS, _RADICALS, _GREEK, _HYDROGEN = (
     {name: others.split(" | ") for name, others in (line.split(": ") for line in _LISTS[table].splitlines())}
-    for table in (
-        "usual names",
-        "stems of acids",
-        "stems of anions",
-        "radicals",
-        "greek letters",
-        "isotopes of hydrogen",
-    )
+    for table in ("usual names", "stems of acids", "stems of anions", "radicals", "Greek letters", "hydrogen")
 )
 _DOTS = "\u00b7\u2022\u2219\u22c5\u25cf\u02d9\u2027*"
 _WITHOUT_DOTS = str.maketrans(dict.fromkeys(_DOTS, "") | {"\N{MINUS SIGN}": "-"})
@@ -161,7 +154,7 @@ def _general_nouns(match: Match, language: LanguageRules) -> Iterable[str]:
 
 _FINDERS: dict[str, Find] = {
     "text": lambda match, _: [match[0]],
-    "usual names": lambda match, _: _USUAL.get(match[0]) or _USUAL.get(match[0].lower(), []),
+    "usual names": lambda match, _: _USUAL.get(match[0], _USUAL.get(match[0].lower(), [])),
     "stem of acid": lambda match, _: _ACIDS.get(match["stem"].lower(), [match["stem"]]),
     "stem of anion": lambda match, _: _ANIONS.get(match["stem"].lower(), [match["stem"]]),
     "greek letter": lambda match, _: _GREEK[match["letter"].lower()] if match["rest"][0].islower() else [],
@@ -187,7 +180,7 @@ _FINDERS: dict[str, Find] = {
 
 # --- the rules
 
-_PATTERNS = {"letter": r"[^\W\d_]", "mass": MASS, "symbol": SYMBOL, "dots": _DOTS}
+_PATTERNS = {"letter": r"[^\W\d_]", "mass": MASS, "symbol": SYMBOL, "dots": _DOTS, "usual names": "|".join(_USUAL)}
 _PATTERNS |= {name: "|".join(_LISTS[name].split()) for name in ("salts", "salts of bases", "metals before")}
 
 
