@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from string import ascii_lowercase
 from typing import NamedTuple
 
@@ -36,23 +36,29 @@ MASS = r"\d{1,3}m?"
 _ANION = _alternatives(_ANIONS)
 _SPACE_BEFORE_CHARGE = re.compile(r" (?=[(\[]?\d?[+-]{1,3}[)\]]?$)")
 _SUBSCRIPT = re.compile(r"(?<=[^\W_])\((\d{1,2})\)")
-_FORMULAS = (
-    (re.compile(rf"({_alternatives(_COMPOUNDS)})"), (_COMPOUNDS,)),
+_METAL = _alternatives(_CATIONS.keys() - _NON_METALS)
+
+
+class _Formulas(NamedTuple):
+    """A kind of formulas: the pattern of a whole one, and the tables that name its groups."""
+
+    whole: re.Pattern[str]
+    tables: tuple[Mapping[str, str], ...]
+
+
+_KINDS = (
+    _Formulas(re.compile(rf"({_alternatives(_COMPOUNDS)})"), (_COMPOUNDS,)),
     # elements with the oxidation state, and ions
-    (re.compile(rf"({SYMBOL})(?:\((?:I{{1,3}}|I?V|VI)\))?"), (ELEMENTS,)),
-    (re.compile(rf"({_alternatives(_CATIONS)})[(\[]?(?:\d?\+|\+\d|\+{{2,3}})[)\]]?"), (_CATIONS,)),
-    (re.compile(r"([FI])[(\[]?-[)\]]?"), (_ANIONS,)),
-    (re.compile(rf"({_alternatives(_ANIONS.keys() - set('FIOS'))})[(\[]?\d?-{{1,3}}[)\]]?"), (_ANIONS,)),
+    _Formulas(re.compile(rf"({SYMBOL})(?:\((?:I{{1,3}}|I?V|VI)\))?"), (ELEMENTS,)),
+    _Formulas(re.compile(rf"({_alternatives(_CATIONS)})[(\[]?(?:\d?\+|\+\d|\+{{2,3}})[)\]]?"), (_CATIONS,)),
+    _Formulas(re.compile(r"([FI])[(\[]?-[)\]]?"), (_ANIONS,)),
+    _Formulas(re.compile(rf"({_alternatives(_ANIONS.keys() - set('FIOS'))})[(\[]?\d?-{{1,3}}[)\]]?"), (_ANIONS,)),
     # A salt of two capital letters alone is more often a short form of something else.
-    (
-        re.compile(
-            rf"(?=.*[a-z0-9])({_alternatives(_CATIONS.keys() - _NON_METALS)})\d?(?:({_ANION})\d?|\(({_ANION})\)\d)"
-        ),
-        (_CATIONS, _ANIONS, _ANIONS),
+    _Formulas(
+        re.compile(rf"(?=.*[a-z0-9])({_METAL})\d?(?:({_ANION})\d?|\(({_ANION})\)\d)"), (_CATIONS, _ANIONS, _ANIONS)
     ),
-    (re.compile(rf"(?:[DL]-)?({_alternatives(_AMINO_ACIDS)})"), (_AMINO_ACIDS,)),
+    _Formulas(re.compile(rf"(?:[DL]-)?({_alternatives(_AMINO_ACIDS)})"), (_AMINO_ACIDS,)),
 )
-"""The patterns of formulas, each with the tables that name its groups."""
 
 
 class Isotope(NamedTuple):
@@ -73,9 +79,9 @@ def formula_name(text: str) -> str | None:
         return None
     formula = unicodedata.normalize("NFKC", text).replace("\N{MINUS SIGN}", "-").replace("\N{EN DASH}", "-")
     formula = _SPACE_BEFORE_CHARGE.sub("", formula)
-    for pattern, tables in _FORMULAS:
-        if match := pattern.fullmatch(formula):
-            named = zip(tables, match.groups(), strict=True)
+    for kind in _KINDS:
+        if match := kind.whole.fullmatch(formula):
+            named = zip(kind.tables, match.groups(), strict=True)
             return " ".join(table[symbol] for table, symbol in named if symbol).replace("_", " ")
     return None
 
