@@ -1,4 +1,4 @@
-"""Other ways to write a text: the rules that rewriting.txt lists, and the engine that applies them.
+"""Other ways to write a text: the engine that applies the rules of rewriting.txt, and what they look up.
 
 They count only if the vocabulary has them, see `spacy_sapbert.linking.rewrites`.
 """
@@ -203,8 +203,9 @@ RULES: dict[str, tuple[Rule, ...]] = {
     group: tuple(map(_rule, _LISTS[group].split("\n\n")))
     for group in ("usual", "acids", "chemicals", "letters", "findings", "forms", "words")
 }
-_PARTS = [
-    list(chain.from_iterable(RULES[group] for group in part))
-    for part in (("usual", "acids", "chemicals"), ("letters",), ("findings", "forms", "words"))
-]
+_PARTS = (
+    (*RULES["usual"], *RULES["acids"], *RULES["chemicals"]),
+    RULES["letters"],
+    (*RULES["findings"], *RULES["forms"], *RULES["words"]),
+)
 _ENDS = frozenset(chain.from_iterable(rule.ends for rule in chain.from_iterable(_PARTS)))

@@ -1,6 +1,6 @@
 """Other ways to write a text."""
 
-from itertools import chain
+from itertools import chain, islice
 
 import pytest
 from hypothesis import given
@@ -11,6 +11,8 @@ from spacy_sapbert.text.normalize import plain
 from spacy_sapbert.text.rewriting import MAX_CHEMICAL, RULES, apply_rules, other_names_than_the_plural, rewrites
 from spacy_sapbert.text.symbols import MAX_LETTERS
 
+TEXTS = [text for rule in chain.from_iterable(RULES.values()) for text in rule.examples]
+MOST = 192  # ways to write a text
 CHEMICALS = (*RULES["usual"], *RULES["acids"], *RULES["chemicals"])
 WORDS = (*RULES["findings"], *RULES["forms"], *RULES["words"])
 
@@ -22,6 +24,13 @@ WORDS = (*RULES["findings"], *RULES["forms"], *RULES["words"])
 def test_the_examples_of_each_rule(rule, text, other):
     assert other in dict(apply_rules(text, [rule]))
     assert other in dict(rewrites(text))  # so no mark and no end keeps the rule from such texts
+
+
+@given(st.text(alphabet="CaHOI 0123(+-)[]ateicd·é") | st.lists(st.sampled_from(TEXTS)).map(" ".join))
+def test_the_choice_of_rules_only_saves_time(text):
+    chemicals = apply_rules(text, CHEMICALS if len(text) <= MAX_CHEMICAL else ())
+    ways = chain(chemicals, apply_rules(plain(text), RULES["letters"]), apply_rules(text, WORDS))
+    assert list(rewrites(text)) == list(islice(ways, MOST))
 
 
 def test_each_rule_has_an_example_and_fills_its_templates():
