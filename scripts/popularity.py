@@ -19,8 +19,8 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
-from spacy_sapbert.linking.name_matcher import MAX_WORDS, name_hashes
 from spacy_sapbert.linking.concept_facts import STEPS, compact
+from spacy_sapbert.linking.name_matcher import MAX_WORDS, name_hashes
 from spacy_sapbert.starter import POPULARITY
 from spacy_sapbert.text.words import acronym_hash, word_hashes
 

@@ -3,8 +3,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from spacy_sapbert.linking import concept_facts
-from spacy_sapbert.linking.name_matcher import name_hashes
 from spacy_sapbert.linking.concept_facts import STEPS, compact, name_popularity
+from spacy_sapbert.linking.name_matcher import name_hashes
 
 
 def test_names_are_popular_as_often_as_abstracts_have_them(tmp_path, monkeypatch):
