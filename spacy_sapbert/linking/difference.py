@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -37,12 +38,15 @@ def compared(candidates: Sequence[Candidate]) -> list[int]:
     name of the first one, they are the first two: no other name counts more, whatever its difference. If the text is
     another way to write its name, it is compared with none.
     """
-    agreeing = [place for place, candidate in enumerate(candidates[:DEPTH]) if candidate.refusal is None]
-    if not agreeing:
-        return []
-    first = candidates[agreeing[0]]
-    depth = 1 if first.rewrite else 2 if first.grade >= Grade.NEARLY_SAME else DEPTH
-    return [place for place in agreeing[:depth] if candidates[place].score >= first.score - GAP]
+    agreeing: list[int] = []
+    least, depth = -math.inf, DEPTH
+    for place, candidate in enumerate(candidates[:DEPTH]):
+        if candidate.refusal is None and candidate.score >= least and len(agreeing) < depth:
+            if not agreeing:
+                least = candidate.score - GAP
+                depth = 1 if candidate.rewrite else 2 if candidate.grade >= Grade.NEARLY_SAME else DEPTH
+            agreeing.append(place)
+    return agreeing
 
 
 def difference_features(
@@ -64,24 +68,16 @@ def difference_features(
     rows: list[tuple[float, ...]] = []
     for text, candidates in zip(texts, lists, strict=True):
         known = [facts[candidate.concept_id] for candidate in candidates]
-        scores, popularity = [candidate.score for candidate in candidates], [fact.popularity for fact in known]
-        preferred = [fact.preferred == candidate.name for fact, candidate in zip(known, candidates, strict=True)]
-        columns = (
-            scores,
-            _leads(scores),
-            _leads([candidate.dense or 0.0 for candidate in candidates]),
-            _leads([candidate.sparse or 0.0 for candidate in candidates]),
-            [candidate.support for candidate in candidates],
-            preferred,
-            _leads(preferred),
-            popularity,
+        values = [
             # a lead is at most 1, but logarithms of counts differ by more
-            _leads([log / _MOST_POPULAR for log in popularity]),
-            [fact.names for fact in known],
-            [not fact.supplementary for fact in known],
-        )
+            (c.score, c.dense or 0.0, c.sparse or 0.0, fact.preferred == c.name, fact.popularity / _MOST_POPULAR)
+            for c, fact in zip(candidates, known, strict=True)
+        ]
+        leads = zip(*map(_leads, zip(*values, strict=True)), strict=True)
         words = compare(text, [candidate.name for candidate in candidates], rules)
-        rows += [(*of_candidate, *of_words) for *of_candidate, of_words in zip(*columns, words, strict=True)]
+        for candidate, fact, value, lead, of_words in zip(candidates, known, values, leads, words, strict=True):
+            of_concept = value[3], lead[3], fact.popularity, lead[4], fact.names, not fact.supplementary
+            rows.append((candidate.score, *lead[:3], candidate.support, *of_concept, *of_words))
     # rounded, since the last digits of similarities depend on the processor
     return np.array(rows, dtype=np.float64).reshape(-1, len(FEATURES)).round(SCORE_DIGITS)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from itertools import islice
+from itertools import filterfalse, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,14 +15,15 @@ from ..starter import DIFFERENCE_MODELS
 from ..store.artifact import opening
 from ..store.cache import drop_oldest
 from ..text.languages import ENGLISH, LanguageRules
-from ..types import Candidate, LinkedPart
+from ..types import Candidate, Grade, LinkedPart
 from .agreement import is_short
 from .difference import DEPTH, FEATURES, FactsOf, compared, describe, difference_features
 from .grades import SAME
 from .trees import Trees
 
+_Text = tuple[str, tuple[Candidate, ...]]
 _Judged = tuple[tuple[Candidate, ...], tuple[str, ...]]
-Judgments = dict[tuple[str, tuple[Candidate, ...]], _Judged]
+Judgments = dict[_Text, _Judged]
 """The first candidates in their new order with probabilities, and why the order changed, by text and candidates."""
 
 if TYPE_CHECKING:
@@ -67,19 +68,18 @@ class DifferenceModel(NamedTuple):
         """
         earlier = {} if earlier is None else earlier
         keys = [(part.text, part.candidates[:DEPTH]) for part in parts]  # the same text occurs many times
-        if new := [key for key in dict.fromkeys(keys) if key not in earlier]:
+        if new := list(dict.fromkeys(filterfalse(earlier.__contains__, keys))):
             earlier.update(zip(new, self._judgments(new, facts_of, rules), strict=True))
-        judged = [_with(part, *earlier[key]) for part, key in zip(parts, keys, strict=True)]
+        judged = list(map(_with, parts, map(earlier.__getitem__, keys)))
         if len(earlier) > MOST_JUDGMENTS:
             drop_oldest(earlier, MOST_JUDGMENTS)
         return judged
 
-    def _judgments(
-        self, texts: Sequence[tuple[str, tuple[Candidate, ...]]], facts_of: FactsOf, rules: LanguageRules
-    ) -> Iterator[_Judged]:
-        places = [compared(candidates) for _, candidates in texts]
-        lists = [[key[1][place] for place in of_text] for key, of_text in zip(texts, places, strict=True)]
-        rows = difference_features([text for text, _ in texts], lists, facts_of, rules)
+    def _judgments(self, texts: Sequence[_Text], facts_of: FactsOf, rules: LanguageRules) -> Iterator[_Judged]:
+        written, candidates = zip(*texts, strict=True)
+        places = list(map(compared, candidates))
+        lists = [list(map(of_text.__getitem__, at)) for of_text, at in zip(candidates, places, strict=True)]
+        rows = difference_features(written, lists, facts_of, rules)
         log_odds = self.trees.predict(rows)
         probabilities = iter(probability(log_odds).round(_DIGITS).tolist())
         for key, of_text, best in zip(texts, places, self.choose(rows, log_odds, list(map(len, places))), strict=True):
@@ -93,17 +93,17 @@ class DifferenceModel(NamedTuple):
             log_odds: Their log-odds.
             sizes: The number of candidates of each text.
         """
-        candidates = iter(zip(rows[:, FEATURES.index("score")].tolist(), log_odds.tolist(), strict=True))
-        return [self._choose(list(islice(candidates, size))) for size in sizes]
-
-    def _choose(self, candidates: Sequence[tuple[float, float]]) -> int:
-        """Return which of the candidates of a text comes first, by their scores and log-odds."""
-        best = max([score for score, _ in candidates], default=SAME)
-        if best >= SAME:
-            return 0
-        others = [(odds, -place) for place, (score, odds) in enumerate(candidates) if place and score < best]
-        odds, place = max(others, default=(0.0, 0))
-        return -place if place and odds - candidates[0][1] > self.margin else 0
+        scores, odds = rows[:, FEATURES.index("score")].tolist(), log_odds.tolist()
+        chosen, first = [], 0
+        for size in sizes:
+            best = max(scores[first : first + size], default=SAME)
+            place, highest = 0, odds[first] + self.margin if size else 0.0
+            for other in range(1, size if best < SAME else 0):
+                if scores[first + other] < best and odds[first + other] > highest:
+                    place, highest = other, odds[first + other]
+            chosen.append(place)
+            first += size
+        return chosen
 
     # --- saving
 
@@ -153,25 +153,30 @@ def _judge(
         best: Which of these is the best.
         probabilities: Their probabilities.
     """
-    judged = [candidate._replace(probability=0.0) if candidate.refusal else candidate for candidate in candidates]
-    for place, probability in zip(places, probabilities, strict=True):
-        judged[place] = candidates[place]._replace(probability=probability)
-    if not best:
-        if candidates and not is_short(text) and _is_name_of_first(text, candidates):
-            judged[0] = judged[0]._replace(probability=max(judged[0].probability or 0.0, NAMED))
-        return tuple(judged), ()
-    chosen = judged.pop(places[best])
-    return (chosen, *judged), _reasons(text, chosen, candidates[places[0]], rules)
+    judged, of_place = list[Candidate](), dict(zip(places, probabilities, strict=True))
+    for place, candidate in enumerate(candidates):
+        probability = 0.0 if candidate.refusal else of_place.get(place)
+        judged.append(candidate if probability is None else candidate._replace(probability=probability))
+    if best:
+        chosen = judged.pop(places[best])
+        return (chosen, *judged), _reasons(text, chosen, candidates[places[0]], rules)
+    if judged and judged[0].refusal is None and not is_short(text) and _is_only_name(text, candidates):
+        judged[0] = judged[0]._replace(probability=max(judged[0].probability or 0.0, NAMED))
+    return tuple(judged), ()
 
 
-def _is_name_of_first(text: str, candidates: tuple[Candidate, ...]) -> bool:
+def _is_only_name(text: str, candidates: tuple[Candidate, ...]) -> bool:
     """Return whether a text is a name of the first candidate, and of no other. The case only counts between these."""
-    same = [candidate for candidate in candidates if candidate.name.casefold() == text.casefold()]
+    if candidates[0].grade < Grade.NEARLY_SAME:
+        return False
+    folded = text.casefold()
+    same = [candidate for candidate in candidates if candidate.name.casefold() == folded]
     exact = [candidate for candidate in same if candidate.name == text] or same
-    return exact == [candidates[0]] and candidates[0].refusal is None
+    return exact == [candidates[0]]
 
 
-def _with(part: LinkedPart, first: tuple[Candidate, ...], reasons: tuple[str, ...]) -> LinkedPart:
+def _with(part: LinkedPart, judged: _Judged) -> LinkedPart:
+    first, reasons = judged
     candidates = first + part.candidates[DEPTH:]
     if not reasons:
         return part._replace(candidates=candidates)

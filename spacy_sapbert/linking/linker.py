@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ContextDecorator, contextmanager
+from contextlib import contextmanager
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import OptionError
@@ -39,40 +37,17 @@ Annotation = tuple[list[Link], list[tuple[str, float]]]
 _FEWEST_DIGITS, _MOST_DIGITS = 2, 17
 
 
-class _NoGarbageCollection(ContextDecorator):
-    """Collects no garbage inside the block. Python would look through all objects of the process each time that many
-    candidates were made, and none of these is in a cycle. The last of all threads to leave switches it on again.
-    """
-
-    _lock = threading.Lock()
-    _inside = 0
-    _was_enabled = True
-
-    def __enter__(self) -> None:
-        cls = type(self)
-        with self._lock:
-            if not cls._inside:
-                cls._was_enabled = gc.isenabled()
-                gc.disable()
-            cls._inside += 1
-
-    def __exit__(self, *error: object) -> None:
-        cls = type(self)
-        with self._lock:
-            cls._inside -= 1
-            if not cls._inside and cls._was_enabled:
-                gc.enable()
-
-
-class _Criteria(NamedTuple):
-    """What the settings and the fitted values say now. It would take long to find out for each candidate.
+class _Current(NamedTuple):
+    """What the settings and the fitted values say now. It would take long to find out for each mention.
 
     Attributes:
-        model, parameters, threshold: See the properties of `Linker`.
+        reranks, prior, model, parameters, threshold: See the properties of `Linker`.
         by_probability: Whether the probability decides, not the score.
         least_score: The score that a link of another variant, or a second concept, needs.
     """
 
+    reranks: bool
+    prior: ConceptPrior | None
     model: DifferenceModel | None
     parameters: LinkerParameters
     threshold: float
@@ -132,8 +107,7 @@ class Linker:
     @property
     def generator(self) -> CandidateGenerator:
         """The candidate generator, with the current λ."""
-        self._generator.sparse_weight = self.sparse_weight
-        self._generator.complete = self.reranks or bool(self.stored_parameters.annotated and self.prior_weight)
+        self._current()
         return self._generator
 
     @property
@@ -147,16 +121,38 @@ class Linker:
 
         None if there is none, if the linker has a prior, or if it was calibrated, or its reranker trained, without one.
         """
-        stored = self.stored_parameters
-        if self.prior or not self.settings.selection.rerank or (self.reranker and not self.reranker.after_ranking):
-            return None
-        if stored.sparse_share is not None and not stored.reranked:
-            return None
-        return model_of(self.generator)
+        return self._current().model
+
+    def _current(self) -> _Current:
+        """Return what holds now. The generator gets the current λ."""
+        stored, settings, generator = self.stored_parameters, self.settings, self._generator
+        setting = settings.candidates.sparse_weight
+        generator.sparse_weight = stored.sparse_weight if setting is None else setting
+        setting = settings.candidates.prior_weight
+        prior_weight = stored.prior_weight if setting is None else setting
+        reranks = self.reranks
+        prior = self._prior_of(stored.annotated, prior_weight) if stored.annotated and prior_weight else None
+        generator.complete = reranks or prior is not None
+        is_calibrated = stored.sparse_share is not None
+        trained_without = (self.reranker and not self.reranker.after_ranking) or (is_calibrated and not stored.reranked)
+        uses_model = prior is None and settings.selection.rerank and not trained_without
+        model = model_of(generator) if uses_model else None
+        fitted = stored.sparse_share, stored.prior_weight, stored.reranked
+        present = generator.sparse_share if is_calibrated else None, prior_weight, reranks or model is not None
+        parameters = stored.without_calibration() if is_calibrated and fitted != present else stored
+        by_probability = settings.threshold is None and model is not None
+        fitted_threshold = PROBABLE if parameters.sparse_share is None and model else parameters.threshold
+        threshold = fitted_threshold if settings.threshold is None else settings.threshold
+        least_score = THRESHOLD if by_probability else threshold
+        return _Current(reranks, prior, model, parameters, threshold, by_probability, least_score)
+
+    def _prior_of(self, counts: Mapping[str, int], weight: float) -> ConceptPrior:
+        if self._prior is None or not self._prior.is_of(counts, weight, self.kb):
+            self._prior = ConceptPrior(counts, weight, self.kb)
+        return self._prior
 
     # --- linking
 
-    @_NoGarbageCollection()
     def link(self, documents: Sequence[Sequence[MentionQuery]], texts: Sequence[str] = ()) -> list[list[Parts]]:
         """Find the candidates of mentions. Each unique text is looked up once, and equal mentions share the result.
 
@@ -167,58 +163,58 @@ class Linker:
         Returns:
             The parts of each mention, with candidates of any score.
         """
+        current = self._current()
         keys = [[query.key for query in queries] for queries in documents]
         unique = dict(zip(chain.from_iterable(keys), chain.from_iterable(documents), strict=True))
-        found = self._link_by_scores(list(unique.values()))
-        if (model := self.difference_model) is not None:
+        found = self._link_by_scores(list(unique.values()), current)
+        if (model := current.model) is not None:
             if self._judgments[0] is not model:
                 self._judgments = model, {}
             judged = iter(model(list(chain.from_iterable(found)), self._facts, self.rules, self._judgments[1]))
             found = [tuple(islice(judged, len(parts))) for parts in found]
         parts_of = dict(zip(unique, found, strict=True))
-        linked = [[parts_of[key] for key in of_document] for of_document in keys]
-        if self.reranker is None or not self.reranks or (self.reranker.after_ranking and model is None):
+        linked = [list(map(parts_of.__getitem__, of_document)) for of_document in keys]
+        if self.reranker is None or not current.reranks or (self.reranker.after_ranking and model is None):
             return linked
         pairs = zip(linked, texts or [""] * len(linked), strict=True)
         return [self._reranked(mentions, text) for mentions, text in pairs]
 
-    def _link_by_scores(self, queries: Sequence[MentionQuery]) -> list[Parts]:
+    def _link_by_scores(self, queries: Sequence[MentionQuery], current: _Current) -> list[Parts]:
         settings, filters = self.settings, dict[str, Filter]()
         texts: dict[Filter, dict[str, None]] = {}
         for query in queries:
             if query.label not in filters:
                 filters[query.label] = self.filter_of(query.label)
-            of_query = dict.fromkeys(query.variants.texts(formulas=settings.selection.formulas))
-            texts.setdefault(filters[query.label], {}).update(of_query)
-        candidates = {filter: self._candidates(list(unique), filter) for filter, unique in texts.items()}
-        mentions, labels, threshold = [], [], self._criteria.least_score
+            of_filter = texts.setdefault(filters[query.label], {})
+            of_filter.update(dict.fromkeys(query.variants.texts(formulas=settings.selection.formulas)))
+        candidates = {filter: self._candidates(list(unique), filter, current) for filter, unique in texts.items()}
+        mentions = []
         for variants, label in queries:
             look_up = candidates[filters[label]].__getitem__
-            mentions.append(
-                select_variant(variants, look_up, settings.selection, self._agreement, threshold, self.rules)
+            variant = select_variant(
+                variants, look_up, settings.selection, self._agreement, current.least_score, self.rules
             )
-            labels.append(label)
+            mentions.append(variant)
+        labels = [query.label for query in queries]
         return TieBreaker(self.kb, settings.label_types).break_ties(mentions, labels)
 
-    def _candidates(self, texts: Sequence[str], filter: Filter) -> Candidates:
+    def _candidates(self, texts: Sequence[str], filter: Filter, current: _Current) -> Candidates:
         """Return the candidates of texts, best first. Those of earlier texts are known."""
-        generator, prior, known = self.generator, self.prior, self._generator.derived
-        settings = filter, self.settings.k, generator.sparse_weight, generator.complete, self.reranks, prior, self.rules
+        generator, known, k = self._generator, self._generator.derived, self.settings.k
+        prior, reranks = current.prior, current.reranks
+        settings = filter, k, generator.sparse_weight, generator.complete, reranks, prior, self.rules
         earlier = {text: some for text in texts if (some := known.get((text, settings))) is not None}
         if not (missing := [text for text in texts if text not in earlier]):
             return earlier
-        search = partial(self._look_up, filter)
-        similar = dict(zip(missing, search(missing), strict=True))
-        similar = self._agreement.with_other_numerals(similar, search)
-        checked = self.settings.k if prior or self.reranks else CHECKED
+        search = partial(generator, k=k, filter=filter)
+        similar = self._agreement.with_other_numerals(dict(zip(missing, search(missing), strict=True)), search)
+        checked = k if prior or reranks else CHECKED
         found = {text: self._agreement(text, some, prior, checked) for text, some in similar.items()}
         found = self._rewriter(found, partial(generator.named, filter=filter))
         known.update({(text, settings): some for text, some in found.items()})
-        drop_oldest(known, generator.cache_size)
+        if len(known) > generator.cache_size:
+            drop_oldest(known, generator.cache_size)
         return earlier | found
-
-    def _look_up(self, filter: Filter, texts: Sequence[str]) -> list[list[Candidate]]:
-        return self.generator(texts, self.settings.k, filter)
 
     def _reranked(self, mentions: Sequence[Parts], text: str) -> list[Parts]:
         """Rerank the candidates of the mentions of a document."""
@@ -245,14 +241,11 @@ class Linker:
         Args:
             mentions: The parts and the label of each mention.
         """
-        criteria, annotations = self._criteria, dict[tuple[int, str], Annotation]()
+        current, annotations = self._current(), dict[tuple[int, str], Annotation]()
         for parts, label in mentions:
             if (id(parts), label) not in annotations:
-                linked = [self._linked(part, criteria) for part in parts]
-                links = [
-                    self._link(part, of_part, label, criteria, is_split=len(parts) > 1)
-                    for part, of_part in zip(parts, linked, strict=True)
-                ]
+                linked = list(map(self._linked, parts, repeat(current)))
+                links = list(map(self._link, parts, linked, repeat(label), repeat(current), repeat(len(parts) > 1)))
                 annotations[id(parts), label] = links, _kb_ents(parts, linked)
         return [annotations[id(parts), label] for parts, label in mentions]
 
@@ -263,56 +256,50 @@ class Linker:
 
     def confidence(self, candidate: Candidate) -> float:
         """Return what is compared with the threshold: the score of a candidate, or its probability if that decides."""
-        return _confidence(candidate, self._criteria)
+        return _confidence(candidate, self._current())
 
-    def linkable(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+    def linkable(self, candidates: Iterable[Candidate]) -> list[Candidate]:
         """Return the candidates that are not refused, and that `filter_for_definitions` allows, with any score."""
-        return list(self._linkable(candidates))
-
-    def _linkable(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
-        settings = self.settings
-        for candidate in candidates:
-            allowed = (
-                not settings.filter_for_definitions
-                or candidate.score >= settings.no_definition_threshold
-                or self._is_defined(candidate.concept_id)
-            )
-            if candidate.refusal is None and allowed:
-                yield candidate
+        allowed = [candidate for candidate in candidates if candidate.refusal is None]
+        if self.settings.filter_for_definitions:
+            least = self.settings.no_definition_threshold
+            allowed = [c for c in allowed if c.score >= least or self._is_defined(c.concept_id)]
+        return allowed
 
     def _is_defined(self, concept_id: str) -> bool:
         return bool(self.kb.query("SELECT 1 FROM concepts WHERE id = ? AND definition IS NOT NULL", concept_id))
 
-    def _linked(self, part: LinkedPart, criteria: _Criteria) -> list[Candidate]:
+    def _linked(self, part: LinkedPart, current: _Current) -> list[Candidate]:
         """Return the best candidates above the threshold, at most `max_entities_per_mention`.
 
         There are none if the first that may be linked is below it.
         """
-        first = next(self._linkable(part.candidates), None)
-        if first is None or self._certainty(part, first, criteria) <= criteria.threshold:
+        linkable = self.linkable(part.candidates)
+        if not linkable or self._certainty(part, linkable[0], current) <= current.threshold:
             return []
-        others = part.candidates[part.candidates.index(first) + 1 :]
-        linked = self._linkable(candidate for candidate in others if candidate.score > criteria.least_score)
-        return [first, *islice(linked, self.settings.max_entities_per_mention - 1)]
+        first, *others = linkable
+        above = [candidate for candidate in others if candidate.score > current.least_score]
+        return [first, *above[: self.settings.max_entities_per_mention - 1]]
 
-    def _certainty(self, part: LinkedPart, first: Candidate, criteria: _Criteria) -> float:
+    def _certainty(self, part: LinkedPart, first: Candidate, current: _Current) -> float:
         """Return the confidence in the first candidate, or the highest of a tie between vocabularies.
 
         If the text is a name in several vocabularies, they may mean the same, and the rules for ties said which one to
         take. Within a vocabulary, as between genes of two species, the concepts differ.
         """
-        rivals = tied(part) if first.grade >= Grade.NEARLY_SAME else ()
+        certainty = _confidence(first, current)
+        rivals = self.linkable(tied(part)) if first.grade >= Grade.NEARLY_SAME else ()
         own = vocabulary_of(first.concept_id) if rivals else None
-        others = [rival for rival in self._linkable(rivals) if vocabulary_of(rival.concept_id) != own]
-        return max(_confidence(candidate, criteria) for candidate in (first, *others))
+        others = [rival for rival in rivals if vocabulary_of(rival.concept_id) != own] if rivals else []
+        return max(certainty, *map(_confidence, others, repeat(current))) if others else certainty
 
     def _link(
-        self, part: LinkedPart, candidates: Sequence[Candidate], label: str, criteria: _Criteria, *, is_split: bool
+        self, part: LinkedPart, candidates: Sequence[Candidate], label: str, current: _Current, is_split: bool
     ) -> Link:
-        linked = next(iter(candidates), None)
-        best = linked or next(iter(part.candidates), None)
+        linked = candidates[0] if candidates else None
+        best = linked or (part.candidates[0] if part.candidates else None)
         is_first = best is not None and best is part.candidates[0]
-        next_best = next(iter(part.candidates[1:2] if is_first else part.candidates[:1]), None)
+        next_best = part.candidates[1:2] if is_first else part.candidates[:1]
         return Link(
             part.text,
             linked.concept_id if linked else None,
@@ -320,16 +307,16 @@ class Linker:
             best.name if best else None,
             part.long_form,
             is_split,
-            None if linked else self._why_not_linked(part, label, criteria),
-            _probability(best, criteria) if best else None,
+            None if linked else self._why_not_linked(part, label, current),
+            _probability(best, current) if best else None,
             part.tie if linked and is_first else None,
-            _alternative(next_best, criteria) if next_best else None,
-            _alternative(best, criteria) if best and not linked else None,
-            reasons=_reasons(part, best) if is_first else (),
-            candidates=tuple([_alternative(candidate, criteria) for candidate in part.candidates[: self.listed]]),
+            _alternative(next_best[0], current) if next_best else None,
+            _alternative(best, current) if best and not linked else None,
+            reasons=((best.rewrite, *part.reasons) if best and best.rewrite else part.reasons) if is_first else (),
+            candidates=tuple(map(_alternative, part.candidates[: self.listed], repeat(current))),
         )
 
-    def _why_not_linked(self, part: LinkedPart, label: str, criteria: _Criteria) -> str:
+    def _why_not_linked(self, part: LinkedPart, label: str, current: _Current) -> str:
         if not part.candidates and part.reasons:
             return "; ".join(part.reasons)
         if not part.candidates:
@@ -337,14 +324,14 @@ class Linker:
             shown = " and ".join(f"{what} {', '.join(values)}" for what, values in limits if values)
             return "no name is similar" + (f" among {shown}" if shown else "")
         refused = next((candidate for candidate in part.candidates if candidate.refusal), None)
-        if refused and refused.score > criteria.least_score * REFUSED:
+        if refused and refused.score > current.least_score * REFUSED:
             return f"“{refused.name}” is not meant: {refused.refusal}"
         first = part.candidates[0]
-        confidence, threshold = self._certainty(part, first, criteria), criteria.threshold
+        confidence, threshold = self._certainty(part, first, current), current.threshold
         if confidence > threshold:
             return "no candidate above the threshold has a definition"
         shown, limit = _distinct(confidence, threshold)
-        if criteria.by_probability:
+        if current.by_probability:
             is_name = part.tie and first.grade >= Grade.NEARLY_SAME
             why = part.tie if is_name else f"“{first.name}” {describe(part.text, first.name, self.rules)}"
             return f"probability {shown} is not above the threshold {limit}: {why}"
@@ -368,15 +355,7 @@ class Linker:
     @property
     def threshold(self) -> float:
         """The setting, which is a score. Else the fitted value, or 0.5, of the probability if there is one."""
-        return self._criteria.threshold
-
-    @property
-    def _criteria(self) -> _Criteria:
-        setting, parameters, model = self.settings.threshold, self.parameters, self.difference_model
-        by_probability = setting is None and model is not None
-        fitted = PROBABLE if parameters.sparse_share is None and model else parameters.threshold
-        threshold = fitted if setting is None else setting
-        return _Criteria(model, parameters, threshold, by_probability, THRESHOLD if by_probability else threshold)
+        return self._current().threshold
 
     @property
     def parameters(self) -> LinkerParameters:
@@ -385,22 +364,12 @@ class Linker:
         Threshold and probabilities are valid for the links for which `calibrate` fitted them. With another λ or μ, or
         without the sparse score or the reranker, the default values apply.
         """
-        stored = self.stored_parameters
-        if stored.sparse_share is None:
-            return stored
-        fitted = stored.sparse_share, stored.prior_weight, stored.reranked
-        present = self.generator.sparse_share, self.prior_weight, self.reranks or self.difference_model is not None
-        return stored if fitted == present else stored.without_calibration()
+        return self._current().parameters
 
     @property
     def prior(self) -> ConceptPrior | None:
         """The prior of concepts: how often annotators mean them. None if it was neither fitted nor trained."""
-        counts, weight = self.stored_parameters.annotated, self.prior_weight
-        if not (counts and weight):
-            return None
-        if self._prior is None or not self._prior.is_of(counts, weight, self.kb):
-            self._prior = ConceptPrior(counts, weight, self.kb)
-        return self._prior
+        return self._current().prior
 
     @contextmanager
     def reranking(self, reranker: Reranker | None) -> Iterator[None]:
@@ -434,39 +403,37 @@ class Linker:
 
 
 def _kb_ents(parts: Parts, linked: Sequence[Sequence[Candidate]]) -> list[tuple[str, float]]:
-    candidates = [pair for of_part in linked for pair in enumerate(of_part)]
-    if len(parts) > 1 and not any(part.reasons for part in parts):
-        candidates.sort(key=lambda pair: -pair[1].score)
-    elif len(parts) > 1:  # what was chosen comes before what was overruled
-        candidates.sort(key=lambda pair: (pair[0], -pair[1].score))
+    """Return the ids and scores of what is linked, best first. Each concept has its best score."""
+    candidates = list(chain.from_iterable(linked))
+    if len(parts) > 1:
+        overruled = any(part.reasons for part in parts)  # what was chosen comes before what was overruled
+        pairs = [pair for of_part in linked for pair in enumerate(of_part)]
+        pairs.sort(key=lambda pair: (pair[0] if overruled else 0, -pair[1].score))
+        candidates = [candidate for _, candidate in pairs]
     best: dict[str, float] = {}
-    for _, candidate in candidates:
+    for candidate in candidates:
         best.setdefault(candidate.concept_id, candidate.score)
     return list(best.items())
 
 
-def _confidence(candidate: Candidate, criteria: _Criteria) -> float:
-    if not criteria.by_probability:
+def _confidence(candidate: Candidate, current: _Current) -> float:
+    if not current.by_probability:
         return candidate.score
     # a candidate that was not compared, such as that of a correction
     return float(candidate.score > THRESHOLD) if candidate.probability is None else candidate.probability
 
 
-def _probability(candidate: Candidate, criteria: _Criteria) -> float | None:
+def _probability(candidate: Candidate, current: _Current) -> float | None:
     """Return the probability of a candidate; None if it was neither fitted nor compared."""
-    if criteria.model is None:
-        return criteria.parameters.probability(candidate.score)
-    if criteria.parameters.probabilities is None or candidate.probability is None:
+    if current.model is None:
+        return current.parameters.probability(candidate.score)
+    if current.parameters.probabilities is None or candidate.probability is None:
         return candidate.probability
-    return criteria.parameters.probability(candidate.probability)
+    return current.parameters.probability(candidate.probability)
 
 
-def _alternative(candidate: Candidate, criteria: _Criteria) -> Alternative:
-    return Alternative(candidate.concept_id, candidate.score, candidate.name, _probability(candidate, criteria))
-
-
-def _reasons(part: LinkedPart, best: Candidate | None) -> tuple[str, ...]:
-    return (best.rewrite, *part.reasons) if best and best.rewrite else part.reasons
+def _alternative(candidate: Candidate, current: _Current) -> Alternative:
+    return Alternative(candidate.concept_id, candidate.score, candidate.name, _probability(candidate, current))
 
 
 def _distinct(first: float, second: float) -> tuple[str, str]:
