@@ -33,8 +33,7 @@ from spacy_sapbert.encoders.encoder import open_encoder
 from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
-from spacy_sapbert.linking.difference import compared
-from spacy_sapbert.linking.difference_model import DifferenceModel, probability
+from spacy_sapbert.linking.difference import DifferenceModel, compared, probability
 from spacy_sapbert.linking.linker import Linker
 from spacy_sapbert.linking.settings import THRESHOLD
 from spacy_sapbert.linking.storage import open_generator

@@ -10,8 +10,7 @@ import numpy as np
 
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.linking.concept_facts import ConceptFacts
-from spacy_sapbert.linking.difference import FEATURES, compared, difference_features
-from spacy_sapbert.linking.difference_model import DifferenceModel
+from spacy_sapbert.linking.difference import FEATURES, DifferenceModel, compared, difference_features
 from spacy_sapbert.linking.trees import Trees
 from spacy_sapbert.text.languages import ENGLISH, LanguageRules
 from spacy_sapbert.training.reranker_trainer import GoldPart, check_lightgbm

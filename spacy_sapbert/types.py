@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from enum import IntEnum
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Candidate(NamedTuple):
 
     Attributes:
         concept_id: The primary id.
-        score: What users see, at most 1. It is made of grade and similarity, see `linking.grades.score_of`.
+        score: What users see, at most 1. It is made of grade and similarity, see `linking.agreement.score_of`.
         name: The best name.
         dense: The dense similarity; None if it is not used. It is a cosine, or an inner product if the vectors of the
             encoder are not l2_normalized.
@@ -198,7 +199,7 @@ class Link(NamedTuple):
 
 def kb_id_of(links: Iterable[Link]) -> str:
     """Return the ids of the links of a mention, joined by "|", or "NIL"."""
-    return "|".join(dict.fromkeys(link.concept_id for link in links if link.concept_id)) or NIL
+    return "|".join(dict.fromkeys(filter(None, map(attrgetter("concept_id"), links)))) or NIL
 
 
 class DocumentConcept(NamedTuple):

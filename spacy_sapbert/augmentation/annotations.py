@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ..kb.ids import is_supplementary
+from ..kb.ids import SUPPLEMENTARY_ID
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.mapping import Equivalents
 from ..kb.search import NameIndex
@@ -135,6 +135,8 @@ class MatcherAnnotator:
         preferring = {id for id in ids if preferred[id] == name}
         preferring = preferring or {id for id in ids if word_keys(preferred[id]) == word_keys(name)}
         counts = {id: self._kb.annotations(id, name) for id in ids}
-        evidence = [TieEvidence(id, counts[id], id in preferring, main=not is_supplementary(id)) for id in ids]
+        evidence = [
+            TieEvidence(id, counts[id], id in preferring, main=not SUPPLEMENTARY_ID.fullmatch(id)) for id in ids
+        ]
         best = rank(evidence)[0]._replace(concept_id="")
         return sorted(tie.concept_id for tie in evidence if tie._replace(concept_id="") == best)

@@ -97,7 +97,7 @@ class NgramEncoder:
         Returns:
             csr_matrix, float32, shape (len(texts), len(ngrams)): Rows of unit length, or zero rows.
         """
-        return self.encode_forms(list(self.forms(texts)))
+        return self.encode_forms(list(_forms(texts, self.text_normalizer)))
 
     def encode_forms(self, forms: Sequence[str]) -> csr_matrix:
         """Return the sparse vectors of texts that are in normal form, see `encode`."""

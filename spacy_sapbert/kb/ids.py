@@ -41,7 +41,8 @@ _SINGLE_ID = re.compile(r"[^\s|+,;]+")
 _SEPARATORS = re.compile(r"[|+,;]")
 _CUI = re.compile("C[0-9]{7}")
 _MESH = re.compile("[CDQ](?:[0-9]{6}|[0-9]{9})")  # ids created since 2017 have nine digits
-_SUPPLEMENTARY = re.compile("|".join(SUPPLEMENTARY))
+SUPPLEMENTARY_ID = re.compile("|".join(SUPPLEMENTARY))
+"""A canonical id that supplements the MeSH descriptors, e.g. `C565588` or `OMIM:145250`."""
 # What separates ids, columns or lines in a corpus file, with its code. The code of % comes last, so that decoding is
 # unambiguous.
 _CODES = {character: f"%{ord(character):02X}" for character in "|+,;\t\n\v\f\r\x1c\x1d\x1e\x85"}
@@ -218,11 +219,6 @@ def curie_of(concept_id: str) -> str:
     """Return a canonical id with the prefix that ids of MeSH and UMLS lack. Any other id is returned unchanged."""
     vocabulary = "" if ":" in concept_id else vocabulary_of(concept_id)
     return f"{vocabulary}:{concept_id}" if vocabulary else concept_id
-
-
-def is_supplementary(concept_id: str) -> bool:
-    """Return whether a canonical id supplements the MeSH descriptors, e.g. `C565588` or `OMIM:145250`."""
-    return bool(_SUPPLEMENTARY.fullmatch(concept_id))
 
 
 def some_ids(ids: Iterable[str], n: int = 3) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import MismatchError, NotFoundError
 from ..files.values import check_not_newer
 from ..types import Concept, Name, Record
-from .database import FORMAT, IDS, NAME_CONCEPTS, TIE_RANKS, open_database, reading
+from .database import FORMAT, IDS, NAME_CONCEPTS, TIE_RANKS, open_database, reading, unreadable
 from .semantic_types import SemanticTypeTree, semantic_type_tree
 
 VALUES_PER_QUERY = 500  # every SQLite allows at least 999
@@ -184,7 +184,7 @@ class KnowledgeBase:
         texts = dict(self._in_chunks("SELECT row, text FROM names WHERE row IN ({})", rows))
         if missing := set(rows).difference(texts):
             raise IndexError(min(missing))
-        return [texts[row] for row in rows]
+        return list(map(texts.__getitem__, rows))
 
     def names_of(self, concept_id: str) -> list[Name]:
         """Return all names of a concept, the preferred name first."""
@@ -253,7 +253,7 @@ class KnowledgeBase:
     def tie_ranks(self) -> np.ndarray:
         """The tie rank of each concept. It decides when names give no evidence.
 
-        A main descriptor takes precedence over a supplementary record (see `ids.is_supplementary`). Then the concept
+        A main descriptor takes precedence over a supplementary record (see `ids.SUPPLEMENTARY_ID`). Then the concept
         with more annotations takes precedence, then the one with more names, then the one with the smaller id.
 
         Returns:
@@ -306,7 +306,7 @@ class KnowledgeBase:
         numbers = np.array(rows, dtype=np.int64)
         if numbers.min(initial=0) < 0:
             raise IndexError(numbers.min())
-        return [data.decode() for data in self._ids[numbers].tolist()]
+        return list(map(bytes.decode, self._ids[numbers].tolist()))
 
     @cached_property
     def _ids(self) -> np.ndarray:
@@ -384,10 +384,10 @@ class KnowledgeBase:
         sql = "SELECT c.id, n.text, c.row FROM concepts c JOIN names n ON n.row = c.preferred WHERE c.id IN ({})"
         types = self._grouped(_TYPES, concept_ids) if with_types else {}
         annotations, names = self._counts
-        return {
-            id: ConceptSummary(preferred, types.get(id, ()), int(annotations[row]), int(names[row]))
-            for id, preferred, row in self._in_chunks(sql, concept_ids)
-        }
+        summaries: dict[str, ConceptSummary] = {}
+        for id, preferred, row in self._in_chunks(sql, concept_ids):
+            summaries[id] = ConceptSummary(preferred, types.get(id, ()), int(annotations[row]), int(names[row]))
+        return summaries
 
     @cached_property
     def _counts(self) -> tuple[np.ndarray, np.ndarray]:
@@ -516,8 +516,10 @@ class KnowledgeBase:
 
     def query(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return all rows of a read-only query."""
-        with reading(self.path):
+        try:
             return self._connection().execute(sql, values).fetchall()
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            raise unreadable(self.path, error) from error
 
     def _rows(self, sql: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a query one by one: millions of names would not fit into a list."""
@@ -538,7 +540,7 @@ class KnowledgeBase:
         for first in range(0, len(unique), VALUES_PER_QUERY):
             chunk = unique[first : first + VALUES_PER_QUERY]
             filled = chunk + [None] * (VALUES_PER_QUERY - len(chunk) if first else 0)  # so that SQLite knows the query
-            yield from self.query(sql.format(_placeholders(filled)), *filled, *others)
+            yield from self.query(sql.format(",".join("?" * len(filled))), *filled, *others)
 
     def _grouped(self, sql: str, keys: Sequence[Any], *others: Any) -> dict[Any, tuple[Any, ...]]:
         """Return the rows of a query for each of its keys, in their order.

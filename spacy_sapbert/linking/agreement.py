@@ -1,4 +1,4 @@
-"""Candidates that a text names come first, and those that it cannot mean come last."""
+"""The grade of a candidate, how well its name fits the text; and the score that users see, which is made here alone."""
 
 from __future__ import annotations
 
@@ -19,17 +19,22 @@ from ..text.critical_parts import (
 from ..text.languages import ENGLISH, LanguageRules
 from ..text.symbols import are_other_symbols
 from ..text.words import Words, has_other_sign, read_words, with_same_letters
-from ..types import Candidate, Grade, LinkedPart
-from .grades import SAME, ordered, refused, score_of
+from ..types import SCORE_DIGITS, Candidate, Grade, LinkedPart
 
 Candidates = dict[str, list[Candidate]]
 LookUp = Callable[[Sequence[str]], Sequence[list[Candidate]]]
 Weigh = Callable[[list[Candidate]], list[Candidate]]
 
+SAME, REWRITTEN = 0.99, 0.98
+"""The least score of a name that is the text, and the score of one that is another way to write it."""
+REFUSED = 0.5
+"""The share of its score that a refused candidate keeps."""
+STEP = 0.0001
+"""By how much a less plausible way to write a text has a lower score."""
 SHORT = 4
 """A text of so many letters and digits, or fewer, must equal a name: of 113 links to similar names, one was right."""
 CHECKED = 6
-"""Candidates behind so many that agree are not checked: neither their scores nor `linking.difference_model` put them
+"""Candidates behind so many that agree are not checked: neither their scores nor `linking.difference` put them
 first."""
 SEVERAL = 1.02
 """The least support of a concept with another name that is about as similar to the text."""
@@ -38,6 +43,33 @@ _DEFINITIONS = _CONCEPTS = 1 << 12  # in the caches
 _STEM = 5  # letters of a word, by which it equals a longer one
 _SIMILAR = 0.75  # names that are less similar have other words
 _MOST_OTHER_WORDS = 2
+
+
+def score_of(grade: Grade, similarity: float, rank: int = 0, above: float = 0.0) -> float:
+    """Return the score of a candidate.
+
+    Args:
+        grade: How well its name fits the text.
+        similarity: The combined similarity of the name; for a refused candidate, the score that it had.
+        rank: How many ways to write the text are more plausible.
+        above: What the score of a rewritten name of rank 0 exceeds: that of the best other candidate.
+    """
+    if grade is Grade.SAME:
+        return round(SAME + (1 - SAME) * similarity, SCORE_DIGITS)
+    if grade is Grade.REWRITTEN:
+        return round(max(min(REWRITTEN, similarity), above + STEP) - STEP * rank, SCORE_DIGITS)
+    return similarity * REFUSED if grade is Grade.REFUSED else similarity
+
+
+def refused(candidate: Candidate, reason: str) -> Candidate:
+    """Return a candidate that is not linked for a reason."""
+    score = score_of(Grade.REFUSED, candidate.score)
+    return candidate._replace(score=score, refusal=reason, grade=Grade.REFUSED)
+
+
+def ordered(candidates: list[Candidate]) -> list[Candidate]:
+    """Return candidates by their scores, best first. Equal ones keep their order."""
+    return sorted(candidates, key=attrgetter("score"), reverse=True)
 
 
 class Agreement:
@@ -79,9 +111,14 @@ class Agreement:
             candidates = [refused(c, refusals[c.concept_id]) if c.concept_id in refusals else c for c in candidates]
         if weigh:
             candidates = weigh(candidates)
-        if same or [c for c in candidates if c.score >= SAME]:
-            candidates = [_with_grade(c, is_same=c.concept_id in same) for c in candidates]
-        return ordered(candidates) if same or refusals else candidates
+        graded = list(candidates)
+        for place, candidate in enumerate(candidates):
+            if candidate.concept_id in same and candidate.refusal is None:
+                score = score_of(Grade.SAME, candidate.score)
+                graded[place] = candidate._replace(score=score, grade=Grade.SAME)
+            elif candidate.score >= SAME:
+                graded[place] = candidate._replace(grade=Grade.NEARLY_SAME)
+        return ordered(graded) if same or refusals else graded
 
     def with_other_numerals(self, found: Candidates, look_up: LookUp) -> Candidates:
         """Return the candidates of texts with those of other spellings of their numerals: "type 2" for "type II".
@@ -92,14 +129,15 @@ class Agreement:
             found: The candidates of each text, best first.
             look_up: Finds the candidates of texts.
         """
-        spellings = {
-            text: spellings
-            for text, similar in found.items()
-            if (spellings := (words := read_words(text, self._rules)).numeral_spellings)
-            and not self._same(words, similar)
-        }
+        spellings: dict[str, list[str]] = {}
+        for text, similar in found.items():
+            words = read_words(text, self._rules)
+            if words.numeral_spellings and not self._same(words, similar):
+                spellings[text] = words.numeral_spellings
+        if not spellings:
+            return found
         others = list(dict.fromkeys(chain.from_iterable(spellings.values())))
-        respelled = dict(zip(others, look_up(others), strict=True)) if others else {}
+        respelled = dict(zip(others, look_up(others), strict=True))
         return found | {
             text: self._merged(text, found[text], chain.from_iterable(respelled[form] for form in forms))
             for text, forms in spellings.items()
@@ -179,22 +217,19 @@ class Agreement:
     def _same(self, text: Words, candidates: list[Candidate]) -> set[str]:
         """Return the ids of the candidates with the text as a name."""
         names = with_same_letters(text.text, [candidate.name for candidate in candidates])
-        same = {c.concept_id for c in candidates if c.name in names and not self._has_other_sign(text, c.name)}
-        content, parts = sorted(text.content), text.critical
+        content, parts, same = sorted(text.content), text.critical, set()
         for candidate in candidates:
-            if candidate.score <= _SIMILAR:
-                break
-            name = read_words(candidate.name, self._rules)
-            if parts.numbers:
-                is_same = parts.is_same(name.critical) and next(contradictions(parts, name.critical), None) is None
-            else:
-                is_same = len(name.content) == len(content) > 0 and sorted(name.content) == content
-            if is_same:
+            if candidate.name in names and not has_other_sign(text.text, candidate.name, self._rules):
                 same.add(candidate.concept_id)
+            elif candidate.score > _SIMILAR:
+                name = read_words(candidate.name, self._rules)
+                if parts.numbers:
+                    is_same = parts.is_same(name.critical) and next(contradictions(parts, name.critical), None) is None
+                else:
+                    is_same = len(name.content) == len(content) > 0 and sorted(name.content) == content
+                if is_same:
+                    same.add(candidate.concept_id)
         return same
-
-    def _has_other_sign(self, text: Words, name: str) -> bool:
-        return ("+" in text.text) != ("+" in name) and has_other_sign(text.text, name, self._rules)
 
     def _contradictions(self, text: Words, candidates: list[Candidate], checked: int) -> dict[str, str]:
         """Return why candidates are refused, by their ids."""
@@ -258,11 +293,3 @@ def _is_like(word: str, other: str) -> bool:
     """Return whether two words are equal, or one begins with the other: "period2" and "period"."""
     shorter, longer = sorted((word, other), key=len)
     return longer.startswith(shorter) and len(shorter) >= min(_STEM, len(longer))
-
-
-def _with_grade(candidate: Candidate, *, is_same: bool) -> Candidate:
-    if candidate.grade is Grade.REFUSED:
-        return candidate
-    if is_same:
-        return candidate._replace(score=score_of(Grade.SAME, candidate.score), grade=Grade.SAME)
-    return candidate._replace(grade=Grade.NEARLY_SAME) if candidate.score >= SAME else candidate

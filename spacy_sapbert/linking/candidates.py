@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
-from itertools import pairwise
+from itertools import filterfalse, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -173,7 +173,7 @@ class CandidateGenerator:
             known[text] = self._cache[(text, *settings)] = candidates
         if len(self._cache) > self.cache_size:
             drop_oldest(self._cache, self.cache_size)
-        return [list(known[text]) for text in texts]
+        return list(map(list, map(known.__getitem__, texts)))
 
     def _find(self, texts: Sequence[str], k: int, filter: Filter) -> Iterator[tuple[str, list[Candidate]]]:
         mask = self._mask(filter)
@@ -423,12 +423,13 @@ class CandidateGenerator:
 
     def _names_at(self, rows: list[int]) -> list[str]:
         """Return the names in these rows. Many texts have the same similar names."""
-        known = list(map(self._names.get, rows))
-        missing = list(dict.fromkeys([row for row, name in zip(rows, known, strict=True) if name is None]))
-        read = dict(zip(missing, self.kb.names_at(missing), strict=True))
-        self._names.update(read)
-        drop_oldest(self._names, CACHED_NAMES)
-        return [read[row] if name is None else name for row, name in zip(rows, known, strict=True)]
+        names = self._names
+        if missing := list(dict.fromkeys(filterfalse(names.__contains__, rows))):
+            if len(names) + len(missing) > CACHED_NAMES:
+                names = self._names = {}  # a new object, since another thread may read the old one
+                missing = list(dict.fromkeys(rows))
+            names.update(zip(missing, self.kb.names_at(missing), strict=True))
+        return list(map(names.__getitem__, rows))
 
     def _candidates(self, scored: _Scored, concepts: list[int], supports: np.ndarray) -> list[Candidate]:
         """Return a candidate for each name with its concept."""

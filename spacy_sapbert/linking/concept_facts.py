@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache
+from itertools import filterfalse
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 
-from ..kb.ids import is_supplementary
+from ..kb.ids import SUPPLEMENTARY_ID
 from ..kb.knowledge_base import KnowledgeBase
 from ..starter import POPULARITY
 from ..text.words import read_words
@@ -49,12 +51,12 @@ class ConceptFacts:
         if len(self._known) > _CACHED:
             self._known = {}  # a new object, since another thread may read the old one
         known = self._known
-        if missing := sorted({concept_id for concept_id in concept_ids if concept_id not in known}):
+        if missing := sorted(set(filterfalse(known.__contains__, concept_ids))):
             summaries = self._kb.summaries_of(missing, with_types=False)
-            popularity = name_popularity([summary.preferred for summary in summaries.values()])
+            popularity = name_popularity(map(attrgetter("preferred"), summaries.values()))
             for (id, summary), popular in zip(summaries.items(), popularity, strict=True):
                 counts = math.log1p(summary.names), math.log1p(summary.annotations)
-                known[id] = Fact(summary.preferred, counts[0], is_supplementary(id), counts[1], popular)
+                known[id] = Fact(summary.preferred, counts[0], bool(SUPPLEMENTARY_ID.fullmatch(id)), counts[1], popular)
         return known
 
 

@@ -15,12 +15,10 @@ from ..kb.mapping import vocabulary_of
 from ..store.cache import drop_oldest
 from ..text.languages import ENGLISH, LanguageRules
 from ..types import Alternative, Candidate, Grade, Link, LinkedPart
-from .agreement import CHECKED, Agreement, Candidates
+from .agreement import CHECKED, REFUSED, Agreement, Candidates
 from .candidates import CandidateGenerator
 from .concept_facts import ConceptFacts
-from .difference import describe
-from .difference_model import PROBABLE, DifferenceModel, Judgments, model_of
-from .grades import REFUSED
+from .difference import PROBABLE, DifferenceModel, Judgments, describe, model_of
 from .prior import ConceptPrior
 from .rewrites import Rewriter
 from .settings import THRESHOLD, LinkerParameters, LinkerSettings
@@ -195,6 +193,8 @@ class Linker:
                 variants, look_up, settings.selection, self._agreement, current.least_score, self.rules
             )
             mentions.append(variant)
+        if current.prior is None and not [parts for parts in mentions if any(map(tied, parts))]:
+            return mentions
         labels = [query.label for query in queries]
         return TieBreaker(self.kb, settings.label_types).break_ties(mentions, labels)
 

@@ -15,9 +15,9 @@ from ..kb.knowledge_base import KnowledgeBase
 from ..text.critical_parts import ARABIC
 from ..text.words import is_acronym, read_words
 from ..types import SCORE_DIGITS, Candidate, LinkedPart
+from .agreement import SAME
 from .concept_facts import ConceptFacts
 from .difference import n_common
-from .grades import SAME
 
 # Chosen by cross-validation on the training parts of NCBI Disease and BC5CDR: half of this depth loses accuracy, and
 # a larger gap adds none.
@@ -215,7 +215,7 @@ class CandidateFeatures:
 
     @staticmethod
     def _difference(flat: Sequence[Candidate], sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what `linking.difference_model` says. Adding its own features adds nothing by cross-validation."""
+        """Return what `linking.difference` says. Adding its own features adds nothing by cross-validation."""
         values = np.array([NOT_COMPARED if c.probability is None else c.probability for c in flat])
         return values, leads(values, np.cumsum(sizes) - sizes, sizes)
 

@@ -9,8 +9,7 @@ from ..kb.knowledge_base import KnowledgeBase
 from ..text.languages import ENGLISH, LanguageRules
 from ..text.rewriting import other_names_than_the_plural, rewrites
 from ..types import Candidate, Grade
-from .agreement import Candidates
-from .grades import STEP, ordered, score_of
+from .agreement import STEP, Candidates, ordered, score_of
 
 Named = Callable[[Iterable[str]], Candidates]
 
@@ -36,7 +35,10 @@ class Rewriter:
             found: The candidates of each text, best first.
             named: Returns the candidates of those of some texts that are names.
         """
-        proposed = {text: reasons for text, similar in found.items() if (reasons := self._reasons(text, similar))}
+        proposed: dict[str, dict[str, str]] = {}
+        for text, similar in found.items():
+            if reasons := self._reasons(text, similar):
+                proposed[text] = reasons
         if not proposed:
             return found
         # in their order, since that of a set depends on the process

@@ -77,7 +77,7 @@ class SelectionSettings(SettingsBlock):
         spelling_margin: A corrected text wins over the written one only if its score is higher by more than this.
         formulas: Look up chemical formulas, ions, element symbols and amino-acid codes by their names.
         rerank: Use the reranker that was trained with the linker, or else the ranking and the probabilities in the
-            package (`linking.difference_model`), if they are valid for its scores.
+            package (`linking.difference`), if they are valid for its scores.
     """
 
     short_form_margin: float = SHORT_FORM_MARGIN

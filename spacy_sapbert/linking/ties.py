@@ -7,7 +7,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ..kb.ids import is_supplementary
+from ..kb.ids import SUPPLEMENTARY_ID
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.words import case_counts
 from ..types import SCORE_DIGITS, Candidate, LinkedPart
@@ -103,7 +103,7 @@ class TieBreaker:
         summaries = self._kb.summaries_of([concept_id for concept_id, _ in pairs])
         evidence = {}
         for (id, name), n in zip(pairs, self._kb.annotations_of(pairs), strict=True):
-            concept, main = summaries[id], not is_supplementary(id)
+            concept, main = summaries[id], not SUPPLEMENTARY_ID.fullmatch(id)
             entry = TieEvidence(id, n, False, concept.preferred == name, False, main, concept.names)
             evidence[id, name] = entry, concept.types
         return evidence

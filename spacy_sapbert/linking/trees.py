@@ -33,15 +33,15 @@ class Trees(NamedTuple):
 
     def predict(self, rows: np.ndarray) -> np.ndarray:
         """Return the sum of the trees for each row of features: float64, shape (rows,)."""
-        blocks = [self._predict(rows[start : start + _BLOCK]) for start in range(0, len(rows), _BLOCK)]
-        return np.concatenate([*blocks, np.zeros(0)])
-
-    def _predict(self, rows: np.ndarray) -> np.ndarray:
-        firsts, of_rows = _starts(self.features), _starts(rows)[:, None]
-        places = np.zeros((len(rows), len(self.values)), dtype=np.int64) + firsts
-        for _ in range(self.depth):
-            places = self._descend(rows, places, firsts, of_rows)
-        return np.asarray(self.values.take(places + (_starts(self.values) - firsts)).sum(axis=1))
+        firsts, of_values = _starts(self.features), _starts(self.values)
+        predicted = np.zeros(len(rows))
+        for start in range(0, len(rows), _BLOCK):
+            block = rows[start : start + _BLOCK]
+            of_rows, places = _starts(block)[:, None], np.tile(firsts, (len(block), 1))
+            for _ in range(self.depth):
+                places = self._descend(block, places, firsts, of_rows)
+            predicted[start : start + _BLOCK] = self.values.take(places + (of_values - firsts)).sum(axis=1)
+        return predicted
 
     def contributions(self, rows: np.ndarray) -> np.ndarray:
         """Return what each feature adds to a prediction: float64, of the shape of the rows.

@@ -6,8 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
+from itertools import chain
+from operator import itemgetter
+from string import ascii_lowercase
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..text.abbreviations import likely_long_forms
 from ..text.composites import differ_in_numbers
@@ -17,8 +20,7 @@ from ..text.languages import ENGLISH, LanguageRules
 from ..text.short_forms import is_sense
 from ..text.words import is_acronym, read_words
 from ..types import Candidate, Grade, LinkedPart
-from .agreement import Agreement
-from .grades import REFUSED, ordered, refused
+from .agreement import REFUSED, Agreement, ordered, refused
 from .rewrites import with_rewritten
 from .settings import THRESHOLD, SelectionSettings
 
@@ -68,20 +70,14 @@ class MentionVariants(NamedTuple):
 
     def texts(self, *, formulas: bool = True) -> list[str]:
         """Return all texts that `select_variant` looks up, with or without the names of formulas."""
-        texts = [self.text]
-        texts += [
-            form for form in (self.long_form, self.likely_long_form, self.name, self.apposition) if form is not None
-        ]
-        texts += self.long_forms
-        for split in self.composite_splits:
-            texts += split
-        texts += [name for name, _, _ in self.other_words.values()]
-        texts += self.corrections.values()
+        others = self.long_form, self.likely_long_form, self.name, self.apposition, *self.long_forms
+        parts, names = chain.from_iterable(self.composite_splits), map(itemgetter(0), self.other_words.values())
+        texts = [self.text, *filter(None, (*others, *parts, *names, *self.corrections.values()))]
         return [*texts, *filter(None, map(self.formula_of, texts))] if formulas else texts
 
     def formula_of(self, text: str) -> str | None:
         """Return the name of a chemical formula. A short form that the document defines is not a formula."""
-        return formula_name(text) if self.long_form is None else None
+        return None if self.long_form is not None or text[:1] in ascii_lowercase else formula_name(text)
 
 
 class MentionQuery(NamedTuple):
@@ -98,13 +94,20 @@ class MentionQuery(NamedTuple):
     @property
     def key(self) -> Hashable:
         """What is the same for mentions that are linked in the same way."""
-        return (self.label, *map(_frozen, self.variants))
-
-
-def _frozen(value: str | Sequence[Any] | Mapping[str, Any] | None) -> Hashable:
-    if value is None or isinstance(value, str):
-        return value
-    return tuple(value.items() if isinstance(value, Mapping) else value)
+        variants = self.variants
+        return (
+            self.label,
+            variants.text,
+            variants.long_form,
+            tuple(variants.composite_splits),
+            variants.name,
+            tuple(variants.corrections.items()),
+            variants.likely_long_form,
+            variants.apposition,
+            tuple(variants.other_words.items()),
+            tuple(variants.long_forms),
+            tuple(variants.senses),
+        )
 
 
 def with_likely_long_forms(mentions: Sequence[MentionQuery], rules: LanguageRules = ENGLISH) -> list[MentionQuery]:

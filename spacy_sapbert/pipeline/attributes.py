@@ -17,6 +17,7 @@ from ..types import Alternative, DocumentConcept, Link
 # the fields of a link before its other candidates, which are lists in an entry
 _PLAIN_FIELDS = Link._fields.index("runner_up")
 _REASONS = _PLAIN_FIELDS + 2
+_ABBREVIATIONS: Any = ("._.", "abbreviations", None, None)
 
 
 def register() -> None:
@@ -56,7 +57,12 @@ def set_abbreviation_occurrences(doc: Doc, occurrences: Iterable[AbbreviationOcc
     """
     # names are rare, and version 1.0.0 reads entries without them
     entries = [[*occurrence, list(names)] if names else list(occurrence) for *occurrence, names in occurrences]
-    doc.user_data[_key("abbreviations")] = sorted(entries, key=_position)
+    doc.user_data[_ABBREVIATIONS] = sorted(entries, key=_position)
+
+
+def has_abbreviations(doc: Doc) -> bool:
+    """Return whether a component has found abbreviations."""
+    return bool(doc.user_data.get(_ABBREVIATIONS))
 
 
 def get_abbreviation_occurrences(doc: Doc, *, unclear: bool = False) -> List[AbbreviationOccurrence]:
@@ -75,7 +81,7 @@ def _occurrences(doc: Doc) -> List[AbbreviationOccurrence]:
 
 def _entries(doc: Doc) -> List[List[Any]]:
     """Return our entries, or those that scispaCy's detector wrote with its own attributes."""
-    entries: List[Any] = doc.user_data.get(_key("abbreviations"), [])
+    entries: List[Any] = doc.user_data.get(_ABBREVIATIONS, [])
     if entries and not isinstance(entries[-1], list):
         entries = sorted((_entry(doc, entry) for entry in entries), key=_position)
     return entries
@@ -220,7 +226,8 @@ def set_matched_name(span: Span, name: str) -> None:
 
 def get_other_words(span: Span) -> Dict[str, Tuple[str, float, str]]:
     """Return the texts that say a name in other words: the name, the score, and which words are equal."""
-    return {text: (name, score, reason) for text, name, score, reason in _get_linked(span, "other_words", [])}
+    entries = _get_linked(span, "other_words", [])
+    return {text: (name, score, reason) for text, name, score, reason in entries} if entries else {}
 
 
 def set_other_words(span: Span, other_words: Mapping[str, Tuple[str, float, str]]) -> None:
@@ -235,7 +242,7 @@ def get_kb_ents(span: Span) -> List[Tuple[str, float]]:
 
 def set_kb_ents(span: Span, kb_ents: Iterable[Tuple[str, float]]) -> None:
     """Set the concept ids with scores."""
-    entries = kb_ents if isinstance(kb_ents, dict) else [[concept_id, float(score)] for concept_id, score in kb_ents]
+    entries = kb_ents if isinstance(kb_ents, dict) else list(map(list, kb_ents))
     _set_linked(span, "kb_ents", entries)
 
 
@@ -309,12 +316,13 @@ def set_concepts(doc: Doc, concepts: Iterable[DocumentConcept]) -> None:
 
 
 def _key(name: str, span: Optional[Span] = None) -> Any:
-    # spaCy's own key for extension values, so that code that copies or shifts them also handles ours
+    # spaCy's own key for extension values, so that code that copies or shifts them also handles ours; as in `_get`
     return ("._.", name, None, None) if span is None else ("._.", name, span.start_char, span.end_char)
 
 
 def _get(span: Span, name: str) -> List[Any]:
-    return span.doc.user_data.get(_key(name, span), [])
+    user_data: Dict[Any, Any] = span.doc.user_data
+    return user_data.get(("._.", name, span.start_char, span.end_char), [])
 
 
 def _set(span: Span, name: str, value: List[Any]) -> None:
@@ -327,7 +335,8 @@ def _get_linked(span: Span, name: str, default: Any) -> Any:
     A span without a label, or with an id that nothing was stored for, gets the value that was stored last. A document
     of version 1.0.0 has one value for all spans of a place, as other plugins have.
     """
-    stored = span.doc.user_data.get(_key(name, span), default)
+    user_data: Dict[Any, Any] = span.doc.user_data
+    stored = user_data.get(("._.", name, span.start_char, span.end_char), default)
     if not isinstance(stored, dict):
         return stored
     by_id = (stored.get(span.label_) or stored.get("", {})) if span.label else list(stored.values())[-1]

@@ -16,6 +16,7 @@ from ..documents.docs import to_doc
 from ..documents.examples import add_gold_mentions
 from ..kb.ids import split_ids
 from ..text.abbreviations import appositions, expand
+from ..text.languages import LanguageRules
 from ..text.notes.sections import Section, section_at
 from ..text.snippets import snippet
 from ..text.words import word_keys
@@ -28,6 +29,7 @@ from .attributes import (
     get_matched_name,
     get_other_words,
     get_sections,
+    has_abbreviations,
 )
 from .component_settings import language_rules
 
@@ -64,42 +66,68 @@ def set_kb_ids(doc: Doc, mentions: List[Span], kb_ids: List[str], spans_key: Opt
                 token.ent_kb_id = mention.kb_id
 
 
-def queries_of(doc: Doc, spans_key: Optional[str], *, resolve_abbreviations: bool = True) -> List["MentionQuery"]:
+def queries_of(
+    doc: Doc,
+    spans_key: Optional[str],
+    *,
+    resolve_abbreviations: bool = True,
+    rules: Optional[LanguageRules] = None,
+) -> List["MentionQuery"]:
     """Return the mentions of a document as the linker takes them, with the variants that earlier components found."""
     from ..linking.variants import MentionQuery, MentionVariants, with_likely_long_forms
 
-    occurrences = get_abbreviation_occurrences(doc) if resolve_abbreviations else []
-    unclear = get_abbreviation_occurrences(doc, unclear=True) if resolve_abbreviations else []
-    names = {occurrence[:2]: occurrence.names for occurrence in occurrences if occurrence.names}
-    senses = {occurrence[:2]: occurrence.names for occurrence in unclear}
-    defined = [occurrence for occurrence in occurrences if not occurrence.names]
-    text = doc.text  # spaCy builds the text on each access
-    rules = language_rules(None, doc.vocab)
-    mentions = mentions_of(doc, spans_key)
-    beside = appositions(text if resolve_abbreviations else "", list(map(place_of, mentions)))
+    rules = rules or language_rules(None, doc.vocab)
+    mentions, text = mentions_of(doc, spans_key), doc.text  # spaCy builds the text on each access
+    beside: Dict[int, str] = {}
+    if resolve_abbreviations and len(mentions) > 1:
+        beside = appositions(text, list(map(place_of, mentions)))
+    long_forms = _LongForms(doc, text, rules) if resolve_abbreviations and has_abbreviations(doc) else None
     queries = []
     for index, mention in enumerate(mentions):
         start, end, label = place_of(mention)
-        written, offsets = text[start:end], (start, end)
-        splits, name, corrections = get_composite_splits(mention), get_matched_name(mention), get_corrections(mention)
-        expanded = expand(text, *offsets, occurrences, rules) if occurrences else written
-        if names and name is not None and offsets not in names and word_keys(expanded) != word_keys(name):
-            # in a longer name of the vocabulary, such as "IgA deficiency", no short form of notes is expanded
-            expanded = expand(text, *offsets, defined, rules)
-        long_form = expanded if expanded != written else None
+        written, name = text[start:end], get_matched_name(mention)
+        long_form, names, senses = long_forms.of(start, end, name) if long_forms else (None, (), ())
         variants = MentionVariants(
             written,
             long_form,
-            splits,
+            get_composite_splits(mention),
             name,
-            corrections,
+            get_corrections(mention),
             apposition=beside.get(index),
             other_words=get_other_words(mention),
-            long_forms=names.get(offsets, ()),
-            senses=senses.get(offsets, ()),
+            long_forms=names,
+            senses=senses,
         )
         queries.append(MentionQuery(variants, label))
     return with_likely_long_forms(queries, rules) if resolve_abbreviations else queries
+
+
+class _LongForms:
+    """The long forms of the mentions of a document with abbreviations."""
+
+    def __init__(self, doc: Doc, text: str, rules: LanguageRules) -> None:
+        self._text, self._rules = text, rules
+        self._occurrences = get_abbreviation_occurrences(doc)
+        self._defined = [occurrence for occurrence in self._occurrences if not occurrence.names]
+        self._names = {occurrence[:2]: occurrence.names for occurrence in self._occurrences if occurrence.names}
+        unclear = get_abbreviation_occurrences(doc, unclear=True)
+        self._senses = {occurrence[:2]: occurrence.names for occurrence in unclear}
+
+    def of(self, start: int, end: int, name: Optional[str]) -> Tuple[Optional[str], Tuple[str, ...], Tuple[str, ...]]:
+        """Return the text of a mention with its abbreviations expanded, if it has any; and the names and the senses
+        that the list of clinical short forms gives.
+
+        Args:
+            name: The name of the vocabulary that was found here.
+        """
+        offsets, written = (start, end), self._text[start:end]
+        expanded = expand(self._text, start, end, self._occurrences, self._rules)
+        # in a longer name of the vocabulary, such as "IgA deficiency", no short form of notes is expanded
+        in_name = bool(self._names) and name is not None and offsets not in self._names
+        if in_name and word_keys(expanded) != word_keys(name or ""):
+            expanded = expand(self._text, start, end, self._defined, self._rules)
+        long_form = None if expanded == written else expanded
+        return long_form, self._names.get(offsets, ()), self._senses.get(offsets, ())
 
 
 def sentence_starts(doc: Doc) -> Iterable[int]:

@@ -2,6 +2,7 @@
 
 import warnings
 from contextlib import nullcontext
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 from weakref import WeakSet
@@ -28,7 +29,7 @@ from ..training.settings import BioSyn
 from ..types import NIL, Link, LinkedPart, kb_id_of
 from .attributes import get_linked_by, get_links, register, set_kb_ents, set_linked_by, set_links
 from .base import BatchedPipe
-from .component_settings import add_factory, check_setting
+from .component_settings import add_factory, check_setting, language_rules
 from .corrections import CorrectedComponent, corrected
 from .factories import INSIDE, LINKER
 from .mentions import gold_ids, mentions_of, place_of, queries_of, set_kb_ids, with_gold_mentions
@@ -143,6 +144,7 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         self._linker: Optional[Linker] = None
         self._trainer: Optional[LinkerTrainer] = None
         self._has_warned = False
+        self._language = language_rules(None, self.vocab)
         _in_use.add(self)
 
     @property
@@ -187,7 +189,7 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
     def predict(self, docs: Sequence[Doc]) -> List[List[Parts]]:
         """Return the parts of each mention of each document, with candidates of any score."""
         resolve = self.resolve_abbreviations
-        queries = [queries_of(doc, self.spans_key, resolve_abbreviations=resolve) for doc in docs]
+        queries = [queries_of(doc, self.spans_key, resolve_abbreviations=resolve, rules=self._language) for doc in docs]
         if not any(queries):
             self._warn_without_finder(docs)
             return [[] for _ in docs]
@@ -222,20 +224,18 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         """
         register()  # scispaCy may have replaced the attributes meanwhile
         mentions = [mentions_of(doc, self.spans_key) if parts else [] for doc, parts in zip(docs, predictions)]
-        parts_and_labels = [
-            (parts, mention.label_)
-            for of_doc, predicted in zip(mentions, predictions)
-            for mention, parts in zip(of_doc, predicted)
-        ]
+        parts_and_labels: List[Tuple[Parts, str]] = []
+        for of_doc, predicted in zip(mentions, predictions):
+            parts_and_labels += zip(predicted, map(attrgetter("label_"), of_doc))
         annotations = iter(self.linker.annotations(parts_and_labels) if parts_and_labels else ())
         for doc, of_doc in zip(docs, mentions):
-            annotated = [
-                (mention, links, kb_ents, self._stays(mention, links))
-                for mention, (links, kb_ents) in zip(of_doc, annotations)
+            annotated = list(zip(of_doc, annotations))
+            kept = [self._stays(mention, links) for mention, (links, _) in annotated]
+            kb_ids = [
+                mention.kb_id_ if stays else kb_id_of(links) for (mention, (links, _)), stays in zip(annotated, kept)
             ]
-            kb_ids = [mention.kb_id_ if stays else kb_id_of(links) for mention, links, _, stays in annotated]
             set_kb_ids(doc, of_doc, kb_ids, self.spans_key)
-            for mention, links, kb_ents, stays in annotated:
+            for (mention, (links, kb_ents)), stays in zip(annotated, kept):
                 if not stays:
                     set_links(mention, links)
                     set_kb_ents(mention, kb_ents)
@@ -296,11 +296,10 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         from ..kb.filters import check_filters
         from ..kb.languages import display_tag
         from ..linking.linker import Linker
-        from .component_settings import language_rules
 
         check_filters(generator.kb, {*self.types}.union(*self.label_types.values()), {*self.sources})
         display_tag(generator.kb, self.display_language)
-        self._linker = Linker(generator, self.settings, rules=language_rules(None, self.vocab))
+        self._linker = Linker(generator, self.settings, rules=self._language)
         self._trainer = self.model = None  # they belong to the old linker
 
     # --- training

@@ -15,7 +15,7 @@ from ..errors import EmptyError
 from ..kb import knowledge_base
 from ..kb.knowledge_base import LazyMapping
 from ..kb.storage import kb_artifact, load_knowledge_base
-from ..linking.difference_model import PROBABLE
+from ..linking.difference import PROBABLE
 from ..linking.grounding import starter_linker
 from ..linking.linker import Linker
 from ..linking.settings import LinkerSettings

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from typing import NamedTuple
 
 from .languages import ENGLISH, LanguageRules
@@ -116,9 +115,14 @@ def may_negate(name: str, words: Sequence[tuple[str, bool]], rules: LanguageRule
 
 def negatable_words(text: str) -> list[tuple[str, bool]]:
     """Return the words that a name may negate, and what is left of those that may negate; the latter are marked."""
-    words = [word.rstrip("s") for word in text.lower().split()]
-    pairs = chain(((word, False) for word in words), ((bare, True) for word in words for bare in _bare(word)))
-    return [(word, is_bare) for word, is_bare in pairs if len(word) >= _SHORTEST_WORD]
+    words: list[tuple[str, bool]] = []
+    for word in text.lower().split():
+        bare = word.rstrip("s")
+        if len(bare) >= _SHORTEST_WORD:
+            words.append((bare, False))
+            if bare.startswith(_WITHOUT):
+                words += [(rest, True) for rest in _bare(bare)]
+    return words
 
 
 def _bare(word: str) -> list[str]:

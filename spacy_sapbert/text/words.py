@@ -163,7 +163,7 @@ class Words:
         return self._critical
 
     def _read_critical(self) -> CriticalParts:
-        words, spelled = self.words, spaced_greek(self.plain)
+        words, spelled = self.words, self.plain if self.plain.isascii() else spaced_greek(self.plain)
         if spelled != self.plain:
             words = read_each(self.rules.words.pattern.findall(spelled), self.rules)
         skipped = self.rules.words.function_words
@@ -177,17 +177,18 @@ class Words:
             return not self.critical
         return not [word for word in self.words if not word.critical.is_plain]
 
-    @cached_property
+    @property
     def numeral_spellings(self) -> list[str]:
         """The text with its numerals in digits, and with Roman ones, if it is another text: "type II" is "type 2"."""
-        said = {word.written: word.critical for word in self.words}
-        numbered = [word for word in said.values() if word.numbers or word.after_type]
-        return numeral_spellings(self.text, said, self.rules) if numbered else []
+        for word in self.words:
+            if word.critical.numbers or word.critical.after_type:
+                return numeral_spellings(self.text, {word.written: word.critical for word in self.words}, self.rules)
+        return []
 
-    @cached_property
+    @property
     def hash(self) -> int:
         """The key of a name: its hash as an acronym, or else the sum of the hashes of its words."""
-        return acronym_hash(self.plain) or sum(self.hashes) % 2**64
+        return (acronym_hash(self.plain) if may_be_acronym(self.plain) else 0) or sum(self.hashes) % 2**64
 
     # --- where the words are, and what is between them
 
@@ -301,10 +302,10 @@ def joined_letters(text: str) -> str:
 
     Numbers that a sign or a blank separates stay apart: "CD4/8" is not "CD48", and "IL 1 7" not "IL17".
     """
-    letters = plain(text)
+    letters = text if text.isascii() else plain(text)
     if _MAY_NUMBER.search(letters):  # it saves time
         letters = _BETWEEN_NUMBERS.sub("·", letters)
-    letters = spell_out_greek(letters).translate(_WITHOUT_SIGNS)
+    letters = (letters if letters.isascii() else spell_out_greek(letters)).translate(_WITHOUT_SIGNS)
     return (letters[:-1] if letters.endswith("s") and len(letters) >= SHORTEST_PLURAL else letters).casefold()
 
 
@@ -316,13 +317,15 @@ def has_same_letters(text: str, name: str) -> bool:
 def with_same_letters(text: str, names: Sequence[str]) -> list[str]:
     """Return those of several names that have the same letters as a text, see `has_same_letters`."""
     shortest, longest = len(text) - _MOST_SIGNS, len(text) + _MOST_SIGNS
-    near = [name for name in names if shortest <= len(name) <= longest]
-    first = text[:1]
-    if text.isascii() and first.isalnum():  # the first letters tell most texts apart, without a look at the others
-        firsts = {first.lower(), first.upper()}
-        near = [name for name in near if name[:1] in firsts or not (name.isascii() and name[:1].isalnum())]
-    letters = joined_letters(text)
-    return [name for name in near if joined_letters(name) == letters]
+    first, letters, same = text[:1], joined_letters(text), list[str]()
+    # the first letters tell most texts apart, without a look at the others
+    firsts = {first.lower(), first.upper()} if text.isascii() and first.isalnum() else None
+    for name in names:
+        if shortest <= len(name) <= longest and (
+            firsts is None or name[:1] in firsts or not (name.isascii() and name[:1].isalnum())
+        ):
+            same += [name] * (joined_letters(name) == letters)
+    return same
 
 
 def has_other_sign(text: str, name: str, rules: LanguageRules = ENGLISH) -> bool:
@@ -344,7 +347,8 @@ def _key(word: str, rules: LanguageRules) -> str:
     # before letters lose their accents: "à" is a function word, "A" is not
     if word.lower() in rules.words.function_words:
         return ""
-    form = rules.words.spell(spell_out_greek(acronym_of(word) or word))
+    name = acronym_of(word) or word
+    form = rules.words.spell(name if name.isascii() else spell_out_greek(name))
     return form if len(word) == SHORTEST_PLURAL and not word[1:].islower() else rules.words.singular(form)  # "BimS"
 
 
@@ -358,7 +362,7 @@ def is_acronym(text: str) -> bool:
 
     A word with a Greek letter does not count, since the letter may be spelled out: "TNFα" is "TNF-alpha".
     """
-    text = spell_out_greek(text)
+    text = text if text.isascii() else spell_out_greek(text)
     if not 2 <= len(text) <= MAX_ACRONYM or text[0].islower() or not text.isalnum():
         return False
     return sum(map(str.isupper, text)) > sum(map(str.islower, text))

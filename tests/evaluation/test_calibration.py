@@ -22,7 +22,7 @@ from spacy_sapbert.evaluation.calibration import (
 )
 from spacy_sapbert.evaluation.cross_fitting import UnseenDocuments, link_by_others
 from spacy_sapbert.evaluation.running import link_gold_mentions
-from spacy_sapbert.linking.difference_model import PROBABLE
+from spacy_sapbert.linking.difference import PROBABLE
 from spacy_sapbert.linking.prior import count_concepts
 from spacy_sapbert.linking.settings import LinkerParameters
 from spacy_sapbert.pipeline.component_settings import settings_of

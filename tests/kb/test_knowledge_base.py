@@ -17,7 +17,7 @@ from spacy_sapbert.errors import DamagedError, SapbertError
 from spacy_sapbert.kb import knowledge_base
 from spacy_sapbert.kb.build import build_knowledge_base, new_knowledge_base
 from spacy_sapbert.kb.database import FORMAT
-from spacy_sapbert.kb.ids import is_supplementary
+from spacy_sapbert.kb.ids import SUPPLEMENTARY_ID
 from spacy_sapbert.kb.knowledge_base import ConceptSummary, KnowledgeBase
 from spacy_sapbert.types import Concept, Name, Record
 
@@ -211,7 +211,7 @@ def test_which_concepts_go_first_where_names_say_nothing(drawn):
                     builder.add_mention(concept_id, Name("name 0", "mention", "corpus"))
             builder.finish({})
         kb = KnowledgeBase(Path(folder) / "a.kb")
-        expected = sorted(drawn, key=lambda one: (is_supplementary(one[0]), -one[2], -one[1], one[0]))
+        expected = sorted(drawn, key=lambda one: (bool(SUPPLEMENTARY_ID.fullmatch(one[0])), -one[2], -one[1], one[0]))
         order = np.argsort(kb.tie_ranks)
         assert [kb.concept_id(row) for row in order.tolist()] == [concept_id for concept_id, *_ in expected]
         assert sorted(kb.tie_ranks.tolist()) == list(range(len(drawn)))

@@ -16,7 +16,7 @@ from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.files.values import hash64
 from spacy_sapbert.kb.build import build_knowledge_base, new_knowledge_base
 from spacy_sapbert.kb.filters import ALL, Filter
-from spacy_sapbert.kb.ids import is_supplementary
+from spacy_sapbert.kb.ids import SUPPLEMENTARY_ID
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.linking import candidates as candidates_module
 from spacy_sapbert.linking.candidates import CandidateGenerator
@@ -292,7 +292,7 @@ def reference(kb, generator, text, k, filter=ALL):
         if passes and (score > 0 or (generator.vectors and not generator.vectors.encoder.l2_normalized)):
             concept = kb.get(concept_id)
             total = sum(kb.annotations(concept_id, name) for name in (concept.canonical_name, *concept.aliases))
-            of_concept = is_supplementary(concept_id), -total, -len(concept.aliases)
+            of_concept = bool(SUPPLEMENTARY_ID.fullmatch(concept_id)), -total, -len(concept.aliases)
             claim = (-score, -name_concepts.annotations[i], not name_concepts.preferred[i], *of_concept, row)
             claims[concept_id] = min(claim, claims.get(concept_id, claim))
     best = sorted(claims.items(), key=lambda item: (item[1][:-1], item[0]))[:k]

@@ -5,8 +5,7 @@ from spacy_sapbert import starter
 from spacy_sapbert.encoders.encoder import open_encoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.linking.concept_facts import Fact
-from spacy_sapbert.linking.difference import FEATURES
-from spacy_sapbert.linking.difference_model import NAMED, PROBABLE, DifferenceModel, model_of
+from spacy_sapbert.linking.difference import FEATURES, NAMED, PROBABLE, DifferenceModel, model_of
 from spacy_sapbert.linking.linker import Linker
 from spacy_sapbert.linking.rerank_features import COLUMNS, WordRarity
 from spacy_sapbert.linking.reranker import Reranker

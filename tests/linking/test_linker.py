@@ -9,7 +9,7 @@ import pytest
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.kb.filters import Filter
 from spacy_sapbert.linking.candidates import CandidateGenerator
-from spacy_sapbert.linking.difference_model import PROBABLE
+from spacy_sapbert.linking.difference import PROBABLE
 from spacy_sapbert.linking.linker import Linker, MentionCandidate, MentionCandidates, _NoGarbageCollection
 from spacy_sapbert.linking.settings import SPARSE_WEIGHT, THRESHOLD, CandidateSettings, LinkerParameters, LinkerSettings
 from spacy_sapbert.linking.storage import open_generator
