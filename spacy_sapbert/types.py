@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from enum import IntEnum
-from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -195,11 +194,6 @@ class Link(NamedTuple):
     assertion: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     candidates: tuple[Alternative, ...] = ()
-
-
-def kb_id_of(links: Iterable[Link]) -> str:
-    """Return the ids of the links of a mention, joined by "|", or "NIL"."""
-    return "|".join(dict.fromkeys(filter(None, map(attrgetter("concept_id"), links)))) or NIL
 
 
 class DocumentConcept(NamedTuple):

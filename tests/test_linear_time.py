@@ -36,13 +36,12 @@ from spacy_sapbert.text.abbreviations import (
     longer_phrases,
 )
 from spacy_sapbert.text.composites import composite_splits
-from spacy_sapbert.text.critical_parts import critical_parts
 from spacy_sapbert.text.languages import LANGUAGES, rules_of
 from spacy_sapbert.text.normalize import TEXT_NORMALIZERS
 from spacy_sapbert.text.notes.assertion import matcher_of, scope_bounds
 from spacy_sapbert.text.notes.sections import find_sections
 from spacy_sapbert.text.short_forms import find_short_forms
-from spacy_sapbert.text.words import word_columns
+from spacy_sapbert.text.words import read_words
 from spacy_sapbert.types import Mention
 
 LONGER, MOST = 8, 24
@@ -456,11 +455,16 @@ def notes(text):
     matcher_of("en").flags_of(text, (0, len(text)), [(at, at + 1) for at in scope_bounds(text, ())[:-1]])
 
 
+def words_and_places(text):
+    words = read_words(text)
+    return words.starts, words.broken, words.commas, words.critical
+
+
 FOLDED = ["words", "capitals", "blanks", "commas", "Greek", "coordinations"]
 RULES = [
     *(("abbreviations", partial(abbreviations, rules=rules_of("en")), shape) for shape in SHAPES),
     *((code, partial(abbreviations, rules=rules_of(code)), "one definition") for code in LANGUAGES if code != "en"),
-    *((rule.__name__, rule, shape) for rule in (composite_splits, word_columns) for shape in SHAPES),
+    *((rule.__name__, rule, shape) for rule in (composite_splits, words_and_places) for shape in SHAPES),
     *(("notes", notes, shape) for shape in SHAPES),
     *((name, form, shape) for name, form in TEXT_NORMALIZERS.items() for shape in FOLDED),
 ]
@@ -472,7 +476,7 @@ def test_rules_for_texts(name, rule, shape):
 
 
 def test_many_numbers_behind_one_beginning():
-    assert is_linear(critical_parts, lambda n: " ".join(f"w{i}a" for i in range(n)))
+    assert is_linear(lambda text: read_words(text).critical, lambda n: " ".join(f"w{i}a" for i in range(n)))
 
 
 def test_many_abbreviations():

@@ -72,6 +72,15 @@ def ordered(candidates: list[Candidate]) -> list[Candidate]:
     return sorted(candidates, key=attrgetter("score"), reverse=True)
 
 
+def tied(part: LinkedPart) -> Sequence[Candidate]:
+    """Return the candidates that share the best score, which come first; none if there is only one."""
+    candidates = part.candidates
+    n = 1
+    while n < len(candidates) and candidates[n].score == candidates[0].score:
+        n += 1
+    return candidates[:n] if n > 1 else ()
+
+
 class Agreement:
     """Grades candidates: compares their names with the text beyond the similarity.
 
@@ -216,7 +225,7 @@ class Agreement:
 
     def _same(self, text: Words, candidates: list[Candidate]) -> set[str]:
         """Return the ids of the candidates with the text as a name."""
-        names = with_same_letters(text.text, [candidate.name for candidate in candidates])
+        names = with_same_letters(text.text, map(attrgetter("name"), candidates))
         content, parts, same = sorted(text.content), text.critical, set()
         for candidate in candidates:
             if candidate.name in names and not has_other_sign(text.text, candidate.name, self._rules):

@@ -177,7 +177,7 @@ class CandidateGenerator:
 
     def _find(self, texts: Sequence[str], k: int, filter: Filter) -> Iterator[tuple[str, list[Candidate]]]:
         mask = self._mask(filter)
-        n_names = self._n_names(mask)
+        n_names = self.kb.n_names if mask is None else len(mask.rows)
         scores_all = n_names <= self.exact_limit
         step = min(TEXTS_PER_BATCH, max(1, CELLS // max(n_names, 1))) if scores_all else TEXTS_PER_BATCH
         for start in range(0, len(texts), step):

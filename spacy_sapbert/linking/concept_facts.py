@@ -67,7 +67,7 @@ def name_popularity(names: Iterable[str]) -> list[float]:
     open vocabulary has, counts as 0. Of such names, one in 290,000 has the hash of another name.
     """
     hashes, logs = _table()
-    keys = compact(np.array([read_words(name).hash for name in names], dtype=np.uint64))
+    keys = compact(np.array(list(map(attrgetter("hash"), map(read_words, names))), dtype=np.uint64))
     rows = np.minimum(np.searchsorted(hashes, keys), len(hashes) - 1)
     return np.where(hashes[rows] == keys, logs[rows] / STEPS, 0.0).tolist()
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import filterfalse, islice
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -86,7 +87,7 @@ def difference_features(
             for c, fact in zip(candidates, known, strict=True)
         ]
         leads = zip(*map(_leads, zip(*values, strict=True)), strict=True)
-        words = compare(text, [candidate.name for candidate in candidates], rules)
+        words = compare(text, map(attrgetter("name"), candidates), rules)
         for candidate, fact, value, lead, of_words in zip(candidates, known, values, leads, words, strict=True):
             of_concept = value[3], lead[3], fact.popularity, lead[4], fact.names, not fact.supplementary
             rows.append((candidate.score, *lead[:3], candidate.support, *of_concept, *of_words))
@@ -102,7 +103,7 @@ def _leads(values: Sequence[float]) -> list[float]:
     return [min(value - (second if value == highest else highest), 1.0) for value in values]
 
 
-def compare(text: str, names: Sequence[str], rules: LanguageRules = ENGLISH) -> Iterator[tuple[float, ...]]:
+def compare(text: str, names: Iterable[str], rules: LanguageRules = ENGLISH) -> Iterator[tuple[float, ...]]:
     """Yield the features of a text and each of several names, from "same" on."""
     words, letters = read_words(text, rules).meanings, joined_letters(text)
     length, capitals = min(len(text), _LONGEST), text.isupper()
@@ -331,10 +332,10 @@ def _is_only_name(text: str, candidates: tuple[Candidate, ...]) -> bool:
     """Return whether a text is a name of the first candidate, and of no other. The case only counts between these."""
     if candidates[0].grade < Grade.NEARLY_SAME:
         return False
-    folded = text.casefold()
-    same = [candidate for candidate in candidates if candidate.name.casefold() == folded]
-    exact = [candidate for candidate in same if candidate.name == text] or same
-    return exact == [candidates[0]]
+    folded, first, *others = text.casefold(), *map(attrgetter("name"), candidates)
+    if first.casefold() != folded or text in others:
+        return False
+    return first == text or folded not in map(str.casefold, others)
 
 
 def _with(part: LinkedPart, judged: _Judged) -> LinkedPart:
@@ -359,9 +360,9 @@ def _shipped() -> tuple[DifferenceModel, ...]:
 
 def model_of(generator: CandidateGenerator) -> DifferenceModel | None:
     """Return the model in the package for the scores of a generator; None if there is none."""
-    ngrams, encoder, share = generator.ngram_encoder, generator.encoder, generator.sparse_share
-    if ngrams is None or ngrams.text_normalizer != TEXT_NORMALIZER:
+    if generator.ngrams is None or generator.ngrams.ngrams.text_normalizer != TEXT_NORMALIZER:
         return None
+    encoder, share = generator.encoder, generator.sparse_share
     for model in _shipped():
         if model.sparse_share == share and (encoder is None or encoder.fingerprint == model.encoder):
             return model

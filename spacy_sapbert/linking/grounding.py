@@ -19,9 +19,9 @@ from ..text.abbreviations import AbbreviationOccurrence, expand, find_definition
 from ..text.composites import composite_splits
 from ..text.languages import ENGLISH, rules_of
 from ..text.short_forms import find_short_forms
-from ..types import Candidate, Link, LinkedPart, kb_id_of
+from ..types import Candidate, Link, LinkedPart
 from .candidates import CACHE_SIZE, CandidateGenerator
-from .linker import Linker
+from .linker import Linker, kb_id_of
 from .settings import LinkerSettings
 from .variants import MentionQuery, MentionVariants
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain, islice, repeat
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import OptionError
@@ -14,15 +15,15 @@ from ..kb.knowledge_base import KnowledgeBase
 from ..kb.mapping import vocabulary_of
 from ..store.cache import drop_oldest
 from ..text.languages import ENGLISH, LanguageRules
-from ..types import Alternative, Candidate, Grade, Link, LinkedPart
-from .agreement import CHECKED, REFUSED, Agreement, Candidates
+from ..types import NIL, Alternative, Candidate, Grade, Link, LinkedPart
+from .agreement import CHECKED, REFUSED, Agreement, Candidates, tied
 from .candidates import CandidateGenerator
 from .concept_facts import ConceptFacts
 from .difference import PROBABLE, DifferenceModel, Judgments, describe, model_of
 from .prior import ConceptPrior
 from .rewrites import Rewriter
 from .settings import THRESHOLD, LinkerParameters, LinkerSettings
-from .ties import TieBreaker, tied
+from .ties import TieBreaker
 from .variants import MentionQuery, select_variant
 
 if TYPE_CHECKING:
@@ -30,8 +31,22 @@ if TYPE_CHECKING:
     from .reranker import Reranker
 
 Parts = tuple[LinkedPart, ...]
-Annotation = tuple[list[Link], list[tuple[str, float]]]
-"""The links of a mention, one per part, and its concept ids with scores."""
+
+
+class Annotation(NamedTuple):
+    """What is written of a mention.
+
+    Attributes:
+        links: Its links, one per part.
+        kb_ents: Its concept ids with scores, best first, in scispaCy's format.
+        kb_id: The ids of its links, see `kb_id_of`.
+    """
+
+    links: list[Link]
+    kb_ents: list[tuple[str, float]]
+    kb_id: str
+
+
 _FEWEST_DIGITS, _MOST_DIGITS = 2, 17
 
 
@@ -162,7 +177,7 @@ class Linker:
             The parts of each mention, with candidates of any score.
         """
         current = self._current()
-        keys = [[query.key for query in queries] for queries in documents]
+        keys = [list(map(attrgetter("key"), queries)) for queries in documents]
         unique = dict(zip(chain.from_iterable(keys), chain.from_iterable(documents), strict=True))
         found = self._link_by_scores(list(unique.values()), current)
         if (model := current.model) is not None:
@@ -185,7 +200,9 @@ class Linker:
                 filters[query.label] = self.filter_of(query.label)
             of_filter = texts.setdefault(filters[query.label], {})
             of_filter.update(dict.fromkeys(query.variants.texts(formulas=settings.selection.formulas)))
-        candidates = {filter: self._candidates(list(unique), filter, current) for filter, unique in texts.items()}
+        candidates: dict[Filter, Candidates] = {}
+        for filter, unique in texts.items():
+            candidates[filter] = self._candidates(unique, filter, current)
         mentions = []
         for variants, label in queries:
             look_up = candidates[filters[label]].__getitem__
@@ -198,23 +215,28 @@ class Linker:
         labels = [query.label for query in queries]
         return TieBreaker(self.kb, settings.label_types).break_ties(mentions, labels)
 
-    def _candidates(self, texts: Sequence[str], filter: Filter, current: _Current) -> Candidates:
+    def _candidates(self, texts: Iterable[str], filter: Filter, current: _Current) -> Candidates:
         """Return the candidates of texts, best first. Those of earlier texts are known."""
         generator, known, k = self._generator, self._generator.derived, self.settings.k
         prior, reranks = current.prior, current.reranks
         settings = filter, k, generator.sparse_weight, generator.complete, reranks, prior, self.rules
-        earlier = {text: some for text in texts if (some := known.get((text, settings))) is not None}
-        if not (missing := [text for text in texts if text not in earlier]):
-            return earlier
+        found, missing = Candidates(), list[str]()
+        for text in texts:
+            if (earlier := known.get((text, settings))) is None:
+                missing.append(text)
+            else:
+                found[text] = earlier
+        if not missing:
+            return found
         search = partial(generator, k=k, filter=filter)
-        similar = self._agreement.with_other_numerals(dict(zip(missing, search(missing), strict=True)), search)
-        checked = k if prior or reranks else CHECKED
-        found = {text: self._agreement(text, some, prior, checked) for text, some in similar.items()}
-        found = self._rewriter(found, partial(generator.named, filter=filter))
-        known.update({(text, settings): some for text, some in found.items()})
+        graded = self._agreement.with_other_numerals(dict(zip(missing, search(missing), strict=True)), search)
+        for text, similar in graded.items():
+            graded[text] = self._agreement(text, similar, prior, k if prior or reranks else CHECKED)
+        graded = self._rewriter(graded, partial(generator.named, filter=filter))
+        known.update(zip(zip(graded, repeat(settings)), graded.values(), strict=True))
         if len(known) > generator.cache_size:
             drop_oldest(known, generator.cache_size)
-        return earlier | found
+        return found | graded
 
     def _reranked(self, mentions: Sequence[Parts], text: str) -> list[Parts]:
         """Rerank the candidates of the mentions of a document."""
@@ -229,25 +251,28 @@ class Linker:
 
     def links(self, parts: Parts, label: str = "") -> list[Link]:
         """Return one link per part of a mention, with the reason if there is no concept."""
-        return self.annotations([(parts, label)])[0][0]
+        return self.annotations([(parts, label)])[0].links
 
     def kb_ents(self, parts: Parts) -> list[tuple[str, float]]:
         """Return the concept ids and scores of a mention, best first, in scispaCy's format."""
-        return self.annotations([(parts, "")])[0][1]
+        return self.annotations([(parts, "")])[0].kb_ents
 
     def annotations(self, mentions: Sequence[tuple[Parts, str]]) -> list[Annotation]:
-        """Return `links` and `kb_ents` of many mentions at once. Mentions that share their parts share these.
+        """Return what is written of many mentions. Mentions that share their parts share it.
 
         Args:
             mentions: The parts and the label of each mention.
         """
-        current, annotations = self._current(), dict[tuple[int, str], Annotation]()
+        current, known, annotations = self._current(), dict[tuple[int, str], Annotation](), []
         for parts, label in mentions:
-            if (id(parts), label) not in annotations:
+            annotation = known.get((id(parts), label))
+            if annotation is None:
                 linked = list(map(self._linked, parts, repeat(current)))
                 links = list(map(self._link, parts, linked, repeat(label), repeat(current), repeat(len(parts) > 1)))
-                annotations[id(parts), label] = links, _kb_ents(parts, linked)
-        return [annotations[id(parts), label] for parts, label in mentions]
+                annotation = Annotation(links, _kb_ents(parts, linked), kb_id_of(links))
+                known[id(parts), label] = annotation
+            annotations.append(annotation)
+        return annotations
 
     def filter_of(self, label: str) -> Filter:
         """Return the filter for the concepts and names of mentions with a label."""
@@ -400,6 +425,11 @@ class Linker:
             yield
         finally:
             self.stored_parameters, self.settings.candidates.prior_weight = before
+
+
+def kb_id_of(links: Iterable[Link]) -> str:
+    """Return the ids of the links of a mention, joined by "|", or "NIL"."""
+    return "|".join(dict.fromkeys(filter(None, map(attrgetter("concept_id"), links)))) or NIL
 
 
 def _kb_ents(parts: Parts, linked: Sequence[Sequence[Candidate]]) -> list[tuple[str, float]]:

@@ -14,6 +14,7 @@ from .agreement import STEP, Candidates, ordered, score_of
 Named = Callable[[Iterable[str]], Candidates]
 
 MAX_LENGTH = 96  # characters of a text that is rewritten
+_CHARGES = "+-\N{MINUS SIGN}"
 _SAMPLED, _RAREST_CASE = 1000, 0.01  # names that are read for their case, and the least share of a usual one
 
 
@@ -55,7 +56,9 @@ class Rewriter:
         name = similar[0].name if similar and similar[0].grade >= Grade.NEARLY_SAME else None
         # "Glutamates" is a class, "glutamate" a substance
         is_class = name is not None and name.lower() == f"{text.lower()}s"
-        if len(text) > MAX_LENGTH or not (name is None or is_class or _has_only_sign(text, name)):
+        # only the text has a charge: "O2-" is superoxide, and O2 oxygen
+        has_charge = name is not None and text[-1:] in _CHARGES and name[-1:] not in _CHARGES
+        if len(text) > MAX_LENGTH or not (name is None or is_class or has_charge):
             return {}
         return dict(other_names_than_the_plural(text) if is_class else rewrites(text, self._rules))
 
@@ -76,11 +79,6 @@ class Rewriter:
             for case, sample in samples
             if sum(case(name.lower()) == name for name in sample) >= _RAREST_CASE * len(sample)
         ]
-
-
-def _has_only_sign(text: str, name: str) -> bool:
-    """Return whether only the text has a charge: "O2-" is superoxide, and O2 oxygen."""
-    return text[-1:] in "+-\N{MINUS SIGN}" and name[-1:] not in "+-\N{MINUS SIGN}"
 
 
 def _in_capitals(text: str) -> str:

@@ -11,6 +11,7 @@ from ..kb.ids import SUPPLEMENTARY_ID
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.words import case_counts
 from ..types import SCORE_DIGITS, Candidate, LinkedPart
+from .agreement import tied
 
 Parts = tuple[LinkedPart, ...]
 
@@ -130,15 +131,6 @@ class TieBreaker:
     @cached_property
     def _type_names(self) -> list[str]:
         return list(self._kb.type_counts())
-
-
-def tied(part: LinkedPart) -> Sequence[Candidate]:
-    """Return the candidates that share the best score, which come first; none if there is only one."""
-    candidates = part.candidates
-    n = 1
-    while n < len(candidates) and candidates[n].score == candidates[0].score:
-        n += 1
-    return candidates[:n] if n > 1 else ()
 
 
 def _with_prior_explained(part: LinkedPart) -> LinkedPart:

@@ -348,7 +348,7 @@ def _set_linked(span: Span, name: str, value: Any) -> None:
 
     A mapping is all that was stored for the place, which `Doc.to_json` writes as it is.
     """
-    key = _key(name, span)
+    key: Any = ("._.", name, span.start_char, span.end_char)
     if isinstance(value, dict):
         span.doc.user_data[key] = value
         return

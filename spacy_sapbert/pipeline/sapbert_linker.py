@@ -26,7 +26,7 @@ from ..linking.settings import (
 )
 from ..store.artifact import ArtifactWriter
 from ..training.settings import BioSyn
-from ..types import NIL, Link, LinkedPart, kb_id_of
+from ..types import NIL, LinkedPart
 from .attributes import get_linked_by, get_links, register, set_kb_ents, set_linked_by, set_links
 from .base import BatchedPipe
 from .component_settings import add_factory, check_setting, language_rules
@@ -229,27 +229,27 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
             parts_and_labels += zip(predicted, map(attrgetter("label_"), of_doc))
         annotations = iter(self.linker.annotations(parts_and_labels) if parts_and_labels else ())
         for doc, of_doc in zip(docs, mentions):
-            annotated = list(zip(of_doc, annotations))
-            kept = [self._stays(mention, links) for mention, (links, _) in annotated]
-            kb_ids = [
-                mention.kb_id_ if stays else kb_id_of(links) for (mention, (links, _)), stays in zip(annotated, kept)
-            ]
-            set_kb_ids(doc, of_doc, kb_ids, self.spans_key)
-            for (mention, (links, kb_ents)), stays in zip(annotated, kept):
+            kb_ids, replaced = [], []
+            for mention, annotation in zip(of_doc, annotations):
+                stays = self._stays(mention, annotation.kb_id)
+                kb_ids.append(mention.kb_id_ if stays else annotation.kb_id)
                 if not stays:
-                    set_links(mention, links)
-                    set_kb_ents(mention, kb_ents)
-                    set_linked_by(mention, self._signature)
+                    replaced.append((mention, annotation))
+            set_kb_ids(doc, of_doc, kb_ids, self.spans_key)
+            for mention, (links, kb_ents, _) in replaced:
+                set_links(mention, links)
+                set_kb_ents(mention, kb_ents)
+                set_linked_by(mention, self._signature)
 
     @property
     def _signature(self) -> Optional[str]:
         return None if self.name == LINKER else self.name
 
-    def _stays(self, mention: Span, links: Sequence[Link]) -> bool:
+    def _stays(self, mention: Span, kb_id: str) -> bool:
         """Return whether another linker has linked the mention, and this one does not replace its link."""
         if mention.kb_id_ in ("", NIL) or not get_links(mention) or get_linked_by(mention) == self._signature:
             return False
-        return mention.label_ not in self.label_types or kb_id_of(links) == NIL
+        return mention.label_ not in self.label_types or kb_id == NIL
 
     def _forget(self) -> None:
         if self._linker is not None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from .languages import ENGLISH, LanguageRules
@@ -120,17 +121,17 @@ def negatable_words(text: str) -> list[tuple[str, bool]]:
         bare = word.rstrip("s")
         if len(bare) >= _SHORTEST_WORD:
             words.append((bare, False))
-            if bare.startswith(_WITHOUT):
-                words += [(rest, True) for rest in _bare(bare)]
+            words += [(rest, True) for rest in _bare(bare)]
     return words
 
 
 def _bare(word: str) -> list[str]:
     """Return what is left of a word without a beginning that may negate it."""
-    if not word.startswith(_WITHOUT):
-        return []
-    bare = (word.removeprefix(start) for start in _WITHOUT if word.startswith(start))
-    return [rest for rest in bare if len(rest) >= _SHORTEST_WORD]
+    rests = []
+    for start in _WITHOUT if word.startswith(_WITHOUT) else ():
+        if word.startswith(start) and len(word) - len(start) >= _SHORTEST_WORD:
+            rests.append(word[len(start) :])
+    return rests
 
 
 def numeral_spellings(text: str, said: Mapping[str, CriticalWord], rules: LanguageRules = ENGLISH) -> list[str]:
@@ -268,7 +269,7 @@ def join_critical(words: Sequence[CriticalWord], text: str, spelled: str, rules:
     signs = _signs(spelled, rules) if "+" in spelled or "-" in spelled else ()
     special = [word for word in words if not word.is_plain]
     if not special:  # as in most texts
-        return CriticalParts((), _NOTHING, signs, _NOTHING, tuple(sorted([word.key for word in words])), False, {})
+        return CriticalParts((), _NOTHING, signs, _NOTHING, tuple(sorted(map(attrgetter("key"), words))), False, {})
     numbers: list[str] = []
     letters: set[str] = set()
     values: list[Valued] = []

@@ -7,6 +7,7 @@ import string
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, cached_property, lru_cache, partial
 from itertools import accumulate
+from operator import attrgetter
 
 import numpy as np
 
@@ -121,7 +122,7 @@ class Words:
     @cached_property
     def hashes(self) -> list[int]:
         """The hash of each word."""
-        return [word.hash for word in self.words]
+        return list(map(attrgetter("hash"), self.words))
 
     # --- what is compared of a name
 
@@ -188,7 +189,7 @@ class Words:
     @property
     def hash(self) -> int:
         """The key of a name: its hash as an acronym, or else the sum of the hashes of its words."""
-        return (acronym_hash(self.plain) if may_be_acronym(self.plain) else 0) or sum(self.hashes) % 2**64
+        return acronym_hash(self.plain) or sum(map(attrgetter("hash"), self.words)) % 2**64
 
     # --- where the words are, and what is between them
 
@@ -314,7 +315,7 @@ def has_same_letters(text: str, name: str) -> bool:
     return bool(with_same_letters(text, [name]))
 
 
-def with_same_letters(text: str, names: Sequence[str]) -> list[str]:
+def with_same_letters(text: str, names: Iterable[str]) -> list[str]:
     """Return those of several names that have the same letters as a text, see `has_same_letters`."""
     shortest, longest = len(text) - _MOST_SIGNS, len(text) + _MOST_SIGNS
     first, letters, same = text[:1], joined_letters(text), list[str]()

@@ -9,7 +9,9 @@ from spacy_sapbert.linking.linker import Linker
 from spacy_sapbert.linking.storage import open_generator
 from spacy_sapbert.linking.variants import MentionQuery, MentionVariants
 from spacy_sapbert.text.words import joined_letters
-from spacy_sapbert.types import Candidate, LinkedPart, Name, Record
+from spacy_sapbert.types import Grade, LinkedPart, Name, Record
+
+from ..graded import graded
 
 VOCABULARY = {
     "D:2": ["Mucopolysaccharidosis II", "MPS II"],
@@ -53,14 +55,14 @@ def nlp(kb):
 
 
 def candidates(*pairs):
-    return [Candidate(id, score, name) for id, score, name in pairs]
+    return [graded(id, score, name) for id, score, name in pairs]
 
 
 def test_a_candidate_with_another_number_comes_last_with_its_reason(agreement):
     given = candidates(("D:3", 0.97, "MPS III"), ("D:2", 0.9, "Mucopolysaccharidosis II"), ("D:H", 0.1, "tachycardia"))
     checked = agreement("MPS type II", given)
     assert [candidate.concept_id for candidate in checked] == ["D:2", "D:3", "D:H"]
-    assert checked[1] == given[0]._replace(score=0.485, refusal="3 is not 2")
+    assert checked[1] == given[0]._replace(score=0.485, refusal="3 is not 2", grade=Grade.REFUSED)
     assert checked[0] == given[1]
 
 
@@ -108,7 +110,7 @@ def test_a_name_that_negates_is_refused_for_a_text_without_critical_parts(agreem
     ],
 )
 def test_a_concept_with_a_name_for_the_opposite_is_refused_under_all_names(agreement, text, id, name, is_refused):
-    (candidate,) = agreement(text, [Candidate(id, 0.9, name, support=1.5)])
+    (candidate,) = agreement(text, [graded(id, 0.9, name, support=1.5)])
     assert (candidate.refusal is not None) == is_refused
 
 
@@ -192,7 +194,7 @@ def test_a_symbol_stands_for_what_has_most_words_of_its_long_form(tmp_path, shor
     names = tuple(Name(text, "exact", "HGNC") for text in ("MUC1", "MUCS", "mucin 1, cell surface associated"))
     agreement = Agreement(build_knowledge_base([Record("HGNC:7508", names)], tmp_path / "genes.kb"))
     score = 0.5 if short == "MUC2" else 1.0
-    part = LinkedPart(short, None, (Candidate("X", 1.0, short, refusal="other"), Candidate("HGNC:7508", score, short)))
+    part = LinkedPart(short, None, (graded("X", 1.0, short, refusal="other"), graded("HGNC:7508", score, short)))
     assert agreement.stands_for(part, long_form) is expected
 
 

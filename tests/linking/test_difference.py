@@ -4,7 +4,8 @@ from hypothesis import strategies as st
 
 from spacy_sapbert.linking.concept_facts import Fact
 from spacy_sapbert.linking.difference import DEPTH, FEATURES, GAP, compared, describe, difference_features
-from spacy_sapbert.types import Candidate
+
+from ..graded import graded
 
 
 def facts_of(concept_ids):
@@ -14,7 +15,7 @@ def facts_of(concept_ids):
 
 def features(text, *names):
     """RETURNS (list[dict]): the features of names that are equally similar to a text."""
-    rows = difference_features([text], [[Candidate(name, 0.9, name) for name in names]], facts_of)
+    rows = difference_features([text], [[graded(name, 0.9, name) for name in names]], facts_of)
     return [dict(zip(FEATURES, row, strict=True)) for row in rows.tolist()]
 
 
@@ -42,7 +43,7 @@ def test_the_difference_of_a_name(text, name, expected):
 
 
 def test_candidates_are_compared_with_the_best_other_one():
-    lists = [[Candidate("A", 0.9, "a", 0.8, 0.6), Candidate("B", 0.7, "b", 0.9, 0.5)], [Candidate("A", 0.4, "a")], []]
+    lists = [[graded("A", 0.9, "a", 0.8, 0.6), graded("B", 0.7, "b", 0.9, 0.5)], [graded("A", 0.4, "a")], []]
     rows = difference_features(["c", "d", "e"], lists, facts_of)
     leads = [FEATURES.index(feature) for feature in ("score_lead", "dense_lead", "sparse_lead", "popularity_lead")]
     assert rows[:, leads].tolist() == [[0.2, -0.1, 0.1, 0.0], [-0.2, 0.1, -0.1, 0.0], [1.0] * 4]
@@ -53,12 +54,12 @@ def test_candidates_are_compared_with_the_best_other_one():
     ("candidates", "places"),
     [
         ([], []),
-        ([Candidate("A", 0.9, "a", refusal="3 is not 2")], []),
-        ([Candidate("A", 0.9, "a", refusal="3 is not 2"), Candidate("B", 0.8, "b"), Candidate("C", 0.7, "c")], [1, 2]),
-        ([Candidate("A", 0.9, "a"), Candidate("B", 0.9 - GAP - 0.01, "b")], [0]),
-        ([Candidate(str(n), 0.9, "a") for n in range(2 * DEPTH)], list(range(DEPTH))),
-        ([Candidate(str(n), 0.995, "a") for n in range(DEPTH)], [0, 1]),
-        ([Candidate("A", 0.98, "a", rewrite="an anion"), Candidate("B", 0.97, "b")], [0]),
+        ([graded("A", 0.9, "a", refusal="3 is not 2")], []),
+        ([graded("A", 0.9, "a", refusal="3 is not 2"), graded("B", 0.8, "b"), graded("C", 0.7, "c")], [1, 2]),
+        ([graded("A", 0.9, "a"), graded("B", 0.9 - GAP - 0.01, "b")], [0]),
+        ([graded(str(n), 0.9, "a") for n in range(2 * DEPTH)], list(range(DEPTH))),
+        ([graded(str(n), 0.995, "a") for n in range(DEPTH)], [0, 1]),
+        ([graded("A", 0.98, "a", rewrite="an anion"), graded("B", 0.97, "b")], [0]),
     ],
 )
 def test_the_compared_candidates(candidates, places):

@@ -13,7 +13,9 @@ from spacy_sapbert.linking.settings import LinkerParameters
 from spacy_sapbert.linking.storage import open_generator
 from spacy_sapbert.linking.trees import Trees
 from spacy_sapbert.linking.variants import MentionQuery, MentionVariants
-from spacy_sapbert.types import Candidate, LinkedPart
+from spacy_sapbert.types import LinkedPart
+
+from ..graded import graded
 
 SHARE = 0.2 / 1.2
 
@@ -38,9 +40,9 @@ def part(*candidates, text="hay fever"):
 
 def test_the_candidate_with_the_better_difference_comes_first():
     first, second, third = (
-        Candidate("A", 0.9, "Severe hay fever"),
-        Candidate("B", 0.8, "Fever"),
-        Candidate("C", 0.1, "x"),
+        graded("A", 0.9, "Severe hay fever"),
+        graded("B", 0.8, "Fever"),
+        graded("C", 0.1, "x"),
     )
     (judged,) = judge([part(first, second, third)])
     assert [candidate.concept_id for candidate in judged.candidates] == ["B", "A", "C"]
@@ -54,7 +56,7 @@ def test_the_candidate_with_the_better_difference_comes_first():
 
 def test_earlier_judgments_are_not_computed_again():
     earlier = {}
-    parts = [part(Candidate("A", 0.9, "Severe hay fever")), part(text="cold")]
+    parts = [part(graded("A", 0.9, "Severe hay fever")), part(text="cold")]
     facts = dict.fromkeys("A", Fact("", 0.0, False, 0.0, 0.0))
     first = MODEL(parts, lambda ids: facts, earlier=earlier)
     assert first == judge(parts)
@@ -67,7 +69,7 @@ def test_earlier_judgments_are_not_computed_again():
     ids=["the text is a name", "margin", "a tie"],
 )
 def test_the_first_candidate_stays_first(score, model):
-    before = part(Candidate("A", score, "Severe hay fever"), Candidate("B", 0.8, "Fever"))
+    before = part(graded("A", score, "Severe hay fever"), graded("B", 0.8, "Fever"))
     (judged,) = judge([before], model)
     assert [candidate.concept_id for candidate in judged.candidates] == ["A", "B"]
     assert (judged.reasons, judged.tie) == ((), "a tie")
@@ -85,17 +87,17 @@ def test_the_first_candidate_stays_first(score, model):
 def test_a_name_of_one_concept_alone_is_probable(text, others, floor):
     improbable = DifferenceModel(stump("added", 9.0, -3.0, -3.0), 0.4, SHARE)
     name = "hay fever" if len(text) > 4 else text
-    rest = [Candidate(str(number), 0.995, other) for number, other in enumerate(others)]
-    (judged,) = judge([part(Candidate("A", 1.0, name), *rest, text=text)], improbable)
+    rest = [graded(str(number), 0.995, other) for number, other in enumerate(others)]
+    (judged,) = judge([part(graded("A", 1.0, name), *rest, text=text)], improbable)
     assert (judged.candidates[0].probability == NAMED) == floor
 
 
 def test_refused_candidates_are_improbable_and_stay():
-    refused = Candidate("A", 0.9, "Fever 3", refusal="3 is not 2")
-    (alone,), (other,) = judge([part(refused)]), judge([part(refused, Candidate("B", 0.7, "Fever"))])
+    refused = graded("A", 0.9, "Fever 3", refusal="3 is not 2")
+    (alone,), (other,) = judge([part(refused)]), judge([part(refused, graded("B", 0.7, "Fever"))])
     assert alone.candidates == (refused._replace(probability=0.0),)
     assert [candidate.probability for candidate in other.candidates] == [0.0, 0.75]
-    behind = judge([part(*(Candidate(id, 0.9, "Fever") for id in "BCD"), refused)])[0]
+    behind = judge([part(*(graded(id, 0.9, "Fever") for id in "BCD"), refused)])[0]
     assert [candidate.probability for candidate in behind.candidates] == [0.75, 0.75, 0.75, 0.0]
     assert judge([part()]) == [part()]
     assert judge([]) == []
@@ -105,8 +107,8 @@ def test_a_saved_model_is_the_same(tmp_path):
     MODEL._replace(encoder="abc").save(tmp_path / "model")
     loaded = DifferenceModel.load(tmp_path / "model")
     assert loaded[1:] == MODEL._replace(encoder="abc")[1:]
-    assert judge([part(Candidate("A", 0.9, "Severe hay fever"))]) == judge(
-        [part(Candidate("A", 0.9, "Severe hay fever"))], loaded
+    assert judge([part(graded("A", 0.9, "Severe hay fever"))]) == judge(
+        [part(graded("A", 0.9, "Severe hay fever"))], loaded
     )
     (tmp_path / "model").write_bytes(b"damaged")
     with pytest.raises(SapbertError):
@@ -196,7 +198,7 @@ def test_a_calibrated_linker_gives_no_probability_to_what_was_not_compared(linke
     linker.stored_parameters = LinkerParameters(
         probabilities=((0.0, 0.5), (1.0, 0.9)), sparse_share=linker.generator.sparse_share, reranked=True
     )
-    compared, other = Candidate("A", 0.9, "Fever", probability=0.25), Candidate("B", 0.8, "Fever")
+    compared, other = graded("A", 0.9, "Fever", probability=0.25), graded("B", 0.8, "Fever")
     (linked,) = linker.links((LinkedPart("fever", None, (compared, other)),))
     assert linked.probability == pytest.approx(0.6)
     assert linked.runner_up.probability is None

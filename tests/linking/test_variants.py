@@ -5,7 +5,9 @@ import pytest
 from spacy_sapbert.linking.settings import SelectionSettings
 from spacy_sapbert.linking.variants import MentionQuery, MentionVariants, select_variant, with_likely_long_forms
 from spacy_sapbert.text.languages import rules_of
-from spacy_sapbert.types import Candidate, LinkedPart
+from spacy_sapbert.types import LinkedPart
+
+from ..graded import graded
 
 
 def select(scores, variants, short_form_margin=0.1, split_margin=0.0):
@@ -16,7 +18,7 @@ def select(scores, variants, short_form_margin=0.1, split_margin=0.0):
         asked.append(text)
         given = scores.get(text)
         concept_id, score = given if isinstance(given, tuple) else (text, given)
-        return [] if score is None else [Candidate(concept_id, score, text), Candidate("next", score / 2, "next")]
+        return [] if score is None else [graded(concept_id, score, text), graded("next", score / 2, "next")]
 
     parts = select_variant(variants, look_up, SelectionSettings(short_form_margin, split_margin, 0.0))
     assert set(asked) <= set(variants.texts())
@@ -27,7 +29,7 @@ def select(scores, variants, short_form_margin=0.1, split_margin=0.0):
 def select_part(candidates, variants, **settings):
     """RETURNS (LinkedPart): what is chosen; `candidates` has id, score and name of the one candidate of each text."""
     chosen = SelectionSettings(**{"short_form_margin": 0.1, "split_margin": 0.0, **settings})
-    look_up = {text: [Candidate(*candidate)] for text, candidate in candidates.items()}
+    look_up = {text: [graded(*candidate)] for text, candidate in candidates.items()}
     (part,) = select_variant(variants, lambda text: look_up.get(text, []), chosen)
     return part
 
@@ -171,7 +173,7 @@ def test_margin_of_the_short_form_is_exclusive():
 
 def test_the_long_form_says_so():
     part = select_part({"SF": ("C", 0.5, "SF"), "long": ("C", 0.5, "long")}, MentionVariants("SF", "long"))
-    assert part == LinkedPart("long", "long", (Candidate("C", 0.5, "long"),))
+    assert part == LinkedPart("long", "long", (graded("C", 0.5, "long"),))
     assert select_part({}, MentionVariants("SF")) == LinkedPart("SF", None, ())
 
 
@@ -212,7 +214,7 @@ def test_numbered_parts_must_be_names(scores, is_split):
 
 @pytest.mark.parametrize(("name", "n_parts"), [("ataxia type II", 2), ("ataxia", 1), ("ataxia 3", 1)])
 def test_a_name_of_a_numbered_part_has_its_number(name, n_parts):
-    candidates = {"ataxia 1": [Candidate("A", 0.9, "ataxia type 1")], "ataxia 2": [Candidate("B", 0.9, name)]}
+    candidates = {"ataxia 1": [graded("A", 0.9, "ataxia type 1")], "ataxia 2": [graded("B", 0.9, name)]}
     variants = MentionVariants("ataxia 1/2", None, [tuple(candidates)])
     parts = select_variant(variants, lambda text: candidates.get(text, []), SelectionSettings())
     assert len(parts) == n_parts
@@ -231,9 +233,9 @@ def test_a_name_of_a_numbered_part_has_its_number(name, n_parts):
     ],
 )
 def test_a_whole_with_the_name_of_one_part_is_split(whole, other, n_parts):
-    part = Candidate("N", 1.0, "Nerve Disorder")
-    candidates = {"nerve and mind disorders": [Candidate(*whole)], "nerve disorders": [part]}
-    candidates["mind disorders"] = [Candidate(*other)]
+    part = graded("N", 1.0, "Nerve Disorder")
+    candidates = {"nerve and mind disorders": [graded(*whole)], "nerve disorders": [part]}
+    candidates["mind disorders"] = [graded(*other)]
     variants = MentionVariants("nerve and mind disorders", None, [("nerve disorders", "mind disorders")])
     parts = select_variant(variants, candidates.__getitem__, SelectionSettings())
     assert len(parts) == n_parts
@@ -241,8 +243,8 @@ def test_a_whole_with_the_name_of_one_part_is_split(whole, other, n_parts):
 
 
 def test_another_way_to_write_a_numbered_part_is_its_name():
-    candidates = {"TGF-β1": [Candidate("A", 0.98, "TGFB1", rewrite="a symbol")]}
-    candidates |= {"TGF-β2": [Candidate("B", 0.995, "TGFB2")], "TGF-β1/2": [Candidate("C", 0.7, "TGFbeta")]}
+    candidates = {"TGF-β1": [graded("A", 0.98, "TGFB1", rewrite="a symbol")]}
+    candidates |= {"TGF-β2": [graded("B", 0.995, "TGFB2")], "TGF-β1/2": [graded("C", 0.7, "TGFbeta")]}
     variants = MentionVariants("TGF-β1/2", None, [("TGF-β1", "TGF-β2")])
     assert len(select_variant(variants, candidates.__getitem__, SelectionSettings())) == 2
 
@@ -298,7 +300,7 @@ def test_margin_of_corrections_is_exclusive():
     candidates = {"wrong": ("A", 0.5, "a"), "right": ("B", 0.75, "b")}
     for margin, expected in ((0.25, "wrong"), (0.125, "right"), (-0.25, "right")):
         part = select_part(candidates, variants, spelling_margin=margin)
-        assert part == LinkedPart(expected, None, (Candidate(*candidates[expected]),))
+        assert part == LinkedPart(expected, None, (graded(*candidates[expected]),))
 
 
 def test_every_variant_can_be_corrected():
@@ -311,11 +313,11 @@ def test_every_variant_can_be_corrected():
 def test_a_corrected_long_form_says_what_it_comes_from():
     variants = MentionVariants("SF", "long", corrections={"long": "lung"})
     part = select_part({"SF": ("C", 0.5, "SF"), "long": ("C", 0.5, "long"), "lung": ("C", 0.9, "lung")}, variants)
-    assert part == LinkedPart("lung", "long", (Candidate("C", 0.9, "lung"),))
+    assert part == LinkedPart("lung", "long", (graded("C", 0.9, "lung"),))
 
 
 def test_a_part_without_candidates_is_not_dropped():
-    candidates_of = {"a and b": [], "a": [Candidate("D000001", 0.9, "a")], "b": []}
+    candidates_of = {"a and b": [], "a": [graded("D000001", 0.9, "a")], "b": []}
     variants = MentionVariants("a and b", composite_splits=[("a", "b")])
     parts = select_variant(variants, candidates_of.__getitem__, SelectionSettings(0.1, -0.1))
     assert [part.text for part in parts] == ["a", "b"]
@@ -323,7 +325,7 @@ def test_a_part_without_candidates_is_not_dropped():
 
 @pytest.mark.parametrize(("code", "expected"), [("en", "A"), ("de", "B")])
 def test_numbers_are_read_by_the_rules_of_the_language(code, expected):
-    candidates = {"T2": [Candidate("A", 1.0, "T2")], "Tumor zwei": [Candidate("B", 0.9, "Tumor zwei")]}
+    candidates = {"T2": [graded("A", 1.0, "T2")], "Tumor zwei": [graded("B", 0.9, "Tumor zwei")]}
     variants = MentionVariants("T2", "Tumor zwei")
     (part,) = select_variant(variants, candidates.__getitem__, SelectionSettings(), rules=rules_of(code))
     assert part.candidates[0].concept_id == expected

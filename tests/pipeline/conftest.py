@@ -37,9 +37,9 @@ def looked_up(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     calls: list[list[str]] = []
     call = CandidateGenerator.__call__
 
-    def counted(self: CandidateGenerator, texts: list[str], *args: Any) -> Any:
+    def counted(self: CandidateGenerator, texts: list[str], *args: Any, **others: Any) -> Any:
         calls.append(list(texts))
-        return call(self, texts, *args)
+        return call(self, texts, *args, **others)
 
     monkeypatch.setattr(CandidateGenerator, "__call__", counted)
     return calls

@@ -83,14 +83,14 @@ import spacy
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.linking.finder import Finder
-from spacy_sapbert.text.critical_parts import contradictions, critical_parts
+from spacy_sapbert.text.critical_parts import contradictions
 from spacy_sapbert.text.languages import LANGUAGES, rules_of
-from spacy_sapbert.text.words import word_keys
+from spacy_sapbert.text.words import read_words, word_keys
 from spacy_sapbert.types import Name, Record
 
 folder, rules, found = sys.argv[1], rules_of("it"), {"languages": LANGUAGES}
 found["keys"] = [word_keys(text, rules) for text in ("Tumori della mammella", "tumoro mammella")]
-right, left = (critical_parts(f"rene {side}", rules) for side in ("destro", "sinistro"))
+right, left = (read_words(f"rene {side}", rules).critical for side in ("destro", "sinistro"))
 found["opposites"] = len(list(contradictions(right, left)))
 names = {"D1": "cancro della mammella", "D2": "cancro del colon", "D3": "virus dell immunodeficienza umana"}
 names["D4"] = "movimento oculare anormale"
