@@ -16,7 +16,7 @@ from ..errors import BadRecordError, DamagedError, MismatchError, MissingColumnE
 from ..files.opening import OpenedFile, file_name, open_file
 from ..files.postgres import Database, is_postgres
 from ..files.source import BrokenRecord
-from ..files.workbook import is_workbook
+from ..files.tables import Row, are_numbers, is_workbook, likely_delimiter, split_header, split_rows
 from ..types import Document
 from .source import DocumentSource, Problems, ReadOptions
 from .text_files import ID, TEXT, TITLE, read_numbered_names, with_title, with_whole_mention
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 MAX_CELL = 1 << 28
 """The most characters of a cell. It bounds the memory that an unbalanced quotation mark can take."""
 
-_DELIMITERS = ",;\t"
 _ROWS = 256
 _SHOWN_COLUMNS = 50
 _SHOWN_CHARACTERS = 40
@@ -44,20 +43,12 @@ class _Columns(NamedTuple):
 
 def read_csv(source: DocumentSource) -> Iterator[Document]:
     """Read a table with commas, semicolons or tabs, and with quotes if needed. The first line shows the delimiter."""
-    lines = TableLines(source)
-    first = _first(source, lines)
-    is_sheet = is_workbook(source.path)
-    delimiter = _DELIMITERS[0] if is_sheet else _delimiter(first, _is_numbered(source.options))
-    # without `strict`, an unbalanced quotation mark would silently swallow the rows after it
-    yield from _read(source, lines, csv.reader(chain([first], lines), delimiter=delimiter, strict=True))
+    return _read(source, "," if is_workbook(source.path) else ",;\t", quoted=True)
 
 
 def read_tsv(source: DocumentSource) -> Iterator[Document]:
     """Read a table with tabs. A quotation mark is part of its cell."""
-    lines = TableLines(source)
-    first = _first(source, lines)
-    cells = csv.reader(chain([first], lines), delimiter="\t", quoting=csv.QUOTE_NONE)
-    yield from _read(source, lines, cells, is_unquoted=True)
+    return _read(source, "\t", quoted=False)
 
 
 def read_names(source: DocumentSource) -> Iterator[Document]:
@@ -68,93 +59,58 @@ def read_names(source: DocumentSource) -> Iterator[Document]:
     options = source.options
     if is_workbook(source.path):
         source = replace(source, options=options._replace(text_column=options.text_column or "1"))
-    elif _is_numbered(options) or not options.text_column:
+    elif are_numbers(_named(options)) or not options.text_column:
         return read_numbered_names(source)
     return map(with_whole_mention, read_csv(source))
 
 
-def _first(source: DocumentSource, lines: TableLines) -> str:
+def _named(options: ReadOptions) -> list[str]:
+    return [*filter(None, (options.text_column, options.id_column, options.title_column))]
+
+
+def _read(source: DocumentSource, marks: str, *, quoted: bool) -> Iterator[Document]:
+    """Read a table whose delimiter is one of the marks."""
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_CELL))
+    named, problems = _named(source.options), list[str]()
+    lines = _noting(source.decoded_lines(), problems)
     first = next(lines, "")
-    if lines.problem and not _is_numbered(source.options):
-        raise BadRecordError(
-            path=source.file, line=1, reason=lines.problem, remedy="Without a header, nothing can be read."
-        )
-    return first
-
-
-def _delimiter(first: str, is_row: bool) -> str:
-    """Return the delimiter of a header, or of a first row, whose cells can be sentences."""
-    if is_row:
-        return next((mark for mark in _DELIMITERS if mark in first), _DELIMITERS[0])
-    return max(_DELIMITERS, key=first.count)
-
-
-class TableLines(Iterator[str]):
-    """Passes lines to the csv module, and remembers whether one of the present row could not be decoded.
-
-    Attributes:
-        number: Number of lines so far.
-        problem: Why a line of the present row could not be decoded.
-    """
-
-    def __init__(self, source: DocumentSource) -> None:
-        self._lines = source.decoded_lines()
-        self.number = 0
-        self.problem = ""
-
-    def __next__(self) -> str:
-        line, problem = next(self._lines)
-        self.number += 1
-        self.problem = self.problem or problem
-        return line
-
-
-def _read(
-    source: DocumentSource, lines: TableLines, cells: Iterator[list[str]], *, is_unquoted: bool = False
-) -> Iterator[Document]:
-    rows = rows_of(source, lines, cells)
-    line, header = next(rows, (1, []))
-    if _is_numbered(source.options):
-        rows = chain([(line, header)], rows)
-        header = [str(number) for number in range(1, len(header) + 1)]
-    else:
-        header = [cell.strip() for cell in header]
+    if problems and not are_numbers(named):
+        remedy = "Without a header, nothing can be read."
+        raise BadRecordError(path=source.file, line=1, reason=problems[0], remedy=remedy)
+    delimiter = likely_delimiter(first, marks, is_row=are_numbers(named))
+    header, rows = split_header(_rows(source, chain([first], lines), problems, delimiter, quoted), named)
+    header = [cell.strip() for cell in header]
     columns = _find_columns(source, header)
     for line, row in rows:
         if len(row) == len(header):
             yield _document(source, columns, dict(zip(header, row, strict=True)), line, "line")
         else:
             hint = "; if cells are in quotes, give --format csv" if any('"' in cell for cell in row) else ""
-            source.broken(line, f"{len(row)} cells instead of {len(header)}{hint if is_unquoted else ''}")
+            source.broken(line, f"{len(row)} cells instead of {len(header)}{'' if quoted else hint}")
 
 
-def rows_of(source: DocumentSource, lines: TableLines, cells: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line at which a row starts, and its cells, which the csv module makes of the lines.
-
-    Rows without any text are skipped. Broken ones are reported.
-    """
-    csv.field_size_limit(max(csv.field_size_limit(), MAX_CELL))
-    line = 1
-    while True:
-        row: list[str] = []
-        try:
-            row = next(cells)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            source.broken(line, f"the text from here to line {lines.number} is not a row ({error})")
-        if row and lines.problem:
-            source.broken(line, lines.problem)
-        elif any(row):
-            yield line, row
-        lines.problem = ""
-        line = lines.number + 1
+def _noting(lines: Iterable[tuple[str, str]], problems: list[str]) -> Iterator[str]:
+    """Yield lines, and note why they cannot be decoded."""
+    for line, problem in lines:
+        problems += [problem] if problem else []
+        yield line
 
 
-def _is_numbered(options: ReadOptions) -> bool:
-    """Return whether all named columns are numbers. The table then has no header."""
-    named = [column for column in (options.text_column, options.id_column, options.title_column) if column]
-    return bool(named) and all(column.isascii() and column.isdecimal() for column in named)
+def _rows(
+    source: DocumentSource, lines: Iterable[str], problems: list[str], delimiter: str, quoted: bool
+) -> Iterator[Row]:
+    """Yield the rows. Broken ones are reported, also those with noted problems."""
+
+    def broken(line: int, last: int, error: csv.Error) -> None:
+        source.broken(line, f"the text from here to line {last} is not a row ({error})")
+        problems.clear()
+
+    for line, cells in split_rows(lines, delimiter, broken, quoted=quoted):
+        if problems:
+            source.broken(line, problems[0])
+            problems.clear()
+        else:
+            yield line, cells
 
 
 def _find_columns(source: DocumentSource, header: Sequence[str]) -> _Columns:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TextIO, TypeVar, cast
 
 from ..errors import BadRecordError, CannotReadError, DamagedError, LimitError, OptionError
-from .workbook import is_workbook, sheet_lines
+from .tables import is_workbook, sheet_lines
 
 STDIN = Path("-")
 """The path that stands for standard input."""

@@ -14,8 +14,8 @@ from ..documents.formats import OutputFormat
 from ..errors import OptionError, requiring
 from ..files.opening import without_gz
 from ..files.output import replacing
+from ..files.tables import EXTRA, write_sheet
 from ..files.values import ONE_LINE, table_lines
-from ..files.workbook import EXTRA, write_sheet
 from ..kb.ids import encode_id, split_ids
 from ..types import NIL, SCORE_DIGITS
 

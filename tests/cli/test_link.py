@@ -12,7 +12,7 @@ import pytest
 import spacy
 
 from spacy_sapbert.errors import Errors, SapbertError
-from spacy_sapbert.files.workbook import write_sheet
+from spacy_sapbert.files.tables import write_sheet
 from spacy_sapbert.pipeline.sapbert_linker import SapbertLinker
 
 TEXT = "Cystic fibrosis (CF) and aspirin.\n\nNo zebra has breast and ovarian cancer.\n"

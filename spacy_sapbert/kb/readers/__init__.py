@@ -21,19 +21,18 @@ from .belb import KB_TABLE, read_belb
 from .claml import ROOT as CLAML
 from .claml import read_claml
 from .context import ReaderContext, ReadReport
-from .dictionaries import read_biosyn, read_huner, read_medic
 from .icd10cm import ROOT, read_icd10cm
 from .json_files import read_fhir, read_json, read_scispacy
 from .known_tables import (
-    is_babelon,
-    is_discovered,
-    is_loinc,
-    is_ssslm,
+    known_table,
     loinc_table,
     read_babelon,
+    read_biosyn,
     read_ctd,
     read_discovered,
+    read_huner,
     read_loinc,
+    read_medic,
     read_ssslm,
 )
 from .meddra import read_meddra
@@ -52,32 +51,12 @@ __all__ = ["READERS", "ReadReport", "Reader", "ReaderContext", "guess_format", "
 Reader = Callable[..., Iterator[Record]]
 """A function that takes a `ReaderContext` and, by keyword, the options of its format, and yields records."""
 
-READERS: dict[str, Reader] = {
-    "babelon": read_babelon,
-    "belb": read_belb,
-    "biosyn": read_biosyn,
-    "claml": read_claml,
-    "ctd": read_ctd,
-    "discovered": read_discovered,
-    "fhir": read_fhir,
-    "huner": read_huner,
-    "icd10cm": read_icd10cm,
-    "json": read_json,
-    "loinc": read_loinc,
-    "meddra": read_meddra,
-    "medic": read_medic,
-    "mesh": read_mesh,
-    "obo": read_obo,
-    "obograph": read_obograph,
-    "omop": read_omop,
-    "rdf": read_rdf,
-    "rxnorm": read_rxnorm,
-    "scispacy": read_scispacy,
-    "snomed": read_snomed,
-    "ssslm": read_ssslm,
-    "table": read_table,
-    "umls": read_umls,
-}
+_FUNCTIONS: tuple[Reader, ...] = (
+    *(read_babelon, read_belb, read_biosyn, read_claml, read_ctd, read_discovered, read_fhir, read_huner, read_icd10cm),
+    *(read_json, read_loinc, read_meddra, read_medic, read_mesh, read_obo, read_obograph, read_omop, read_rdf),
+    *(read_rxnorm, read_scispacy, read_snomed, read_ssslm, read_table, read_umls),
+)
+READERS: dict[str, Reader] = {read.__name__.removeprefix("read_"): read for read in _FUNCTIONS}
 """The readers by format."""
 
 _UMLS = ("MRCONSO.RRF*", "META/MRCONSO.RRF*", "*/META/MRCONSO.RRF*")
@@ -202,9 +181,9 @@ def _sniff(path: Path) -> str | None:
     if suffix in _BY_SUFFIX:
         return "obo" if head.lstrip().startswith(_OBO_STARTS) else _BY_SUFFIX[suffix]
     if suffix == ".csv":
-        return "loinc" if is_loinc(head.partition("\n")[0]) else "table"
+        return known_table([cell.strip().strip('"') for cell in head.partition("\n")[0].split(",")], "loinc")
     if suffix == ".xlsx":
-        return "discovered" if is_discovered(head.partition("\n")[0].split(",")) else "table"
+        return known_table(head.partition("\n")[0].split(","), "discovered")
     if suffix == ".json":
         for key, format in (('"canonical_name"', "scispacy"), ('"resourceType"', "fhir")):
             if key in head:
@@ -257,8 +236,4 @@ def _tsv_format(path: Path, head: str) -> str:
     columns = next((line.split("\t") for line in head.split("\n") if not line.startswith("#")), [])
     if ".sssom." in path.name.lower() or _SSSOM.issubset(columns):
         raise SapbertError(Errors.E164.format(path=path))
-    if is_babelon(columns):
-        return "babelon"
-    if is_ssslm(columns):
-        return "ssslm"
-    return "discovered" if is_discovered(columns) else "table"
+    return known_table(columns, "babelon", "ssslm", "discovered")

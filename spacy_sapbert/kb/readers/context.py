@@ -14,6 +14,7 @@ from typing import Any
 
 from ...errors import MissingColumnError
 from ...files.source import Report, Source
+from ...files.tables import Row, split_rows
 from ...files.values import unescaped
 from ...types import Name, Record
 from ..ids import NO_ID, canonical_id
@@ -25,7 +26,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff]")
 # would match without it.
 _ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]*|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
 
-Needed = Iterable[str | tuple[str, ...]]
+Needed = Iterable[str | Sequence[str]]
 """Columns that must be there, or several names of one."""
 
 NameParts = tuple[str, str] | tuple[str, str, str]
@@ -103,38 +104,17 @@ class ReaderContext(Source):
             header = next((cells for _, cells in rows if not cells[0].startswith("#")), [])
             yield from self.named_cells(rows, header, needed)
 
-    def cells(
-        self, lines: Iterable[str], delimiter: str, *, quoted: bool, n_before: int = 0
-    ) -> Iterator[tuple[int, list[str]]]:
-        """Split lines into cells. A row that cannot be split is reported; empty rows are skipped.
+    def cells(self, lines: Iterable[str], delimiter: str, *, quoted: bool, n_before: int = 0) -> Iterator[Row]:
+        """Split lines of a file opened with `newline=""` into cells, see `split_rows`. Broken rows are reported."""
 
-        Args:
-            lines: Lines of a file opened with `newline=""`.
-            quoted: Whether cells may be in double quotes. If not, a quotation mark is part of its cell.
-            n_before: Number of lines of the file before these.
+        def broken(line: int, _: int, error: csv.Error) -> None:
+            self.report.rows_read += 1
+            self.drop_broken(line, str(error))
 
-        Yields:
-            The line at which a row starts, and its cells.
-        """
-        # without `strict`, an unbalanced quotation mark would silently swallow the rows after it
-        rows = csv.reader(
-            lines, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE, strict=True
-        )
-        while True:
-            line = n_before + rows.line_num + 1
-            try:
-                cells = next(rows)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                self.report.rows_read += 1
-                self.drop_broken(line, str(error))
-                continue
-            if any(cells):
-                yield line, cells
+        return split_rows(lines, delimiter, broken, quoted=quoted, n_before=n_before)
 
     def named_cells(
-        self, rows: Iterable[tuple[int, list[str]]], columns: Sequence[str], needed: Needed = ()
+        self, rows: Iterable[Row], columns: Sequence[str], needed: Needed = ()
     ) -> Iterator[tuple[int, dict[str, str]]]:
         """Count the rows and map cells to columns. A row with too many or too few cells is reported.
 

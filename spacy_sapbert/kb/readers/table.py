@@ -11,7 +11,7 @@ from shlex import quote
 
 from ...errors import CannotReadError, ChoiceError, MissingColumnError, OptionError
 from ...files.opening import without_gz
-from ...files.workbook import is_workbook
+from ...files.tables import is_workbook, likely_delimiter, split_header
 from ...types import Record
 from .context import ReaderContext
 from .ontology import add_prefix, curie, without_release
@@ -28,8 +28,6 @@ _PLACEHOLDERS = frozenset({"n/a", "#n/a", "null", "none"})
 _LITERAL = re.compile(r'"(?P<text>(?:[^"\\]|\\.)*)"(?:@[A-Za-z0-9-]+|\^\^\S+)?')
 _ESCAPE = re.compile(r"\\(.)")
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r"}
-
-_Row = tuple[int, list[str]]
 
 
 def read_table(
@@ -76,10 +74,13 @@ def read_table(
         first = next(lines, "")
         # a name may have commas, and no tab
         sure = delimiter or (given == "\t" and given in first) or is_workbook(context.path)
-        delimiter = given if sure else max([given, *_DELIMITERS.values(), ";"], key=first.count)
+        delimiter = given if sure else likely_delimiter(first, f"{given},\t;")
         quoted = delimiter in _QUOTED if quoted is None else quoted
         rows = context.cells(chain([first], lines), delimiter, quoted=quoted, n_before=n_skipped)
-        header, rows = _read_header(rows, [*chain(*chosen.values()), *where])
+        header, rows = split_header(rows, [*chain(*chosen.values()), *where])
+        if header and all(cell.startswith("?") for cell in header):
+            header = [cell[1:] for cell in header]
+            rows = ((line, list(map(_parse_term, cells))) for line, cells in rows)
         fields = _fields(context, chosen, header)
         where = {_column(column, header): cell for column, cell in where.items()}
         for line, row in context.named_cells(rows, header, where):
@@ -87,16 +88,6 @@ def read_table(
                 yield from _record(context, line, row, fields, separator)
             else:
                 context.drop("not selected")
-
-
-def _read_header(rows: Iterator[_Row], used: Sequence[str]) -> tuple[list[str], Iterator[_Row]]:
-    """Return the columns, and the rows below them. If all used columns are numbers, the file has no header."""
-    line, cells = next(rows, (0, []))
-    if used and all(column.isascii() and column.isdecimal() for column in used):
-        return [str(number) for number in range(1, len(cells) + 1)], chain([(line, cells)], rows)
-    if cells and all(cell.startswith("?") for cell in cells):
-        return [cell[1:] for cell in cells], ((line, list(map(_parse_term, cells))) for line, cells in rows)
-    return cells, rows
 
 
 def _parse_term(cell: str) -> str:

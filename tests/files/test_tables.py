@@ -12,7 +12,7 @@ from rich.console import Console
 from spacy_sapbert.documents.formats import InputFormat
 from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
 from spacy_sapbert.errors import CannotReadError, CannotWriteError, DamagedError, LimitError, MissingExtraError
-from spacy_sapbert.files import workbook
+from spacy_sapbert.files import tables
 from spacy_sapbert.files.opening import open_file, open_text
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 
@@ -103,14 +103,14 @@ def test_other_files(tmp_path, data):
 
 
 def test_rows_far_below_are_not_made(sheet, monkeypatch):
-    monkeypatch.setattr(workbook, "MOST_ROWS", 1000)
+    monkeypatch.setattr(tables, "MOST_ROWS", 1000)
     path = changed(sheet([[1], [2]]), SHEET, b'<row r="2">', b'<row r="99999999999">')
     with pytest.raises(LimitError, match="too many cells"):
         content(path)
 
 
 def test_cells_far_to_the_right_are_bounded(sheet, monkeypatch):
-    monkeypatch.setattr(workbook, "MOST_CELLS", 40_000)
+    monkeypatch.setattr(tables, "MOST_CELLS", 40_000)
     path = changed(sheet([[1], [2], [3]]), SHEET, b'r="A', b'r="XFD')
     with pytest.raises(LimitError, match="too many cells"):
         content(path)
@@ -140,23 +140,23 @@ def test_entities_do_not_expand(sheet):
 
 def test_a_table_is_written_and_read_again(sheet, tmp_path):
     path = tmp_path / "new.xlsx"
-    workbook.write_sheet([["text", "n", "b"], ["=1+1", -1, True], ["a\x01b", None, False]], path)
+    tables.write_sheet([["text", "n", "b"], ["=1+1", -1, True], ["a\x01b", None, False]], path)
     assert content(path) == "text,n,b\n'=1+1,-1,True\na b,,False\n"
 
 
 def test_a_text_that_is_too_long_shows_it(tmp_path):
     pytest.importorskip("openpyxl")
     path = tmp_path / "new.xlsx"
-    workbook.write_sheet([["a" * 32_767, "b" * 32_768]], path)
+    tables.write_sheet([["a" * 32_767, "b" * 32_768]], path)
     whole, cut = content(path).strip().split(",")
     assert len(whole) == len(cut) == 32_767
     assert (whole[-1], cut[-1]) == ("a", "…")
 
 
 def test_a_table_that_is_too_long(sheet, tmp_path, monkeypatch):
-    monkeypatch.setattr(workbook, "MOST_ROWS", 1)
+    monkeypatch.setattr(tables, "MOST_ROWS", 1)
     with pytest.raises(CannotWriteError, match="at most 1 rows"):
-        workbook.write_sheet([["a"], ["b"]], tmp_path / "new.xlsx")
+        tables.write_sheet([["a"], ["b"]], tmp_path / "new.xlsx")
     assert not (tmp_path / "new.xlsx").exists()
 
 
@@ -204,7 +204,7 @@ def test_the_extra_is_named(tmp_path, monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", refuse)
     with pytest.raises(MissingExtraError, match=r"spacy-sapbert\[records\]"):
-        list(workbook.sheet_lines(tmp_path / "a.xlsx", io.BytesIO()))
+        list(tables.sheet_lines(tmp_path / "a.xlsx", io.BytesIO()))
 
 
 def test_a_gzipped_workbook_is_not_read(tmp_path):

@@ -1,12 +1,13 @@
-"""Read the first sheet of an Excel workbook (.xlsx) as CSV, and write one. Formulas count as their saved values."""
+"""Read tables: the rows and columns of text. Also read the first sheet of an Excel workbook as CSV, and write one."""
 
 from __future__ import annotations
 
 import csv
 import io
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,7 +21,65 @@ MOST_CELLS = 1 << 26
 """The most cells, with the empty ones between others. A sheet can have a million rows."""
 MOST_ROWS = 1 << 20
 _MOST_CHARACTERS = 32_767  # of a cell; openpyxl drops the rest
+Row = tuple[int, list[str]]
+"""The line at which a row starts, and its cells."""
 _REMEDY = "Open it in a spreadsheet program, and save it again, as .xlsx or .csv."
+
+
+# --- text
+
+
+def split_rows(
+    lines: Iterable[str],
+    delimiter: str,
+    broken: Callable[[int, int, csv.Error], object],
+    *,
+    quoted: bool,
+    n_before: int = 0,
+) -> Iterator[Row]:
+    """Split lines into cells. Rows without any text are skipped.
+
+    Args:
+        lines: Lines with their ends.
+        broken: Takes the first and the last line of a row that cannot be split, and the error.
+        quoted: Whether cells may be in double quotes. If not, a quotation mark is part of its cell.
+        n_before: Number of lines of the file before these.
+    """
+    # without `strict`, an unbalanced quotation mark would silently swallow the rows after it
+    rows = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE, strict=True)
+    while True:
+        line = n_before + rows.line_num + 1
+        try:
+            cells = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            broken(line, n_before + rows.line_num, error)
+            continue
+        if any(cells):
+            yield line, cells
+
+
+def likely_delimiter(line: str, marks: str, *, is_row: bool = False) -> str:
+    """Return the delimiter of a header, or of a first row, whose cells can be sentences. The first mark comes first."""
+    return max(marks, key=line.__contains__ if is_row else line.count)
+
+
+def are_numbers(columns: Iterable[str]) -> bool:
+    """Return whether all columns are named by numbers. Their table then has no header."""
+    named = list(columns)
+    return bool(named) and all(column.isascii() and column.isdecimal() for column in named)
+
+
+def split_header(rows: Iterator[Row], used: Iterable[str]) -> tuple[list[str], Iterator[Row]]:
+    """Return the columns, and the rows below them. If all used columns are numbers, so are all columns, from 1."""
+    first = next(rows, (1, []))
+    if are_numbers(used):
+        return [str(number) for number, _ in enumerate(first[1], start=1)], chain([first], rows)
+    return first[1], rows
+
+
+# --- workbooks
 
 
 def is_workbook(path: Path) -> bool:
@@ -31,7 +90,7 @@ def is_workbook(path: Path) -> bool:
 def sheet_lines(path: Path, file: BinaryIO) -> Iterator[bytes]:
     """Yield the rows of the first sheet as lines of CSV in UTF-8, as a stream. All rows are as long as the first one.
 
-    Cells with a line end are in quotes. Empty rows are blank lines.
+    Cells with a line end are in quotes. Empty rows are blank lines. Formulas count as their saved values.
 
     Args:
         path: The file, for messages.
