@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import json
 import re
 from collections.abc import Iterable
 from enum import Enum
@@ -64,77 +65,16 @@ class OutputFormat(str, Enum):
     phenopacket = "phenopacket"
 
 
-TOOLS = (
-    InputFormat.brat,
-    InputFormat.xmi,
-    InputFormat.labelstudio,
-    InputFormat.prodigy,
-    InputFormat.pubannotation,
-    InputFormat.doccano,
+_TABLES = json.loads(Path(__file__).with_suffix(".json").read_bytes())
+"""What shows a format: the endings of names, the root of XML, and the keys of JSON with how their values begin."""
+_INPUT_ENDINGS, _ROOTS, _KEYS = (
+    {sign: InputFormat(format) for sign, format in _TABLES[name].items()} for name in ("input endings", "roots", "keys")
 )
-"""The formats of annotation tools."""
-ANNOTATED = (InputFormat.pubtator, InputFormat.bioc, InputFormat.spacy, *TOOLS)
-"""The input formats with annotated mentions."""
-
-_INPUT_ENDINGS = {
-    ".txt": InputFormat.text,
-    ".jsonl": InputFormat.jsonl,
-    ".ndjson": InputFormat.jsonl,
-    ".csv": InputFormat.csv,
-    ".xlsx": InputFormat.csv,
-    ".tsv": InputFormat.tsv,
-    ".tab": InputFormat.tsv,
-    ".parquet": InputFormat.parquet,
-    ".pubtator": InputFormat.pubtator,
-    ".xml": InputFormat.bioc,
-    ".bioc": InputFormat.bioc,
-    ".json": InputFormat.bioc,
-    ".nxml": InputFormat.jats,
-    ".spacy": InputFormat.spacy,
-    ".ann": InputFormat.brat,
-    ".xmi": InputFormat.xmi,
-}
+_OUTPUT_ENDINGS = {ending: OutputFormat(format) for ending, format in _TABLES["output endings"].items()}
 INPUT_SUFFIXES = tuple(_INPUT_ENDINGS)
 """The endings of file names that show a format."""
-_OUTPUT_ENDINGS = {
-    ".xmi": OutputFormat.xmi,
-    ".labelstudio.json": OutputFormat.labelstudio,
-    ".prodigy.jsonl": OutputFormat.prodigy,
-    ".pubannotation.json": OutputFormat.pubannotation,
-    ".doccano.jsonl": OutputFormat.doccano,
-    ".omop.csv": OutputFormat.omop,
-    ".omop.parquet": OutputFormat.omop,
-    ".fhir.json": OutputFormat.fhir,
-    ".phenopacket.json": OutputFormat.phenopacket,
-    ".jsonl": OutputFormat.jsonl,
-    ".ndjson": OutputFormat.jsonl,
-    ".tsv": OutputFormat.tsv,
-    ".csv": OutputFormat.csv,
-    ".parquet": OutputFormat.parquet,
-    ".xlsx": OutputFormat.xlsx,
-    ".pubtator": OutputFormat.pubtator,
-    ".xml": OutputFormat.bioc,
-    ".bioc": OutputFormat.bioc,
-    ".bioc.json": OutputFormat.biocjson,
-    ".html": OutputFormat.html,
-    ".htm": OutputFormat.html,
-}
-_ROOTS = {
-    "PubmedArticleSet": InputFormat.pubmed,
-    "article": InputFormat.jats,
-    "pmc-articleset": InputFormat.jats,
-    "OAI-PMH": InputFormat.jats,
-    "xmi:XMI": InputFormat.xmi,
-}
 # a quotation mark inside of a text has a backslash before it
 _JSON_KEYS = re.compile(rb'(?<!\\)"(denotations|data|spans|labels?)"\s*:\s*([\[{])')
-_JSON_FORMATS = {
-    b"denotations[": InputFormat.pubannotation,
-    b"data{": InputFormat.labelstudio,
-    b"spans[": InputFormat.prodigy,
-    b"label[": InputFormat.doccano,
-    b"labels[": InputFormat.doccano,
-}
 _HEAD_SIZE = 1 << 16
 TYPE_SYSTEM = "TypeSystem.xml"
 """The file beside XMI that describes its types."""
@@ -166,8 +106,8 @@ def opened_format(path: Path, stream: BinaryIO) -> InputFormat:
 
 def json_format(head: bytes) -> InputFormat | None:
     """Return the format of JSON with annotations that its first keys show, if any."""
-    keys = (match[1] + match[2] for match in _JSON_KEYS.finditer(head))
-    return next((_JSON_FORMATS[key] for key in keys if key in _JSON_FORMATS), None)
+    keys = ((match[1] + match[2]).decode() for match in _JSON_KEYS.finditer(head))
+    return next((_KEYS[key] for key in keys if key in _KEYS), None)
 
 
 def is_companion(path: Path, format: str | None) -> bool:

@@ -12,45 +12,16 @@ from typing import cast
 from ..errors import OptionError, OtherFormatError, SapbertError
 from ..files.opening import STDIN, file_name, open_file
 from ..types import Document
-from .bioc import read_bioc
 from .folders import files_of, others_message
-from .formats import (
-    ANNOTATED,
-    TOOLS,
-    InputFormat,
-    head_of,
-    is_companion,
-    json_format,
-    may_be_pubmed,
-    opened_format,
-    suffix_format,
-)
-from .jats import read_jats
+from .formats import InputFormat, head_of, is_companion, json_format, may_be_pubmed, opened_format, suffix_format
 from .pubmed import pmids_of, read_pubmed, superseded
-from .pubtator import read_pubtator
-from .reader import CORPUS_READERS, Reader, read_spacy
+from .reader import CORPORA, PLAIN
 from .source import DocumentSource, Problems, ReadOptions, join_passages
-from .table_files import read_csv, read_names, read_parquet, read_sql, read_tsv
-from .text_files import read_jsonl, read_lines, read_text
 
 __all__ = ["Problems", "ReadOptions", "read_all", "read_documents"]
 
-_READERS: dict[InputFormat, Reader] = {
-    InputFormat.text: read_text,
-    InputFormat.lines: read_lines,
-    InputFormat.jsonl: read_jsonl,
-    InputFormat.csv: read_csv,
-    InputFormat.tsv: read_tsv,
-    InputFormat.parquet: read_parquet,
-    InputFormat.pubtator: read_pubtator,
-    InputFormat.bioc: read_bioc,
-    InputFormat.jats: read_jats,
-    InputFormat.spacy: read_spacy,
-    InputFormat.names: read_names,
-    InputFormat.sql: read_sql,
-    **{format: CORPUS_READERS[format.value] for format in TOOLS},
-}
-_PASSAGES = (InputFormat.pubtator, InputFormat.bioc)
+ANNOTATED = tuple(format for format in InputFormat if format.value in CORPORA.keys() - PLAIN.keys())
+"""The formats whose documents have annotated mentions."""
 
 Inputs = Sequence[tuple[Path, ReadOptions]]
 """Files and folders, each with its options; `-` is standard input."""
@@ -197,7 +168,7 @@ def read_file(
         elif format in ANNOTATED:
             yield from _read_annotated(source, format)
         else:
-            yield from _READERS[format](source)
+            yield from PLAIN[format.value].read(source)
 
 
 def _check_gold(source: DocumentSource, format: InputFormat) -> None:
@@ -211,10 +182,11 @@ def _read_annotated(source: DocumentSource, format: InputFormat) -> Iterator[Doc
     """Read a file with annotated mentions, and then show what was moved in it."""
     problems = cast(Problems, source.report)
     shifted, mismatched, moved = problems.shifted, problems.mismatched, problems.moved
-    documents = _READERS[format](source)
+    known = CORPORA[format.value]
+    documents = known.read(source)
     if not source.options.gold:
         documents = (document._replace(mentions=()) for document in documents)
-    if format in _PASSAGES:
+    if known.in_passages:
         documents = join_passages(documents, problems)
     yield from documents
     if n := problems.shifted - shifted:

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from ..errors import ChoiceError, EmptyError, MismatchError, Warnings
 from ..files.opening import check_encoding, decoded_head, open_file, open_text, without_gz
@@ -15,10 +16,13 @@ from .annotation_tools import read_examples, read_label_studio, read_pubannotati
 from .bioc import read_bioc
 from .brat import read_brat
 from .formats import PUBTATOR_TITLE, InputFormat, json_format, unknown_format
+from .jats import read_jats
 from .mention_tables import is_header, read_askapatient, read_mention_table
 from .pubtator import read_pubtator
 from .source import DocumentSource, Report
 from .source import join_passages as join
+from .table_files import read_csv, read_names, read_parquet, read_sql, read_tsv
+from .text_files import read_jsonl, read_lines, read_text
 from .uima import read_xmi
 
 Reader = Callable[[DocumentSource], Iterator[Document]]
@@ -34,23 +38,46 @@ def read_spacy(source: DocumentSource) -> Iterator[Document]:
     return read_docbin_documents(source)
 
 
-CORPUS_READERS: dict[str, Reader] = {
-    "pubtator": read_pubtator,
-    "ncbi": read_pubtator,
-    "bioc": read_bioc,
-    "names": read_mention_table,
-    "docbin": read_spacy,
-    "askapatient": read_askapatient,
-    "brat": read_brat,
-    "xmi": read_xmi,
-    "labelstudio": read_label_studio,
-    "prodigy": read_examples,
-    "pubannotation": read_pubannotation,
-    "doccano": read_examples,
+class Format(NamedTuple):
+    """How the files of a format are read.
+
+    Attributes:
+        in_passages: Whether consecutive records with one id can be passages of one document.
+        encoding: The encoding of published corpora.
+    """
+
+    read: Reader
+    in_passages: bool = False
+    encoding: str = "utf-8"
+
+
+CORPORA: dict[str, Format] = {
+    **dict.fromkeys(("pubtator", "ncbi"), Format(read_pubtator, in_passages=True)),
+    "bioc": Format(read_bioc, in_passages=True),
+    "names": Format(read_mention_table),
+    **dict.fromkeys(("docbin", "spacy"), Format(read_spacy)),
+    "askapatient": Format(read_askapatient, encoding="latin-1"),
+    "brat": Format(read_brat),
+    "xmi": Format(read_xmi),
+    "labelstudio": Format(read_label_studio),
+    "prodigy": Format(read_examples),
+    "pubannotation": Format(read_pubannotation),
+    "doccano": Format(read_examples),
 }
-_ENCODINGS = {"askapatient": "latin-1"}
-FORMATS = tuple(CORPUS_READERS)
-_PASSAGES = frozenset({"pubtator", "ncbi", "bioc"})
+"""The formats of annotated documents. "ncbi" and "docbin" are other names of "pubtator" and "spacy"."""
+PLAIN: dict[str, Format] = {
+    "text": Format(read_text),
+    "lines": Format(read_lines),
+    "jsonl": Format(read_jsonl),
+    "csv": Format(read_csv),
+    "tsv": Format(read_tsv),
+    "parquet": Format(read_parquet),
+    "jats": Format(read_jats),
+    "names": Format(read_names),
+    "sql": Format(read_sql),
+}
+"""The formats of documents to link without annotated mentions, except PubMed, whose reader has more arguments."""
+FORMATS = tuple(CORPORA)
 
 
 class DocumentIds:
@@ -119,14 +146,14 @@ def read_corpus(
     """
     path = Path(path)
     check_encoding(path, encoding or "utf-8")
-    if format is not None and format not in CORPUS_READERS:
+    if format is not None and format not in CORPORA:
         raise ChoiceError(given=format, what="format of a corpus", choices=FORMATS)
     source = DocumentSource(path, name=path.name, report=report or Report(), strict=strict)
     with open_file(path) as opened:
         format = format or _guess(path, decoded_head(opened.stream, encoding or "utf-8", _HEAD_SIZE))
-        source = replace(source, opened=opened, encoding=encoding or _ENCODINGS.get(format, "utf-8"))
-        documents = CORPUS_READERS[format](source)
-        if join_passages and format in _PASSAGES:
+        read, in_passages, usual = CORPORA[format]
+        documents = read(replace(source, opened=opened, encoding=encoding or usual))
+        if join_passages and in_passages:
             documents = join(documents, source.report)
         for document in documents:
             if ids and not ids.takes(document.doc_id):
@@ -146,7 +173,7 @@ def guess_format(path: Path, encoding: str = "utf-8") -> str:
 
 def _guess(path: Path, head: str) -> str:
     if path.suffix == ".spacy":
-        return "docbin"
+        return "spacy"
     if without_gz(path).suffix in (".ann", ".xmi"):
         return "brat" if without_gz(path).suffix == ".ann" else "xmi"
     head = head.lstrip()

@@ -11,7 +11,7 @@ from shlex import quote
 
 from ...errors import CannotReadError, ChoiceError, MissingColumnError, OptionError
 from ...files.opening import without_gz
-from ...files.tables import is_workbook, likely_delimiter, split_header
+from ...files.tables import Row, is_workbook, likely_delimiter, split_header
 from ...types import Record
 from .context import ReaderContext
 from .ontology import add_prefix, curie, without_release
@@ -77,10 +77,7 @@ def read_table(
         delimiter = given if sure else likely_delimiter(first, f"{given},\t;")
         quoted = delimiter in _QUOTED if quoted is None else quoted
         rows = context.cells(chain([first], lines), delimiter, quoted=quoted, n_before=n_skipped)
-        header, rows = split_header(rows, [*chain(*chosen.values()), *where])
-        if header and all(cell.startswith("?") for cell in header):
-            header = [cell[1:] for cell in header]
-            rows = ((line, list(map(_parse_term, cells))) for line, cells in rows)
+        header, rows = _without_syntax(*split_header(rows, [*chain(*chosen.values()), *where]))
         fields = _fields(context, chosen, header)
         where = {_column(column, header): cell for column, cell in where.items()}
         for line, row in context.named_cells(rows, header, where):
@@ -88,6 +85,13 @@ def read_table(
                 yield from _record(context, line, row, fields, separator)
             else:
                 context.drop("not selected")
+
+
+def _without_syntax(header: list[str], rows: Iterator[Row]) -> tuple[list[str], Iterator[Row]]:
+    """Return the columns and rows of a table. If it is a SPARQL result, they are without its syntax."""
+    if not all(cell.startswith("?") for cell in header):
+        return header, rows
+    return [cell[1:] for cell in header], ((line, list(map(_parse_term, cells))) for line, cells in rows)
 
 
 def _parse_term(cell: str) -> str:
