@@ -8,7 +8,7 @@ import spacy_sapbert
 PACKAGE = Path(spacy_sapbert.__file__).parent
 # what says when something was made or happened, and limits nothing
 OF_THE_DAY = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today", "date.today"}
-RECORDS = {"outputs/omop.py", "outputs/fhir.py", "outputs/phenopackets.py"}
+RECORDS = {"outputs/health_records.py"}
 STAMPS = {"kb/download.py", "vectors/on_demand.py", "review/corrections_file.py"} | RECORDS
 
 

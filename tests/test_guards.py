@@ -30,7 +30,7 @@ ABOVE_C = {
     "linking/finder.py Finder._cost_between": 22,
     "linking/finder.py Finder._is_phrase": 21,
     "linking/variants.py select_variant": 21,
-    "outputs/fhir.py _statement": 24,
+    "outputs/health_records.py _statement": 24,
     "pipeline/concept_matcher.py ConceptMatcher._spans": 38,
     "text/abbreviations.py _define_inside": 21,
     "text/critical_parts.py _word": 30,

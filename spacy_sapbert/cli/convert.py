@@ -11,8 +11,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from ..documents.folders import files_of, others_message
-from ..documents.formats import is_companion
+from ..documents.formats import files_of, is_companion, others_message
 from ..documents.reader import FORMATS, DocumentIds, read_corpus
 from ..documents.source import Report
 from ..errors import Errors, OptionError, SapbertError, Warnings

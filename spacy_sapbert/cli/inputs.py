@@ -10,8 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ..documents.folders import files_of
-from ..documents.formats import INPUT_SUFFIXES, InputFormat, suffix_format, unknown_format
+from ..documents.formats import INPUT_SUFFIXES, InputFormat, files_of, suffix_format, unknown_format
 from ..documents.reader import FORMATS, DocumentIds, read_corpus
 from ..documents.source import ReadOptions, Report
 from ..errors import ChoiceError, Errors, NotFoundError, OptionError, SapbertError

@@ -219,7 +219,7 @@ class _Run:
 
 def _with_note_ids(documents: Iterator[Document], problems: Problems) -> Iterator[Document]:
     """Leave out and report the documents that no row of OMOP can refer to."""
-    from ..outputs.omop import note_id_of
+    from ..outputs.health_records import note_id_of
 
     for document in documents:
         if note_id_of(document.doc_id) is None:

@@ -12,8 +12,17 @@ from typing import cast
 from ..errors import OptionError, OtherFormatError, SapbertError
 from ..files.opening import STDIN, file_name, open_file
 from ..types import Document
-from .folders import files_of, others_message
-from .formats import InputFormat, head_of, is_companion, json_format, may_be_pubmed, opened_format, suffix_format
+from .formats import (
+    InputFormat,
+    files_of,
+    head_of,
+    is_companion,
+    json_format,
+    may_be_pubmed,
+    opened_format,
+    others_message,
+    suffix_format,
+)
 from .pubmed import pmids_of, read_pubmed, superseded
 from .reader import CORPORA, PLAIN
 from .source import DocumentSource, Problems, ReadOptions, join_passages

@@ -12,17 +12,15 @@ from typing import NamedTuple
 from ..errors import ChoiceError, EmptyError, MismatchError, Warnings
 from ..files.opening import check_encoding, decoded_head, open_file, open_text, without_gz
 from ..types import Document
-from .annotation_tools import read_examples, read_label_studio, read_pubannotation
+from .annotation_tools import read_brat, read_examples, read_label_studio, read_pubannotation
 from .bioc import read_bioc
-from .brat import read_brat
 from .formats import PUBTATOR_TITLE, InputFormat, json_format, unknown_format
 from .jats import read_jats
-from .mention_tables import is_header, read_askapatient, read_mention_table
 from .pubtator import read_pubtator
 from .source import DocumentSource, Report
 from .source import join_passages as join
 from .table_files import read_csv, read_names, read_parquet, read_sql, read_tsv
-from .text_files import read_jsonl, read_lines, read_text
+from .text_files import is_header, read_askapatient, read_jsonl, read_lines, read_mention_table, read_text
 from .uima import read_xmi
 
 Reader = Callable[[DocumentSource], Iterator[Document]]

@@ -1,12 +1,14 @@
-"""Read documents from text: whole files, lines, JSON lines, and columns of names."""
+"""Read documents from text: whole files, lines, JSON lines, columns of names, and tables of mentions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from ..files.source import BrokenRecord, excerpt
 from ..files.values import check_writable, parse_json
+from ..kb.ids import split_ids
 from ..types import Document, Mention
 from .source import UNTYPED, DocumentSource, ReadOptions
 
@@ -102,3 +104,112 @@ def _string(record: dict[str, Any], key: str) -> str:
     if not isinstance(value, str):
         raise BrokenRecord(f"the value of {key!r} is not a string")
     return value
+
+
+# --- tables with one mention and its concept in each row: `names`, and AskAPatient with TwADR-L
+#
+# AskAPatient and TwADR-L: Limsopatham & Collier 2016, doi:10.18653/v1/P16-1096.
+
+COLUMNS = ("mention", "id", "sentence")
+"""The columns of `names` in their order without a header. A table can lack the last one."""
+
+_SNOMED = "SNOMEDCT"
+
+
+def read_mention_table(source: DocumentSource) -> Iterator[Document]:
+    """Read a table `mention<TAB>id` or `mention<TAB>id<TAB>sentence` without quoting.
+
+    A first line with exactly these words is the header, in any order. The text of a document is the sentence. Without
+    one, it is the mention. The mention is searched in its sentence as a whole word, in upper or lower case, and else as
+    a part of a word. Of several occurrences, the first counts.
+
+    Yields:
+        One document per row. Its id joins file name and line number with a colon.
+    """
+    columns: tuple[str, ...] = COLUMNS
+    widths: tuple[int, ...] = (len(COLUMNS) - 1, len(COLUMNS))
+
+    def read(number: int, line: str) -> Document | None:
+        nonlocal columns, widths
+        cells = tuple(cell.strip() for cell in line.split("\t"))
+        if number == 1 and is_header(cells):
+            columns, widths = cells, (len(cells),)
+            return None
+        if len(cells) not in widths:
+            n_columns = f"{len(cells)} columns instead of {' or '.join(map(str, widths))}"
+            raise BrokenRecord(f"{n_columns}: {', '.join(columns[: widths[-1]])}")
+        text, mention = _mention(dict(zip(columns, cells, strict=False)), source)
+        return Document(source.numbered(number), text, (mention,), position=source.place(number))
+
+    yield from filter(None, source.each(source.filled_lines(), read))
+
+
+def is_header(cells: tuple[str, ...]) -> bool:
+    """Return whether a line names the columns of a mention table."""
+    return len(set(cells)) == len(cells) and set(COLUMNS[:2]) <= set(cells) <= set(COLUMNS)
+
+
+def _mention(row: dict[str, str], source: DocumentSource) -> tuple[str, Mention]:
+    """Return the text of a document and its mention, and count mentions that occur several times."""
+    name, sentence = row["mention"], row.get("sentence", "")
+    if not name:
+        raise BrokenRecord("no mention")
+    text = sentence or name
+    starts = list(islice(find_term(name, text), 2)) or list(islice(find_term(name, text, whole=False), 2))
+    if not starts:
+        raise BrokenRecord(f"the mention {excerpt(name)!r} does not occur in its sentence")
+    source.report.repeated += len(starts) > 1 and bool(sentence)
+    return text, _mention_at(starts[0], name, text, split_ids(row["id"]))
+
+
+def _mention_at(start: int, term: str, text: str, ids: tuple[str, ...]) -> Mention:
+    end = start + len(term)
+    return Mention(start, end, text[start:end], UNTYPED, ids)
+
+
+def read_askapatient(source: DocumentSource) -> Iterator[Document]:
+    """Read one file of a fold, e.g. `AskAPatient.fold-0.test.txt`: `concept id<TAB>name<TAB>mention`, without a header.
+
+    Numeric ids are those of SNOMED CT or its Australian extension for medicines (AMT): `SNOMEDCT:22253000`. Their
+    numbers do not overlap. Ids of TwADR-L are CUIs. The name is that of the concept, so it is ignored.
+
+    Yields:
+        One document per row. Its text is the mention. Its id joins file name and line number with a colon.
+    """
+
+    def read(number: int, line: str) -> Document:
+        cells = [cell.strip() for cell in line.split("\t")]
+        if len(cells) != 3:
+            raise BrokenRecord(f"{len(cells)} columns instead of 3: concept id, its name and the mention")
+        concept_id, _, text = cells
+        if not text:
+            raise BrokenRecord("no mention")
+        mention = _mention_at(0, text, text, split_ids(concept_id, _SNOMED))
+        return Document(source.numbered(number), text, (mention,), position=source.place(number))
+
+    yield from source.each(source.filled_lines(), read)
+
+
+def find_term(term: str, text: str, *, whole: bool = True) -> Iterator[int]:
+    """Yield the positions of a term in a text, in upper or lower case, from left to right.
+
+    Args:
+        whole: Only whole words: the characters before and after are neither letters, nor digits, nor underscores.
+    """
+    term, text = _lower(term), _lower(text)
+    start = text.find(term)
+    while start >= 0:
+        end = start + len(term)
+        is_match = not (whole and (_in_word(text[start - 1 : start]) or _in_word(text[end : end + 1])))
+        if is_match:
+            yield start
+        start = text.find(term, end if is_match else start + 1)
+
+
+def _lower(text: str) -> str:
+    # İ is the only character that becomes two in lower case
+    return text.replace("İ", "i").lower()
+
+
+def _in_word(char: str) -> bool:
+    return char.isalnum() or char == "_"

@@ -18,7 +18,7 @@ from spacy.language import Language
 from ..documents.reader import read_corpus
 from ..errors import ChoiceError, EmptyError, NotFoundError, OptionError
 from ..files.opening import sha256_of
-from ..files.yaml import read_yaml
+from ..files.source import read_yaml
 from ..kb.build import build_knowledge_base
 from ..kb.database import FORMAT
 from ..kb.ids import canonical_id

@@ -17,7 +17,7 @@ from typing import Any
 from ..errors import ChoiceError, Errors, NotFoundError, SapbertError, SettingError
 from ..files.opening import open_text
 from ..files.postgres import is_postgres
-from ..files.yaml import read_yaml
+from ..files.source import read_yaml
 from .curation import Curation
 from .ids import canonical_id
 from .languages import language_tag

@@ -10,9 +10,15 @@ from pathlib import Path
 from shutil import copyfile
 from typing import Any
 
-from ..documents.annotation_tools import doccano_example, label_studio_task, prodigy_task, pubannotation_document
+from ..documents.annotation_tools import (
+    brat_files,
+    doccano_example,
+    file_name_of,
+    label_studio_task,
+    prodigy_task,
+    pubannotation_document,
+)
 from ..documents.bioc import bioc_json, bioc_xml
-from ..documents.brat import brat_files, file_name_of
 from ..documents.formats import TYPE_SYSTEM, OutputFormat
 from ..documents.pubtator import pubtator_record
 from ..documents.uima import TYPE_SYSTEM_FILE, xmi_files
@@ -22,10 +28,17 @@ from ..files.output import open_output, replacing_folder, writing
 from ..files.postgres import Database
 from ..files.values import json_list
 from ..types import Document, Mention
-from .fhir import BUNDLE, bundle_entries
+from .health_records import (
+    BUNDLE,
+    COLUMNS,
+    OmopConcepts,
+    bundle_entries,
+    note_nlp_lines,
+    note_nlp_rows,
+    phenopacket,
+    write_note_nlp,
+)
 from .html import html_pieces
-from .omop import COLUMNS, OmopConcepts, note_nlp_lines, note_nlp_rows, write_note_nlp
-from .phenopackets import phenopacket
 from .tables import (
     COMPRESSED,
     PassageOffsets,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow
 from pyarrow import parquet
 
-from ..documents.folders import files_of
+from ..documents.formats import files_of
 from ..errors import CannotWriteError
 from ..files.output import LOCK_FILE, locked, open_output, replacing
 

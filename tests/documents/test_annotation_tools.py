@@ -7,12 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sapbert.documents.annotation_tools import (
+    brat_files,
     doccano_example,
+    file_name_of,
     label_studio_task,
     prodigy_task,
     pubannotation_document,
 )
-from spacy_sapbert.documents.brat import brat_files, file_name_of
 from spacy_sapbert.documents.formats import InputFormat
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.documents.uima import TYPE_SYSTEM_FILE, xmi_files

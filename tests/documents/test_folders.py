@@ -3,8 +3,7 @@ import os
 
 import pytest
 
-from spacy_sapbert.documents.folders import files_of
-from spacy_sapbert.documents.formats import InputFormat
+from spacy_sapbert.documents.formats import InputFormat, files_of
 from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_documents
 from spacy_sapbert.errors import SapbertError
 

@@ -8,7 +8,7 @@ import pytest
 
 from spacy_sapbert.documents.formats import OutputFormat
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.outputs.omop import COLUMNS
+from spacy_sapbert.outputs.health_records import COLUMNS
 from spacy_sapbert.outputs.writers import write_records
 
 NOTE = "Fever, 😀 no rash; mother had flu. Aspirin, BRCA1."

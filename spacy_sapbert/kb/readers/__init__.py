@@ -18,10 +18,8 @@ from ...files.opening import check_encoding, open_text, reading, without_gz
 from ...types import Record
 from ..languages import language_tag
 from .belb import KB_TABLE, read_belb
-from .claml import ROOT as CLAML
-from .claml import read_claml
+from .classifications import CLAML, ICD10CM, read_claml, read_icd10cm
 from .context import ReaderContext, ReadReport
-from .icd10cm import ROOT, read_icd10cm
 from .json_files import read_fhir, read_json, read_scispacy
 from .known_tables import (
     known_table,
@@ -40,8 +38,8 @@ from .mesh import ASCII_START, RECORD_SETS, read_mesh
 from .obo import read_obo
 from .obograph import read_obograph
 from .omop import read_omop
-from .packed import readable
 from .rdf import read_rdf
+from .rrf import readable
 from .snomed import is_snomed, read_snomed
 from .table import read_table
 from .umls import read_rxnorm, read_umls
@@ -227,7 +225,7 @@ def _xml_format(head: str) -> str | None:
     name = root["name"] if root else ""
     if name in RECORD_SETS or head.lstrip().startswith(ASCII_START):
         return "mesh"
-    if name in (CLAML, ROOT):
+    if name in (CLAML, ICD10CM):
         return "claml" if name == CLAML else "icd10cm"
     return "rdf" if name.rpartition(":")[2] == "RDF" else None
 

@@ -15,7 +15,7 @@ from operator import itemgetter
 
 from ...errors import ChoiceError
 from ...files.opening import file_manifest
-from ...files.yaml import read_yaml
+from ...files.source import read_yaml
 from ...types import Record
 from .context import ReaderContext
 

@@ -23,8 +23,7 @@ from ...files.opening import check_encoding
 from ...types import Record
 from .context import ReaderContext, preferred_by_language
 from .ontology import Obsolete, replaced_ids
-from .packed import PackedFile, readable
-from .rrf import temporary_database
+from .rrf import PackedFile, readable, temporary_database
 
 # Extensions name themselves before the view: sct2_Description_SpanishExtensionSnapshot-es_INT_20240331.txt
 _FILE = re.compile(
