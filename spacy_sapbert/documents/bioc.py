@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, tostring
 
@@ -26,32 +27,14 @@ from .source import UNTYPED, DocumentSource, Report
 Values = Mapping[str, Any]
 """A document, or a part of it, as BioC JSON has it."""
 
-ID_INFONS = {
-    "identifier": None,
-    "mesh": None,
-    "umls": None,
-    "cui": None,
-    "omim": "OMIM",
-    "doid": "DOID",
-    "hp": "HP",
-    "hpo": "HP",
-    "chebi": "CHEBI",
-    "ncbi gene": "NCBIGene",
-    "ncbi taxonomy": "NCBITaxon",
-}
+_TABLES = json.loads(Path(__file__).with_suffix(".json").read_bytes())
+ID_INFONS: dict[str, str | None] = _TABLES["ids"]
 """Keys of infons that hold concept ids, in lower case, with the prefix for bare numbers."""
 _WIDEST_GAP = 100
 # the type of a first passage that is a title; PMC's has the type "front" and the section type "TITLE"
 _TITLES = frozenset({"title", "front", "TITLE"})
-# keys of infons of the first passage in the BioC of PMC and PubTator
-_ABOUT = {
-    "article-id_pmid": "pmid",
-    "article-id_pmc": "pmcid",
-    "article-id_doi": "doi",
-    "journal-title": "journal",
-    "journal": "journal",
-    "license": "license",
-}
+_ABOUT: dict[str, str] = _TABLES["about"]
+"""Keys of infons of the first passage in the BioC of PMC and PubTator, and those of metadata."""
 
 
 def read_bioc(source: DocumentSource) -> Iterator[Document]:

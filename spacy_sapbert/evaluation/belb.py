@@ -23,7 +23,7 @@ from ..kb.build import build_knowledge_base
 from ..kb.database import FORMAT
 from ..kb.ids import canonical_id
 from ..kb.readers import ReadReport, read_vocabulary
-from ..kb.readers.belb import CONFIG, ID_TABLE, KB_TABLE, NUMBERED
+from ..kb.readers.known_tables import CONFIG, ID_TABLE, KB_TABLE, NUMBERED
 from ..metrics.counts import mean, percent
 from ..metrics.linking_accuracy import CUTOFFS, belb_at, standard_error
 from ..pipeline.factories import EXTERNAL, LINKER, RESOLVER

@@ -17,14 +17,15 @@ from ...errors import ChoiceError, Errors, OptionError, SapbertError
 from ...files.opening import check_encoding, open_text, reading, without_gz
 from ...types import Record
 from ..languages import language_tag
-from .belb import KB_TABLE, read_belb
 from .classifications import CLAML, ICD10CM, read_claml, read_icd10cm
 from .context import ReaderContext, ReadReport
 from .json_files import read_fhir, read_json, read_scispacy
 from .known_tables import (
+    KB_TABLE,
     known_table,
     loinc_table,
     read_babelon,
+    read_belb,
     read_biosyn,
     read_ctd,
     read_discovered,
@@ -35,8 +36,7 @@ from .known_tables import (
 )
 from .meddra import read_meddra
 from .mesh import ASCII_START, RECORD_SETS, read_mesh
-from .obo import read_obo
-from .obograph import read_obograph
+from .obo import read_obo, read_obograph
 from .omop import read_omop
 from .rdf import read_rdf
 from .rrf import readable

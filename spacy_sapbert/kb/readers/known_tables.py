@@ -9,6 +9,7 @@
   The Disease Ontology's tables of translations, which have other headings for the same columns, are read as well.
 - SSSLM, the Simple Standard for Sharing Literal Mappings, has a name of a concept in each row.
 - `discover` writes new names for review.
+- BELB writes the names of its knowledge bases as tables.
 - Dictionaries of BioSyn, of HUNER (HunFlair), and NCBI Disease's MEDIC have lines `ids||names`.
 """
 
@@ -17,14 +18,16 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, repeat
+from itertools import chain, groupby, repeat
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TextIO
 
-from ...errors import MissingColumnError, NotFoundError
+from ...errors import ChoiceError, MissingColumnError, NotFoundError
 from ...files.opening import file_manifest
+from ...files.source import read_yaml
 from ...files.tables import is_workbook
 from ...types import Record
 from ..ids import split_ids
@@ -302,3 +305,70 @@ def _rows(context: ReaderContext) -> Iterator[tuple[int, tuple[str, ...], str]]:
     for number, line in context.filled_lines():
         ids, bars, cell = line.partition("||")
         yield number, split_ids(ids, context.id_prefix) if bars else (), cell
+
+
+# --- BELB (Garda et al. 2023), as its scripts write a knowledge base to the folder `processed/kbs/NAME`
+#
+# `tables/kb.tsv.gz` has a row for each name. BELB numbers the concepts of a vocabulary whose ids are not numbers. Then
+# `tables/identifier_mapping.tsv.gz` has a row for each id, with the number of its concept. `conf.yaml` has the settings
+# of the scripts. BELB leaves out all quotation marks of names.
+
+KB_TABLE, ID_TABLE = "tables/kb.tsv.gz", "tables/identifier_mapping.tsv.gz"
+CONFIG = "conf.yaml"
+NUMBERED = {"dbsnp": "DBSNP", "ncbi_gene": "NCBIGene", "ncbi_taxonomy": "NCBITaxon"}
+"""The prefixes of vocabularies whose ids are numbers, by the name of the folder."""
+
+_SYMBOL = "0"  # the description of a preferred name
+
+_Row = tuple[int, dict[str, str]]
+
+
+def read_belb(context: ReaderContext, *, subset: str | None = None) -> Iterator[Record]:
+    """Read a folder of BELB. Its name must be the one that BELB gave it.
+
+    Ids that are numbers get the prefix of their vocabulary, such as NCBIGene. Of several ids of a concept, the first
+    one is the primary id.
+
+    Args:
+        subset: Read only the concepts of some species: a key of `subsets` in `conf.yaml`, such as "gnormplus".
+    """
+    folder = context.path
+    name = folder.resolve().name
+    context = replace(context, path=folder / KB_TABLE, id_prefix=context.id_prefix or NUMBERED.get(name))
+    ids = None if name in NUMBERED else _ids_by_number(replace(context, path=folder / ID_TABLE))
+    species = _species(replace(context, path=folder / CONFIG), subset) if subset else None
+    needed = ("identifier", "name", "description", *(["foreign_identifier"] if species else []))
+    rows = context.table("\t", quoted=False, needed=needed)
+    for number, group in groupby(_chosen(context, rows, species), key=lambda row: row[1]["identifier"]):
+        lines = list(group)
+        names = [(row["name"], "preferred" if row["description"] == _SYMBOL else "exact") for _, row in lines]
+        names.sort(key=itemgetter(1), reverse=True)  # the preferred name first
+        # BELB gives an id that two concepts share to the last one, which can leave the other without an id
+        first, *others = [number] if ids is None else ids.get(number) or [f"BELB:{number}"]
+        yield from context.record(lines[0][0], first, names, alternative_ids=others)
+    tables = (KB_TABLE,) if ids is None else (KB_TABLE, ID_TABLE)
+    context.report.origins[folder] = {"files": [file_manifest(folder / table) for table in tables]}
+
+
+def _chosen(context: ReaderContext, rows: Iterable[_Row], species: Collection[str] | None) -> Iterator[_Row]:
+    for line, row in rows:
+        if species is None or row["foreign_identifier"] in species:
+            yield line, row
+        else:
+            context.drop("not selected")
+
+
+def _ids_by_number(context: ReaderContext) -> dict[str, list[str]]:
+    ids: defaultdict[str, list[str]] = defaultdict(list)
+    for _, row in context.table("\t", quoted=False, needed=("original_identifier", "internal_identifier")):
+        ids[row["internal_identifier"]].append(row["original_identifier"].removeprefix("DO:"))  # as CTD writes DOID
+    return ids
+
+
+def _species(context: ReaderContext, subset: str) -> set[str]:
+    """Return the taxonomy ids of a subset."""
+    subsets = read_yaml(context.path, "BELB writes the settings of its scripts here").get("subsets")
+    subsets = subsets if isinstance(subsets, dict) else {}
+    if not isinstance(subsets.get(subset), list):
+        raise ChoiceError(given=subset, what=f"subset in {context.path}", choices=subsets)
+    return set(map(str, subsets[subset]))

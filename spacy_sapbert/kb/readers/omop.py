@@ -10,11 +10,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from ...errors import NotFoundError
 from ...files.opening import reading, sha256_of, without_gz
 from ...files.postgres import Database
+from ...files.values import read_sections
 from ...types import Record
 from .context import ReaderContext
 from .rrf import temporary_database
@@ -26,22 +28,9 @@ _TABLES = {
     "concept_relationship": ("concept_id_1", "concept_id_2", "relationship_id", "invalid_reason"),
 }
 _NUMBERS = {"concept_id", "concept_id_1", "concept_id_2", "language_concept_id"}
-_RELATIONSHIPS = _IS_A, _MAPS_TO = "Is a", "Maps to"
-_CONCEPT_ROW, _SYNONYM, _PARENT, _RETIRED = range(4)
-_ROWS = f"""
-SELECT concept_id, {_CONCEPT_ROW}, concept_name, domain_id, vocabulary_id, concept_code FROM concept
-WHERE coalesce(invalid_reason, '') = '' %s
-UNION ALL SELECT s.concept_id, {_SYNONYM}, s.concept_synonym_name, l.concept_name, '', ''
-FROM concept_synonym s LEFT JOIN concept l ON l.concept_id = s.language_concept_id
-UNION ALL SELECT r.concept_id_1, {_PARENT}, '', '', c.vocabulary_id, c.concept_code
-FROM concept_relationship r JOIN concept c ON c.concept_id = r.concept_id_2
-WHERE r.relationship_id = '{_IS_A}' AND coalesce(r.invalid_reason, '') = '' AND r.concept_id_1 <> r.concept_id_2
-UNION ALL SELECT r.concept_id_2, {_RETIRED}, CAST(c.concept_id AS varchar(20)), '', c.vocabulary_id, c.concept_code
-FROM concept_relationship r JOIN concept c ON c.concept_id = r.concept_id_1
-JOIN concept t ON t.concept_id = r.concept_id_2 AND t.vocabulary_id = c.vocabulary_id
-WHERE r.relationship_id = '{_MAPS_TO}' AND coalesce(r.invalid_reason, '') = '' AND c.invalid_reason <> ''
-ORDER BY 1, 2, 3, 4, 5, 6
-"""
+_RELATIONSHIPS = ("Is a", "Maps to")
+_CONCEPT_ROW, _SYNONYM, _PARENT, _RETIRED = range(4)  # what a row is, in its second column
+_ROWS = read_sections(Path(__file__).with_suffix(".sql"))["rows"]
 _TAGS = {"English": "en", "German": "de", "Spanish": "es", "French": "fr", "Italian": "it"}
 _TAGS |= {"Portuguese": "pt", "Dutch": "nl", "Swedish": "sv", "Polish": "pl", "Czech": "cs"}
 _AT_ONCE = 10_000
@@ -133,5 +122,5 @@ def _cells(context: ReaderContext, columns: Sequence[str]) -> Iterator[list[str]
     """Yield the needed cells of each row of a table."""
     for _, row in context.table("\t", quoted=False, needed=columns):
         context.report.rows_read -= 1  # concepts are counted when they are made
-        if row.get("relationship_id", _IS_A) in _RELATIONSHIPS:
+        if row.get("relationship_id", _RELATIONSHIPS[0]) in _RELATIONSHIPS:
             yield [row[column] for column in columns]
