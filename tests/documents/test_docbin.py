@@ -10,7 +10,7 @@ from spacy.tokens import DocBin, Span
 
 from spacy_sapbert.documents.docbin import read_docbin, write_docbin
 from spacy_sapbert.documents.docs import to_doc
-from spacy_sapbert.documents.reader import read_corpus
+from spacy_sapbert.documents.reader import guess_format, read_corpus
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.types import Document, Mention
 
@@ -35,6 +35,13 @@ def test_corpus_comes_back_exactly(tmp_path):
     path.write_bytes(path.read_bytes() + b"what follows the end")
     assert [document._replace(position="") for document in read_corpus(path)] == DOCUMENTS
     assert [path.name for path in path.parent.iterdir()] == ["gold.spacy"]
+
+
+def test_the_format_has_two_names(tmp_path):
+    write(tmp_path / "gold.spacy")
+    first, second = (list(read_corpus(tmp_path / "gold.spacy", name)) for name in ("spacy", "docbin"))
+    assert first == second != []
+    assert guess_format(tmp_path / "gold.spacy") == "spacy"
 
 
 def test_an_error_on_the_way_leaves_the_old_file(tmp_path):

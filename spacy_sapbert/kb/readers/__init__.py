@@ -6,6 +6,7 @@ The format is guessed from the name, from the files in a folder or archive, or f
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import re
 import zipfile
@@ -17,11 +18,10 @@ from ...errors import ChoiceError, Errors, OptionError, SapbertError
 from ...files.opening import check_encoding, open_text, reading, without_gz
 from ...types import Record
 from ..languages import language_tag
-from .classifications import CLAML, ICD10CM, read_claml, read_icd10cm
+from .classifications import read_claml, read_icd10cm
 from .context import ReaderContext, ReadReport
 from .json_files import read_fhir, read_json, read_scispacy
 from .known_tables import (
-    KB_TABLE,
     known_table,
     loinc_table,
     read_babelon,
@@ -35,7 +35,7 @@ from .known_tables import (
     read_ssslm,
 )
 from .meddra import read_meddra
-from .mesh import ASCII_START, RECORD_SETS, read_mesh
+from .mesh import ASCII_START, read_mesh
 from .obo import read_obo, read_obograph
 from .omop import read_omop
 from .rdf import read_rdf
@@ -57,17 +57,15 @@ _FUNCTIONS: tuple[Reader, ...] = (
 READERS: dict[str, Reader] = {read.__name__.removeprefix("read_"): read for read in _FUNCTIONS}
 """The readers by format."""
 
-_UMLS = ("MRCONSO.RRF*", "META/MRCONSO.RRF*", "*/META/MRCONSO.RRF*")
-_RXNORM = ("RXNCONSO.RRF*", "rrf/RXNCONSO.RRF*", "*/rrf/RXNCONSO.RRF*")
+_SIGNS: dict[str, Any] = json.loads(Path(__file__).with_name("formats.json").read_bytes())
+"""What shows a format: the suffix of a file, the root element of XML, and the files of a folder."""
 # at most in a folder of releases, since a deeper search could read the whole disk
 _SNOMED = ("", "*/", "*/*/", "*/*/*/", "*/*/*/*/")
 # The first element that is neither a declaration nor a comment.
 _ROOT_ELEMENT = re.compile(r"<(?P<name>[A-Za-z_][\w.:-]*)")
 _SSSOM = {"subject_id", "predicate_id", "object_id"}
-_BY_SUFFIX = {".obo": "obo", ".jsonl": "scispacy", ".asc": "meddra", ".rrf": "umls"}
-_BY_SUFFIX |= dict.fromkeys((".owl", ".rdf", ".ttl", ".nt", ".nq", ".trig"), "rdf")
+_BY_SUFFIX: dict[str, str] = _SIGNS["suffixes"]
 _OBO_STARTS = ("format-version:", "[Term]")  # in files that are named .owl
-_NOT_RDF = {".owx": "OWL/XML", ".ofn": "OWL functional syntax", ".omn": "Manchester syntax"}
 
 
 def read_vocabulary(
@@ -165,8 +163,8 @@ def _sniff(path: Path) -> str | None:
         return "ctd"
     if name.startswith("rxnconso.rrf"):
         return "rxnorm"
-    if suffix in _NOT_RDF:
-        raise SapbertError(Errors.E163.format(path=path, syntax=_NOT_RDF[suffix]))
+    if syntax := _SIGNS["not rdf"].get(suffix):
+        raise SapbertError(Errors.E163.format(path=path, syntax=syntax))
     if suffix == ".zip":
         return _zip_format(path)
     head = ""
@@ -195,12 +193,8 @@ def _sniff(path: Path) -> str | None:
 def _folder_format(path: Path) -> str | None:
     if any(file.name.lower() == "pt.asc" for file in path.iterdir()):
         return "meddra"
-    for format, patterns in {
-        "belb": (KB_TABLE,),
-        "umls": _UMLS,
-        "rxnorm": _RXNORM,
-        "omop": ("CONCEPT.csv*", "concept.csv*"),
-    }.items():
+    folders: dict[str, list[str]] = _SIGNS["folders"]
+    for format, patterns in folders.items():
         if any(True for pattern in patterns for _ in path.glob(pattern)):
             return format
     if is_snomed(str(file) for folder in _SNOMED for file in path.glob(f"{folder}*sct2_Concept_*")):
@@ -223,11 +217,10 @@ def _has(names: Sequence[str], end: str) -> bool:
 def _xml_format(head: str) -> str | None:
     root = _ROOT_ELEMENT.search(head)
     name = root["name"] if root else ""
-    if name in RECORD_SETS or head.lstrip().startswith(ASCII_START):
+    if head.lstrip().startswith(ASCII_START):
         return "mesh"
-    if name in (CLAML, ICD10CM):
-        return "claml" if name == CLAML else "icd10cm"
-    return "rdf" if name.rpartition(":")[2] == "RDF" else None
+    roots: dict[str, str] = _SIGNS["roots"]
+    return roots.get(name) or ("rdf" if name.rpartition(":")[2] == "RDF" else None)
 
 
 def _tsv_format(path: Path, head: str) -> str:

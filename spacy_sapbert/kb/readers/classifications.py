@@ -22,9 +22,6 @@ from ...types import Record
 from ..languages import known_tag
 from .context import NameParts, ReaderContext
 
-CLAML, ICD10CM = "ClaML", "ICD10CM.tabular"
-"""The root elements."""
-
 _TAGS = "Title|Meta|Modifier|ModifierClass|Class"
 _APART = frozenset({"Fragment", "ListItem", "Para"})
 _NAMES = {"preferred": "preferred", "preferredLong": "exact", "inclusion": "exact"}  # scopes by kind of rubric
@@ -73,7 +70,7 @@ def read_claml(context: ReaderContext) -> Iterator[Record]:
 
 
 def _elements(context: ReaderContext) -> Iterator[LocatedElement]:
-    parser = ElementParser(context.path, "claml", [CLAML, _TAGS])
+    parser = ElementParser(context.path, "claml", ["ClaML", _TAGS])
     return (element for _, element in parser.elements(context.chunks()))
 
 
@@ -142,7 +139,7 @@ def read_icd10cm(context: ReaderContext) -> Iterator[Record]:
     "section". An inclusion term of a code for other or unspecified conditions has the scope "narrow".
     """
     context = replace(context, id_prefix=context.id_prefix or "ICD10CM")
-    for _, chapter in ElementParser(context.path, "icd10cm", [ICD10CM, "chapter"]).elements(context.chunks()):
+    for _, chapter in ElementParser(context.path, "icd10cm", ["ICD10CM.tabular", "chapter"]).elements(context.chunks()):
         yield from _icd10cm_records(context, chapter)
 
 

@@ -19,8 +19,6 @@ from ..languages import known_tag
 from ..semantic_types import SEMANTIC_TYPES
 from .context import ReaderContext, ReadReport
 
-RECORD_SETS = {"DescriptorRecordSet": "DescriptorRecord", "SupplementalRecordSet": "SupplementalRecord"}
-"""The elements of the records by the root element."""
 ASCII_START = "*NEWRECORD"
 
 _HEAD = 1 << 16  # bytes that have the root element
@@ -68,7 +66,7 @@ def read_mesh(context: ReaderContext) -> Iterator[Record]:
 
 
 def _from_xml(context: ReaderContext, root: str, without: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
-    kind = RECORD_SETS.get(root, "DescriptorRecord")
+    kind = "SupplementalRecord" if root == "SupplementalRecordSet" else "DescriptorRecord"
     stem = kind.replace("DescriptorRecord", "Descriptor")
     parser = ElementParser(context.path, "mesh", [f"{kind}Set", kind], [*_NOT_NEEDED, *without])
     for line, record in parser.elements(context.chunks()):
