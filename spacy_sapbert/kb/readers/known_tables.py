@@ -36,7 +36,6 @@ from .ontology import Obsolete, curie, replaced_ids
 
 _TABLES: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_suffix(".json").read_bytes())
 _CTD, _LOINC, _MARKS = _TABLES["ctd"], "Loinc.csv", _TABLES["discovered"]["marks"]
-_LOINC_NAMES = ("name", "display name", "consumer name", "short name")  # the fields, in the order of precedence
 DISCOVERED_COLUMNS: tuple[str, ...] = tuple(_TABLES["discovered"]["written"])
 """The columns of the table that `discover` writes."""
 
@@ -52,14 +51,17 @@ def known_table(header: Sequence[str], *formats: str) -> str:
 
 def _cells(
     context: ReaderContext, format: str, delimiter: str = "\t", *, quoted: bool = True
-) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the line of each row of a known table, and the cell of each field. It is empty without such a column."""
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line of each row of a known table, and the cells of its fields, in their order in the data file.
+
+    A cell is empty if the table has no such column.
+    """
     needed = _TABLES[format]["needed"]
     fields: dict[str, list[str]] = needed | _TABLES[format]["others"]
     columns: list[str] = []
     for line, row in context.table(delimiter, quoted=quoted, needed=needed.values()):
         columns = columns or [next((name for name in names if name in row), names[0]) for names in fields.values()]
-        yield line, dict(zip(fields, map(row.get, columns, repeat("")), strict=False))
+        yield line, list(map(row.get, columns, repeat("")))
 
 
 def _scope(predicate: str) -> str | None:
@@ -131,20 +133,19 @@ def read_loinc(context: ReaderContext) -> Iterator[Record]:
         context.report.origins[context.path] = {"files": [file_manifest(table) for table in used]}
     context = replace(context, path=path, id_prefix=context.id_prefix or "LOINC")
     replaced = _replaced_loinc(replace(context, path=replacements)) if replacements.is_file() else {}
-    for line, row in _cells(context, "loinc", ","):
-        if row["status"].strip().upper() == "DEPRECATED":
+    for line, (number, name, status, display, consumer, short, kind, definition) in _cells(context, "loinc", ","):
+        if status.strip().upper() == "DEPRECATED":
             context.drop("deprecated")
             continue
-        number = row["id"].strip()
-        concept_id = f"{context.id_prefix}:{number}" if number else ""
-        texts = dict.fromkeys(row[field] for field in _LOINC_NAMES if row[field].strip())
+        concept_id = f"{context.id_prefix}:{number.strip()}" if number.strip() else ""
+        texts = dict.fromkeys(text for text in (name, display, consumer, short) if text.strip())
         yield from context.record(
             line,
             concept_id,
             preferred_first(texts),
             alternative_ids=replaced.get(concept_id, ()),
-            types=[row["type"]],
-            definition=row["definition"],
+            types=[kind],
+            definition=definition,
         )
 
 
@@ -181,8 +182,8 @@ def read_babelon(context: ReaderContext) -> Iterator[Record]:
     Translations of definitions, and rows marked as not translated, are counted and skipped.
     """
     source = context.source.removesuffix(".babelon")
-    for line, row in _cells(context, "babelon"):  # notes of several lines are in quotation marks
-        concept_id, relation, language, text, status = map(str.strip, row.values())
+    for line, cells in _cells(context, "babelon"):  # notes of several lines are in quotation marks
+        concept_id, relation, language, text, status = map(str.strip, cells)
         scope = _scope(relation)
         if not scope:
             context.drop("not a name")
@@ -196,8 +197,8 @@ def read_babelon(context: ReaderContext) -> Iterator[Record]:
 
 def read_ssslm(context: ReaderContext) -> Iterator[Record]:
     """Read the names of concepts. A row may also have the preferred name of its concept."""
-    for line, row in _cells(context, "ssslm"):
-        text, concept_id, relation, preferred, language, source = map(str.strip, row.values())
+    for line, cells in _cells(context, "ssslm"):
+        text, concept_id, relation, preferred, language, source = map(str.strip, cells)
         scope = _scope(relation) or "related"
         names: list[NameParts] = [(preferred, "preferred")] if preferred and scope != "preferred" else []
         own = replace(context, source=source or context.source)
@@ -211,10 +212,10 @@ def read_discovered(context: ReaderContext) -> Iterator[Record]:
     added.
     """
     is_sheet = is_workbook(context.path)
-    for line, row in _cells(context, "discovered", "," if is_sheet else "\t", quoted=is_sheet):
-        mark = row["mark"].strip().lower()
+    for line, (written, name, concept_id) in _cells(context, "discovered", "," if is_sheet else "\t", quoted=is_sheet):
+        mark = written.strip().lower()
         if mark in _MARKS:
-            yield from context.record(line, row["id"], [(row["name"], _MARKS[mark])])
+            yield from context.record(line, concept_id, [(name, _MARKS[mark])])
         elif mark in _TABLES["discovered"]["rejected"]:
             context.drop("not marked to be kept")
         else:
