@@ -235,7 +235,7 @@ class Agreement:
                 if parts.numbers:
                     is_same = parts.is_same(name.critical) and next(contradictions(parts, name.critical), None) is None
                 else:
-                    is_same = len(name.content) == len(content) > 0 and sorted(name.content) == content
+                    is_same = bool(content) and sorted(name.content) == content
                 if is_same:
                     same.add(candidate.concept_id)
         return same
@@ -270,15 +270,14 @@ class Agreement:
 
         A class, such as one with names for types 1 and 2, may also be meant by "type 3".
         """
-        reasons = set[str]()
+        reasons, folded = set[str](), text.folded
         for name in names:
             lower = name.lower()
             # it is much quicker to look for the letters first
-            if len([word for word in text.folded if word not in lower]) > _MOST_OTHER_WORDS:
-                continue
-            words = read_words(name, self._rules)
-            if len(text.folded ^ words.folded) <= _MOST_OTHER_WORDS:
-                reasons.update(islice(contradictions(text.critical, words.critical), 1))
+            if len([word for word in folded if word not in lower]) <= _MOST_OTHER_WORDS:
+                words = read_words(name, self._rules)
+                if len(folded ^ words.folded) <= _MOST_OTHER_WORDS:
+                    reasons.update(islice(contradictions(text.critical, words.critical), 1))
         return reasons.pop() if len(reasons) == 1 else None
 
     def _equates(self, parts: CriticalParts, names: Sequence[str]) -> bool:

@@ -110,7 +110,7 @@ class _Name(NamedTuple):
     """
 
     text: str
-    written: tuple[str, ...]
+    written: Sequence[str]
     order: dict[int, int]
     between: set[str]
     head: int

@@ -100,7 +100,8 @@ def _with_rewritten(similar: list[Candidate], reasons: Mapping[str, str], by_nam
         by_name: The candidates of those that are names, by their names in lower case.
     """
     # names in unusual cases are not looked up, but may be among the similar ones
-    near = {candidate.name.lower(): [candidate] for candidate in similar}
+    lengths = set(map(len, reasons))  # it saves time
+    near = {candidate.name.lower(): [candidate] for candidate in similar if len(candidate.name) in lengths}
     confirmed = [
         (place, reason, candidate)
         for place, (rewrite, reason) in enumerate(reasons.items())

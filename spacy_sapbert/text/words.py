@@ -53,6 +53,8 @@ class Word:
         meaning: What stands for the key: "low" and "decreased" have the same, and so have "II" and "2".
     """
 
+    __slots__ = ("__dict__", "_bare", "_critical", "_rules", "key", "meaning", "written")
+
     def __init__(self, rules: LanguageRules, written: str) -> None:
         possessives = rules.words.possessives
         self._rules = rules
@@ -94,25 +96,29 @@ class Words:
     Attributes:
         text: The text as it is written.
         plain: The text in `plain` characters.
-        words: Its words.
-        content: The keys of those that are no function words.
+        written: Each word as it is written.
         rules: The rules of the language.
     """
+
+    # what is asked for most often has no cached property, which takes longer
+    __slots__ = ("__dict__", "_critical", "_words", "plain", "rules", "text", "written")
 
     def __init__(self, text: str, rules: LanguageRules) -> None:
         self.text = text
         self.plain = text if text.isascii() else plain(text)
         self.rules = rules
-        self.words = read_each(rules.words.pattern.findall(self.plain), rules)
-        self.content = tuple([word.key for word in self.words if word.key])
+        self.written: list[str] = rules.words.pattern.findall(self.plain)
+        self._words: list[Word] | None = None
         self._critical: CriticalParts | None = None
 
     # --- the words one by one
 
-    @cached_property
-    def written(self) -> tuple[str, ...]:
-        """Each word as it is written."""
-        return tuple([word.written for word in self.words])
+    @property
+    def words(self) -> list[Word]:
+        """What each word is."""
+        if self._words is None:
+            self._words = read_each(self.written, self.rules)
+        return self._words
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
@@ -125,6 +131,11 @@ class Words:
         return list(map(attrgetter("hash"), self.words))
 
     # --- what is compared of a name
+
+    @property
+    def content(self) -> tuple[str, ...]:
+        """The keys of the words that are no function words."""
+        return tuple([word.key for word in self.words if word.key])
 
     @cached_property
     def ordered(self) -> tuple[str, ...]:
@@ -141,10 +152,10 @@ class Words:
         """Whether a function word relates two words. "of" and articles do not count."""
         return is_joined(self.written, self.keys, self.rules)
 
-    @cached_property
+    @property
     def folded(self) -> frozenset[str]:
         """The words in lower case, without a plural "s"."""
-        return frozenset([word.written.lower().rstrip("s") for word in self.words])
+        return frozenset([word.lower().rstrip("s") for word in self.written])
 
     @cached_property
     def form(self) -> str:
@@ -159,7 +170,7 @@ class Words:
     @property
     def critical(self) -> CriticalParts:
         """What must agree between two texts."""
-        if self._critical is None:  # a cached property takes longer
+        if self._critical is None:
             self._critical = self._read_critical()
         return self._critical
 
