@@ -25,6 +25,7 @@ from .pipeline.spacy_kb import SpacyKnowledgeBase
 from .pipeline.spelling_corrector import SpellingCorrector
 from .pipeline.typed_ner import TypedNer
 from .runs.link_batches import RayLinker, link_batches, spark_linker
+from .runs.link_files import link_files
 from .types import Alternative, Candidate, Concept, DocumentConcept, Link
 
 __version__: str
@@ -60,6 +61,7 @@ __all__ = [
     "evaluate_pipeline",
     "ground",
     "link_batches",
+    "link_files",
     "load",
     "load_knowledge_base",
     "read_corpus",

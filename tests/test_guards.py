@@ -24,7 +24,6 @@ C = 20  # the highest complexity of radon's rank C
 ABOVE_C = {
     "cli/assemble.py assemble": 26,
     "cli/kb_build.py build": 23,
-    "cli/link.py link": 30,
     "kb/curation.py curate": 27,
     "kb/readers/json_files.py read_fhir": 22,
     "linking/finder.py Finder._cost_between": 22,

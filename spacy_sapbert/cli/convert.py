@@ -15,11 +15,11 @@ from ..documents.formats import files_of, is_companion, others_message
 from ..documents.reader import FORMATS, DocumentIds, read_corpus
 from ..documents.source import Report
 from ..errors import Errors, OptionError, SapbertError, Warnings
-from ..files.console import table_of_numbers, track
+from ..files.console import show_problems, table_of_numbers, track
 from ..files.output import refuse_input
 from ..kb.stop_names import read_names
 from ..types import Document, has_type
-from .inputs import Ids, Prefixes, renamed, show_problems, split_pairs
+from .inputs import Ids, Prefixes, renamed, split_pairs
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ..documents.formats import INPUT_SUFFIXES, InputFormat, files_of, suffix_format, unknown_format
 from ..documents.reader import FORMATS, DocumentIds, read_corpus
@@ -16,7 +15,6 @@ from ..documents.source import ReadOptions, Report
 from ..errors import ChoiceError, Errors, NotFoundError, OptionError, SapbertError
 from ..files.console import stderr_console
 from ..files.opening import STDIN, check_encoding
-from ..files.source import Problem
 from ..kb.ids import canonical_id
 from ..types import Document
 
@@ -37,7 +35,6 @@ _COLUMN_HELP = (
 _ENCODING_HELP = "Encoding of text files, such as latin-1. Default: UTF-8, or as a byte order mark shows."
 
 _FIELDS = ("text", "id", "title")
-_SHOWN_PROBLEMS = 10
 
 Pipeline = Annotated[str, typer.Argument(help="Folder or package of a pipeline with a sapbert_linker.")]
 Inputs = Annotated[list[Path], typer.Argument(help=_INPUTS_HELP)]
@@ -53,6 +50,14 @@ Encoding = Annotated[str | None, typer.Option(help=_ENCODING_HELP)]
 Gold = Annotated[
     bool,
     typer.Option(help="Link the annotated mentions of a corpus, not those that the pipeline finds."),
+]
+Also = Annotated[
+    list[str] | None,
+    typer.Option(help="Add the codes of each link in these vocabularies, such as ICD10CM,SNOMEDCT. Repeatable."),
+]
+CodeMapping = Annotated[
+    list[Path] | None,
+    typer.Option(help="Mapping of ids that gives further codes: SSSOM, or a table of two columns. Repeatable."),
 ]
 
 Corpus = Annotated[Path, typer.Argument(help="Annotated corpus, plain or gzipped.")]
@@ -104,7 +109,20 @@ def open_inputs(
     *,
     gold: bool = False,
 ) -> list[tuple[Path, ReadOptions]]:
-    """Return each input with its reading options. The format of a folder is that of `--format`, or None.
+    """Return each input with its reading options, when all are checked."""
+    options = reading_options(inputs, format, column, encoding, gold=gold)
+    return [(path, options) for path in inputs]
+
+
+def reading_options(
+    inputs: Sequence[Path],
+    format: InputFormat | None,
+    column: list[str] | None,
+    encoding: str | None,
+    *,
+    gold: bool,
+) -> ReadOptions:
+    """Return the reading options of all inputs. The format of a folder is that of `--format`, or None.
 
     All inputs are checked before the first is read, so that a wrong file name is found at once.
     """
@@ -128,7 +146,7 @@ def open_inputs(
     for path in inputs:
         if not (format or suffix_format(path) or os.path.isdir(path)):
             raise unknown_format(path, [format.value for format in InputFormat])
-    return [(path, options) for path in inputs]
+    return options
 
 
 def _check_folder(folder: Path, format: InputFormat | None) -> None:
@@ -151,11 +169,3 @@ def read_documents(corpus: Path, format: str | None, ids: Path | None = None) ->
         stderr_console().print(report.joined_message())
     if split:
         split.check()
-
-
-def show_problems(console: Console, problems: Sequence[Problem], number: int) -> None:
-    """Show the first broken records, and how many more there are."""
-    for problem in problems[:_SHOWN_PROBLEMS]:
-        console.print(str(problem), markup=False, soft_wrap=True)
-    if number > _SHOWN_PROBLEMS:
-        console.print(f"… and {number - _SHOWN_PROBLEMS:,} more")

@@ -19,7 +19,7 @@ from rich.table import Table
 from ..documents.reader import read_corpus
 from ..documents.source import Report
 from ..errors import Errors, MismatchError, NotFoundError, OptionError, SapbertError
-from ..files.console import progress_callback, stderr_console, track
+from ..files.console import progress_callback, show_problems, stderr_console, track
 from ..files.opening import sha256_of
 from ..files.output import refuse_input, temporary_folder
 from ..kb.build import KnowledgeBaseBuilder, new_knowledge_base
@@ -40,7 +40,7 @@ from ..kb.recipe import (
     release_in,
 )
 from ..types import Document, Record, has_type
-from .inputs import show_problems, split_pairs
+from .inputs import split_pairs
 from .kb_tables import counts_table, print_wide
 
 _MEGABYTE = 10**6

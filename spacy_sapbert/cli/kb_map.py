@@ -1,93 +1,27 @@
-"""Define `spacy-sapbert kb map`, which maps concepts to codes of other vocabularies, and the codes that `link` adds."""
+"""Define `spacy-sapbert kb map`, which maps concepts to codes of other vocabularies."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ..files.console import stderr_console, track
-from ..files.opening import sha256_of, without_gz
+from ..files.opening import without_gz
 from ..files.output import open_output, refuse_input
 from ..files.values import table_lines
-from ..kb.knowledge_base import KnowledgeBase
+from ..kb.code_systems import CodeOptions, CodeSystems
 from ..kb.languages import display_tag
-from ..kb.readers import ReadReport
 from ..kb.storage import load_knowledge_base
-from .inputs import DisplayLanguage, show_problems
-
-if TYPE_CHECKING:
-    from ..kb.code_systems import CodeSystems
+from .inputs import CodeMapping, DisplayLanguage
+from .kb_tables import STDOUT, map_table, show_counts
 
 _BLOCK = 4096  # concepts whose names are read together
 COLUMNS = ("concept_id", "preferred_name", "system", "code", "predicate", "origin")
-
-Also = Annotated[
-    list[str] | None,
-    typer.Option(help="Add the codes of each link in these vocabularies, such as ICD10CM,SNOMEDCT. Repeatable."),
-]
-CodeMapping = Annotated[
-    list[Path] | None,
-    typer.Option(help="Mapping of ids that gives further codes: SSSOM, or a table of two columns. Repeatable."),
-]
-
-
-@dataclass(frozen=True)
-class CodeOptions:
-    """Which codes to add, and from which mappings. Equal ones are equal in every process, so that a worker loads once.
-
-    Attributes:
-        systems: The code systems.
-        mappings: The mapping files.
-        predicates: Which stated relations give a code.
-        console: Gets a report of the rows of the mappings, but not in other processes.
-    """
-
-    systems: tuple[str, ...]
-    mappings: tuple[Path, ...]
-    predicates: tuple[str, ...]
-    console: Console | None = field(default=None, compare=False)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return CodeOptions, (self.systems, self.mappings, self.predicates)
-
-    @classmethod
-    def of(
-        cls,
-        systems: list[str],
-        mappings: list[Path] | None,
-        console: Console | None = None,
-        predicates: list[str] | None = None,
-    ) -> CodeOptions:
-        """Return the options. What cannot be read is an error before a pipeline is loaded."""
-        from ..kb.code_systems import DEFAULT_PREDICATES, parse_predicates, parse_systems
-
-        chosen = tuple(predicates or DEFAULT_PREDICATES)
-        parse_predicates(chosen)
-        return cls(parse_systems(systems), tuple(path.absolute() for path in mappings or ()), chosen, console)
-
-    def __call__(self, kb: KnowledgeBase) -> CodeSystems:
-        """Return the codes of a vocabulary, and report the rows of the mappings."""
-        from ..kb.code_systems import CodeSystems
-
-        report = ReadReport()
-        codes = CodeSystems(kb, self.systems, self.mappings, predicates=self.predicates, report=report)
-        if self.mappings and self.console:
-            dropped = "".join(f"; {count:,} {reason}" for reason, count in sorted(report.rows_dropped.items()))
-            self.console.print(f"mappings: {report.rows_kept:,} of {report.rows_read:,} rows{dropped}", markup=False)
-            show_problems(self.console, report.problems, 0)
-        return codes
-
-    def identity(self) -> dict[str, Any]:
-        """Return what the codes depend on, besides the vocabulary: JSON values by name."""
-        hashes = [sha256_of(path) for path in self.mappings]
-        return {"codes": list(self.systems), "mappings": hashes, "predicates": sorted(self.predicates)}
 
 
 def map_concepts(
@@ -118,8 +52,6 @@ def map_concepts(
     The codes come from alternative ids, cross-references and mappings.
     A row has the relation of the code to the concept, where its source states it.
     """
-    from .kb_tables import STDOUT, map_table, show_counts
-
     console = stderr_console()
     options = CodeOptions.of(to, mapping, console, predicates)
     kb = load_knowledge_base(knowledge_base)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..errors import requiring
-from .kb_map import CodeMapping
+from .inputs import CodeMapping
 
 
 def mcp(

@@ -17,12 +17,15 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
 from .output import open_output, refuse_input
+from .source import Problem
 
 T = TypeVar("T")
 Show = Callable[[Table, Mapping[str, Any]], None]
 
 SECONDS_BETWEEN_LINES = 30.0
 """How often a line is written where there is no terminal."""
+
+_SHOWN_PROBLEMS = 10
 
 json_on_terminals: ContextVar[bool] = ContextVar("json_on_terminals", default=False)
 
@@ -156,6 +159,14 @@ def results_to(output: Path | None, inputs: Iterable[Path | None]) -> Iterator[S
             write(_as_json(result))
 
         yield show_and_write
+
+
+def show_problems(console: Console, problems: Sequence[Problem], number: int = 0) -> None:
+    """Show the first broken records, and how many more there are."""
+    for problem in problems[:_SHOWN_PROBLEMS]:
+        console.print(str(problem), markup=False, soft_wrap=True)
+    if number > _SHOWN_PROBLEMS:
+        console.print(f"… and {number - _SHOWN_PROBLEMS:,} more")
 
 
 def _as_json(result: Mapping[str, Any]) -> str:

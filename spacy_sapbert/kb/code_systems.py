@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from rich.console import Console
 
 from ..errors import ChoiceError, NotFoundError, OptionError
+from ..files.console import show_problems
+from ..files.opening import sha256_of
 from ..types import Link
 from .knowledge_base import KnowledgeBase
 from .mapping import EXACT, MAP_TARGET, is_exact, read_mapping_rows, vocabulary, vocabulary_of
@@ -231,3 +236,51 @@ class CodeSystems:
         counts = Counter(vocabulary_of(code) for (code,) in rows)
         del counts[""]
         return counts
+
+
+@dataclass(frozen=True)
+class CodeOptions:
+    """Which codes to add, and from which mappings. Equal ones are equal in every process, so that a worker loads once.
+
+    Attributes:
+        systems: The code systems.
+        mappings: The mapping files.
+        predicates: Which stated relations give a code.
+        console: Gets a report of the rows of the mappings, but not in other processes.
+    """
+
+    systems: tuple[str, ...]
+    mappings: tuple[Path, ...]
+    predicates: tuple[str, ...]
+    console: Console | None = field(default=None, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CodeOptions, (self.systems, self.mappings, self.predicates)
+
+    @classmethod
+    def of(
+        cls,
+        systems: Iterable[str],
+        mappings: Iterable[Path] | None,
+        console: Console | None = None,
+        predicates: Sequence[str] | None = None,
+    ) -> CodeOptions:
+        """Return the options. What cannot be read is an error before a pipeline is loaded."""
+        chosen = tuple(predicates or DEFAULT_PREDICATES)
+        parse_predicates(chosen)
+        return cls(parse_systems(systems), tuple(path.absolute() for path in mappings or ()), chosen, console)
+
+    def __call__(self, kb: KnowledgeBase) -> CodeSystems:
+        """Return the codes of a vocabulary, and report the rows of the mappings."""
+        report = ReadReport()
+        codes = CodeSystems(kb, self.systems, self.mappings, predicates=self.predicates, report=report)
+        if self.mappings and self.console:
+            dropped = "".join(f"; {count:,} {reason}" for reason, count in sorted(report.rows_dropped.items()))
+            self.console.print(f"mappings: {report.rows_kept:,} of {report.rows_read:,} rows{dropped}", markup=False)
+            show_problems(self.console, report.problems, 0)
+        return codes
+
+    def identity(self) -> dict[str, Any]:
+        """Return what the codes depend on, besides the vocabulary: JSON values by name."""
+        hashes = [sha256_of(path) for path in self.mappings]
+        return {"codes": list(self.systems), "mappings": hashes, "predicates": sorted(self.predicates)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from io import StringIO
@@ -20,11 +20,13 @@ import pyarrow.compute as compute
 from pyarrow import Table, array, parquet
 from rich.console import Console
 
-from ..documents.input_documents import Problems, ReadOptions
-from ..errors import CannotReadError, SapbertError
+from ..documents.input_documents import Inputs, Problems
+from ..errors import CannotReadError, Errors, SapbertError
+from ..files.console import track
 from ..types import NIL, Document
 from .document_linker import DocumentLinker, LinkSettings, digest_of, linker_of
 from .engines import TRIES, Engine
+from .engines import engine as engine_of
 from .link_batches import FAILURE, linked_batches, schema_of
 from .output_folder import Origin, OutputFolder
 from .partitions import Partition, UnreadableFile, find_partitions
@@ -68,7 +70,7 @@ class CorpusRun:
     def __init__(
         self,
         settings: LinkSettings,
-        sources: Sequence[tuple[Path, ReadOptions]],
+        sources: Inputs,
         output: Path,
         problems: Problems,
         shown: Mapping[str, Any] | None = None,
@@ -135,6 +137,54 @@ class CorpusRun:
                 "set aside": {result.name: result.problem for result in results if result.problem},
             }
         )
+
+
+def link_corpus(
+    settings: LinkSettings,
+    inputs: Inputs,
+    output: Path,
+    engine: str,
+    problems: Problems,
+    workers: int,
+    shown: Mapping[str, Any],
+    counts: Counter[str],
+) -> None:
+    """Link a corpus in partitions with an engine, and show the progress.
+
+    Args:
+        engine: One of `ENGINES`; an address may follow after `=`.
+        shown: As for `CorpusRun`.
+        counts: Gets those of all partitions.
+
+    Raises:
+        SapbertError: E508 no record could be linked, E569 a partition has no links.
+    """
+    if settings.language:
+        shown = {"display language": settings.language, **shown}
+    name, _, address = engine.partition("=")
+    console, started, new = problems.console, time.monotonic(), 0
+    inputs = [(path.absolute(), options) for path, options in inputs]  # processes elsewhere have other working folders
+    corpus = CorpusRun(settings, inputs, output.absolute(), problems, shown, workers)
+    with closing(corpus(engine_of(name, workers, address or None))) as results:
+        for result in track(results, console, "partitions", total=len(corpus.partitions)):
+            for line in result.reports:
+                console.print(f"{result.name}: {line}")
+            if result.problem:
+                console.print(f"{result.name}: {result.problem}; no links")
+            new += bool(result.seconds)
+    counts += corpus.counts()
+    aside = corpus.set_aside()
+    links = f"{counts['documents']:,} documents, {counts['mentions']:,} mentions, {counts['linked']:,} of them linked"
+    console.print(f"{links}; {counts['failures']:,} documents failed; {counts['broken']:,} broken records left out")
+    old = sum(not result.seconds and not result.problem for result in corpus.results.values())
+    removed = f"; {corpus.removed:,} of files that are gone were removed" if corpus.removed else ""
+    partitions = f"{new:,} partitions linked, {old:,} were done before{removed}"
+    console.print(f"{partitions}; {time.monotonic() - started:,.0f} seconds")
+    if counts["broken"] and not counts["documents"]:
+        raise SapbertError(Errors.E508.format(n=counts["broken"]))
+    if aside:
+        names = ", ".join(result.name for result in aside[:_SHOWN]) + (", …" if len(aside) > _SHOWN else "")
+        raise SapbertError(Errors.E569.format(n=len(aside), total=len(corpus.partitions), names=names))
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,6 @@ from spacy.language import Language
 from .. import __version__
 from ..documents.input_documents import Problems
 from ..files.opening import sha256_of
-from ..kb.knowledge_base import KnowledgeBase
 from ..kb.languages import display_tag
 from ..outputs.records import LISTED, LinkedDocument, Record, record_of
 from ..store.artifact import ARTIFACTS_FOLDER
@@ -32,7 +31,7 @@ from ..types import Document
 from .pipelines import DOCUMENTS_PER_BATCH, LinkingPipeline
 
 if TYPE_CHECKING:
-    from ..kb.code_systems import CodeSystems
+    from ..kb.code_systems import CodeOptions
 
 CHARACTERS_PER_BATCH = 1_000_000
 """The most characters of the documents that are linked together, unless one document has more."""
@@ -55,7 +54,7 @@ class LinkSettings(NamedTuple):
         given: The documents have their mentions, see `LinkingPipeline`.
         corrections: A file of corrections, which replaces that of the pipeline.
         language: The language of preferred names; None for that of the pipeline.
-        codes: Opens the codes of links in other vocabularies.
+        codes: Which codes of links in other vocabularies to add.
         max_characters: A longer document fails.
         seconds: Documents that are linked together may take this time in seconds, plus one second for each
             `CHARACTERS_PER_SECOND` of their characters. Infinity is no limit.
@@ -67,7 +66,7 @@ class LinkSettings(NamedTuple):
     given: bool = False
     corrections: str | None = None
     language: str | None = None
-    codes: Callable[[KnowledgeBase], CodeSystems] | None = None
+    codes: CodeOptions | None = None
     max_characters: int = 1_000_000
     seconds: float = 60.0
     threshold: float | None = None

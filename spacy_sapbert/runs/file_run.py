@@ -117,10 +117,6 @@ class ChunkWork:
             raise errors[0]
 
 
-class OtherRun(SapbertError):
-    """The parts belong to a run with another pipeline or other settings."""
-
-
 @contextmanager
 def open_parts(output: Path, *, resume: bool | None = None) -> Iterator[Parts]:
     """Open the parts of an output, and keep other runs out.
@@ -173,7 +169,7 @@ class Parts:
         old, new = json.loads(lines[0]), json.loads(now)
         different = [name for name in {**old, **new} if old.get(name) != new.get(name)]
         if different:
-            raise OtherRun(Errors.E563.format(path=self.folder, differences=f"other {', '.join(different)}"))
+            raise SapbertError(Errors.E563.format(path=self.folder, differences=f"other {', '.join(different)}"))
 
     def read(self, number: int, documents: Sequence[Document]) -> ChunkResult | None:
         """Return what was made of documents; None if it is missing or cut off, or was made of or with something else.

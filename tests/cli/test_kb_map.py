@@ -8,7 +8,7 @@ import pytest
 import spacy
 
 import spacy_sapbert
-from spacy_sapbert.cli.kb_map import CodeOptions
+from spacy_sapbert.kb.code_systems import CodeOptions
 from spacy_sapbert.outputs.tables import COLUMNS
 
 OBO = """\

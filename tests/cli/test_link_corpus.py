@@ -9,7 +9,7 @@ from rich.console import Console
 
 pytest.importorskip("pyarrow")
 
-from spacy_sapbert.cli.kb_map import CodeOptions
+from spacy_sapbert.kb.code_systems import CodeOptions
 
 
 @pytest.fixture
