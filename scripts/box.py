@@ -22,8 +22,8 @@ import typer
 from spacy.language import Language
 from thinc.api import Config
 
-from spacy_sapbert.cli.assemble import describe
 from spacy_sapbert.files.output import replacing_folder
+from spacy_sapbert.pipeline.assemble import describe
 from spacy_sapbert.pipeline.box import ADDED, LABELS, NER
 from spacy_sapbert.pipeline.factories import MATCHER
 

@@ -12,6 +12,7 @@ from .kb.storage import load_knowledge_base
 from .linking.grounding import ground
 from .outputs.dataframes import to_dataframe
 from .pipeline.abbreviation_resolver import AbbreviationResolver
+from .pipeline.assemble import assemble
 from .pipeline.assertion_detector import AssertionDetector
 from .pipeline.box import load
 from .pipeline.composite_splitter import CompositeSplitter
@@ -54,6 +55,7 @@ __all__ = [
     "SpellingCorrector",
     "TypedNer",
     "__version__",
+    "assemble",
     "build_knowledge_base",
     "calibrate",
     "evaluate_concepts",

@@ -80,7 +80,7 @@ BETWEEN_PARTS = [
 def test_imports_are_found():
     assert f"{ROOT}.metrics.linking_accuracy" in IMPORTS[f"{ROOT}.evaluation.linking"]  # at the top of a module
     assert f"{ROOT}.kb.diff" in IMPORTS[f"{ROOT}.cli.kb"]  # in a function
-    assert f"{ROOT}.kb.knowledge_base" in IMPORTS[f"{ROOT}.cli.assemble"]  # for type checkers
+    assert f"{ROOT}.kb.knowledge_base" in IMPORTS[f"{ROOT}.pipeline.assemble"]  # for type checkers
     assert f"{ROOT}.cli" in IMPORTS[f"{ROOT}.__main__"]
     assert set().union(*IMPORTS.values()) <= set(MODULES)
 

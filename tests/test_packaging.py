@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from packaging.metadata import Metadata
 
 import spacy_sapbert
-from spacy_sapbert.cli.assemble import assemble
+from spacy_sapbert.pipeline.assemble import assemble
 
 ROOT = Path(__file__).parents[1]
 DIST = os.environ.get("SPACY_SAPBERT_DIST")

@@ -12,7 +12,6 @@ from rich.table import Table
 
 from ..files.console import show, stderr_console, table_of_numbers, track
 from ..files.output import refuse_input
-from .assemble import check_output, save_pipeline
 from .inputs import Corpus, CorpusFormat, Ids, Pipeline, Type, read_documents
 
 _MEASURES = {
@@ -70,7 +69,8 @@ def calibrate(
     """
     from ..evaluation import calibration
     from ..evaluation.plots import draw_reliability, prepare_folder, save_both
-    from ..runs.pipelines import load_pipeline
+    from ..pipeline.assemble import check_output, save_pipeline
+    from ..pipeline.tokenizer import load_pipeline
 
     refuse_input(output, [corpus, ids])
     check_output(output)  # before minutes of work

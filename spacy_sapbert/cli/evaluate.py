@@ -54,7 +54,7 @@ def linking(
     """Measure how often a pipeline links gold mentions to the right concepts."""
     from ..evaluation.linking import evaluate_linking
     from ..evaluation.linking_errors import error_report
-    from ..runs.pipelines import load_pipeline
+    from ..pipeline.tokenizer import load_pipeline
 
     refuse_input(predictions, [corpus, ids], "--predictions")
     refuse_input(errors, [corpus, ids], "--errors")

@@ -51,7 +51,7 @@ def folds(
     To continue an interrupted training with -o, start the same command again.
     """
     from ..evaluation.folds import TRAIN, draw_folds, evaluate_folds, fold_files, read_folds
-    from ..runs.pipelines import load_pipeline
+    from ..pipeline.tokenizer import load_pipeline
 
     config, overrides = Path(pipeline) if pipeline.endswith(".cfg") else None, given_overrides(ctx)
     if not config and (seeds > 1 or overrides):

@@ -61,7 +61,7 @@ def pipeline(
 ) -> None:
     """Compare what a pipeline finds with a corpus: mentions, their concepts, and the concepts of documents."""
     from ..evaluation.pipeline import evaluate_pipeline
-    from ..runs.pipelines import load_pipeline
+    from ..pipeline.tokenizer import load_pipeline
 
     labels, names = dict(split_pairs("--label", label)), dict(split_pairs("--rename", rename))
     prefixes = dict(split_pairs("--id-prefix", id_prefix))
@@ -150,7 +150,7 @@ def concepts(
     Documents with fewer than k gold concepts cannot reach a precision of 100.
     """
     from ..evaluation.concepts import evaluate_concepts
-    from ..runs.pipelines import load_pipeline
+    from ..pipeline.tokenizer import load_pipeline
 
     refuse_input(predictions, [corpus, labels, train, ids], "--predictions")
     with results_to(output, [corpus, labels, train, ids]) as show:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ..documents.formats import OutputFormat
-from ..errors import OptionError, SapbertError
+from ..errors import SapbertError
 from ..files.console import stderr_console
 from .endings import command_line, exit_status
 from .inputs import (
@@ -71,8 +71,6 @@ def link(
     """
     if mapping and not also:
         raise typer.BadParameter("it needs --also with the vocabularies of the codes", param_hint="--mapping")
-    if engine and concepts:
-        raise OptionError(option="--concepts", reason="--engine writes tables of links only")
     reading = reading_options(inputs, format, column, encoding, gold=gold)
     from ..runs.link_files import link_files
 

@@ -24,8 +24,8 @@ def mcp(
     """
     with requiring("mcp", "`mcp`"):
         from ..serve.agent_tools import make_server
+    from ..pipeline.assemble import new_pipeline
     from ..runs.document_linker import LinkSettings, LoadedLinker
-    from .assemble import new_pipeline
 
     nlp = new_pipeline(pipeline) if Path(pipeline).is_file() else None
     make_server(LoadedLinker(LinkSettings(pipeline), nlp), mapping or []).run("stdio")

@@ -200,7 +200,7 @@ def train(
     different decisions, keep the scope of their corrections.
     """
     from ..evaluation.review_training import FEWEST_DECISIONS, held_out_decisions, review_gain, train_on_review
-    from .assemble import check_output, save_pipeline
+    from ..pipeline.assemble import check_output, save_pipeline
 
     check_output(output)
     refuse_input(output, [corrections])
@@ -259,8 +259,8 @@ def upgrade(
 
 def _opened(pipeline: str) -> Language:
     """Return a saved pipeline, or a new one for a knowledge base."""
-    from ..runs.pipelines import load_pipeline
-    from .assemble import new_pipeline
+    from ..pipeline.assemble import new_pipeline
+    from ..pipeline.tokenizer import load_pipeline
 
     return new_pipeline(pipeline) if Path(pipeline).is_file() else load_pipeline(pipeline)
 

@@ -27,8 +27,7 @@ from ..kb.readers.known_tables import CONFIG, ID_TABLE, KB_TABLE, NUMBERED
 from ..metrics.counts import mean, percent
 from ..metrics.linking_accuracy import CUTOFFS, belb_at, standard_error
 from ..pipeline.factories import EXTERNAL, LINKER, RESOLVER
-from ..pipeline.tokenizer import blank_pipeline
-from ..runs.pipelines import load_pipeline
+from ..pipeline.tokenizer import blank_pipeline, load_pipeline
 from ..store.cache import cache_dir, make_once
 from ..types import Document
 from .running import GoldMentions, LinkedMention, find_linker, link_gold_mentions, warn_of_lost, with_known_ids

@@ -19,8 +19,7 @@ from ..documents.docs import to_doc
 from ..errors import ChoiceError, EmptyError, MismatchError, NotFoundError, OptionError
 from ..files.output import ScratchFolder, kept_result
 from ..metrics.repeated import deviation_of, error_of, mean_of
-from ..pipeline.tokenizer import blank_pipeline
-from ..runs.pipelines import load_pipeline
+from ..pipeline.tokenizer import blank_pipeline, load_pipeline
 from ..training.reranker_trainer import folds_of
 from ..training.settings import RerankerTraining
 from ..types import Document

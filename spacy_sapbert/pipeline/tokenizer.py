@@ -2,12 +2,13 @@
 
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Sequence
 
 from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc
 
-from ..errors import ChoiceError
+from ..errors import ChoiceError, Errors, SapbertError
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -90,6 +91,27 @@ def bound_tokenizer(nlp: "Language") -> None:
     """Replace spaCy's own tokenizer by one with the same rules in linear time. One of another class stays."""
     if type(nlp.tokenizer) is Tokenizer:
         nlp.tokenizer = BoundedTokenizer.like(nlp.tokenizer)
+
+
+def load_pipeline(name: str) -> "Language":
+    """Load a folder or an installed package. It then tokenizes in linear time, see `BoundedTokenizer`."""
+    import spacy
+    from spacy.util import is_package
+
+    try:
+        nlp = spacy.load(name)
+    except SapbertError:
+        raise
+    except Exception as error:  # configs, components and models raise errors without a common base class
+        code = Errors.E502 if Path(name).exists() or is_package(name) else Errors.E501
+        raise SapbertError(code.format(name=name, reason=describe_error(error))) from error
+    bound_tokenizer(nlp)
+    return nlp
+
+
+def describe_error(error: Exception) -> str:
+    """Return the kind of an error, and its message."""
+    return f"{type(error).__name__}: {error}"
 
 
 def _is_long(word: str) -> bool:

@@ -81,6 +81,8 @@ def link_files(
     Raises:
         SapbertError: An option does not fit, something cannot be read or written, or no record could be linked.
     """
+    if engine and concepts:
+        raise OptionError(option="--concepts", reason="--engine writes tables of links only")
     counts = Counter() if counts is None else counts
     paths = [*map(Path, inputs)]
     problems = Problems(stderr_console(), strict=strict)

@@ -7,23 +7,21 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import chain, islice
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
-import spacy
 from spacy.language import Language
 from spacy.pipeline import DependencyParser, EntityRecognizer
 from spacy.tokens import Doc, Span
-from spacy.util import is_package, minibatch, raise_error
+from spacy.util import minibatch, raise_error
 
 from ..documents.docs import DOC_ID
 from ..documents.input_documents import Problems, sound
-from ..errors import Errors, MissingComponentError, SapbertError
+from ..errors import MissingComponentError, SapbertError
 from ..kb.knowledge_base import KnowledgeBase
 from ..outputs.records import LinkedDocument
 from ..pipeline.factories import ASSERTION, GENE_SPECIES, LINKER, MATCHER, PREPARING, SECTIONS, SENTENCIZER
 from ..pipeline.mentions import GOLD_SPANS, gold_doc, mentions_of
-from ..pipeline.tokenizer import bound_tokenizer
+from ..pipeline.tokenizer import bound_tokenizer, describe_error, load_pipeline
 from ..types import Candidate, Document
 
 AFTER_MENTIONS = frozenset({*PREPARING, LINKER, GENE_SPECIES, SENTENCIZER, SECTIONS, ASSERTION})
@@ -31,19 +29,6 @@ AFTER_MENTIONS = frozenset({*PREPARING, LINKER, GENE_SPECIES, SENTENCIZER, SECTI
 _NO_LIMIT = 1 << 62
 DOCUMENTS_PER_BATCH = 512
 DOCUMENTS_PER_ZONE = 1000  # a new zone takes time, since the words of its texts are looked up again
-
-
-def load_pipeline(name: str) -> Language:
-    """Load a folder or an installed package. It then tokenizes in linear time, see `BoundedTokenizer`."""
-    try:
-        nlp = spacy.load(name)
-    except SapbertError:
-        raise
-    except Exception as error:  # configs, components and models raise errors without a common base class
-        code = Errors.E502 if Path(name).exists() or is_package(name) else Errors.E501
-        raise SapbertError(code.format(name=name, reason=_describe(error))) from error
-    bound_tokenizer(nlp)
-    return nlp
 
 
 class LinkingPipeline:
@@ -170,7 +155,7 @@ class LinkingPipeline:
         except SapbertError:
             raise
         except Exception as error:  # a user's component can raise anything
-            self.problems.report(document.position, f"the pipeline fails on it ({_describe(error)})")
+            self.problems.report(document.position, f"the pipeline fails on it ({describe_error(error)})")
         else:
             yield self._linked(document, doc)
         finally:
@@ -189,7 +174,3 @@ def _leave_out(name: str, component: Any, docs: list[Doc], error: Exception) -> 
     """Handle errors of `nlp.pipe`: only errors that the user can correct end the run, such as a missing encoder."""
     if isinstance(error, SapbertError):
         raise error
-
-
-def _describe(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"

@@ -20,7 +20,7 @@ CORPUS = """\
 @pytest.fixture
 def workplace(tmp_path, monkeypatch, ranking_nlp):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("spacy_sapbert.runs.pipelines.load_pipeline", lambda name: ranking_nlp)
+    monkeypatch.setattr("spacy_sapbert.pipeline.tokenizer.load_pipeline", lambda name: ranking_nlp)
     (tmp_path / "corpus.txt").write_text(CORPUS)
     (tmp_path / "labels.txt").write_text("D001943\nD001241\nD008094\nD999999\n")
     (tmp_path / "empty.txt").write_text("\n")

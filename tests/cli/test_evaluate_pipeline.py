@@ -23,7 +23,7 @@ CORPUS = """\
 def workplace(tmp_path, monkeypatch, linking_nlp):
     """The pipeline finds, of these mentions, aspirin and the composite, both with the label Entity."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("spacy_sapbert.runs.pipelines.load_pipeline", lambda name: linking_nlp)
+    monkeypatch.setattr("spacy_sapbert.pipeline.tokenizer.load_pipeline", lambda name: linking_nlp)
     (tmp_path / "corpus.txt").write_text(CORPUS)
     (tmp_path / "empty.txt").write_text("\n")
     (tmp_path / "bad.txt").write_text("1 is no title\n")

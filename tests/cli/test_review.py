@@ -131,7 +131,7 @@ def test_a_run_goes_on_with_the_same_corrections_only(command, file, linking_fol
         raise SapbertError("[E507] no room")
 
     with monkeypatch.context() as patch:
-        patch.setattr("spacy_sapbert.outputs.writers.write_records", full)
+        patch.setattr("spacy_sapbert.runs.link_files.write_records", full)
         assert "E507" in command(*arguments).err
     number = file.add([CHANGED])[0]
     other = command(*arguments, "--resume")
