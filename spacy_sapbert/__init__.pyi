@@ -25,6 +25,7 @@ from .pipeline.sapbert_linker import SapbertLinker
 from .pipeline.spacy_kb import SpacyKnowledgeBase
 from .pipeline.spelling_corrector import SpellingCorrector
 from .pipeline.typed_ner import TypedNer
+from .runs.build_recipe import build_recipe
 from .runs.link_batches import RayLinker, link_batches, spark_linker
 from .runs.link_files import link_files
 from .types import Alternative, Candidate, Concept, DocumentConcept, Link
@@ -57,6 +58,7 @@ __all__ = [
     "__version__",
     "assemble",
     "build_knowledge_base",
+    "build_recipe",
     "calibrate",
     "evaluate_concepts",
     "evaluate_linking",

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from itertools import chain
-from operator import attrgetter
+from itertools import cycle
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,34 +14,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..documents.reader import read_corpus
-from ..documents.source import Report
-from ..errors import Errors, MismatchError, NotFoundError, OptionError, SapbertError
-from ..files.console import progress_callback, show_problems, stderr_console, track
-from ..files.opening import sha256_of
+from ..errors import NotFoundError, OptionError
+from ..files.console import show_problems, stderr_console
 from ..files.output import refuse_input, temporary_folder
-from ..kb.build import KnowledgeBaseBuilder, new_knowledge_base
-from ..kb.curation import curate
-from ..kb.download import download, is_web_page
-from ..kb.mapping import read_mappings
-from ..kb.readers import ReadReport, read_vocabulary
-from ..kb.recipe import (
-    LATEST,
-    SUFFIXES,
-    TRANSLATIONS,
-    File,
-    Recipe,
-    find_recipe,
-    parse_recipe,
-    read_catalog,
-    read_recipe_values,
-    release_in,
-)
-from ..types import Document, Record, has_type
+from ..kb.build import KnowledgeBaseBuilder
+from ..kb.download import fetch
+from ..kb.readers import ReadReport
+from ..kb.recipe import SUFFIXES, Recipe, find_recipe, parse_recipe, read_catalog, read_recipe_values
 from .inputs import split_pairs
 from .kb_tables import counts_table, print_wide
-
-_MEGABYTE = 10**6
 
 Mentions = Annotated[
     list[Path] | None,
@@ -102,10 +81,7 @@ def build(
     The command shows how many rows were read and dropped, and why. A recipe is a file of further options.
     """
     refuse_input(output, sources)
-    columns: defaultdict[str, list[str]] = defaultdict(list)
-    for field, name in split_pairs("--column", column):
-        columns[field].append(name)
-    reading = {"type": type, "id_prefix": id_prefix, "column": dict(columns) or None, "delimiter": delimiter}
+    reading = {"type": type, "id_prefix": id_prefix, "column": _columns(column), "delimiter": delimiter}
     reading = {key: value for key, value in reading.items() if value is not None}
     recipes = [path for path in sources if path.lower().endswith(SUFFIXES)][:1]
     files = [*sources]
@@ -118,14 +94,11 @@ def build(
         reason = "the sources are in the recipe"
         raise OptionError(option="An option for files", reason=reason, remedy=f"Write it to {recipes[0]}.")
     if files:
-        formats = [*format] if format else [None]
-        formats = formats * len(files) if len(formats) == 1 else formats
-        _check_number("--format", len(formats), len(files))
-        given = [{"path": path, "format": format} for path, format in zip(files, formats, strict=True)]
-        if type and len(type) > 1 < len(given):
-            _check_number("--type", len(type), len(files))
+        given: list[dict[str, Any]] = [{"path": path} for path in files]
+        _give_each(given, "format", format or [])
+        if type and len(type) > 1 < len(files):
+            _give_each(given, "type", type)
             del reading["type"]
-            given = [{**file, "type": own} for file, own in zip(given, type, strict=True)]
         values |= {**reading, "sources": given}
     values |= _given(
         mentions=mentions, mappings=mapping, below=below, select=select, stop_names=stop_names, strict=strict
@@ -135,14 +108,24 @@ def build(
         if file.address:
             remedy = f"Fetch it with `spacy-sapbert kb get {sources[0]}`, or give its path."
             raise NotFoundError(what=f"path of {file.address} in {sources[0]}", remedy=remedy)
-    _build(recipe, output, Console(stderr=True))
+    _build(recipe, output)
 
 
-def _check_number(option: str, n_given: int, n_files: int) -> None:
-    """Check that an option was given once per file."""
-    if n_given != n_files:
-        reason = f"it was given {n_given} times for {n_files} files"
-        raise OptionError(option=option, reason=reason, remedy="Give it once for all, or once per file.")
+def _columns(column: list[str] | None) -> dict[str, list[str]] | None:
+    columns: defaultdict[str, list[str]] = defaultdict(list)
+    for field, name in split_pairs("--column", column):
+        columns[field].append(name)
+    return dict(columns) or None
+
+
+def _give_each(files: Sequence[dict[str, Any]], key: str, values: Sequence[str]) -> None:
+    """Give each file its value of an option, which was given once for all files, or once per file."""
+    if len(values) not in (0, 1, len(files)):
+        reason = f"it was given {len(values)} times for {len(files)} files"
+        remedy = "Give it once for all, or once per file."
+        raise OptionError(option=f"--{key}", reason=reason, remedy=remedy)
+    for file, value in zip(files, cycle(values), strict=False):
+        file[key] = value
 
 
 def get(
@@ -188,17 +171,8 @@ def get(
     console.print(f"{recipe.title or recipe.name}. License: {recipe.license}. {recipe.home}")
     output.parent.mkdir(parents=True, exist_ok=True)
     with temporary_folder(output) as folder:
-        kept = output.parent if keep_download else folder
-        sources: list[File] = []
-        origin: dict[str, Any] = {}
-        for source in recipe.sources:
-            path = source.path
-            if source.address:
-                path, origin = _fetch(source, recipe, mirror, folder, kept, console)
-            sources.append(replace(source, path=path))
-        if recipe.release == LATEST:
-            recipe = replace(recipe, release=release_in(sources[0].path))
-        _build(replace(recipe, sources=sources), output, Console(stderr=True), origin)
+        recipe, origin = fetch(recipe, folder, output.parent if keep_download else folder, console, mirror)
+        _build(recipe, output, origin)
 
 
 def _given(**options: Any) -> dict[str, Any]:
@@ -210,85 +184,20 @@ def _given(**options: Any) -> dict[str, Any]:
 # --- build
 
 
-def _build(recipe: Recipe, output: Path, console: Console, origin: Mapping[str, Any] | None = None) -> None:
-    """Build a knowledge base, and show the progress and the report. It records the origin of a download."""
-    refuse_input(output, recipe.inputs)
-    report, of_mappings = ReadReport(), ReadReport()
-    # without another source, a translation is the vocabulary
-    base = [file for file in recipe.sources if file.format not in TRANSLATIONS] or [*recipe.sources]
-    translated = [*(file for file in recipe.sources if file not in base), *recipe.translations]
-    if recipe.add_unknown:
-        base, translated = [*base, *translated], []
-    equivalents = None
-    if recipe.mappings:
-        equivalents = read_mappings(recipe.mappings, report=of_mappings, strict=recipe.strict)
-    curation, rules = recipe.curation, recipe.stop_name_rules()
-    merge_sources = recipe.merge_sources and len(base) > 1
-    with new_knowledge_base(output, equivalents, recipe.merge_xrefs, merge_sources) as builder:
-        read = partial(_read, strict=recipe.strict)
-        records: Iterator[Record] = chain.from_iterable(map(partial(read, report=report), base))
-        if any(curation):
-            sources = [lambda report, file=file: read(file, report=report) for file in base]
-            records = curate(curation, sources, report, builder.counts)
-        for record in track(records, console, "concepts", share=lambda: report.bytes_read / max(1, report.bytes_total)):
-            builder.add(record)
-        with console.status(f"writing {output}"):
-            for file in translated:
-                warning = builder.add_translation(read(file, report=report), file.path)
-                if warning:
-                    console.print(warning, markup=False, soft_wrap=True)
-            if recipe.mentions:
-                from ..kb.mentions import add_mentions
-            for corpus in recipe.mentions:
-                documents = _documents(corpus, recipe.strict, builder)
-                add_mentions(builder, documents, source=corpus.path.name.split(".")[0])
-            try:
-                builder.finish(_meta(recipe, report, origin or {}), rules)
-            finally:  # if there is no concept, the counts show why
-                _show_report(report, of_mappings, builder, console)
-    stop_names = f", {builder.n_stop_names:,} of them stop names" if builder.n_stop_names else ""
-    line = f"{output}: {builder.n_concepts:,} concepts, {builder.n_names:,} names{stop_names}"
-    console.print(line, markup=False, highlight=False)
+def _build(recipe: Recipe, output: Path, origin: Mapping[str, Any] | None = None) -> None:
+    """Build a knowledge base, and show the report."""
+    from ..runs.build_recipe import BuildReport, build_recipe
 
-
-def _read(file: File, report: ReadReport, strict: bool) -> Iterator[Record]:
-    settings: dict[str, Any] = {"language": file.language, "strict": strict, **file.settings}
-    return read_vocabulary(file.path, file.format, report=report, **settings)
-
-
-def _documents(corpus: File, strict: bool, builder: KnowledgeBaseBuilder) -> Iterator[Document]:
-    """Yield the documents of a corpus, with the mentions of the chosen types. The others are counted."""
-    types, report = corpus.settings.get("types"), Report()
-    for document in read_corpus(corpus.path, corpus.format, strict=strict, report=report):
-        mentions = tuple(mention for mention in document.mentions if not types or has_type(mention.label, types))
-        builder.counts["mentions of other types"] += len(document.mentions) - len(mentions)
-        yield document._replace(mentions=mentions)
-    builder.counts["broken records of corpora"] += report.broken
-
-
-def _meta(recipe: Recipe, report: ReadReport, origin: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the knowledge base records about how it was built."""
-    manifest = partial(_manifest, report=report)
-    files = {"mentions": recipe.mentions, "sources": recipe.sources, "translations": recipe.translations}
-    files["mappings"] = [*map(File, recipe.mappings)]
-    meta: dict[str, Any] = {key: [*map(manifest, some)] for key, some in files.items()}
-    languages = [*map(attrgetter("language"), recipe.sources)]
-    languages = languages[:1] if len({*languages}) == 1 else languages
-    meta["names_language"] = languages if any(languages) else []
-    if recipe.title or origin:
-        about = {"name": Path(recipe.name).stem, "title": recipe.title, "home": recipe.home}
-        meta["catalog"] = {**about, **origin}
-    meta |= {"release": recipe.release} if recipe.release else {}
-    meta |= {"licence": recipe.license} if recipe.license else {}
-    meta |= {"curation": recipe.curation.as_json()} if any(recipe.curation) else {}
-    return meta | {"add_unknown": recipe.add_unknown, "merge_xrefs": [*recipe.merge_xrefs], "read": report.counts()}
-
-
-def _manifest(file: File, report: ReadReport) -> dict[str, Any]:
-    """Return a file that was read, with its checksum or with the origin that its reader reports."""
-    # without folders, so that the same files give the same knowledge base anywhere
-    origin = report.origins.get(file.path) or {"sha256": sha256_of(file.path)}
-    return {"file": file.path.name or file.path.resolve().name, "format": file.format, **origin}
+    console, report = Console(stderr=True), BuildReport()
+    try:
+        build_recipe(recipe, output, origin=origin, report=report)
+    finally:  # if there is no concept, the counts show why
+        if report.builder:
+            _show_report(report.rows, report.mappings, report.builder, console)
+    if builder := report.builder:
+        stop_names = f", {builder.n_stop_names:,} of them stop names" if builder.n_stop_names else ""
+        line = f"{output}: {builder.n_concepts:,} concepts, {builder.n_names:,} names{stop_names}"
+        console.print(line, markup=False, highlight=False)
 
 
 def _show_report(report: ReadReport, of_mappings: ReadReport, builder: KnowledgeBaseBuilder, console: Console) -> None:
@@ -320,47 +229,3 @@ def _print_catalog() -> None:
         table.add_row(*map(escape, (recipe.name, size, recipe.license, recipe.release, recipe.purpose)))
     print_wide(table, Console())
     Console().print("A vocabulary without a size cannot be downloaded by a program. `kb get NAME` says how to get it.")
-
-
-def _fetch(
-    source: File, recipe: Recipe, mirror: str | None, folder: Path, kept: Path, console: Console
-) -> tuple[Path, dict[str, Any]]:
-    """Return the file of a source, and what the knowledge base records of its origin.
-
-    A download is checked in the temporary folder, and then moved to the folder `kept`.
-    """
-    name = source.path.name
-    if mirror and not mirror.lower().startswith(("http://", "https://")):
-        plain = name.removesuffix(".gz")
-        paths = [path for end in (name, plain, f"{plain}.gz") if (path := Path(mirror) / end).is_file()]
-        if not paths:
-            remedy = f"Save it there from {source.address}, under this name."
-            raise NotFoundError(what=f"file {name} in {mirror}, gzipped or not", remedy=remedy)
-        _check(paths[0], source, recipe)
-        return paths[0], {}
-    address = f"{mirror.rstrip('/')}/{name}" if mirror else source.address
-    console.print(f"Downloading {address}" + (f", about {recipe.size:g} MB." if recipe.size else "."))
-    with progress_callback(console, "MB") as update:
-        origin = download(
-            address,
-            folder / name,
-            home=recipe.home,
-            progress=lambda done, total: update(done // _MEGABYTE, total // _MEGABYTE),
-        )
-    _check(folder / name, source, recipe)
-    return (folder / name).replace(kept / name), origin
-
-
-def _check(path: Path, source: File, recipe: Recipe) -> None:
-    """Check that a file is what the recipe says: no web page, no other release, and not damaged."""
-    if is_web_page(path):
-        reason = "it is a web page; the provider may want a login, or refuse programs"
-        home, address = recipe.home or source.address, source.address
-        raise SapbertError(Errors.E112.format(address=address, reason=reason, home=home, file=source.path.name))
-    sha256 = sha256_of(path, unpacked=True)  # it also finds damaged gzip data
-    if sha256 != (source.sha256 or sha256):
-        reason = (
-            f"it is not the release {recipe.release} of {recipe.name}: its SHA-256 is {sha256}, not {source.sha256}"
-        )
-        remedy = "Download it again. To use another release, give the file to `spacy-sapbert kb build`."
-        raise MismatchError(path=path, reason=reason, remedy=remedy)
