@@ -20,11 +20,10 @@ from ..files.console import results_to, stderr_console, table_of_numbers, track
 from ..files.output import refuse_input
 from ..types import has_type
 from .configs import ConfigCommand
-from .evaluate_belb import belb
 from .evaluate_folds import folds
 from .evaluate_pipeline import concepts, pipeline
 from .evaluate_separation import separation
-from .inputs import Corpus, CorpusFormat, Ids, Output, Predictions, Type, read_documents
+from .inputs import Corpus, CorpusFormat, Ids, Output, Predictions, Type, read_documents, split_pairs
 from .inputs import Pipeline as PipelineName
 
 if TYPE_CHECKING:
@@ -71,7 +70,36 @@ def linking(
 
 evaluate.command("pipeline", rich_help_panel=_PIPELINES)(pipeline)
 evaluate.command("concepts", rich_help_panel=_PIPELINES)(concepts)
-evaluate.command("belb", rich_help_panel=_PIPELINES)(belb)
+
+
+@evaluate.command("belb", rich_help_panel=_PIPELINES)
+def belb(
+    folder: Annotated[Path, typer.Argument(help="Folder that BELB's scripts filled; it has the folder `processed`.")],
+    output: Output = None,
+    corpus: Annotated[
+        list[str] | None, typer.Option(help="Corpus, such as ncbi_disease. Repeatable. Default: all of them.")
+    ] = None,
+    split: Annotated[str, typer.Option(help="Part of the corpora: train, dev or test.")] = "dev",
+    encoder: Annotated[str, typer.Option(help="Encoder: 'starter', a folder, a hub name, or 'none'.")] = "starter",
+    pipeline: Annotated[
+        list[str] | None,
+        typer.Option(help="Pipeline for a corpus, as CORPUS=PIPELINE, instead of a new one. Repeatable."),
+    ] = None,
+) -> None:
+    """Measure linking on the corpora of BELB: strict recall at 1 and 5.
+
+    Each corpus is linked to the knowledge base that BELB gives it. What BELB's folder lacks is listed with the reason.
+    """
+    from ..evaluation.belb import evaluate_belb
+
+    with results_to(output, [folder]) as show:
+        pipelines = dict(split_pairs("--pipeline", pipeline))
+        result = evaluate_belb(folder, split=split, corpora=corpus or (), encoder=encoder, pipelines=pipelines)
+        show(_belb_table(result), result)
+        for name, reason in result["missing"].items():
+            stderr_console().print(f"{name} was not measured: {reason}", markup=False, soft_wrap=True)
+
+
 evaluate.command("folds", cls=ConfigCommand, rich_help_panel=_PIPELINES)(folds)
 
 
@@ -267,4 +295,12 @@ def _splits_table(errors: Mapping[str, Sequence[Mapping[str, Any]]]) -> Table:
     table = Table("mention", "gold", "predicted")
     for error in chain.from_iterable(errors.values()):
         table.add_row(error["text"], " | ".join(error["gold"]), " | ".join(error["predicted"]))
+    return table
+
+
+def _belb_table(result: Mapping[str, Any]) -> Table:
+    keys = ("documents", "mentions", "not_in_vocabulary", "r@1", "se", "r@5")
+    rows = [(name, *map(figures.get, keys)) for name, figures in result["corpora"].items()]
+    table = table_of_numbers(result["split"], "documents", "mentions", "unknown", "R@1", "± SE", "R@5", rows=rows)
+    table.caption = "BELB's strict recall. unknown: the vocabulary has none of their ids"
     return table

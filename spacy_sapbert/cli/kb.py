@@ -8,6 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated
 
@@ -18,15 +19,16 @@ from ..files.console import progress_callback, show, show_values, stderr_console
 from ..files.opening import without_gz
 from ..files.output import open_output, refuse_input
 from ..files.postgres import Database, is_postgres
+from ..files.values import table_lines
 from ..kb.check import SuspiciousName, check_knowledge_base, describe, suspicious_names
+from ..kb.code_systems import CodeOptions, CodeSystems
 from ..kb.export import ExportReport, export_lines
 from ..kb.languages import display_tag
 from ..kb.search import search_names
 from ..kb.storage import load_knowledge_base
 from . import kb_tables
-from .inputs import DisplayLanguage
+from .inputs import CodeMapping, DisplayLanguage
 from .kb_build import build, get
-from .kb_map import map_concepts
 from .kb_tables import STDOUT, show_counts
 
 kb = typer.Typer(
@@ -36,6 +38,8 @@ kb.command("build")(build)
 kb.command("get")(get)
 
 KnowledgeBaseName = Annotated[str, typer.Argument(help="A knowledge base file, or 'starter'.")]
+_BLOCK = 4096  # concepts whose names are read together
+COLUMNS = ("concept_id", "preferred_name", "system", "code", "predicate", "origin")
 
 
 @kb.command("info")
@@ -158,7 +162,50 @@ def check(
         raise typer.Exit(1)
 
 
-kb.command("map")(map_concepts)
+@kb.command("map")
+def map_concepts(
+    knowledge_base: KnowledgeBaseName,
+    to: Annotated[
+        list[str], typer.Option(help="Vocabularies of the codes, such as ICD10CM,SNOMEDCT. Case does not matter.")
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Table to write: .csv with commas, any other with tabs; or .gz. - is standard output.",
+        ),
+    ],
+    mapping: CodeMapping = None,
+    predicates: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Which stated relations give a code: exact, close, broad, narrow, related or CURIEs, joined by "
+            "commas. Default: exact."
+        ),
+    ] = None,
+    display_language: DisplayLanguage = None,
+) -> None:
+    """Write the codes of each concept in other vocabularies.
+
+    The codes come from alternative ids, cross-references and mappings.
+    A row has the relation of the code to the concept, where its source states it.
+    """
+    console = stderr_console()
+    options = CodeOptions.of(to, mapping, console, predicates)
+    opened = load_knowledge_base(knowledge_base)
+    refuse_input(output, [opened.path, *options.mappings])
+    codes, language = options(opened), display_tag(opened, display_language)
+    counts: Counter[str] = Counter()
+    concepts: Counter[str] = Counter()
+    delimiter = "," if without_gz(output).suffix.lower() == ".csv" else "\t"
+    with open_output(None if output == STDOUT else output) as write:
+        rows = track(_rows(codes, language, concepts, counts), console, "codes")
+        for line in table_lines(chain([COLUMNS], rows), delimiter):
+            write(line)
+    by_system = {system: {"concepts": concepts[system], "rows": counts[system]} for system in codes.systems}
+    result = {"file": str(output), "concepts": len(opened), "systems": by_system}
+    show_counts(kb_tables.map_table(result), result, output)
 
 
 @kb.command("upload")
@@ -182,9 +229,8 @@ def upload(
     If the server needs a key, set the environment variable QDRANT_API_KEY. For PostgreSQL, set PGPASSWORD.
     """
     from ..encoders.encoder import open_encoder
-    from ..vectors import postgres_index, qdrant_upload
+    from ..vectors import postgres_index, qdrant_index
     from ..vectors.flat import cached_name_vectors
-    from ..vectors.qdrant_index import Address
 
     opened, made_by = load_knowledge_base(knowledge_base), open_encoder(encoder)
     if made_by is None:
@@ -194,10 +240,10 @@ def upload(
             raise OptionError(option="--centroids", reason="only Qdrant has points of concepts")
         index, send = str(Database(to)), partial(postgres_index.upload, address=to)
     else:
-        address = Address.parse(to)
+        address = qdrant_index.Address.parse(to)
         if not address.is_url:
             address = address._replace(location=os.path.abspath(address.location))
-        index, send = str(address), partial(qdrant_upload.upload, address=address, centroids=centroids)
+        index, send = str(address), partial(qdrant_index.upload, address=address, centroids=centroids)
     with progress_callback(stderr_console(), "names encoded") as progress:
         vectors = cached_name_vectors(opened, made_by, progress)
     with progress_callback(stderr_console(), "names uploaded") as progress:
@@ -212,3 +258,17 @@ def _tallied(found: Iterable[SuspiciousName], tally: Counter[str]) -> Iterator[S
     for name in found:
         tally[name.kind] += 1
         yield name
+
+
+# --- map
+
+
+def _rows(codes: CodeSystems, language: str, concepts: Counter[str], counts: Counter[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of the table. Count the concepts and the codes of each system."""
+    all_codes = codes.all()
+    while block := list(islice(all_codes, _BLOCK)):
+        labels = codes.kb.labels_of([concept_id for concept_id, _ in block], language)
+        for concept_id, of_concept in block:
+            concepts.update({code.system for code in of_concept})
+            counts.update(code.system for code in of_concept)
+            yield from ((concept_id, labels[concept_id].preferred, *code) for code in of_concept)

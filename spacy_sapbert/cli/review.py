@@ -25,8 +25,7 @@ from ..files.console import show, show_values, stderr_console, table_of_numbers,
 from ..files.opening import without_gz
 from ..files.output import ScratchFolder, open_output, refuse_input, replacing
 from ..files.values import table_lines
-from ..review.corrections_database import open_corrections
-from ..review.corrections_file import CorrectionsFile
+from ..review.corrections_file import CorrectionsFile, open_corrections
 from ..review.export import mention_records, name_rows, reviewed_documents
 from ..review.queue import ORDERS, Record, read_links
 from ..review.report import review_report

@@ -15,7 +15,7 @@ from ..errors import CannotWriteError, OptionError
 from ..files.console import progress_callback, stderr_console
 from ..files.output import refuse_input, replacing_folder
 from ..kb.storage import load_knowledge_base
-from ..review.corrections_database import open_corrections
+from ..review.corrections_file import open_corrections
 from ..text.languages import ENGLISH
 from ..vectors.flat import encoding_progress
 from .box import ADDED, NER, load, types_of_labels

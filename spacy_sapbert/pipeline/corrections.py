@@ -60,7 +60,7 @@ class CorrectionsSetting:
 
     @property
     def _file(self) -> "CorrectionsFile":
-        from ..review.corrections_database import open_corrections
+        from ..review.corrections_file import open_corrections
 
         assert self.path is not None
         return open_corrections(self.path)

@@ -25,7 +25,7 @@ from ..outputs.omop import note_id_of
 from ..outputs.records import Record
 from ..outputs.writers import check_output, write_records
 from ..pipeline.factories import ASSERTION
-from ..review.corrections_database import open_corrections
+from ..review.corrections_file import open_corrections
 from ..types import Document
 from .document_linker import NO_LIMIT, LinkSettings, LoadedLinker, linker_of
 from .engines import ENGINES

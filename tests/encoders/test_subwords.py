@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sapbert.encoders.subwords import Subwords
+from spacy_sapbert.encoders.static import Subwords
 
 MANY = Subwords(2**40, 2**40, (3, 4, 5))  # so many rows that two words hardly share one
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.curation import Curation, curate
-from spacy_sapbert.kb.ecl import expression_test
+from spacy_sapbert.kb.curation import Curation, curate, expression_test
 from spacy_sapbert.kb.readers import ReadReport
 from spacy_sapbert.types import Name, Record
 

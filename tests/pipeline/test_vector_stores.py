@@ -17,8 +17,7 @@ from spacy_sapbert.pipeline.sapbert_linker import SapbertLinker
 from spacy_sapbert.types import Name, Record
 from spacy_sapbert.vectors import postgres_index
 from spacy_sapbert.vectors.flat import cached_name_vectors
-from spacy_sapbert.vectors.qdrant_index import Address
-from spacy_sapbert.vectors.qdrant_upload import upload
+from spacy_sapbert.vectors.qdrant_index import Address, upload
 
 QDRANT = importlib.util.find_spec("qdrant_client") is not None
 WITHOUT_QDRANT = pytest.mark.skipif(not QDRANT, reason="qdrant-client is not installed")

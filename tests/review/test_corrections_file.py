@@ -16,8 +16,7 @@ from spacy_sapbert.errors import (
 from spacy_sapbert.files.postgres import Database
 from spacy_sapbert.review import corrections_file
 from spacy_sapbert.review.corrections import Correction, ProposedLink, document_key
-from spacy_sapbert.review.corrections_database import open_corrections
-from spacy_sapbert.review.corrections_file import CorrectionsFile
+from spacy_sapbert.review.corrections_file import CorrectionsFile, open_corrections
 
 TEXT = "cold and flu"
 KEY = document_key(TEXT)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from spacy_sapbert.review.doubts import CASE, GENERAL, NEAR, OTHER_WORDS, SHORT_FORM, doubts_of
-from spacy_sapbert.review.queue import ReviewQueue, doubt
+from spacy_sapbert.review.queue import CASE, GENERAL, NEAR, OTHER_WORDS, SHORT_FORM, ReviewQueue, doubt, doubts_of
 
 
 @pytest.fixture

@@ -25,9 +25,10 @@ from spacy_sapbert.vectors.qdrant_index import (
     Address,
     Collection,
     QdrantVectors,
+    concept_point,
     is_address,
+    upload,
 )
-from spacy_sapbert.vectors.qdrant_upload import concept_point, upload
 from spacy_sapbert.vectors.storage import exact_vectors
 
 pytest.importorskip("qdrant_client")
@@ -150,7 +151,7 @@ def test_a_newer_version_changes_what_changed(versions, put, address, encoder):
 
 
 def test_an_upload_that_was_cut_off_goes_on(small_kb, encoder, put, address, monkeypatch):
-    for module in ("database", "qdrant_upload"):
+    for module in ("database", "qdrant_index"):
         monkeypatch.setattr(f"spacy_sapbert.vectors.{module}.POINTS_PER_BATCH", 10)
 
     def stop(done, total):
