@@ -94,12 +94,12 @@ def test_the_page_on_versions_has_the_formats_of_the_code():
     from spacy_sapbert.errors import messages
     from spacy_sapbert.kb import database
     from spacy_sapbert.review import corrections_file
-    from spacy_sapbert.store import component
+    from spacy_sapbert.store import artifact
     from spacy_sapbert.training import checkpoints
     from spacy_sapbert.vectors import postings_build
 
     formats = {
-        "knowledge base": database.FORMAT, "component of a saved pipeline": component.FORMAT,
+        "knowledge base": database.FORMAT, "component of a saved pipeline": artifact.FORMAT,
         "n-grams of names": postings_build.FORMAT, "encoder folder": folder.FORMAT,
         "corrections": corrections_file.FORMAT, "checkpoint of a training": checkpoints.FORMAT,
     }  # fmt: skip

@@ -11,7 +11,7 @@ import typer
 from ..documents.formats import OutputFormat
 from ..errors import SapbertError
 from ..files.console import stderr_console
-from .endings import command_line, exit_status
+from . import command_line, exit_status
 from .inputs import (
     Also,
     CodeMapping,

@@ -16,7 +16,6 @@ from ..text.composites import composite_splits
 from ..text.normalize import biosyn
 from ..types import Document, Mention, Name, Record
 from .build import KnowledgeBaseBuilder, new_knowledge_base
-from .export import stream_records
 from .knowledge_base import KnowledgeBase
 from .stop_names import StopNameRules
 
@@ -80,6 +79,8 @@ def add_training_mentions(
     """
     documents = list(documents)
     with new_knowledge_base(path) as builder:
+        from .export import stream_records
+
         for record in stream_records(kb):
             names = tuple(name for name in record.names if name.scope != SCOPE)
             builder.add(record._replace(names=names or record.names))  # a concept may have no other names

@@ -27,9 +27,19 @@ from spacy.vocab import Vocab
 
 from ..errors import DamagedError, MismatchError
 from ..files.output import ScratchFolder
-from ..store.artifact import KB, ArtifactWriter, ExternalArtifact, first_external, opening
+from ..store.artifact import (
+    KB,
+    ArtifactWriter,
+    ExternalArtifact,
+    check_inside,
+    files_in,
+    first_external,
+    is_in_pipeline,
+    opening,
+    read_component,
+    write_component,
+)
 from ..store.cache import cache_dir
-from ..store.component import check_inside, files_in, is_in_pipeline, read_component, write_component
 from .component_settings import Component, check_setting, settings_of
 from .factories import EXTERNAL, INSIDE
 

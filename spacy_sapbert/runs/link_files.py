@@ -25,7 +25,6 @@ from ..outputs.omop import note_id_of
 from ..outputs.records import Record
 from ..outputs.writers import check_output, write_records
 from ..pipeline.factories import ASSERTION
-from ..review.corrections_file import open_corrections
 from ..types import Document
 from .document_linker import NO_LIMIT, LinkSettings, LoadedLinker, linker_of
 from .engines import ENGINES
@@ -33,6 +32,7 @@ from .file_run import ChunkResult, ChunkWork, Parts, open_parts
 
 if TYPE_CHECKING:
     from ..kb.code_systems import CodeOptions
+    from ..review.corrections_file import CorrectionsFile
 
 _DEFAULT = ReadOptions()
 _PATIENT_RECORDS = frozenset({OutputFormat.omop, OutputFormat.fhir, OutputFormat.phenopacket})
@@ -95,7 +95,7 @@ def link_files(
     found = Path(pipeline).resolve() if Path(pipeline).exists() else pipeline
     given = reading.gold or reading.format is InputFormat.names
     codes = _codes(also, mappings, problems.console) if also else None
-    corrections = open_corrections(corrections).address if corrections else None
+    corrections = _opened(corrections).address if corrections else None
     linking = LinkSettings(str(found), given=given, codes=codes, corrections=corrections, **settings)
     sources = [(path, reading) for path in paths]
     if engine and isinstance(place, Path):
@@ -141,13 +141,19 @@ def _codes(also: Sequence[str], mappings: Sequence[Path], console: Console) -> C
     return CodeOptions.of(also, mappings, console)
 
 
+def _opened(corrections: str) -> CorrectionsFile:
+    from ..review.corrections_file import open_corrections
+
+    return open_corrections(corrections)
+
+
 def _shown(settings: LinkSettings) -> dict[str, Any]:
     """Return what the links depend on besides the pipeline and the language."""
     shown: dict[str, Any] = {"given mentions": settings.given}
     if settings.codes:
         shown |= settings.codes.identity()
     if settings.corrections:
-        shown["corrections"] = open_corrections(settings.corrections).fingerprint
+        shown["corrections"] = _opened(settings.corrections).fingerprint
     return shown | ({"candidates": settings.candidates} if settings.candidates else {})
 
 

@@ -33,7 +33,7 @@ def test_the_help_loads_no_command():
     assert all(name in shown for panel in COMMANDS.values() for name in panel)
     assert not HEAVY.intersection(loaded.split())
     own = {name for name in loaded.split() if name.startswith("spacy_sapbert.cli.")}
-    assert own == {"spacy_sapbert.cli.endings"}
+    assert own == set()
 
 
 def test_an_unknown_command_is_reported_with_a_similar_one(command):

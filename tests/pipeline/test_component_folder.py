@@ -15,9 +15,8 @@ from spacy_sapbert.documents.docs import to_doc
 from spacy_sapbert.encoders.encoder import open_encoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.store import component as component_folder
-from spacy_sapbert.store.artifact import ARTIFACTS_FOLDER
-from spacy_sapbert.store.component import FORMAT, MANIFEST_FILE
+from spacy_sapbert.store import artifact as component_folder
+from spacy_sapbert.store.artifact import ARTIFACTS_FOLDER, FORMAT, MANIFEST_FILE
 from spacy_sapbert.types import Document, Mention, Name, Record
 
 NAMES = ("concept_matcher", "sapbert_linker", "concept_retriever")

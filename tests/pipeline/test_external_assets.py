@@ -14,7 +14,7 @@ from spacy_sapbert.documents.docs import to_doc
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.storage import load_knowledge_base
-from spacy_sapbert.store.component import MANIFEST_FILE
+from spacy_sapbert.store.artifact import MANIFEST_FILE
 from spacy_sapbert.types import Document, Mention, Name, Record
 
 NAMES = ("concept_matcher", "sapbert_linker", "concept_retriever")

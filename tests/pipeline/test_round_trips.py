@@ -16,7 +16,7 @@ from spacy.tokens import Doc, DocBin
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.linking.difference import PROBABLE
-from spacy_sapbert.store.component import MANIFEST_FILE
+from spacy_sapbert.store.artifact import MANIFEST_FILE
 
 COMPONENTS = (
     *("note_sections", "abbreviation_resolver", "concept_matcher", "composite_splitter", "spelling_corrector"),
