@@ -35,7 +35,7 @@ from spacy_sapbert.review.corrections import Added, Correction, Decisions, docum
 from spacy_sapbert.review.corrections_file import CorrectionsFile
 from spacy_sapbert.review.export import reviewed_documents
 from spacy_sapbert.review.queue import ORDERS, ReviewMention, ReviewQueue, decision_of, review_mentions
-from spacy_sapbert.runs.pipelines import LinkingPipeline
+from spacy_sapbert.runs.document_linker import LinkingPipeline
 from spacy_sapbert.text.words import is_acronym
 from spacy_sapbert.types import Document, Mention
 

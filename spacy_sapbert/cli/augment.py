@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,7 +34,7 @@ from ..kb.storage import load_knowledge_base
 from ..types import Document
 from .configs import resolve
 from .convert import check_docbin
-from .inputs import open_inputs
+from .inputs import reading_options
 
 if TYPE_CHECKING:
     from ..augmentation.annotations import Annotator
@@ -171,7 +172,8 @@ class _Run:
             cache = Path(settings.cache) if settings.cache else None
             yield EutilsSearch(settings.eutils, settings.eutils_url, cache)
             return
-        inputs = open_inputs(paths(settings.documents))
+        folders = paths(settings.documents)
+        inputs = list(zip(folders, repeat(reading_options(folders)), strict=False))
         with ScratchFolder() as folder:
             documents = sound(track(read_all(inputs, self._problems), self._console), self._problems, sys.maxsize)
             with closing(FolderSearch(folder / "documents.db", documents, excluded)) as search:

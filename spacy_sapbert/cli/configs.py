@@ -1,21 +1,31 @@
-"""The configs that come with the package, and reading a config with overrides such as --pairs.seed 1."""
+"""Define `spacy-sapbert init config`, which writes a config, and read configs with overrides: --pairs.seed 1."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from ..errors import Errors, MissingExtraError, SapbertError
+from ..errors import DOCS, CannotWriteError, Errors, MissingExtraError, SapbertError
+from ..files.output import open_output
 
 _LONGEST_REASON = 4000  # characters; a parser can quote a whole line of a config
 
 OptionalConfig = Annotated[
     Path | None, typer.Option("--config", "-c", help="Config file. Default: the one that `init config` writes.")
 ]
+STDOUT = Path("-")
+_PAGE = re.compile(r"docs/([\w-]+)\.md")
+
+init = typer.Typer(help="Write a config to start from.", no_args_is_help=True)
+
+KINDS = ("linker", "ner", "retriever", "pretrain", "pairs", "mine", "augment", "discover", "serve")
+Kind = Enum("Kind", {kind: kind for kind in KINDS}, type=str)  # type: ignore[misc]
 
 
 class ConfigCommand(TyperCommand):
@@ -90,8 +100,6 @@ def resolve(
 
 # --- the configs that come with the package
 
-KINDS = ("linker", "ner", "retriever", "pretrain", "pairs", "mine", "augment", "discover", "serve")
-
 # A wheel has the configs in the package. A checkout has them in the top folder, where the project reads them.
 _PACKAGE = Path(__file__).parents[1]
 _FOLDERS = (_PACKAGE / "configs", _PACKAGE.parent / "configs")
@@ -114,3 +122,40 @@ def config_name(kind: str, *, gpu: bool = False) -> str:
     """Return the name of the file in which the package has a config."""
     names = {"retriever": "concept_retriever.cfg", "ner": "ner_trf.cfg" if gpu else "ner.cfg"}
     return names.get(kind, f"{kind}.cfg")
+
+
+# --- init config
+
+
+@init.callback()
+def _group() -> None:
+    """Write a config to start from."""
+
+
+@init.command("config")
+def config(
+    kind: Annotated[Kind, typer.Argument(help="What the config trains.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Config file; - for standard output. Default: KIND.cfg.")
+    ] = None,
+    gpu: Annotated[bool, typer.Option("--gpu/--cpu", help="Training on a GPU. The NER is then a transformer.")] = False,
+    force: Annotated[bool, typer.Option(help="Replace an existing file.")] = False,
+) -> None:
+    """Write a complete config, with comments, for `spacy train` or for `pretrain`.
+
+    The comments at its beginning show the command that trains with it. Every value can be changed in the file or on the
+    command line.
+    """
+    if gpu and kind.value == "pretrain":
+        raise typer.BadParameter("pretrain chooses the device by itself", param_hint="--gpu")
+    path = output or Path(f"{kind.value}.cfg")
+    if path != STDOUT and path.exists() and path.is_file() and not force:
+        raise CannotWriteError(path=path, reason="it already exists", remedy="Choose another name, or use --force.")
+    shown = f"{kind.value}.cfg" if path == STDOUT else str(path)
+    with open_output(None if path == STDOUT else path) as write:
+        write(_for_user(read_config(kind.value, gpu=gpu), config_name(kind.value, gpu=gpu), shown))
+
+
+def _for_user(text: str, name: str, path: str) -> str:
+    """Let the comments name the user's file and the pages of the site, instead of files of the repository."""
+    return _PAGE.sub(lambda page: f"{DOCS}/{page[1]}/", text.replace(f"configs/{name}", path))

@@ -19,7 +19,7 @@ from ..kb.new_names import Discovery, table_lines
 from ..settings_block import check_counts, check_rules
 from ..types import NIL
 from .configs import OptionalConfig, resolve
-from .inputs import Inputs, Pipeline, open_inputs
+from .inputs import Inputs, Pipeline, reading_options
 
 if TYPE_CHECKING:
     from ..outputs.records import LinkedDocument
@@ -79,7 +79,8 @@ def discover(
     types = [settings.types] if isinstance(settings.types, str) else settings.types
     format = InputFormat(settings.format) if settings.format else None
     problems = Problems(stderr_console(), strict=settings.strict)
-    sources = open_inputs(corpus, format, settings.columns, settings.encoding, gold=settings.gold)
+    reading = reading_options(corpus, format, settings.columns, settings.encoding, gold=settings.gold)
+    sources = [(path, reading) for path in corpus]
     refuse_input(output, [*corpus, Path(pipeline)], in_folders=True)
     from ..runs.document_linker import NO_LIMIT, LinkSettings, linker_of
     from ..runs.file_run import ChunkWork

@@ -1,18 +1,33 @@
-"""Define `spacy-sapbert ground`, which shows the concepts that strings may mean."""
+"""Define `spacy-sapbert demo` and `ground`, which show the links of a text, and the concepts that strings may mean."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from ..files.console import show
+from ..files.output import open_output
 from ..kb.storage import load_knowledge_base
 
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+    from ..kb.knowledge_base import KnowledgeBase
+
 _SHOWN = 3  # candidates of a text in the table; the JSON has all
+TEXT = (
+    "Atrial fibrillation (AF) is common in patients with chronic obstructive pulmonary disease (COPD). We followed "
+    "212 COPD patients who were given amiodarone or metoprolol for AF. Heart attacks and strokes were fewer with "
+    "metoprolol, but headache, nausea and vomiting were reported more often. Three women with a history of breast and "
+    "ovarian cancer had been treated with doxorubicin; two of them developed heart failure. Those with diabetes took "
+    "metformin throughout, and acetylsalicylic acid was stopped where renal failure had been found."
+)
 
 
 def ground(
@@ -46,3 +61,40 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     probability = "" if row["probability"] is None else f"{row['probability']:.2f}"
     reason = f"not linked: {row['refusal']}" if row["refusal"] else row["rewrite"] or ""
     return row["concept_id"], row["preferred_name"], row["name"], f"{row['score']:.3f}", probability, reason
+
+
+# --- demo
+
+
+def demo(
+    text: Annotated[str, typer.Option(help="Text to link. Default: an example abstract.", show_default=False)] = TEXT,
+    output: Annotated[Path, typer.Option("--output", "-o", help="HTML page to write.")] = Path("demo.html"),
+) -> None:
+    """Link an example text, and show the links as a table and as an HTML page.
+
+    The demo needs no files and no network. It uses the pipeline in the package.
+    """
+    from ..outputs.html import render_page
+    from ..pipeline.box import load
+
+    nlp = load()
+    doc = nlp(text)
+    kb = nlp.get_pipe("sapbert_linker").kb  # type: ignore[attr-defined]
+    console = Console(width=None if Console().is_terminal else 120)
+    console.print(doc.text, markup=False, highlight=False)
+    console.print(_demo_table(doc, kb))
+    with open_output(output) as write:
+        write(render_page([doc], kb, "spacy-sapbert"))
+    console.print(f"Open this page in a browser to see the same links: {output}", markup=False, highlight=False)
+
+
+def _demo_table(doc: Doc, kb: KnowledgeBase) -> Table:
+    table = Table("mention", "linked text", "concept", "preferred name", "probability", box=None, padding=(0, 2, 0, 0))
+    for mention in doc.ents:
+        for part, link in enumerate(mention._.links):
+            concept = kb.get(link.concept_id) if link.concept_id else None
+            name = concept.canonical_name if concept else link.reason or ""
+            looked_up = "" if link.text == mention.text else link.text
+            cells = (mention.text if part == 0 else "", looked_up, link.concept_id or "NIL", name)
+            table.add_row(*map(escape, cells), "" if link.probability is None else f"{link.probability:.2f}")
+    return table

@@ -101,26 +101,13 @@ def renamed(document: Document, names: Mapping[str, str], prefixes: Mapping[str,
     return document._replace(mentions=tuple(mentions))
 
 
-def open_inputs(
+def reading_options(
     inputs: Sequence[Path],
     format: InputFormat | None = None,
     column: list[str] | None = None,
     encoding: str | None = None,
     *,
     gold: bool = False,
-) -> list[tuple[Path, ReadOptions]]:
-    """Return each input with its reading options, when all are checked."""
-    options = reading_options(inputs, format, column, encoding, gold=gold)
-    return [(path, options) for path in inputs]
-
-
-def reading_options(
-    inputs: Sequence[Path],
-    format: InputFormat | None,
-    column: list[str] | None,
-    encoding: str | None,
-    *,
-    gold: bool,
 ) -> ReadOptions:
     """Return the reading options of all inputs. The format of a folder is that of `--format`, or None.
 

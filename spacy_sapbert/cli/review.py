@@ -31,12 +31,12 @@ from ..review.queue import ORDERS, Record, read_links
 from ..review.report import review_report
 from ..serve.settings import LOCAL_HOSTS, address_of, is_local, listen
 from ..types import Document
-from .inputs import Format, open_inputs
+from .inputs import Format, reading_options
 
 if TYPE_CHECKING:
     from spacy.language import Language
 
-    from ..runs.pipelines import LinkingPipeline
+    from ..runs.document_linker import LinkingPipeline
     from ..serve.review_session import ReviewSession
 
 PAGE = "page"
@@ -108,7 +108,8 @@ def page(
 
     _check_source(source, inputs or [], pipeline)
     problems = Problems(stderr_console())
-    sources = open_inputs(inputs or [], format)
+    reading = reading_options(inputs or [], format)
+    sources = [(path, reading) for path in inputs or []]
     file = open_corrections(corrections, create=True)
     file.check_writable()
     with listen(host, port) as listening:
@@ -296,7 +297,7 @@ def _links(
 ) -> tuple[LinkingPipeline, Iterable[Record]]:
     """Return the pipeline, and the records of the documents that it links or that `link` wrote."""
     from ..outputs.records import record_of
-    from ..runs.pipelines import LinkingPipeline
+    from ..runs.document_linker import LinkingPipeline
 
     if pipeline is not None:
         return LinkingPipeline(pipeline, problems), read_links(Path(source))

@@ -1,4 +1,4 @@
-"""Define `spacy-sapbert serve`, which links texts for a browser and for other programs."""
+"""Define `spacy-sapbert serve` and `mcp`, which link texts for a browser, for other programs and for agents."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 from ..errors import OptionError, requiring
 from ..serve.settings import LOCAL_HOSTS, Limits, LogFormat, address_of, is_local, listen
 from .configs import OptionalConfig, resolve
+from .inputs import CodeMapping
 
 TOKEN = "SPACY_SAPBERT_TOKEN"
 """The environment variable of the token."""
@@ -87,3 +88,26 @@ def _read_token(path: Path | None) -> str | None:
         remedy = "Make a token, for example with `openssl rand -hex 32`."
         raise OptionError(remedy, option=f"--token-file {path}" if path else TOKEN, reason=reason)
     return token
+
+
+# --- for agents
+
+
+def mcp(
+    pipeline: Annotated[
+        str, typer.Argument(help="Folder or package of a pipeline with a sapbert_linker, or a knowledge base file.")
+    ] = "spacy_sapbert",
+    mapping: CodeMapping = None,
+) -> None:
+    """Serve tools for agents, such as Claude, on standard input and output.
+
+    The tools ground terms, link texts, search the vocabulary, show concepts and map them to codes. They only read.
+    The command needs the extra `mcp` of spacy-sapbert.
+    """
+    with requiring("mcp", "`mcp`"):
+        from ..serve.agent_tools import make_server
+    from ..pipeline.assemble import new_pipeline
+    from ..runs.document_linker import LinkSettings, LoadedLinker
+
+    nlp = new_pipeline(pipeline) if Path(pipeline).is_file() else None
+    make_server(LoadedLinker(LinkSettings(pipeline), nlp), mapping or []).run("stdio")

@@ -35,6 +35,11 @@ def hash64(text: str) -> int:
 # --- values of this package
 
 
+def digest_of(content: Any) -> str:
+    """Return a hash of data that JSON can hold. Other objects count by their texts."""
+    return hashlib.blake2b(json.dumps(content, default=str).encode(), digest_size=16).hexdigest()
+
+
 def read_sections(path: Path) -> dict[str, str]:
     """Return the texts of a data file of this package by name. A line `[name]` is before each, in SQL `-- [name]`."""
     _, *parts = re.split(r"^(?:-- )?\[(.+)\]$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)

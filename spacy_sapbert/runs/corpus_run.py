@@ -23,13 +23,13 @@ from rich.console import Console
 from ..documents.input_documents import Inputs, Problems
 from ..errors import CannotReadError, Errors, SapbertError
 from ..files.console import track
+from ..files.values import digest_of
 from ..types import NIL, Document
-from .document_linker import DocumentLinker, LinkSettings, digest_of, linker_of
+from .document_linker import DocumentLinker, LinkSettings, linker_of
 from .engines import TRIES, Engine
 from .engines import engine as engine_of
 from .link_batches import FAILURE, linked_batches, schema_of
-from .output_folder import Origin, OutputFolder
-from .partitions import Partition, UnreadableFile, find_partitions
+from .partitions import Origin, OutputFolder, Partition, UnreadableFile, find_partitions
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch

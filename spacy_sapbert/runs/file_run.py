@@ -20,9 +20,10 @@ from typing import Any, NamedTuple
 from ..documents.input_documents import Problems, sound
 from ..errors import Errors, SapbertError
 from ..files.output import LOCK_FILE, locked, replacing
+from ..files.values import digest_of
 from ..outputs.records import Record
 from ..types import NIL, Document
-from .document_linker import NO_LIMIT, Failure, LinkSettings, View, cut, digest_of, linked_record, linker_of
+from .document_linker import NO_LIMIT, Failure, LinkSettings, View, cut, linked_record, linker_of
 from .engines import run_local
 
 _RUN = "run.json"

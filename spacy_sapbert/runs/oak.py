@@ -35,7 +35,7 @@ class SapbertImplementation(SearchInterface, TextAnnotatorInterface):
         from ..documents.input_documents import Problems
         from ..pipeline.factories import LINKER, MATCHER, RESOLVER
         from ..pipeline.tokenizer import blank_pipeline
-        from .pipelines import LinkingPipeline
+        from .document_linker import LinkingPipeline
 
         path = getattr(self.resource, "slug", None) or "spacy_sapbert"
         pipeline: Any = path

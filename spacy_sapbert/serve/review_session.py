@@ -13,7 +13,7 @@ from ..outputs.pages import LabelColors, display_label, display_type
 from ..review.corrections import ACCEPT, ADD, CORPUS, REJECT, REPLACE, Correction, Decision, ProposedLink
 from ..review.corrections_file import CorrectionsFile
 from ..review.queue import COVERED, Group, Record, ReviewMention, ReviewQueue, by_expected_errors, review_mentions
-from ..runs.pipelines import LinkingPipeline
+from ..runs.document_linker import LinkingPipeline
 from ..text.snippets import snippet
 from .page import concept_card, references
 

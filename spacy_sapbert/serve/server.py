@@ -18,7 +18,7 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
 from ..errors import Errors, SapbertError
-from ..runs.pipelines import LinkingPipeline
+from ..runs.document_linker import LinkingPipeline
 from .app import Site, make_app
 from .observing import LOGGER, METRICS_FOLDER, LoggedProblems, configure_log, forget_dead_workers
 from .settings import BACKLOG, Limits, LogFormat

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from spacy_sapbert.cli import main
 
-cli_init = importlib.import_module("spacy_sapbert.cli.init")  # the package has a command of this name
+cli_init = importlib.import_module("spacy_sapbert.cli.configs")  # the package has a command of this name
 PAGES = Path(__file__).parents[2] / "docs"
 
 

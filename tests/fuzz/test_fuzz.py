@@ -28,7 +28,7 @@ from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.readers import READERS, ReadReport, read_vocabulary
 from spacy_sapbert.outputs.records import record_of
 from spacy_sapbert.review.corrections_file import CorrectionsFile
-from spacy_sapbert.runs.pipelines import LinkingPipeline
+from spacy_sapbert.runs.document_linker import LinkingPipeline
 from spacy_sapbert.serve.app import Site, make_app
 from spacy_sapbert.serve.review_app import make_review_app
 from spacy_sapbert.serve.review_session import ReviewSession

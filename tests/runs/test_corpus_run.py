@@ -19,7 +19,7 @@ from spacy_sapbert.files.output import LOCK_FILE
 from spacy_sapbert.runs import corpus_run, engines
 from spacy_sapbert.runs.corpus_run import PartitionResult
 from spacy_sapbert.runs.engines import TRIES, engine, run_local
-from spacy_sapbert.runs.output_folder import MANIFEST
+from spacy_sapbert.runs.partitions import MANIFEST
 
 NAMES = ["0.jsonl", "1.jsonl", "2.jsonl"]
 

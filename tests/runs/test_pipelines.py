@@ -8,8 +8,8 @@ from spacy.language import Language
 from spacy_sapbert.documents.input_documents import Problems
 from spacy_sapbert.outputs.records import record_of
 from spacy_sapbert.pipeline.tokenizer import BoundedTokenizer
-from spacy_sapbert.runs import pipelines
-from spacy_sapbert.runs.pipelines import LinkingPipeline
+from spacy_sapbert.runs import document_linker as pipelines
+from spacy_sapbert.runs.document_linker import LinkingPipeline
 from spacy_sapbert.types import Document
 
 

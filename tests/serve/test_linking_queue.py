@@ -8,12 +8,12 @@ import threading
 
 import pytest
 
-from spacy_sapbert.serve.linking_queue import CLIENT_LEFT, LinkingQueue, Refused
+from spacy_sapbert.serve.app import CLIENT_LEFT, LinkingQueue, Refused
 
 ENDS_ITSELF = """
 import asyncio, re
 from spacy_sapbert.runs import document_linker
-from spacy_sapbert.serve import linking_queue
+from spacy_sapbert.serve import app as linking_queue
 document_linker.GRACE = 0.5
 queue = linking_queue.LinkingQueue(1, 0.1, lambda length: None)
 # all in C, which keeps Python's lock

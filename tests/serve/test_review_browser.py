@@ -18,7 +18,7 @@ from spacy_sapbert.documents.input_documents import Problems, ReadOptions, read_
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.outputs.records import record_of
 from spacy_sapbert.review.corrections_file import CorrectionsFile
-from spacy_sapbert.runs.pipelines import LinkingPipeline
+from spacy_sapbert.runs.document_linker import LinkingPipeline
 from spacy_sapbert.serve.review_app import make_review_app
 from spacy_sapbert.serve.review_session import ReviewSession
 from spacy_sapbert.types import Name, Record
