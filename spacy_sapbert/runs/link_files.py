@@ -21,7 +21,7 @@ from ..files.console import progress_callback, stderr_console, track
 from ..files.opening import STDIN
 from ..files.output import is_special, refuse_input
 from ..files.postgres import is_postgres
-from ..outputs.omop import note_id_of
+from ..outputs.health_records import note_id_of
 from ..outputs.records import Record
 from ..outputs.writers import check_output, write_records
 from ..pipeline.factories import ASSERTION

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow
 from pyarrow import parquet
 
-from ..documents.folders import files_of
+from ..documents.formats import files_of
 from ..documents.input_documents import (
     Problems,
     ReadOptions,
