@@ -107,34 +107,44 @@ def compare(text: str, names: Iterable[str], rules: LanguageRules = ENGLISH) -> 
     """Yield the features of a text and each of several names, from "same" on."""
     words, letters = read_words(text, rules).meanings, joined_letters(text)
     length, capitals = min(len(text), _LONGEST), text.isupper()
-    of_kind, of_state = rules.words.modifiers
     for name in names:
         known, other_letters = read_words(name, rules).meanings, joined_letters(name)
-        lacking, added = ([], []) if words == known else (_only_in(words, known), _only_in(known, words))
-        beginning = alike = 0.0
-        if lacking and added:
-            beginning, ending = _shared_ends("".join(lacking), "".join(added))
-            alike = min(1.0, beginning + ending)
-        same = 0 if lacking or added else _SAME_WORDS if words == known else _SAME_BAG
-        if not same and letters == other_letters and has_same_letters(text, name):
+        same, *of_words = _compare_words(words, known, rules)
+        has_same = letters == other_letters
+        if not same and has_same and has_same_letters(text, name):
             same = _SAME_WORDS
         yield (
             same,
-            len(added),
-            len(lacking),
-            len(words),
-            beginning,
-            alike,
-            words[-1:] == known[-1:],
-            len([word for word in added if len(word) == 1 or not word.isalpha()]) if added else 0,
-            len([word for word in lacking if len(word) == 1 or not word.isalpha()]) if lacking else 0,
-            len([word for word in added if word in of_kind or word in of_state]) if added else 0,
+            *of_words,
             length,
             max(-_LONGEST, min(len(name) - len(text), _LONGEST)),
             2 if text == name else len(text) == len(name) and text.casefold() == name.casefold(),
             capitals,
-            1.0 if letters == other_letters else min(1.0, sum(_shared_ends(letters, other_letters))),
+            1.0 if has_same else min(1.0, sum(_shared_ends(letters, other_letters))),
         )
+
+
+def _compare_words(words: Sequence[str], known: Sequence[str], rules: LanguageRules) -> tuple[float, ...]:
+    """Return the features of the words of a text and of a name, from "same" to "general_added"."""
+    if words == known:
+        return _SAME_WORDS, 0, 0, len(words), 0.0, 0.0, True, 0, 0, 0
+    lacking, added = _only_in(words, known), _only_in(known, words)
+    beginning = ending = 0.0
+    if lacking and added:
+        beginning, ending = _shared_ends("".join(lacking), "".join(added))
+    of_kind, of_state = rules.words.modifiers
+    return (
+        0 if lacking or added else _SAME_BAG,
+        len(added),
+        len(lacking),
+        len(words),
+        beginning,
+        min(1.0, beginning + ending),
+        words[-1:] == known[-1:],
+        len([word for word in added if len(word) == 1 or not word.isalpha()]),
+        len([word for word in lacking if len(word) == 1 or not word.isalpha()]),
+        len([word for word in added if word in of_kind or word in of_state]),
+    )
 
 
 def _shared_ends(first: str, second: str) -> tuple[float, float]:

@@ -251,14 +251,12 @@ class Finder:
         relation = next((i for i in range(first + 1, last + 1) if not columns.keys[i]), last + 1)
         head = first if self.rules.composites.head_first else relation - 1
         for word, (place, cost) in said:
-            if word == name.head and self._is_adjective(columns, head) and (cost or place != head):
+            if word == name.head and (cost or place != head) and self._is_adjective(columns, head):
                 return False
             if word == name.head and place != head and not self._is_adjective(columns, place):
                 return False
-            turned = place == last and (cost or word < len(name.written) - 1)
-            if turned and self._is_adjective(columns, last) and not self._ends(columns, last + 1):
-                return False
-        return True
+        turned = [cost or word < len(name.written) - 1 for word, (place, cost) in said if place == last]
+        return not (any(turned) and self._is_adjective(columns, last) and not self._ends(columns, last + 1))
 
     def _cost_between(self, columns: Words, positions: Sequence[int], name: _Name) -> tuple[float, int | None]:
         """Return what the words between those of a name cost, and where one begins that is skipped.

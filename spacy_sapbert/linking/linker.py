@@ -150,14 +150,18 @@ class Linker:
         trained_without = (self.reranker and not self.reranker.after_ranking) or (is_calibrated and not stored.reranked)
         uses_model = prior is None and settings.selection.rerank and not trained_without
         model = model_of(generator) if uses_model else None
-        fitted = stored.sparse_share, stored.prior_weight, stored.reranked
-        present = generator.sparse_share if is_calibrated else None, prior_weight, reranks or model is not None
-        parameters = stored.without_calibration() if is_calibrated and fitted != present else stored
+        parameters = self._valid(stored, prior_weight, reranked=reranks or model is not None)
         by_probability = settings.threshold is None and model is not None
         fitted_threshold = PROBABLE if parameters.sparse_share is None and model else parameters.threshold
         threshold = fitted_threshold if settings.threshold is None else settings.threshold
         least_score = THRESHOLD if by_probability else threshold
         return _Current(reranks, prior, model, parameters, threshold, by_probability, least_score)
+
+    def _valid(self, stored: LinkerParameters, prior_weight: float, *, reranked: bool) -> LinkerParameters:
+        """Return the fitted values, without those that hold for other scores than the present ones."""
+        fitted = stored.sparse_share, stored.prior_weight, stored.reranked
+        is_valid = stored.sparse_share is None or fitted == (self._generator.sparse_share, prior_weight, reranked)
+        return stored if is_valid else stored.without_calibration()
 
     def _prior_of(self, counts: Mapping[str, int], weight: float) -> ConceptPrior:
         if self._prior is None or not self._prior.is_of(counts, weight, self.kb):

@@ -169,10 +169,8 @@ def select_variant(
     if variants.other_words:
         look_up = partial(_look_up_other_words, variants.other_words, look_up)
     whole = _whole(variants, look_up, settings, agreement, threshold, rules)
-    name = variants.apposition if variants.long_form is None else None
-    if name is not None and not _is_exact(whole) and _may_be_synonym(variants.text, name, rules):
-        beside = _part(name, name, variants, look_up, settings)
-        whole = beside if _grade(beside) >= Grade.NEARLY_SAME else whole
+    if variants.apposition is not None and variants.long_form is None and not _is_exact(whole):
+        whole = _beside(variants.apposition, variants, look_up, settings, rules) or whole
     best: tuple[LinkedPart, ...] = (whole,)
     if not variants.composite_splits or (_grade(whole) >= Grade.NEARLY_SAME and settings.split_margin >= 0):
         return best
@@ -189,6 +187,16 @@ def select_variant(
             best, best_score = parts, score
     # "stage II and III carcinoma": all parts have the same concept, which is linked once
     return best[:1] if _is_one(best) else best
+
+
+def _beside(
+    name: str, variants: MentionVariants, look_up: LookUp, settings: SelectionSettings, rules: LanguageRules
+) -> LinkedPart | None:
+    """Return the name beside a mention as a part, if the vocabulary has it and it may mean the same."""
+    if not _may_be_synonym(variants.text, name, rules):
+        return None
+    beside = _part(name, name, variants, look_up, settings)
+    return beside if _grade(beside) >= Grade.NEARLY_SAME else None
 
 
 def _may_be_synonym(text: str, name: str, rules: LanguageRules) -> bool:

@@ -161,20 +161,9 @@ def contradictions(text: CriticalParts, name: CriticalParts) -> Iterator[str]:
     Names of chemicals may number the same atoms in several ways. So their numbers differ only if they share none, or if
     all words are the same.
     """
-    if text.numbers and name.numbers and text.numbers != name.numbers:
-        text_only, name_only = (
-            Counter(text.numbers) - Counter(name.numbers),
-            Counter(name.numbers) - Counter(text.numbers),
-        )
-        share_some = not set(text.numbers).isdisjoint(name.numbers)
-        other_names = name.systematic and share_some and text.words != name.words
-        if text_only and name_only and not other_names:
-            yield _differ(sorted(text_only), sorted(name_only))
-            return
-    for word in sorted(filter(None, text.counted.keys() & name.counted)) if text.counted and name.counted else ():
-        if text.counted[word].isdisjoint(name.counted[word]):
-            yield _differ(sorted(text.counted[word]), sorted(name.counted[word]))
-            return
+    if differ := _other_numbers(text, name):
+        yield differ
+        return
     if not (text.letters <= name.letters or name.letters <= text.letters):
         yield _differ(sorted(text.letters - name.letters), sorted(name.letters - text.letters))
     if text.values and name.values and text.values != name.values:
@@ -184,6 +173,20 @@ def contradictions(text: CriticalParts, name: CriticalParts) -> Iterator[str]:
     if text.negated or name.negated or len(lacking) == 1 or len(added) == 1:
         yield from (f"only the name negates “{word}”" for word in _negated_only_by(name, text, added, lacking))
         yield from (f"the name does not negate “{word}”" for word in _negated_only_by(text, name, lacking, added))
+
+
+def _other_numbers(text: CriticalParts, name: CriticalParts) -> str | None:
+    """Return how the numbers of two texts differ, or those after the same word; None if they do not."""
+    if text.numbers and name.numbers and text.numbers != name.numbers:
+        said, meant = Counter(text.numbers), Counter(name.numbers)
+        other_names = name.systematic and said.keys() & meant.keys() and text.words != name.words
+        if said - meant and meant - said and not other_names:
+            return _differ(sorted(said - meant), sorted(meant - said))
+    if text.counted and name.counted:
+        for word in sorted(filter(None, text.counted.keys() & name.counted)):
+            if text.counted[word].isdisjoint(name.counted[word]):
+                return _differ(sorted(text.counted[word]), sorted(name.counted[word]))
+    return None
 
 
 def _opposites(text: CriticalParts, name: CriticalParts) -> Iterator[str]:
@@ -266,10 +269,13 @@ def join_critical(words: Sequence[CriticalWord], text: str, spelled: str, rules:
         text: The text in plain characters.
         spelled: The same with the names of Greek letters.
     """
-    signs = _signs(spelled, rules) if "+" in spelled or "-" in spelled else ()
-    special = [word for word in words if not word.is_plain]
-    if not special:  # as in most texts
-        return CriticalParts((), _NOTHING, signs, _NOTHING, tuple(sorted(map(attrgetter("key"), words))), False, {})
+    if not [word for word in words if not word.is_plain]:  # as in most texts
+        keys = tuple(sorted(map(attrgetter("key"), words)))
+        return CriticalParts((), _NOTHING, _signs(spelled, rules), _NOTHING, keys, False, {})
+    return _join_special(words, text, spelled, rules)
+
+
+def _join_special(words: Sequence[CriticalWord], text: str, spelled: str, rules: LanguageRules) -> CriticalParts:
     numbers: list[str] = []
     letters: set[str] = set()
     values: list[Valued] = []
@@ -299,7 +305,7 @@ def join_critical(words: Sequence[CriticalWord], text: str, spelled: str, rules:
     return CriticalParts(
         tuple(sorted(numbers)),
         frozenset(letters),
-        (*values, *signs),
+        (*values, *_signs(spelled, rules)),
         frozenset(negated),
         tuple(sorted(keys)),
         bool(numbers and _LOCANTS.search(text)),
@@ -309,6 +315,8 @@ def join_critical(words: Sequence[CriticalWord], text: str, spelled: str, rules:
 
 def _signs(text: str, rules: LanguageRules) -> tuple[Valued, ...]:
     """Return the signs behind symbols as the words that they stand for: "positive" in "HER2+"."""
+    if "+" not in text and "-" not in text:
+        return ()
     signs = rules.opposites.signs
     return tuple([Valued(signs[sign[1]], "", sign[1]) for sign in _SIGN.finditer(text) if sign[1] in signs])
 

@@ -1,0 +1,92 @@
+"""Measure linking on the development sets of all types, with the vocabulary alone: the table that no change may lower.
+
+Gold mentions of diseases, chemicals, genes, species, cell lines and phenotypes, abbreviations resolved, composites
+split, no training. `acc@1` is lenient, in percent of the mentions whose gold ids are all in the vocabulary. Phrases
+with a direction and everyday findings are linked one by one.
+
+    python benchmarks/development.py [--data FOLDER] [--encoder NAME|FOLDER|none]
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import spacy
+from common import new_parser
+from difference import CORPORA, PHENOTYPES, VOCABULARIES, Corpus, build_vocabulary, read, record
+from spacy.language import Language
+
+from spacy_sapbert.evaluation.linking import evaluate_linking
+from spacy_sapbert.kb.build import new_knowledge_base
+from spacy_sapbert.types import Document, Mention, Record
+
+CELLS = "vocabularies/cellosaurus/Cellosaurus.tsv.gz"
+SETS = {
+    **{name: CORPORA[f"{name} development"] for name in ("NCBI", "BC5CDR diseases", "BC5CDR chemicals")},
+    **{name: CORPORA[f"{name} development"] for name in ("NLM-Gene", "S800")},
+    **{name: CORPORA[name] for name in ("HPO notes", "BioRED diseases", "BioRED chemicals", "BioRED genes")},
+    "LINNAEUS": CORPORA["Linnaeus"]._replace(part="dev"),
+    "GNormPlus": CORPORA["GNormPlus"]._replace(part="dev"),
+    "Bio-ID": Corpus("corpora/bioid/BioID_Train_revision.PubTator.gz", "CellLine", CELLS, "bioid", "dev"),
+    "BioRED cell lines": Corpus("corpora/biored/BioRED_TrainDev.PubTator.gz", "CellLine", CELLS, "biored-l", "outside"),
+}
+PHRASES = {"direction phrases": "directions.tsv", "everyday findings": "everyday_findings.tsv"}
+
+
+def cell_lines(path: Path) -> Iterator[Record]:
+    """Yield the cell lines of a dictionary of names and ids."""
+    names: dict[str, list[str]] = {}
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        for line in file:
+            name, id, *_ = line.rstrip("\n").split("\t")
+            names.setdefault(id, []).append(name)
+    for id, texts in names.items():
+        yield record(id, texts, "Cellosaurus")
+
+
+def phrases(path: Path) -> Iterator[Document]:
+    with path.open(encoding="utf-8") as file:
+        for number, row in enumerate(csv.DictReader(file, delimiter="\t")):
+            text = row["mention"]
+            yield Document(str(number), text, (Mention(0, len(text), text, "Phenotype", (row["id"],)),))
+
+
+def pipeline(kb: Path, encoder: str) -> Language:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("abbreviation_resolver")
+    nlp.add_pipe("composite_splitter")
+    nlp.add_pipe("sapbert_linker", config={"kb": str(kb), "encoder": encoder})
+    return nlp
+
+
+def main() -> None:
+    arguments = new_parser(__doc__, encoder=True).parse_args()
+    data = arguments.data
+    with TemporaryDirectory() as folder:
+        pipelines = {}
+        for number, vocabulary in enumerate((*VOCABULARIES, CELLS)):
+            kb = Path(folder, f"{number}.kb")
+            if vocabulary == CELLS:
+                with new_knowledge_base(kb) as builder:
+                    for one in cell_lines(data / vocabulary):
+                        builder.add(one)
+                    builder.finish({})
+            else:
+                build_vocabulary(data, vocabulary, kb)
+            pipelines[vocabulary] = pipeline(kb, arguments.encoder)
+        sets = {name: (corpus.vocabulary, list(read(data, corpus))) for name, corpus in SETS.items()}
+        for name, file in PHRASES.items():
+            sets[name] = PHENOTYPES, list(phrases(data / "corpora" / "direction_phrases" / file))
+        for name, (vocabulary, documents) in sets.items():
+            found = evaluate_linking(pipelines[vocabulary], documents)
+            row = {"mentions": found["mentions"], "covered": found["covered"], "acc@1": found["lenient"]["acc@1"]}
+            print(json.dumps({"set": name, **row}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
