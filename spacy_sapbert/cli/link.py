@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections import Counter
 from typing import Annotated
@@ -40,6 +41,7 @@ _ENGINE_HELP = (
 _CANDIDATES_HELP = "List so many candidates of each link, whatever their scores; in tables as columns."
 _CONCEPTS_HELP = "Table CONCEPT of OMOP, as Athena writes it, or the postgresql:// address of the vocabulary."
 _MOST_CANDIDATES = 20
+_NEW_OBJECTS = 50_000  # after so many, Python looks for garbage; a link makes hundreds, and none is in a cycle
 
 
 def link(
@@ -75,6 +77,7 @@ def link(
     from ..runs.link_files import link_files
 
     counts: Counter[str] = Counter()
+    gc.set_threshold(_NEW_OBJECTS, *gc.get_threshold()[1:])
     try:
         link_files(
             pipeline,

@@ -45,7 +45,8 @@ SUPPLEMENTARY_ID = re.compile("|".join(SUPPLEMENTARY))
 """A canonical id that supplements the MeSH descriptors, e.g. `C565588` or `OMIM:145250`."""
 # What separates ids, columns or lines in a corpus file, with its code. The code of % comes last, so that decoding is
 # unambiguous.
-_CODES = {character: f"%{ord(character):02X}" for character in "|+,;\t\n\v\f\r\x1c\x1d\x1e\x85"}
+_SEPARATING = "|+,;\t\n\v\f\r\x1c\x1d\x1e\x85"
+_CODES = dict(zip(_SEPARATING, map("%{:02X}".format, map(ord, _SEPARATING)), strict=True))
 _CODES |= {"\u2028": "%E2%80%A8", "\u2029": "%E2%80%A9", "%": "%25"}
 _ENCODING = str.maketrans(_CODES)
 
