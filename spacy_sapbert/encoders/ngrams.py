@@ -97,19 +97,16 @@ class NgramEncoder:
         Returns:
             csr_matrix, float32, shape (len(texts), len(ngrams)): Rows of unit length, or zero rows.
         """
-        return self.encode_forms(list(_forms(texts, self.text_normalizer)))
-
-    def encode_forms(self, forms: Sequence[str]) -> csr_matrix:
-        """Return the sparse vectors of texts that are in normal form, see `encode`."""
         from scipy.sparse import csr_matrix
 
+        forms = list(self.forms(texts))
         rows, columns, values = self.weigh(forms)
         starts = np.searchsorted(rows, np.arange(len(forms) + 1))
         shape = len(forms), len(self.ngrams)
         return csr_matrix((values, columns.astype(np.int32), starts), shape=shape)
 
     def weigh(self, forms: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the row, column and value of each entry of `encode_forms`, sorted, int64 and float32."""
+        """Return row, column and value of each entry of the vectors of normal forms, sorted, int64 and float32."""
         counted = self._count_few(forms) if len(forms) <= _FEW else self._count(*code_points(forms))
         rows, columns, values, lengths = self._weigh(*counted, len(forms))
         return rows, columns, (values / lengths[rows]).astype(np.float32)
