@@ -95,11 +95,11 @@ def keep_layers(encoder: TransformerEncoder, layers: Sequence[int]) -> None:
     stacks = (part for name, part in model.named_modules() if isinstance(part, torch.nn.ModuleList) and len(part) == n)
     stack: Any = next(stacks, [])
     if not layers or not set(range(len(stack))).issuperset(layers) or len(set(layers)) < len(layers):
-        raise OptionError(
-            "Give one or more of its layers, each once.",
-            option=f"--layers {','.join(map(str, layers))}",
-            reason=f"the encoder has {len(stack)} layers, counted from 0",
+        option, reason = (
+            f"--layers {','.join(map(str, layers))}",
+            f"the encoder has {len(stack)} layers, counted from 0",
         )
+        raise OptionError("Give one or more of its layers, each once.", option=option, reason=reason)
     _refuse_adapter(model)
     remaining = [stack[number] for number in layers]
     del stack[:]

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 from ..files.output import replacing
+from ..files.values import array_header
 from .additions import PROJECTION, activation_of, get_projection, has_adapter
 from .compression import LAYER
 from .encoder import Encoder
@@ -103,7 +104,7 @@ def write_vectors(
     source = iter(texts)
     written = without = 0
     with replacing(path) as temporary, temporary.open("wb") as file:
-        _write_header(file, 0, encoder.dim)
+        file.write(array_header("<f4", (0, encoder.dim)))
         while chunk := list(islice(source, batch)):
             filled = {row: text for row, text in enumerate(chunk) if text.strip()}
             vectors = np.zeros((len(chunk), encoder.dim), dtype="<f4")
@@ -112,11 +113,5 @@ def write_vectors(
             written += len(chunk)
             without += len(chunk) - len(filled)
         file.seek(0)
-        _write_header(file, written, encoder.dim)
+        file.write(array_header("<f4", (written, encoder.dim)))
     return {"texts": written, "without_vector": without, "dim": encoder.dim}
-
-
-def _write_header(file: BinaryIO, rows: int, dim: int) -> None:
-    """Write the header. NumPy pads it, so that its length does not depend on the number of rows."""
-    header = {"descr": "<f4", "fortran_order": False, "shape": (rows, dim)}
-    np.lib.format.write_array_header_1_0(file, header)

@@ -190,9 +190,8 @@ class NgramEncoder:
 
 def _check_range(ngram_range: tuple[int, int]) -> None:
     if not 1 <= ngram_range[0] <= ngram_range[1] <= MAX_SIZE:
-        raise SettingError(
-            setting="ngram_range", component="the n-grams", value=ngram_range, wanted=f"from 1 to {MAX_SIZE} characters"
-        )
+        wanted = f"from 1 to {MAX_SIZE} characters"
+        raise SettingError(setting="ngram_range", component="the n-grams", value=ngram_range, wanted=wanted)
 
 
 class NgramTables:

@@ -80,10 +80,8 @@ class TransformerEncoder:
         self.text_normalizer = text_normalizer or settings.get("text_normalizer", "lower+greek")
         self.l2_normalized: bool = settings.get("l2_normalized", True) if l2_normalized is None else l2_normalized
         self.trained: dict[str, Any] = dict(settings.get("trained", {}))
-        is_as_saved = self.l2_normalized == settings.get("l2_normalized", True)
-        self.lexical_model = (
-            read_lexical_model(self.name, settings) if is_as_saved else None
-        )  # λ fits vectors of one kind
+        is_as_saved = self.l2_normalized == settings.get("l2_normalized", True)  # λ fits vectors of one kind
+        self.lexical_model = read_lexical_model(self.name, settings) if is_as_saved else None
         self._licences = read_licences(Path(self.name))
         self._additions = {part: part in settings for part in ("adapter", "projection")}
         self._device = device
@@ -239,7 +237,7 @@ class TransformerEncoder:
         projection = get_projection(self.model)
         if projection is not None:
             vectors = projection(vectors).float()
-        return self._scale(vectors)
+        return torch.nn.functional.normalize(vectors, dim=-1) if self.l2_normalized else vectors
 
     def embed_by_length(self, pieces: Sequence[Sequence[int]]) -> "torch.Tensor":
         """Encode tokenized names as `embed` does, in batches of similar length.
@@ -307,11 +305,6 @@ class TransformerEncoder:
         with torch.inference_mode(), torch.autocast(self.device.split(":")[0], torch.bfloat16, use_half):
             vectors: np.ndarray = self.embed(batch).float().cpu().numpy()
         return vectors
-
-    def _scale(self, vectors: "torch.Tensor") -> "torch.Tensor":
-        import torch
-
-        return torch.nn.functional.normalize(vectors, dim=-1) if self.l2_normalized else vectors
 
 
 def batches_by_length(lengths: list[int], tokens: int) -> list[np.ndarray]:

@@ -128,14 +128,14 @@ def write_sheet(rows: Iterable[Iterable[Any]], path: Path) -> None:
     from openpyxl import Workbook
     from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
-    book = Workbook(write_only=True)
+    book, most = Workbook(write_only=True), _MOST_CHARACTERS
     with closing(book.create_sheet()) as sheet:
         for number, row in enumerate(rows, start=1):
             if number > MOST_ROWS:
                 raise CannotWriteError("Write a .csv.", path=path, reason=f"a sheet has at most {MOST_ROWS:,} rows")
             cells = (value if isinstance(value, bool) else cell(value, one_line=False) for value in row)
             texts = (ILLEGAL_CHARACTERS_RE.sub(" ", one) if isinstance(one, str) else one for one in cells)
-            sheet.append([_fitting(one) if isinstance(one, str) else one for one in texts])
+            sheet.append([f"{one[: most - 1]}…" if isinstance(one, str) and len(one) > most else one for one in texts])
     with replacing(path) as temporary:
         book.save(temporary)
 
@@ -159,10 +159,6 @@ def _check_parts(path: Path, file: BinaryIO) -> None:
     check_ratio(path, sum(part.file_size for part in parts), sum(part.compress_size for part in parts))
     for part in parts:
         check_length(path, part.file_size)
-
-
-def _fitting(text: str) -> str:
-    return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
 
 
 def _text(value: Any) -> str:

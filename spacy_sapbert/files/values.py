@@ -95,6 +95,15 @@ def read_array(path: Path) -> np.ndarray:
         raise ValueError(f"{path.name} has a damaged header") from error
 
 
+def array_header(dtype: Any, shape: tuple[int, ...]) -> bytes:
+    """Return the beginning of a NumPy file, before its numbers. It is padded, so that `shape` may change later."""
+    import numpy as np
+
+    file, descr = io.BytesIO(), np.lib.format.dtype_to_descr(np.dtype(dtype))
+    np.lib.format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": shape})
+    return file.getvalue()
+
+
 def check_not_newer(path: Any, found: Any, known: int) -> None:
     """Check that no newer version wrote a file. An older format, or a number that is none, is left to the caller.
 

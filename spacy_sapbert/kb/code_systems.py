@@ -213,9 +213,8 @@ class CodeSystems:
             counts = sorted(self._counts().items(), key=lambda item: (-item[1], item[0]))[:_MOST_SYSTEMS]
             known = ", ".join(f"{system} ({count:,})" for system, count in counts) or "none"
             remedy = f"The vocabulary has codes of: {known}. Check the name, or give a mapping with such codes."
-            raise NotFoundError(
-                what=f"code of {', '.join(missing)} for a concept of {self.kb.path.name}", remedy=remedy
-            )
+            what = f"code of {', '.join(missing)} for a concept of {self.kb.path.name}"
+            raise NotFoundError(what=what, remedy=remedy)
 
     def _in_vocabulary(self, system: str) -> bool:
         """Return whether any concept has a code of the system, by the indexes of the file."""

@@ -110,8 +110,19 @@ class KnowledgeBaseDiff:
             "old": _identity(self._old),
             "new": _identity(self._new),
             "same_content": self._old.fingerprint == self._new.fingerprint,
-            "concepts": self._concepts(),
-            "names": self._names(),
+            "concepts": {
+                "kept": self._count("SELECT 1 FROM follows WHERE same_id"),
+                **{kind: self._count(f"SELECT 1 FROM concept_{kind}") for kind in ("added", "removed", "merged")},
+                "new_ids": self._count("SELECT 1 FROM follows GROUP BY new HAVING max(same_id) = 0"),
+                "split_from_others": self._count('SELECT 1 FROM concept_added WHERE "split_from[]" != json_array()'),
+            },
+            "names": {
+                "added": self._total("names", "added"),
+                "removed": self._total("names", "removed"),
+                "moved": self._count("SELECT 1 FROM name_moved"),
+                "of_added_concepts": self._total("concept_added", "names"),
+                "of_removed_concepts": self._total("concept_removed", "names"),
+            },
             "changed": {kind: self._count(f"SELECT 1 FROM {kind}") for kind in changed},
         }
 
@@ -130,23 +141,6 @@ class KnowledgeBaseDiff:
             columns = [column for column, *_ in rows.description]
             for row in rows:
                 yield {"change": kind, **dict(map(_decode_cell, columns, row))}
-
-    def _concepts(self) -> dict[str, int]:
-        return {
-            "kept": self._count("SELECT 1 FROM follows WHERE same_id"),
-            **{kind: self._count(f"SELECT 1 FROM concept_{kind}") for kind in ("added", "removed", "merged")},
-            "new_ids": self._count("SELECT 1 FROM follows GROUP BY new HAVING max(same_id) = 0"),
-            "split_from_others": self._count('SELECT 1 FROM concept_added WHERE "split_from[]" != json_array()'),
-        }
-
-    def _names(self) -> dict[str, int]:
-        return {
-            "added": self._total("names", "added"),
-            "removed": self._total("names", "removed"),
-            "moved": self._count("SELECT 1 FROM name_moved"),
-            "of_added_concepts": self._total("concept_added", "names"),
-            "of_removed_concepts": self._total("concept_removed", "names"),
-        }
 
     def _count(self, sql: str) -> int:
         return int(self._db.execute(f"SELECT count(*) FROM ({sql})").fetchone()[0])

@@ -133,11 +133,8 @@ class KnowledgeBase:
             raise NotFoundError(what=f"knowledge base at {self.path}", remedy=remedy)
         if (version := self.meta.get("format")) != FORMAT:
             check_not_newer(self.path, version, FORMAT)
-            raise MismatchError(
-                path=self.path,
-                reason=f"it has the format {version} of knowledge bases, and this version reads format {FORMAT}",
-                remedy="Build it again with `spacy-sapbert kb build`.",
-            )
+            reason = f"it has the format {version} of knowledge bases, and this version reads format {FORMAT}"
+            raise MismatchError("Build it again with `spacy-sapbert kb build`.", path=self.path, reason=reason)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return KnowledgeBase, (self.path,)

@@ -38,10 +38,8 @@ _MAP_SYSTEMS = {
 
 _BARE_VOCABULARIES = {"umls": "UMLS", "umls_cui": "UMLS", "mesh": "MESH", "msh": "MESH"}
 # types of which a vocabulary of diseases and one of phenotypes have the same concepts
-_FINDING, _FINDINGS = (
-    "finding",
-    re.compile(r"disease|disorder|phenotyp|symptom|finding|sign\b|syndrome|neoplas", re.IGNORECASE),
-)
+_FINDING = "finding"
+_FINDINGS = re.compile(r"disease|disorder|phenotyp|symptom|finding|sign\b|syndrome|neoplas", re.IGNORECASE)
 
 
 class Equivalents:

@@ -74,14 +74,6 @@ def _mapping(value: Any) -> dict[str, Any]:
     return {_text(key): content for key, content in value.items()}
 
 
-def _columns(value: Any) -> dict[str, list[str]]:
-    return {key: _texts(columns) for key, columns in _mapping(value).items()}
-
-
-def _cells(value: Any) -> dict[str, str]:
-    return {key: _text(cell) for key, cell in _mapping(value).items()}
-
-
 # --- keys: for each, the argument that it becomes and the kind of its value
 
 _Keys = dict[str, tuple[str, Callable[[Any], Any]]]
@@ -114,8 +106,8 @@ _UMLS: _Keys = {
 }
 _OF_FORMAT: dict[str, _Keys] = {
     "table": {
-        "column": ("columns", _columns),
-        "where": ("where", _cells),
+        "column": ("columns", lambda value: {key: _texts(columns) for key, columns in _mapping(value).items()}),
+        "where": ("where", lambda value: {key: _text(cell) for key, cell in _mapping(value).items()}),
         "separator": ("separator", _text),
         "delimiter": ("delimiter", _text),
         "quoted": ("quoted", _flag),

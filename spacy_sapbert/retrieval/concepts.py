@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -20,7 +19,7 @@ from ..files.output import replacing
 from ..files.values import parse_json, read_array
 from ..kb.filters import Filter, FilterMask
 from ..kb.knowledge_base import KnowledgeBase
-from ..store.artifact import Artifact, opening
+from ..store.artifact import Artifact, copy_parts, opening
 from ..store.cache import cache_dir, make_once
 from ..vectors.faiss_index import build_index, index_kind, read_index
 
@@ -123,7 +122,11 @@ class ConceptVectors:
         n = min(n, len(self.vectors))
         if self._index is not None:
             _, positions = self._index.search(queries, min(REFINED * n, len(self.vectors)))
-            return self._rescore(queries, positions, n)
+            # the index only estimated the cosines
+            cosines = np.einsum("qd,qmd->qm", queries, self.vectors[positions.clip(min=0)])
+            cosines[positions < 0] = -np.inf
+            best = np.argsort(-cosines, axis=1, kind="stable")[:, :n]
+            return np.take_along_axis(cosines, best, axis=1), np.take_along_axis(positions, best, axis=1)
         scores, positions = faiss.knn(queries, np.asarray(self.vectors), n, metric=faiss.METRIC_INNER_PRODUCT)
         return scores, positions
 
@@ -131,13 +134,6 @@ class ConceptVectors:
         """Return exact cosines, float32, shape (len(queries), len(positions))."""
         similarities: np.ndarray = queries @ self.vectors[positions].T
         return similarities
-
-    def _rescore(self, queries: np.ndarray, positions: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the best n of the concepts at `positions`, which an index only estimated, as `nearest` does."""
-        cosines = np.einsum("qd,qmd->qm", queries, self.vectors[positions.clip(min=0)])
-        cosines[positions < 0] = -np.inf
-        best = np.argsort(-cosines, axis=1, kind="stable")[:, :n]
-        return np.take_along_axis(cosines, best, axis=1), np.take_along_axis(positions, best, axis=1)
 
     def subset(self, concepts: ConceptSet, folder: Path) -> ConceptVectors:
         """Return the vectors of a subset of the concepts, in their own folder."""
@@ -166,9 +162,7 @@ class ConceptVectors:
 
     def save(self, folder: Path) -> None:
         """Write vectors and index into a folder."""
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in self.files:
-            shutil.copyfile(self.folder / name, folder / name)
+        copy_parts(self.folder, folder, self.files)
 
 
 def cached_concept_vectors(concepts: ConceptSet, encoder: Encoder, kind: str) -> ConceptVectors:
@@ -190,7 +184,8 @@ def build_concept_vectors(concepts: ConceptSet, encoder: Encoder, kind: str, fol
     shape = len(concepts), encoder.dim
     with replacing(folder / VECTORS_FILE) as temporary:
         vectors = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.float32, shape=shape)
-        texts = _texts(concepts)
+        described = filter(None, map(concepts.kb.get, concepts.ids))
+        texts = (([each.canonical_name, *each.aliases], each.definition) for each in described)
         for start in range(0, len(concepts), CHUNK):
             chunk = list(islice(texts, CHUNK))
             packed = [concept_text(names, definition) for names, definition in chunk] if kind == "packed" else []
@@ -206,12 +201,6 @@ def _means(concepts: list[tuple[list[str], str | None]], encoder: Encoder) -> np
     sums = np.add.reduceat(vectors, np.cumsum([0, *map(len, forms[:-1])]), axis=0)
     means: np.ndarray = sums / np.linalg.norm(sums, axis=1, keepdims=True).clip(min=np.finfo(np.float32).tiny)
     return means
-
-
-def _texts(concepts: ConceptSet) -> Iterator[tuple[list[str], str | None]]:
-    """Yield the names and the definition of each concept."""
-    for concept in filter(None, map(concepts.kb.get, concepts.ids)):
-        yield [concept.canonical_name, *concept.aliases], concept.definition
 
 
 def _write_index_and_manifest(folder: Path, concepts: ConceptSet, kind: str) -> None:

@@ -114,7 +114,10 @@ class LikelyNames(NearNames):
 
     def _find(self, texts: Sequence[str], likely: np.ndarray) -> Near:
         """Return rows and cosines, shape (len(texts), n). All texts are encoded at once, since this is faster."""
-        which, rows = self._equal_names(texts)
+        which, rows = self.vectors.equal_names(texts)
+        if self.concepts.names is not None:
+            allowed = np.isin(rows, self.concepts.names.rows)
+            which, rows = which[allowed], rows[allowed]
         equal = np.unique(which)
         others = np.setdiff1d(np.flatnonzero(likely), equal)
         asked = np.concatenate([equal, others])
@@ -128,13 +131,6 @@ class LikelyNames(NearNames):
         order = np.argsort(asked)
         cosines = self.vectors.products(queries, order[np.searchsorted(asked[order], which)], rows)
         return self._best(len(texts), which, rows, cosines)
-
-    def _equal_names(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        which, rows = self.vectors.equal_names(texts)
-        if self.concepts.names is not None:
-            allowed = np.isin(rows, self.concepts.names.rows)
-            which, rows = which[allowed], rows[allowed]
-        return which, rows
 
     def _best(self, n_texts: int, which: np.ndarray, rows: np.ndarray, cosines: np.ndarray) -> Near:
         """Return the n nearest names of each text, with a row of -1 and a cosine of 0 where there are fewer."""

@@ -31,13 +31,6 @@ REFUTED = 3  # occurrences in training documents without annotation
 _INNER_WORDS = frozenset({"of", "the"})  # other stop words inside a phrase separate two phrases
 
 
-def _is_plain(text: str) -> bool:
-    """Return whether a phrase is short, and has only separators inside that names often have."""
-    words = text.split()
-    inner = STOP_WORDS.intersection(words[1:-1])
-    return len(words) <= LONGEST_LIKELY and inner <= _INNER_WORDS and SEPARATORS.isdisjoint(text)
-
-
 class _Search(Enum):
     """What the names of a phrase are searched among."""
 
@@ -120,7 +113,11 @@ class PhrasesSignal(Signal):
     def _search(self, text: str, document: _Document) -> _Search:
         if document.probabilities.get(text, 0.0) > LIKELY:
             return _Search.ALL_NAMES
-        is_worthwhile = _is_plain(text) and not self._is_refuted(text, document.own)
+        words = text.split()
+        inner = STOP_WORDS.intersection(words[1:-1])
+        # whether it is short, and has only separators inside that names often have
+        is_plain = len(words) <= LONGEST_LIKELY and inner <= _INNER_WORDS and SEPARATORS.isdisjoint(text)
+        is_worthwhile = is_plain and not self._is_refuted(text, document.own)
         return _Search.NAMES_ALIKE if is_worthwhile else _Search.EQUAL_NAMES
 
     def _is_refuted(self, text: str, own: DocumentCounts) -> bool:

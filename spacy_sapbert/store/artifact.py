@@ -21,7 +21,7 @@ import srsly
 
 from .. import __version__
 from ..errors import DamagedError, Errors, MismatchError, NotFoundError, SapbertError
-from ..files.output import TEMPORARY, temporary_folder
+from ..files.output import TEMPORARY, replacing, temporary_folder
 from ..files.values import check_not_newer
 from .cache import cache_dir, make_once
 
@@ -152,6 +152,14 @@ class ArtifactWriter:
 def fingerprint_of(*values: Any) -> str:
     """Return a hash of values that JSON can write."""
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def copy_parts(source: Path, folder: Path, parts: Iterable[str]) -> None:
+    """Copy files of a folder into another one. Each copy is either complete or missing."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in parts:
+        with replacing(folder / name) as temporary:
+            shutil.copyfile(source / name, temporary)
 
 
 @contextmanager

@@ -17,9 +17,9 @@ from ..errors import Errors, SapbertError, SettingError
 from ..files.output import replacing
 from ..files.values import parse_json
 from ..kb.knowledge_base import KnowledgeBase
-from ..store.artifact import Artifact, fingerprint_of, opening
+from ..store.artifact import Artifact, copy_parts, fingerprint_of, opening
 from ..store.cache import make_once, shared
-from .flat import NAMES_PER_CHUNK, NameVectors, copy_file, vectors_cache
+from .flat import NAMES_PER_CHUNK, NameVectors, vectors_cache
 from .stored import StoredVectors
 
 if TYPE_CHECKING:
@@ -128,7 +128,10 @@ def open_faiss(vectors: NameVectors, kb: KnowledgeBase, index: str, folder: Path
     kind, parameters = index_kind(index, *vectors.vectors.shape)
     path = (folder or vectors.folder) / file_name(kind)
     if not description(path).is_file():
-        path = _cache_of(vectors, kb) / path.name
+        cached = vectors_cache(kb, vectors.encoder, vectors.compression)
+        if vectors.folder.resolve() != cached.resolve():  # of a saved pipeline: they can differ in rounding
+            cached = cached.with_name(f"{cached.name}-{vectors.fingerprint[:16]}")
+        path = cached / path.name
 
         def build() -> None:
             path.parent.mkdir(exist_ok=True)
@@ -137,13 +140,6 @@ def open_faiss(vectors: NameVectors, kb: KnowledgeBase, index: str, folder: Path
         make_once(path.parent, description(path).is_file, build)
     key = (FaissVectors, vectors.fingerprint, id(vectors.encoder), path.resolve(), parameters, path.stat().st_mtime_ns)
     return shared(key, lambda: FaissVectors(vectors.folder, kb, vectors.encoder, path, parameters))
-
-
-def _cache_of(vectors: NameVectors, kb: KnowledgeBase) -> Path:
-    """Return the cache folder for indexes. Vectors of a saved pipeline have their own: they can differ in rounding."""
-    folder = vectors_cache(kb, vectors.encoder, vectors.compression)
-    is_cached = vectors.folder.resolve() == folder.resolve()
-    return folder if is_cached else folder.with_name(f"{folder.name}-{vectors.fingerprint[:16]}")
 
 
 def faiss_artifact(vectors: NameVectors, index: str) -> Artifact:
@@ -155,15 +151,15 @@ def faiss_artifact(vectors: NameVectors, index: str) -> Artifact:
     kind, _ = index_kind(index, *vectors.vectors.shape)
     path = vectors.path if isinstance(vectors, FaissVectors) and vectors.path.name == file_name(kind) else None
 
-    def save(folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        if path is None:
-            build_name_index(vectors, kind, folder / file_name(kind))
-            return
-        for part in (path, description(path)):
-            copy_file(part, folder / part.name)
-
     parts = (file_name(kind), description(Path(file_name(kind))).name)
+
+    def save(folder: Path) -> None:
+        if path is None:
+            folder.mkdir(parents=True, exist_ok=True)
+            build_name_index(vectors, kind, folder / file_name(kind))
+        else:
+            copy_parts(path.parent, folder, parts)
+
     fingerprint = fingerprint_of(vectors.fingerprint, kind)
     return Artifact("index", fingerprint, save, large=True, source=path.parent if path else None, parts=parts)
 

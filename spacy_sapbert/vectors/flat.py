@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import logging
 import os
@@ -19,9 +18,9 @@ import numpy as np
 
 from ..errors import MismatchError
 from ..files.output import replacing, writing
-from ..files.values import hash64, parse_json, read_array
+from ..files.values import array_header, hash64, parse_json, read_array
 from ..kb.knowledge_base import KnowledgeBase
-from ..store.artifact import Artifact, fingerprint_of, opening
+from ..store.artifact import Artifact, copy_parts, fingerprint_of, opening
 from ..store.cache import cache_dir, make_once
 from ..text.normalize import normal_forms
 from .index import Index
@@ -75,11 +74,9 @@ class NameVectors(Index):
         self.encoder = encoder
         self.manifest = _read_manifest(folder)
         if not _manifest(kb, encoder, self.compression).items() <= self.manifest.items():
-            raise MismatchError(
-                "Delete the folder, or assemble the pipeline again.",
-                path=folder,
-                reason="the vectors are those of another vocabulary or encoder",
-            )
+            remedy = "Delete the folder, or assemble the pipeline again."
+            reason = "the vectors are those of another vocabulary or encoder"
+            raise MismatchError(remedy, path=folder, reason=reason)
         self.known = _open_known(folder)
         self.fingerprint = fingerprint_of(self.manifest)
         self._last: tuple[tuple[str, ...], np.ndarray] | None = None
@@ -133,9 +130,7 @@ class NameVectors(Index):
 
     def save(self, folder: Path) -> None:
         """Copy the vectors into a folder, where `NameVectors` opens them."""
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in _FILES:
-            copy_file(self.folder / name, folder / name)
+        copy_parts(self.folder, folder, _FILES)
 
 
 class KnownVectors(NamedTuple):
@@ -315,10 +310,7 @@ def _header(n: int, dim: int, compression: str) -> tuple[bytes, int]:
     """Return the first bytes of the file of vectors, and the number of bytes of one vector."""
     kind = stored_type(dim, compression)
     shape = (n, dim) if kind.names is None else (n,)
-    description = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": shape}
-    file = io.BytesIO()
-    np.lib.format.write_array_header_1_0(file, description)
-    return file.getvalue(), kind.itemsize * (dim if kind.names is None else 1)
+    return array_header(kind, shape), kind.itemsize * (dim if kind.names is None else 1)
 
 
 def _equalize(path: Path, hashes: np.ndarray) -> HashTable:
@@ -381,9 +373,3 @@ def _manifest(kb: KnowledgeBase, encoder: Encoder, compression: str) -> dict[str
         "dim": encoder.dim,
         "compression": compression,
     }
-
-
-def copy_file(source: Path, path: Path) -> None:
-    """Copy a file, so that the copy is either complete or missing."""
-    with replacing(path) as temporary:
-        shutil.copyfile(source, temporary)

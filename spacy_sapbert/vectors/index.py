@@ -97,7 +97,6 @@ class Index(Protocol):
         if self.encoder.l2_normalized:
             return [1.0] * len(queries)
         products = np.linalg.norm(queries, axis=1) * self.longest
-        highest: list[float] = np.maximum(
-            products, np.finfo(np.float32).tiny
-        ).tolist()  # never 0, since scores are divided by it
+        # never 0, since scores are divided by it
+        highest: list[float] = np.maximum(products, np.finfo(np.float32).tiny).tolist()
         return highest

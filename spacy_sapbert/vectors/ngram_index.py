@@ -79,11 +79,9 @@ class NgramIndex:
         with opening(folder):
             manifest = parse_json((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
             if any(manifest.get(key) != value for key, value in identity(kb, self.ngrams).items()):
-                raise MismatchError(
-                    "Delete the folder, or assemble the pipeline again.",
-                    path=folder,
-                    reason="it is for another vocabulary, other n-grams or another version of this package",
-                )
+                remedy = "Delete the folder, or assemble the pipeline again."
+                reason = "it is for another vocabulary, other n-grams or another version of this package"
+                raise MismatchError(remedy, path=folder, reason=reason)
             self._characters, self._starts, self._lengths, grams, postings, posting_starts = (
                 read_array(folder / f"{name}.npy") for name in ARRAYS
             )

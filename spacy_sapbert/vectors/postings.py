@@ -20,9 +20,8 @@ NAMES = 100_000
 CELLS = 2**21  # texts times names for which partial scores are kept at once
 POSTINGS_AT_ONCE = 2**19  # that are read for many texts at once; in a large vocabulary, as many as it has names
 PER_NAME = 4  # texts with more postings than the names divided by this are many
-MOST_NAMES = (
-    2**21
-)  # in a larger vocabulary, texts are looked up one by one, since its names do not fit into a CPU's cache
+# in a larger vocabulary, texts are looked up one by one, since its names do not fit into a CPU's cache
+MOST_NAMES = 2**21
 SHARE = 0.6  # of the squared length of a name that common 4-grams make up, in `propose_together`
 ROUNDING = 1e-3  # sums in another order differ by less than this share
 MOST_TEXTS = 2**15  # of which partial scores are kept at once: the index of a text fits into 16 bits

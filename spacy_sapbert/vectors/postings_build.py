@@ -14,6 +14,7 @@ import numpy as np
 
 from ..encoders.ngrams import IDF_FILE, NAMES_PER_CHUNK, SETTINGS_FILE, NgramEncoder
 from ..files.output import replacing_folder, writing
+from ..files.values import array_header
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.characters import character_table, code_points, look_up, ngrams
 
@@ -231,9 +232,8 @@ def _save(path: Path, array: np.ndarray) -> None:
 @contextmanager
 def _array_file(path: Path, dtype: np.dtype[Any], n: int) -> Iterator[Callable[[np.ndarray], None]]:
     """Write an array of known length piece by piece. Unlike a memory map, a file reports a full disk as an error."""
-    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (n,)}
     with path.open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, header)
+        file.write(array_header(dtype, (n,)))
 
         def write(piece: np.ndarray) -> None:
             file.write(np.ascontiguousarray(piece, dtype).data)

@@ -119,14 +119,12 @@ class Collection:
             found = client.retrieve(self.name, [ABOUT_ID])
         return About.read((found[0].payload or {}) if found else {})
 
-    def count(self) -> int:
-        """Return the number of points, without the one that describes the collection."""
-        with self.asking() as client:
-            return int(client.count(self.name, exact=True).count) - 1
-
     def described(self) -> tuple[About | None, int] | None:
-        """Return the description and the number of points, or None if the collection does not exist."""
-        return (self.about(), self.count()) if self.exists() else None
+        """Return the description and the number of other points, or None if the collection does not exist."""
+        if not self.exists():
+            return None
+        with self.asking() as client:
+            return self.about(), int(client.count(self.name, exact=True).count) - 1
 
     def vectors(self, ids: Sequence[int]) -> dict[int, Sequence[float]]:
         """Return vectors of names by the ids of their points. Missing ids are left out."""

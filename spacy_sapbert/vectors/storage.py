@@ -51,21 +51,16 @@ def open_index(
         return PostgresVectors(index, kb, encoder)
     if is_address(index):
         return QdrantVectors(Address.parse(index), kb, encoder)
-    vectors = _name_vectors(kb, encoder, artifacts, compression)
-    return vectors if _is_flat(index, kb.n_names) else open_faiss(vectors, kb, index, (artifacts or {}).get(INDEX))
+    saved = (artifacts or {}).get(VECTORS)
 
-
-def _name_vectors(
-    kb: KnowledgeBase, encoder: Encoder, artifacts: Mapping[str, Path] | None, compression: str
-) -> NameVectors:
     def make() -> NameVectors:
         if saved is None:
             return cached_name_vectors(kb, encoder, compression=compression)
         return NameVectors(saved, kb, encoder)
 
-    saved = (artifacts or {}).get(VECTORS)
     folder = saved or vectors_cache(kb, encoder, compression)
-    return shared((NameVectors, folder.resolve(), kb.fingerprint, id(encoder)), make)
+    vectors = shared((NameVectors, folder.resolve(), kb.fingerprint, id(encoder)), make)
+    return vectors if _is_flat(index, kb.n_names) else open_faiss(vectors, kb, index, (artifacts or {}).get(INDEX))
 
 
 def _is_flat(index: str, names: int) -> bool:
