@@ -34,7 +34,7 @@ from spacy_sapbert.files.opening import open_text
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.text.normalize import TEXT_NORMALIZERS, american
 from spacy_sapbert.training.development_accuracy import NearestName
-from spacy_sapbert.training.logs import LOG_FILE, read_log
+from spacy_sapbert.training.run_files import LOG_FILE, read_log
 
 
 def miner(margin: float | None) -> dict[str, Any]:

@@ -28,11 +28,11 @@ from pytorch_metric_learning.losses import MultiSimilarityLoss
 from pytorch_metric_learning.miners import TripletMarginMiner
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder, has_bfloat16
-from spacy_sapbert.training.logs import LOG_FILE, json_lines, read_log
 from spacy_sapbert.training.losses import multi_similarity
 from spacy_sapbert.training.mining import hard_triplets
 from spacy_sapbert.training.optimizing import adamw, warmup_linear
 from spacy_sapbert.training.pair_table import PairTable, read_pair_file, shuffled_batches
+from spacy_sapbert.training.run_files import LOG_FILE, json_lines, read_log
 from spacy_sapbert.training.self_alignment import SelfAlignment
 
 LENGTH = 25

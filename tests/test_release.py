@@ -95,13 +95,13 @@ def test_the_page_on_versions_has_the_formats_of_the_code():
     from spacy_sapbert.kb import database
     from spacy_sapbert.review import corrections_file
     from spacy_sapbert.store import artifact
-    from spacy_sapbert.training import checkpoints
+    from spacy_sapbert.training import run_files
     from spacy_sapbert.vectors import postings_build
 
     formats = {
         "knowledge base": database.FORMAT, "component of a saved pipeline": artifact.FORMAT,
         "n-grams of names": postings_build.FORMAT, "encoder folder": folder.FORMAT,
-        "corrections": corrections_file.FORMAT, "checkpoint of a training": checkpoints.FORMAT,
+        "corrections": corrections_file.FORMAT, "checkpoint of a training": run_files.FORMAT,
     }  # fmt: skip
     page = (ROOT / "docs" / "versions.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| ([\w -]+), `[^|]+\| [^|]+\| (\d+) \| (E\d+) \| (E\d+) \|$", page, flags=re.MULTILINE)

@@ -16,7 +16,6 @@ from ..errors import Errors, SapbertError
 from ..files.console import progress_callback, show_values, stderr_console, track
 from ..files.output import open_output
 from ..kb.storage import load_knowledge_base
-from ..training.checkpoints import has_checkpoint
 from ..training.hard_negatives import MINED_COUNTS, PAIRS_AT_ONCE, HardNegatives
 from ..training.pair_files import (
     HEADINGS,
@@ -29,6 +28,7 @@ from ..training.pair_files import (
     triple_line,
 )
 from ..training.pairs import MENTION_COUNTS, SYNONYM_COUNTS, gold_mentions, mention_pairs, shared_names, synonym_pairs
+from ..training.run_files import has_checkpoint
 from ..training.settings import MiningSettings, PairSelection, PairSettings
 from ..vectors.flat import cached_name_vectors
 from ..vectors.storage import open_index

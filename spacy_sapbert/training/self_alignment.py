@@ -23,12 +23,11 @@ from ..errors import ChoiceError, Errors, SapbertError
 from ..files.values import hash64
 from ..settings_block import check_counts, check_rules
 from ..text.normalize import TEXT_NORMALIZERS
-from .checkpoints import Position, has_checkpoint, load_checkpoint, save_checkpoint
-from .logs import Clock, MakeLog, RunLog
 from .losses import Loss, Teacher
 from .mining import Mined, Miner
 from .optimizing import MakeOptimizer, Processes, Schedule, clip_gradients
 from .pair_table import Batch, Batcher, PairTable
+from .run_files import Clock, MakeLog, Position, RunLog, has_checkpoint, load_checkpoint, save_checkpoint
 
 if TYPE_CHECKING:
     import torch

@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from spacy import util
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
-from spacy_sapbert.training.logs import read_log
+from spacy_sapbert.training.run_files import read_log
 
 CONFIG = Path(__file__).parents[2] / "configs" / "pretrain.cfg"
 OTHERS = ("starter-distil.cfg", "starter-align.cfg", "kg-mnr.cfg", "kg-triplet.cfg")

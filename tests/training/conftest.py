@@ -6,12 +6,12 @@ import json
 import pytest
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
-from spacy_sapbert.training.logs import json_lines
 from spacy_sapbert.training.losses import multi_similarity
 from spacy_sapbert.training.mining import hard_triplets
 from spacy_sapbert.training.optimizing import adamw, warmup_linear
 from spacy_sapbert.training.pair_files import Pair
 from spacy_sapbert.training.pair_table import PairTable, shuffled_batches
+from spacy_sapbert.training.run_files import json_lines
 from spacy_sapbert.training.self_alignment import SelfAlignment
 
 SYLLABLES = ["ba", "cor", "do", "fen", "gil", "hu", "kla", "lem", "mo", "nar", "pis", "rut", "sov", "tan", "vek"]

@@ -14,11 +14,11 @@ from safetensors.torch import load_file
 from spacy_sapbert.encoders.static import StaticEncoder
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.training.logs import json_lines
 from spacy_sapbert.training.losses import info_nce
 from spacy_sapbert.training.mining import in_batch_negatives
 from spacy_sapbert.training.optimizing import Processes, adagrad, adamw, clip_gradients, warmup_linear
 from spacy_sapbert.training.pair_table import PairTable, shuffled_batches
+from spacy_sapbert.training.run_files import json_lines
 from spacy_sapbert.training.self_alignment import SelfAlignment
 
 

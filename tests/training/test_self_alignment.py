@@ -15,12 +15,12 @@ from spacy_sapbert.encoders.encoder import open_encoder
 from spacy_sapbert.encoders.static import StaticEncoder
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.training.logs import json_lines
 from spacy_sapbert.training.losses import info_nce, multi_similarity, multiple_negatives_ranking, triplet
 from spacy_sapbert.training.mining import given_triplets, hard_triplets, in_batch_negatives
 from spacy_sapbert.training.optimizing import adagrad, adamw, warmup_linear
 from spacy_sapbert.training.pair_files import Pair
 from spacy_sapbert.training.pair_table import PairTable, PairWithNegatives, shuffled_batches
+from spacy_sapbert.training.run_files import json_lines
 from spacy_sapbert.training.self_alignment import SelfAlignment
 
 
@@ -441,10 +441,10 @@ assert encoder.encode(["breast"]).shape == (1, 32)
 
 del sys.modules["scipy"]  # which the library of losses imports
 from spacy_sapbert.training.pair_table import shuffled_batches
-from spacy_sapbert.training.logs import json_lines
+from spacy_sapbert.training.run_files import json_lines
 from spacy_sapbert.training.losses import multi_similarity
 from spacy_sapbert.training.mining import hard_triplets
-from spacy_sapbert.training.logs import json_lines
+from spacy_sapbert.training.run_files import json_lines
 from spacy_sapbert.training.optimizing import adagrad, adamw, warmup_linear
 from spacy_sapbert.training.pair_table import read_pair_file
 from spacy_sapbert.training.self_alignment import SelfAlignment
