@@ -1,7 +1,5 @@
 """Assemble linking pipelines from a vocabulary, an encoder and components, and save pipelines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from pathlib import Path
@@ -9,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import spacy
+from spacy.language import Language
 from thinc.api import Model
 
 from ..errors import CannotWriteError, OptionError
@@ -25,8 +24,6 @@ from .factories import ASSERTION, INSIDE, LINKER, MATCHER, RESOLVER, SECTIONS, S
 from .tokenizer import load_pipeline
 
 if TYPE_CHECKING:
-    from spacy.language import Language
-
     from ..kb.knowledge_base import KnowledgeBase
 
 _LIMITS = (
@@ -233,7 +230,7 @@ def describe(nlp: Language) -> None:
     nlp.meta.update({key: nlp.meta.get(key) or text for key, text in texts.items()}, sources=[*others, *vocabularies])
 
 
-def _source(kb: KnowledgeBase) -> dict[str, str]:
+def _source(kb: "KnowledgeBase") -> dict[str, str]:
     """Return what spaCy shows of a vocabulary, and what tells it from other sources."""
     about, license = kb.meta.get("catalog", {}), kb.meta.get("licence", "")
     release = f"{about.get('title') or ', '.join(kb.source_counts())} {kb.meta.get('release', '')}".strip()

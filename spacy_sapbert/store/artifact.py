@@ -17,8 +17,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import srsly
-
 from .. import __version__
 from ..errors import DamagedError, Errors, MismatchError, NotFoundError, SapbertError
 from ..files.output import TEMPORARY, replacing, temporary_folder
@@ -276,6 +274,8 @@ def write_component(folder: Path, save: Save, *, in_pipeline: bool, external: bo
             "assets": {role: prefix + name for role, name in writer.names.items()},
             "external": {role: artifact._asdict() for role, artifact in writer.outside.items()},
         }
+        import srsly  # imported here, because a vocabulary needs no spaCy
+
         srsly.write_json(new / MANIFEST_FILE, manifest)
         _move_artifacts(writer.folder, folder / prefix, like=new / MANIFEST_FILE)
         stale = [name for name in old.files if name not in files] if old else []

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from spacy_sapbert.files.postgres import Database
-from spacy_sapbert.outputs import omop
+from spacy_sapbert.outputs import health_records
 
 NOTES = [(7, "CF and aspirin."), (8, "Nothing."), (9, "aspirin, no zebra."), (10, "")]
 TABLES = """
@@ -96,7 +96,7 @@ def test_bad_queries(link, rows, query, message):
 
 
 def test_rows_of_note_nlp(link, rows, postgres, monkeypatch):
-    monkeypatch.setattr(omop, "_NOTES_PER_BATCH", 2)
+    monkeypatch.setattr(health_records, "_NOTES_PER_BATCH", 2)
     expected = [("0", "CF", 2, 1), ("7", "aspirin", 4, 4), ("0", "aspirin", 4, 4), ("12", "zebra", 0, 0)]
     for _ in range(2):  # the second run replaces the rows of the first
         assert link("-o", postgres).status == 0
@@ -107,7 +107,7 @@ def test_rows_of_note_nlp(link, rows, postgres, monkeypatch):
 
 
 def test_a_batch_is_written_as_a_whole_or_not_at_all(link, rows, postgres, monkeypatch):
-    monkeypatch.setattr(omop, "_NOTES_PER_BATCH", 2)
+    monkeypatch.setattr(health_records, "_NOTES_PER_BATCH", 2)
     rows("ALTER TABLE note_nlp ADD CHECK (lexical_variant <> 'zebra')")
     done = link("-o", postgres)
     assert done.status == 1
