@@ -18,7 +18,7 @@ from ..text.critical_parts import (
 )
 from ..text.languages import ENGLISH, LanguageRules
 from ..text.symbols import are_other_symbols
-from ..text.words import Words, has_other_sign, read_words, with_same_letters
+from ..text.words import Words, folded_words, has_critical, has_other_sign, read_words, with_same_letters
 from ..types import SCORE_DIGITS, Candidate, Grade, LinkedPart
 
 Candidates = dict[str, list[Candidate]]
@@ -270,24 +270,23 @@ class Agreement:
 
         A class, such as one with names for types 1 and 2, may also be meant by "type 3".
         """
-        reasons, folded = set[str](), text.folded
+        reasons, folded = set[str](), folded_words(text.text, self._rules)
         for name in names:
             lower = name.lower()
             # it is much quicker to look for the letters first
-            if len([word for word in folded if word not in lower]) <= _MOST_OTHER_WORDS:
-                words = read_words(name, self._rules)
-                if len(folded ^ words.folded) <= _MOST_OTHER_WORDS:
-                    reasons.update(islice(contradictions(text.critical, words.critical), 1))
+            if len([word for word in folded if word not in lower]) > _MOST_OTHER_WORDS:
+                continue
+            if len(folded ^ folded_words(name, self._rules)) <= _MOST_OTHER_WORDS:
+                reasons.update(islice(contradictions(text.critical, read_words(name, self._rules).critical), 1))
         return reasons.pop() if len(reasons) == 1 else None
 
     def _equates(self, parts: CriticalParts, names: Sequence[str]) -> bool:
         """Return whether a concept has a name with all parts, which contradicts none."""
         for name in names:
-            words = read_words(name, self._rules)
-            # most names have plain words alone: no number, opposite or negation
-            if parts and words.is_plain:
+            if parts and not has_critical(name, self._rules):
                 continue
-            if words.critical.include(parts) and next(contradictions(parts, words.critical), None) is None:
+            own = read_words(name, self._rules).critical
+            if own.include(parts) and next(contradictions(parts, own), None) is None:
                 return True
         return False
 

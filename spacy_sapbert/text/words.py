@@ -107,7 +107,7 @@ class Words:
         self.text = text
         self.plain = text if text.isascii() else plain(text)
         self.rules = rules
-        self.written: list[str] = rules.words.pattern.findall(self.plain)
+        self.written = _cut(self.plain, rules)
         self._words: list[Word] | None = None
         self._critical: CriticalParts | None = None
 
@@ -152,11 +152,6 @@ class Words:
         """Whether a function word relates two words. "of" and articles do not count."""
         return is_joined(self.written, self.keys, self.rules)
 
-    @property
-    def folded(self) -> frozenset[str]:
-        """The words in lower case, without a plural "s"."""
-        return frozenset([word.lower().rstrip("s") for word in self.written])
-
     @cached_property
     def form(self) -> str:
         """The text without case and punctuation."""
@@ -177,17 +172,10 @@ class Words:
     def _read_critical(self) -> CriticalParts:
         words, spelled = self.words, self.plain if self.plain.isascii() else spaced_greek(self.plain)
         if spelled != self.plain:
-            words = read_each(self.rules.words.pattern.findall(spelled), self.rules)
+            words = read_each(_cut(spelled, self.rules), self.rules)
         skipped = self.rules.words.function_words
         said = [word.critical for word in words if word.written not in skipped]
         return join_critical(said, self.plain, spelled, self.rules)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether nothing of it is critical. This is quicker than to ask for all `critical` parts."""
-        if not self.plain.isascii() or "+" in self.plain or "-" in self.plain:
-            return not self.critical
-        return not [word for word in self.words if not word.critical.is_plain]
 
     @property
     def numeral_spellings(self) -> list[str]:
@@ -264,6 +252,24 @@ def _word_reader(rules: LanguageRules) -> Callable[[str], Word]:
 
 def _breaks(gap: str) -> bool:
     return len(_BLANKS.sub(" ", gap)) > MAX_GAP or _BREAK.search(gap) is not None
+
+
+def _cut(text: str, rules: LanguageRules) -> list[str]:
+    """Cut a text in plain characters into words."""
+    words: list[str] = rules.words.pattern.findall(text)
+    return words
+
+
+def folded_words(text: str, rules: LanguageRules = ENGLISH) -> frozenset[str]:
+    """Return the words of a text in lower case, without a plural "s". Nothing is kept of a name that is seen once."""
+    return frozenset([word.rstrip("s") for word in _cut(plain(text).lower(), rules)])
+
+
+def has_critical(name: str, rules: LanguageRules = ENGLISH) -> bool:
+    """Return whether anything of a name is critical. Nothing is kept of one with plain words alone, as most have."""
+    if not name.isascii() or "+" in name or "-" in name:
+        return bool(read_words(name, rules).critical)
+    return bool([word for word in read_each(_cut(name, rules), rules) if not word.critical.is_plain])
 
 
 def word_hashes(texts: Iterable[str], rules: LanguageRules = ENGLISH) -> tuple[np.ndarray, np.ndarray]:
