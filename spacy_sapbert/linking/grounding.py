@@ -74,11 +74,11 @@ def ground_record(
     """Return "text", "kb_id" as a pipeline would set it, and "candidates" with names and types, see `ground`."""
     kb_id, candidates = _checked(text, context, types, kb, language)
     labels = kb.labels_of([candidate.concept_id for candidate in candidates])
-    rows = [
-        {**candidate._asdict(), "preferred_name": label.preferred, "types": list(label.types)}
-        for candidate in candidates
-        for label in [labels[candidate.concept_id]]
-    ]
+    rows = []
+    for candidate in candidates:
+        label, grade = labels[candidate.concept_id], candidate.grade.name.lower().replace("_", " ")
+        values = {**candidate._asdict(), "grade": grade}
+        rows.append({**values, "preferred_name": label.preferred, "types": list(label.types)})
     return {"text": text, "kb_id": kb_id, "candidates": rows}
 
 

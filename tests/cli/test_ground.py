@@ -12,6 +12,7 @@ def test_strings_have_candidates_with_reasons(command, small_kb):
     assert nothing == []
     assert linked[0]["score"] == 1
     assert {"concept_id", "preferred_name", "name", "types", "probability", "refusal", "rewrite"} <= set(linked[0])
+    assert linked[0]["grade"] == "same"
     assert linked[0]["refusal"] is None
     assert all(candidate["refusal"] for candidate in unlinked)
     assert linked[0]["preferred_name"] == "Breast Neoplasms"
