@@ -241,12 +241,13 @@ class DifferenceModel(NamedTuple):
         """
         earlier = {} if earlier is None else earlier
         keys = [(part.text, part.candidates[:DEPTH]) for part in parts]  # the same text occurs many times
-        if new := list(dict.fromkeys(filterfalse(earlier.__contains__, keys))):
-            earlier.update(zip(new, self._judgments(new, facts_of, rules), strict=True))
-        judged = list(map(_with, parts, map(earlier.__getitem__, keys)))
-        if len(earlier) > MOST_JUDGMENTS:
-            drop_oldest(earlier, MOST_JUDGMENTS)
-        return judged
+        judgments = {key: known for key in keys if (known := earlier.get(key))}  # another thread may drop some
+        if new := list(dict.fromkeys(filterfalse(judgments.__contains__, keys))):
+            judgments.update(zip(new, self._judgments(new, facts_of, rules), strict=True))
+            earlier.update((key, judgments[key]) for key in new)
+            if len(earlier) > MOST_JUDGMENTS:
+                drop_oldest(earlier, MOST_JUDGMENTS)
+        return list(map(_with, parts, map(judgments.__getitem__, keys)))
 
     def _judgments(self, texts: Sequence[_Text], facts_of: FactsOf, rules: LanguageRules) -> Iterator[_Judged]:
         written, candidates = zip(*texts, strict=True)
