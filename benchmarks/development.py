@@ -10,7 +10,6 @@ with a direction and everyday findings are linked one by one.
 from __future__ import annotations
 
 import csv
-import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,12 +17,12 @@ from tempfile import TemporaryDirectory
 
 import spacy
 from common import new_parser
-from difference import CORPORA, PHENOTYPES, VOCABULARIES, Corpus, build_vocabulary, read, record
+from difference import CORPORA, PHENOTYPES, VOCABULARIES, Corpus, build_vocabulary, dictionary, read
 from spacy.language import Language
 
 from spacy_sapbert.evaluation.linking import evaluate_linking
 from spacy_sapbert.kb.build import new_knowledge_base
-from spacy_sapbert.types import Document, Mention, Record
+from spacy_sapbert.types import Document, Mention
 
 CELLS = "vocabularies/cellosaurus/Cellosaurus.tsv.gz"
 SETS = {
@@ -36,17 +35,6 @@ SETS = {
     "BioRED cell lines": Corpus("corpora/biored/BioRED_TrainDev.PubTator.gz", "CellLine", CELLS, "biored-l", "outside"),
 }
 PHRASES = {"direction phrases": "directions.tsv", "everyday findings": "everyday_findings.tsv"}
-
-
-def cell_lines(path: Path) -> Iterator[Record]:
-    """Yield the cell lines of a dictionary of names and ids."""
-    names: dict[str, list[str]] = {}
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        for line in file:
-            name, id, *_ = line.rstrip("\n").split("\t")
-            names.setdefault(id, []).append(name)
-    for id, texts in names.items():
-        yield record(id, texts, "Cellosaurus")
 
 
 def phrases(path: Path) -> Iterator[Document]:
@@ -73,7 +61,7 @@ def main() -> None:
             kb = Path(folder, f"{number}.kb")
             if vocabulary == CELLS:
                 with new_knowledge_base(kb) as builder:
-                    for one in cell_lines(data / vocabulary):
+                    for one in dictionary(data / vocabulary, "Cellosaurus"):
                         builder.add(one)
                     builder.finish({})
             else:

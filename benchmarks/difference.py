@@ -125,7 +125,7 @@ def build_vocabulary(data: Path, vocabulary: str, path: Path) -> None:
     if vocabulary == PHENOTYPES:
         records = read_vocabulary(data / vocabulary, report=ReadReport(), source="HPO")
     else:
-        records = {GENES: genes, SPECIES: species}[vocabulary](data / vocabulary)
+        records = {GENES: genes, SPECIES: dictionary}[vocabulary](data / vocabulary)
     with new_knowledge_base(path) as builder:
         for record in records:
             builder.add(record)
@@ -142,15 +142,15 @@ def genes(path: Path) -> Iterator[Record]:
                 yield record(id, texts, "HGNC")
 
 
-def species(path: Path) -> Iterator[Record]:
-    """Yield the species of a dictionary of names and ids."""
+def dictionary(path: Path, source: str = "NCBI") -> Iterator[Record]:
+    """Yield the concepts of a dictionary of names and ids, such as species."""
     names: dict[str, list[str]] = {}
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for line in file:
             name, id, *_ = line.rstrip("\n").split("\t")
             names.setdefault(id, []).append(name)
     for id, texts in names.items():
-        yield record(id, texts, "NCBI")
+        yield record(id, texts, source)
 
 
 def record(id: str, texts: Iterable[str], source: str) -> Record:

@@ -32,7 +32,6 @@ from ..text.words import (
     is_general,
     is_joined,
     joined_letters,
-    may_be_acronym,
     read_words,
     word_hashes,
 )
@@ -569,6 +568,6 @@ def name_hashes(names: list[str], rules: LanguageRules = ENGLISH) -> np.ndarray:
     edges = np.searchsorted(of_word, np.arange(len(names) + 1))
     keys: np.ndarray = sums[edges[1:]] - sums[edges[:-1]]
     for i, name in enumerate(names):
-        if may_be_acronym(name) and (key := acronym_hash(plain(name))):
+        if key := acronym_hash(plain(name)):
             keys[i] = key
     return keys

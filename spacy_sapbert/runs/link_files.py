@@ -16,7 +16,7 @@ from rich.console import Console
 
 from ..documents.formats import InputFormat, OutputFormat, output_format
 from ..documents.input_documents import Inputs, Problems, ReadOptions, begun, read_all
-from ..errors import ChoiceError, Errors, MissingExtraError, OptionError, SapbertError, Warnings
+from ..errors import ChoiceError, Errors, MissingExtraError, NotFoundError, OptionError, SapbertError, Warnings
 from ..files.console import progress_callback, stderr_console, track
 from ..files.opening import STDIN
 from ..files.output import is_special, refuse_input
@@ -84,7 +84,7 @@ def link_files(
     if engine and concepts:
         raise OptionError(option="--concepts", reason="--engine writes tables of links only")
     counts = Counter() if counts is None else counts
-    paths = [*map(Path, inputs)]
+    paths = _checked(inputs, format)
     problems = Problems(stderr_console(), strict=strict)
     place = output if output is None or is_postgres(output) else Path(output)
     to = OutputFormat(format) if format else None
@@ -114,6 +114,19 @@ def link_files(
     done = f"{counts['documents']:,} documents, {counts['mentions']:,} mentions, {counts['linked']:,} of them linked"
     problems.console.print(f"{done}; {problems.broken:,} broken records left out")
     return counts
+
+
+def _checked(inputs: Iterable[str | Path], format: OutputFormat | str | None) -> list[Path]:
+    """Return the paths of the inputs, after a check that typer does for the command."""
+    if isinstance(inputs, (str, Path)):
+        raise OptionError(option="inputs", reason=f"it is {str(inputs)!r}, not a list of paths")
+    formats = [known.value for known in OutputFormat]
+    if format and format not in formats:
+        raise ChoiceError(given=format, what="format of links", choices=formats)
+    paths = [*map(Path, inputs)]
+    if missing := next((path for path in paths if path != STDIN and not path.exists()), None):
+        raise NotFoundError(what=f"file or folder {missing}", remedy="Check the path.")
+    return paths
 
 
 def _check_engine(

@@ -290,14 +290,9 @@ def word_hashes(texts: Iterable[str], rules: LanguageRules = ENGLISH) -> tuple[n
     return np.searchsorted(ends, starts, side="right"), hashes
 
 
-def may_be_acronym(text: str) -> bool:
-    """Return quickly whether a text may be an acronym. Spelling out only shortens Greek letters with accents."""
-    return len(text) <= MAX_ACRONYM + 1 or not text.isascii()
-
-
 def acronym_of(text: str) -> str:
     """Return an acronym as it is compared: in its case, without the plural of "UTIs". Empty if the text is none."""
-    if len(text) > MAX_ACRONYM + 1 and text.isascii():  # as `may_be_acronym`
+    if len(text) > MAX_ACRONYM + 1 and text.isascii():  # spelling out only shortens Greek
         return ""
     single = text[:-1] if len(text) >= SHORTEST_PLURAL and text.endswith("s") and text[:-1].isupper() else text
     return single if is_acronym(single) else ""

@@ -50,3 +50,18 @@ def test_a_run_that_fails_keeps_documents(linking_folder, tmp_path, monkeypatch)
     notes.write_text('{"text": "breast cancer"}\n{"text": "diabetes"}\n')
     counts = spacy_sapbert.link_files(linking_folder, [notes], output, resume=True)
     assert (counts["documents"], counts["old"]) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "format", "message"),
+    [
+        ("notes.csv", None, "not a list of paths"),
+        (["none.txt"], None, "no file or folder none.txt"),
+        (["notes.csv"], "word", "Choose one of: jsonl, "),
+    ],
+)
+def test_wrong_arguments_are_named(linking_folder, notes, tmp_path, monkeypatch, inputs, format, message):
+    monkeypatch.chdir(notes.parent)
+    with pytest.raises(SapbertError, match=message):
+        spacy_sapbert.link_files(linking_folder, inputs, tmp_path / "links", format=format)
+    assert not (tmp_path / "links").exists()
