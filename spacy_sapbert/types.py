@@ -97,7 +97,8 @@ class Candidate(NamedTuple):
 
     Attributes:
         concept_id: The primary id.
-        score: What users see, at most 1. It is made of grade and similarity, see `linking.agreement.score_of`.
+        score: What users see, at most 1. It is made of grade and similarity, see `linking.agreement.score_of`. A prior
+            counts, too.
         name: The best name.
         dense: The dense similarity; None if it is not used. It is a cosine, or an inner product if the vectors of the
             encoder are not l2_normalized.
@@ -108,6 +109,8 @@ class Candidate(NamedTuple):
         rewrite: How the text was written in another way to equal this name; None if it was not.
         probability: The probability that it is right, by how its name differs from the text; None if it is not known.
         grade: How well its name fits the text.
+        similarity: The combined similarity of its name and the text that was looked up, at most 1. No judgment, prior
+            or ranking changes it.
     """
 
     concept_id: str
@@ -121,6 +124,7 @@ class Candidate(NamedTuple):
     rewrite: str | None = None
     probability: float | None = None
     grade: Grade = Grade.SIMILAR
+    similarity: float = 1.0
 
 
 class LinkedPart(NamedTuple):

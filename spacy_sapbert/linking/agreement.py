@@ -22,7 +22,7 @@ from ..text.words import Words, folded_words, has_critical, has_other_sign, read
 from ..types import SCORE_DIGITS, Candidate, Grade, LinkedPart
 
 Candidates = dict[str, list[Candidate]]
-LookUp = Callable[[Sequence[str]], Sequence[list[Candidate]]]
+Search = Callable[[Sequence[str]], Sequence[list[Candidate]]]
 Weigh = Callable[[list[Candidate]], list[Candidate]]
 
 SAME, REWRITTEN = 0.99, 0.98
@@ -100,14 +100,15 @@ class Agreement:
         self._general_words = {key for name in rules.words.general_names for key in read_words(name, rules).content}
 
     def __call__(
-        self, text: str, candidates: list[Candidate], weigh: Weigh | None = None, checked: int = CHECKED
+        self, text: str, candidates: list[Candidate], weigh: Weigh | None = None, checked: int | None = None
     ) -> list[Candidate]:
         """Return the candidates of a text with their grades, best first.
 
         Args:
             candidates: Its candidates, best first.
             weigh: Changes the scores of similar names, and the order of equal ones.
-            checked: The candidates that agree, behind which none is checked. A prior or reranker may choose any.
+            checked: The candidates that agree, behind which none is checked: `CHECKED`, or one behind those that are
+                the same. A prior or reranker may choose any.
         """
         words = read_words(text, self._rules)
         same = self._same(words, candidates)
@@ -115,7 +116,9 @@ class Agreement:
             reason = f"a text of up to {SHORT} letters must equal a name"
             refusals = {candidate.concept_id: reason for candidate in candidates if candidate.concept_id not in same}
         else:
-            refusals = self._contradictions(words, candidates, checked)
+            refusals = self._contradictions(words, candidates, checked or (len(same) + 1 if same else CHECKED))
+            if same and same.issubset(refusals):  # no name is the text after all
+                refusals = self._contradictions(words, candidates, checked or CHECKED)
         if refusals:
             candidates = [refused(c, refusals[c.concept_id]) if c.concept_id in refusals else c for c in candidates]
         if weigh:
@@ -129,28 +132,19 @@ class Agreement:
                 graded[place] = candidate._replace(grade=Grade.NEARLY_SAME)
         return ordered(graded) if same or refusals else graded
 
-    def with_other_numerals(self, found: Candidates, look_up: LookUp) -> Candidates:
-        """Return the candidates of texts with those of other spellings of their numerals: "type 2" for "type II".
+    def look_up(self, texts: Sequence[str], search: Search) -> Candidates:
+        """Return the candidates of texts, also by other spellings of their numerals: "type 2" for "type II".
 
-        Their names must have all numbers of the text. A text that is a name has no other spellings.
-
-        Args:
-            found: The candidates of each text, best first.
-            look_up: Finds the candidates of texts.
+        The names of the latter must have all numbers of the text. A text that is a name has no other spellings.
         """
-        spellings: dict[str, list[str]] = {}
-        for text, similar in found.items():
-            words = read_words(text, self._rules)
-            if words.numeral_spellings and not self._same(words, similar):
-                spellings[text] = words.numeral_spellings
-        if not spellings:
-            return found
-        others = list(dict.fromkeys(chain.from_iterable(spellings.values())))
-        respelled = dict(zip(others, look_up(others), strict=True))
-        return found | {
-            text: self._merged(text, found[text], chain.from_iterable(respelled[form] for form in forms))
-            for text, forms in spellings.items()
-        }
+        spellings = {text: forms for text in texts if (forms := read_words(text, self._rules).numeral_spellings)}
+        unique = list(dict.fromkeys(chain(texts, *spellings.values())))
+        found = dict(zip(unique, search(unique), strict=True))
+        candidates = {text: found[text] for text in texts}
+        for text, forms in spellings.items():
+            if not self._same(read_words(text, self._rules), found[text]):
+                candidates[text] = self._merged(text, found[text], chain.from_iterable(map(found.__getitem__, forms)))
+        return candidates
 
     def _merged(self, text: str, similar: Iterable[Candidate], respelled: Iterable[Candidate]) -> list[Candidate]:
         """Return the best candidate for each concept, best first."""
@@ -230,7 +224,7 @@ class Agreement:
         for candidate in candidates:
             if candidate.name in names and not has_other_sign(text.text, candidate.name, self._rules):
                 same.add(candidate.concept_id)
-            elif candidate.score > _SIMILAR:
+            elif candidate.similarity > _SIMILAR:
                 name = read_words(candidate.name, self._rules)
                 if parts.numbers:
                     is_same = parts.is_same(name.critical) and next(contradictions(parts, name.critical), None) is None
@@ -273,8 +267,9 @@ class Agreement:
         reasons, folded = set[str](), folded_words(text.text, self._rules)
         for name in names:
             lower = name.lower()
-            # it is much quicker to look for the letters first
-            if len([word for word in folded if word not in lower]) > _MOST_OTHER_WORDS:
+            # it is much quicker to look for the letters first, and to count blanks
+            lacking = len([word for word in folded if word not in lower])
+            if lacking > _MOST_OTHER_WORDS or lower.count(" ") >= len(folded) + _MOST_OTHER_WORDS - 2 * lacking:
                 continue
             if len(folded ^ folded_words(name, self._rules)) <= _MOST_OTHER_WORDS:
                 reasons.update(islice(contradictions(text.critical, read_words(name, self._rules).critical), 1))

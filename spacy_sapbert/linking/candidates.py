@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
-from itertools import filterfalse, pairwise
+from itertools import filterfalse, pairwise, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from ..encoders.ngrams import NgramEncoder
 from ..kb.filters import ALL, Filter, FilterMask, filter_mask
 from ..kb.knowledge_base import KnowledgeBase
 from ..store.cache import drop_oldest
-from ..types import SCORE_DIGITS, Candidate
+from ..types import SCORE_DIGITS, Candidate, Grade
 from ..vectors.index import Index
 from ..vectors.ngram_index import NgramIndex, NgramQueries
 from ..vectors.on_demand import OnDemandVectors
@@ -433,20 +433,26 @@ class CandidateGenerator:
 
     def _candidates(self, scored: _Scored, concepts: list[int], supports: np.ndarray) -> list[Candidate]:
         """Return a candidate for each name with its concept."""
-        nothing: list[float | None] = [None] * len(concepts)
-        dense: list[float | None] = nothing if scored.dense is None else scored.dense.tolist()
-        if self.rescorer:
-            dense = [None if value is None or math.isnan(value) else value for value in dense]
+        nothing = repeat(None)
+        similarities = scored.scores.astype(np.float64).round(SCORE_DIGITS).tolist()
+        dense = nothing if scored.dense is None else scored.dense.tolist()
+        if self.rescorer and scored.dense is not None:
+            dense = [None if math.isnan(value) else value for value in scored.dense.tolist()]
         return list(
             map(
                 Candidate,
                 self.kb.concept_ids_at(concepts),
-                scored.scores.astype(np.float64).round(SCORE_DIGITS).tolist(),
+                similarities,
                 self._names_at(scored.rows.tolist()),
                 dense,
                 nothing if scored.sparse is None else scored.sparse.tolist(),
                 nothing,
                 supports.round(SCORE_DIGITS).tolist(),
+                nothing,
+                nothing,
+                nothing,
+                repeat(Grade.SIMILAR),
+                similarities,
             )
         )
 

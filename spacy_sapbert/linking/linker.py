@@ -16,7 +16,7 @@ from ..kb.mapping import vocabulary_of
 from ..store.cache import drop_oldest
 from ..text.languages import ENGLISH, LanguageRules
 from ..types import NIL, Alternative, Candidate, Grade, Link, LinkedPart
-from .agreement import CHECKED, REFUSED, Agreement, Candidates, tied
+from .agreement import REFUSED, Agreement, Candidates, tied
 from .candidates import CandidateGenerator
 from .concept_facts import ConceptFacts
 from .difference import PROBABLE, DifferenceModel, Judgments, describe, model_of
@@ -233,9 +233,9 @@ class Linker:
         if not missing:
             return found
         search = partial(generator, k=k, filter=filter)
-        graded = self._agreement.with_other_numerals(dict(zip(missing, search(missing), strict=True)), search)
+        graded = self._agreement.look_up(missing, search)
         for text, similar in graded.items():
-            graded[text] = self._agreement(text, similar, prior, k if prior or reranks else CHECKED)
+            graded[text] = self._agreement(text, similar, prior, k if prior or reranks else None)
         graded = self._rewriter(graded, partial(generator.named, filter=filter))
         known.update(zip(zip(graded, repeat(settings)), graded.values(), strict=True))
         if len(known) > generator.cache_size:

@@ -88,9 +88,16 @@ def test_the_spelling_of_numerals_does_not_count(agreement, text, name, is_same)
 
 
 def test_numerals_are_looked_up_in_other_spellings(agreement):
-    names = {"MPS 3": candidates(("D:3", 0.7, "MPS 2 (3)"), ("D:2", 0.9, "MPS II")), "MPS III": []}
-    found = agreement.with_other_numerals({"MPS three": [], "MPS": []}, lambda texts: [names[text] for text in texts])
+    names = {"MPS 3": candidates(("D:3", 0.7, "MPS 2 (3)"), ("D:2", 0.9, "MPS II"))}
+    found = agreement.look_up(["MPS three", "MPS"], lambda texts: [names.get(text, []) for text in texts])
     assert found == {"MPS three": candidates(("D:3", 0.7, "MPS 2 (3)")), "MPS": []}
+
+
+def test_behind_a_name_that_is_the_text_one_candidate_is_checked(agreement):
+    given = candidates(("D:1", 0.98, "Weaver disease"), ("D:A", 0.9, "Weaver diseases 2"), ("D:L", 0.8, "Weaver"))
+    last = candidates(("D:2", 0.7, "weaver without disease"))[0]
+    assert agreement("Weaver disease", [*given, last])[-1] == last
+    assert agreement("Weaver disease", [*given, last], checked=4)[-1].refusal is not None
 
 
 def test_a_name_that_negates_is_refused_for_a_text_without_critical_parts(agreement):

@@ -117,8 +117,8 @@ def test_scores_by_hand(tmp_path):
     generator.sparse_weight = 1.0
     assert found(generator, "x") == ["A", "B"]
     assert CandidateGenerator(kb, None, vectors)(["x"], 5)[0] == [
-        Candidate("B", pytest.approx(0.8), "z", pytest.approx(0.8), None),
-        Candidate("A", pytest.approx(0.6), "xy", pytest.approx(0.6), None),
+        Candidate("B", pytest.approx(0.8), "z", pytest.approx(0.8), None, similarity=pytest.approx(0.8)),
+        Candidate("A", pytest.approx(0.6), "xy", pytest.approx(0.6), None, similarity=pytest.approx(0.6)),
     ]
     assert CandidateGenerator(kb, generator.ngrams, None)(["x"], 5)[0] == [
         Candidate("A", pytest.approx(sparse, abs=1e-5), "xy", None, pytest.approx(sparse))
@@ -182,8 +182,8 @@ def test_raw_scores_by_hand(tmp_path):
     generator.sparse_weight = 8.7  # 8 - 3 = 5 = 8.66 / √3
     assert found(generator, "x") == ["A", "B"]
     assert CandidateGenerator(kb, None, vectors)(["x"], 5)[0] == [
-        Candidate("B", pytest.approx(0.8), "z", pytest.approx(8), None),
-        Candidate("A", pytest.approx(0.3), "xy", pytest.approx(3), None),
+        Candidate("B", pytest.approx(0.8), "z", pytest.approx(8), None, similarity=pytest.approx(0.8)),
+        Candidate("A", pytest.approx(0.3), "xy", pytest.approx(3), None, similarity=pytest.approx(0.3)),
     ]
 
 
