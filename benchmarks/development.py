@@ -44,29 +44,35 @@ def phrases(path: Path) -> Iterator[Document]:
             yield Document(str(number), text, (Mention(0, len(text), text, "Phenotype", (row["id"],)),))
 
 
-def pipeline(kb: Path, encoder: str) -> Language:
+def pipeline(kb: str, encoder: str) -> Language:
     nlp = spacy.blank("en")
     nlp.add_pipe("abbreviation_resolver")
     nlp.add_pipe("composite_splitter")
-    nlp.add_pipe("sapbert_linker", config={"kb": str(kb), "encoder": encoder})
+    nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": encoder})
     return nlp
+
+
+def pipelines_of(data: Path, encoder: str, folder: Path, *others: str) -> dict[str, Language]:
+    """Return a pipeline for each vocabulary, which is built in a folder, and for other vocabularies."""
+    pipelines = {other: pipeline(other, encoder) for other in others}
+    for number, vocabulary in enumerate((*VOCABULARIES, CELLS)):
+        kb = folder / f"{number}.kb"
+        if vocabulary == CELLS:
+            with new_knowledge_base(kb) as builder:
+                for one in dictionary(data / vocabulary, "Cellosaurus"):
+                    builder.add(one)
+                builder.finish({})
+        else:
+            build_vocabulary(data, vocabulary, kb)
+        pipelines[vocabulary] = pipeline(str(kb), encoder)
+    return pipelines
 
 
 def main() -> None:
     arguments = new_parser(__doc__, encoder=True).parse_args()
     data = arguments.data
     with TemporaryDirectory() as folder:
-        pipelines = {}
-        for number, vocabulary in enumerate((*VOCABULARIES, CELLS)):
-            kb = Path(folder, f"{number}.kb")
-            if vocabulary == CELLS:
-                with new_knowledge_base(kb) as builder:
-                    for one in dictionary(data / vocabulary, "Cellosaurus"):
-                        builder.add(one)
-                    builder.finish({})
-            else:
-                build_vocabulary(data, vocabulary, kb)
-            pipelines[vocabulary] = pipeline(kb, arguments.encoder)
+        pipelines = pipelines_of(data, arguments.encoder, Path(folder))
         sets = {name: (corpus.vocabulary, list(read(data, corpus))) for name, corpus in SETS.items()}
         for name, file in PHRASES.items():
             sets[name] = PHENOTYPES, list(phrases(data / "corpora" / "direction_phrases" / file))

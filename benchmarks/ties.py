@@ -1,132 +1,88 @@
-"""Measure how often several concepts share the best score of a gold mention, and which rules find the right one.
+"""Measure how often concepts share the best score of a gold mention, and which order of rules finds the right one.
 
-The order of the rules was chosen on the training parts of NCBI Disease and BC5CDR. They are linked to MEDIC alone, and
-to MEDIC with the mentions of the other three quarters of the same part. The development parts are linked to MEDIC
-alone, to MEDIC with all training mentions, and to the starter vocabulary. `--chemicals` is a list of chemicals in
-MEDIC's format. With it, the chemicals of BC5CDR are linked to both vocabularies, with their own types.
-
-The output counts three things. First, the parts of mentions whose first candidate shares its score with others. Second,
-the parts with a gold concept among these candidates (`best_possible`). Third, the parts for which each order of rules
+Gold mentions of all types are linked document by document: to the vocabulary of their type alone, and to the starter
+vocabulary, whose types fit the labels. `tied` counts the parts of mentions whose first candidate shares its score with
+others, `possible` those with a gold concept among these. `right` has, for each order of rules, the parts for which it
 puts a gold concept first.
 
-    python benchmarks/ties.py [--data FOLDER] [--encoder NAME|FOLDER|none] [--chemicals FILE]
+    python benchmarks/ties.py [--data FOLDER] [--encoder NAME|FOLDER|none]
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import spacy
 from common import new_parser
-from linking import DISEASES, MEDIC, read
+from development import CELLS, pipelines_of
+from difference import CORPORA, Corpus, read
 from spacy.language import Language
 
-from spacy_sapbert.evaluation.running import LinkedMention, link_gold_mentions
-from spacy_sapbert.kb.build import new_knowledge_base
-from spacy_sapbert.kb.mentions import add_mentions
-from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.linking import ties
-from spacy_sapbert.linking.ties import RULES, tied
+from spacy_sapbert.linking.ties import RULES, TieBreaker, names_in, tied
 from spacy_sapbert.metrics.linking_accuracy import gold_concepts, lenient_at
+from spacy_sapbert.training.reranker_trainer import mention_queries
 from spacy_sapbert.types import Document
 
-FOLDS = 4
-ORDERS: dict[str, tuple[str, ...]] = {
-    "id": (),
-    "annotations": ("annotations",),
-    "annotations, preferred": ("annotations", "preferred"),
-    "annotations, preferred, type": ("annotations", "preferred", "type"),
-    "annotations, type, preferred": ("annotations", "type", "preferred"),
-    "type, annotations, preferred": ("type", "annotations", "preferred"),
-    "annotations, preferred, type, main": ("annotations", "preferred", "type", "main"),
-    "annotations, preferred, main, type": ("annotations", "preferred", "main", "type"),
-    "annotations, preferred, main, names, type": ("annotations", "preferred", "main", "names", "type"),
-    "all, as the linker": RULES,
+STARTER = "starter"
+_BIORED, _BIOID = "corpora/biored/BioRED_TrainDev.PubTator.gz", "corpora/bioid/BioID_Train_revision.PubTator.gz"
+SETS = {
+    **CORPORA,
+    "Bio-ID": Corpus(_BIOID, "CellLine", CELLS, "bioid"),
+    "BioRED cell lines": Corpus(_BIORED, "CellLine", CELLS, "biored-l", "outside"),
+    "NCBI, starter": CORPORA["NCBI"]._replace(vocabulary=STARTER),
+    "BC5CDR diseases, starter": CORPORA["BC5CDR diseases"]._replace(vocabulary=STARTER),
+    "BC5CDR chemicals, starter": CORPORA["BC5CDR chemicals"]._replace(vocabulary=STARTER),
+    "BioRED chemicals, starter": CORPORA["BioRED chemicals"]._replace(vocabulary=STARTER),
+}
+_OTHERS = tuple(rule for rule in RULES if rule not in ("type", "named"))
+ORDERS = {
+    "as the linker": RULES,
+    "without the document": tuple(rule for rule in RULES if rule != "named"),
+    "document before names": (*_OTHERS[:2], "type", *_OTHERS[2:-1], "named", _OTHERS[-1]),
+    "preferred name before type": (*_OTHERS[:2], "named", "preferred", "type", *_OTHERS[3:]),
+    "names before preferred name": (*_OTHERS[:2], "type", "named", "names", "preferred", "main"),
 }
 
 
-def build(path: Path, data: Path, chemicals: Path | None, mentions: list[Document]) -> Path:
-    """Build a knowledge base of MEDIC, the chemicals and these mentions."""
-    with new_knowledge_base(path) as builder:
-        for source, file, type in (("MEDIC", data / MEDIC, "Disease"), ("chemicals", chemicals, "Chemical")):
-            for record in read_vocabulary(file, "medic", report=ReadReport(), source=source) if file else ():
-                builder.add(record._replace(types=(type,)))
-        add_mentions(builder, mentions, "train")
-        builder.finish({})
-    return path
-
-
-def pipeline(kb: str, encoder: str) -> Language:
-    nlp = spacy.blank("en")
-    nlp.add_pipe("abbreviation_resolver")
-    nlp.add_pipe("composite_splitter")
-    nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": encoder})
-    return nlp
-
-
-def count(nlp: Language, documents: list[Document]) -> Counter[str]:
+def count(nlp: Language, documents: list[Document]) -> dict[str, Any]:
     linker: Any = nlp.get_pipe("sapbert_linker")
-    with_ids = (d._replace(mentions=tuple(m for m in d.mentions if m.ids)) for d in documents)
-    mentions = list(link_gold_mentions(nlp, with_ids))
-    judged = list(judge(mentions, linker.kb))
-    possible = sum(any_right for _, any_right in judged)
-    counts = Counter({"mentions": len(mentions), "tied": len(judged), "best_possible": possible})
-    for order, rules in ORDERS.items():
-        ties.RULES = rules
-        parts, labels = [linked.parts for linked in mentions], [linked.mention.label for linked in mentions]
-        decided = ties.TieBreaker(linker.kb).break_ties(parts, labels)
-        again = [linked._replace(parts=parts) for linked, parts in zip(mentions, decided, strict=True)]
-        counts[order] = sum(right for right, _ in judge(again, linker.kb))
-    return counts
+    kb, breaker = linker.kb, TieBreaker(linker.kb)
+    right, n = dict.fromkeys(ORDERS, 0), {"mentions": 0, "tied": 0, "possible": 0}
+    for document in documents:
+        queries = mention_queries(document)
+        (mentions,) = linker.linker.link([queries])
+        named, labels = names_in(mentions), [query.label for query in queries]
+        n["mentions"] += len(mentions)
+        golds = [gold_concepts(mention.ids, kb.find_id) for mention in document.mentions]
+        for order, rules in ORDERS.items():
+            ties.RULES = rules
+            broken = zip(breaker.break_ties(mentions, labels, named), golds, strict=True)
+            judged = list(judge(broken, kb))
+            right[order] += sum(first for first, _ in judged)
+        n["tied"] += len(judged)
+        n["possible"] += sum(possible for _, possible in judged)
+    return {**n, "right": right}
 
 
-def judge(mentions: list[LinkedMention], kb: Any) -> Iterator[tuple[bool, bool]]:
+def judge(mentions: Any, kb: Any) -> Iterator[tuple[bool, bool]]:
     """Yield, for each part with several best candidates, whether the first is right and whether any is right."""
-    for linked in mentions:
-        gold = gold_concepts(linked.mention.ids, kb.find_id)
-        for part in linked.parts:
-            if best := tied(part):
-                ids = [frozenset(kb.ids(candidate.concept_id)) for candidate in best]
-                yield lenient_at(1, gold, [ids]), lenient_at(len(ids), gold, [ids])
-
-
-def measure(corpus: str, data: Path, encoder: str, chemicals: Path | None, folder: Path) -> dict[str, Any]:
-    files = DISEASES[corpus]
-    type = None if chemicals else files.type
-    train, dev = read(data / files.train, type), read(data / files.dev, type)
-    plain = pipeline(str(build(folder / "plain.kb", data, chemicals, [])), encoder)
-    joined = pipeline(str(build(folder / "joined.kb", data, chemicals, train)), encoder)
-    folds: Counter[str] = Counter()
-    for fold in range(FOLDS):
-        others = [document for i, document in enumerate(train) if i % FOLDS != fold]
-        nlp = pipeline(str(build(folder / f"{fold}.kb", data, chemicals, others)), encoder)
-        folds.update(count(nlp, train[fold::FOLDS]))
-    return {
-        "train, MEDIC": count(plain, train),
-        "train, MEDIC + other training mentions": folds,
-        "dev, MEDIC": count(plain, dev),
-        "dev, MEDIC + training mentions": count(joined, dev),
-        "dev, starter": count(pipeline("starter", encoder), dev),
-    }
+    for parts, gold in mentions:
+        for best in filter(None, map(tied, parts)):
+            ids = [frozenset(kb.ids(candidate.concept_id)) for candidate in best]
+            yield lenient_at(1, gold, [ids]), lenient_at(len(ids), gold, [ids])
 
 
 def main() -> None:
-    parser = new_parser(__doc__, encoder=True)
-    parser.add_argument("--chemicals", type=Path, help="List of chemicals in MEDIC's format, for BC5CDR.")
-    arguments = parser.parse_args()
-    runs: list[tuple[str, str, Path | None]] = [(corpus, corpus, None) for corpus in DISEASES]
-    if arguments.chemicals:
-        runs.append(("bc5cdr with chemicals", "bc5cdr", arguments.chemicals))
-    results: dict[str, Any] = {"encoder": arguments.encoder}
-    for name, corpus, chemicals in runs:
-        with TemporaryDirectory() as folder:
-            results[name] = measure(corpus, arguments.data, arguments.encoder, chemicals, Path(folder))
-    print(json.dumps(results, indent=2))
+    arguments = new_parser(__doc__, encoder=True).parse_args()
+    with TemporaryDirectory() as folder:
+        pipelines = pipelines_of(arguments.data, arguments.encoder, Path(folder), STARTER)
+        for name, corpus in SETS.items():
+            documents = [document for document in read(arguments.data, corpus) if document.mentions]
+            print(json.dumps({"corpus": name, **count(pipelines[corpus.vocabulary], documents)}), flush=True)
 
 
 if __name__ == "__main__":

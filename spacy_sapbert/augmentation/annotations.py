@@ -136,7 +136,8 @@ class MatcherAnnotator:
         preferring = preferring or {id for id in ids if word_keys(preferred[id]) == word_keys(name)}
         counts = {id: self._kb.annotations(id, name) for id in ids}
         evidence = [
-            TieEvidence(id, counts[id], id in preferring, main=not SUPPLEMENTARY_ID.fullmatch(id)) for id in ids
+            TieEvidence(id, counts[id], preferred=id in preferring, main=not SUPPLEMENTARY_ID.fullmatch(id))
+            for id in ids
         ]
         best = rank(evidence)[0]._replace(concept_id="")
         return sorted(tie.concept_id for tie in evidence if tie._replace(concept_id="") == best)

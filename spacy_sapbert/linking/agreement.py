@@ -137,10 +137,13 @@ class Agreement:
 
         The names of the latter must have all numbers of the text. A text that is a name has no other spellings.
         """
-        spellings = {text: forms for text in texts if (forms := read_words(text, self._rules).numeral_spellings)}
+        spellings: dict[str, list[str]] = {}
+        for text in texts:
+            if forms := read_words(text, self._rules).numeral_spellings:
+                spellings[text] = forms
         unique = list(dict.fromkeys(chain(texts, *spellings.values())))
         found = dict(zip(unique, search(unique), strict=True))
-        candidates = {text: found[text] for text in texts}
+        candidates = dict(zip(texts, map(found.__getitem__, texts), strict=True))
         for text, forms in spellings.items():
             if not self._same(read_words(text, self._rules), found[text]):
                 candidates[text] = self._merged(text, found[text], chain.from_iterable(map(found.__getitem__, forms)))

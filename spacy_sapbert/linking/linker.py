@@ -23,7 +23,7 @@ from .difference import PROBABLE, DifferenceModel, Judgments, describe, model_of
 from .prior import ConceptPrior
 from .rewrites import Rewriter
 from .settings import THRESHOLD, LinkerParameters, LinkerSettings
-from .ties import TieBreaker
+from .ties import TieBreaker, names_in
 from .variants import MentionQuery, select_variant
 
 if TYPE_CHECKING:
@@ -191,6 +191,8 @@ class Linker:
             found = [tuple(islice(judged, len(parts))) for parts in found]
         parts_of = dict(zip(unique, found, strict=True))
         linked = [list(map(parts_of.__getitem__, of_document)) for of_document in keys]
+        if any(map(tied, chain.from_iterable(found))):
+            linked = [self._with_ties_broken(*of_document) for of_document in zip(linked, documents, strict=True)]
         if self.reranker is None or not current.reranks or (self.reranker.after_ranking and model is None):
             return linked
         pairs = zip(linked, texts or [""] * len(linked), strict=True)
@@ -214,10 +216,24 @@ class Linker:
                 variants, look_up, settings.selection, self._agreement, current.least_score, self.rules
             )
             mentions.append(variant)
-        if current.prior is None and not [parts for parts in mentions if any(map(tied, parts))]:
+        if current.prior is None and not any(map(tied, chain.from_iterable(mentions))):
             return mentions
         labels = [query.label for query in queries]
         return TieBreaker(self.kb, settings.label_types).break_ties(mentions, labels)
+
+    def _with_ties_broken(self, mentions: list[Parts], queries: Sequence[MentionQuery]) -> list[Parts]:
+        """Return the mentions of a document. A tie goes to the concept of which the document has another name."""
+        named = names_in(mentions)
+        ties = [
+            place
+            for place, parts in enumerate(mentions)
+            if any(candidate.concept_id in named for part in parts for candidate in tied(part))
+        ]
+        if not ties:
+            return mentions
+        breaker, labels = TieBreaker(self.kb, self.settings.label_types), [queries[place].label for place in ties]
+        broken = breaker.break_ties([mentions[place] for place in ties], labels, named)
+        return list(map(dict(zip(ties, broken, strict=True)).get, range(len(mentions)), mentions))
 
     def _candidates(self, texts: Iterable[str], filter: Filter, current: _Current) -> Candidates:
         """Return the candidates of texts, best first. Those of earlier texts are known."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple
 
 from ..kb.ids import SUPPLEMENTARY_ID
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.words import case_counts
-from ..types import SCORE_DIGITS, Candidate, LinkedPart
+from ..types import SCORE_DIGITS, Candidate, Grade, LinkedPart
 from .agreement import tied
 
 Parts = tuple[LinkedPart, ...]
@@ -25,8 +26,9 @@ class TieEvidence(NamedTuple):
         concept_id: The primary id.
         annotations: How often corpora annotate this name with the concept.
         case: Whether one of its names is the text in its case, and the case counts, see `case_counts`.
-        preferred: Whether the name is its preferred name.
         type: Whether one of its types matches the label of the mention.
+        named: Whether the document also has a name that is of this concept alone: "Canis lupus" for "C. lupus".
+        preferred: Whether the name is its preferred name.
         main: Whether it is a main descriptor, not a supplementary record of MeSH.
         names: The number of its names.
     """
@@ -34,8 +36,9 @@ class TieEvidence(NamedTuple):
     concept_id: str
     annotations: int = 0
     case: bool = False
-    preferred: bool = False
     type: bool = False
+    named: bool = False
+    preferred: bool = False
     main: bool = True
     names: int = 1
 
@@ -43,8 +46,8 @@ class TieEvidence(NamedTuple):
 _Evidence = Mapping[tuple[str, str], tuple[TieEvidence, tuple[str, ...]]]
 """The evidence for a concept and a name, without a label, and the types of the concept."""
 
-# Ordered by precedence. Chosen on the training parts of BC5CDR and NCBI Disease (`benchmarks/ties.py`).
-RULES = ("annotations", "case", "preferred", "type", "main", "names")
+# Ordered by precedence. Chosen on eleven corpora of all types (`benchmarks/ties.py`).
+RULES = ("annotations", "case", "type", "named", "preferred", "main", "names")
 
 
 def rank(evidence: Sequence[TieEvidence]) -> list[TieEvidence]:
@@ -60,6 +63,7 @@ def explain(ranked: Sequence[TieEvidence]) -> str:
         "annotations": f"annotators mean it most often by this name ({best.annotations:,})",
         "case": "it has this name in the case of the text",
         "type": "its type fits the label",
+        "named": "the document has another name of it",
         "preferred": "this is its preferred name",
         "main": "it is a main descriptor, not a supplementary record",
         "names": f"it has more names ({best.names:,})",
@@ -84,18 +88,24 @@ class TieBreaker:
         self._kb = kb
         self._label_types = label_types
 
-    def break_ties(self, mentions: Sequence[Parts], labels: Sequence[str]) -> list[Parts]:
+    def break_ties(
+        self,
+        mentions: Sequence[Parts],
+        labels: Sequence[str],
+        named: Mapping[str, Collection[str]] = MappingProxyType({}),
+    ) -> list[Parts]:
         """Order the best candidates of each part, and write the explanation to `tie`.
 
         Args:
             mentions: The parts of each mention.
             labels: The label of each mention.
+            named: The names in lower case by which the document also has some concepts, see `names_in`.
         """
         equal = [candidate for parts in mentions for part in parts for candidate in tied(part)]
         evidence = self._evidence(equal) if equal else {}
         ordered = []
         for parts, label in zip(mentions, labels, strict=True):
-            ordered.append(tuple([self._ordered(part, label, evidence) for part in parts]))
+            ordered.append(tuple([self._ordered(part, label, evidence, named) for part in parts]))
         return ordered
 
     def _evidence(self, candidates: Sequence[Candidate]) -> _Evidence:
@@ -105,23 +115,29 @@ class TieBreaker:
         evidence = {}
         for (id, name), n in zip(pairs, self._kb.annotations_of(pairs), strict=True):
             concept, main = summaries[id], not SUPPLEMENTARY_ID.fullmatch(id)
-            entry = TieEvidence(id, n, False, concept.preferred == name, False, main, concept.names)
+            entry = TieEvidence(id, n, preferred=concept.preferred == name, main=main, names=concept.names)
             evidence[id, name] = entry, concept.types
         return evidence
 
-    def _ordered(self, part: LinkedPart, label: str, evidence: _Evidence) -> LinkedPart:
+    def _ordered(
+        self, part: LinkedPart, label: str, evidence: _Evidence, named: Mapping[str, Collection[str]]
+    ) -> LinkedPart:
         best = tied(part)
         if not best:
             return _with_prior_explained(part)
-        types = self._types(label)
-        by_id = {candidate.concept_id: candidate for candidate in best}
-        pairs = [evidence[candidate.concept_id, candidate.name] for candidate in by_id.values()]
+        types, text = self._types(label), part.text.casefold()
         exact = self._kb.find_name(part.text) if case_counts(part.text) else ()
-        ranked = rank(
-            [entry._replace(case=entry.concept_id in exact, type=not types.isdisjoint(own)) for entry, own in pairs]
-        )
-        candidates = (*(by_id[entry.concept_id] for entry in ranked), *part.candidates[len(by_id) :])
-        return part._replace(candidates=candidates, tie=explain(ranked))
+        by_id, entries = {candidate.concept_id: candidate for candidate in best}, []
+        for candidate in by_id.values():
+            entry, own = evidence[candidate.concept_id, candidate.name]
+            has_name = any(name != text for name in named.get(entry.concept_id, ()))
+            fits = not types.isdisjoint(own)
+            entries.append(entry._replace(case=entry.concept_id in exact, type=fits, named=has_name))
+        ranked = rank(entries)
+        first, *others = [by_id[entry.concept_id] for entry in ranked]
+        # what the document says makes it no less likely
+        first = first._replace(probability=_higher(first.probability, best[0].probability))
+        return part._replace(candidates=(first, *others, *part.candidates[len(by_id) :]), tie=explain(ranked))
 
     def _types(self, label: str) -> frozenset[str]:
         if label in self._label_types:
@@ -131,6 +147,19 @@ class TieBreaker:
     @cached_property
     def _type_names(self) -> list[str]:
         return list(self._kb.type_counts())
+
+
+def names_in(mentions: Iterable[Parts]) -> dict[str, set[str]]:
+    """Return the concepts of which a document has a name that is no other concept's, each with these names."""
+    named: dict[str, set[str]] = {}
+    for part in chain.from_iterable(mentions):
+        if part.candidates and part.candidates[0].grade >= Grade.NEARLY_SAME and not tied(part):
+            named.setdefault(part.candidates[0].concept_id, set()).add(part.text.casefold())
+    return named
+
+
+def _higher(first: float | None, second: float | None) -> float | None:
+    return second if first is None or (second is not None and second > first) else first
 
 
 def _with_prior_explained(part: LinkedPart) -> LinkedPart:

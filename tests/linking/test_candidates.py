@@ -121,7 +121,14 @@ def test_scores_by_hand(tmp_path):
         Candidate("A", pytest.approx(0.6), "xy", pytest.approx(0.6), None, similarity=pytest.approx(0.6)),
     ]
     assert CandidateGenerator(kb, generator.ngrams, None)(["x"], 5)[0] == [
-        Candidate("A", pytest.approx(sparse, abs=1e-5), "xy", None, pytest.approx(sparse))
+        Candidate(
+            "A",
+            pytest.approx(sparse, abs=1e-5),
+            "xy",
+            None,
+            pytest.approx(sparse),
+            similarity=pytest.approx(sparse, abs=1e-5),
+        )
     ]
 
 

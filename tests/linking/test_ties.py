@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
-from spacy_sapbert.linking.ties import RULES, TieBreaker, TieEvidence, explain, rank, tied
-from spacy_sapbert.types import Candidate, LinkedPart, Name, Record
+from spacy_sapbert.linking.ties import RULES, TieBreaker, TieEvidence, explain, names_in, rank, tied
+from spacy_sapbert.types import Candidate, Grade, LinkedPart, Name, Record
 
 PREFERRED, TYPE = {"preferred": True}, {"type": True}
 
@@ -19,7 +19,8 @@ PREFERRED, TYPE = {"preferred": True}, {"type": True}
     ("stronger", "weaker"),
     [
         ({"annotations": 2}, {"annotations": 1, **PREFERRED, **TYPE}),
-        (PREFERRED, TYPE),
+        (TYPE, PREFERRED),
+        ({"named": True}, PREFERRED),
         ({**TYPE, "main": False}, {"names": 9}),
         ({}, {"main": False, "names": 9}),
         ({"names": 3}, {"names": 2}),
@@ -35,7 +36,7 @@ evidence = st.lists(
         TieEvidence,
         st.text("ABC", min_size=1),
         st.integers(0, 2),
-        *[st.booleans()] * 4,
+        *[st.booleans()] * 5,
         st.integers(1, 3),
     ),
     unique_by=lambda entry: entry.concept_id,
@@ -72,6 +73,7 @@ def test_nothing_speaks_more_for_another_by_the_rule_that_decided(some):
         (TieEvidence("Z", case=True), "it has this name in the case of the text"),
         (TieEvidence("Z", **PREFERRED), "this is its preferred name"),
         (TieEvidence("Z", **TYPE), "its type fits the label"),
+        (TieEvidence("Z", named=True), "the document has another name of it"),
         (TieEvidence("Z", names=12), "it has more names (12)"),
     ],
 )
@@ -186,6 +188,30 @@ def test_the_order_of_the_candidates_does_not_count(kb, ids):
 def test_deciding_again_changes_nothing(kb, drawn):
     once = decide(kb, *(part(letters[0], letters[1:]) for letters in drawn))
     assert TieBreaker(kb).break_ties(once, [""] * len(once)) == once
+
+
+def test_another_name_in_the_document(kb):
+    exact = [part(name, ids)._replace(candidates=(Candidate(ids, 1.0, name, grade=Grade.SAME),)) for name, ids in NAMES]
+    for mentions, expected in (
+        (exact[:1], "A"),  # its own text says nothing new
+        (exact[1:], "C"),
+        ([part("z", "AC")], "A"),  # a tie names none
+    ):
+        named = names_in([(mention,) for mention in mentions])
+        ((decided,),) = TieBreaker(kb).break_ties([(part("X", "ABC", 0.99),)], [""], named)
+        assert decided.candidates[0].concept_id == expected
+    assert decided.tie.startswith("same score as B, C")
+
+
+NAMES = (("x", "C"), ("c2", "C"))
+
+
+def test_what_the_document_says_makes_a_concept_no_less_likely(kb):
+    likely = part("x", "AC")
+    likely = likely._replace(candidates=(likely.candidates[0]._replace(probability=0.9), likely.candidates[1]))
+    ((decided,),) = TieBreaker(kb).break_ties([(likely,)], [""], {"C": ["c2"]})
+    assert [(each.concept_id, each.probability) for each in decided.candidates] == [("C", 0.9), ("A", 0.9)]
+    assert decided.tie == "same score as A; chosen because the document has another name of it"
 
 
 def test_tied():
