@@ -23,7 +23,7 @@ from ..files.values import table_lines
 from ..kb.check import SuspiciousName, check_knowledge_base, describe, suspicious_names
 from ..kb.code_systems import CodeOptions, CodeSystems
 from ..kb.export import ExportReport, export_lines
-from ..kb.languages import display_tag
+from ..kb.ids import display_tag
 from ..kb.search import search_names
 from ..kb.storage import load_knowledge_base
 from .inputs import CodeMapping, DisplayLanguage

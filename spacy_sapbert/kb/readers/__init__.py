@@ -17,7 +17,7 @@ from typing import Any
 from ...errors import ChoiceError, Errors, OptionError, SapbertError
 from ...files.opening import check_encoding, open_text, reading, without_gz
 from ...types import Record
-from ..languages import language_tag
+from ..ids import language_tag
 from .classifications import read_claml, read_icd10cm, read_meddra
 from .context import ReaderContext, ReadReport
 from .json_files import read_fhir, read_json, read_scispacy

@@ -26,7 +26,7 @@ from xml.etree.ElementTree import Element
 from ...files.opening import file_manifest
 from ...files.xml import ElementParser, LocatedElement, blocks_of
 from ...types import Record
-from ..languages import known_tag
+from ..ids import known_tag
 from .context import NameParts, ReaderContext
 
 _TAGS = "Title|Meta|Modifier|ModifierClass|Class"
