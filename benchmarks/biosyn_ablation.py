@@ -32,8 +32,8 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 from thinc.api import Adam
 
-from spacy_sapbert.documents.docbin import with_mentions_given
 from spacy_sapbert.documents.docs import to_doc
+from spacy_sapbert.documents.examples import with_mentions_given
 from spacy_sapbert.types import Document
 
 READ_BEFORE = ["abbreviation_resolver", "composite_splitter"]

@@ -12,8 +12,8 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from ..documents.docbin import add_gold_mentions
 from ..documents.docs import to_doc
+from ..documents.examples import add_gold_mentions
 from ..kb.ids import split_ids
 from ..text.abbreviations import appositions, expand
 from ..text.languages import LanguageRules

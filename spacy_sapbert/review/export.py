@@ -129,7 +129,7 @@ def general_decisions(corrections: Iterable[Correction], corpora: Mapping[str, C
 
 
 def mention_records(documents: Iterable[Document]) -> Iterator[dict[str, Any]]:
-    """Yield documents as records for `io.outputs.write_records`, with the decided concepts as links."""
+    """Yield documents as records for `outputs.writers.write_records`, with the decided concepts as links."""
     for document in documents:
         entities = [
             {

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
 from spacy.training import Corpus
 
-from spacy_sapbert.documents.docbin import add_gold_mentions, document_corpus, mention_corpus, pieces_of, write_docbin
+from spacy_sapbert.documents.docbin import write_docbin
 from spacy_sapbert.documents.docs import annotated_labels, set_annotated, to_doc, unsure_spans
+from spacy_sapbert.documents.examples import add_gold_mentions, document_corpus, mention_corpus, pieces_of
 from spacy_sapbert.errors import SapbertError, TrainingDataError
 from spacy_sapbert.types import Document, Mention
 

@@ -7,8 +7,9 @@ from spacy.cli.train import train as train_by_config
 from spacy.training import Example
 from thinc.api import Adam
 
-from spacy_sapbert.documents.docbin import mention_corpus, write_docbin
+from spacy_sapbert.documents.docbin import write_docbin
 from spacy_sapbert.documents.docs import to_doc
+from spacy_sapbert.documents.examples import mention_corpus
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError, TrainingDataError
 from spacy_sapbert.linking.reranker import Reranker
