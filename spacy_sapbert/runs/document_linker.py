@@ -223,7 +223,7 @@ class LinkSettings(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Why a document has no links, and its file and line."""
+    """Why a document has no links, and its file and line, or why a file cannot be read any further."""
 
     position: str
     reason: str
