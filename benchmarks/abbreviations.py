@@ -36,7 +36,7 @@ import spacy
 from common import new_parser
 from spacy.tokens import Doc
 
-from spacy_sapbert.documents.med1250 import AbbreviationRecord, Pair, read_med1250
+from spacy_sapbert.documents.pubtator import AbbreviationRecord, Pair, read_med1250
 from spacy_sapbert.evaluation.components import evaluate_abbreviations
 from spacy_sapbert.text.abbreviations import AbbreviationOccurrence, find_definitions, find_occurrences
 

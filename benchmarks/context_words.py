@@ -37,7 +37,7 @@ from common import new_parser
 from difference import GENES, build_vocabulary
 from linking import CHEMICALS, DISEASES, MEDIC
 
-from spacy_sapbert.documents.med1250 import read_med1250
+from spacy_sapbert.documents.pubtator import read_med1250
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase

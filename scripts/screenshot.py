@@ -96,7 +96,7 @@ def opened_pages() -> Iterator[Pages]:
 
 def write_notes(folder: Path) -> None:
     """Write notes for the review, from the text of `demo`."""
-    from spacy_sapbert.cli.ground import TEXT
+    from spacy_sapbert.cli.link import TEXT
 
     folder.mkdir()
     for number, sentence in enumerate(TEXT.split(". "), start=1):

@@ -216,8 +216,6 @@ def _with_message(family: type[FamilyError], message: str) -> FamilyError:
 
 
 class Errors:
-    # vocabularies
-    # `kb get`
     E111 = "[E111] `kb get` cannot fetch {name}. Its license: {license}. {instead}"
     E112 = (
         "[E112] Cannot download {address} ({reason}). Check the network, and the environment variable HTTPS_PROXY if you "
@@ -226,7 +224,6 @@ class Errors:
     E124 = (
         "[E124] Cannot guess the format of {path} from its name or its beginning. Give one of the formats: {formats}."
     )
-    # inputs of `link` and `discover`
     E141 = "[E141] {table} is in {path} more than once: {places}. Give the path of the one to read."
     E145 = (
         "[E145] {path}, line {line}: {cui} comes after {previous}, but the rows of a release are sorted by concept. "
@@ -241,7 +238,6 @@ class Errors:
         "with the vocabularies that it maps."
     )
     E193 = "[E193] {given!r} is not a language. Give a BCP 47 tag such as en or es, or a code of three letters such as SPA."
-    # corpora
     E206 = (
         "[E206] {path}, line {line}: {what} is not allowed, because it can exhaust memory. Replace the entities by "
         "their text, and remove the declarations."
@@ -254,7 +250,6 @@ class Errors:
         "[E211] No document was read from {paths}; broken records: {broken}. {reasons}Check that the format fits the "
         "files."
     )
-    # encoders and indexes
     E301 = (
         "[E301] Cannot open the encoder '{name}', which is neither a folder nor available from the Hugging Face hub "
         "({reason}). Give a folder, a hub name, 'starter', or 'none' for the sparse score alone. A hub name needs a "
@@ -324,12 +319,10 @@ class Errors:
         "it again with all labels."
     )
     E364 = "[E364] The training documents of '{name}' have no entities. Convert a corpus with mentions."
-    # components
     E403 = (
         "[E403] The saved component contains a file '{name}', whose path leads out of the component's folder. Do not "
         "trust this component."
     )
-    # command line and evaluation
     E501 = (
         "[E501] There is no pipeline {name}. Give the folder of a saved pipeline or the name of an installed one. To "
         "create a pipeline, use `spacy-sapbert assemble`."
@@ -405,15 +398,11 @@ class Errors:
         "again to link only these."
     )
     E595 = "[E595] Cannot use {path} ({reason}). Check the path, and the permissions of its folder."
-    # inputs that are damaged, or made to exhaust memory
-    # concepts of documents
     E643 = (
         "[E643] The model reads doc.spans['{key}'], but no component has written it. Do not exclude or disable the "
         "concept_matcher of a pipeline. In your own, add one with spans_key: '{key}' before the model's component, and in "
         "training also to `annotating_components`."
     )
-    # files of newer versions
-    # augmentation
     E604 = (
         "[E604] No document is left to write: {counts}. The counts show where documents were lost. With "
         "relevance_filter = false, documents are kept even if they lack the concept of the search."

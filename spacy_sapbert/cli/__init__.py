@@ -58,8 +58,8 @@ COMMANDS: dict[str, dict[str, str]] = {
     "Evaluation": {"evaluate": "Measure pipelines on annotated corpora, and encoders on pairs of names."},
 }
 # of the commands that share a module
-_MODULES = {"demo": "ground", "import": "encoder", "init": "configs", "mcp": "serve"}
-_MODULES |= {"mine": "pretrain", "pairs": "pretrain"}
+_MODULES = {"calibrate": "assemble", "demo": "link", "ground": "link", "import": "encoder", "init": "configs"}
+_MODULES |= {"mcp": "serve", "mine": "pretrain", "pairs": "pretrain"}
 _WITH_CONFIG = frozenset({"augment", "discover", "mine", "pairs", "pretrain", "serve"})
 _INTERRUPTED = (
     "Interrupted. No unfinished file is left, and vectors that are complete are kept. {hint}To start again: {command}"

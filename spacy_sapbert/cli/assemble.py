@@ -1,11 +1,18 @@
-"""Define `spacy-sapbert assemble`, which saves a pipeline of a knowledge base, an encoder and the components."""
+"""Define `spacy-sapbert assemble`, which saves a new pipeline, and `calibrate`, which fits the probabilities of one."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.table import Table
+
+from ..files.console import show, stderr_console, table_of_numbers, track
+from ..files.output import refuse_input
+from .inputs import Corpus, CorpusFormat, Ids, Pipeline, Type, read_documents
 
 
 def assemble(
@@ -82,3 +89,108 @@ def assemble(
         name=name,
     )
     typer.echo(f"{output}: {', '.join(nlp.pipe_names)}", err=True)
+
+
+# --- calibrate
+
+_MEASURES = {
+    "lenient": "lenient Acc@1",
+    "strict": "strict Acc@1",
+    "p": "precision of links",
+    "r": "recall of links",
+    "f1": "F1 of links",
+    "coverage": "links above the threshold (%)",
+    "ece": "calibration error",
+    "brier": "Brier score",
+}
+
+
+Method = Enum("Method", {name: name for name in ("isotonic", "platt")}, type=str)  # type: ignore[misc]
+_ISOTONIC = Method("isotonic")
+
+
+def _between(value: float | None) -> float | None:
+    if value is not None and not 0 < value < 1:
+        raise typer.BadParameter("the value must be between 0 and 1")
+    return value
+
+
+def calibrate(
+    pipeline: Pipeline,
+    corpus: Corpus,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the calibrated pipeline.")],
+    format: CorpusFormat = None,
+    type: Type = None,
+    ids: Ids = None,
+    prior: Annotated[
+        bool, typer.Option("--prior", help="Also fit a prior: how often each concept is annotated.")
+    ] = False,
+    rerank: Annotated[
+        bool, typer.Option("--rerank", help="Also train a reranker of the candidates (needs the extra `train`).")
+    ] = False,
+    precision: Annotated[
+        float | None,
+        typer.Option(
+            callback=_between,
+            help="Use the lowest threshold that reaches this precision. Default: the threshold of best F1.",
+        ),
+    ] = None,
+    method: Annotated[Method, typer.Option(help="Method that fits the probabilities.")] = _ISOTONIC,
+    held_out: Annotated[
+        float, typer.Option(callback=_between, help="Share of the documents that are used for measuring only.")
+    ] = 0.3,
+    plots: Annotated[Path | None, typer.Option(help="Folder for a plot of reliability, as .svg and .png.")] = None,
+) -> None:
+    """Fit the threshold and the probabilities of links on an annotated corpus.
+
+    The command also fits λ, the weight of the sparse score. With --rerank, it trains a reranker. It saves a pipeline
+    with the fitted values.
+    """
+    from ..evaluation import calibration
+    from ..evaluation.plots import draw_reliability, prepare_folder, save_both
+    from ..pipeline.assemble import check_output, save_pipeline
+    from ..pipeline.tokenizer import load_pipeline
+
+    refuse_input(output, [corpus, ids])
+    check_output(output)  # before minutes of work
+    if plots:
+        prepare_folder(plots)
+    console, nlp = stderr_console(), load_pipeline(pipeline)
+    result = calibration.calibrate(
+        nlp,
+        read_documents(corpus, format, ids),
+        type=type,
+        prior=prior,
+        rerank=rerank,
+        precision=precision,
+        method=method.value,
+        held_out=held_out,
+        follow=lambda documents, what: track(documents, console, what, total=len(documents)),
+    )
+    for key, measure in {"link_acc": "lenient", "link_strict": "strict"}.items():
+        nlp.meta.setdefault("performance", {})[key] = result["after"][measure] / 100
+    save_pipeline(nlp, output)
+    if plots:
+        save_both(draw_reliability(result), plots / "reliability")
+    bins = enumerate(result["after"]["reliability"], start=1)
+    rows = [(str(number), f"{row['mean']:.3f}", f"{row['right']:.3f}", row["n"]) for number, row in bins]
+    console.print(table_of_numbers("bin", "mean probability", "share correct", "links", rows=rows))
+    show(_table(result), result)
+
+
+def _table(result: Mapping[str, Any]) -> Table:
+    table = table_of_numbers("held-out documents", "before", "after")
+    for name, label in {"sparse_weight": "λ", "prior_weight": "μ", "threshold": "threshold"}.items():
+        table.add_row(label, *(f"{result[name][when]:g}" for when in ("before", "after")))
+    for name, label in _MEASURES.items():
+        values = (result[when][name] for when in ("before", "after"))
+        digits = 2 if name in ("lenient", "strict", "p", "r", "f1", "coverage") else 4
+        table.add_row(label, *("–" if value is None else f"{value:.{digits}f}" for value in values))
+    counts = result["documents"]
+    table.caption = f"fitted on {counts['fitted']:,} documents, measured on {counts['held_out']:,}"
+    if reranker := result.get("reranker"):
+        table.caption += (
+            f"\nreranker: {reranker['before']:,} → {reranker['after']:,} of {reranker['texts']:,} texts right by "
+            "cross-validation"
+        )
+    return table

@@ -23,13 +23,25 @@ from ..files.values import table_lines
 from ..kb.check import SuspiciousName, check_knowledge_base, describe, suspicious_names
 from ..kb.code_systems import CodeOptions, CodeSystems
 from ..kb.export import ExportReport, export_lines
-from ..kb.languages import display_tag
+from ..kb.ids import display_tag
 from ..kb.search import search_names
 from ..kb.storage import load_knowledge_base
-from . import kb_tables
 from .inputs import CodeMapping, DisplayLanguage
-from .kb_build import build, get
-from .kb_tables import STDOUT, show_counts
+from .kb_build import (
+    STDOUT,
+    build,
+    check_table,
+    counts_table,
+    diff_table,
+    get,
+    info_table,
+    map_table,
+    origin_lines,
+    print_concepts,
+    print_names,
+    show_counts,
+    stop_name_lines,
+)
 
 kb = typer.Typer(
     help="Get, build, inspect, search, compare, check, export, map or upload a knowledge base.", no_args_is_help=True
@@ -46,9 +58,9 @@ COLUMNS = ("concept_id", "preferred_name", "system", "code", "predicate", "origi
 def info(knowledge_base: KnowledgeBaseName) -> None:
     """Show the contents of a knowledge base, and how it was built."""
     result = describe(load_knowledge_base(knowledge_base))
-    for line in kb_tables.origin_lines(result):
+    for line in origin_lines(result):
         stderr_console().print(line)
-    show(kb_tables.info_table(result), result)
+    show(info_table(result), result)
 
 
 @kb.command("search")
@@ -65,7 +77,7 @@ def search(
     opened = load_knowledge_base(knowledge_base)
     found = search_names(opened, text, k)
     labels = opened.labels_of([concept_id for concept_id, _, _ in found], display_tag(opened, display_language))
-    kb_tables.print_concepts(
+    print_concepts(
         (f"{score:.3f}", opened.cui_to_entity[id]._replace(canonical_name=labels[id].preferred), matched)
         for id, score, matched in found
     )
@@ -93,7 +105,7 @@ def diff(
             with open_output(output) as write:
                 for change in changes.changes():
                     write(json.dumps(change, ensure_ascii=False) + "\n")
-    show(kb_tables.diff_table(result), result)
+    show(diff_table(result), result)
 
 
 @kb.command("export")
@@ -121,7 +133,7 @@ def export(
     left_out = {kind: count for kind, count in report.left_out.items() if count}
     result = {"file": str(output), "concepts": report.concepts, "names": report.names, "left_out": left_out}
     written = {"concepts": report.concepts, "names": report.names}
-    show_counts(kb_tables.counts_table(("written: ", written), ("left out: ", left_out)), result, output)
+    show_counts(counts_table(("written: ", written), ("left out: ", left_out)), result, output)
 
 
 @kb.command("check")
@@ -151,12 +163,12 @@ def check(
         kinds: Counter[str] = Counter()
         names = heapq.nsmallest(number, _tallied(suspicious_names(opened, others), kinds))
         result |= {"suspicious": dict(kinds), "suspicious_names": [name.as_json() for name in names]}
-    show(kb_tables.check_table(result), result)
+    show(check_table(result), result)
     if result.get("suspicious_names"):
-        kb_tables.print_names(result["suspicious_names"], console)
+        print_names(result["suspicious_names"], console)
     if stop_names and "suspicious_names" in result:
         with open_output(stop_names) as write:
-            for line in kb_tables.stop_name_lines(result["suspicious_names"]):
+            for line in stop_name_lines(result["suspicious_names"]):
                 write(line)
     if result["problems"]:
         raise typer.Exit(1)
@@ -205,7 +217,7 @@ def map_concepts(
             write(line)
     by_system = {system: {"concepts": concepts[system], "rows": counts[system]} for system in codes.systems}
     result = {"file": str(output), "concepts": len(opened), "systems": by_system}
-    show_counts(kb_tables.map_table(result), result, output)
+    show_counts(map_table(result), result, output)
 
 
 @kb.command("upload")

@@ -1,17 +1,24 @@
-"""Define `spacy-sapbert link`, which links the mentions of documents."""
+"""Define `spacy-sapbert link`, `ground` and `demo`, which link the mentions of documents, strings and an example."""
 
 from __future__ import annotations
 
 import gc
 import sys
 from collections import Counter
-from typing import Annotated
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
 from ..documents.formats import OutputFormat
 from ..errors import SapbertError
-from ..files.console import stderr_console
+from ..files.console import show, stderr_console
+from ..files.output import open_output
+from ..kb.storage import load_knowledge_base
 from . import command_line, exit_status
 from .inputs import (
     Also,
@@ -27,6 +34,11 @@ from .inputs import (
     Strict,
     reading_options,
 )
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+    from ..kb.knowledge_base import KnowledgeBase
 
 _TO_HELP = "Format of the output. Default: by the ending of the file; jsonl for standard output."
 _OUTPUT_HELP = (
@@ -114,3 +126,85 @@ def _how_to_go_on(reason: str, finished: int) -> str:
     given = [argument for argument in sys.argv[1:] if argument not in ("--resume", "--restart")]
     command = command_line([*given, "--resume"])
     return f"{reason}. {finished:,} finished documents are kept. To go on: {command}"
+
+
+# --- ground
+
+_SHOWN = 3  # candidates of a text in the table; the JSON has all
+TEXT = (
+    "Atrial fibrillation (AF) is common in patients with chronic obstructive pulmonary disease (COPD). We followed "
+    "212 COPD patients who were given amiodarone or metoprolol for AF. Heart attacks and strokes were fewer with "
+    "metoprolol, but headache, nausea and vomiting were reported more often. Three women with a history of breast and "
+    "ovarian cancer had been treated with doxorubicin; two of them developed heart failure. Those with diabetes took "
+    "metformin throughout, and acetylsalicylic acid was stopped where renal failure had been found."
+)
+
+
+def ground(
+    texts: Annotated[list[str], typer.Argument(metavar="TEXT...", help="Strings, such as mentions or search terms.")],
+    context: Annotated[
+        str, typer.Option(help="Text around them. It defines abbreviations, or shows what a short form stands for.")
+    ] = "",
+    type: Annotated[list[str] | None, typer.Option(help="Only concepts of this type. Repeatable.")] = None,
+    kb: Annotated[str, typer.Option(help="A knowledge base file, a saved pipeline, or 'starter'.")] = "starter",
+    lang: Annotated[str, typer.Option(help="Language of the strings, such as de.")] = "en",
+) -> None:
+    """Show the concepts that strings may mean, with scores and reasons.
+
+    A pipeline would link a string to the first concept, unless the reason says that it is not linked.
+    """
+    from ..linking.grounding import ground_record
+
+    opened = load_knowledge_base(kb)
+    table, results = Table("text", "id", "preferred name", "matched name", "score", "prob.", "reason", box=None), []
+    for text in texts:
+        results.append(ground_record(text, context, type, opened, lang))
+        candidates = results[-1]["candidates"]
+        for place, row in enumerate(candidates[:_SHOWN]):
+            table.add_row("" if place else escape(text), *map(escape, _cells(row)))
+        if not candidates:
+            table.add_row(escape(text), *[""] * 5, "no name is similar")
+    show(table, {"kb": str(opened.path), "context": context, "results": results})
+
+
+def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    probability = "" if row["probability"] is None else f"{row['probability']:.2f}"
+    reason = f"not linked: {row['refusal']}" if row["refusal"] else row["rewrite"] or ""
+    return row["concept_id"], row["preferred_name"], row["name"], f"{row['score']:.3f}", probability, reason
+
+
+# --- demo
+
+
+def demo(
+    text: Annotated[str, typer.Option(help="Text to link. Default: an example abstract.", show_default=False)] = TEXT,
+    output: Annotated[Path, typer.Option("--output", "-o", help="HTML page to write.")] = Path("demo.html"),
+) -> None:
+    """Link an example text, and show the links as a table and as an HTML page.
+
+    The demo needs no files and no network. It uses the pipeline in the package.
+    """
+    from ..outputs.html import render_page
+    from ..pipeline.box import load
+
+    nlp = load()
+    doc = nlp(text)
+    kb = nlp.get_pipe("sapbert_linker").kb  # type: ignore[attr-defined]
+    console = Console(width=None if Console().is_terminal else 120)
+    console.print(doc.text, markup=False, highlight=False)
+    console.print(_demo_table(doc, kb))
+    with open_output(output) as write:
+        write(render_page([doc], kb, "spacy-sapbert"))
+    console.print(f"Open this page in a browser to see the same links: {output}", markup=False, highlight=False)
+
+
+def _demo_table(doc: Doc, kb: KnowledgeBase) -> Table:
+    table = Table("mention", "linked text", "concept", "preferred name", "probability", box=None, padding=(0, 2, 0, 0))
+    for mention in doc.ents:
+        for part, link in enumerate(mention._.links):
+            concept = kb.get(link.concept_id) if link.concept_id else None
+            name = concept.canonical_name if concept else link.reason or ""
+            looked_up = "" if link.text == mention.text else link.text
+            cells = (mention.text if part == 0 else "", looked_up, link.concept_id or "NIL", name)
+            table.add_row(*map(escape, cells), "" if link.probability is None else f"{link.probability:.2f}")
+    return table

@@ -26,9 +26,8 @@ from ..files.opening import without_gz
 from ..files.output import ScratchFolder, open_output, refuse_input, replacing
 from ..files.values import table_lines
 from ..review.corrections_file import CorrectionsFile, open_corrections
-from ..review.export import mention_records, name_rows, reviewed_documents
+from ..review.export import mention_records, name_rows, review_report, reviewed_documents
 from ..review.queue import ORDERS, Record, read_links
-from ..review.report import review_report
 from ..serve.settings import LOCAL_HOSTS, address_of, is_local, listen
 from ..types import Document
 from .inputs import Format, reading_options
@@ -237,7 +236,7 @@ def upgrade(
     are. The old file is not changed.
     """
     from ..kb.storage import load_knowledge_base
-    from ..review.upgrade import REPLACED, SAME, concept_changes, write_upgraded
+    from ..review.export import REPLACED, SAME, concept_changes, write_upgraded
 
     refuse_input(output, [corrections, knowledge_base, old])
     if output.exists():

@@ -5,6 +5,7 @@ A file has one article, or several in a `pmc-articleset` or in an answer of PMC'
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain
@@ -17,30 +18,13 @@ from ..types import Document
 from .source import DocumentSource
 from .text_files import with_title
 
-_PATHS = {
-    "article": ("article",),
-    "pmc-articleset": ("pmc-articleset", "article"),
-    "OAI-PMH": ("OAI-PMH", "*", "record", "metadata", "article"),
-}
+_TABLES = json.loads(Path(__file__).with_suffix(".json").read_bytes())
+_PATHS: dict[str, list[str]] = _TABLES["paths"]
+"""The tags from the root to an article, by the root."""
 # in the order in which they give a document its id; PMC has changed these names
 _PMC_IDS = ("pmcid", "pmc", "pmcaid")
-_LEFT_OUT = frozenset(
-    {
-        # no text of the article
-        *("alt-text", "attrib", "copyright-statement", "fn", "fn-group", "graphic", "label", "long-desc", "media"),
-        *("object-id", "permissions", "ref-list", "sec-meta"),
-        # no sentences
-        *("code", "disp-formula", "disp-formula-group", "table", "table-wrap-foot"),
-        # a copy of a formula in another notation
-        *("annotation", "annotation-xml", "mml:annotation", "mml:annotation-xml", "tex-math"),
-    }
-)
-_APART = frozenset(
-    {
-        *("abstract", "boxed-text", "break", "caption", "def-item", "disp-quote", "fig", "list-item", "p", "sec"),
-        *("supplementary-material", "table-wrap", "term", "title", "trans-abstract", "verse-group"),
-    }
-)
+_LEFT_OUT, _APART = frozenset(chain(*_TABLES["left out"].values())), frozenset(_TABLES["apart"])
+"""The tags of what is left out, and of what has a line of its own."""
 
 
 def read_jats(source: DocumentSource) -> Iterator[Document]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import dropwhile
 from typing import Any
 
-from ..documents.med1250 import AbbreviationRecord, Pair
+from ..documents.pubtator import AbbreviationRecord, Pair
 from ..metrics.counts import SetCounts, compare_sets, micro, percent, ratio, total
 from ..text.abbreviations import find_definitions
 from ..text.composites import composite_splits

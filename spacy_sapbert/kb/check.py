@@ -10,8 +10,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..files.values import read_sections
 from ..text.common_words import common_nouns, common_words
 from ..text.words import is_acronym, word_keys
 from .build import fingerprint
@@ -19,16 +21,15 @@ from .database import open_database, reading
 from .knowledge_base import KnowledgeBase
 from .stop_names import StopNameRules, is_general_name, stop_names
 
-# --- counts
+_SQL = read_sections(Path(__file__).with_suffix(".sql"))
 
-_COUNTS = {
-    "names_of_several_concepts": "SELECT name FROM synonyms GROUP BY name HAVING min(concept) < max(concept)",
-    "concepts_with_definition": "SELECT 1 FROM concepts WHERE definition IS NOT NULL",
-    "concepts_with_parents": "SELECT DISTINCT concept FROM parents",
-    "concepts_with_types": "SELECT DISTINCT concept FROM types",
-    "concepts_with_xrefs": "SELECT DISTINCT concept FROM xrefs",
-    "alternative_ids": "SELECT 1 FROM ids i JOIN concepts c ON c.row = i.concept WHERE i.id != c.id",
-}
+
+def _sections(start: str) -> Iterator[tuple[str, str]]:
+    """Yield the queries whose names begin like this, with the rest of their names."""
+    return ((name.removeprefix(start), sql) for name, sql in _SQL.items() if name.startswith(start))
+
+
+# --- counts
 
 
 def describe(kb: KnowledgeBase) -> dict[str, Any]:
@@ -46,7 +47,7 @@ def describe(kb: KnowledgeBase) -> dict[str, Any]:
         "names_by_source": kb.source_counts(),
         "names_by_language": kb.language_counts(),
         "stop_names_by_reason": kb.stop_name_counts(),
-        **{key: int(kb.query(f"SELECT count(*) FROM ({sql})")[0][0]) for key, sql in _COUNTS.items()},
+        **{key: int(kb.query(f"SELECT count(*) FROM ({sql})")[0][0]) for key, sql in _sections("count: ")},
     }
 
 
@@ -57,13 +58,6 @@ MAX_NAME_LENGTH = 500
 
 Finding = dict[str, Any]
 """The result of one check: a "count" and the first "examples". Some checks add more keys."""
-
-# Each query returns one row per finding.
-_REMARKS = {
-    "concepts_without_types": "SELECT id FROM concepts WHERE row NOT IN (SELECT concept FROM types) ORDER BY row",
-    "unknown_parents": "SELECT DISTINCT parent FROM parents WHERE parent NOT IN (SELECT id FROM ids) ORDER BY parent",
-    "ids_of_several_concepts": "SELECT id FROM ids GROUP BY id HAVING count(*) > 1 ORDER BY id",
-}
 
 
 def check_knowledge_base(kb: KnowledgeBase) -> dict[str, Any]:
@@ -122,7 +116,7 @@ def _remarks(kb: KnowledgeBase, db: sqlite3.Connection) -> dict[str, Finding]:
     names = (text for (text,) in db.execute("SELECT text FROM names ORDER BY row"))
     odd = ({"name": name[:MAX_NAME_LENGTH], "why": why} for name in names if (why := _oddity(name)))
     findings["odd_names"] = _finding(odd)
-    findings |= {check: _finding(value for (value,) in db.execute(sql)) for check, sql in _REMARKS.items()}
+    findings |= {check: _finding(value for (value,) in db.execute(sql)) for check, sql in _sections("remark: ")}
     shared_ids = findings["ids_of_several_concepts"]
     shared_ids["examples"] = [{"id": shared, "concepts": list(kb.find_id(shared))} for shared in shared_ids["examples"]]
     return findings
@@ -130,25 +124,13 @@ def _remarks(kb: KnowledgeBase, db: sqlite3.Connection) -> dict[str, Finding]:
 
 def _shared_names(db: sqlite3.Connection) -> Finding:
     db.execute("PRAGMA query_only = OFF")  # for a temporary table; the file itself is open for reading only
-    db.execute(
-        "CREATE TEMP TABLE shared AS SELECT name, count(DISTINCT concept) AS n FROM synonyms "
-        "GROUP BY name HAVING min(concept) < max(concept)"
-    )
-    worst = "SELECT s.name, n.text, s.n FROM shared s JOIN names n ON n.row = s.name ORDER BY s.n DESC, n.text LIMIT ?"
-    concepts_of_name = (
-        "SELECT DISTINCT c.id FROM synonyms s JOIN concepts c ON c.row = s.concept WHERE s.name = ? "
-        "ORDER BY c.id LIMIT ?"
-    )
+    db.execute(_SQL["shared"])
     examples = []
-    for row, text, n in db.execute(worst, (MAX_EXAMPLES,)):
-        ids = [concept_id for (concept_id,) in db.execute(concepts_of_name, (row, MAX_EXAMPLES))]
+    for row, text, n in db.execute(_SQL["worst"], (MAX_EXAMPLES,)):
+        ids = [concept_id for (concept_id,) in db.execute(_SQL["concepts of a name"], (row, MAX_EXAMPLES))]
         examples.append({"name": text, "concepts": n, "ids": ids})
-    within = (
-        "SELECT source, count(*) FROM (SELECT s.source FROM shared JOIN synonyms s ON s.name = shared.name "
-        "GROUP BY s.source, s.name HAVING min(s.concept) < max(s.concept)) GROUP BY source ORDER BY source"
-    )
     count = db.execute("SELECT count(*) FROM shared").fetchone()[0]
-    return {"count": count, "by_source": dict(db.execute(within)), "examples": examples}
+    return {"count": count, "by_source": dict(db.execute(_SQL["within sources"])), "examples": examples}
 
 
 def _oddity(name: str) -> str | None:
@@ -173,11 +155,6 @@ KINDS = (
     "nearly a word of general English",
 )
 """Why a name is suspicious, the worst reason first."""
-
-_NAMES = """
-SELECT n.row, n.text, c.id FROM names n JOIN synonyms s ON s.name = n.row JOIN concepts c ON c.row = s.concept
-WHERE n.row NOT IN (SELECT name FROM stop_names) GROUP BY n.row, c.row ORDER BY n.row, c.id
-"""
 
 
 class SuspiciousName(NamedTuple):
@@ -227,7 +204,7 @@ def suspicious_names(kb: KnowledgeBase, others: Iterable[KnowledgeBase] = ()) ->
     elsewhere = {name: other.path.name for other in others for name in other.names() if is_acronym(name)}
     with reading(kb.path), closing(open_database(kb.path)) as db:
         would_stop = dict(stop_names(db, StopNameRules()))
-        for (row, name), rows in groupby(db.execute(_NAMES), key=itemgetter(0, 1)):
+        for (row, name), rows in groupby(db.execute(_SQL["names"]), key=itemgetter(0, 1)):
             ids = tuple(concept_id for _, _, concept_id in rows)
             doubt = _doubt(name, len(ids), would_stop.get(row), elsewhere.get(name), folded)
             if doubt:

@@ -118,14 +118,7 @@ def curate(
         NotFoundError: The sources lack a concept of the curation.
         ChoiceError: They lack a type or a source of names of the curation.
     """
-    selected: set[str] = set()
-
-    def select_id(operator: str, concept_id: str) -> Callable[[str], bool]:
-        selected.add(concept_id)
-        return bool
-
-    if curation.select:
-        expression_test(curation.select, select_id)
+    selected = _ids_in(curation.select)
     ids = {*curation.below, *curation.without, *selected}
     hierarchies = [Hierarchy(read(ReadReport())) for read in sources] if ids else []
     missing = ids.difference(*(hierarchy.known(ids) for hierarchy in hierarchies))
@@ -135,38 +128,55 @@ def curate(
     types: Counter[str] = Counter()
     names_by_source: Counter[str] = Counter()
     for number, read in enumerate(sources):
-        below = without = select = None
-        if hierarchies:
-            roots, excluded = map(hierarchies[number].known, (curation.below, curation.without))
-            below = hierarchies[number].subtrees(roots) if roots else None
-            without = hierarchies[number].subtrees(excluded) if excluded else None
-            if hierarchies[number].known(selected):
-                select = expression_test(curation.select, hierarchies[number].test_of)
+        tests = _tests_of_place(curation, hierarchies[number], selected) if hierarchies else {}
         for record in read(report):
             types.update(record.types)
             names_by_source.update({name.source for name in record.names})
-            if below and not below(record.concept_id):
-                counts["concepts left out: not below the chosen ones"] += 1
-            elif select and not select(record.concept_id):
-                counts["concepts left out: not selected"] += 1
-            elif without and without(record.concept_id):
-                counts["concepts left out: below an excluded one"] += 1
-            elif not _takes(record.types, curation.types, curation.without_types):
-                counts["concepts left out: semantic type"] += 1
-            else:
+            reason = next((reason for reason, holds in tests.items() if not holds(record.concept_id)), "")
+            if not reason and not _takes(record.types, curation.types, curation.without_types):
+                reason = "semantic type"
+            if not reason:
                 names = [n for n in record.names if _takes([n.source], curation.sources, curation.without_sources)]
                 counts["names left out: source"] += len(record.names) - len(names)
                 if names or not record.names:
                     yield record._replace(names=tuple(names))
-                else:
-                    counts["concepts left out: no name from the chosen sources"] += 1
-    for what, known, chosen in (
-        ("semantic type", types, curation.types + curation.without_types),
-        ("source of names", names_by_source, curation.sources + curation.without_sources),
-    ):
-        if unknown := ", ".join(sorted(set(chosen).difference(known))):
-            most = [f"{value} ({n:,})" for value, n in known.most_common(SHOWN)]
-            raise ChoiceError(given=unknown, what=f"{what} in what was read", choices=most)
+                    continue
+                reason = "no name from the chosen sources"
+            counts[f"concepts left out: {reason}"] += 1
+    _check_known("semantic type", types, curation.types + curation.without_types)
+    _check_known("source of names", names_by_source, curation.sources + curation.without_sources)
+
+
+def _ids_in(expression: str) -> set[str]:
+    ids: set[str] = set()
+
+    def test_of(operator: str, concept_id: str) -> Test:
+        ids.add(concept_id)
+        return bool
+
+    if expression:
+        expression_test(expression, test_of)
+    return ids
+
+
+def _tests_of_place(curation: Curation, hierarchy: Hierarchy, selected: Collection[str]) -> dict[str, Test]:
+    """Return what must hold for the ids of a source that has such concepts, by the reason to leave others out."""
+    roots, excluded = map(hierarchy.known, (curation.below, curation.without))
+    tests: dict[str, Test] = {}
+    if roots:
+        tests["not below the chosen ones"] = hierarchy.subtrees(roots)
+    if hierarchy.known(selected):
+        tests["not selected"] = expression_test(curation.select, hierarchy.test_of)
+    if excluded:
+        below = hierarchy.subtrees(excluded)
+        tests["below an excluded one"] = lambda concept_id: not below(concept_id)
+    return tests
+
+
+def _check_known(what: str, known: Counter[str], chosen: Collection[str]) -> None:
+    if unknown := ", ".join(sorted(set(chosen).difference(known))):
+        most = [f"{value} ({n:,})" for value, n in known.most_common(SHOWN)]
+        raise ChoiceError(given=unknown, what=f"{what} in what was read", choices=most)
 
 
 def _takes(values: Collection[str], chosen: Collection[str], excluded: Collection[str]) -> bool:

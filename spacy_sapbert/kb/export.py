@@ -7,10 +7,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
+from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import ChoiceError
-from ..files.values import table_lines
+from ..files.values import read_sections, table_lines
 from ..types import Name, Record
 from .ids import curie_of, split_ids
 from .knowledge_base import KnowledgeBase
@@ -21,18 +22,7 @@ _BLOCK = 4096
 _SEPARATOR = "|"
 
 # What a format may not hold, and a query with a row for each instance
-_CONTENT = {
-    "alternative ids": "SELECT 1 FROM ids i JOIN concepts c ON c.row = i.concept WHERE i.id != c.id",
-    "types": "SELECT 1 FROM types",
-    "definitions": "SELECT 1 FROM concepts WHERE definition IS NOT NULL",
-    "parents": "SELECT 1 FROM parents",
-    "cross-references": "SELECT 1 FROM xrefs",
-    "predicates of cross-references": "SELECT 1 FROM xrefs WHERE predicate != ''",
-    "sources of names, but one": "SELECT DISTINCT source FROM synonyms LIMIT -1 OFFSET 1",
-    "languages of names": "SELECT 1 FROM synonyms WHERE language != ''",
-    "annotation counts of names": "SELECT 1 FROM synonyms WHERE annotations > 0",
-    "narrow, broad and related scopes of names": "SELECT 1 FROM synonyms WHERE scope IN ('narrow', 'broad', 'related')",
-}
+_CONTENT = read_sections(Path(__file__).with_suffix(".sql"))
 _OF_ALL = ("annotation counts of names", "narrow, broad and related scopes of names")
 _OF_CONCEPTS = ("alternative ids", "types", "definitions", "parents", "cross-references")
 _OF_NAMES = ("sources of names, but one", "languages of names", *_OF_ALL)

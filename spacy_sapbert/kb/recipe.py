@@ -5,6 +5,7 @@ A recipe is data: a mapping of texts, numbers, lists and mappings, in YAML or fr
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
@@ -19,8 +20,7 @@ from ..files.opening import open_text
 from ..files.postgres import is_postgres
 from ..files.source import read_yaml
 from .curation import Curation
-from .ids import canonical_id
-from .languages import language_tag
+from .ids import canonical_id, language_tag
 from .stop_names import StopNameRules, read_names
 
 LATEST = "latest"
@@ -74,55 +74,28 @@ def _mapping(value: Any) -> dict[str, Any]:
     return {_text(key): content for key, content in value.items()}
 
 
-# --- keys: for each, the argument that it becomes and the kind of its value
+_KINDS: dict[str, Callable[[Any], Any]] = {
+    "text": _text,
+    "texts": _texts,
+    "languages": _languages,
+    "flag": _flag,
+    "number": _number,
+    "columns": lambda value: {key: _texts(columns) for key, columns in _mapping(value).items()},
+    "cells": lambda value: {key: _text(cell) for key, cell in _mapping(value).items()},
+}
+
+# --- keys: for each, the argument that it becomes and the kind of its value, as `recipe.json` has them
 
 _Keys = dict[str, tuple[str, Callable[[Any], Any]]]
 
-_CORPUS: _Keys = {"path": ("path", _text), "format": ("format", _text), "type": ("types", _texts)}
-_SOURCE: _Keys = {
-    **_CORPUS,
-    "address": ("address", _text),
-    "sha256": ("sha256", _text),
-    "names_language": ("language", _text),
-    "source_name": ("source", _text),
-    "id_prefix": ("id_prefix", _text),
-    "encoding": ("encoding", _text),
-}
-_PREFIX: _Keys = {"prefix": ("prefixes", _texts)}
-_LABELS: _Keys = {"label_language": ("languages", _languages)}
-_UMLS: _Keys = {
-    "language": ("languages", _languages),
-    "sab": ("sources", _texts),
-    "without_sab": ("without_sources", _texts),
-    "drop_suppressed": ("drop_suppressed", _text),
-    "term_type": ("term_types", _texts),
-    "semantic_type": ("semantic_types", _texts),
-    "semantic_group": ("semantic_groups", _texts),
-    "code_source": ("codes", _texts),
-    "trade_names": ("trade_names", _flag),
-    "definitions": ("definitions", _flag),
-    "parents": ("parents", _flag),
-    "sort": ("sort", _flag),
-}
-_OF_FORMAT: dict[str, _Keys] = {
-    "table": {
-        "column": ("columns", lambda value: {key: _texts(columns) for key, columns in _mapping(value).items()}),
-        "where": ("where", lambda value: {key: _text(cell) for key, cell in _mapping(value).items()}),
-        "separator": ("separator", _text),
-        "delimiter": ("delimiter", _text),
-        "quoted": ("quoted", _flag),
-        "skip": ("skip", _number),
-    },
-    "obo": {**_PREFIX, "default_scope": ("default_scope", _text)},
-    "obograph": {**_PREFIX, "imports": ("imports", _flag)},
-    "rdf": {**_PREFIX, **_LABELS},
-    "snomed": {**_LABELS, "language_refset": ("language_refset", _text)},
-    "belb": {"subset": ("subset", _text)},
-    "meddra": {"non_current": ("non_current", _flag)},
-    "omop": {"database": ("database", _text), "standard": ("standard", _flag)},
-    "umls": _UMLS,
-    "rxnorm": _UMLS,
-}
+
+def _keys(table: Mapping[str, tuple[str, str]]) -> _Keys:
+    return {key: (argument, _KINDS[kind]) for key, (argument, kind) in table.items()}
+
+
+_TABLES = json.loads(Path(__file__).with_suffix(".json").read_bytes())
+_CORPUS, _SOURCE = _keys(_TABLES["corpus"]), _keys(_TABLES["source"])
+_OF_FORMAT: dict[str, _Keys] = {format: _keys(table) for format, table in _TABLES["formats"].items()}
 _DEFAULTS = set(_SOURCE).union(*_OF_FORMAT.values()) - {"path", "address", "sha256"}
 
 
@@ -205,8 +178,7 @@ class Recipe:
         return StopNameRules(self.default_stop_names, read_names(self.stop_names), read_names(self.keep_names))
 
 
-# The kind of a key of recipes, by the type of the field.
-_KINDS: dict[str, Callable[[Any], Any]] = {
+_KINDS |= {  # by the type of a field of recipes
     "str": _text,
     "float": _number,
     "bool": _flag,
@@ -261,7 +233,8 @@ def _source(given: Any, defaults: Mapping[str, Any], recipe: str) -> File:
     if format in ("umls", "rxnorm"):
         from .readers.umls import UmlsSettings
 
-        own = {argument: arguments.pop(argument) for argument, _ in _UMLS.values() if argument in arguments}
+        of_umls = [argument for argument, _ in _OF_FORMAT[format].values() if argument in arguments]
+        own = {argument: arguments.pop(argument) for argument in of_umls}
         arguments |= {"umls": UmlsSettings(**own)} if own else {}
     return File(path, format, language, arguments, address, sha256)
 

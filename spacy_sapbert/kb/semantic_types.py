@@ -7,6 +7,7 @@ McCray, Burgun and Bodenreider (2001).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import lru_cache
@@ -33,23 +34,7 @@ class SemanticType(NamedTuple):
     parent: str
 
 
-SEMANTIC_GROUPS: dict[str, str] = {
-    "ACTI": "Activities & Behaviors",
-    "ANAT": "Anatomy",
-    "CHEM": "Chemicals & Drugs",
-    "CONC": "Concepts & Ideas",
-    "DEVI": "Devices",
-    "DISO": "Disorders",
-    "GENE": "Genes & Molecular Sequences",
-    "GEOG": "Geographic Areas",
-    "LIVB": "Living Beings",
-    "OBJC": "Objects",
-    "OCCU": "Occupations",
-    "ORGA": "Organizations",
-    "PHEN": "Phenomena",
-    "PHYS": "Physiology",
-    "PROC": "Procedures",
-}
+SEMANTIC_GROUPS: dict[str, str] = json.loads(Path(__file__).with_suffix(".json").read_bytes())["groups"]
 """Group names by code."""
 
 SEMANTIC_TYPES: dict[str, SemanticType] = {}

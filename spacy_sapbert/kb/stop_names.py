@@ -38,55 +38,19 @@ COMMON, GENERAL, QUALIFIER, TOP, NUMBER, SHORT, SYMBOL, LISTED = (
 )
 """Why a name is a stop name."""
 
-QUALIFIER_BRANCHES = {
-    "HP:0000005": "Mode of inheritance",
-    "HP:0003674": "Onset",
-    "HP:0003679": "Pace of progression",
-    "HP:0003812": "Phenotypic variability",
-    "HP:0012823": "Clinical modifier",
-    "HP:0031797": "Clinical course",
-    "HP:0040279": "Frequency",
-    "NCIT:C27993": "General Qualifier",
-    "NCIT:C41009": "Qualifier",
-    "SNOMEDCT:362981000": "Qualifier value",
-}
-"""Concepts that qualify others, as do those below them."""
-
-QUALIFIER_TYPES = ("T077", "T078", "T079", "T080", "T081", "T082", "T169")
-"""Semantic types of the UMLS for concepts of time, space, quality, quantity and function, and for ideas."""
-
-MOST_TOPS = 5  # a vocabulary with more is not a single hierarchy
-MOST_LETTERS = 2  # of a short name
-
-_ELEMENTS = """
-H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr Rb Sr Y Zr Nb Mo Tc Ru
-Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu Hf Ta W Re Os Ir Pt Au Hg Tl Pb Bi Po At
-Rn Fr Ra Ac Th Pa U Np Pu Am Cm Bk Cf Es Fm Md No Lr Rf Db Sg Bh Hs Mt Ds Rg Cn Nh Fl Mc Lv Ts Og
+_TABLES = json.loads(Path(__file__).with_suffix(".json").read_bytes())
+"""Symbols of chemistry. The concepts that qualify others, as do those below them, and semantic types of the UMLS for
+concepts of time, space, quality, quantity and function, and for ideas. The parts of types, the vocabularies and the
+semantic group of concepts with short names or symbols, and of those that do not mean a name of each kind of
+`general_names`. Phrases are no concepts that lack a type, either.
 """
-_AMINO_ACIDS = "Ala Arg Asn Asp Asx Cys Gln Glu Glx Gly His Ile Leu Lys Met Phe Pro Pyl Sec Ser Thr Trp Tyr Val"
-_SYMBOLS = frozenset(f"{_ELEMENTS} {_AMINO_ACIDS}".split())
+_SYMBOLS = frozenset(f"{_TABLES['elements']} {_TABLES['amino acids']}".split())
 _ROMAN = frozenset(
     map("".join, product(("", "x", "xx", "xxx"), ["", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix"]))
 )
-
 _SQL = read_sections(Path(__file__).with_suffix(".sql"))
-
-# Parts of types, and vocabularies, whose concepts have short names or symbols
-_GENES = (("gene", "protein", "cell line", "cellline", "variant"), ("HGNC", "NCBIGene", "UNIPROT", "FPLX", "CVCL"))
-_CHEMICALS = (
-    ("chemical", "drug", "compound", "element", "substance", "amino acid"),
-    ("CHEBI", "CHEMBL", "DRUGBANK", "PUBCHEM.COMPOUND", "RXNORM"),
-)
-
-
-_FINDINGS = ("disease", "disorder", "phenotype", "symptom", "finding", "syndrome")
-# For each kind of `general_names`, the concepts that do not mean it: by parts of types, vocabularies, semantic group.
-# Phrases are no concepts that lack a type, either.
-_KINDS = {
-    "foods": ((*_CHEMICALS[0], "medication", "food", "allergen"), (*_CHEMICALS[1], "ATC"), "CHEM"),
-    "analytes": (("drug", "medication"), ("ATC", "DRUGBANK", "RXNORM"), ""),
-    "phrases": (_FINDINGS, ("DOID", "HP", "MONDO", "OMIM", "ORPHANET"), "DISO"),
-}
+MOST_TOPS = 5  # a vocabulary with more is not a single hierarchy
+MOST_LETTERS = 2  # of a short name
 
 
 class StopNameRules(NamedTuple):
@@ -170,10 +134,10 @@ class _ConceptRules:
         edges = np.fromiter(chain.from_iterable(db.execute(sql)), dtype=np.int64).reshape(-1, 2)
         self.reasons = dict.fromkeys(_tops(db, edges), TOP) | dict.fromkeys(_qualifiers(db, edges), QUALIFIER)
         ((n_concepts,),) = db.execute("SELECT count(*) FROM concepts")
-        self.genes = _concepts_of(db, n_concepts, *_GENES, "GENE")
-        self.chemicals = _concepts_of(db, n_concepts, *_CHEMICALS, "CHEM")
-        self.kinds = {kind: _concepts_of(db, n_concepts, *of_kind) for kind, of_kind in _KINDS.items()}
-        names = json.dumps([*chain(*map(general_names, _KINDS))])
+        self.genes = _concepts_of(db, n_concepts, *_TABLES["genes"].values())
+        self.chemicals = _concepts_of(db, n_concepts, *_TABLES["chemicals"].values())
+        self.kinds = {kind: _concepts_of(db, n_concepts, *of.values()) for kind, of in _TABLES["kinds"].items()}
+        names = json.dumps([*chain(*map(general_names, self.kinds))])
         self.general = {concept for (concept,) in db.execute(_SQL["concepts with names"], (names,))}
         for (row,) in db.execute("SELECT row FROM concepts WHERE row NOT IN (SELECT concept FROM types)"):
             self.kinds["phrases"][row] = 1
@@ -216,7 +180,7 @@ class _ConceptRules:
 
 def is_general_name(text: str) -> bool:
     """Return whether a text is an English name that only some vocabularies have as a concept, see `general_names`."""
-    return any(text.lower() in general_names(kind) for kind in _KINDS)
+    return any(text.lower() in general_names(kind) for kind in _TABLES["kinds"])
 
 
 @cache
@@ -239,8 +203,8 @@ def _tops(db: sqlite3.Connection, edges: np.ndarray) -> Iterator[int]:
 
 
 def _qualifiers(db: sqlite3.Connection, edges: np.ndarray) -> set[int]:
-    """Return the concepts of `QUALIFIER_BRANCHES`, those below them, and those of `QUALIFIER_TYPES`."""
-    waiting = _select(db, "SELECT concept FROM ids WHERE id IN ({})", QUALIFIER_BRANCHES)
+    """Return the concepts that qualify others, those below them, and those of such types."""
+    waiting = _select(db, "SELECT concept FROM ids WHERE id IN ({})", _TABLES["qualifier branches"])
     qualifiers: set[int] = set()
     edges = edges[np.argsort(edges[:, 1], kind="stable")] if waiting else edges
     while waiting:
@@ -248,7 +212,7 @@ def _qualifiers(db: sqlite3.Connection, edges: np.ndarray) -> set[int]:
         starts, ends = (np.searchsorted(edges[:, 1], waiting, side) for side in ("left", "right"))
         spans = zip(starts.tolist(), ends.tolist(), strict=True)
         waiting = sorted({child for start, end in spans for child in edges[start:end, 0].tolist()} - qualifiers)
-    return qualifiers.union(_select(db, "SELECT concept FROM types WHERE type IN ({})", QUALIFIER_TYPES))
+    return qualifiers.union(_select(db, "SELECT concept FROM types WHERE type IN ({})", _TABLES["qualifier types"]))
 
 
 def _concepts_of(

@@ -110,37 +110,43 @@ def _coded(system: str, code: str, **others: str) -> Values:
 def _statement(entity: Record, link: Record, patient: Values) -> tuple[str, Values]:
     """Return the kind and the values of the resource of a link. The kind is empty if it states nothing of patients."""
     flags, prefix = set(entity.get("assertion", ())), curie_of(link.get("concept_id") or "").rpartition(":")[0]
-    code: Values = {"text": entity["text"]}
-    if concept_id := link.get("concept_id"):
-        system = _TABLES["systems"].get(prefix, f"https://bioregistry.io/{prefix.lower()}")
-        local = concept_id if prefix == "HP" else concept_id.rpartition(":")[2]  # as HL7 has the codes of HPO
-        code |= _coded(system, local, **({"display": link["preferred_name"]} if link["preferred_name"] else {}))
     kind = _kind(link.get("types") or [entity["label"]], prefix)
     if kind == "MedicationStatement" and entity.get("section") == "allergies":
         kind = "AllergyIntolerance"
     state = 1 if "negated" in flags else 2 if "uncertain" in flags else 0
     if not kind or "hypothetical" in flags or ("family" in flags and (kind != "Condition" or state == 1)):
         return "", {}
+    code = _code(entity["text"], link, prefix)
     common: Values = {"note": [{"text": f"assertion: {', '.join(entity['assertion'])}"}]} if flags else {}
     if "family" in flags:
         relative = {"relationship": _coded("v3-RoleCode", "FAMMEMB"), "condition": [{"code": code}]}
         return "FamilyMemberHistory", {"status": "partial", "patient": patient, **relative, **common}
+    return kind, _of_patient(kind, state, "historical" in flags, patient, code, common)
+
+
+def _of_patient(kind: str, state: int, is_past: bool, patient: Values, code: Values, common: Values) -> Values:
+    """Return the values of a resource about a patient."""
     if kind == "Observation":
         unknown = {"dataAbsentReason": _coded("data-absent-reason", "unknown")}
         value: Values = unknown if state == 2 else {"valueBoolean": state == 0}
-        return kind, {"status": "final", "subject": patient, "code": code, **value, **common}
-    is_past, table = "historical" in flags, _TABLES["statements"][kind]
+        return {"status": "final", "subject": patient, "code": code, **value, **common}
+    table = _TABLES["statements"][kind]
     status = table["states"][state]
     if kind == "MedicationStatement":
         status = "completed" if is_past and not state else status
-        return kind, {"status": status, "subject": patient, "medicationCodeableConcept": code, **common}
-    common["clinicalStatus"] = _coded(table["clinical"], "inactive" if is_past or state == 1 else "active")
-    return kind, {
-        "verificationStatus": _coded(table["verified"], status),
-        table["subject"]: patient,
-        "code": code,
-        **common,
-    }
+        return {"status": status, "subject": patient, "medicationCodeableConcept": code, **common}
+    clinical = _coded(table["clinical"], "inactive" if is_past or state == 1 else "active")
+    about = {"verificationStatus": _coded(table["verified"], status), table["subject"]: patient, "code": code}
+    return {**about, **common, "clinicalStatus": clinical}
+
+
+def _code(text: str, link: Record, prefix: str) -> Values:
+    """Return the concept of a link as FHIR codes it, with the text of the mention."""
+    if not (concept_id := link.get("concept_id")):
+        return {"text": text}
+    system = _TABLES["systems"].get(prefix, f"https://bioregistry.io/{prefix.lower()}")
+    local = concept_id if prefix == "HP" else concept_id.rpartition(":")[2]  # as HL7 has the codes of HPO
+    return {"text": text, **_coded(system, local, **({"display": name} if (name := link["preferred_name"]) else {}))}
 
 
 def _kind(types: Iterable[str], prefix: str) -> str:

@@ -15,7 +15,7 @@ from spacy.vocab import Vocab
 from ..documents.docs import from_doc
 from ..errors import SettingError, Warnings
 from ..files.postgres import check_address
-from ..kb.languages import language_tag
+from ..kb.ids import language_tag
 from ..linking.settings import (
     RERANKER_FILE,
     CandidateSettings,
@@ -294,7 +294,7 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
 
     def _use(self, generator: "CandidateGenerator") -> None:
         from ..kb.filters import check_filters
-        from ..kb.languages import display_tag
+        from ..kb.ids import display_tag
         from ..linking.linker import Linker
 
         check_filters(generator.kb, {*self.types}.union(*self.label_types.values()), {*self.sources})

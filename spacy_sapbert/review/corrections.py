@@ -122,9 +122,6 @@ class Decision(NamedTuple):
         return self.correction is not None and self.correction.action == NO_MENTION
 
 
-NOTHING = Decision(None, frozenset())
-
-
 class Added(NamedTuple):
     """A mention that was missed. The label is empty if nobody gave one."""
 

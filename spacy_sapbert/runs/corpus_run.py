@@ -25,11 +25,11 @@ from ..errors import CannotReadError, Errors, SapbertError
 from ..files.console import track
 from ..files.values import digest_of
 from ..types import NIL, Document
-from .document_linker import DocumentLinker, LinkSettings, linker_of
+from .document_linker import DocumentLinker, Failure, LinkSettings, linker_of
 from .engines import TRIES, Engine
 from .engines import engine as engine_of
 from .link_batches import FAILURE, linked_batches, schema_of
-from .partitions import Origin, OutputFolder, Partition, UnreadableFile, find_partitions
+from .partitions import Origin, OutputFolder, Partition, find_partitions
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -265,8 +265,8 @@ def _link(linker: DocumentLinker, partition: Partition, problems: Problems) -> I
 
     def documents() -> Iterator[Document]:
         for item in partition.documents(problems):
-            if isinstance(item, UnreadableFile):
-                unreadable.append({"doc_id": item.name, FAILURE: item.reason})
+            if isinstance(item, Failure):
+                unreadable.append({"doc_id": item.position, FAILURE: item.reason})
             else:
                 yield item
 

@@ -30,8 +30,8 @@ from ..documents.docs import DOC_ID
 from ..documents.input_documents import Problems, sound
 from ..errors import MissingComponentError, SapbertError
 from ..files.opening import sha256_of
+from ..kb.ids import display_tag
 from ..kb.knowledge_base import KnowledgeBase
-from ..kb.languages import display_tag
 from ..outputs.records import LISTED, LinkedDocument, Record, record_of
 from ..pipeline.factories import ASSERTION, GENE_SPECIES, LINKER, MATCHER, PREPARING, SECTIONS, SENTENCIZER
 from ..pipeline.mentions import GOLD_SPANS, gold_doc, mentions_of
@@ -67,6 +67,7 @@ class LinkingPipeline:
         given: The documents have their mentions. Only the components that process mentions then run.
 
     Attributes:
+        linkers: Its linkers.
         kb: The knowledge base of the last linker.
         display_language: The language in which the last linker shows preferred names; see its setting.
     """
@@ -76,37 +77,27 @@ class LinkingPipeline:
         bound_tokenizer(self.nlp)
         self.problems = problems
         self.given = given
-        self._linkers = self._made_by(LINKER)
-        if not self._linkers:
+        self.linkers = self._made_by(LINKER)
+        if not self.linkers:
             consequence, components = "it cannot link mentions", self.nlp.pipe_names
             raise MissingComponentError(component=LINKER, consequence=consequence, components=components)
         if given:
             self._take_given_mentions()
-        self.kb: KnowledgeBase = self._linkers[-1].kb
-        self.display_language: str = self._linkers[-1].display_language
+        self.kb: KnowledgeBase = self.linkers[-1].kb
+        self.display_language: str = self.linkers[-1].display_language
         # spaCy limits the length because of the memory of parser and NER
         if not any(isinstance(component, (DependencyParser, EntityRecognizer)) for _, component in self.nlp.pipeline):
             self.nlp.max_length = NO_LIMIT
 
     def candidates(self, text: str, k: int) -> Sequence[Candidate]:
         """Return the k best candidates of the last linker for a text, with any score."""
-        candidates: Sequence[Candidate] = self._linkers[-1].linker.generator([text], k)[0]
+        candidates: Sequence[Candidate] = self.linkers[-1].linker.generator([text], k)[0]
         return candidates
 
     def set_corrections(self, path: str | None) -> None:
         """Set the corrections that all components obey, which replace the pipeline's own. None has no corrections."""
         for component in self._made_by(LINKER, MATCHER):
             component.set_corrections(path)
-
-    def set_threshold(self, threshold: float) -> None:
-        """Set the threshold of all linkers, which replaces the pipeline's own."""
-        for linker in self._linkers:
-            linker.threshold = threshold
-
-    def list_candidates(self, n: int) -> None:
-        """List the first candidates of each link, see `Linker.listed`."""
-        for component in self._linkers:
-            component.linker.listed = n
 
     def __call__(
         self,
@@ -192,7 +183,7 @@ class LinkingPipeline:
     def _linked(self, document: Document, doc: Doc) -> LinkedDocument:
         doc.user_data[DOC_ID] = document.doc_id
         mentions: list[Span] = []
-        for spans_key in {linker.spans_key: None for linker in self._linkers}:
+        for spans_key in {linker.spans_key: None for linker in self.linkers}:
             mentions += mentions_of(doc, spans_key)
         mentions.sort(key=attrgetter("start_char", "end_char"))
         return LinkedDocument(document, doc, mentions)
@@ -232,7 +223,7 @@ class LinkSettings(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Why a document has no links, and its file and line."""
+    """Why a document has no links, and its file and line, or why a file cannot be read any further."""
 
     position: str
     reason: str
@@ -304,10 +295,11 @@ class LoadedLinker:
         self.pipeline = LinkingPipeline(nlp or settings.pipeline, self._failures, given=settings.given)
         if settings.corrections:
             self.pipeline.set_corrections(settings.corrections)
-        if settings.threshold is not None:
-            self.pipeline.set_threshold(settings.threshold)
-        if settings.candidates:
-            self.pipeline.list_candidates(settings.candidates)
+        for component in self.pipeline.linkers:
+            if settings.threshold is not None:
+                component.threshold = settings.threshold
+            if settings.candidates:
+                component.linker.listed = settings.candidates
         self.candidates = settings.candidates
         self.kb = self.pipeline.kb
         self.language = (

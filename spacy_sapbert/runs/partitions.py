@@ -35,6 +35,7 @@ from ..errors import CannotReadError, CannotWriteError, Errors, SapbertError
 from ..files.opening import file_name, sha256_of
 from ..files.output import LOCK_FILE, locked, open_output, replacing
 from ..types import Document
+from .document_linker import Failure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,13 +64,6 @@ class InputFile(NamedTuple):
     replaced: frozenset[int] = frozenset()
 
 
-class UnreadableFile(NamedTuple):
-    """The name of a file that is damaged or in another format, and the error."""
-
-    name: str
-    reason: str
-
-
 class Partition(NamedTuple):
     """A part of the input that is linked by one process, and written to one file.
 
@@ -82,8 +76,8 @@ class Partition(NamedTuple):
     files: tuple[InputFile, ...]
     left_out: frozenset[str] = frozenset()
 
-    def documents(self, problems: Problems) -> Iterator[Document | UnreadableFile]:
-        """Read the documents of all files. What cannot be read any further comes after the documents before it."""
+    def documents(self, problems: Problems) -> Iterator[Document | Failure]:
+        """Read the documents of all files. One that cannot be read any further is a `Failure` after its documents."""
         for file in self.files:
             try:
                 for document in read_file(file.path, file.name, file.options, problems, {file.path: file.replaced}):
@@ -95,7 +89,7 @@ class Partition(NamedTuple):
             except SapbertError as error:
                 if problems.strict or isinstance(error, CannotReadError):  # a rerun may be able to open it
                     raise
-                yield UnreadableFile(file.name, str(error))
+                yield Failure(file.name, str(error))
 
     def fingerprint(self) -> str:
         """Return a hash of the names and contents of the files, and of how they are read."""

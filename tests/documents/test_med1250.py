@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from spacy_sapbert.documents.med1250 import read_med1250
+from spacy_sapbert.documents.pubtator import read_med1250
 from spacy_sapbert.documents.source import Report
 from spacy_sapbert.errors import SapbertError
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from spacy_sapbert.documents.med1250 import AbbreviationRecord, read_med1250
+from spacy_sapbert.documents.pubtator import AbbreviationRecord, read_med1250
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.evaluation.components import decide_by, evaluate_abbreviations, evaluate_composites
 from spacy_sapbert.kb.build import build_knowledge_base

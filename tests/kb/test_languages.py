@@ -4,7 +4,7 @@ import pytest
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.kb.languages import display_tag, known_tag, language_tag
+from spacy_sapbert.kb.ids import display_tag, known_tag, language_tag
 from spacy_sapbert.types import Name, Record
 
 

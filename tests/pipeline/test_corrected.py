@@ -1,7 +1,7 @@
 import pytest
 
 from spacy_sapbert.pipeline.corrections import corrected
-from spacy_sapbert.review.corrections import NOTHING, Correction, Decision
+from spacy_sapbert.review.corrections import Correction, Decision
 from spacy_sapbert.types import Candidate, LinkedPart
 
 COLD, FITS = Candidate("D003139", 0.9, "cold"), Candidate("D012640", 0.4, "fits")
@@ -15,7 +15,7 @@ def decision(action, *ids, rejected=()):
     return Decision(correction, frozenset(rejected))
 
 
-@pytest.mark.parametrize("decided", [NOTHING, decision("add"), decision("replace", "D999")])
+@pytest.mark.parametrize("decided", [Decision(None, frozenset()), decision("add"), decision("replace", "D999")])
 def test_without_a_known_concept_a_mention_is_linked_as_usual(small_kb, decided):
     assert corrected(PARTS, "cold", decided, small_kb) is PARTS
 

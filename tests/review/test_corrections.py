@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.review import corrections as decisions_module
-from spacy_sapbert.review.corrections import ACTIONS, NOTHING, SCOPES, Correction, Decisions, document_key, text_key
+from spacy_sapbert.review.corrections import ACTIONS, SCOPES, Correction, Decision, Decisions, document_key, text_key
 
 ONE = Correction("accept", "occurrence", "k", 0, 4, "cold", ("D003139",))
 
@@ -70,8 +70,8 @@ def decided(*corrections, document="k1", start=0, text="cold", label=""):
 
 
 def test_nothing_was_decided():
-    assert decided() == NOTHING
-    assert (NOTHING.concept_ids, NOTHING.is_no_mention) == (None, False)
+    assert decided() == Decision(None, frozenset())
+    assert (decided().concept_ids, decided().is_no_mention) == (None, False)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from spacy_sapbert.review.corrections import Correction
-from spacy_sapbert.review.report import _kappa, review_report
+from spacy_sapbert.review.export import _kappa, review_report
 
 
 def correction(action, key, text, start, *ids, author="Ann", scope="occurrence"):

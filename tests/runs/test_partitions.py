@@ -6,7 +6,8 @@ from rich.console import Console
 from spacy_sapbert.documents.input_documents import Problems, ReadOptions
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.runs import partitions
-from spacy_sapbert.runs.partitions import UnreadableFile, find_partitions
+from spacy_sapbert.runs.document_linker import Failure
+from spacy_sapbert.runs.partitions import find_partitions
 
 OPTIONS = ReadOptions(None)
 
@@ -68,8 +69,8 @@ def test_a_damaged_file_keeps_the_documents_before_it(tmp_path):
     (partition,) = found(tmp_path)
     first, damaged, last = contents(partition)
     assert (first.doc_id, last.doc_id) == ("1", "3")
-    assert isinstance(damaged, UnreadableFile)
-    assert damaged.name == "b.jsonl.gz"
+    assert isinstance(damaged, Failure)
+    assert damaged.position == "b.jsonl.gz"
     assert "E121" in damaged.reason
 
 

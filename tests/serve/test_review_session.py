@@ -3,8 +3,8 @@ import pytest
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.review.corrections import Correction, document_key
 from spacy_sapbert.review.corrections_file import open_corrections
+from spacy_sapbert.review.export import review_report
 from spacy_sapbert.review.queue import by_document
-from spacy_sapbert.review.report import review_report
 from spacy_sapbert.serve import review_session as session_module
 
 TEXT = "cold and zebra. cystic fibrosis"

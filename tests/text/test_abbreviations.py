@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sapbert.documents.med1250 import read_med1250
+from spacy_sapbert.documents.pubtator import read_med1250
 from spacy_sapbert.evaluation.components import evaluate_abbreviations
 from spacy_sapbert.text import abbreviations
 from spacy_sapbert.text.abbreviations import (

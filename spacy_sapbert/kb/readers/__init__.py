@@ -17,8 +17,8 @@ from typing import Any
 from ...errors import ChoiceError, Errors, OptionError, SapbertError
 from ...files.opening import check_encoding, open_text, reading, without_gz
 from ...types import Record
-from ..languages import language_tag
-from .classifications import read_claml, read_icd10cm
+from ..ids import language_tag
+from .classifications import read_claml, read_icd10cm, read_meddra
 from .context import ReaderContext, ReadReport
 from .json_files import read_fhir, read_json, read_scispacy
 from .known_tables import (
@@ -34,7 +34,6 @@ from .known_tables import (
     read_medic,
     read_ssslm,
 )
-from .meddra import read_meddra
 from .mesh import ASCII_START, read_mesh
 from .obo import read_obo, read_obograph
 from .omop import read_omop
@@ -49,32 +48,12 @@ __all__ = ["READERS", "ReadReport", "Reader", "ReaderContext", "guess_format", "
 Reader = Callable[..., Iterator[Record]]
 """A function that takes a `ReaderContext` and, by keyword, the options of its format, and yields records."""
 
-READERS: dict[str, Reader] = {
-    "babelon": read_babelon,
-    "belb": read_belb,
-    "biosyn": read_biosyn,
-    "claml": read_claml,
-    "ctd": read_ctd,
-    "discovered": read_discovered,
-    "fhir": read_fhir,
-    "huner": read_huner,
-    "icd10cm": read_icd10cm,
-    "json": read_json,
-    "loinc": read_loinc,
-    "meddra": read_meddra,
-    "medic": read_medic,
-    "mesh": read_mesh,
-    "obo": read_obo,
-    "obograph": read_obograph,
-    "omop": read_omop,
-    "rdf": read_rdf,
-    "rxnorm": read_rxnorm,
-    "scispacy": read_scispacy,
-    "snomed": read_snomed,
-    "ssslm": read_ssslm,
-    "table": read_table,
-    "umls": read_umls,
-}
+_READERS = (
+    *(read_babelon, read_belb, read_biosyn, read_claml, read_ctd, read_discovered, read_fhir, read_huner),
+    *(read_icd10cm, read_json, read_loinc, read_meddra, read_medic, read_mesh, read_obo, read_obograph),
+    *(read_omop, read_rdf, read_rxnorm, read_scispacy, read_snomed, read_ssslm, read_table, read_umls),
+)
+READERS: dict[str, Reader] = {read.__name__.removeprefix("read_"): read for read in _READERS}
 """The readers by format."""
 
 _SIGNS: dict[str, Any] = json.loads(Path(__file__).with_name("formats.json").read_bytes())

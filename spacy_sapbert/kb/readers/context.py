@@ -17,8 +17,7 @@ from ...files.source import Report, Source
 from ...files.tables import Row, split_rows
 from ...files.values import unescaped
 from ...types import Name, Record
-from ..ids import NO_ID, canonical_id
-from ..languages import known_tag
+from ..ids import NO_ID, canonical_id, known_tag
 
 # Control characters other than whitespace, and halves of surrogate pairs, which JSON escapes can produce.
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff]")

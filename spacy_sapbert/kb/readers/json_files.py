@@ -11,12 +11,13 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 from ...errors import BadRecordError, DamagedError
 from ...files.values import parse_json
 from ...types import Record
-from ..languages import known_tag
+from ..ids import known_tag
 from .context import ReaderContext, preferred_by_language, preferred_first
 from .ontology import add_prefix, curie, without_release
 
@@ -27,17 +28,8 @@ _REST_OF_OBO = re.compile(r'(?P<text>.+)" (?P<scope>EXACT|BROAD|NARROW|RELATED)\
 _Kind = TypeVar("_Kind")
 _RESOURCES = ("Bundle", "CodeSystem", "ValueSet")
 _RETIRED = ("deprecated", "retired", "inactive")
-# whose addresses do not end in a prefix
-_SYSTEMS = {
-    "http://snomed.info/sct": "SNOMEDCT",
-    "http://www.orpha.net": "Orphanet",
-    "http://www.omim.org": "OMIM",
-    "https://www.meddra.org": "MEDDRA",
-    "http://www.genenames.org": "HGNC",
-    "http://fdasis.nlm.nih.gov": "UNII",
-    "http://ncicb.nci.nih.gov/xml/owl/EVS/Thesaurus.owl": "NCIT",
-    "urn:oid:2.16.840.1.113883.6.177": "MESH",
-}
+_SYSTEMS: dict[str, str] = json.loads(Path(__file__).with_suffix(".json").read_bytes())["systems"]
+"""The prefixes of code systems whose addresses do not end in a prefix."""
 
 
 def read_scispacy(context: ReaderContext) -> Iterator[Record]:
@@ -88,25 +80,30 @@ def read_fhir(context: ReaderContext) -> Iterator[Record]:
     whole = parse(context)
     if not (isinstance(whole, dict) and whole.get("resourceType") in _RESOURCES):
         raise other_content(context, "fhir", "it is not a CodeSystem, ValueSet or Bundle", "json")
-    resources = [entry.get("resource") for entry in _objects(whole, "entry")] or [whole]
-    for resource in (one for one in resources if isinstance(one, dict) and one.get("resourceType") in _RESOURCES):
-        own = replace(context, language=known_tag(str(resource.get("language", ""))) or context.language)
-        expansion, includes = resource.get("expansion"), _objects(resource.get("compose"), "include")
-        includes = [] if expansion else includes
-        filtered = (include for include in includes if not {"filter", "valueSet"}.isdisjoint(include))
-        context.report.notes["filters and value sets that are not read"] += len([*filtered])
-        roots = [*_objects(resource, "concept"), *_objects(expansion, "contains")]
-        todo = [(item, str(of.get("system", "")), "") for of in includes for item in _objects(of, "concept")]
-        todo = [*((concept, str(resource.get("url", "")), "") for concept in roots), *todo][::-1]
-        while todo:
-            concept, system, parent = todo.pop()
-            system = str(concept.get("system") or system)
-            concept_id = _coded(context, system, concept.get("code"))
-            children = [*_objects(concept, "concept"), *_objects(concept, "contains")]
-            todo += [(child, system, concept_id or parent) for child in reversed(children)]
-            if concept_id or not children:
-                context.report.rows_read += 1
-                yield from _fhir_concept(own, concept, concept_id, system, parent)
+    for resource in [entry.get("resource") for entry in _objects(whole, "entry")] or [whole]:
+        if isinstance(resource, dict) and resource.get("resourceType") in _RESOURCES:
+            language = known_tag(str(resource.get("language", ""))) or context.language
+            yield from _fhir_concepts(replace(context, language=language), resource)
+
+
+def _fhir_concepts(context: ReaderContext, resource: dict[str, Any]) -> Iterator[Record]:
+    """Yield the records of a resource, each before those below it."""
+    expansion, url = resource.get("expansion"), str(resource.get("url", ""))
+    includes = [] if expansion else _objects(resource.get("compose"), "include")
+    filtered = sum(not {"filter", "valueSet"}.isdisjoint(include) for include in includes)
+    context.report.notes["filters and value sets that are not read"] += filtered
+    todo = [(item, url, "") for item in (*_objects(resource, "concept"), *_objects(expansion, "contains"))]
+    todo += [(item, str(of.get("system", "")), "") for of in includes for item in _objects(of, "concept")]
+    todo.reverse()
+    while todo:
+        concept, system, parent = todo.pop()
+        system = str(concept.get("system") or system)
+        concept_id = _coded(context, system, concept.get("code"))
+        children = [*_objects(concept, "concept"), *_objects(concept, "contains")]
+        todo += [(child, system, concept_id or parent) for child in reversed(children)]
+        if concept_id or not children:
+            context.report.rows_read += 1
+            yield from _fhir_concept(context, concept, concept_id, system, parent)
 
 
 def _fhir_concept(

@@ -6,16 +6,18 @@ stream, those of descriptors twice: a parent is the descriptor that has the tree
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from ...files.xml import ElementParser, root_tag
 from ...types import Record
-from ..languages import known_tag
+from ..ids import known_tag
 from ..semantic_types import SEMANTIC_TYPES
 from .context import ReaderContext, ReadReport
 
@@ -24,16 +26,12 @@ ASCII_START = "*NEWRECORD"
 _HEAD = 1 << 16  # bytes that have the root element
 _LANGUAGE = re.compile(r"""<\w+RecordSet\s+LanguageCode\s*=\s*["'](?P<code>\w+)""")
 _NOT_NEEDED = ("AllowableQualifiersList", "EntryCombinationList", "SeeRelatedList", "PharmacologicalActionList")
-# The categories of the tree. F03 has the mental disorders.
-_NAMES = (
-    "A Anatomy B Organism C Disease D Chemical E Technique F Psychology F03 Disease G Phenomenon H Discipline I Social "
-    "J Technology K Humanities L Information M Person N Healthcare V Publication Z Location"
-)
-_CATEGORIES = dict(zip(_NAMES.split()[::2], _NAMES.split()[1::2], strict=True))
-_SCR_CLASSES = dict(zip("123456", ["Chemical", "Protocol", "Disease", "Organism", "Person", "Anatomy"], strict=True))
-_OF_GROUPS = {"CHEM": "Chemical", "DISO": "Disease", "LIVB": "Organism", "ANAT": "Anatomy"}
-_SCOPES = {"NRW": "narrow", "BRD": "broad", "REL": "related"}  # relations to the preferred concept of a record
-_REGISTRIES = {"CAS": r"\d+-\d\d-\d", "UNII": r"[0-9A-Z]{10}", "EC": r"EC \d+\..*"}
+_CATEGORIES, _SCR_CLASSES, _OF_GROUPS, _SCOPES, _REGISTRIES = json.loads(
+    Path(__file__).with_suffix(".json").read_bytes()
+).values()
+"""Types by category of the tree, in which F03 has the mental disorders, by class of a supplementary record, and by
+group of semantic types. Scopes by relation to the preferred concept of a record. The forms of registry numbers.
+"""
 
 
 def read_mesh(context: ReaderContext) -> Iterator[Record]:

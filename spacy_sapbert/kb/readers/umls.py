@@ -27,8 +27,7 @@ from ...errors import ChoiceError, NotFoundError
 from ...files.opening import check_encoding
 from ...files.values import parse_int
 from ...types import Name, Record
-from ..ids import canonical_id
-from ..languages import known_tag
+from ..ids import canonical_id, known_tag
 from ..semantic_types import find_types
 from .context import ReaderContext, ReadReport
 from .rrf import COLUMNS, RXNORM, UMLS, ByConcept, Layout, Row, RrfTable, find_release, temporary_database
