@@ -17,7 +17,7 @@ from ..text.critical_parts import (
     negatable_words,
 )
 from ..text.languages import ENGLISH, LanguageRules
-from ..text.symbols import are_other_symbols
+from ..text.symbols import why_another
 from ..text.words import Words, folded_words, has_critical, has_other_sign, read_words, with_same_letters
 from ..types import SCORE_DIGITS, Candidate, Grade, LinkedPart
 
@@ -116,9 +116,10 @@ class Agreement:
             reason = f"a text of up to {SHORT} letters must equal a name"
             refusals = {candidate.concept_id: reason for candidate in candidates if candidate.concept_id not in same}
         else:
-            refusals = self._contradictions(words, candidates, checked or (len(same) + 1 if same else CHECKED))
-            if same and same.issubset(refusals):  # no name is the text after all
-                refusals = self._contradictions(words, candidates, checked or CHECKED)
+            checked = checked or (len(same) + 1 if same else CHECKED)
+            refusals = self._contradictions(words, candidates, checked)
+            if not same and " " not in text:
+                candidates = self._with_others(text, candidates, checked)
         if refusals:
             candidates = [refused(c, refusals[c.concept_id]) if c.concept_id in refusals else c for c in candidates]
         if weigh:
@@ -237,19 +238,24 @@ class Agreement:
                     same.add(candidate.concept_id)
         return same
 
+    def _with_others(self, text: str, candidates: list[Candidate], checked: int) -> list[Candidate]:
+        """Return the candidates of a text of one word. Those that mean another keep their place, but are refused."""
+        first = [
+            candidate
+            if candidate.similarity >= SAME or not (reason := why_another(text, candidate.name, self._rules))
+            else candidate._replace(refusal=reason)
+            for candidate in candidates[:checked]
+        ]
+        return [*first, *candidates[checked:]]
+
     def _contradictions(self, text: Words, candidates: list[Candidate], checked: int) -> dict[str, str]:
         """Return why candidates are refused, by their ids."""
         parts, refusals = text.critical, dict[str, str]()
         words = [] if parts else negatable_words(text.text)
-        is_word = " " not in text.text
         for place, candidate in enumerate(candidates):
             if place - len(refusals) == checked:
                 break
-            if is_word and are_other_symbols(text.text, candidate.name):
-                refusals[candidate.concept_id] = "it is another symbol"
-            elif (parts or may_negate(candidate.name, words, self._rules)) and (
-                reason := self._why_not(text, candidate)
-            ):
+            if (parts or may_negate(candidate.name, words, self._rules)) and (reason := self._why_not(text, candidate)):
                 refusals[candidate.concept_id] = reason
         return refusals
 

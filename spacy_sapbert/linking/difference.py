@@ -17,6 +17,7 @@ from ..starter import DIFFERENCE_MODELS
 from ..store.artifact import opening
 from ..store.cache import drop_oldest
 from ..text.languages import ENGLISH, LanguageRules
+from ..text.normalize import n_common
 from ..text.words import has_same_letters, joined_letters, read_words
 from ..types import SCORE_DIGITS, Candidate, Grade, LinkedPart
 from .agreement import CHECKED, SAME, is_short
@@ -54,7 +55,7 @@ def compared(candidates: Sequence[Candidate]) -> list[int]:
     agreeing: list[int] = []
     least, depth = -math.inf, DEPTH
     for place, candidate in enumerate(candidates[:DEPTH]):
-        if candidate.refusal is None and candidate.score >= least and len(agreeing) < depth:
+        if candidate.grade > Grade.REFUSED and candidate.score >= least and len(agreeing) < depth:
             if not agreeing:
                 least = candidate.score - GAP
                 depth = 1 if candidate.rewrite else 2 if candidate.grade >= Grade.NEARLY_SAME else DEPTH
@@ -167,14 +168,6 @@ def _only_in(words: Sequence[str], others: Sequence[str]) -> list[str]:
         else:
             only.append(word)
     return only
-
-
-def n_common(first: str, second: str) -> int:
-    """Return the number of first characters that two texts share."""
-    for n, (a, b) in enumerate(zip(first, second, strict=False)):
-        if a != b:
-            return n
-    return min(len(first), len(second))
 
 
 def describe(text: str, name: str, rules: LanguageRules = ENGLISH) -> str:

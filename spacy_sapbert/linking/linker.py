@@ -304,7 +304,13 @@ class Linker:
         return _confidence(candidate, self._current())
 
     def linkable(self, candidates: Iterable[Candidate]) -> list[Candidate]:
-        """Return the candidates that are not refused, and that `filter_for_definitions` allows, with any score."""
+        """Return the candidates that are not refused, and that `filter_for_definitions` allows, with any score.
+
+        There are none if the text is another word or symbol than the most similar name.
+        """
+        candidates = list(candidates)
+        if candidates and candidates[0].refusal and candidates[0].grade > Grade.REFUSED:
+            return []
         allowed = [candidate for candidate in candidates if candidate.refusal is None]
         if self.settings.filter_for_definitions:
             least = self.settings.no_definition_threshold

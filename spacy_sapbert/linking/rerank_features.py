@@ -13,11 +13,11 @@ import numpy as np
 
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.critical_parts import ARABIC
+from ..text.normalize import n_common
 from ..text.words import is_acronym, read_words
 from ..types import SCORE_DIGITS, Candidate, LinkedPart
 from .agreement import SAME
 from .concept_facts import ConceptFacts
-from .difference import n_common
 
 # Chosen by cross-validation on the training parts of NCBI Disease and BC5CDR: half of this depth loses accuracy, and
 # a larger gap adds none.

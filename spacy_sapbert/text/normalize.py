@@ -167,6 +167,14 @@ def symbol_runs(text: str) -> list[str]:
     return _RUN.findall(_GREEK_NAME.sub(lambda name: _LETTERS_BY_NAME[name[0].lower()], text))
 
 
+def n_common(first: str, second: str) -> int:
+    """Return the number of first characters that two texts share."""
+    for n, (a, b) in enumerate(zip(first, second, strict=False)):
+        if a != b:
+            return n
+    return min(len(first), len(second))
+
+
 def _spell_out_run(run: re.Match[str]) -> str:
     letters, _ = _greek_letters()
     names = [letters[letter] for letter in run[0] if letter in letters]

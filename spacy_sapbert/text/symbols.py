@@ -7,19 +7,34 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
-from .normalize import LATIN, SHORTEST_STEM, plain, spell_out_greek, symbol_runs
+from .critical_parts import ARABIC
+from .languages import ENGLISH, LanguageRules
+from .normalize import LATIN, SHORTEST_STEM, n_common, plain, spell_out_greek, symbol_runs
 from .words import joined_letters
 
 MAX_LETTERS = 16  # of a symbol, with digits
-LONGEST_SYMBOL = 7  # letters and digits; a longer one may be misspelled
 MAX_WORD = 5  # letters of a symbol before a blank
 _MOST_RUNS = 5
 
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe"})
 _ACCENTS = re.compile("[\u0300-\u036f]+")
-_SPECIES = re.compile(r"^(?:hsa-|[hmr](?=[A-Z]))")
+_SPECIES = re.compile(r"^(?:hsa-|[Hh]um(?=[A-Z])|[hmr](?=[A-Z]))")
+_VARIANT = re.compile(r"(?<=[A-Z\d])v\d+$")  # "FLNBv4"
 _SERIES = re.compile(r"\d[-/. ]\d")  # "IL-1/2" is not "IL-12"
-_LETTERS_BEHIND = re.compile(r"\d[^\W\d_]{2}")  # a formula such as "NH4Ac", which may be written in another order
+_LETTERS_BEHIND = re.compile(r"\d[A-Z][a-z]")  # a formula such as "NH4Ac", which may be written in another order
+_SMALL_LETTERS, _LETTERS = re.compile("[a-z]{5}"), re.compile(r"[^\W\d_]+")
+_ONE_WORD, _PART = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*"), re.compile(r"[^\W_]+")
+_SHARED, _STEM = 4, 5  # letters of a part that two words share; more of a word that may be misspelled
+# Sounds that languages write in several ways, and endings of INNs, which are those of Latin or of none.
+_SOUNDS = {
+    "ph": "f", "th": "t", "rh": "r", "ch": "c", "ae": "e", "oe": "e", "ck": "c", "qu": "cu",
+    "y": "i", "j": "i", "k": "c", "z": "s", "x": "cs", "w": "v",
+}  # fmt: skip
+_INN_ENDING, _DOUBLE = re.compile(r"(?<=.{4})(?:ium|um|us|is|os|as|ae|e|a|o|i|s)$"), re.compile(r"(.)\1+")
+_DERIVED = re.compile(
+    "(?:ed|ical?|als?|ous|ness|ata|oid|ives?|ity|ings?|ions?|ism|ia|osis|oses|emia|uria|itis|oma|ory|y|ies|iform|ent|ants?"
+    "|ence|ency|lysis|lytic|eurs?|ages?|en|es)$"
+)
 _TO_GREEK = dict(zip("abgd", "αβγδ", strict=True))
 
 
@@ -43,25 +58,86 @@ def symbol_spellings(text: str) -> list[str]:
     return [form for form in written if form != text]
 
 
-def are_other_symbols(text: str, name: str) -> bool:
-    """Return whether two texts are symbols, and no other ways to write one, nor one with an ending: SEPN1 and EPN1.
+def why_another(text: str, name: str, language: LanguageRules = ENGLISH) -> str | None:
+    """Return why a text of one word cannot mean a name that is only similar; None if it may.
 
-    A prefix for the species makes no difference: "hSERCA2", "hsa-mir-21". Of 23 links to such names, 19 were wrong.
+    A symbol or code has the numbers and letters of the name. A word shares more than a stem, a beginning or an ending
+    with a word of the name: "procalcitonin" is not calcitonin, and "burosumab" no other antibody. A misspelled word, an
+    INN in another language and an English word of the same family ("cataractous") may be meant.
     """
-    if " " in text or " " in name or "/" in text or "/" in name:
+    if " " in text:
+        return None
+    if _SMALL_LETTERS.search(text):
+        is_other = language is ENGLISH and _ONE_WORD.fullmatch(text) and _shares_a_part(text, name)
+        return "it is another word" if is_other else None
+    if _SMALL_LETTERS.search(name) or "/" in text or "/" in name or _LETTERS_BEHIND.search(text):
+        return None
+    if not (any(map(str.isdigit, text)) or sum(map(str.isupper, text)) > 1):
+        return None
+    return "it is another symbol" if _are_other_symbols(text, name) else None
+
+
+def _are_other_symbols(text: str, name: str) -> bool:
+    """Return whether the numbers of two symbols differ, or their letters other than by a prefix or one last letter.
+
+    A prefix for the species makes no difference: "hSERCA2", "hsa-mir-21". Nor does another word in front ("NCI-H1155"),
+    and a letter behind a number may name a variant: "STAT5A". The first of a family may have no number: "IFNB1".
+    """
+    if joined_letters(text) == joined_letters(name):
         return False
-    is_symbol = any(map(str.isdigit, text)) or sum(map(str.isupper, text)) > 1
-    if not is_symbol or _LETTERS_BEHIND.search(text):
-        return False
-    one, other = _latin_letters(text), _latin_letters(name)
-    same = joined_letters(text) == joined_letters(name)
-    return not same and len(one) <= LONGEST_SYMBOL and not (one.startswith(other) or other.startswith(one))
+    (numbers, letters), (others, other_letters) = _numbers_and_letters(text), _numbers_and_letters(name)
+    if numbers != others:
+        return True
+    shorter, longer = sorted((letters, other_letters), key=len)
+    if longer.startswith(shorter):
+        rest = longer[len(shorter) :]
+        return len(rest) > 1 or (rest not in ("", "1") and not shorter[-1:].isdigit())
+    return not (letters.endswith(other_letters) and not text[-len(other_letters) - 1].isalnum())
 
 
 @lru_cache(maxsize=1 << 12)
-def _latin_letters(symbol: str) -> str:
-    runs = symbol_runs(_SPECIES.sub("", plain(symbol)))
-    return joined_letters("".join(LATIN.get(run, run) for run in runs))
+def _numbers_and_letters(symbol: str) -> tuple[frozenset[str], str]:
+    """Return the numbers of a symbol, each once, and the symbol in small Latin letters and Arabic digits."""
+    parts = _PART.findall(_VARIANT.sub("", _SPECIES.sub("", plain(symbol))))
+    runs = [run for part in parts for run in symbol_runs(ARABIC.get(part.lower(), part) if part.isupper() else part)]
+    runs = [run.lstrip("0") or "0" if run.isdecimal() else LATIN.get(run, run) for run in runs]
+    return frozenset(filter(str.isdecimal, runs)) - {"1"}, "".join(runs).casefold()
+
+
+def _shares_a_part(text: str, name: str) -> bool:
+    """Return whether a word shares a beginning or an ending with a word of a name, and is no other form of any."""
+    word, shares = max(text.split("-"), key=len).lower(), False
+    for other in _LETTERS.findall(plain(name).lower()):
+        if len(other) < _SHARED:
+            continue
+        first, second = _inn(word), _inn(other)
+        if first == second or (min(len(first), len(second)) > _STEM and _is_misspelled(first, second)):
+            return False
+        beginning = n_common(word, other)
+        is_derived = _DERIVED.search(word) and _DERIVED.search(other)
+        if beginning >= _SHARED and beginning * 2 >= min(len(word), len(other)) and is_derived:
+            return False
+        endings = n_common(word[::-1], other[::-1]), n_common(first[::-1], second[::-1]) - 1
+        shares = shares or max(beginning, *endings) >= _SHARED
+    return shares
+
+
+@lru_cache(maxsize=1 << 12)
+def _inn(word: str) -> str:
+    """Return a word as an INN of any language: "Aciclovirum" and "acyclovir" are the same."""
+    bare = _ACCENTS.sub("", unicodedata.normalize("NFD", word))
+    for letters, sound in _SOUNDS.items():
+        bare = bare.replace(letters, sound)
+    return _INN_ENDING.sub("", _DOUBLE.sub(r"\1", bare))
+
+
+def _is_misspelled(word: str, other: str) -> bool:
+    """Return whether two words differ by one letter, or by two letters that changed places."""
+    beginning, ending = n_common(word, other), n_common(word[::-1], other[::-1])
+    if len(word) != len(other):
+        return abs(len(word) - len(other)) == 1 and beginning + ending >= min(len(word), len(other))
+    swapped = word[beginning : beginning + 2] == other[beginning : beginning + 2][::-1]
+    return beginning + ending >= len(word) - (2 if swapped else 1)
 
 
 def _is_symbol(text: str, runs: list[str]) -> bool:
