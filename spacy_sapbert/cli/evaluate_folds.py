@@ -50,7 +50,7 @@ def folds(
     To override a setting of a config, give it as with `spacy train`: --paths.kb medic.kb.
     To continue an interrupted training with -o, start the same command again.
     """
-    from ..evaluation.folds import TRAIN, draw_folds, evaluate_folds, fold_files, read_folds
+    from ..evaluation.linking import TRAIN, draw_folds, evaluate_folds, fold_files, read_folds
     from ..pipeline.tokenizer import load_pipeline
 
     config, overrides = Path(pipeline) if pipeline.endswith(".cfg") else None, given_overrides(ctx)
@@ -85,7 +85,7 @@ def _folder(output: Path, run: Mapping[str, Any]) -> Path:
 
 
 def _table(result: Mapping[str, Any]) -> Table:
-    from ..evaluation.folds import averages
+    from ..evaluation.linking import averages
 
     others = {"mean": "mean", "SE": "se", "SD of seeds": "sd"}
     measures = {str(fold): row for fold, row in averages(result["runs"], "fold").items()}

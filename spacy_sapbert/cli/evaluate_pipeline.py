@@ -149,7 +149,7 @@ def concepts(
     Precision is hits / k, and recall is hits / gold concepts, both averaged over documents.
     Documents with fewer than k gold concepts cannot reach a precision of 100.
     """
-    from ..evaluation.concepts import evaluate_concepts
+    from ..evaluation.pipeline import evaluate_concepts
     from ..pipeline.tokenizer import load_pipeline
 
     refuse_input(predictions, [corpus, labels, train, ids], "--predictions")

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import BadRecordError, EmptyError, Errors, SapbertError
 from ..files.opening import open_text
 from ..files.values import parse_json
-from ..metrics.bootstrap import RESAMPLES, SEED, describe_difference, f1_of_all, resample_f1, resample_means
+from ..metrics.uncertainty import RESAMPLES, SEED, describe_difference, f1_of_all, resample_f1, resample_means
 
 CUTOFFS = ("acc@1", "acc@5")
 PIPELINE_MEASURES = ("ner", "span_id", "document_id")
