@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import copy
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -102,6 +104,16 @@ def open_encoder(
         opened = TransformerEncoder(encoder, pooling=pooling, l2_normalized=l2_normalized, device=device)
     source: Hashable = (str(folder.resolve()), *file_states(folder)) if folder.is_dir() else opened.name
     return shared((type(opened).__name__, source, *opened.settings.items(), device), lambda: opened)
+
+
+@contextmanager
+def history_kept(encoder: Encoder) -> Iterator[None]:
+    """Record steps of a training inside for what is saved there. Afterwards, `encoder.trained` is as it was."""
+    before = copy.deepcopy(encoder.trained)
+    try:
+        yield
+    finally:
+        encoder.trained = before
 
 
 def as_transformer(encoder: Encoder, purpose: str) -> TransformerEncoder:

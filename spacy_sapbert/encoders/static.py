@@ -40,7 +40,7 @@ _BASE = np.uint64(0x9E3779B97F4A7C15)
 _MIX = ((np.uint64(33), np.uint64(0xFF51AFD7ED558CCD)), (np.uint64(33), np.uint64(0xC4CEB9FE1A85EC53)))
 _MASK = 2**64 - 1
 _NUMBERS = tuple((int(shift), int(factor)) for shift, factor in _MIX)
-_FEW = 128  # characters, for which plain Python is faster than NumPy
+_FEW_CHARACTERS = 128  # for which plain Python is faster than NumPy
 _CACHED = 1 << 12  # words
 _NAMES_AT_ONCE = 4096
 _FEW = 4  # texts
@@ -81,7 +81,7 @@ class Subwords(NamedTuple):
             The rows, text by text, and where each text starts, with the end of the last one, both int64. A text without
             words has no rows.
         """
-        if sum(map(len, forms)) <= _FEW:
+        if sum(map(len, forms)) <= _FEW_CHARACTERS:
             return self._few(forms)
         codes, starts = code_points([f" {' '.join(form.split())} " for form in forms])
         owners = np.repeat(np.arange(len(forms)), np.diff(starts))

@@ -141,7 +141,6 @@ class _Scorer:
 
 
 def _prediction(linked: LinkedMention, score: MentionScore) -> dict[str, Any]:
-    """Return a line of the predictions file."""
     start, end, text, label, gold, *_ = linked.mention
     parts: list[dict[str, Any]] = []
     for part in linked.parts:

@@ -51,8 +51,6 @@ COLUMNS = (
     *("rank", "class", "relation", "why"),
 )
 EXAMPLES = 2
-# Derived words mostly share this number of first letters: thrombotic, thrombosis.
-STEM = 5
 
 _TOKEN = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 _ROMAN_NUMERAL = re.compile(r"[IVX]+")
@@ -181,10 +179,8 @@ def error_report(nlp: Language, path: Path) -> Iterator[ErrorReport]:
 
 def _first(part: LinkedPart) -> dict[str, Any]:
     """Return the first candidate of a part, with None if no name is similar."""
-    if not part.candidates:
-        return {"text": part.text, "id": None, "name": None, "score": None}
-    top = part.candidates[0]
-    return {"text": part.text, "id": top.concept_id, "name": top.name, "score": top.score}
+    concept_id, score, name, *_ = part.candidates[0] if part.candidates else (None,) * 3
+    return {"text": part.text, "id": concept_id, "name": name, "score": score}
 
 
 def _cells(line: Mapping[str, Any]) -> Iterator[object]:
@@ -311,4 +307,4 @@ def _labels(concepts: Iterable[Concept | None]) -> str:
 
 
 def _stems(text: str) -> set[str]:
-    return {word[:STEM] for word in word_keys(text)}
+    return {word[:5] for word in word_keys(text)}  # derived words mostly share them: thrombotic, thrombosis

@@ -1,7 +1,7 @@
 """Measure what a pipeline finds in texts, compared with the annotations of a corpus.
 
-`metrics.spans` compares three things over all documents together. They are the mentions (`ner`), the mentions with
-their concepts (`span_id`), and the unique concepts of each document (`document_id`).
+Three things are compared over all documents together: the mentions (`ner`), the mentions with their concepts
+(`span_id`), and the unique concepts of each document (`document_id`).
 
 `metrics.counts` measures the ranked concepts of whole documents, averaged over documents. The number of gold concepts
 limits precision; `best_possible` shows the limit.
@@ -38,7 +38,7 @@ from ..metrics.counts import (
     score_ranking,
     total,
 )
-from ..metrics.spans import Comparison
+from ..metrics.linking_accuracy import Comparison
 from ..pipeline.factories import RETRIEVER
 from ..pipeline.mentions import GOLD_SPANS, mentions_of
 from ..types import Document, DocumentConcept, Mention, types_of
@@ -209,7 +209,6 @@ def _figures(counts: SetCounts) -> dict[str, Any]:
 
 
 def _prediction(gold: Document, found: Document, counts: Counts) -> dict[str, Any]:
-    """Return a line of the predictions file."""
     names = ("start", "end", "text", "label", "ids")
     rows = ([dict(zip(names, mention[:5], strict=True)) for mention in document.mentions] for document in (gold, found))
     figures = {name: {"gold": n.gold, "found": n.predicted, "right": n.hits} for name, n in counts.items()}
@@ -387,7 +386,6 @@ def _at(k: int, figures: Mapping[str, float | None]) -> dict[str, float | None]:
 def _ranking_line(
     doc_id: str, gold: Iterable[str], ranked: Sequence[DocumentConcept], score: RankingScore, k: int
 ) -> dict[str, Any]:
-    """Return a line of the predictions file."""
     concepts = [{"id": concept.concept_id, "score": concept.score} for concept in ranked]
     measures = {f"r@{k}": score.r, f"r@{FEW_PLACES}": score.few_r, "ap": score.ap}
     return {"doc_id": doc_id, "gold": sorted(gold), "ranked": concepts, **measures}

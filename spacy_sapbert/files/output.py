@@ -45,6 +45,12 @@ def open_output(path: Path | None) -> Iterator[Callable[[str], object]]:
             yield lambda text: packed.write(text.encode())
 
 
+def append_line(path: Path, line: str) -> None:
+    """Add a line to a file, which is then closed, so that a run that is killed keeps all its lines."""
+    with writing(path), path.open("a", encoding="utf-8") as file:
+        file.write(f"{line}\n")
+
+
 def refuse_input(
     output: Path | None, inputs: Iterable[Path | str | None], option: str = "--output", *, in_folders: bool = False
 ) -> None:
