@@ -360,7 +360,6 @@ class EutilsSearch:
 
 
 def _read_keys(answer: bytes) -> list[str]:
-    """Return the keys of the documents in the result of a search."""
     try:
         content = parse_json(answer)
         result = content.get("esearchresult", {})

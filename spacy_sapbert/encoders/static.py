@@ -45,7 +45,6 @@ _CACHED = 1 << 12  # words
 _NAMES_AT_ONCE = 4096
 _FEW = 4  # texts
 _FEW_ROWS = 4096  # of them together
-_SIZES = range(2, 17)  # characters of an n-gram
 _LEVELS = 127
 
 
@@ -224,7 +223,7 @@ class StaticEncoder:
             self._licences = read_licences(Path(self.name))
         owner = type(self).__name__ if name is None else self.name
         check_counts(owner, dim=dim, words=words, ngrams=ngrams)
-        if not sizes or len(set(sizes)) < len(sizes) or not set(sizes).issubset(_SIZES):
+        if not sizes or len(set(sizes)) < len(sizes) or not set(sizes).issubset(range(2, 17)):
             raise SettingError(setting="sizes", component=owner, value=sizes, wanted="numbers from 2 to 16, each once")
         if text_normalizer not in TEXT_NORMALIZERS:
             raise ChoiceError(given=text_normalizer, what="text_normalizer", choices=TEXT_NORMALIZERS)

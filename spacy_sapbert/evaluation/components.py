@@ -169,8 +169,6 @@ def evaluate_composites(
 
 
 class _Group:
-    """The counts of one group of mentions, and its wrong mentions."""
-
     def __init__(self) -> None:
         self.counts: list[SetCounts] = []
         self.errors: list[dict[str, Any]] = []

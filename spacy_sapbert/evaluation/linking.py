@@ -109,8 +109,6 @@ def evaluate_linking(
 
 
 class _Scorer:
-    """Scores linked mentions with the ids and names of a knowledge base."""
-
     def __init__(self, kb: KnowledgeBase) -> None:
         self._kb = kb
         self._names = NameIndex(kb, biosyn)

@@ -53,7 +53,6 @@ COLUMNS = (
 EXAMPLES = 2
 
 _TOKEN = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
-_ROMAN_NUMERAL = re.compile(r"[IVX]+")
 
 
 class LinkingError(NamedTuple):
@@ -231,7 +230,7 @@ def _abbreviation(error: LinkingError, part: LinkedPart) -> str | None:
 
 def _is_short_form(token: str) -> bool:
     upper, lower = sum(map(str.isupper, token)), sum(map(str.islower, token))
-    return 2 <= upper >= lower and len(token) <= MAX_LETTERS and not _ROMAN_NUMERAL.fullmatch(token)
+    return 2 <= upper >= lower and len(token) <= MAX_LETTERS and not re.fullmatch("[IVX]+", token)
 
 
 def _homonym(error: LinkingError, part: LinkedPart) -> str | None:

@@ -127,7 +127,6 @@ def _with_label(mentions: Sequence[Mention], labels: Sequence[str] | None) -> tu
 
 
 def _found(document: Document, doc: Doc, spans_key: str | None, labels: Mapping[str, str]) -> Document:
-    """Return the document with the found mentions, with the labels of the corpus."""
     mentions = map(mention_of, mentions_of(doc, spans_key))
     renamed = (mention._replace(label=labels.get(mention.label, mention.label)) for mention in mentions)
     return document._replace(mentions=tuple(renamed))

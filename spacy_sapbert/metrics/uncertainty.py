@@ -110,11 +110,12 @@ def _combined(results: Results, function: Callable[[Sequence[float]], float | No
     None is a measure without a case in one of the results. The others are then combined.
     """
     combined: dict[str, Any] = {}
-    for key in (key for key in results[0] if all(key in result for result in results)):
+    everywhere = set(results[0]).intersection(*results)
+    for key in filter(everywhere.__contains__, results[0]):
         values = [result[key] for result in results]
         if isinstance(values[0], Mapping):
             combined[key] = _combined(values, function)
-        elif all(value is None or type(value) in (int, float) for value in values):
+        elif {int, float, type(None)}.issuperset(map(type, values)):
             numbers = [value for value in values if value is not None]
             value = function(numbers) if numbers else None
             combined[key] = None if value is None else round(value, _DIGITS)

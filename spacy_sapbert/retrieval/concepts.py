@@ -92,7 +92,6 @@ CELLS = "IVF,PQ"
 REFINED = 4
 """With an index, four times the wanted number of concepts are compared exactly."""
 CHUNK = 4096
-SEPARATOR = "; "
 
 
 class ConceptVectors:
@@ -217,7 +216,7 @@ def _hash(concepts: ConceptSet) -> str:
 def concept_text(names: Iterable[str], definition: str | None = None) -> str:
     """Return the unique names in normal form, and the definition."""
     forms = dict.fromkeys(form for name in names if (form := normal_name(name)))
-    return SEPARATOR.join([*forms, *([definition] if definition else [])])
+    return "; ".join([*forms, *([definition] if definition else [])])
 
 
 def normal_name(name: str) -> str:

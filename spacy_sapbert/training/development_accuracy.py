@@ -59,7 +59,7 @@ class NearestName:
         names = list(dict.fromkeys(map(normalize, self._names)))
         texts = list(dict.fromkeys(text for text, _ in self._gold))
         vectors, queries = (encoder.encode(given, fast=self._fast) for given in (names, texts))
-        index = StoredVectors(vectors, encoder.dim)
+        index = StoredVectors(vectors, vectors.shape[1])
         batches = (queries[start : start + _MENTIONS_AT_ONCE] for start in range(0, len(texts), _MENTIONS_AT_ONCE))
         rows = (row[row >= 0] for batch in batches for row in index.nearest(batch, CANDIDATES)[1])
         nearest = dict(zip(texts, rows, strict=True))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 
 from ..encoders.encoder import as_transformer, history_kept
-from ..encoders.thinc_layer import thinc_encoder
+from ..encoders.segments import thinc_encoder
 from ..errors import Errors, SapbertError, TrainingDataError, Warnings
 from ..files.output import ScratchFolder
 from ..kb.filters import ALL, Filter

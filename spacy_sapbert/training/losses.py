@@ -266,6 +266,5 @@ def pairwise(scores: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def _has_right_and_wrong(right: np.ndarray) -> np.ndarray:
-    """Return whether each mention has right and wrong candidates, bool, shape (mentions,)."""
     is_informative: np.ndarray = right.any(axis=1) & ~right.all(axis=1)
     return is_informative

@@ -14,7 +14,7 @@ from spacy.util import minibatch
 
 from ..documents.docs import WEIGHT, from_doc, is_augmented
 from ..encoders.encoder import history_kept
-from ..encoders.thinc_layer import DocumentModel, document_model
+from ..encoders.segments import DocumentModel, document_model
 from ..errors import Errors, TrainingDataError, Warnings
 from ..files.values import hash64
 from ..kb.ids import some_ids

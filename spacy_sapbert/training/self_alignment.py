@@ -369,7 +369,6 @@ def _same_form(forms: list[str]) -> np.ndarray:
 
 
 def _without_files(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings without file names."""
     return {
         name: _without_files(value) if isinstance(value, Mapping) else value
         for name, value in settings.items()

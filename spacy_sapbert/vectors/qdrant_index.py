@@ -39,7 +39,6 @@ ABOUT_ID = "00000000-0000-0000-0000-000000000000"
 """The point that describes the collection. It has no vector, so that no search finds it."""
 
 SECONDS = 60  # timeout of the database
-_FOLDER_FILE = "meta.json"  # in the folder of a local database
 
 _open: WeakValueDictionary[tuple[int, str], QdrantClient] = WeakValueDictionary()
 _lock = threading.Lock()
@@ -108,7 +107,7 @@ class Collection:
 
     def exists(self) -> bool:
         """Return whether the collection exists."""
-        if not self.address.is_url and not (Path(self.address.location) / _FOLDER_FILE).is_file():
+        if not self.address.is_url and not (Path(self.address.location) / "meta.json").is_file():
             return False  # asking the client would make the folder
         with self.asking() as client:
             return bool(client.collection_exists(self.name))
@@ -326,7 +325,6 @@ def concept_point(concept_id: str) -> str:
 
 
 def _points(kb: KnowledgeBase, vectors: NameVectors, *, centroids: bool) -> Iterator[list[PointStruct]]:
-    """Yield all points in batches."""
     from qdrant_client.models import PointStruct
 
     ids = name_ids(kb).tolist()

@@ -124,7 +124,6 @@ def best_tags(scores: Floats, transitions: Floats) -> npt.NDArray[np.uint8]:
 
 MAX_TOKENS = 1 << 16
 """The most tokens, with padding, whose tags are found at once."""
-_RULED_OUT = -1e9
 
 
 class TokenSpan(NamedTuple):
@@ -201,7 +200,7 @@ def padded(scores: Sequence[Floats], *, outside_only: bool = False) -> Floats:
     _, n_labels, n_tags = scores[0].shape
     joined = np.zeros((max(map(len, scores)), n_labels, len(scores), n_tags))
     if outside_only:
-        joined[..., BEGIN:] = _RULED_OUT
+        joined[..., BEGIN:] = -1e9
     for column, document_scores in enumerate(scores):
         joined[: len(document_scores), :, column] = document_scores
     return joined

@@ -147,7 +147,11 @@ class _StaticVectors:
         ops, is_floret = layer.ops, getattr(vectors, "mode", None) == "floret"
         if is_train or not is_floret or not isinstance(ops, NumpyOps) or not any(map(len, docs)):
             return forward(layer, docs, is_train)
-        keys = [key for doc in docs for key in doc.to_array(vectors.attr).tolist()]
+        table = self._vectors([key for doc in docs for key in doc.to_array(vectors.attr).tolist()], vectors)
+        data = ops.gemm(table, ops.as_contig(layer.get_param("W")), trans2=True)
+        return Ragged(data, ops.asarray1i(list(map(len, docs)))), lambda _: []
+
+    def _vectors(self, keys: list[int], vectors: Any) -> NDArray[np.float32]:
         if self._data is not vectors.data:
             self._data, self._known = vectors.data, {}
         kept = self._known
@@ -157,8 +161,7 @@ class _StaticVectors:
             known.update(new)
             kept.update(new)
             drop_oldest(kept, _KEPT)
-        data = ops.gemm(np.stack([known[key] for key in keys]), ops.as_contig(layer.get_param("W")), trans2=True)
-        return Ragged(data, ops.asarray1i([len(doc) for doc in docs])), lambda _: []
+        return np.stack([known[key] for key in keys])
 
 
 # --- features from names
