@@ -304,8 +304,7 @@ def read_vectorizer(path: Path) -> Vectorizer:
         raise
     except Exception as error:  # a damaged pickle raises many kinds of errors
         reason = f"{path.name} is damaged or cut off: {type(error).__name__}: {str(error)[:MOST_SHOWN]}"
-        raise SapbertError(Errors.E344.format(path=path.parent, reason=reason)) from error
+        raise _import_error(path.parent, reason) from error
     if not isinstance(vectorizer, Vectorizer):
-        reason = f"{path.name} does not hold a TfidfVectorizer"
-        raise SapbertError(Errors.E344.format(path=path.parent, reason=reason))
+        raise _import_error(path.parent, f"{path.name} does not hold a TfidfVectorizer")
     return vectorizer

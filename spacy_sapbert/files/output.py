@@ -77,11 +77,9 @@ def _conflict(target: Path, path: Path, *, in_folders: bool) -> str | None:
         return f"{path} is also read, and it would be replaced"
     if target in source.parents and os.path.isdir(target):
         return f"{path} is read and lies in it, so it would be replaced"
-    return (
-        f"it lies in the folder {path}, so the next run would read it"
-        if in_folders and source in target.parents
-        else None
-    )
+    if in_folders and source in target.parents:
+        return f"it lies in the folder {path}, so the next run would read it"
+    return None
 
 
 def kept_result(path: Path, make: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..encoders.encoder import Encoder
-from ..encoders.fork_safety import use_one_thread_after_fork
+from ..encoders.encoder import Encoder, use_one_thread_after_fork
 from ..errors import MismatchError
 from ..files.output import replacing
 from ..files.values import parse_json, read_array

@@ -19,8 +19,8 @@ from ..errors import Errors, TrainingDataError, Warnings
 from ..files.values import hash64
 from ..kb.ids import some_ids
 from ..retrieval.phrases import phrases
-from ..retrieval.ranker import Candidates, SignalWeights
 from ..retrieval.retriever import Retriever
+from ..retrieval.signals import Candidates, SignalWeights
 from ..retrieval.training_counts import DocumentCounts, MentionModel, TrainingCounts, count_document, phrase_features
 from ..settings_block import check_counts
 from ..types import Document

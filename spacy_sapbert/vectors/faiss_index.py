@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..encoders.fork_safety import use_one_thread_after_fork
+from ..encoders.encoder import use_one_thread_after_fork
 from ..errors import Errors, SapbertError, SettingError
 from ..files.output import replacing
 from ..files.values import parse_json

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, groupby, product
+from itertools import chain, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from ..errors import MismatchError, requiring
 from ..files.postgres import Database
 from ..files.values import hash64, read_sections
 from ..kb.knowledge_base import KnowledgeBase
-from .database import POINTS_PER_BATCH, About, DatabaseVectors, name_rows, owners
+from .database import About, DatabaseVectors, uploaded_names
 from .flat import NameVectors, Progress
 
 if TYPE_CHECKING:
@@ -159,17 +159,16 @@ def _copy(connection: Connection[Any], kb: KnowledgeBase, vectors: NameVectors, 
 
     with connection.cursor().copy("COPY uploaded FROM STDIN (FORMAT BINARY)") as copy:
         copy.set_types(["int8", "text", "text[]", "text[]", "halfvec"])
-        for start in range(0, kb.n_names, POINTS_PER_BATCH):
-            batch = vectors.vectors[start : start + POINTS_PER_BATCH]
-            for row, group in groupby(name_rows(kb, "s.name", start), key=lambda name: name.row):
-                names = list(group)
-                text, concepts = names[0].text, owners(kb, names)
-                pairs = (_tags(["", *owner["types"]], ["", *owner["sources"]]) for owner in concepts)
+        done = 0
+        for names in uploaded_names(kb, vectors):
+            for text, owners, vector in names:
+                pairs = (_tags(["", *owner["types"]], ["", *owner["sources"]]) for owner in owners)
                 tags = sorted(set(chain.from_iterable(pairs)))
-                ids = [owner["concept"] for owner in concepts]
-                copy.write_row((_signed(hash64(text)), text, ids, tags, HalfVector(batch[row - start])))
+                ids = [owner["concept"] for owner in owners]
+                copy.write_row((_signed(hash64(text)), text, ids, tags, HalfVector(vector)))
+            done += len(names)
             if progress:
-                progress(start + len(batch), kb.n_names)
+                progress(done, kb.n_names)
 
 
 def _search_settings(n: int, mask: FilterMask | None) -> dict[str, str]:

@@ -16,8 +16,9 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from ..errors import Errors, MismatchError, SapbertError, requiring
+from ..files.values import hash64
 from ..kb.knowledge_base import KnowledgeBase
-from .database import POINTS_PER_BATCH, About, DatabaseVectors, NameRow, name_ids, name_rows, owners, types_of
+from .database import POINTS_PER_BATCH, About, DatabaseVectors, NameRow, name_ids, name_rows, types_of, uploaded_names
 from .flat import NameVectors, Progress
 
 if TYPE_CHECKING:
@@ -327,15 +328,11 @@ def concept_point(concept_id: str) -> str:
 def _points(kb: KnowledgeBase, vectors: NameVectors, *, centroids: bool) -> Iterator[list[PointStruct]]:
     from qdrant_client.models import PointStruct
 
-    ids = name_ids(kb).tolist()
-    for start in range(0, kb.n_names, POINTS_PER_BATCH):
-        rows = name_rows(kb, "s.name", start)
-        points, batch_vectors = [], vectors.vectors[start : start + POINTS_PER_BATCH].tolist()
-        for row, group in groupby(rows, key=lambda name: name.row):
-            names = list(group)
-            payload = {"name": names[0].text, "owners": owners(kb, names)}
-            points.append(PointStruct(id=ids[row], vector={NAME: batch_vectors[row - start]}, payload=payload))
-        yield points
+    for names in uploaded_names(kb, vectors):
+        yield [
+            PointStruct(id=hash64(text), vector={NAME: vector.tolist()}, payload={"name": text, "owners": owners})
+            for text, owners, vector in names
+        ]
     for start in range(0, len(kb) if centroids else 0, POINTS_PER_BATCH):
         rows = name_rows(kb, "s.concept", start)
         yield [_centroid(kb, vectors, list(group)) for _, group in groupby(rows, key=lambda name: name.concept)]
