@@ -18,8 +18,15 @@ from pathlib import Path
 from common import new_parser
 from metamaplite import Mmlite
 
-from spacy_sapbert.augmentation.annotations import Annotation, Annotator, MatcherAnnotator
-from spacy_sapbert.augmentation.filters import FalseAbbreviations, InvertedNames, Overlaps, Verbs
+from spacy_sapbert.augmentation.annotations import (
+    Annotation,
+    Annotator,
+    FalseAbbreviations,
+    InvertedNames,
+    MatcherAnnotator,
+    Overlaps,
+    Verbs,
+)
 from spacy_sapbert.augmentation.search import primary_ids
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.kb.ids import read_labels

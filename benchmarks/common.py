@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from spacy_sapbert.files.output import kept_result
-from spacy_sapbert.metrics.repeated import deviation_of, mean_of
+from spacy_sapbert.metrics.uncertainty import deviation_of, mean_of
 
 DATA = Path(os.environ.get("SPACY_SAPBERT_DATA") or Path(__file__).parents[2] / "shared" / "data")
 

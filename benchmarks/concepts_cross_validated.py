@@ -31,7 +31,7 @@ from spacy.util import minibatch
 
 from spacy_sapbert.documents.docs import to_doc
 from spacy_sapbert.documents.reader import read_corpus
-from spacy_sapbert.evaluation.concepts import evaluate_concepts
+from spacy_sapbert.evaluation.pipeline import evaluate_concepts
 from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.ids import read_labels
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary

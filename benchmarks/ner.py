@@ -26,7 +26,7 @@ from spacy.training import Example
 
 from spacy_sapbert.documents.docbin import read_docbin
 from spacy_sapbert.documents.docs import DOC_ID, annotated_labels, unsure_spans
-from spacy_sapbert.metrics.bootstrap import f1_of_all, resample_f1
+from spacy_sapbert.metrics.uncertainty import f1_of_all, resample_f1
 
 Place = tuple[int, int, str]
 MARGIN = 50

@@ -29,7 +29,7 @@ from rich.console import Console
 from spacy_sapbert.documents.input_documents import Problems
 from spacy_sapbert.documents.reader import DocumentIds, read_corpus
 from spacy_sapbert.kb.mentions import TRAINING_SOURCE, add_training_mentions
-from spacy_sapbert.metrics.bootstrap import f1_of_all, resample_f1
+from spacy_sapbert.metrics.uncertainty import f1_of_all, resample_f1
 from spacy_sapbert.outputs.records import record_of
 from spacy_sapbert.review.corrections import Added, Correction, Decisions, document_key
 from spacy_sapbert.review.corrections_file import CorrectionsFile

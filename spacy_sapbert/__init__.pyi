@@ -1,9 +1,8 @@
 from .documents.reader import read_corpus
 from .errors import SapbertError
 from .evaluation.calibration import calibrate
-from .evaluation.concepts import evaluate_concepts
 from .evaluation.linking import evaluate_linking
-from .evaluation.pipeline import evaluate_pipeline
+from .evaluation.pipeline import evaluate_concepts, evaluate_pipeline
 from .kb.build import build_knowledge_base
 from .kb.code_systems import Code, CodeSystems
 from .kb.knowledge_base import KnowledgeBase

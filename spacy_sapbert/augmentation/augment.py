@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 AnnotationFilter = Callable[[str, Sequence[Annotation]], list[Annotation]]
 
-SEGMENTS_AT_ONCE = 500
-_UNTYPED = "CONCEPT"  # the label of the `concept_matcher`
-
 
 class Segment(NamedTuple):
     """A segment of a document, numbered from 0, with its annotations and the concepts that it was chosen for."""
@@ -84,7 +81,7 @@ class RuleAnnotation:
     def __call__(self, segments: Iterable[Segment]) -> Iterator[Segment]:
         """Yield each segment with its annotations."""
         stream = iter(segments)
-        while batch := list(islice(stream, SEGMENTS_AT_ONCE)):
+        while batch := list(islice(stream, 500)):
             answers = self._annotator.annotate([segment.text for segment in batch])
             for segment, answer in zip(batch, answers, strict=True):
                 self.without_answer += answer is None
@@ -146,7 +143,7 @@ class TrainingDocs:
     def _label(self, concept_id: str) -> str:
         if concept_id not in self._labels:
             concept = self._kb.get(concept_id)
-            self._labels[concept_id] = concept.types[0] if concept and concept.types else _UNTYPED
+            self._labels[concept_id] = concept.types[0] if concept and concept.types else "CONCEPT"
         return self._labels[concept_id]
 
 

@@ -65,7 +65,6 @@ def read_mmi(source: Source) -> Iterator[RankedAnnotation]:
 
 
 def _mmi(cells: list[str]) -> list[RankedAnnotation]:
-    """Read the cells of a line in the MMI format."""
     last = next(filter(partial(_has_positions, cells), (len(cells) - 2, len(cells) - 3)), 0)
     for cui in range(4, last - 2):
         if _MMI_CUI.fullmatch(cells[cui]) and _MMI_TYPES.fullmatch(cells[cui + 1]) and cells[1] == "MMI":
@@ -195,10 +194,6 @@ def _characters(text: str) -> list[int]:
     return [*units, len(text)]
 
 
-MAIN_CLASS = "gov.nih.nlm.nls.ner.MetaMapLite"
-_SHOWN_LINES = 5
-
-
 def file_stem(text: str) -> str:
     """Return the stem of the file names for a text and its output."""
     return hashlib.sha256(text.encode()).hexdigest()[:24]
@@ -233,28 +228,24 @@ class MetaMapLiteOutput:
         return next((path for path in paths if path.is_file()), None)
 
 
-class MetaMapLite:
+class MetaMapLite(MetaMapLiteOutput):
     """Runs the MetaMapLite in a folder, `public_mm_lite`, with the jar and the data.
 
     A text with output in the folder `work` is not annotated again.
     """
 
-    name = "metamaplite"
-
     def __init__(self, installed: Path, work: Path, report: Report) -> None:
+        super().__init__(work, report)
         self._command = _command(installed)
         self._installed = installed
-        self._output = MetaMapLiteOutput(work, report)
 
     def annotate(self, texts: Sequence[str]) -> list[list[Annotation] | None]:
         """Return the annotations of each text, by position."""
-        waiting = [text for text in texts if self._output.path(text) is None]
-        if waiting:
+        if waiting := [text for text in texts if self.path(text) is None]:
             self._run(waiting)
-        return self._output.annotate(texts)
+        return super().annotate(texts)
 
     def _run(self, texts: Sequence[str]) -> None:
-        folder = self._output.folder
         with ScratchFolder() as temporary:
             write_texts(texts, temporary)
             files = sorted(temporary.glob("*.txt"))
@@ -263,13 +254,13 @@ class MetaMapLite:
             command = [*self._command, f"--filelistfn={names}"]
             done = subprocess.run(command, cwd=self._installed, capture_output=True, check=False)
             if done.returncode:
-                output = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()[-_SHOWN_LINES:]
+                output = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()[-5:]
                 reason = f"it ended with {done.returncode}: {' '.join(output)}"
                 raise SapbertError(Errors.E608.format(reason=reason))
             for file in files:
                 output_file = file.with_suffix(".mmi")
                 if output_file.is_file():  # moved at the end, so that no partial file looks complete
-                    with replacing(folder / output_file.name, parents=True) as path:
+                    with replacing(self.folder / output_file.name, parents=True) as path:
                         shutil.move(output_file, path)
 
 
@@ -291,7 +282,7 @@ def _command(installed: Path) -> list[str]:
         "-Dfile.encoding=UTF-8",  # the default depends on the locale
         "-cp",
         str(jars[-1]),
-        MAIN_CLASS,
+        "gov.nih.nlm.nls.ner.MetaMapLite",
         f"--indexdir={indexes[-1]}",
         f"--modelsdir={models}",
         *([f"--specialtermsfile={terms}"] if terms.is_file() else []),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..errors import ChoiceError, OptionError
 from ..settings_block import check_counts, check_rules
-from .eutils import DATABASES, URL
+from .search import DATABASES, URL
 
 Files = str | list[str] | None
 """One path, several, or none."""

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..augmentation.documents import EvaluationSets, spacy_tokens, wordpieces
-from ..augmentation.eutils import EutilsSearch
 from ..augmentation.search import (
     Choice,
     DocumentSearch,
+    EutilsSearch,
     FolderSearch,
     choose,
     primary_ids,
@@ -203,9 +203,8 @@ class _Run:
                 yield MatcherAnnotator(self._kb)
 
     def _annotation(self, annotator: Annotator) -> RuleAnnotation:
-        from ..augmentation.annotations import IdMapping
+        from ..augmentation.annotations import FalseAbbreviations, IdMapping, InvertedNames, Overlaps, Verbs
         from ..augmentation.augment import RuleAnnotation
-        from ..augmentation.filters import FalseAbbreviations, InvertedNames, Overlaps, Verbs
 
         settings = self._settings
         filters: dict[str, AnnotationFilter] = {}

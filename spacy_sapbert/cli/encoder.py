@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from ..encoders.biosyn_import import import_biosyn
+from ..encoders.compression import describe, write_vectors
 from ..encoders.encoder import Encoder, as_transformer, open_encoder
-from ..encoders.info import describe, write_vectors
 from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, OptionError, SapbertError
 from ..files.console import show_values, stderr_console, track

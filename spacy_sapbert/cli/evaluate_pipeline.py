@@ -156,7 +156,7 @@ def concepts(
     Precision is hits / k, and recall is hits / gold concepts, both averaged over documents.
     Documents with fewer than k gold concepts cannot reach a precision of 100.
     """
-    from ..evaluation.concepts import evaluate_concepts
+    from ..evaluation.pipeline import evaluate_concepts
     from ..pipeline.tokenizer import load_pipeline
 
     refuse_input(predictions, [corpus, labels, train, ids], "--predictions")
@@ -239,7 +239,7 @@ def folds(
     To override a setting of a config, give it as with `spacy train`: --paths.kb medic.kb.
     To continue an interrupted training with -o, start the same command again.
     """
-    from ..evaluation.folds import TRAIN, draw_folds, evaluate_folds, fold_files, read_folds
+    from ..evaluation.linking import TRAIN, draw_folds, evaluate_folds, fold_files, read_folds
     from ..pipeline.tokenizer import load_pipeline
 
     config, overrides = Path(pipeline) if pipeline.endswith(".cfg") else None, given_overrides(ctx)
@@ -274,7 +274,7 @@ def _folder(output: Path, run: Mapping[str, Any]) -> Path:
 
 
 def _folds_table(result: Mapping[str, Any]) -> Table:
-    from ..evaluation.folds import averages
+    from ..evaluation.linking import averages
 
     others = {"mean": "mean", "SE": "se", "SD of seeds": "sd"}
     measures = {str(fold): row for fold, row in averages(result["runs"], "fold").items()}

@@ -153,8 +153,8 @@ def load_projection(folder: Path) -> Any:
 def _new_projection(n_in: int, n_out: int, activation: str) -> Any:
     from torch import nn
 
-    kinds = {"tanh": nn.Tanh, "relu": nn.ReLU, "none": nn.Identity}
-    return nn.Sequential(OrderedDict(linear=nn.Linear(n_in, n_out), activation=kinds[activation]()))
+    kind = getattr(nn, ACTIVATIONS[activation].rpartition(".")[2])
+    return nn.Sequential(OrderedDict(linear=nn.Linear(n_in, n_out), activation=kind()))
 
 
 def _path_of(module: Any) -> str:

@@ -24,10 +24,8 @@ from .transformer import TransformerEncoder
 
 VECTORIZER_FILE = "sparse_encoder.pk"
 WEIGHT_FILE = "sparse_weight.pt"
-MAX_LENGTH = 25
 TEXT_NORMALIZER = "biosyn"
 MOST_SHOWN = 200  # characters of what a pickle says
-MOST_NESTED = 8  # tuples in tuples
 
 # What `NgramEncoder` does. `lowercase` is not checked: names are already in lower case.
 _EXPECTED = {
@@ -63,7 +61,7 @@ def import_biosyn(folder: Path, output: Path) -> TransformerEncoder:
     encoder = TransformerEncoder(
         str(folder),
         pooling="cls",
-        max_length=MAX_LENGTH,
+        max_length=25,
         text_normalizer=TEXT_NORMALIZER,
         l2_normalized=False,
         device="cpu",
@@ -89,7 +87,6 @@ def _read_weight(folder: Path) -> float:
 
 
 def _read_ngrams(folder: Path) -> NgramEncoder:
-    """Return the n-grams and their weights."""
     state = read_vectorizer(folder / VECTORIZER_FILE).state
     inner = state.get("_tfidf") if isinstance(state, dict) else None
     if not isinstance(inner, Transformer) or not isinstance(inner.state, dict):
@@ -114,7 +111,6 @@ def _excerpt(name: str, value: Any) -> str:
 
 
 def _in_order(columns: Mapping[str, int], shortest: int, longest: int) -> list[str]:
-    """Return the n-grams in the order of their columns."""
     if (
         not isinstance(columns, dict)
         or {*map(type, columns)} | {str} != {str}
@@ -284,7 +280,7 @@ class _Unpickler(pickle._Unpickler):  # that in C takes memory for any memo inde
         depth = self._depths[id(made)] = 1 + max(
             (self._depths[id(part)] for part in made if isinstance(part, tuple)), default=0
         )
-        if depth > MOST_NESTED:
+        if depth > 8:
             raise ValueError("its tuples are nested too deeply")
 
 
@@ -308,8 +304,7 @@ def read_vectorizer(path: Path) -> Vectorizer:
         raise
     except Exception as error:  # a damaged pickle raises many kinds of errors
         reason = f"{path.name} is damaged or cut off: {type(error).__name__}: {str(error)[:MOST_SHOWN]}"
-        raise SapbertError(Errors.E344.format(path=path.parent, reason=reason)) from error
+        raise _import_error(path.parent, reason) from error
     if not isinstance(vectorizer, Vectorizer):
-        reason = f"{path.name} does not hold a TfidfVectorizer"
-        raise SapbertError(Errors.E344.format(path=path.parent, reason=reason))
+        raise _import_error(path.parent, f"{path.name} does not hold a TfidfVectorizer")
     return vectorizer

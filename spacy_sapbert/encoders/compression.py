@@ -1,4 +1,4 @@
-"""Make encoders smaller and faster: prune the tokenizer's vocabulary, drop layers, use half precision."""
+"""What the commands of an encoder do: make it smaller and faster, describe it, and write the vectors of texts."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..errors import ChoiceError, Errors, OptionError, SapbertError
-from ..files.output import ScratchFolder
-from ..files.values import parse_json
+from ..files.output import ScratchFolder, replacing
+from ..files.values import array_header, parse_json
 from ..text.normalize import TEXT_NORMALIZERS
-from .additions import has_adapter
+from .additions import PROJECTION, activation_of, get_projection, has_adapter
+from .encoder import Encoder
+from .folder import local_folder
 from .transformer import TransformerEncoder
 
 # `encoder.layer.0.…` in BERT and ELECTRA, `transformer.layer.0.…` in DistilBERT
@@ -59,7 +64,6 @@ def prune_vocabulary(
 
 
 def _used_pieces(counts: Mapping[str, int], always: Collection[str], keep_pieces: int | None) -> set[str]:
-    """Return the wordpieces that must stay, and those that the names use most."""
     others = sorted(counts.keys() - always, key=lambda piece: (-counts[piece], piece))
     if keep_pieces is not None:
         if keep_pieces < len(always):
@@ -199,3 +203,104 @@ def _renumber_config(saved: dict[str, Any], ids: Mapping[str, int]) -> None:
     tokens = saved.get("added_tokens_decoder", {}).values()
     if tokens:
         saved["added_tokens_decoder"] = {str(ids[token["content"]]): token for token in tokens}
+
+
+# --- what an encoder is, and the vectors of texts in a file
+
+
+def describe(encoder: Encoder) -> dict[str, Any]:
+    """Return the architecture, sizes, settings and history of an encoder.
+
+    Returns:
+        A dictionary. "parameters" has the number of weights of "embeddings", "layers", "adapter", "projection", "other"
+        (the pooler) and "all". "bytes" is the size of all files, "weight_bytes" that of the weight files. "projection"
+        is the activation of the projection, or None. "lexical_model" has the number of n-grams and the fitted values,
+        or is None.
+    """
+    form = _transformer(encoder) if isinstance(encoder, TransformerEncoder) else _sizes(encoder)
+    return {
+        "encoder": encoder.name,
+        "architecture": type(encoder).__name__,
+        "dim": encoder.dim,
+        **form,
+        **encoder.settings,
+        "lexical_model": _lexical_model(encoder),
+        "trained": encoder.trained,
+        "fingerprint": encoder.fingerprint,
+    }
+
+
+def _sizes(encoder: Encoder) -> dict[str, int]:
+    files = [path for path in local_folder(encoder.name).rglob("*") if path.is_file()]
+    return {
+        "bytes": sum(path.stat().st_size for path in files),
+        "weight_bytes": sum(path.stat().st_size for path in files if path.suffix in (".safetensors", ".bin")),
+    }
+
+
+def _transformer(encoder: TransformerEncoder) -> dict[str, Any]:
+    config, projection = encoder.model.config, get_projection(encoder.model)
+    return {
+        "architecture": type(encoder.model).__name__,
+        "layers": config.num_hidden_layers,
+        "vocabulary": len(encoder.tokenizer.get_vocab()),
+        "positions": getattr(config, "max_position_embeddings", None),
+        "parameters": _parameters(encoder.model),
+        **_sizes(encoder),
+        "dtype": encoder.dtype,
+        "adapter": has_adapter(encoder.model),
+        "projection": None if projection is None else activation_of(projection),
+    }
+
+
+def _lexical_model(encoder: Encoder) -> dict[str, float] | None:
+    model = encoder.lexical_model
+    if model is None:
+        return None
+    return {"ngrams": len(model.ngrams.ngrams), "sparse_weight": model.sparse_weight, "threshold": model.threshold}
+
+
+def _parameters(model: Any) -> dict[str, int]:
+    counts = Counter(dict.fromkeys(("embeddings", "layers", "adapter", "projection", "other"), 0))
+    for name, weights in model.named_parameters():
+        if "adapters." in name:
+            part = "adapter"
+        elif name.startswith(PROJECTION):
+            part = "projection"
+        elif LAYER.match(name):
+            part = "layers"
+        else:
+            part = "embeddings" if "embeddings" in name else "other"
+        counts[part] += weights.numel()
+    return {**counts, "all": counts.total()}
+
+
+def write_vectors(
+    encoder: Encoder, texts: Iterable[str], path: Path, *, batch: int = 8192, fast: bool = False
+) -> dict[str, int]:
+    """Encode a stream of texts and write a float32 matrix with one row per text.
+
+    The file appears when it is complete.
+
+    Args:
+        texts: The texts. A blank text gets a row of zeros.
+        batch: Number of texts encoded together. A text that occurs twice among them is encoded once.
+        fast: Whether to use bfloat16 if the hardware supports it.
+
+    Returns:
+        The counts "texts" and "without_vector", and the dimension "dim".
+    """
+    source = iter(texts)
+    written = without = 0
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        file.write(array_header("<f4", (0, encoder.dim)))
+        while chunk := list(islice(source, batch)):
+            filled = {row: text for row, text in enumerate(chunk) if text.strip()}
+            vectors = np.zeros((len(chunk), encoder.dim), dtype="<f4")
+            vectors[list(filled)] = encoder.encode(list(filled.values()), fast=fast)
+            file.write(vectors.tobytes())
+            written += len(chunk)
+            without += len(chunk) - len(filled)
+        file.seek(0)
+        file.write(array_header("<f4", (written, encoder.dim)))
+    return {"texts": written, "without_vector": without, "dim": encoder.dim}

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import copy
+import os
+import sys
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -104,6 +109,16 @@ def open_encoder(
     return shared((type(opened).__name__, source, *opened.settings.items(), device), lambda: opened)
 
 
+@contextmanager
+def history_kept(encoder: Encoder) -> Iterator[None]:
+    """Record steps of a training inside for what is saved there. Afterwards, `encoder.trained` is as it was."""
+    before = copy.deepcopy(encoder.trained)
+    try:
+        yield
+    finally:
+        encoder.trained = before
+
+
 def as_transformer(encoder: Encoder, purpose: str) -> TransformerEncoder:
     """Return an encoder that is a transformer.
 
@@ -119,3 +134,44 @@ def as_transformer(encoder: Encoder, purpose: str) -> TransformerEncoder:
         reason = f"{purpose} needs a transformer, and this encoder is a table of sub-word vectors"
         raise MismatchError(f"Choose another encoder, such as {TRANSFORMER!r}.", path=encoder.name, reason=reason)
     return encoder
+
+
+# --- forked processes, such as those of `nlp.pipe(n_process=2)`
+
+
+PARALLELISM = "TOKENIZERS_PARALLELISM"
+"""The environment variable of tokenizers. What the user sets is kept."""
+
+
+@cache
+def use_one_thread_after_fork() -> None:
+    """Let each process that is forked from now on compute with one thread. Call it before torch or faiss is used.
+
+    OpenMP keeps its threads after their first start. A forked child does not have them, but would wait for them
+    forever. Tokenizers warns of its own threads at each fork, unless the environment says that they are not used.
+    """
+    if hasattr(os, "register_at_fork"):  # Windows never forks
+        os.register_at_fork(before=_set_parallelism, after_in_parent=_unset_parallelism, after_in_child=_use_one_thread)
+
+
+# whether the variable was set for a fork, and not by the user
+_for_fork = False
+
+
+def _set_parallelism() -> None:
+    global _for_fork
+    _for_fork = PARALLELISM not in os.environ
+    if _for_fork:
+        os.environ[PARALLELISM] = "false"
+
+
+def _unset_parallelism() -> None:
+    if _for_fork:
+        os.environ.pop(PARALLELISM, None)
+
+
+def _use_one_thread() -> None:
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
+    if "faiss" in sys.modules:
+        sys.modules["faiss"].omp_set_num_threads(1)

@@ -44,7 +44,6 @@ FORMAT = 1  # of this file, and of the files of ours that it names; 1 if the fil
 CONFIG_FILE = "config.json"
 MODULES_FILE = "modules.json"
 POOLING_FILE = "1_Pooling/config.json"
-SENTENCE_FILE = "sentence_bert_config.json"
 ADAPTER_FOLDER = "adapter"
 PROJECTION_FOLDER = "2_Dense"  # the name that sentence-transformers uses
 POOLER = "pooler."
@@ -375,7 +374,7 @@ def _write_for_sentence_transformers(folder: Path, model: Any, settings: Mapping
             for i, (path, kind) in enumerate(modules)
         ],
         POOLING_FILE: {"word_embedding_dimension": dim, **pooling},
-        SENTENCE_FILE: {
+        "sentence_bert_config.json": {
             "max_seq_length": settings["max_length"],
             "do_lower_case": TEXT_NORMALIZERS[settings["text_normalizer"]]("A") == "a",
         },
@@ -409,7 +408,6 @@ def replacing_encoder(folder: Path) -> Iterator[Path]:
 
 
 def _cards_to_keep(folder: Path) -> list[Path]:
-    """Return the model card and license files, which stay."""
     entries = sorted(folder.iterdir()) if folder.exists() else []
     foreign = [entry.name for entry in entries if not any(entry.match(part) for part in _PARTS)]
     if foreign:

@@ -40,12 +40,11 @@ _BASE = np.uint64(0x9E3779B97F4A7C15)
 _MIX = ((np.uint64(33), np.uint64(0xFF51AFD7ED558CCD)), (np.uint64(33), np.uint64(0xC4CEB9FE1A85EC53)))
 _MASK = 2**64 - 1
 _NUMBERS = tuple((int(shift), int(factor)) for shift, factor in _MIX)
-_FEW = 128  # characters, for which plain Python is faster than NumPy
+_FEW_CHARACTERS = 128  # for which plain Python is faster than NumPy
 _CACHED = 1 << 12  # words
 _NAMES_AT_ONCE = 4096
 _FEW = 4  # texts
 _FEW_ROWS = 4096  # of them together
-_SIZES = range(2, 17)  # characters of an n-gram
 _LEVELS = 127
 
 
@@ -81,7 +80,7 @@ class Subwords(NamedTuple):
             The rows, text by text, and where each text starts, with the end of the last one, both int64. A text without
             words has no rows.
         """
-        if sum(map(len, forms)) <= _FEW:
+        if sum(map(len, forms)) <= _FEW_CHARACTERS:
             return self._few(forms)
         codes, starts = code_points([f" {' '.join(form.split())} " for form in forms])
         owners = np.repeat(np.arange(len(forms)), np.diff(starts))
@@ -224,7 +223,7 @@ class StaticEncoder:
             self._licences = read_licences(Path(self.name))
         owner = type(self).__name__ if name is None else self.name
         check_counts(owner, dim=dim, words=words, ngrams=ngrams)
-        if not sizes or len(set(sizes)) < len(sizes) or not set(sizes).issubset(_SIZES):
+        if not sizes or len(set(sizes)) < len(sizes) or not set(sizes).issubset(range(2, 17)):
             raise SettingError(setting="sizes", component=owner, value=sizes, wanted="numbers from 2 to 16, each once")
         if text_normalizer not in TEXT_NORMALIZERS:
             raise ChoiceError(given=text_normalizer, what="text_normalizer", choices=TEXT_NORMALIZERS)

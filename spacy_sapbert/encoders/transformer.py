@@ -16,6 +16,7 @@ from ..errors import ChoiceError, DamagedError, SettingError, requiring
 from ..store.artifact import ENCODER_FOLDER, Artifact, fingerprint_of
 from ..text.normalize import TEXT_NORMALIZERS
 from .additions import activation_of, get_projection
+from .encoder import use_one_thread_after_fork
 from .folder import (
     POOLER,
     load_model,
@@ -27,7 +28,6 @@ from .folder import (
     stored_dtype,
     write_folder,
 )
-from .fork_safety import use_one_thread_after_fork
 
 if TYPE_CHECKING:
     import torch

@@ -2,9 +2,8 @@ from .belb import evaluate_belb
 from .calibration import calibrate
 from .compare import compare_predictions
 from .components import evaluate_abbreviations, evaluate_composites
-from .concepts import evaluate_concepts
 from .linking import evaluate_linking
-from .pipeline import evaluate_pipeline
+from .pipeline import evaluate_concepts, evaluate_pipeline
 from .separation import evaluate_separation
 
 __all__ = [

@@ -129,11 +129,7 @@ def evaluate_belb(
 
 
 def _find_part(folder: Path, corpus: BelbCorpus, split: str) -> Path:
-    """Return the file of a part: with whole texts, without marks, and with all mentions.
-
-    Raises:
-        NotFoundError: There is none.
-    """
+    """Return the file of a part: with whole texts, without marks, and with all mentions."""
     place = folder / "processed" / "corpora" / corpus.folder
     for config in sorted(place.glob(f"*/{CONFIG}")):
         part = config.with_name(f"{split}.bioc.json")
@@ -153,11 +149,6 @@ def _is_plain(config: Mapping[str, Any], entity: str) -> bool:
 
 
 def _find_tables(folder: Path, corpus: BelbCorpus) -> Path:
-    """Return the folder of a knowledge base.
-
-    Raises:
-        NotFoundError: It has no table of names.
-    """
     place = folder / "processed" / "kbs" / corpus.kb
     if not (place / KB_TABLE).is_file():
         license = ", with --data_dir and a license of UMLS" if corpus.kb == "umls" else ""

@@ -11,16 +11,14 @@ from typing import IO, Any
 from spacy.language import Language
 from spacy.util import registry
 
-from ..errors import CannotWriteError, EmptyError, SettingError
+from ..errors import EmptyError, SettingError
 from ..files.opening import open_text
-from ..files.output import open_output
+from ..files.output import append_line, open_output
 from ..files.values import parse_json
 from ..settings_block import check_counts
 from .running import find_linker
 
-CONSOLE = "spacy.ConsoleLogger.v3"
 SCORES = ("link_acc", "link_strict", "link_recall", "link_lambda")
-_WRITTEN_BY = "`spacy-sapbert init config linker` puts the logger into a config that writes such a log."
 
 LogStep = Callable[[dict[str, Any] | None], None]
 Finalize = Callable[[], None]
@@ -44,7 +42,7 @@ def candidate_log(
     if mentions and path is None:
         wanted = "a file, since there are mentions"
         raise SettingError(setting="path", component="CandidateLog", value=None, wanted=wanted)
-    other = other_logger or registry.loggers.get(CONSOLE)()
+    other = other_logger or registry.loggers.get("spacy.ConsoleLogger.v3")()
 
     def setup(nlp: Language, stdout: IO = sys.stdout, stderr: IO = sys.stderr) -> tuple[LogStep, Finalize]:
         log_other, finalize = other(nlp, stdout, stderr)
@@ -58,13 +56,7 @@ def candidate_log(
             log_other(info)
             if info is None:  # there was no evaluation at this step
                 return
-            line = json.dumps(_line(info, linker, mentions, k), ensure_ascii=False)
-            try:
-                # closed after every line, so that a killed run keeps all its lines
-                with Path(path).open("a", encoding="utf-8") as handle:
-                    handle.write(line + "\n")
-            except OSError as error:
-                raise CannotWriteError(path=path, reason=error.strerror) from error
+            append_line(Path(path), json.dumps(_line(info, linker, mentions, k), ensure_ascii=False))
 
         return log_step, finalize
 
@@ -93,7 +85,8 @@ def read_candidate_log(path: Path) -> list[dict[str, Any]]:
     except (ValueError, AttributeError):  # not JSON, or not an object
         is_log = False
     if not is_log:
-        raise EmptyError(_WRITTEN_BY, what=f"evaluation in {path}", consequence="there is nothing to show")
+        remedy = "`spacy-sapbert init config linker` puts the logger into a config that writes such a log."
+        raise EmptyError(remedy, what=f"evaluation in {path}", consequence="there is nothing to show")
     return lines
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import BadRecordError, EmptyError, Errors, SapbertError
 from ..files.opening import open_text
 from ..files.values import parse_json
-from ..metrics.bootstrap import RESAMPLES, SEED, describe_difference, f1_of_all, resample_f1, resample_means
+from ..metrics.uncertainty import RESAMPLES, SEED, describe_difference, f1_of_all, resample_f1, resample_means
 
 CUTOFFS = ("acc@1", "acc@5")
 PIPELINE_MEASURES = ("ner", "span_id", "document_id")
@@ -52,20 +52,21 @@ def compare_predictions(a: Path, b: Path, *, resamples: int = RESAMPLES, seed: i
     table_a, table_b = (np.array([figures for _, figures in rows], dtype=float) for rows in (rows_a, rows_b))
     if read is _pipeline:
         resampled = resample_f1(table_a, table_b, resamples=resamples, seed=seed)
-        values_a, values_b = f1_of_all(table_a), f1_of_all(table_b)
-    else:
-        gains = np.zeros((len(documents), table_a.shape[1]))
-        numbers = [documents[key] for key in keys]
-        np.add.at(gains, numbers, table_b - table_a)
-        resampled = resample_means(gains, np.bincount(numbers), resamples=resamples, seed=seed)
-        values_a, values_b = 100 * table_a.mean(axis=0), 100 * table_b.mean(axis=0)
-    differences = list(map(describe_difference, values_a.tolist(), values_b.tolist(), resampled.T))
+        differences = _differences(f1_of_all(table_a), f1_of_all(table_b), resampled)
+        return {"documents": len(documents), **dict(zip(PIPELINE_MEASURES, differences, strict=True))}
+    gains, numbers = np.zeros((len(documents), table_a.shape[1])), [documents[key] for key in keys]
+    np.add.at(gains, numbers, table_b - table_a)
+    resampled = resample_means(gains, np.bincount(numbers), resamples=resamples, seed=seed)
+    differences = _differences(100 * table_a.mean(axis=0), 100 * table_b.mean(axis=0), resampled)
     if read is _link:
         lenient, strict = (dict(zip(CUTOFFS, part, strict=True)) for part in (differences[:2], differences[2:]))
         return {"mentions": len(rows_a), "documents": len(documents), "lenient": lenient, "strict": strict}
-    averaged = ("map" if name == "ap" else name for name in _measures(first))
-    names = PIPELINE_MEASURES if read is _pipeline else averaged
+    names = ("map" if name == "ap" else name for name in _measures(first))
     return {"documents": len(documents), **dict(zip(names, differences, strict=True))}
+
+
+def _differences(a: np.ndarray, b: np.ndarray, resampled: np.ndarray) -> list[dict[str, float]]:
+    return list(map(describe_difference, a.tolist(), b.tolist(), resampled.T))
 
 
 def read_predictions(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -87,7 +88,6 @@ def _broken(path: Path, number: int, reason: object) -> BadRecordError:
 
 
 def _read(path: Path, read: Callable[[Line], Row]) -> list[Row]:
-    """Return the sorted lines of a file."""
     rows = []
     for number, line in read_predictions(path):
         try:

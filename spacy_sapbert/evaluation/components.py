@@ -73,9 +73,6 @@ def _errors(record: AbbreviationRecord, gold: set[Pair], found: set[Pair]) -> It
             yield "not defined there", {"pmid": record.pmid, "short": short, "long": long}
 
 
-MIN_OVERLAP = 0.5
-
-
 def fold_pairs(pairs: Iterable[Pair]) -> set[Pair]:
     """Return the pairs with case and blanks folded."""
     return {(lower(short), lower(long)) for short, long in pairs}
@@ -94,20 +91,10 @@ def compare_leniently(gold: set[Pair], found: set[Pair], stop_words: Collection[
 
 
 def _is_similar(a: Pair, b: Pair, stop_words: Collection[str]) -> bool:
-    if _letters(a[0]) != _letters(b[0]):
-        return False
-    words_a, words_b = _words(a[1], stop_words), _words(b[1], stop_words)
+    letters_a, letters_b = ("".join(filter(str.isalnum, short)) for short, _ in (a, b))
+    words_a, words_b = (list(dropwhile(stop_words.__contains__, re.findall(r"[^\W_]+", long))) for _, long in (a, b))
     shared, all_words = set(words_a) & set(words_b), set(words_a) | set(words_b)
-    return words_a == words_b or len(shared) >= MIN_OVERLAP * len(all_words)
-
-
-def _letters(short: str) -> str:
-    """Return the letters and digits of a short form."""
-    return "".join(filter(str.isalnum, short))
-
-
-def _words(long: str, stop_words: Collection[str]) -> Sequence[str]:
-    return list(dropwhile(stop_words.__contains__, re.findall(r"[^\W_]+", long)))
+    return letters_a == letters_b and (words_a == words_b or len(shared) >= 0.5 * len(all_words))
 
 
 Split = Callable[[str], Sequence[str]]
@@ -182,8 +169,6 @@ def evaluate_composites(
 
 
 class _Group:
-    """The counts of one group of mentions, and its wrong mentions."""
-
     def __init__(self) -> None:
         self.counts: list[SetCounts] = []
         self.errors: list[dict[str, Any]] = []

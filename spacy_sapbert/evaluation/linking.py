@@ -1,17 +1,28 @@
 """Measure how often a pipeline links gold mentions to the right concepts, by `metrics.linking_accuracy`.
 
 The mentions are given. There is no threshold and no NIL. The linker does not know the number of gold ids of a mention.
+
+A corpus can be measured fold by fold, with one pipeline, or with one that is trained for each fold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import lru_cache
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stdout
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from spacy.language import Language
 
+from ..documents.docbin import write_docbin
+from ..documents.docs import to_doc
+from ..errors import ChoiceError, EmptyError, MismatchError, NotFoundError, OptionError
+from ..files.output import ScratchFolder, kept_result
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.search import NameIndex
 from ..metrics.linking_accuracy import (
@@ -25,7 +36,11 @@ from ..metrics.linking_accuracy import (
     strict_at,
     summarize,
 )
+from ..metrics.uncertainty import deviation_of, error_of, mean_of
+from ..pipeline.tokenizer import blank_pipeline, load_pipeline
 from ..text.normalize import biosyn
+from ..training.reranker_trainer import folds_of
+from ..training.settings import RerankerTraining
 from ..types import Document
 from .running import (
     GoldMentions,
@@ -94,8 +109,6 @@ def evaluate_linking(
 
 
 class _Scorer:
-    """Scores linked mentions with the ids and names of a knowledge base."""
-
     def __init__(self, kb: KnowledgeBase) -> None:
         self._kb = kb
         self._names = NameIndex(kb, biosyn)
@@ -126,7 +139,6 @@ class _Scorer:
 
 
 def _prediction(linked: LinkedMention, score: MentionScore) -> dict[str, Any]:
-    """Return a line of the predictions file."""
     start, end, text, label, gold, *_ = linked.mention
     parts: list[dict[str, Any]] = []
     for part in linked.parts:
@@ -147,3 +159,143 @@ def _prediction(linked: LinkedMention, score: MentionScore) -> dict[str, Any]:
         "strict": {f"acc@{k}": score.strict[k] for k in CUTOFFS},
         "slices": list(score.slices),
     }
+
+
+# --- several folds
+
+
+TRAIN = "train"
+_FILE = re.compile(r"\bfold-(\d+)\.(\w+)\.\w+(\.gz)?$")
+_NONE: Mapping[str, Any] = MappingProxyType({})
+
+
+class Fold(NamedTuple):
+    """A fold: its number, the documents to train on, and those to measure."""
+
+    number: int
+    training: Sequence[Document]
+    measured: Sequence[Document]
+
+
+def fold_files(folder: Path, parts: Sequence[str]) -> dict[int, list[Path]]:
+    """Return some parts of each fold of a folder such as AskAPatient's: `AskAPatient.fold-0.train.txt`."""
+    if not folder.is_dir():
+        remedy = "Give a folder of folds. For a corpus in one file, use --folds."
+        raise NotFoundError(remedy, what=f"folder {folder}")
+    files: defaultdict[int, dict[str, Path]] = defaultdict(dict)
+    for path in sorted(folder.iterdir()):
+        if match := _FILE.search(path.name):
+            other = files[int(match[1])].setdefault(match[2], path)
+            if other != path:
+                reason = f"{other.name} and {path.name} are the same part of a fold"
+                raise MismatchError("Give a folder with one corpus.", path=folder, reason=reason)
+    if not files:
+        remedy = "Its name must be like AskAPatient.fold-0.train.txt."
+        raise EmptyError(remedy, what=f"file of a fold in {folder}", consequence="nothing can be measured")
+    for number, found in files.items():
+        for part in set(parts) - found.keys():
+            raise ChoiceError(given=part, what=f"part of fold {number} in {folder}", choices=found)
+    return {number: [files[number][part] for part in parts] for number in sorted(files)}
+
+
+def read_folds(files: Mapping[int, Sequence[Path]], read: Callable[[Path], Iterable[Document]]) -> Iterator[Fold]:
+    """Yield the folds of files, each when it is needed: the part to measure, and the part to train on, if any."""
+    for number, (measured, *training) in files.items():
+        yield Fold(number, [document for path in training for document in read(path)], list(read(measured)))
+
+
+def draw_folds(documents: Sequence[Document], n_folds: int) -> Iterator[Fold]:
+    """Yield folds drawn over documents, always the same ones. Documents with the same id share a fold."""
+    ids = [document.doc_id for document in documents]
+    if len(set(ids)) < n_folds:
+        raise OptionError(option=f"--folds {n_folds}", reason=f"the corpus has {len(set(ids))} documents")
+    drawn = list(zip(documents, folds_of(ids, RerankerTraining(folds=n_folds)).tolist(), strict=True))
+    for number in range(n_folds):
+        yield Fold(number, *([one for one, of in drawn if (of == number) is inside] for inside in (False, True)))
+
+
+@contextmanager
+def trained_pipeline(
+    config: Path, overrides: Mapping[str, Any], fold: Fold, seed: int | None = None
+) -> Iterator[Language]:
+    """Train a pipeline on a fold as `spacy train` does, and yield it as it is after the last step.
+
+    The development documents are those to measure, so that the log shows them. They decide nothing: training does not
+    stop early, and the best model is not used.
+
+    Args:
+        config: A config with the settings `paths.train` and `paths.dev`.
+        overrides: Values for other settings.
+        seed: Takes the place of that of the config.
+    """
+    from spacy.cli._util import show_validation_error
+    from spacy.cli.train import train
+    from spacy.util import load_config
+
+    given = {**overrides, "training.patience": 0}
+    given |= {} if seed is None else {"system.seed": seed, "training.seed": seed}
+    with show_validation_error(config):
+        nlp = blank_pipeline(load_config(config, overrides=dict(overrides))["nlp"]["lang"])
+    with ScratchFolder() as folder:
+        for name, documents in {"train": fold.training, "dev": fold.measured}.items():
+            given[f"paths.{name}"] = str(folder / f"{name}.spacy")
+            write_docbin((to_doc(nlp, one, split_tokens=True) for one in documents), folder / f"{name}.spacy")
+        with redirect_stdout(sys.stderr):  # standard output is for the results
+            train(config, folder, overrides=given)
+        yield load_pipeline(str(folder / "model-last"))
+
+
+def evaluate_folds(
+    folds: Iterable[Fold],
+    pipeline: Language | Path,
+    *,
+    folder: Path,
+    type: str | None = None,
+    seeds: int = 1,
+    overrides: Mapping[str, Any] = _NONE,
+) -> dict[str, Any]:
+    """Measure the linking of each fold, by `evaluate_linking`, and average over folds.
+
+    Args:
+        pipeline: A pipeline, or a config with which one is trained for each fold.
+        folder: The folder that keeps the measures of each fold and seed. What is there is not measured again.
+        type: Train and measure only with mentions of this label.
+        seeds: The number of seeds with which each fold is trained. If there is only one, the config has it.
+        overrides: Values for settings of the config.
+
+    Returns:
+        `runs` has the measures of each fold and seed. `mean` has the same measures, averaged over seeds and then over
+        folds. `se` has their standard errors over folds. With several seeds, `sd` has the standard deviations over
+        seeds of the averages over folds.
+    """
+    runs = []
+    for fold in folds:
+        for seed in range(seeds) if seeds > 1 else [None]:
+            measure = partial(_measure, fold, pipeline, overrides, type, seed)
+            measures = kept_result(folder / f"fold-{fold.number}-seed-{seed}.json", measure)
+            runs.append({"fold": fold.number, "seed": seed, "measures": measures})
+    folds_means = list(averages(runs, "fold").values())
+    result = {"runs": runs, "mean": mean_of(folds_means), "se": error_of(folds_means)}
+    return result | ({"sd": deviation_of(list(averages(runs, "seed").values()))} if seeds > 1 else {})
+
+
+def _measure(
+    fold: Fold, pipeline: Language | Path, overrides: Mapping[str, Any], type: str | None, seed: int | None
+) -> dict[str, Any]:
+    chosen = Fold(fold.number, *(list(GoldMentions(type)(documents)) for documents in fold[1:]))
+    with (
+        trained_pipeline(pipeline, overrides, chosen, seed)
+        if isinstance(pipeline, Path)
+        else nullcontext(pipeline) as nlp
+    ):
+        measures = evaluate_linking(nlp, fold.measured, type=type)
+    del measures["se"]  # over the documents of one fold
+    return measures
+
+
+def averages(runs: Iterable[Mapping[str, Any]], key: str) -> dict[int, dict[str, Any]]:
+    """Return the measures of each fold, averaged over seeds; or those of each seed, averaged over folds."""
+    groups: defaultdict[int, list[Mapping[str, Any]]] = defaultdict(list)
+    for run in runs:
+        groups[run[key]].append(run["measures"])
+    return {value: mean_of(measures) for value, measures in groups.items()}

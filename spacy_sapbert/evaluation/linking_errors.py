@@ -51,11 +51,8 @@ COLUMNS = (
     *("rank", "class", "relation", "why"),
 )
 EXAMPLES = 2
-# Derived words mostly share this number of first letters: thrombotic, thrombosis.
-STEM = 5
 
 _TOKEN = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
-_ROMAN_NUMERAL = re.compile(r"[IVX]+")
 
 
 class LinkingError(NamedTuple):
@@ -181,10 +178,8 @@ def error_report(nlp: Language, path: Path) -> Iterator[ErrorReport]:
 
 def _first(part: LinkedPart) -> dict[str, Any]:
     """Return the first candidate of a part, with None if no name is similar."""
-    if not part.candidates:
-        return {"text": part.text, "id": None, "name": None, "score": None}
-    top = part.candidates[0]
-    return {"text": part.text, "id": top.concept_id, "name": top.name, "score": top.score}
+    concept_id, score, name, *_ = part.candidates[0] if part.candidates else (None,) * 3
+    return {"text": part.text, "id": concept_id, "name": name, "score": score}
 
 
 def _cells(line: Mapping[str, Any]) -> Iterator[object]:
@@ -235,7 +230,7 @@ def _abbreviation(error: LinkingError, part: LinkedPart) -> str | None:
 
 def _is_short_form(token: str) -> bool:
     upper, lower = sum(map(str.isupper, token)), sum(map(str.islower, token))
-    return 2 <= upper >= lower and len(token) <= MAX_LETTERS and not _ROMAN_NUMERAL.fullmatch(token)
+    return 2 <= upper >= lower and len(token) <= MAX_LETTERS and not re.fullmatch("[IVX]+", token)
 
 
 def _homonym(error: LinkingError, part: LinkedPart) -> str | None:
@@ -311,4 +306,4 @@ def _labels(concepts: Iterable[Concept | None]) -> str:
 
 
 def _stems(text: str) -> set[str]:
-    return {word[:STEM] for word in word_keys(text)}
+    return {word[:5] for word in word_keys(text)}  # derived words mostly share them: thrombotic, thrombosis

@@ -36,31 +36,14 @@ _LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (1, 1)), (0, (
 _WIDEST, _THINNEST, _STEP = 3.0, 1.2, 0.6  # of lines, in points
 _LARGEST, _SMALLEST, _SHRINK = 9.0, 4.0, 2.2  # markers, in points
 
-STYLE: dict[str, Any] = {
-    "figure.constrained_layout.use": True,
-    "font.size": 10,
-    "axes.titlesize": 10,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "grid.color": "#D0D0D0",
-    "grid.linewidth": 0.6,
-    "lines.linewidth": 1.5,
-    "hatch.linewidth": 0.8,
-    "legend.frameon": False,
-    "savefig.dpi": 150,
-}
-"""The settings of matplotlib that differ from its defaults."""
-
 
 @contextmanager
 def in_style() -> Iterator[None]:
-    """Draw with matplotlib's defaults and `STYLE`, whatever the user's own settings are. Also a decorator."""
+    """Draw with matplotlib's defaults and `plots.mplstyle`, whatever the user's own settings are. Also a decorator."""
     check_matplotlib()
     from matplotlib import style
 
-    with style.context(["default", STYLE]):
+    with style.context(["default", Path(__file__).with_suffix(".mplstyle")]):
         yield
 
 
@@ -147,8 +130,6 @@ def save_both(figure: Figure, path: Path) -> None:
 MOST_PAIRS_OF_A_HEAT_MAP = 40
 _CHARACTERS = 30
 _TITLE = 68  # characters of a line
-_PERPLEXITY = 30  # scikit-learn's default
-MOST_TICKS = 20
 LINKING_SCORES = {"link_acc": "accuracy", "link_strict": "strict accuracy", "link_recall": "candidate recall@20"}
 
 
@@ -236,7 +217,7 @@ def draw_clusters(names: Mapping[str, Sequence[str]], vectors: Mapping[str, np.n
     panels = figure.subplots(1, len(vectors), squeeze=False)[0]
     ends = np.cumsum([len(some) for some in names.values()])
     for panel, (label, matrix) in zip(panels, vectors.items(), strict=True):
-        perplexity = min(_PERPLEXITY, (len(matrix) - 1) / 3)  # t-SNE uses three times as many neighbors
+        perplexity = min(30, (len(matrix) - 1) / 3)  # scikit-learn's default, if there are enough neighbors
         flat = TSNE(metric="cosine", init="pca", perplexity=perplexity, random_state=0).fit_transform(matrix)
         for number, (of_concept, points) in enumerate(zip(names.values(), np.split(flat, ends[:-1]), strict=True)):
             panel.scatter(*points.T, label=f"{_short(of_concept[0])} ({len(of_concept):,})", **_dots(number))
@@ -313,7 +294,7 @@ def draw_linking_scores(lines: Sequence[Mapping[str, Any]]) -> Figure:
         values = np.array([line[name] for line in lines], dtype=float)  # None becomes nan, which is not drawn
         panel.plot(steps, 100 * values, label=label, **curve_style(number))
     firsts = list({line["epoch"]: line["step"] for line in reversed(lines)}.items())[::-1]
-    firsts = firsts[:: -(-len(firsts) // MOST_TICKS)]
+    firsts = firsts[:: -(-len(firsts) // 20)]
     panel.set_xticks([step for _, step in firsts], labels=[str(epoch) for epoch, _ in firsts])
     panel.set(xlabel="epoch", ylabel="%")
     panel.set_title(counted(len(lines), "evaluation"), loc="left")

@@ -18,7 +18,7 @@ from ..errors import EmptyError, Errors, MissingComponentError, SapbertError, Wa
 from ..files.output import open_output
 from ..kb.ids import some_ids
 from ..kb.knowledge_base import KnowledgeBase
-from ..metrics.spans import place_in_text
+from ..metrics.linking_accuracy import place_in_text
 from ..pipeline.attributes import get_abbreviation_occurrences
 from ..pipeline.factories import LINKER, PREPARING, RETRIEVER
 from ..pipeline.mentions import GOLD_SPANS, gold_doc, mentions_of, on_spans

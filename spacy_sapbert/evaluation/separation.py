@@ -16,19 +16,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
+from ..encoders.encoder import Encoder
 from ..errors import EmptyError
 from ..metrics.separation import Separation, measure_separation, to_unit_length
 from ..training.pair_files import find_shared_names, read_pairs, read_shared_names
-
-
-class Encoder(Protocol):
-    """An encoder that returns vectors for names, such as `TransformerEncoder`."""
-
-    def encode(self, texts: Sequence[str]) -> np.ndarray: ...
 
 
 class NamePairs(NamedTuple):

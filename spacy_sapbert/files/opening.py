@@ -313,8 +313,6 @@ def bounded(path: Path, stream: BinaryIO, packed: Callable[[], int] | None = Non
 
 
 class _BoundedReader(io.RawIOBase):
-    """Reads a stream, and counts its lines and bytes."""
-
     def __init__(self, path: Path, stream: BinaryIO, packed: Callable[[], int] | None, *, lines: bool) -> None:
         self._path, self._packed = path, packed
         self._stream: Any = stream  # BinaryIO lacks read1, but all that are given have it

@@ -45,6 +45,12 @@ def open_output(path: Path | None) -> Iterator[Callable[[str], object]]:
             yield lambda text: packed.write(text.encode())
 
 
+def append_line(path: Path, line: str) -> None:
+    """Add a line to a file, which is then closed, so that a run that is killed keeps all its lines."""
+    with writing(path), path.open("a", encoding="utf-8") as file:
+        file.write(f"{line}\n")
+
+
 def refuse_input(
     output: Path | None, inputs: Iterable[Path | str | None], option: str = "--output", *, in_folders: bool = False
 ) -> None:
@@ -60,18 +66,20 @@ def refuse_input(
     """
     if output is None or (is_special(output) and not os.path.isdir(output)):
         return
-    target = Path(os.path.realpath(output))
     for path in (Path(given) for given in inputs if given):
-        source = Path(os.path.realpath(path))
-        if target == source or (os.path.isfile(target) and os.path.isfile(source) and target.samefile(source)):
-            reason = f"{path} is also read, and it would be replaced"
-        elif target in source.parents and os.path.isdir(target):
-            reason = f"{path} is read and lies in it, so it would be replaced"
-        elif in_folders and source in target.parents:
-            reason = f"it lies in the folder {path}, so the next run would read it"
-        else:
-            continue
-        raise OptionError(option=f"{option} {output}", reason=reason, remedy="Choose another output.")
+        if reason := _conflict(Path(os.path.realpath(output)), path, in_folders=in_folders):
+            raise OptionError(option=f"{option} {output}", reason=reason, remedy="Choose another output.")
+
+
+def _conflict(target: Path, path: Path, *, in_folders: bool) -> str | None:
+    source = Path(os.path.realpath(path))
+    if target == source or (os.path.isfile(target) and os.path.isfile(source) and target.samefile(source)):
+        return f"{path} is also read, and it would be replaced"
+    if target in source.parents and os.path.isdir(target):
+        return f"{path} is read and lies in it, so it would be replaced"
+    if in_folders and source in target.parents:
+        return f"it lies in the folder {path}, so the next run would read it"
+    return None
 
 
 def kept_result(path: Path, make: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:

@@ -20,7 +20,6 @@ EXTRA = "records"
 MOST_CELLS = 1 << 26
 """The most cells, with the empty ones between others. A sheet can have a million rows."""
 MOST_ROWS = 1 << 20
-_MOST_CHARACTERS = 32_767  # of a cell; openpyxl drops the rest
 Row = tuple[int, list[str]]
 """The line at which a row starts, and its cells."""
 _REMEDY = "Open it in a spreadsheet program, and save it again, as .xlsx or .csv."
@@ -128,7 +127,7 @@ def write_sheet(rows: Iterable[Iterable[Any]], path: Path) -> None:
     from openpyxl import Workbook
     from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
-    book, most = Workbook(write_only=True), _MOST_CHARACTERS
+    book, most = Workbook(write_only=True), 32_767  # openpyxl drops the rest
     with closing(book.create_sheet()) as sheet:
         for number, row in enumerate(rows, start=1):
             if number > MOST_ROWS:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 BINS = 10
-Z_95 = 1.959964  # of the standard normal distribution
 
 
 class Curve(NamedTuple):
@@ -65,7 +64,7 @@ def wilson_interval(share: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.nd
     The formula is that of Brown, Cai and DasGupta (2001, equation 4). It takes links as independent. Links of one
     document are not, so true intervals are somewhat wider. The shares and the numbers of links have the shape (bins,).
     """
-    z = Z_95
+    z = 1.959964  # of the standard normal distribution, for 95 %
     center = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
     return np.clip(center - half, 0, 1), np.clip(center + half, 0, 1)

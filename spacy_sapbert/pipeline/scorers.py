@@ -69,7 +69,7 @@ def _score_candidates(pairs: "Sequence[Example]", linker: "SapbertLinker") -> di
 
 def _score_ids(pairs: "Sequence[Example]", linker: "SapbertLinker") -> dict[str, Any]:
     from ..documents.docs import mention_of
-    from ..metrics.spans import Comparison, single_id
+    from ..metrics.linking_accuracy import Comparison, single_id
     from .mentions import mentions_of
 
     compare = Comparison(linker.kb.find_id, linker.kb.ids)

@@ -14,7 +14,7 @@ from spacy.lang.en.stop_words import STOP_WORDS
 from spacy.tokens import Doc
 
 from ..text.normalize import lower
-from .near_names import ConceptMatches, LikelyNames, Near, NearNames
+from .concepts import ConceptMatches, LikelyNames, Near, NearNames
 from .phrases import SEPARATORS, Characters, Phrase, phrases
 from .signals import Signal, TableView, View
 from .training_counts import NOTHING, DocumentCounts, MentionModel, TrainingCounts, phrase_features

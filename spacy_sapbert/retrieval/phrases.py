@@ -120,23 +120,19 @@ def _forms(text: str) -> Callable[[int, int], str]:
 
 def _runs(doc: Doc) -> Iterator[tuple[int, int, bool, bool]]:
     """Yield each run of words that can be a phrase or a composite: its characters, and which of both it can be."""
-    tokens = [(token.text, token.idx) for token in doc]
-    texts = [text for text, _ in tokens]
-    starts = [start for _, start in tokens]
-    stops = [start + len(text) for text, start in tokens]
-    outer = [any(map(str.isalnum, text)) and text.lower() not in STOP_WORDS for text in texts]
+    texts, starts = [token.text for token in doc], [token.idx for token in doc]
+    words = [i for i, text in enumerate(texts) if any(map(str.isalnum, text)) and text.lower() not in STOP_WORDS]
     clauses = list(accumulate(text in ENDS or text.isspace() for text in texts))
     # the number of connectors before each token, the last one for the end of the document
     joints = [0, *accumulate(_CONNECTOR.search(text) is not None for text in texts)]
     barriers = list(accumulate(text.lower() in _BARRIERS for text in texts))
-    words = [position for position, is_outer in enumerate(outer) if is_outer]
     for number, first in enumerate(words):
         for last in words[number : number + LONGEST_COMPOSITE]:
             length = last - first + 1
             if length > LONGEST_COMPOSITE or clauses[last] != clauses[first]:
                 break
             is_joined = joints[last + 1] > joints[first] and barriers[last] == barriers[first]
-            yield starts[first], stops[last], length <= LONGEST, is_joined
+            yield starts[first], starts[last] + len(texts[last]), length <= LONGEST, is_joined
 
 
 def _composite_parts(text: str, runs: Iterable[Characters]) -> dict[str, Characters]:

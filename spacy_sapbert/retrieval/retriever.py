@@ -24,13 +24,11 @@ from ..vectors.ngram_index import NgramIndex
 from ..vectors.postings_build import build_ngram_index
 from ..vectors.storage import VECTORS_FOLDER
 from ..vectors.stored import COMPRESSION
-from .concepts import ConceptSet, ConceptVectors
-from .near_names import LikelyNames, NearNames
+from .concepts import ConceptSet, ConceptVectors, LikelyNames, NearNames
 from .phrase_signal import PhrasesSignal
 from .phrases import Characters
-from .ranker import ConceptRanker, RankedConcept, SignalWeights
 from .settings import RetrieverSettings
-from .signals import DocumentSignal, MentionsSignal, PriorSignal, Signal
+from .signals import ConceptRanker, DocumentSignal, MentionsSignal, PriorSignal, RankedConcept, Signal, SignalWeights
 from .training_counts import MentionModel, TrainingCounts
 
 N_FEATURES = {

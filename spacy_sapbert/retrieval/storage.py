@@ -23,9 +23,9 @@ from ..store.artifact import ENCODER_FOLDER, KB, ArtifactWriter, opening
 from ..vectors.ngram_index import cached_ngram_index, open_ngram_index
 from ..vectors.storage import FLAT, open_index, save_index
 from .concepts import ConceptSet, ConceptVectors, cached_concept_vectors
-from .ranker import SignalWeights
 from .retriever import FEW_NAMES, N_FEATURES, Retriever
 from .settings import ConceptVectorSettings
+from .signals import SignalWeights
 from .training_counts import MentionModel, TrainingCounts
 
 CONCEPT_VECTORS, DOCUMENT_ENCODER = "concept_vectors", "document_encoder"

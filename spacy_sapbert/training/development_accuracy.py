@@ -2,7 +2,7 @@
 
 # no postponed annotations here: spaCy could not check the settings of a registered class
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +13,10 @@ from ..errors import EmptyError
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.normalize import TEXT_NORMALIZERS
 from ..types import has_type
+from ..vectors.stored import StoredVectors
 
 CANDIDATES = 20
-_MENTIONS_AT_ONCE = 128  # limits the rows of the score matrix, which is copied twice
+_MENTIONS_AT_ONCE = 128  # limits the rows of the matrix of cosines
 
 
 class NearestName:
@@ -40,15 +41,12 @@ class NearestName:
         knowledge_base = KnowledgeBase(kb)
         self._names = list(knowledge_base.names())
         mentions = [mention for document in read_corpus(Path(corpus), format) for mention in document.mentions]
-        used = [
-            mention for mention in mentions if len(mention.ids) == 1 and (not types or has_type(mention.label, types))
-        ]
-        gold = [(mention.text, knowledge_base.find_id(mention.ids[0])) for mention in used]
-        self._gold = [
-            (text, {name.text for concept_id in ids for name in knowledge_base.names_of(concept_id)})
-            for text, ids in gold
-            if ids
-        ]
+        self._gold: list[tuple[str, set[str]]] = []
+        for mention in mentions:
+            if len(mention.ids) == 1 and (not types or has_type(mention.label, types)):
+                concepts = map(knowledge_base.names_of, knowledge_base.find_id(mention.ids[0]))
+                if right := {name.text for names in concepts for name in names}:
+                    self._gold.append((mention.text, right))
         if not self._gold:
             what = f"mention with a concept of the vocabulary among the {len(mentions)} of {corpus}"
             remedy = "Check that the ids belong to the vocabulary."
@@ -61,19 +59,13 @@ class NearestName:
         names = list(dict.fromkeys(map(normalize, self._names)))
         texts = list(dict.fromkeys(text for text, _ in self._gold))
         vectors, queries = (encoder.encode(given, fast=self._fast) for given in (names, texts))
-        nearest = dict(zip(texts, _nearest(queries, vectors), strict=True))
+        index = StoredVectors(vectors, vectors.shape[1])
+        batches = (queries[start : start + _MENTIONS_AT_ONCE] for start in range(0, len(texts), _MENTIONS_AT_ONCE))
+        rows = (row[row >= 0] for batch in batches for row in index.nearest(batch, CANDIDATES)[1])
+        nearest = dict(zip(texts, rows, strict=True))
         gold = [(text, set(map(normalize, right))) for text, right in self._gold]
         hits = [[names[row] in right for row in nearest[text]] for text, right in gold]
         return {
             "acc@1": 100 * float(np.mean([is_right[0] for is_right in hits])),
             f"recall@{CANDIDATES}": 100 * float(np.mean(list(map(any, hits)))),
         }
-
-
-def _nearest(queries: np.ndarray, vectors: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the rows of the nearest vectors of each query, best first, int64, shape (CANDIDATES,)."""
-    for start in range(0, len(queries), _MENTIONS_AT_ONCE):
-        scores = queries[start : start + _MENTIONS_AT_ONCE] @ vectors.T
-        rows = np.argpartition(-scores, min(CANDIDATES, len(vectors) - 1), axis=1)[:, :CANDIDATES]
-        order = np.argsort(-np.take_along_axis(scores, rows, axis=1), axis=1, kind="stable")
-        yield from np.take_along_axis(rows, order, axis=1)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 
@@ -25,10 +24,8 @@ MINED_COUNTS = ("pairs", "pairs_of_unknown_concepts", "triples", "pairs_with_few
 PAIRS_AT_ONCE = 1024
 """The number of pairs that are looked up together."""
 
-# additional neighbors in the first search, since some are skipped
-_SPARE = 20
-# the most neighbors in memory at a time, of all pairs together
-_MOST_NEAR = 4_000_000
+_SPARE = 20  # additional neighbors in the first search, since some are skipped
+_MOST_NEAR = 4_000_000  # neighbors in memory at a time, of all pairs together
 
 
 class HardNegatives:
@@ -71,8 +68,8 @@ class HardNegatives:
             concepts = self.kb.concept_rows(pair.concept_id)
             counts["pairs_of_unknown_concepts"] += not concepts
             if concepts:
-                owners = self._owners.of_names(pair.name1, pair.name2)
-                searched.append(_PairConcepts(pair, owners.union(concepts)))
+                owners = (self._owners.of_key(self._owners.key(name)) for name in (pair.name1, pair.name2))
+                searched.append((pair, set(concepts).union(*owners)))
         mined = self._search_enough(searched)
         for triples in mined:
             counts["triples"] += len(triples)
@@ -88,8 +85,8 @@ class HardNegatives:
             size = max(1, _MOST_NEAR // n)
             for start in range(0, len(waiting), size):
                 part = waiting[start : start + size]
-                near = self._nearest([pairs[index].pair.name2 for index in part], n)
-                mined |= {index: self._select(pairs[index], near[pairs[index].pair.name2]) for index in part}
+                near = self._nearest([pairs[index][0].name2 for index in part], n)
+                mined |= {index: self._select(*pairs[index], near[pairs[index][0].name2]) for index in part}
             is_all = n == self.kb.n_names
             waiting = [index for index in waiting if len(mined[index]) < self.neighbors and not is_all]
             n *= 4
@@ -110,9 +107,8 @@ class HardNegatives:
             near[text] = list(zip(rows[order].tolist(), cosines[order].tolist(), strict=True))
         return near
 
-    def _select(self, pair_concepts: _PairConcepts, near: Iterable[tuple[int, float]]) -> list[Triple]:
+    def _select(self, pair: Pair, concepts: set[int], near: Iterable[tuple[int, float]]) -> list[Triple]:
         """Select the negatives of a pair among the names near its second name, best first."""
-        pair, concepts = pair_concepts
         alike = {self._owners.key(name) for name in (pair.name1, pair.name2)}
         triples: dict[int, Triple] = {}
         for row, cosine in near:
@@ -127,11 +123,8 @@ class HardNegatives:
         return list(triples.values())
 
 
-class _PairConcepts(NamedTuple):
-    """A pair, and the rows of all concepts that are known to have one of its names."""
-
-    pair: Pair
-    concepts: set[int]
+_PairConcepts = tuple[Pair, set[int]]
+"""A pair, and the rows of all concepts that are known to have one of its names."""
 
 
 class _Owners:
@@ -157,6 +150,3 @@ class _Owners:
         """Return the rows of the concepts."""
         first, last = np.searchsorted(self._sorted, key, "left"), np.searchsorted(self._sorted, key, "right")
         return set(self._concepts[first:last].tolist())
-
-    def of_names(self, *names: str) -> set[int]:
-        return set().union(*(self.of_key(self.key(name)) for name in names))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from ..encoders.encoder import as_transformer
-from ..encoders.thinc_layer import thinc_encoder
+from ..encoders.encoder import as_transformer, history_kept
+from ..encoders.segments import thinc_encoder
 from ..errors import Errors, SapbertError, TrainingDataError, Warnings
 from ..files.output import ScratchFolder
 from ..kb.filters import ALL, Filter
@@ -149,7 +148,6 @@ class LinkerTrainer:
                 yield TrainingMention(text, concepts, self.linker.filter_of(query.label))
 
     def _texts_with_ids(self, query: MentionQuery, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
-        """Yield texts and their gold ids."""
         variants = query.variants
         if len(ids) == 1:
             yield variants.long_form or variants.text, ids[0]
@@ -271,8 +269,7 @@ class LinkerTrainer:
         generator = self.linker.generator
         with ExitStack() as stack:
             if self.steps:
-                before = copy.deepcopy(self.encoder.trained)
-                stack.callback(setattr, self.encoder, "trained", before)
+                stack.enter_context(history_kept(self.encoder))
                 self.note()
             if self._gold and self.settings.add_training_mentions:
                 generator = with_mentions(generator, self._gold, stack.enter_context(ScratchFolder()))

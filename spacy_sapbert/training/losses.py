@@ -193,13 +193,12 @@ class Teacher:
         """Return the weight times the mean of 1 - cos over the names, or of the squared difference over their pairs."""
         import torch
 
-        if self._similarities:
-            targets = torch.from_numpy(self._encode(names)).to(vectors.device)
-            return self.weight * (vectors @ vectors.T - targets @ targets.T).square().mean()
-        if self._encoder.dim != vectors.shape[1]:
+        if not self._similarities and self._encoder.dim != vectors.shape[1]:
             reason = f"its vectors have {self._encoder.dim} dimensions, and those of the encoder {vectors.shape[1]}"
             raise MismatchError("Choose another teacher.", path=f"The teacher {self._encoder.name}", reason=reason)
         targets = torch.from_numpy(self._encode(names)).to(vectors.device)
+        if self._similarities:
+            return self.weight * (vectors @ vectors.T - targets @ targets.T).square().mean()
         return self.weight * (1 - (vectors * targets).sum(1)).mean()
 
     @cached_property
@@ -266,6 +265,5 @@ def pairwise(scores: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def _has_right_and_wrong(right: np.ndarray) -> np.ndarray:
-    """Return whether each mention has right and wrong candidates, bool, shape (mentions,)."""
     is_informative: np.ndarray = right.any(axis=1) & ~right.all(axis=1)
     return is_informative

@@ -158,11 +158,8 @@ class Processes:
         import torch.distributed as dist
 
         weights = [weight for weight in module.parameters() if weight.requires_grad]
-        for weight in weights:
-            if weight.grad is None:
-                weight.grad = torch.zeros_like(weight)
-        gradients = [weight.grad for weight in weights if weight.grad is not None]
-        joined = torch.cat([part.to_dense().flatten() for part in gradients])
+        gradients = (torch.zeros_like(weight) if weight.grad is None else weight.grad.to_dense() for weight in weights)
+        joined = torch.cat(list(map(torch.flatten, gradients)))
         dist.all_reduce(joined)
         for weight, total in zip(weights, joined.split([weight.numel() for weight in weights]), strict=True):
             weight.grad = total.view_as(weight)

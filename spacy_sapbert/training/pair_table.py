@@ -236,7 +236,6 @@ def _by_pair(triples: Iterable[Triple], most: int | None) -> Iterator[PairWithNe
 
 
 def _read_owners(path: str, shared: str | None) -> dict[str, tuple[str, ...]]:
-    """Return the concepts of the names that several concepts share."""
     owners = find_shared_names(Path(path)) if shared == "auto" else shared
     return dict(read_shared_names(Path(owners))) if owners else {}
 

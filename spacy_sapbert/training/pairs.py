@@ -180,7 +180,6 @@ def set_aside(items: Iterable[T], n: int, rng: Random, aside: list[T]) -> Iterat
 
 
 def _draw_concepts(concepts: Iterable[Synonyms], selection: PairSelection, rng: Random) -> list[Synonyms]:
-    """Draw as many concepts as `selection` says."""
     n = selection.concepts or 0
     drawn: list[Synonyms] = []
     for _ in set_aside(concepts, n, rng, drawn):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -14,13 +13,14 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ..documents.docs import WEIGHT, from_doc, is_augmented
-from ..encoders.thinc_layer import DocumentModel, document_model
+from ..encoders.encoder import history_kept
+from ..encoders.segments import DocumentModel, document_model
 from ..errors import Errors, TrainingDataError, Warnings
 from ..files.values import hash64
 from ..kb.ids import some_ids
 from ..retrieval.phrases import phrases
-from ..retrieval.ranker import Candidates, SignalWeights
 from ..retrieval.retriever import Retriever
+from ..retrieval.signals import Candidates, SignalWeights
 from ..retrieval.training_counts import DocumentCounts, MentionModel, TrainingCounts, count_document, phrase_features
 from ..settings_block import check_counts
 from ..types import Document
@@ -75,12 +75,9 @@ class RetrieverTrainer:
         self._is_stale = False
         self.model: DocumentModel | None = None
         if retriever.concept_vectors:
-            self.model = self._wrap_document_encoder()
+            encoder = retriever.separate_document_encoder()
+            self.model = document_model(encoder, trained_layers=settings.trained_layers, dropout=settings.dropout)
             self._loss = DocumentLoss(retriever.concept_vectors, settings)
-
-    def _wrap_document_encoder(self) -> DocumentModel:
-        encoder = self.retriever.separate_document_encoder()
-        return document_model(encoder, trained_layers=self.settings.trained_layers, dropout=self.settings.dropout)
 
     # --- training data
 
@@ -151,7 +148,6 @@ class RetrieverTrainer:
         return float(reference.user_data.get(WEIGHT, 1.0))
 
     def _positions(self, document: Document) -> tuple[int, ...]:
-        """Return the positions of the annotated concepts, without duplicates."""
         ids = dict.fromkeys(id for mention in document.mentions for id in mention.ids)
         positions_of = self.retriever.concepts.positions_of
         return tuple(dict.fromkeys(position for id in ids for position in positions_of(id)[:1]))
@@ -192,7 +188,6 @@ class RetrieverTrainer:
             self._weigh()
 
     def _weigh(self) -> None:
-        """Fit the weights of the signals on the held-out documents."""
         held_out = [self.held_out[key] for key in sorted(self.held_out)]
         if not held_out:
             return
@@ -200,9 +195,8 @@ class RetrieverTrainer:
         for batch in minibatch(held_out, size=BATCH):
             docs, counts = [document.doc for document in batch], [document.counts for document in batch]
             candidates += self.retriever.ranker.candidates(docs, counts)
-        right = [
-            np.isin(ranked.positions, document.positions) for ranked, document in zip(candidates, held_out, strict=True)
-        ]
+        pairs = zip(candidates, held_out, strict=True)
+        right = [np.isin(ranked.positions, document.positions) for ranked, document in pairs]
         n_right = sum(int(flags.sum()) for flags in right)
         missed = sum(len(document.positions) for document in held_out) - n_right
         features = [ranked.features for ranked in candidates]
@@ -211,8 +205,8 @@ class RetrieverTrainer:
             n_candidates = sum(map(len, right))
             message = Warnings.W413.format(documents=len(held_out), right=n_right, candidates=n_candidates)
             warnings.warn(message, stacklevel=2)
-            return
-        self.retriever.stored_weights = weights
+        else:
+            self.retriever.stored_weights = weights
 
     # --- saving
 
@@ -224,15 +218,11 @@ class RetrieverTrainer:
         """
         self.refresh()
         documents = self.retriever.document_encoder
-        if not self.steps or documents is None:
+        with ExitStack() as stack:
+            if self.steps and documents is not None:
+                stack.enter_context(history_kept(documents.encoder))
+                documents.encoder.record("concept retrieval", steps=self.steps, settings=vars(self.settings))
             yield self.retriever
-            return
-        before = copy.deepcopy(documents.encoder.trained)
-        documents.encoder.record("concept retrieval", steps=self.steps, settings=vars(self.settings))
-        try:
-            yield self.retriever
-        finally:
-            documents.encoder.trained = before
 
 
 def _key(doc: Doc) -> int:

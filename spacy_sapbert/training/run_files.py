@@ -9,20 +9,19 @@ import json
 import math
 import shutil
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import CannotWriteError, DamagedError, MismatchError, SapbertError
-from ..files.output import open_output, replacing_folder
+from ..files.output import append_line, open_output, replacing_folder
 from ..files.values import check_not_newer, parse_json
 from ..settings_block import check_counts
 
 if TYPE_CHECKING:
     import torch
-
-LOG_FILE = "log.jsonl"
 
 
 class RunLog:
@@ -33,19 +32,15 @@ class RunLog:
     """
 
     def __init__(self, output: Path, done: int) -> None:
-        self._path = output / LOG_FILE
+        self._path = output / "log.jsonl"
         earlier = [line for line in read_log(self._path) if line["step"] <= done] if self._path.is_file() else []
         with open_output(self._path) as write:
             for line in earlier:
-                write(_as_line(line))
+                write(f"{json.dumps(line)}\n")
 
     def add(self, values: Mapping[str, Any]) -> None:
         """Log the values of a step or the measures of an evaluation, including `step`."""
-        try:
-            with self._path.open("a", encoding="utf-8") as handle:
-                handle.write(_as_line(values))
-        except OSError as error:
-            raise CannotWriteError(path=self._path, reason=error.strerror) from error
+        append_line(self._path, json.dumps(values))
 
     def close(self) -> None:
         """Close the log at the end of the run."""
@@ -107,10 +102,6 @@ def read_log(path: Path) -> list[dict[str, Any]]:
     """Return the logged values in order. An incomplete last line is left out."""
     lines = path.read_text(encoding="utf-8").split("\n")
     return [json.loads(line) for line in lines[:-1]]
-
-
-def _as_line(values: Mapping[str, Any]) -> str:
-    return json.dumps(values) + "\n"
 
 
 # --- what is logged
@@ -266,8 +257,8 @@ def _flatten(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
 
 
 def _unflatten(optimizer: torch.optim.Optimizer, moments: dict[str, torch.Tensor]) -> None:
-    state: dict[int, dict[str, torch.Tensor]] = {}
+    state: defaultdict[int, dict[str, torch.Tensor]] = defaultdict(dict)
     for key, value in moments.items():
         number, name = key.split(".", 1)
-        state.setdefault(int(number), {})[name] = value
+        state[int(number)][name] = value
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})

@@ -5,7 +5,6 @@ It only needs torch, transformers, NumPy and pytorch-metric-learning, so that it
 
 # no postponed annotations here: spaCy could not check the settings of a registered class
 
-import copy
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..encoders.encoder import Encoder, as_transformer
+from ..encoders.encoder import Encoder, as_transformer, history_kept
 from ..encoders.static import StaticEncoder
 from ..encoders.transformer import TransformerEncoder, has_bfloat16
 from ..errors import ChoiceError, Errors, SapbertError
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-BEST_FOLDER = "model-best"
-LAST_FOLDER = "model-last"
 # settings with file names, which differ between machines, and parts of a config that affect the training
 _FILES = ("name", "path", "shared", "encoder", "kb", "corpus")
 _ADDITIONS = ("adapter", "projection", "projection_dim", "projection_alone")
@@ -200,7 +197,7 @@ class SelfAlignment:
             if log:
                 log.close()
         if self.processes.is_first:
-            self._save(output / LAST_FOLDER, position.step)
+            self._save(output / "model-last", position.step)
         return {
             "steps": position.step,
             "of": self.total_steps,
@@ -313,15 +310,14 @@ class SelfAlignment:
         value = measures[self.measure]
         if position.best is not None and value <= position.best:
             return position.best
-        self._save(output / BEST_FOLDER, position.step)
+        self._save(output / "model-best", position.step)
         return value
 
     def _save(self, folder: Path, step: int) -> None:
         """Write the encoder, with this run added to its recorded history."""
-        before = copy.deepcopy(self.encoder.trained)
-        self.encoder.record("self-alignment", steps=step, pairs=len(self.pairs), settings=self._settings)
-        self.encoder.save(folder)
-        self.encoder.trained = before
+        with history_kept(self.encoder):
+            self.encoder.record("self-alignment", steps=step, pairs=len(self.pairs), settings=self._settings)
+            self.encoder.save(folder)
 
     def _is_due(self, every: int, step: int) -> bool:
         return step % every == 0 or step == self.total_steps
@@ -373,7 +369,6 @@ def _same_form(forms: list[str]) -> np.ndarray:
 
 
 def _without_files(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings without file names."""
     return {
         name: _without_files(value) if isinstance(value, Mapping) else value
         for name, value in settings.items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -176,8 +176,17 @@ def name_rows(kb: KnowledgeBase, column: str, start: int) -> list[NameRow]:
     return [NameRow(*row) for row in rows]
 
 
-def owners(kb: KnowledgeBase, names: list[NameRow]) -> list[dict[str, Any]]:
-    """Return the concepts of one name with their types, and the sources of the name."""
+def uploaded_names(
+    kb: KnowledgeBase, vectors: NameVectors
+) -> Iterator[list[tuple[str, list[dict[str, Any]], np.ndarray]]]:
+    """Yield all names in batches, each with its concepts, their types and the sources of the name, and its vector."""
+    for start in range(0, kb.n_names, POINTS_PER_BATCH):
+        batch = vectors.vectors[start : start + POINTS_PER_BATCH]
+        groups = groupby(name_rows(kb, "s.name", start), key=lambda name: (name.row, name.text))
+        yield [(text, _owners(kb, names), batch[row - start]) for (row, text), names in groups]
+
+
+def _owners(kb: KnowledgeBase, names: Iterable[NameRow]) -> list[dict[str, Any]]:
     return [
         {"concept": concept_id, "types": types_of(kb, concept), "sources": [name.source for name in same]}
         for (concept, concept_id), same in groupby(names, key=lambda name: (name.concept, name.concept_id))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..encoders.fork_safety import use_one_thread_after_fork
+from ..encoders.encoder import use_one_thread_after_fork
 from ..errors import Errors, SapbertError, SettingError
 from ..files.output import replacing
 from ..files.values import parse_json
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 PROBED_SHARE = 8
 LEAST_PROBED = 32
 EF_SEARCH = 256
-INDEX_SUFFIX = ".faiss"
 AUTO = "auto"
 """The index that is chosen by the number of names."""
 EXACT_NAMES = 20_000
@@ -325,7 +324,7 @@ def _faiss() -> Any:
 
 def file_name(kind: str) -> str:
     """Return the name of the file of an index, for a string for faiss's `index_factory`."""
-    return re.sub(r"[^\w,()-]", "_", kind) + INDEX_SUFFIX
+    return re.sub(r"[^\w,()-]", "_", kind) + ".faiss"
 
 
 def _faiss_message(error: RuntimeError) -> str:

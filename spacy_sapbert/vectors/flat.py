@@ -20,7 +20,7 @@ from ..errors import MismatchError
 from ..files.output import replacing, writing
 from ..files.values import array_header, hash64, parse_json, read_array
 from ..kb.knowledge_base import KnowledgeBase
-from ..store.artifact import Artifact, copy_parts, fingerprint_of, opening
+from ..store.artifact import Artifact, fingerprint_of, opening
 from ..store.cache import cache_dir, make_once
 from ..text.normalize import normal_forms
 from .index import Index
@@ -32,6 +32,7 @@ from .stored import (
     HashTable,
     StoredVectors,
     compress,
+    folder_artifact,
     stored_type,
 )
 
@@ -126,11 +127,7 @@ class NameVectors(Index):
 
     def artifact(self) -> Artifact:
         """Return the vectors as an artifact of a component."""
-        return Artifact(VECTORS, self.fingerprint, self.save, large=True, source=self.folder, parts=_FILES)
-
-    def save(self, folder: Path) -> None:
-        """Copy the vectors into a folder, where `NameVectors` opens them."""
-        copy_parts(self.folder, folder, _FILES)
+        return folder_artifact(VECTORS, self.fingerprint, self.folder, _FILES)
 
 
 class KnownVectors(NamedTuple):

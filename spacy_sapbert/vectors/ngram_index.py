@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 import threading
@@ -16,14 +15,23 @@ import numpy as np
 
 from ..encoders.ngrams import NGRAMS_FOLDER, NgramEncoder
 from ..errors import MismatchError
-from ..files.output import replacing_folder, writing
 from ..files.values import parse_json, read_array
 from ..kb.knowledge_base import KnowledgeBase
 from ..store.artifact import Artifact, fingerprint_of, opening
 from ..store.cache import cache_dir, file_states, make_once, shared
 from ..text.characters import slices
 from .postings import POSTINGS, Postings
-from .postings_build import ARRAYS, FILES, FORMAT, MANIFEST_FILE, GramCodes, build_ngram_index, identity
+from .postings_build import (
+    ARRAYS,
+    FILES,
+    FORMAT,
+    MANIFEST_FILE,
+    GramCodes,
+    build_ngram_index,
+    consecutive_parts,
+    identity,
+)
+from .stored import best_of, folder_artifact
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -132,8 +140,7 @@ class NgramIndex:
         which, columns = np.nonzero(rows >= 0)
         scores = np.full(rows.shape, -1, dtype=np.float32)
         scores[which, columns] = self.products(queries, which, rows[which, columns])
-        best = np.argsort(-scores, axis=1, kind="stable")[:, :n]
-        return np.take_along_axis(scores, best, axis=1), np.take_along_axis(rows, best, axis=1)
+        return best_of(scores, rows, n)
 
     def propose(
         self, queries: NgramQueries, n: int, mask: FilterMask | None = None, *, postings: int = POSTINGS
@@ -154,7 +161,7 @@ class NgramIndex:
         starts = self._starts[rows]
         sizes = (self._starts[rows + 1] - starts).astype(np.int64)
         products = np.empty(len(rows), dtype=np.float32)
-        for part in _parts(sizes, CHARACTERS_AT_ONCE):
+        for part in consecutive_parts(np.concatenate([[0], np.cumsum(sizes)]), CHARACTERS_AT_ONCE):
             sums = self._sums(queries.weights, which[part], starts[part], sizes[part])
             products[part] = sums / self._lengths[rows[part]].clip(min=np.finfo(np.float32).tiny)
         return products
@@ -205,14 +212,7 @@ class NgramIndex:
 
     def artifact(self) -> Artifact:
         """Return the index as an artifact of a component."""
-        parts = [path.name for path in self.folder.iterdir()]
-        return Artifact(NGRAMS_FOLDER, self.fingerprint, self.save, large=True, source=self.folder, parts=parts)
-
-    def save(self, folder: Path) -> None:
-        """Copy the index to a new folder, where `NgramIndex` opens it. The folder appears when it is complete."""
-        with writing(folder), replacing_folder(folder) as new:
-            for name in FILES:
-                shutil.copyfile(self.folder / name, new / name)
+        return folder_artifact(NGRAMS_FOLDER, self.fingerprint, self.folder, FILES)
 
 
 def open_ngram_index(kb: KnowledgeBase, folder: Path) -> NgramIndex:
@@ -253,14 +253,3 @@ def ngram_index_beside(kb: KnowledgeBase, text_normalizer: str) -> Iterator[None
     quiet = subprocess.DEVNULL
     with subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet):
         yield
-
-
-def _parts(sizes: np.ndarray, most: int) -> Iterator[slice]:
-    """Yield slices of consecutive sizes with a sum of at most `most`, or one size."""
-    ends = np.cumsum(sizes)
-    first = 0
-    while first < len(sizes):
-        before = ends[first - 1] if first else 0
-        last = max(first + 1, int(np.searchsorted(ends, before + most, side="right")))
-        yield slice(first, last)
-        first = last

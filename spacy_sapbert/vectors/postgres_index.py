@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, groupby, product
+from itertools import chain, product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import MismatchError, requiring
 from ..files.postgres import Database
-from ..files.values import hash64
+from ..files.values import hash64, read_sections
 from ..kb.knowledge_base import KnowledgeBase
-from .database import POINTS_PER_BATCH, About, DatabaseVectors, name_rows, owners
+from .database import About, DatabaseVectors, uploaded_names
 from .flat import NameVectors, Progress
 
 if TYPE_CHECKING:
@@ -26,35 +27,8 @@ if TYPE_CHECKING:
 EXACT_NAMES = 20_000
 """If at most so many names pass a filter, all of them are compared."""
 _EF_SEARCH, _MOST_EF_SEARCH = 256, 1000  # names that a search in the graph visits; pgvector's limit
-_OLDEST = (0, 8)  # of pgvector: it goes on searching until enough names pass a filter
 _NO_EXTENSION = "Let an administrator install pgvector 0.8 or later, and execute: CREATE EXTENSION vector"
-_OTHER_SCHEMA = "Give another schema after #, or delete these tables."
-_TABLES = """
-CREATE TABLE about (content jsonb NOT NULL);
-CREATE TABLE names (
-    id bigint PRIMARY KEY, name text NOT NULL, concept_ids text[] NOT NULL, tags text[] NOT NULL,
-    vector halfvec({}) NOT NULL
-)
-"""
-_NEAREST = """
-SELECT q.number, row_number() OVER (PARTITION BY q.number ORDER BY n.distance), n.id, n.distance
-FROM unnest(%s::halfvec[]) WITH ORDINALITY q(vector, number), LATERAL (
-    SELECT id, names.vector <#> q.vector AS distance FROM names
-    WHERE %s::text[] IS NULL OR tags && %s ORDER BY distance LIMIT %s
-) n
-"""
-_MERGE = {
-    "removed": "DELETE FROM names n WHERE NOT EXISTS (SELECT FROM uploaded u WHERE u.id = n.id)",
-    "changed": "UPDATE names n SET concept_ids = u.concept_ids, tags = u.tags FROM uploaded u "
-    "WHERE u.id = n.id AND (n.concept_ids, n.tags) IS DISTINCT FROM (u.concept_ids, u.tags)",
-    "added": "INSERT INTO names SELECT * FROM uploaded ON CONFLICT DO NOTHING",
-}
-_FINISH = """
-CREATE INDEX IF NOT EXISTS names_by_vector ON names USING hnsw (vector halfvec_ip_ops);
-CREATE INDEX IF NOT EXISTS names_by_tag ON names USING gin (tags);
-ANALYZE names;
-DELETE FROM about
-"""
+_SQL = read_sections(Path(__file__).with_suffix(".sql"))
 
 
 class PostgresCollection:
@@ -77,7 +51,10 @@ class PostgresCollection:
             if connection.adapters.types.get("halfvec") is None:
                 query = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
                 (version,) = connection.execute(query).fetchone() or ("0",)
-                if tuple(map(int, version.split(".")[:2])) < _OLDEST:
+                if tuple(map(int, version.split(".")[:2])) < (
+                    0,
+                    8,
+                ):  # later, it searches until enough names pass a filter
                     reason = f"it has the extension vector (pgvector) in version {version}; 0 stands for none"
                     raise MismatchError(_NO_EXTENSION, path=self.target, reason=reason)
                 register_vector(connection)
@@ -104,11 +81,12 @@ class PostgresCollection:
             before = self._about(connection)
             if before is None:
                 reason = "its tables were not made by an upload of this version"
-                raise MismatchError(_OTHER_SCHEMA, path=self.target, reason=reason)
+                remedy = "Give another schema after #, or delete these tables."
+                raise MismatchError(remedy, path=self.target, reason=reason)
             if before.encoder == about.encoder:
                 return
             connection.execute("DROP TABLE about, names")
-        connection.execute(sql.SQL(_TABLES).format(sql.Literal(about.dim)))
+        connection.execute(sql.SQL(_SQL["tables"]).format(sql.Literal(about.dim)))
 
     def vectors(self, ids: Sequence[int]) -> dict[int, np.ndarray]:
         """Return vectors of names by their ids, float16, shape (dim,). Missing ids are left out."""
@@ -141,7 +119,7 @@ class PostgresVectors(DatabaseVectors):
             for name, value in _search_settings(n, mask).items():
                 connection.execute("SELECT set_config(%s, %s, true)", [name, value])
             parameters = [list(map(HalfVector, queries)), tags, tags, n]
-            nearest = connection.execute(_NEAREST, parameters, binary=True).fetchall()
+            nearest = connection.execute(_SQL["nearest"], parameters, binary=True).fetchall()
         if nearest:
             numbers, places, ids, distances = map(np.array, zip(*nearest, strict=True))
             rows[numbers - 1, places - 1] = self._known_ids.find(ids.view(np.uint64))
@@ -170,8 +148,8 @@ def upload(
         collection.prepare(connection, about)
         connection.execute("CREATE TEMPORARY TABLE uploaded (LIKE names) ON COMMIT DROP")
         _copy(connection, kb, vectors, progress)
-        counts = {what: connection.execute(statement).rowcount for what, statement in _MERGE.items()}
-        connection.execute(_FINISH)
+        counts = {what: connection.execute(_SQL[what]).rowcount for what in ("removed", "changed", "added")}
+        connection.execute(_SQL["finish"])
         connection.execute("INSERT INTO about VALUES (%s)", [json.dumps(about._asdict())])
     return {**counts, "unchanged": kb.n_names - counts["added"] - counts["changed"]}
 
@@ -181,17 +159,16 @@ def _copy(connection: Connection[Any], kb: KnowledgeBase, vectors: NameVectors, 
 
     with connection.cursor().copy("COPY uploaded FROM STDIN (FORMAT BINARY)") as copy:
         copy.set_types(["int8", "text", "text[]", "text[]", "halfvec"])
-        for start in range(0, kb.n_names, POINTS_PER_BATCH):
-            batch = vectors.vectors[start : start + POINTS_PER_BATCH]
-            for row, group in groupby(name_rows(kb, "s.name", start), key=lambda name: name.row):
-                names = list(group)
-                text, concepts = names[0].text, owners(kb, names)
-                pairs = (_tags(["", *owner["types"]], ["", *owner["sources"]]) for owner in concepts)
+        done = 0
+        for names in uploaded_names(kb, vectors):
+            for text, owners, vector in names:
+                pairs = (_tags(["", *owner["types"]], ["", *owner["sources"]]) for owner in owners)
                 tags = sorted(set(chain.from_iterable(pairs)))
-                ids = [owner["concept"] for owner in concepts]
-                copy.write_row((_signed(hash64(text)), text, ids, tags, HalfVector(batch[row - start])))
+                ids = [owner["concept"] for owner in owners]
+                copy.write_row((_signed(hash64(text)), text, ids, tags, HalfVector(vector)))
+            done += len(names)
             if progress:
-                progress(start + len(batch), kb.n_names)
+                progress(done, kb.n_names)
 
 
 def _search_settings(n: int, mask: FilterMask | None) -> dict[str, str]:

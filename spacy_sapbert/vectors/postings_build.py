@@ -171,11 +171,11 @@ def _write_postings(work: Path, codes: GramCodes, starts: np.ndarray, folder: Pa
         ExitStack() as stack,
     ):
         files = [stack.enter_context((work / f"{i}").open("rb")) for i in range(len(counts))]
-        for first, last in _blocks(posting_starts):
-            block = np.empty(posting_starts[last] - posting_starts[first], dtype=np.int32)
-            free = posting_starts[first:last] - posting_starts[first]
+        for part in consecutive_parts(posting_starts, POSTINGS_PER_BLOCK):
+            block = np.empty(posting_starts[part.stop] - posting_starts[part.start], dtype=np.int32)
+            free = posting_starts[part] - posting_starts[part.start]
             for i, file in enumerate(files):
-                some = counts[i, first:last].astype(np.int64)
+                some = counts[i, part].astype(np.int64)
                 rows = np.fromfile(file, dtype=np.int32, count=int(some.sum()))
                 positions = np.repeat(free - np.cumsum(some) + some, some) + np.arange(len(rows))
                 block[positions] = rows + i * CHUNKS_PER_FILE * NAMES_PER_CHUNK
@@ -209,13 +209,15 @@ def _write_files(work: Path, codes: GramCodes, starts: np.ndarray) -> Iterator[t
         yield found.astype(np.int32), counts[found]
 
 
-def _blocks(posting_starts: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Yield the first and the end of ranges of 4-grams with at most `POSTINGS_PER_BLOCK` postings, at least one."""
-    first, end = 0, len(posting_starts) - 1
+def consecutive_parts(starts: np.ndarray, most: int) -> Iterator[slice]:
+    """Yield slices of consecutive items with a size of at most `most`, or one item, from where each item starts.
+
+    The last of `starts` is the end of the last item.
+    """
+    first, end = 0, len(starts) - 1
     while first < end:
-        most = posting_starts[first] + POSTINGS_PER_BLOCK
-        last = max(first + 1, int(np.searchsorted(posting_starts, most, side="right")) - 1)
-        yield first, last
+        last = max(first + 1, int(np.searchsorted(starts, starts[first] + most, side="right")) - 1)
+        yield slice(first, last)
         first = last
 
 

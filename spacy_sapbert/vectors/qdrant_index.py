@@ -16,8 +16,9 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from ..errors import Errors, MismatchError, SapbertError, requiring
+from ..files.values import hash64
 from ..kb.knowledge_base import KnowledgeBase
-from .database import POINTS_PER_BATCH, About, DatabaseVectors, NameRow, name_ids, name_rows, owners, types_of
+from .database import POINTS_PER_BATCH, About, DatabaseVectors, NameRow, name_ids, name_rows, types_of, uploaded_names
 from .flat import NameVectors, Progress
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ ABOUT_ID = "00000000-0000-0000-0000-000000000000"
 """The point that describes the collection. It has no vector, so that no search finds it."""
 
 SECONDS = 60  # timeout of the database
-_FOLDER_FILE = "meta.json"  # in the folder of a local database
 
 _open: WeakValueDictionary[tuple[int, str], QdrantClient] = WeakValueDictionary()
 _lock = threading.Lock()
@@ -108,7 +108,7 @@ class Collection:
 
     def exists(self) -> bool:
         """Return whether the collection exists."""
-        if not self.address.is_url and not (Path(self.address.location) / _FOLDER_FILE).is_file():
+        if not self.address.is_url and not (Path(self.address.location) / "meta.json").is_file():
             return False  # asking the client would make the folder
         with self.asking() as client:
             return bool(client.collection_exists(self.name))
@@ -326,18 +326,13 @@ def concept_point(concept_id: str) -> str:
 
 
 def _points(kb: KnowledgeBase, vectors: NameVectors, *, centroids: bool) -> Iterator[list[PointStruct]]:
-    """Yield all points in batches."""
     from qdrant_client.models import PointStruct
 
-    ids = name_ids(kb).tolist()
-    for start in range(0, kb.n_names, POINTS_PER_BATCH):
-        rows = name_rows(kb, "s.name", start)
-        points, batch_vectors = [], vectors.vectors[start : start + POINTS_PER_BATCH].tolist()
-        for row, group in groupby(rows, key=lambda name: name.row):
-            names = list(group)
-            payload = {"name": names[0].text, "owners": owners(kb, names)}
-            points.append(PointStruct(id=ids[row], vector={NAME: batch_vectors[row - start]}, payload=payload))
-        yield points
+    for names in uploaded_names(kb, vectors):
+        yield [
+            PointStruct(id=hash64(text), vector={NAME: vector.tolist()}, payload={"name": text, "owners": owners})
+            for text, owners, vector in names
+        ]
     for start in range(0, len(kb) if centroids else 0, POINTS_PER_BATCH):
         rows = name_rows(kb, "s.concept", start)
         yield [_centroid(kb, vectors, list(group)) for _, group in groupby(rows, key=lambda name: name.concept)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ import numpy as np
 
 from ..files.output import replacing
 from ..files.values import read_array
+from ..store.artifact import Artifact, copy_parts
 from ..text.characters import slices
 
 VECTORS_FILE = "vectors.npy"
@@ -108,8 +111,7 @@ class StoredVectors:
             scores, places = _highest(similarities, n)
             places = places + start if rows is None else rows[part][places]
             products, found = np.hstack([products, scores]), np.hstack([found, places])
-            best = np.argsort(-products, axis=1, kind="stable")[:, :n]
-            products, found = np.take_along_axis(products, best, axis=1), np.take_along_axis(found, best, axis=1)
+            products, found = best_of(products, found, n)
         return products, found
 
     def _inner(self, queries: np.ndarray, stored: np.ndarray) -> np.ndarray:
@@ -119,6 +121,18 @@ class StoredVectors:
         if factors is not None:
             products *= factors if products.ndim == 1 else factors[:, None]
         return products
+
+
+def folder_artifact(kind: str, fingerprint: str, folder: Path, parts: Sequence[str]) -> Artifact:
+    """Return some files of a folder as an artifact of a component, which grows with the vocabulary."""
+    write = partial(copy_parts, folder, parts=parts)
+    return Artifact(kind, fingerprint, write, large=True, source=folder, parts=parts)
+
+
+def best_of(scores: np.ndarray, rows: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the n highest scores of each query and their rows, best first. Equal scores stay in their order."""
+    best = np.argsort(-scores, axis=1, kind="stable")[:, :n]
+    return np.take_along_axis(scores, best, axis=1), np.take_along_axis(rows, best, axis=1)
 
 
 def _highest(scores: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:

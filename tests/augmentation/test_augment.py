@@ -3,7 +3,7 @@ from collections import defaultdict
 import pytest
 import spacy
 
-from spacy_sapbert.augmentation.annotations import Annotation, IdMapping
+from spacy_sapbert.augmentation.annotations import Annotation, IdMapping, Overlaps
 from spacy_sapbert.augmentation.augment import (
     RuleAnnotation,
     Segment,
@@ -14,7 +14,6 @@ from spacy_sapbert.augmentation.augment import (
     without_irrelevant,
 )
 from spacy_sapbert.augmentation.documents import spacy_tokens
-from spacy_sapbert.augmentation.filters import Overlaps
 from spacy_sapbert.augmentation.search import Choice
 from spacy_sapbert.documents.docs import from_doc
 from spacy_sapbert.types import Document, Mention

@@ -6,8 +6,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from spacy_sapbert.augmentation import eutils
-from spacy_sapbert.augmentation.eutils import TRIES, EutilsSearch
+from spacy_sapbert.augmentation import search
+from spacy_sapbert.augmentation.search import TRIES, EutilsSearch
 from spacy_sapbert.errors import SapbertError
 
 ABSTRACT = """<?xml version="1.0"?>
@@ -54,7 +54,7 @@ class Ncbi:
 @pytest.fixture
 def ncbi(monkeypatch):
     ncbi = Ncbi()
-    monkeypatch.setattr(eutils, "urlopen", ncbi.open)
+    monkeypatch.setattr(search, "urlopen", ncbi.open)
     monkeypatch.delenv("NCBI_API_KEY", raising=False)
     return ncbi
 

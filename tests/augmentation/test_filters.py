@@ -1,7 +1,6 @@
 import pytest
 
-from spacy_sapbert.augmentation.annotations import Annotation
-from spacy_sapbert.augmentation.filters import FalseAbbreviations, InvertedNames, Overlaps, Verbs
+from spacy_sapbert.augmentation.annotations import Annotation, FalseAbbreviations, InvertedNames, Overlaps, Verbs
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.types import Name, Record
 

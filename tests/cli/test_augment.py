@@ -210,7 +210,7 @@ def test_metamaplite_elsewhere(run, place, tmp_path):
     ],
 )
 def test_bad_input_is_reported(run, place, monkeypatch, settings, message):
-    monkeypatch.setattr("spacy_sapbert.augmentation.eutils.TRIES", 1)
+    monkeypatch.setattr("spacy_sapbert.augmentation.search.TRIES", 1)
     Path("empty").touch()
     Path("one").write_text("D003550\n")
     error = run(**settings)

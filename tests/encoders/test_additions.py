@@ -12,9 +12,8 @@ import torch
 import transformers
 
 from spacy_sapbert.encoders.additions import ACTIVATIONS, add_adapter, add_projection, get_projection, has_adapter
-from spacy_sapbert.encoders.compression import keep_layers, prune_vocabulary, quantize
-from spacy_sapbert.encoders.info import describe
-from spacy_sapbert.encoders.thinc_layer import thinc_encoder
+from spacy_sapbert.encoders.compression import describe, keep_layers, prune_vocabulary, quantize
+from spacy_sapbert.encoders.segments import thinc_encoder
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
 

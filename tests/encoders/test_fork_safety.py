@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from spacy_sapbert.encoders.fork_safety import PARALLELISM, use_one_thread_after_fork
+from spacy_sapbert.encoders.encoder import PARALLELISM, use_one_thread_after_fork
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.vectors.flat import NameVectors, build_name_vectors
 

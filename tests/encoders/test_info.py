@@ -9,8 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from spacy_sapbert.encoders.compression import quantize
-from spacy_sapbert.encoders.info import describe, write_vectors
+from spacy_sapbert.encoders.compression import describe, quantize, write_vectors
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 
 
@@ -56,7 +55,7 @@ def test_an_encoder_of_the_hub(tiny_encoder, tmp_path):
     shutil.copytree(tmp_path / "half", repository / "snapshots" / "0123")
     (repository / "refs").mkdir()
     (repository / "refs" / "main").write_text("0123")
-    script = "import sys, json; from spacy_sapbert.encoders.info import *; "
+    script = "import sys, json; from spacy_sapbert.encoders.compression import *; "
     script += "print(json.dumps(describe(TransformerEncoder('someone/tiny'))))"
     environment = {**os.environ, "HF_HUB_CACHE": str(tmp_path / "cache"), "HF_HUB_OFFLINE": "1"}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, env=environment)

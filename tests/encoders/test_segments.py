@@ -6,8 +6,7 @@ import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sapbert.encoders.segments import DocumentEncoder, segments, sentences, split
-from spacy_sapbert.encoders.thinc_layer import document_model
+from spacy_sapbert.encoders.segments import DocumentEncoder, document_model, segments, sentences, split
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 
 NLP = spacy.blank("en")

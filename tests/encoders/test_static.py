@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+from spacy_sapbert.encoders.compression import describe
 from spacy_sapbert.encoders.encoder import as_transformer, open_encoder
-from spacy_sapbert.encoders.info import describe
 from spacy_sapbert.encoders.static import StaticEncoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.text.normalize import TEXT_NORMALIZERS

@@ -5,7 +5,7 @@ import pytest
 import torch
 from thinc.api import Adam
 
-from spacy_sapbert.encoders.thinc_layer import thinc_encoder
+from spacy_sapbert.encoders.segments import thinc_encoder
 from spacy_sapbert.errors import SapbertError
 
 NAMES = ["cold", "breast cancer", "a", "neoplasms of the breast", "cancer"]

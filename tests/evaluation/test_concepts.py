@@ -3,7 +3,7 @@ import json
 import pytest
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.evaluation.concepts import evaluate_concepts
+from spacy_sapbert.evaluation.pipeline import evaluate_concepts
 
 from .conftest import ASPIRIN, BREAST, CANCER, CF, LITHIUM, OVARIAN, UNKNOWN, document
 

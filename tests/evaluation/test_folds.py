@@ -5,8 +5,8 @@ import pytest
 
 from spacy_sapbert.documents.reader import read_corpus
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.evaluation import folds
-from spacy_sapbert.evaluation.folds import Fold, draw_folds, evaluate_folds, fold_files, read_folds, trained_pipeline
+from spacy_sapbert.evaluation import linking
+from spacy_sapbert.evaluation.linking import Fold, draw_folds, evaluate_folds, fold_files, read_folds, trained_pipeline
 
 from .conftest import ASPIRIN, CANCER, CF, document
 
@@ -98,8 +98,8 @@ def trainings(linking_nlp, monkeypatch):
             raise KeyboardInterrupt
         yield linking_nlp
 
-    monkeypatch.setattr(folds, "trained_pipeline", train)
-    monkeypatch.setattr(folds, "evaluate_linking", lambda nlp, documents, type: {"x": float(next(values)), "se": 1.0})
+    monkeypatch.setattr(linking, "trained_pipeline", train)
+    monkeypatch.setattr(linking, "evaluate_linking", lambda nlp, documents, type: {"x": float(next(values)), "se": 1.0})
     values = iter([10, 12, 20, 22, 36, 44])
     return seen
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.metrics.counts import SetCounts
-from spacy_sapbert.metrics.spans import Comparison, places, single_id
+from spacy_sapbert.metrics.linking_accuracy import Comparison, places, single_id
 from spacy_sapbert.types import Document, Mention
 
 CANCER, BREAST, OVARIAN, CF, ASPIRIN, LITHIUM = "D009369", "D001943", "D010051", "D003550", "D001241", "D008094"

@@ -130,7 +130,7 @@ def test_some_of_the_concepts(packed, small_kb, tmp_path):
 
 
 def test_a_saved_copy(packed, concepts, small_kb, tmp_path):
-    packed.save(tmp_path / "saved")
+    packed.artifact().write(tmp_path / "saved")
     again = ConceptVectors(tmp_path / "saved", concepts)
     assert np.array_equal(again.vectors, packed.vectors)
     with pytest.raises(SapbertError, match="E305"):
@@ -175,7 +175,7 @@ def test_many_concepts_get_an_index(many, tmp_path, monkeypatch):
     assert positions[:, 0].tolist() == list(range(50))
     for query, found, scores in zip(queries, positions, cosines, strict=True):
         assert scores == pytest.approx(vectors.similarities(query[None], found)[0], abs=1e-5)
-    vectors.save(tmp_path / "saved")
+    vectors.artifact().write(tmp_path / "saved")
     assert ConceptVectors(tmp_path / "saved", many).nearest(queries, 10)[1].tolist() == positions.tolist()
     (tmp_path / "saved" / INDEX_FILE).write_bytes(b"x")
     with pytest.raises(SapbertError, match="E121"):

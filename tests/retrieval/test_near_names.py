@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
-from spacy_sapbert.retrieval.concepts import ConceptSet
-from spacy_sapbert.retrieval.near_names import LikelyNames, NearNames
+from spacy_sapbert.retrieval.concepts import ConceptSet, LikelyNames, NearNames
 from spacy_sapbert.vectors.faiss_index import open_faiss
 from spacy_sapbert.vectors.flat import cached_name_vectors
 
@@ -52,7 +51,7 @@ def test_a_text_is_encoded_once(table_index, concepts, monkeypatch):
     first = near_names(["chill"])["chill"]
     near_names(["spasm", "other"])
     assert index.encoded == [["chill", "spasm"], ["other"]]
-    monkeypatch.setattr("spacy_sapbert.retrieval.near_names.CACHE_SIZE", 1)
+    monkeypatch.setattr("spacy_sapbert.retrieval.concepts.CACHE_SIZE", 1)
     near_names(["more"])  # only the last is kept
     assert np.array_equal(near_names(["chill"])["chill"][0], first[0])
     assert index.encoded[2:] == [["more"], ["chill"]]

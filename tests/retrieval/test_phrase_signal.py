@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.kb.mentions import add_training_mentions
-from spacy_sapbert.retrieval.concepts import ConceptSet
-from spacy_sapbert.retrieval.near_names import LikelyNames, NearNames
+from spacy_sapbert.retrieval.concepts import ConceptSet, LikelyNames, NearNames
 from spacy_sapbert.retrieval.phrase_signal import REFUTED, PhrasesSignal, _NameSpans, _without_overlaps
 from spacy_sapbert.retrieval.training_counts import FEATURES as MENTION_FEATURES
 from spacy_sapbert.retrieval.training_counts import DocumentCounts, TrainingCounts, count_document

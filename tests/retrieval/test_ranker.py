@@ -4,7 +4,7 @@ import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sapbert.retrieval.ranker import ConceptRanker, SignalWeights, best_threshold
+from spacy_sapbert.retrieval.signals import ConceptRanker, SignalWeights, best_threshold
 
 NLP = spacy.blank("en")
 

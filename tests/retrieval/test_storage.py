@@ -9,8 +9,8 @@ from spacy_sapbert.encoders.ngrams import TEXT_NORMALIZER
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.retrieval import storage
-from spacy_sapbert.retrieval.ranker import SignalWeights
 from spacy_sapbert.retrieval.settings import ConceptVectorSettings
+from spacy_sapbert.retrieval.signals import SignalWeights
 from spacy_sapbert.retrieval.storage import DOCUMENT_ENCODER, FITTED_FILE, open_retriever
 from spacy_sapbert.retrieval.training_counts import FEATURES as MENTION_FEATURES
 from spacy_sapbert.retrieval.training_counts import MentionModel, TrainingCounts, WordCounts

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from spacy_sapbert.encoders.info import describe
+from spacy_sapbert.encoders.compression import describe
 from spacy_sapbert.encoders.ngrams import NgramEncoder
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.kb.storage import load_knowledge_base

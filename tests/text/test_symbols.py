@@ -53,7 +53,7 @@ def test_similar_symbols(text, name, other):
         ("burosumab", "Adalimumab", True),
         ("Celiprolol", "Metoprolol", True),
         ("norpethidine", "Pethidine", True),
-        ("Clobetasol", "Clobetasone butyrate", True),
+        ("Prednisolone", "Prednicarbate", True),
         ("Venlafaxina", "Toludesvenlafaxine", True),
         ("pseudoacromegaly", "Acromegaly", True),
         ("Midazolan", "Midazolam", False),

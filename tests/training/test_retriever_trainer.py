@@ -127,8 +127,9 @@ def test_documents_count_as_much_as_they_say(monkeypatch):
     read = [unit(np.random.default_rng(seed).normal(size=(n, 8))) for seed, n in ((0, 3), (1, 2))]
     model = SimpleNamespace(begin_update=lambda docs: (read, given_back.append), finish_update=lambda sgd: None)
     settings, vectors = ConceptRetrieval(random=0), Vectors()
-    monkeypatch.setattr(RetrieverTrainer, "_wrap_document_encoder", lambda self: model)
-    trainer = RetrieverTrainer(SimpleNamespace(concept_vectors=vectors), settings)
+    monkeypatch.setattr("spacy_sapbert.training.retriever_trainer.document_model", lambda *args, **options: model)
+    retriever = SimpleNamespace(concept_vectors=vectors, separate_document_encoder=lambda: None)
+    trainer = RetrieverTrainer(retriever, settings)
     documents = [TrainingDocument(None, (1, 2), 0.5), TrainingDocument(None, (3,), 1.0)]
     loss, backprop = trainer.begin_update(documents)
     backprop()

@@ -428,7 +428,7 @@ for name in names.split():
     sys.modules[name] = None  # what is not there cannot be imported
 
 from pathlib import Path
-from spacy_sapbert.encoders import additions, compression, info
+from spacy_sapbert.encoders import additions, compression
 from spacy_sapbert.encoders.encoder import open_encoder
 from spacy_sapbert.encoders.static import StaticEncoder
 from spacy_sapbert.encoders.transformer import TransformerEncoder

@@ -121,7 +121,7 @@ def test_another_kind_is_made_when_it_is_saved(vectors, small_kb, tmp_path):
 
 def test_an_index_of_other_vectors(vectors, small_kb, make_encoder):
     others = cached_name_vectors(small_kb, TransformerEncoder(str(make_encoder(seed=6))))
-    open_faiss(others, small_kb, "HNSW").save(vectors.folder.with_name("saved"))
+    open_faiss(others, small_kb, "HNSW").artifact().write(vectors.folder.with_name("saved"))
     for name in ("HNSW32.faiss", "HNSW32.faiss.json"):
         (vectors.folder / name).write_bytes((others.folder / name).read_bytes())
     with pytest.raises(SapbertError, match=r"E121.*HNSW32\.faiss belongs to other vectors"):

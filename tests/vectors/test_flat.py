@@ -258,7 +258,7 @@ def test_the_longest_vector_is_in_any_chunk(small_kb, tmp_path, compression):
 
 
 def test_saved_and_opened(small_kb, encoder, built, tmp_path):
-    NameVectors(built, small_kb, encoder).save(tmp_path / "new" / "saved")
+    NameVectors(built, small_kb, encoder).artifact().write(tmp_path / "new" / "saved")
     shutil.rmtree(built)
     opened = NameVectors(tmp_path / "new" / "saved", small_kb, encoder)
     np.testing.assert_array_equal(opened.encode(["CF"]), stored([encoder.vector("CF")]))

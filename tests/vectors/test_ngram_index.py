@@ -419,7 +419,7 @@ def test_chunks_and_blocks_do_not_change_the_files(small_kb, small_folder, tmp_p
 def test_saved_and_reopened(index, small_kb, tmp_path):
     expected = index.search(TEXTS, 5)
     for folder in (tmp_path / "new" / "one", tmp_path / "new" / "one", tmp_path / "two"):  # one is replaced
-        index.save(folder)
+        index.artifact().write(folder)
         again = NgramIndex(folder, small_kb)
         assert again.fingerprint == index.fingerprint
         np.testing.assert_array_equal(again.search(TEXTS, 5), expected)

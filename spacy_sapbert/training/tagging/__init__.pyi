@@ -1,15 +1,16 @@
-from .crf import N_TAGS, Floats, expectations
+from .crf import MAX_TOKENS, N_TAGS, Floats, TokenSpan, allowed_tags, expectations, find_spans, padded
 from .network import (
+    MOST,
     add_transition_gradient,
     half_precision,
+    in_batches,
     is_initialized,
     members_of,
     restore_precision,
+    scores_of,
     set_number_of_labels,
     transitions_of,
 )
-from .spans import MAX_TOKENS, TokenSpan, allowed_tags, find_spans, padded
-from .windows import MOST, in_batches, scores_of
 
 __all__ = [
     "MAX_TOKENS",

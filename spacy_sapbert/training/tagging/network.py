@@ -3,13 +3,14 @@
 # no postponed annotations here: spaCy could not check the settings of a registered function
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.attrs import LEMMA, NORM, POS, TAG
 from spacy.ml.staticvectors import forward
 from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
@@ -146,7 +147,11 @@ class _StaticVectors:
         ops, is_floret = layer.ops, getattr(vectors, "mode", None) == "floret"
         if is_train or not is_floret or not isinstance(ops, NumpyOps) or not any(map(len, docs)):
             return forward(layer, docs, is_train)
-        keys = [key for doc in docs for key in doc.to_array(vectors.attr).tolist()]
+        table = self._vectors([key for doc in docs for key in doc.to_array(vectors.attr).tolist()], vectors)
+        data = ops.gemm(table, ops.as_contig(layer.get_param("W")), trans2=True)
+        return Ragged(data, ops.asarray1i(list(map(len, docs)))), lambda _: []
+
+    def _vectors(self, keys: list[int], vectors: Any) -> NDArray[np.float32]:
         if self._data is not vectors.data:
             self._data, self._known = vectors.data, {}
         kept = self._known
@@ -156,8 +161,7 @@ class _StaticVectors:
             known.update(new)
             kept.update(new)
             drop_oldest(kept, _KEPT)
-        data = ops.gemm(np.stack([known[key] for key in keys]), ops.as_contig(layer.get_param("W")), trans2=True)
-        return Ragged(data, ops.asarray1i([len(doc) for doc in docs])), lambda _: []
+        return np.stack([known[key] for key in keys])
 
 
 # --- features from names
@@ -214,3 +218,87 @@ def _position_hashes(doc: Doc, key: str, labels: list[str]) -> NDArray[np.uint64
                 tag = ("U" if last == span.start else "B") if token == span.start else "L" if token == last else "I"
                 hashes[token, column] = _hash_of(f"{tag}-{label}")
     return hashes
+
+
+# --- scores of documents, in parts, so that memory grows neither with their number nor with their length
+
+
+MOST = 1 << 11
+"""Tokens that are scored together. Each takes about 17 kB of memory for each member network."""
+AROUND = 64
+"""Tokens on each side with which a part of a document is scored. A network of four layers sees four."""
+Item = TypeVar("Item")
+_ATTRS = [NORM, LEMMA, POS, TAG]  # of a token; all others come from its word
+
+
+class _Part(NamedTuple):
+    """A document, or a part of one with the tokens around it, and which of its tokens count."""
+
+    doc: Doc
+    counted: slice
+
+
+def scores_of(network: Network, docs: Sequence[Doc]) -> list[Floats2d]:
+    """Return the scores of documents.
+
+    A document of more than `MOST` tokens is scored in parts, unless the network listens to one that has read it.
+
+    Args:
+        network: What `typed_tagger` returns.
+
+    Returns:
+        One array per document, shape (tokens, members * labels * tags).
+    """
+    most = max(map(len, docs), default=0) if _listens(network) else MOST
+    scores: list[list[Floats2d]] = [[] for _ in docs]
+    parts = ((number, part) for number, doc in enumerate(docs) if len(doc) for part in _parts(doc, most))
+    for batch in in_batches(parts, MOST, lambda numbered: len(numbered[1].doc)):
+        for (number, part), of_part in zip(batch, network.predict([part.doc for _, part in batch]), strict=True):
+            scores[number].append(of_part[part.counted])
+    nothing = next((of_doc[0][:0] for of_doc in scores if of_doc), network.ops.alloc2f(0, 0))
+    return [network.ops.xp.concatenate([nothing, *of_doc]) for of_doc in scores]
+
+
+def _listens(network: Network) -> bool:
+    """Return whether a layer takes over the vectors that another component has made of the whole document."""
+    return any(hasattr(layer, "upstream_name") for layer in network.walk())
+
+
+def in_batches(items: Iterable[Item], most: int, size: Callable[[Item], int]) -> Iterator[list[Item]]:
+    """Yield items that have at most a size together, or one alone. An empty item has the size 1."""
+    batch, total = list[Item](), 0
+    for item in items:
+        own = max(1, size(item))
+        if batch and total + own > most:
+            yield batch
+            batch, total = [], 0
+        batch.append(item)
+        total += own
+    if batch:
+        yield batch
+
+
+def _parts(doc: Doc, most: int) -> Iterator[_Part]:
+    if len(doc) <= most:
+        yield _Part(doc, slice(len(doc)))
+        return
+    words, spaces = [token.text for token in doc], [bool(token.whitespace_) for token in doc]
+    attrs: Any = doc.to_array(_ATTRS)
+    groups = {key: _by_part(group, most) for key, group in doc.spans.items()}
+    for number, start in enumerate(range(0, len(doc), most)):
+        first, end = max(0, start - AROUND), min(len(doc), start + most + AROUND)
+        part = Doc(doc.vocab, words[first:end], spaces[first:end]).from_array(_ATTRS, attrs[first:end])
+        for key, spans in groups.items():
+            part.spans[key] = [
+                Span(part, max(left - first, 0), min(right, end) - first, label) for left, right, label in spans[number]
+            ]
+        yield _Part(part, slice(start - first, min(start + most, end) - first))
+
+
+def _by_part(group: Sequence[Span], most: int) -> defaultdict[int, list[tuple[int, int, int]]]:
+    """Return the tokens and labels of spans, by the numbers of the parts in which they are."""
+    spans: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    for span in group:
+        for number in range(max(0, span.start - AROUND) // most, (span.end - 1 + AROUND) // most + 1):
+            spans[number].append((span.start, span.end, span.label))
+    return spans

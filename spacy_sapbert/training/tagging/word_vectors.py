@@ -15,7 +15,6 @@ from thinc.types import Floats2d
 
 STEP = 1 / 16
 """A word vector is this number times whole numbers of 8 bits."""
-MOST_INSIDE = 0.9999
 
 
 class Int8Vectors(Vectors):
@@ -74,7 +73,7 @@ def to_int8(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
 
     Numbers beyond 127 times `STEP` are cut. If they are more than one in 10,000, all numbers are made smaller first.
     """
-    step = max(STEP, float(np.quantile(np.abs(vectors), MOST_INSIDE)) / 127)
+    step = max(STEP, float(np.quantile(np.abs(vectors), 0.9999)) / 127)
     numbers: NDArray[np.int8] = np.clip(np.rint(vectors / step), -127, 127).astype(np.int8)
     return numbers
 

@@ -18,10 +18,13 @@ from spacy_sapbert.training.tagging.crf import (
     TAGS,
     UNIT,
     VALID,
+    TokenSpan,
+    allowed_tags,
     best_tags,
     expectations,
+    find_spans,
+    padded,
 )
-from spacy_sapbert.training.tagging.spans import TokenSpan, allowed_tags, find_spans, padded
 
 N_TOKENS, N_TYPES, N_TEXTS = 4, 2, 3
 

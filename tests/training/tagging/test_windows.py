@@ -6,9 +6,7 @@ import spacy
 from spacy.tokens import Span
 from spacy.util import registry
 
-from spacy_sapbert.training.tagging import windows
-from spacy_sapbert.training.tagging.network import set_number_of_labels
-from spacy_sapbert.training.tagging.windows import scores_of
+from spacy_sapbert.training.tagging.network import scores_of, set_number_of_labels
 
 WIDTH = 16
 TOK2VEC = {
@@ -58,8 +56,8 @@ def document(nlp, n_words):
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(windows, "MOST", 20)
-    monkeypatch.setattr(windows, "AROUND", 8)
+    monkeypatch.setattr("spacy_sapbert.training.tagging.network.MOST", 20)
+    monkeypatch.setattr("spacy_sapbert.training.tagging.network.AROUND", 8)
 
 
 @pytest.fixture

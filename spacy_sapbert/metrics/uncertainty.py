@@ -3,11 +3,15 @@
 The mentions of a document depend on each other. Therefore documents are drawn with replacement, not mentions (the
 cluster bootstrap; Davison and Hinkley 1997, section 3.8). Both systems are measured on each draw, as in Koehn (2004,
 doi:10.3115/1220355) for translation.
+
+Repeated measurements, of several folds or of training with several seeds, are combined.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import fmean, stdev
+from typing import Any
 
 import numpy as np
 
@@ -76,3 +80,43 @@ def describe_difference(a: float, b: float, resampled: np.ndarray) -> dict[str, 
         "high": round(float(high), 2),
         "p": round(min(1.0, 2 * float(tail) / (1 + len(resampled))), 4),
     }
+
+
+# --- repeated measurements: of several folds, or of training with several seeds
+
+
+Results = Sequence[Mapping[str, Any]]
+_DIGITS = 4
+
+
+def mean_of(results: Results) -> dict[str, Any]:
+    """Return the mean of each number."""
+    return _combined(results, fmean)
+
+
+def deviation_of(results: Results) -> dict[str, Any]:
+    """Return the sample standard deviation of each number; None for a single one."""
+    return _combined(results, lambda values: stdev(values) if len(values) > 1 else None)
+
+
+def error_of(results: Results) -> dict[str, Any]:
+    """Return the standard error of each mean, the sample standard deviation / √n; None for a single number."""
+    return _combined(results, lambda values: stdev(values) / len(values) ** 0.5 if len(values) > 1 else None)
+
+
+def _combined(results: Results, function: Callable[[Sequence[float]], float | None]) -> dict[str, Any]:
+    """Combine the numbers that stand at the same place of all results. Texts, lists and truth values are left out.
+
+    None is a measure without a case in one of the results. The others are then combined.
+    """
+    combined: dict[str, Any] = {}
+    everywhere = set(results[0]).intersection(*results)
+    for key in filter(everywhere.__contains__, results[0]):
+        values = [result[key] for result in results]
+        if isinstance(values[0], Mapping):
+            combined[key] = _combined(values, function)
+        elif {int, float, type(None)}.issuperset(map(type, values)):
+            numbers = [value for value in values if value is not None]
+            value = function(numbers) if numbers else None
+            combined[key] = None if value is None else round(value, _DIGITS)
+    return combined
