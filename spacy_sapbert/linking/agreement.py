@@ -116,10 +116,7 @@ class Agreement:
             reason = f"a text of up to {SHORT} letters must equal a name"
             refusals = {candidate.concept_id: reason for candidate in candidates if candidate.concept_id not in same}
         else:
-            checked = checked or (len(same) + 1 if same else CHECKED)
-            refusals = self._contradictions(words, candidates, checked)
-            if not same and " " not in text:
-                candidates = self._with_others(text, candidates, checked)
+            refusals = self._contradictions(words, candidates, checked or (len(same) + 1 if same else CHECKED))
         if refusals:
             candidates = [refused(c, refusals[c.concept_id]) if c.concept_id in refusals else c for c in candidates]
         if weigh:
@@ -131,7 +128,8 @@ class Agreement:
                 graded[place] = candidate._replace(score=score, grade=Grade.SAME)
             elif candidate.score >= SAME:
                 graded[place] = candidate._replace(grade=Grade.NEARLY_SAME)
-        return ordered(graded) if same or refusals else graded
+        graded = ordered(graded) if same or refusals else graded
+        return graded if same or " " in text else self._with_others(text, graded, checked or CHECKED)
 
     def look_up(self, texts: Sequence[str], search: Search) -> Candidates:
         """Return the candidates of texts, also by other spellings of their numerals: "type 2" for "type II".
@@ -240,12 +238,10 @@ class Agreement:
 
     def _with_others(self, text: str, candidates: list[Candidate], checked: int) -> list[Candidate]:
         """Return the candidates of a text of one word. Those that mean another keep their place, but are refused."""
-        first = [
-            candidate
-            if candidate.similarity >= SAME or not (reason := why_another(text, candidate.name, self._rules))
-            else candidate._replace(refusal=reason)
-            for candidate in candidates[:checked]
-        ]
+        first = list(candidates[:checked])
+        for place, candidate in enumerate(first):
+            if candidate.grade is Grade.SIMILAR and (reason := why_another(text, candidate.name, self._rules)):
+                first[place] = candidate._replace(refusal=reason)
         return [*first, *candidates[checked:]]
 
     def _contradictions(self, text: Words, candidates: list[Candidate], checked: int) -> dict[str, str]:

@@ -31,8 +31,9 @@ _SOUNDS = {
     "y": "i", "j": "i", "k": "c", "z": "s", "x": "cs", "w": "v",
 }  # fmt: skip
 _INN_ENDING, _DOUBLE = re.compile(r"(?<=.{4})(?:ium|um|us|is|os|as|ae|e|a|o|i|s)$"), re.compile(r"(.)\1+")
-_DERIVED = re.compile(
-    "(?:ed|ical?|als?|ous|ness|ata|oid|ives?|ity|ings?|ions?|ism|ia|osis|oses|emia|uria|itis|oma|ory|y|ies|iform|ent|ants?"
+# Endings of English words for findings, which may be written with another one: "cataractous".
+_FINDING = re.compile(
+    "(?:ed|ic(?:al)?|als?|ous|ness|ata|oid|ives?|ity|ings?|ions?|ism|ia|[aeo]sis|[ao]ses|emia|uria|itis|oma|ory|y|ies|iform|ent|ants?"
     "|ence|ency|lysis|lytic|eurs?|ages?|en|es)$"
 )
 _TO_GREEK = dict(zip("abgd", "αβγδ", strict=True))
@@ -62,14 +63,14 @@ def why_another(text: str, name: str, language: LanguageRules = ENGLISH) -> str 
     """Return why a text of one word cannot mean a name that is only similar; None if it may.
 
     A symbol or code has the numbers and letters of the name. A word shares more than a stem, a beginning or an ending
-    with a word of the name: "procalcitonin" is not calcitonin, and "burosumab" no other antibody. A misspelled word, an
-    INN in another language and an English word of the same family ("cataractous") may be meant.
+    with a word of the name: "procalcitonin" is not calcitonin, and "burosumab" no other antibody. A misspelled word and
+    an INN in another language may be meant, and so may a finding by an English word of the same family ("cataractous").
     """
     if " " in text:
         return None
     if _SMALL_LETTERS.search(text):
-        is_other = language is ENGLISH and _ONE_WORD.fullmatch(text) and _shares_a_part(text, name)
-        return "it is another word" if is_other else None
+        is_substance = language is ENGLISH and _ONE_WORD.fullmatch(text) and not _FINDING.search(text)
+        return "it is another word" if is_substance and _shares_a_part(text, name) else None
     if _SMALL_LETTERS.search(name) or "/" in text or "/" in name or _LETTERS_BEHIND.search(text):
         return None
     if not (any(map(str.isdigit, text)) or sum(map(str.isupper, text)) > 1):
@@ -114,11 +115,9 @@ def _shares_a_part(text: str, name: str) -> bool:
         if first == second or (min(len(first), len(second)) > _STEM and _is_misspelled(first, second)):
             return False
         beginning = n_common(word, other)
-        is_derived = _DERIVED.search(word) and _DERIVED.search(other)
-        if beginning >= _SHARED and beginning * 2 >= min(len(word), len(other)) and is_derived:
-            return False
         endings = n_common(word[::-1], other[::-1]), n_common(first[::-1], second[::-1]) - 1
-        shares = shares or max(beginning, *endings) >= _SHARED
+        is_within = other[:-2] in word or word[:-2] in other
+        shares = shares or max(beginning, *endings) >= _SHARED or (is_within and len(other) > _STEM)
     return shares
 
 

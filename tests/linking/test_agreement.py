@@ -93,6 +93,24 @@ def test_numerals_are_looked_up_in_other_spellings(agreement):
     assert found == {"MPS three": candidates(("D:3", 0.7, "MPS 2 (3)")), "MPS": []}
 
 
+def test_another_word_keeps_its_place_but_is_no_link(agreement, nlp):
+    given = candidates(("D:P", 0.95, "calcitonin"), ("D:2", 0.9, "Procalcitonins"), ("D:H", 0.1, "tachycardia"))
+    checked = agreement("procalcitonin", [given[0], given[2]])
+    assert checked == [given[0]._replace(refusal="it is another word"), given[2]]
+    assert agreement("procalcitonin", given)[0].concept_id == "D:2"
+    assert agreement("Procalcitonin test", [given[0]]) == [given[0]]
+
+
+@pytest.mark.parametrize("threshold", [None, 0.1])
+def test_a_word_is_no_link_to_another_one(kb, threshold):
+    linker = Linker(open_generator(kb, None, sparse=True, index="auto"))
+    linker.settings.threshold = threshold
+    ((part,),) = linker.link([[MentionQuery(MentionVariants("tachycardiol"))]])[0]
+    link = linker.links((part,))[0]
+    assert (link.concept_id, part.candidates[0].concept_id) == (None, "D:H")
+    assert link.reason == "“tachycardia” is not meant: it is another word"
+
+
 def test_behind_a_name_that_is_the_text_one_candidate_is_checked(agreement):
     given = candidates(("D:1", 0.98, "Weaver disease"), ("D:A", 0.9, "Weaver diseases 2"), ("D:L", 0.8, "Weaver"))
     last = candidates(("D:2", 0.7, "weaver without disease"))[0]
