@@ -129,7 +129,7 @@ class Agreement:
             elif candidate.score >= SAME:
                 graded[place] = candidate._replace(grade=Grade.NEARLY_SAME)
         graded = ordered(graded) if same or refusals else graded
-        return graded if same or " " in text else self._with_others(text, graded, checked or CHECKED)
+        return graded if same else self._with_others(text, graded, checked or CHECKED)
 
     def look_up(self, texts: Sequence[str], search: Search) -> Candidates:
         """Return the candidates of texts, also by other spellings of their numerals: "type 2" for "type II".
@@ -237,7 +237,7 @@ class Agreement:
         return same
 
     def _with_others(self, text: str, candidates: list[Candidate], checked: int) -> list[Candidate]:
-        """Return the candidates of a text of one word. Those that mean another keep their place, but are refused."""
+        """Return the candidates of a text. Those that mean something else keep their place, but are refused."""
         first = list(candidates[:checked])
         for place, candidate in enumerate(first):
             if candidate.grade is Grade.SIMILAR and (reason := why_another(text, candidate.name, self._rules)):

@@ -155,6 +155,7 @@ def _general_nouns(match: Match, language: LanguageRules) -> Iterable[str]:
 _FINDERS: dict[str, Find] = {
     "text": lambda match, _: [match[0]],
     "usual names": lambda match, _: _USUAL.get(match[0], _USUAL.get(match[0].lower(), [])),
+    "bare": lambda match, _: [match["name"] or match["bare"]],
     "stem of acid": lambda match, _: _ACIDS.get(match["stem"].lower(), [match["stem"]]),
     "stem of anion": lambda match, _: _ANIONS.get(match["stem"].lower(), [match["stem"]]),
     "greek letter": lambda match, _: _GREEK[match["letter"].lower()] if match["rest"][0].islower() else [],
@@ -182,6 +183,7 @@ _FINDERS: dict[str, Find] = {
 
 _PATTERNS = {"letter": r"[^\W\d_]", "mass": MASS, "symbol": SYMBOL, "dots": _DOTS, "usual names": "|".join(_USUAL)}
 _PATTERNS |= {name: "|".join(_LISTS[name].split()) for name in ("salts", "salts of bases", "metals before")}
+_PATTERNS |= {name: "|".join(_LISTS[name].splitlines()) for name in ("said before", "said after")}
 
 
 def _rule(listed: str) -> Rule:

@@ -7,10 +7,11 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
+from .common_words import everyday_nouns, heads
 from .critical_parts import ARABIC
 from .languages import ENGLISH, LanguageRules
 from .normalize import LATIN, SHORTEST_STEM, n_common, plain, spell_out_greek, symbol_runs
-from .words import joined_letters
+from .words import joined_letters, read_words
 
 MAX_LETTERS = 16  # of a symbol, with digits
 MAX_WORD = 5  # letters of a symbol before a blank
@@ -60,14 +61,15 @@ def symbol_spellings(text: str) -> list[str]:
 
 
 def why_another(text: str, name: str, language: LanguageRules = ENGLISH) -> str | None:
-    """Return why a text of one word cannot mean a name that is only similar; None if it may.
+    """Return why a text cannot mean a name that is only similar; None if it may.
 
     A symbol or code has the numbers and letters of the name. A word shares more than a stem, a beginning or an ending
     with a word of the name: "procalcitonin" is not calcitonin, and "burosumab" no other antibody. A misspelled word and
     an INN in another language may be meant, and so may a finding by an English word of the same family ("cataractous").
     """
     if " " in text:
-        return None
+        word = _unexplained(text, name) if language is ENGLISH else None
+        return f"no name explains “{word}”" if word else None
     if _SMALL_LETTERS.search(text):
         is_substance = language is ENGLISH and _ONE_WORD.fullmatch(text) and not _FINDING.search(text)
         return "it is another word" if is_substance and _shares_a_part(text, name) else None
@@ -76,6 +78,25 @@ def why_another(text: str, name: str, language: LanguageRules = ENGLISH) -> str 
     if not (any(map(str.isdigit, text)) or sum(map(str.isupper, text)) > 1):
         return None
     return "it is another symbol" if _are_other_symbols(text, name) else None
+
+
+def _unexplained(text: str, name: str) -> str | None:
+    """Return a word of a text that a name would have if it was meant; None if there is none.
+
+    It is a noun of everyday life ("kidney failure recipe"), or a last word that says what else is meant.
+    """
+    words = [word for word in read_words(text).words if word.key]
+    last = words[-1:] if words and words[-1].written.lower() in heads() else []
+    telling = [word for word in words if word.written.lower() in everyday_nouns()] + last
+    if not telling:
+        return None
+    named = read_words(name).words
+    meanings, letters = {word.meaning for word in named}, [word.written.lower() for word in named]
+    for word in telling:
+        is_like = any(n_common(word.written.lower(), other) >= _SHARED for other in letters)
+        if word.meaning not in meanings and not is_like:
+            return word.written
+    return None
 
 
 def _are_other_symbols(text: str, name: str) -> bool:

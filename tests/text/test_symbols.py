@@ -67,8 +67,27 @@ def test_similar_symbols(text, name, other):
         ("beta-thalassemic", "beta-Thalassemia", False),
         ("3-methylcholanthrene", "Methylcholanthrene", False),  # not a word
         ("renal calcitonin", "procalcitonin", False),  # two words
+        ("crack", "Cocaine, Crack", False),
     ],
 )
 def test_similar_words(text, name, other):
     assert why_another(text, name) == ("it is another word" if other else None)
     assert why_another(text, name, rules_of("de")) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "word"),
+    [
+        ("holiday kidney failure recipe", "Kidney Failure", "holiday"),
+        ("kidney failure recipe", "Kidney Failure", "recipe"),
+        ("EGFR inhibitor", "EGFR", "inhibitor"),
+        ("EGFR inhibitors", "EGFR inhibitor", None),
+        ("inhibitor of EGFR", "EGFR", None),  # the last word counts
+        ("severe kidney failure", "Kidney Failure", None),
+        ("heparin-induced thrombocytopenia", "Thrombocytopenia", None),
+        ("holiday heart", "Holiday heart syndrome", None),
+        ("opioid addicts", "Opiate Addiction", None),  # another word of the family
+    ],
+)
+def test_words_that_no_name_explains(text, name, word):
+    assert why_another(text, name) == (word and f"no name explains “{word}”")
