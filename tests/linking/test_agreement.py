@@ -98,7 +98,7 @@ def test_another_word_keeps_its_place_but_is_no_link(agreement, nlp):
     checked = agreement("procalcitonin", [given[0], given[2]])
     assert checked == [given[0]._replace(refusal="it is another word"), given[2]]
     assert agreement("procalcitonin", given)[0].concept_id == "D:2"
-    assert agreement("Procalcitonin test", [given[0]]) == [given[0]]
+    assert agreement("Procalcitonin in serum", [given[0]]) == [given[0]]
 
 
 @pytest.mark.parametrize("threshold", [None, 0.1])
