@@ -23,7 +23,7 @@ from .difference import PROBABLE, DifferenceModel, Judgments, describe, model_of
 from .prior import ConceptPrior
 from .rewrites import Rewriter
 from .settings import THRESHOLD, LinkerParameters, LinkerSettings
-from .ties import TieBreaker, names_in
+from .ties import TieBreaker, longer_forms, names_in
 from .variants import MentionQuery, select_variant
 
 if TYPE_CHECKING:
@@ -191,8 +191,7 @@ class Linker:
             found = [tuple(islice(judged, len(parts))) for parts in found]
         parts_of = dict(zip(unique, found, strict=True))
         linked = [list(map(parts_of.__getitem__, of_document)) for of_document in keys]
-        if any(map(tied, chain.from_iterable(found))):
-            linked = [self._with_ties_broken(*of_document) for of_document in zip(linked, documents, strict=True)]
+        linked = list(map(self._with_document, linked, documents))
         if self.reranker is None or not current.reranks or (self.reranker.after_ranking and model is None):
             return linked
         pairs = zip(linked, texts or [""] * len(linked), strict=True)
@@ -221,19 +220,17 @@ class Linker:
         labels = [query.label for query in queries]
         return TieBreaker(self.kb, settings.label_types).break_ties(mentions, labels)
 
-    def _with_ties_broken(self, mentions: list[Parts], queries: Sequence[MentionQuery]) -> list[Parts]:
-        """Return the mentions of a document. A tie goes to the concept of which the document has another name."""
-        named = names_in(mentions)
-        ties = [
-            place
-            for place, parts in enumerate(mentions)
-            if any(candidate.concept_id in named for part in parts for candidate in tied(part))
-        ]
-        if not ties:
+    def _with_document(self, mentions: list[Parts], queries: Sequence[MentionQuery]) -> list[Parts]:
+        """Return the mentions of a document with what its other names say of ties and of shorter forms."""
+        if len(mentions) < 2 or not (named := names_in(mentions)):
             return mentions
+        mentions = longer_forms(mentions, named, self.rules)
+        ties = [place for place, parts in enumerate(mentions) if any(map(tied, parts))]
         breaker, labels = TieBreaker(self.kb, self.settings.label_types), [queries[place].label for place in ties]
-        broken = breaker.break_ties([mentions[place] for place in ties], labels, named)
-        return list(map(dict(zip(ties, broken, strict=True)).get, range(len(mentions)), mentions))
+        broken = breaker.break_ties([mentions[place] for place in ties], labels, named) if ties else ()
+        for place, parts in zip(ties, broken, strict=True):
+            mentions[place] = parts
+        return mentions
 
     def _candidates(self, texts: Iterable[str], filter: Filter, current: _Current) -> Candidates:
         """Return the candidates of texts, best first. Those of earlier texts are known."""

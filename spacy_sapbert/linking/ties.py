@@ -10,12 +10,15 @@ from typing import NamedTuple
 
 from ..kb.ids import SUPPLEMENTARY_ID
 from ..kb.knowledge_base import KnowledgeBase
-from ..text.words import case_counts
+from ..text.languages import LanguageRules
+from ..text.words import case_counts, read_words
 from ..types import SCORE_DIGITS, Candidate, Grade, LinkedPart
 from .agreement import tied
 
 Parts = tuple[LinkedPart, ...]
 
+LONGER = 0.8
+"""The least probability of a concept of which the document has a longer form: 69 of 82 are right."""
 MAX_RIVALS = 3  # the most other concepts in an explanation
 
 
@@ -156,6 +159,41 @@ def names_in(mentions: Iterable[Parts]) -> dict[str, set[str]]:
         if part.candidates and part.candidates[0].grade >= Grade.NEARLY_SAME and not tied(part):
             named.setdefault(part.candidates[0].concept_id, set()).add(part.text.casefold())
     return named
+
+
+def longer_forms(mentions: Sequence[Parts], named: Mapping[str, Collection[str]], rules: LanguageRules) -> list[Parts]:
+    """Return the mentions of a document. A text that is no name takes the concept of which it is a shorter form.
+
+    The document has a name of that concept with all words of the text, and more: "Drosophila melanogaster" for
+    "Drosophila". The concept is among the candidates, and its name there is similar to the text.
+
+    Args:
+        named: See `names_in`.
+    """
+    words_of = {
+        concept_id: [(name, set(read_words(name, rules).content)) for name in names]
+        for concept_id, names in named.items()
+    }
+
+    def longer(part: LinkedPart) -> LinkedPart:
+        if not part.candidates or part.candidates[0].grade is not Grade.SIMILAR:
+            return part
+        words = set(read_words(part.text, rules).content)
+        for candidate in part.candidates if words else ():
+            names = [name for name, others in words_of.get(candidate.concept_id, ()) if words < others]
+            if names and candidate.grade is Grade.SIMILAR:
+                return _with_longer(part, candidate, names[0])
+        return part
+
+    return [tuple(map(longer, parts)) for parts in mentions]
+
+
+def _with_longer(part: LinkedPart, chosen: Candidate, name: str) -> LinkedPart:
+    others = tuple(candidate for candidate in part.candidates if candidate is not chosen)
+    likely = chosen._replace(probability=max(chosen.probability or 0.0, LONGER), refusal=None)
+    return part._replace(
+        candidates=(likely, *others), tie=None, reasons=(f"it is short for “{name}”, which the document has",)
+    )
 
 
 def _higher(first: float | None, second: float | None) -> float | None:

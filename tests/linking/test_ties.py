@@ -6,7 +6,18 @@ from hypothesis import strategies as st
 
 from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
-from spacy_sapbert.linking.ties import RULES, TieBreaker, TieEvidence, explain, names_in, rank, tied
+from spacy_sapbert.linking.ties import (
+    LONGER,
+    RULES,
+    TieBreaker,
+    TieEvidence,
+    explain,
+    longer_forms,
+    names_in,
+    rank,
+    tied,
+)
+from spacy_sapbert.text.languages import ENGLISH
 from spacy_sapbert.types import Candidate, Grade, LinkedPart, Name, Record
 
 PREFERRED, TYPE = {"preferred": True}, {"type": True}
@@ -212,6 +223,38 @@ def test_what_the_document_says_makes_a_concept_no_less_likely(kb):
     ((decided,),) = TieBreaker(kb).break_ties([(likely,)], [""], {"C": ["c2"]})
     assert [(each.concept_id, each.probability) for each in decided.candidates] == [("C", 0.9), ("A", 0.9)]
     assert decided.tie == "same score as A; chosen because the document has another name of it"
+
+
+def similar(text, *pairs, **fields):
+    return LinkedPart(text, None, tuple(Candidate(id, score, id, **fields) for id, score in pairs))
+
+
+def test_a_text_takes_the_concept_of_which_it_is_a_shorter_form():
+    text = similar("Drosophila", ("SIMULANS", 0.9), ("MELANOGASTER", 0.8))
+    named = {"MELANOGASTER": ["drosophila melanogaster", "fruit fly"]}
+    ((chosen,),) = longer_forms([(text,)], named, ENGLISH)
+    assert [(each.concept_id, each.probability) for each in chosen.candidates] == [
+        ("MELANOGASTER", LONGER),
+        ("SIMULANS", None),
+    ]
+    assert chosen.reasons == ("it is short for “drosophila melanogaster”, which the document has",)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (
+            similar("Drosophila", ("SIMULANS", 0.9), ("MELANOGASTER", 0.8)),
+            {"MELANOGASTER": ["fruit fly", "drosophila"]},
+        ),
+        (similar("the", ("SIMULANS", 0.9)), {"SIMULANS": ["the drosophila"]}),
+        (similar("Drosophila", ("SIMULANS", 1.0), grade=Grade.SAME), {"SIMULANS": ["drosophila simulans"]}),
+        (similar("Drosophila", ("SIMULANS", 0.9)), {"OTHER": ["drosophila simulans"]}),
+        (similar("Drosophila"), {"OTHER": ["drosophila simulans"]}),
+    ],
+)
+def test_other_texts_are_no_shorter_forms(text, named):
+    assert longer_forms([(text,)], named, ENGLISH) == [(text,)]
 
 
 def test_tied():
