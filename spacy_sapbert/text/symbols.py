@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from .common_words import everyday_nouns, heads
 from .critical_parts import ARABIC
 from .languages import ENGLISH, LanguageRules
 from .normalize import LATIN, SHORTEST_STEM, n_common, plain, spell_out_greek, symbol_runs
-from .words import joined_letters, read_words
+from .words import Word, joined_letters, read_words
 
 MAX_LETTERS = 16  # of a symbol, with digits
 MAX_WORD = 5  # letters of a symbol before a blank
@@ -23,6 +23,7 @@ _SPECIES = re.compile(r"^(?:hsa-|[Hh]um(?=[A-Z])|[hmr](?=[A-Z]))")
 _VARIANT = re.compile(r"(?<=[A-Z\d])v\d+$")  # "FLNBv4"
 _SERIES = re.compile(r"\d[-/. ]\d")  # "IL-1/2" is not "IL-12"
 _LETTERS_BEHIND = re.compile(r"\d[A-Z][a-z]")  # a formula such as "NH4Ac", which may be written in another order
+_NO_SYMBOL = re.compile("[a-z]{5}|/")
 _SMALL_LETTERS, _LETTERS = re.compile("[a-z]{5}"), re.compile(r"[^\W\d_]+")
 _ONE_WORD, _PART = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*"), re.compile(r"[^\W_]+")
 _SHARED, _STEM = 4, 5  # letters of a part that two words share; more of a word that may be misspelled
@@ -67,36 +68,39 @@ def why_another(text: str, name: str, language: LanguageRules = ENGLISH) -> str 
     with a word of the name: "procalcitonin" is not calcitonin, and "burosumab" no other antibody. A misspelled word and
     an INN in another language may be meant, and so may a finding by an English word of the same family ("cataractous").
     """
-    if " " in text:
-        word = _unexplained(text, name) if language is ENGLISH else None
-        return f"no name explains “{word}”" if word else None
-    if _SMALL_LETTERS.search(text):
-        is_substance = language is ENGLISH and _ONE_WORD.fullmatch(text) and not _FINDING.search(text)
-        return "it is another word" if is_substance and _shares_a_part(text, name) else None
-    if _SMALL_LETTERS.search(name) or "/" in text or "/" in name or _LETTERS_BEHIND.search(text):
-        return None
-    if not (any(map(str.isdigit, text)) or sum(map(str.isupper, text)) > 1):
+    if " " in text or _SMALL_LETTERS.search(text):
+        return _why_other_words(text, name) if language is ENGLISH else None
+    is_symbol = any(map(str.isdigit, text)) or sum(map(str.isupper, text)) > 1
+    if not is_symbol or _LETTERS_BEHIND.search(text) or _NO_SYMBOL.search(f"{text} {name}"):
         return None
     return "it is another symbol" if _are_other_symbols(text, name) else None
 
 
-def _unexplained(text: str, name: str) -> str | None:
-    """Return a word of a text that a name would have if it was meant; None if there is none.
+def _why_other_words(text: str, name: str) -> str | None:
+    if " " in text:
+        word = next(_unexplained(text, name), None)
+        return f"no name explains “{word}”" if word else None
+    is_substance = _ONE_WORD.fullmatch(text) and not _FINDING.search(text)
+    return "it is another word" if is_substance and _shares_a_part(text, name) else None
 
-    It is a noun of everyday life ("kidney failure recipe"), or a last word that says what else is meant.
+
+def _unexplained(text: str, name: str) -> Iterator[str]:
+    """Yield the words of a text that a name would have if it was meant.
+
+    These are nouns of everyday life ("kidney failure recipe"), and a last word that says what else is meant.
     """
     words = [word for word in read_words(text).words if word.key]
-    last = words[-1:] if words and words[-1].written.lower() in heads() else []
-    telling = [word for word in words if word.written.lower() in everyday_nouns()] + last
-    if not telling:
-        return None
-    named = read_words(name).words
-    meanings, letters = {word.meaning for word in named}, [word.written.lower() for word in named]
+    telling = [word for word in words if word.written.lower() in everyday_nouns()]
+    telling += [word for word in words[-1:] if word.written.lower() in heads()]
     for word in telling:
-        is_like = any(n_common(word.written.lower(), other) >= _SHARED for other in letters)
-        if word.meaning not in meanings and not is_like:
-            return word.written
-    return None
+        named = read_words(name).words
+        if word.meaning not in [other.meaning for other in named] and not _has_like(word.written, named):
+            yield word.written
+
+
+def _has_like(word: str, others: Iterable[Word]) -> bool:
+    """Return whether one of several words begins alike."""
+    return any(n_common(word.lower(), other.written.lower()) >= _SHARED for other in others)
 
 
 def _are_other_symbols(text: str, name: str) -> bool:
@@ -128,18 +132,18 @@ def _numbers_and_letters(symbol: str) -> tuple[frozenset[str], str]:
 
 def _shares_a_part(text: str, name: str) -> bool:
     """Return whether a word shares a beginning or an ending with a word of a name, and is no other form of any."""
-    word, shares = max(text.split("-"), key=len).lower(), False
-    for other in _LETTERS.findall(plain(name).lower()):
-        if len(other) < _SHARED:
-            continue
-        first, second = _inn(word), _inn(other)
-        if first == second or (min(len(first), len(second)) > _STEM and _is_misspelled(first, second)):
-            return False
-        beginning = n_common(word, other)
-        endings = n_common(word[::-1], other[::-1]), n_common(first[::-1], second[::-1]) - 1
-        is_within = other[:-2] in word or word[:-2] in other
-        shares = shares or max(beginning, *endings) >= _SHARED or (is_within and len(other) > _STEM)
-    return shares
+    word = max(text.split("-"), key=len).lower()
+    others = [other for other in _LETTERS.findall(plain(name).lower()) if len(other) >= _SHARED]
+    if any(_is_misspelled(_inn(word), _inn(other)) for other in others):
+        return False
+    return any(_n_shared(word, other) >= _SHARED for other in others)
+
+
+def _n_shared(word: str, other: str) -> int:
+    """Return how many letters at the beginning or the end two words share, or the length of one in the other."""
+    first, second = _inn(word)[::-1], _inn(other)[::-1]
+    within = len(other) - 2 if other[:-2] in word or word[:-2] in other else 0
+    return max(n_common(word, other), n_common(word[::-1], other[::-1]), n_common(first, second) - 1, within)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -152,12 +156,13 @@ def _inn(word: str) -> str:
 
 
 def _is_misspelled(word: str, other: str) -> bool:
-    """Return whether two words differ by one letter, or by two letters that changed places."""
+    """Return whether two words are equal, or long and differ by one letter, or by two that changed places."""
+    shortest, longest = sorted((len(word), len(other)))
     beginning, ending = n_common(word, other), n_common(word[::-1], other[::-1])
-    if len(word) != len(other):
-        return abs(len(word) - len(other)) == 1 and beginning + ending >= min(len(word), len(other))
-    swapped = word[beginning : beginning + 2] == other[beginning : beginning + 2][::-1]
-    return beginning + ending >= len(word) - (2 if swapped else 1)
+    if shortest <= _STEM or longest - shortest > 1:
+        return word == other
+    is_swapped = shortest == longest and word[beginning : beginning + 2] == other[beginning : beginning + 2][::-1]
+    return beginning + ending >= longest - (2 if is_swapped else 1)
 
 
 def _is_symbol(text: str, runs: list[str]) -> bool:
