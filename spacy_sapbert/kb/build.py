@@ -27,7 +27,7 @@ from ..files.output import is_special, temporary_folder
 from ..files.values import read_sections
 from ..types import Name, Record
 from .database import FORMAT, IDS, NAME_CONCEPTS, TIE_RANKS
-from .ids import SUPPLEMENTARY, some_ids
+from .ids import MESH_RECORDS, SUPPLEMENTARY, some_ids
 from .knowledge_base import KnowledgeBase
 from .mapping import (
     EXACT,
@@ -65,13 +65,13 @@ _MANY = 0.1  # of the names of a translation; with more unknown ones, it may be 
 
 
 class _Numbering:
-    """Assigns rows to input items. Equal items share a row, and rows follow the order of the first items.
+    """Assigns rows to input items. Equal items share a row, and rows follow the order of those that stand for them.
 
     Args:
-        firsts (int32, shape (n,)): For each item, the number of the first item that equals it.
+        firsts (int32, shape (n,)): For each item, the number of the item that stands for its equals, mostly the first.
 
     Attributes:
-        is_new (bool, shape (n,)): Whether an item is the first of its equals.
+        is_new (bool, shape (n,)): Whether an item stands for its equals.
         rows (int32, shape (n,)): Row of each item.
     """
 
@@ -88,6 +88,11 @@ class _Numbering:
         return numbers
 
     @cached_property
+    def leads(self) -> np.ndarray:
+        """The number of the item that stands for each row: int64, shape (rows,)."""
+        return np.flatnonzero(self.is_new)
+
+    @cached_property
     def _by_row(self) -> np.ndarray:
         return np.argsort(self.rows, kind="stable")
 
@@ -99,6 +104,9 @@ class KnowledgeBaseBuilder:
     `merge_xrefs` or `merge_sources` (see `new_knowledge_base`). The first record gives the primary id and the preferred
     name. The first one with a definition gives the definition. The ids of the others become alternative ids.
     Alternative ids alone merge nothing, since several concepts of a source may share one.
+
+    A supplementary record of MeSH becomes part of the descriptor that replaced it: the only one of its source with the
+    same preferred name, but for case. They share a type, or have none. It counts as if it came after the descriptor.
 
     Attributes:
         counts: What happened to the records, by the labels of `kb build`. Complete after `finish`.
@@ -178,7 +186,7 @@ class KnowledgeBaseBuilder:
             else:
                 self.counts["translations added"] += len(names)
                 for name in names:
-                    self._add_name(self._place_records().in_row(concepts[0])[0], name)
+                    self.add_annotations(concepts[0], name, 0)
         if total and unknown == total:
             reason = f"no other source has the concepts of its {total:,} names, such as {some_ids(examples)}"
             remedy = "Compare the ids. With `add_unknown: true` in a recipe, such concepts are taken, too."
@@ -191,12 +199,12 @@ class KnowledgeBaseBuilder:
             return
         concepts = self._find_concepts(concept_id)
         for concept in concepts:
-            self._add_name(self._place_records().in_row(concept)[0], name, annotations=1)
+            self.add_annotations(concept, name, 1)
         self.counts["mentions added" if concepts else "mentions whose id is not in the vocabulary"] += 1
 
     def add_annotations(self, concept: int, name: Name, annotations: int) -> None:
         """Add a name with a number of annotations to the concept in a row of the new file."""
-        self._add_name(self._place_records().in_row(concept)[0], name, annotations)
+        self._add_name(int(self._place_records().leads[concept]), name, annotations)
 
     def names_of(self, concept_id: str) -> list[str]:
         """Return all names so far of the concepts with this primary or alternative id."""
@@ -275,22 +283,35 @@ class KnowledgeBaseBuilder:
         return self._concepts
 
     def _first_records(self) -> np.ndarray:
-        """Return, for each record, the first record of the same concept: int32, shape (records,)."""
-        rows = self._db.execute("SELECT number, id FROM read_records ORDER BY id, number")
+        """Return, for each record, the record that stands for its concept: int32, shape (records,)."""
+        replaced = self._merge_replaced()
+        rows = self._db.execute("SELECT number, id FROM read_records ORDER BY id, number IN replaced, number")
         firsts = _firsts(rows, self._n_records)
         own = np.arange(len(firsts), dtype=np.int32)
-        self.counts["records merged into an earlier one"] += int(np.count_nonzero(firsts != own))
+        self.counts["records merged into an earlier one"] += int(np.count_nonzero(firsts != own)) - len(replaced)
         if not (self._equivalents or self._merge_xrefs or self._merge_sources):
             return firsts
-        rows = self._db.execute("SELECT id, min(number) FROM read_records GROUP BY id")
+        rows = self._db.execute("SELECT id, min(number) FROM read_records WHERE number NOT IN replaced GROUP BY id")
         between = self._xrefs_to_records() + self._shared_names() if self._merge_sources else []
-        leads, n_joined = merge(rows, self._equivalents or Equivalents(), self._merging_xrefs(), between)
+        leads, n_joined = merge(rows, self._equivalents or Equivalents(), replaced + self._merging_xrefs(), between)
         for number, lead in leads.items():
             own[number] = lead
         n_merged = sum(lead != number for number, lead in leads.items())
         self.counts["concepts merged into an earlier one by mappings"] += n_merged
         self.counts["concepts joined by a later record"] += n_joined
         return own[firsts]
+
+    def _merge_replaced(self) -> list[MappedIds]:
+        """Give the replaced records of MeSH the id of their descriptor. Return them with their old id and this one."""
+        if not self._db.execute(f"INSERT INTO pairs {_SQL['pairs']}", MESH_RECORDS).rowcount:
+            return []
+        self._db.execute("CREATE INDEX IF NOT EXISTS types_by_record ON read_types (record)")
+        for statement in _SQL["replaced"].split(";"):
+            self._db.execute(statement)
+        pairs = self._db.execute("SELECT record, id, descriptor FROM pairs ORDER BY record")
+        replaced = list(map(MappedIds._make, pairs))
+        self.counts["supplementary records merged into their descriptors"] += len(replaced)
+        return replaced
 
     def _xrefs(self) -> Iterator[MappedIds]:
         """Yield the cross-references to the same concept."""
@@ -450,7 +471,7 @@ def _define(db: sqlite3.Connection, item: str, numbering: _Numbering) -> None:
 def _firsts(rows: Iterable[tuple[int, str]], n: int) -> np.ndarray:
     """Return for each number below n the first one with the same text, int32, shape (n,).
 
-    The rows are numbers and texts, sorted by text, then by number.
+    The rows are numbers and texts, sorted by text.
     """
     firsts = np.empty(n, dtype=np.int32)
     first, previous = 0, None

@@ -35,6 +35,11 @@ CREATE TEMP TABLE read_types (record INTEGER, value TEXT);
 CREATE TEMP TABLE read_parents (record INTEGER, value TEXT);
 CREATE TEMP TABLE read_xrefs (record INTEGER, value TEXT, predicate TEXT);
 
+-- Supplementary ids of MeSH with the id of the descriptor that replaced them, and a record of each. Then all records that
+-- had such an id. They come after those of the descriptor.
+CREATE TEMP TABLE pairs (id TEXT PRIMARY KEY, record INTEGER, descriptor TEXT, main_record INTEGER) WITHOUT ROWID;
+CREATE TEMP TABLE replaced (record INTEGER PRIMARY KEY);
+
 -- [indexes]
 -- Created after the tables are filled: an index that grows with its table costs one search per row.
 CREATE UNIQUE INDEX concepts_by_id ON concepts (id);
@@ -42,6 +47,28 @@ CREATE INDEX ids_by_concept ON ids (concept);
 CREATE INDEX xrefs_by_xref ON xrefs (xref);
 CREATE UNIQUE INDEX names_by_text ON names (text);
 CREATE INDEX synonyms_by_concept ON synonyms (concept);
+
+-- [pairs]
+-- The parameters are patterns of the ids of descriptors and supplementary records. An id may have several records, of
+-- which the first with a preferred name counts, or else the first.
+WITH named AS (
+    SELECT r.id, r.number, lower(n.text) AS name, n.source, min((n.scope != 'preferred') << 40 | r.number)
+    FROM read_records r JOIN read_names n ON n.number = r.first_name WHERE r.id GLOB ? OR r.id GLOB ? GROUP BY r.id
+)
+SELECT id, number, descriptor, main_record FROM (
+    SELECT id, number, first_value(id) OVER same AS descriptor, first_value(number) OVER same AS main_record,
+        nth_value(id, 2) OVER same AS second
+    FROM named WINDOW same AS (PARTITION BY name, source ORDER BY id DESC)
+) WHERE id GLOB 'C*' AND descriptor GLOB 'D*' AND second GLOB 'C*'
+
+-- [replaced]
+DELETE FROM pairs WHERE EXISTS (SELECT 1 FROM read_types t WHERE t.record IN (pairs.record, main_record)) AND NOT EXISTS (
+    SELECT value FROM read_types t WHERE t.record = pairs.record
+    INTERSECT SELECT value FROM read_types t WHERE t.record = main_record
+);
+INSERT INTO replaced SELECT number FROM read_records WHERE id IN (SELECT id FROM pairs);
+INSERT INTO read_ids SELECT record, id FROM pairs;
+UPDATE read_records SET id = (SELECT descriptor FROM pairs WHERE pairs.id = read_records.id) WHERE number IN replaced
 
 -- [ids]
 -- This query and the next ones go from the input to the tables. The functions return rows, see `_define`.
@@ -57,12 +84,12 @@ WHERE is_new_concept(number) ORDER BY number
 
 -- [later definitions]
 SELECT definition, concept_row(number) FROM read_records
-WHERE definition IS NOT NULL AND NOT is_new_concept(number) ORDER BY number
+WHERE definition IS NOT NULL AND NOT is_new_concept(number) ORDER BY number IN replaced, number
 
 -- [later preferred]
 -- A flag can mark a row as the preferred one after others of the same source.
 SELECT name_row(number), concept_row(record), source FROM read_names
-WHERE scope = 'preferred' AND NOT is_new_concept(record) ORDER BY number
+WHERE scope = 'preferred' AND NOT is_new_concept(record) AND record NOT IN replaced ORDER BY number
 
 -- [prefer]
 UPDATE concepts SET preferred = ?1 WHERE row = ?2
@@ -74,7 +101,7 @@ SELECT DISTINCT concept_row(record), value, predicate FROM read_xrefs ORDER BY 1
 
 -- [synonyms]
 SELECT name_row(number), concept_row(record), source, language, scope, annotations FROM read_names WHERE true
-ORDER BY 1, 2, 3, 4, number
+ORDER BY 1, 2, 3, 4, record IN replaced, number
 ON CONFLICT (name, concept, source, language) DO UPDATE SET annotations = annotations + excluded.annotations
 
 -- [shared names]
@@ -84,7 +111,7 @@ SELECT lower(n.text), r.number, r.id, n.text, n.source,
 FROM read_records r JOIN read_names n ON n.number = r.first_name WHERE lower(n.text) IN (
     SELECT lower(n.text) FROM read_records r JOIN read_names n ON n.number = r.first_name
     WHERE length(n.text) >= 5 GROUP BY 1 HAVING min(n.source) < max(n.source)
-) ORDER BY 1, 2
+) AND r.number NOT IN replaced ORDER BY 1, 2
 
 -- [xref targets]
 -- What cross-references refer to: a primary id, or else an alternative id of one record, with the primary one.

@@ -35,6 +35,9 @@ They match MeSH supplementary records, and OMIM ids, which are the primary ids o
 match a UMLS CUI, which has seven digits.
 """
 
+MESH_RECORDS = ("[CD]" + _DIGIT * 6, "[CD]" + _DIGIT * 9)
+"""Patterns of the ids of MeSH's descriptors and supplementary records, for SQLite's GLOB."""
+
 _ENDS, _OTHER_PARTS = "/#_=:", "/#?&=_"  # of web addresses
 _LONGEST = 300  # characters of an address before the id
 _BARE = frozenset({"MESH", "UMLS"})

@@ -9,6 +9,8 @@ from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.review.corrections import Correction, ProposedLink, document_key
 from spacy_sapbert.review.corrections_file import CorrectionsFile
 
+from .conftest import counts
+
 TEXT = "Cystic fibrosis and aspirin."
 KEY = document_key(TEXT)
 CHANGED = Correction("replace", "everywhere", KEY, 20, 27, "aspirin", ("D009020",), author="[b]Ann")
@@ -210,3 +212,26 @@ def test_upgrade(command, file, tmp_path):
     again = command(*arguments, tmp_path / "n.db")
     assert again.status
     assert "E533" in again.err
+
+
+def test_upgrade_to_the_descriptor_of_a_replaced_record(command, tmp_path):
+    old = "id\tname\ttypes\nX:1\taspirin\tChemical\nC056507\tgemcitabine\tChemical\n"
+    (tmp_path / "mesh.tsv").write_text(old)
+    assert command("kb", "build", tmp_path / "mesh.tsv", "-o", tmp_path / "old.kb").status == 0
+    (tmp_path / "mesh.tsv").write_text(f"{old}D000093542\tGemcitabine\tChemical\n")
+    finished = command("kb", "build", tmp_path / "mesh.tsv", "-o", tmp_path / "new.kb")
+    assert counts(finished.err)["supplementary records merged into their descriptors"] == 1
+    file = CorrectionsFile(tmp_path / "c.db", create=True)
+    file.add_documents([("1", TEXT)], "notes")
+    file.add([CHANGED._replace(concept_ids=("C056507",))])
+    for kb, corrections, linked in (("old", "c", "C056507"), ("new", "c", "D000093542"), ("new", "n", "D000093542")):
+        if corrections == "n":
+            finished = command("review", "upgrade", file.path, tmp_path / "new.kb", "-o", tmp_path / "n.db")
+            (change,) = json.loads(finished.out)["changes"]
+            assert (change["change"], change["into"]) == ("replaced", ["D000093542"])
+        nlp = spacy.blank("en")
+        nlp.add_pipe("concept_matcher", config={"kb": str(tmp_path / f"{kb}.kb")})
+        path = tmp_path / f"{corrections}.db"
+        nlp.add_pipe("sapbert_linker", config={"kb": str(tmp_path / f"{kb}.kb"), "corrections": str(path)})
+        (entity,) = nlp(TEXT).ents
+        assert entity.kb_id_ == linked

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import signal
 import stat
+from itertools import permutations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,8 +13,13 @@ from hypothesis import strategies as st
 
 from spacy_sapbert.errors import CannotWriteError, EmptyError, MismatchError
 from spacy_sapbert.kb.build import build_knowledge_base, new_knowledge_base
+from spacy_sapbert.kb.code_systems import ALTERNATIVE_ID, OWN_ID, CodeSystems
+from spacy_sapbert.kb.diff import compare
+from spacy_sapbert.kb.filters import ancestors
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.mapping import Equivalents
+from spacy_sapbert.metrics.linking_accuracy import gold_concepts
+from spacy_sapbert.retrieval.concepts import ConceptSet
 from spacy_sapbert.types import Concept, Name, Record
 
 RECORD = Record(
@@ -154,6 +160,147 @@ def test_any_records(given_records):
             assert sorted(kb.ids(concept_id)) == sorted(ids[concept_id])
         for concept_id in "ABCDE":
             assert set(kb.find_id(concept_id)) == {primary for primary, of in ids.items() if concept_id in of}
+
+
+# --- records of MeSH that a descriptor replaced
+
+MERGED = "supplementary records merged into their descriptors"
+OLD = Record(
+    "C000001",
+    (Name("gemfake", "preferred", "MeSH"), Name("gemfake salt", "narrow", "MeSH"), Name("dFdFake", "exact", "ChEBI")),
+    ("C000009",),
+    ("Chemical",),
+    "As it was.",
+    ("D000008",),
+    ("CAS:1-00-0",),
+    (("D000007", "skos:broadMatch"),),
+)
+DESCRIPTOR = Record(
+    "D000000001",
+    (Name("Gemfake", "preferred", "MeSH"), Name("gemfake salt", "exact", "MeSH")),
+    (),
+    ("Chemical", "Drug"),
+    "As it is.",
+    ("D000006",),
+    ("UNII:0123456789",),
+)
+OTHER = record("D000002", "fever", source="MeSH", types=("Disease",), parents=("C000001",))
+
+
+def contents(kb):
+    """All that a knowledge base says. Names come in no order."""
+    found = {concept_id: kb.get(concept_id) for concept_id in kb.concept_ids()}
+    return {
+        concept_id: (concept._replace(aliases=()), {*kb.names_of(concept_id)}, kb.xrefs_of([concept_id]))
+        for concept_id, concept in found.items()
+    }
+
+
+def test_a_descriptor_and_the_record_that_it_replaced_become_one_concept(tmp_path):
+    orders = [*permutations((OLD, DESCRIPTOR, OTHER))]
+    kbs = [built(tmp_path / f"{number}.kb", *records)[0] for number, records in enumerate(orders)]
+    for kb, records in zip(kbs, orders, strict=True):
+        assert contents(kb) == contents(kbs[0])
+        assert kb.meta["built"] == {MERGED: 1}
+        assert built(tmp_path / "again.kb", *records)[0].path.read_bytes() == kb.path.read_bytes()
+    assert kbs[0].get("D000000001") == Concept(
+        "D000000001",
+        "Gemfake",
+        ("gemfake", "gemfake salt", "dFdFake"),
+        ("Chemical", "Drug"),
+        "As it is.",
+        ("C000001", "C000009"),
+        ("D000006", "D000008"),
+    )
+    assert Name("gemfake salt", "exact", "MeSH") in kbs[0].names_of("D000000001")
+    assert kbs[0].xrefs("D000000001") == ("CAS:1-00-0", "D000007", "UNII:0123456789")
+    assert kbs[0].find_id("C000001") == kbs[0].find_id("C000009") == ("D000000001",)
+    assert ancestors("D000002", kbs[0]) == {"D000000001"}
+
+
+def test_ids_with_several_records(tmp_path):
+    records = (
+        record("C000002", "GEMFAKE", "older", source="MeSH", types=("Drug",)),
+        record("C000001", "again", source="MeSH", definition="Of another row."),
+        record("D000000001", "Gemfakum", source="MeSH"),
+        *(OLD, OTHER, DESCRIPTOR),
+    )
+    for order in (records, records[::-1]):
+        kb, counts = built(tmp_path / "a.kb", *order)
+        assert counts == {MERGED: 2, "records merged into an earlier one": 2}
+        assert kb.ids("D000000001") == ("D000000001", "C000001", "C000002", "C000009")
+        assert kb.get("D000000001").canonical_name == "Gemfake"
+        assert kb.get("D000000001").definition == "As it is."
+        assert len(kb.names_of("D000000001")) == 8
+
+
+@pytest.mark.parametrize(
+    ("old", "descriptor"),
+    [
+        ({"names": (Name("gemfake", "preferred", "CTD"),)}, {}),  # another source
+        ({"types": ("Disease",)}, {}),
+        ({"types": ()}, {}),  # nothing is known of its type
+        ({}, {"types": ()}),
+        ({"names": OLD.names[::-1]}, {}),  # it is another name of the old record
+        ({}, {"names": DESCRIPTOR.names[::-1]}),
+        ({"names": (Name("(+)-gemfake", "preferred", "MeSH"),)}, {}),  # signs may tell substances apart
+        ({"concept_id": "OMIM:100001"}, {}),
+        ({"concept_id": "C0000001"}, {}),  # of UMLS
+        ({"concept_id": "D000003"}, {}),  # two descriptors
+        ({}, {"concept_id": "C000003"}),  # none
+        ({}, {"concept_id": "Q000001"}),
+        ({}, {"concept_id": "DOID:1"}),
+    ],
+)
+def test_other_records_of_one_name_stay_apart(tmp_path, old, descriptor):
+    kb, counts = built(tmp_path / "a.kb", OLD._replace(**old), DESCRIPTOR._replace(**descriptor))
+    assert len(kb) == 2
+    assert counts == {}
+
+
+def test_a_record_may_have_been_replaced_by_either_of_two_descriptors(tmp_path):
+    assert len(built(tmp_path / "a.kb", OLD, DESCRIPTOR, DESCRIPTOR._replace(concept_id="D000003"))[0]) == 3
+
+
+def test_what_refers_to_a_replaced_id_finds_its_descriptor(tmp_path):
+    doid = Record("DOID:1", (Name("gem fake", "preferred", "DOID"),), xrefs=("C000001",))
+    merged = [
+        built(tmp_path / "a.kb", doid, OLD, DESCRIPTOR, equivalents=Equivalents([("DOID:1", "C000001")])),
+        built(tmp_path / "b.kb", doid, OLD, DESCRIPTOR, merge_xrefs=("MESH",)),
+        built(tmp_path / "c.kb", doid, OLD, DESCRIPTOR, merge_sources=True),
+        built(
+            tmp_path / "d.kb",
+            *(doid._replace(names=(Name("gemfake", "preferred", "DOID"),), xrefs=(), types=("Drug",)), OLD, DESCRIPTOR),
+            merge_sources=True,
+        ),
+    ]
+    for kb, counts in merged:
+        assert [*kb.concept_ids()] == ["DOID:1"]
+        assert {*kb.ids("DOID:1")} == {"DOID:1", "D000000001", "C000001", "C000009"}
+        assert counts == {MERGED: 1, "concepts merged into an earlier one by mappings": 1}
+    with new_knowledge_base(tmp_path / "e.kb") as builder:
+        for each in (OLD, DESCRIPTOR):
+            builder.add(each)
+        builder.add_mention("C000001", Name("GFK", "mention", "corpus"))
+        builder.add_translation([record("C000001", "Gemfalso", source="es")], tmp_path)
+        builder.finish({})
+    assert KnowledgeBase(tmp_path / "e.kb").find_name("GFK") == ("D000000001",)
+    assert KnowledgeBase(tmp_path / "e.kb").find_name("Gemfalso") == ("D000000001",)
+
+
+def test_gold_ids_releases_filters_and_codes_know_a_replaced_id(tmp_path):
+    before = built(tmp_path / "before.kb", OLD, OTHER)[0]
+    kb = built(tmp_path / "after.kb", OLD, DESCRIPTOR, OTHER)[0]
+    assert gold_concepts(["C000001", "D000000001"], kb.find_id) == [{"C000001", "D000000001"}]
+    with compare(before, kb) as diff:
+        (merged,) = (change for change in diff.changes() if change["change"] == "concept_merged")
+        assert (merged["id"], merged["into"]) == ("C000001", ["D000000001"])
+        concepts = {key: count for key, count in diff.summary()["concepts"].items() if count}
+        assert concepts == {"kept": 1, "merged": 1, "new_ids": 1}
+    (codes,) = CodeSystems(kb, ["MESH"]).of(["D000000001"]).values()
+    origins = {code.code: code.origin for code in codes}
+    assert origins == {"D000000001": OWN_ID, "C000001": ALTERNATIVE_ID, "C000009": ALTERNATIVE_ID}
+    assert ConceptSet(kb, ["C000001"]).ids == ["D000000001"]
 
 
 # --- merging by mapping

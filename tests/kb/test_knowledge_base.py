@@ -205,10 +205,11 @@ def test_which_concepts_go_first_where_names_say_nothing(drawn):
     with TemporaryDirectory() as folder:
         with new_knowledge_base(Path(folder) / "a.kb") as builder:
             for concept_id, n_names, _ in drawn:
-                builder.add(Record(concept_id, tuple(Name(f"name {i}", "exact", "s") for i in range(n_names))))
+                names = (Name(f"name {i} of {concept_id}", "exact", "s") for i in range(n_names))
+                builder.add(Record(concept_id, tuple(names)))
             for concept_id, _, n_annotations in drawn:
                 for _ in range(n_annotations):
-                    builder.add_mention(concept_id, Name("name 0", "mention", "corpus"))
+                    builder.add_mention(concept_id, Name(f"name 0 of {concept_id}", "mention", "corpus"))
             builder.finish({})
         kb = KnowledgeBase(Path(folder) / "a.kb")
         expected = sorted(drawn, key=lambda one: (bool(SUPPLEMENTARY_ID.fullmatch(one[0])), -one[2], -one[1], one[0]))
