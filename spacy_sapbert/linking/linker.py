@@ -222,9 +222,9 @@ class Linker:
 
     def _with_document(self, mentions: list[Parts], queries: Sequence[MentionQuery]) -> list[Parts]:
         """Return the mentions of a document with what its other names say of ties and of shorter forms."""
-        if len(mentions) < 2 or not (named := names_in(mentions)):
-            return mentions
-        mentions = longer_forms(mentions, named, self.rules)
+        named = names_in(mentions) if len(mentions) > 1 else {}
+        if named:
+            mentions = longer_forms(mentions, named, self.rules)
         ties = [place for place, parts in enumerate(mentions) if any(map(tied, parts))]
         breaker, labels = TieBreaker(self.kb, self.settings.label_types), [queries[place].label for place in ties]
         broken = breaker.break_ties([mentions[place] for place in ties], labels, named) if ties else ()

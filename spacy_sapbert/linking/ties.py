@@ -138,8 +138,9 @@ class TieBreaker:
             entries.append(entry._replace(case=entry.concept_id in exact, type=fits, named=has_name))
         ranked = rank(entries)
         first, *others = [by_id[entry.concept_id] for entry in ranked]
-        # what the document says makes it no less likely
-        first = first._replace(probability=_higher(first.probability, best[0].probability))
+        if ranked[0].type or ranked[0].named:  # these say more than names do
+            likely = [candidate.probability for candidate in best if candidate.probability is not None]
+            first = first._replace(probability=max(likely, default=None))
         return part._replace(candidates=(first, *others, *part.candidates[len(by_id) :]), tie=explain(ranked))
 
     def _types(self, label: str) -> frozenset[str]:
@@ -194,10 +195,6 @@ def _with_longer(part: LinkedPart, chosen: Candidate, name: str) -> LinkedPart:
     return part._replace(
         candidates=(likely, *others), tie=None, reasons=(f"it is short for “{name}”, which the document has",)
     )
-
-
-def _higher(first: float | None, second: float | None) -> float | None:
-    return second if first is None or (second is not None and second > first) else first
 
 
 def _with_prior_explained(part: LinkedPart) -> LinkedPart:
