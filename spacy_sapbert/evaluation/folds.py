@@ -20,7 +20,7 @@ from ..errors import ChoiceError, EmptyError, MismatchError, NotFoundError, Opti
 from ..files.output import ScratchFolder, kept_result
 from ..metrics.repeated import deviation_of, error_of, mean_of
 from ..pipeline.tokenizer import blank_pipeline, load_pipeline
-from ..training.reranker_trainer import folds_of
+from ..training.ranker_trainer import folds_of
 from ..training.settings import RerankerTraining
 from ..types import Document
 from .linking import evaluate_linking
