@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from itertools import chain, filterfalse, islice, repeat
+from itertools import chain, islice, repeat
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -66,16 +66,19 @@ def texts_of(mentions: Sequence[Parts]) -> list[list[Text]]:
         forms[part.text] = joined_letters(part.text)
         if part.candidates and part.candidates[0].refusal is None:
             linked.setdefault(part.candidates[0].concept_id, set()).add(forms[part.text])
-    texts: list[list[Text]] = []
-    for parts in mentions:
-        texts.append([])
+    texts = dict[int, list[Text]]()
+    for parts in mentions:  # equal mentions have the same parts
+        if id(parts) in texts:
+            continue
+        texts[id(parts)] = []
         for part in parts:
             candidates, elsewhere = part.candidates[:DEPTH], list[int]()
             for candidate in candidates:
                 others = linked.get(candidate.concept_id)
-                elsewhere.append(min(len(others) - (forms[part.text] in others), _MOST_ELSEWHERE) if others else 0)
-            texts[-1].append(Text(part.text, candidates, tuple(elsewhere)))
-    return texts
+                n = len(others) - (forms[part.text] in others) if others else 0
+                elsewhere.append(n if n < _MOST_ELSEWHERE else _MOST_ELSEWHERE)
+            texts[id(parts)].append(Text(part.text, candidates, tuple(elsewhere)))
+    return [texts[id(parts)] for parts in mentions]
 
 
 def compared(candidates: Sequence[Candidate]) -> list[int]:
@@ -302,26 +305,34 @@ class Ranker(NamedTuple):
             documents: The parts of each mention of each document.
         """
         earlier = {} if earlier is None else earlier
-        texts = list(map(texts_of, documents))
-        judgments: Judgments = {}
-        unique = dict.fromkeys(chain.from_iterable(chain.from_iterable(texts)))  # the same text occurs many times
-        for text in unique:
+        numbers, found = dict[Text, int](), list[list[tuple[int, ...]]]()
+        for mentions in documents:
+            found.append([])
+            for texts in texts_of(mentions):
+                ids = list[int]()
+                for text in texts:  # the same one occurs many times
+                    ids.append(numbers.setdefault(text, len(numbers)))
+                found[-1].append(tuple(ids))
+        unique = list(numbers)
+        judged, new = dict[int, _Judged](), list[int]()
+        for number, text in enumerate(unique):
             if known := earlier.get(text):  # another thread may drop some
-                judgments[text] = known
-        if new := list(filterfalse(judgments.__contains__, unique)):
-            judged = dict(zip(new, self._judgments(new, facts, rules), strict=True))
-            judgments.update(judged)
-            earlier.update(judged)
+                judged[number] = known
+            else:
+                new.append(number)
+        if new:
+            judgments = self._judgments(list(map(unique.__getitem__, new)), facts, rules)
+            for number, judgment in zip(new, judgments, strict=True):
+                judged[number] = earlier[unique[number]] = judgment
             if len(earlier) > MOST_JUDGMENTS:
                 drop_oldest(earlier, MOST_JUDGMENTS)
         shared, ranked = dict[tuple[int, ...], Parts](), list[list[Parts]]()
-        for mentions, of_mentions in zip(documents, texts, strict=True):
+        for mentions, of_mentions in zip(documents, found, strict=True):
             ranked.append([])
             for parts, of_parts in zip(mentions, of_mentions, strict=True):
-                found = tuple(map(judgments.__getitem__, of_parts))
-                key = id(parts), *map(id, found)  # equal mentions have the same parts
+                key = id(parts), *of_parts  # equal mentions have the same parts
                 if key not in shared:
-                    shared[key] = tuple(map(_with, parts, found))
+                    shared[key] = tuple(map(_with, parts, map(judged.__getitem__, of_parts)))
                 ranked[-1].append(shared[key])
         return ranked
 

@@ -319,7 +319,7 @@ def fit_ranker(
 
     Returns:
         The ranker. It is None if its probabilities are not better by more than a standard error, by cross-validation
-        over documents. The new trees only choose candidates if more texts are right then, by more than that, too.
+        over documents. The new trees only choose candidates if more texts are right then, by two standard errors.
     """
     joined = joined_data(data)
     text_folds, real = folds[joined.documents], ~joined.taken_out
@@ -337,19 +337,19 @@ def fit_ranker(
         ratings[inside] = ranker.trees.predict(measured.rows[inside])
     right, right_after = _right(measured, start, earlier), _right(measured, start, ratings)
     n_right, n_texts = int(right.sum()), len(measured.sizes)
-    if not _gains(_losses(measured, earlier) - _losses(measured, ratings), measured):
+    if not _gains(_losses(measured, earlier) - _losses(measured, ratings), measured, errors=1):
         return FittedRanker(None, (before,) * settings.folds, n_right, n_right, n_texts)
     ranker, *of_folds = more_trees(start, joined, settings), *rankers
-    if not _gains(right_after.astype(int) - right, measured):
+    if not _gains(right_after.astype(int) - right, measured, errors=2):
         right_after = right
         ranker, *of_folds = (ranker._replace(choosing=start.choosing) for ranker in (ranker, *of_folds))
     return FittedRanker(ranker, tuple(of_folds), n_right, int(right_after.sum()), n_texts)
 
 
-def _gains(gains: np.ndarray, data: RankingData) -> bool:
-    """Return whether the mean gain of the texts is more than its standard error over documents."""
+def _gains(gains: np.ndarray, data: RankingData, *, errors: int) -> bool:
+    """Return whether the mean gain of texts is more than so many of its standard errors over documents."""
     error = standard_error(gains.tolist(), list(map(str, data.documents)))
-    return error is not None and 100 * float(gains.mean()) > error
+    return error is not None and 100 * float(gains.mean()) > errors * error
 
 
 def joined_data(data: Sequence[RankingData]) -> RankingData:
