@@ -50,7 +50,7 @@ from spacy_sapbert.linking.storage import open_generator
 from spacy_sapbert.metrics.linking_accuracy import gold_concepts
 from spacy_sapbert.text import short_forms
 from spacy_sapbert.text.abbreviations import find_definitions
-from spacy_sapbert.training.reranker_trainer import mention_queries
+from spacy_sapbert.training.ranker_trainer import mention_queries
 from spacy_sapbert.types import Candidate, Document, Name, Record
 
 BC5CDR, NCBI = DISEASES["bc5cdr"], DISEASES["ncbi"]

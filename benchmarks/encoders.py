@@ -27,7 +27,7 @@ from spacy_sapbert.encoders.folder import local_folder
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.linking.linker import Linker
 from spacy_sapbert.linking.storage import open_generator
-from spacy_sapbert.training.reranker_trainer import gold_parts, mention_queries
+from spacy_sapbert.training.ranker_trainer import gold_mentions, mention_queries
 from spacy_sapbert.types import Document
 
 COLUMNS = {
@@ -43,12 +43,13 @@ TIMED_NAMES = 2000
 
 def accuracy(linker: Linker, documents: Sequence[Document]) -> dict[str, float]:
     totals, rights = [], []
-    linked = linker.link(list(map(mention_queries, documents)), [document.text for document in documents])
+    linked = linker.link(list(map(mention_queries, documents)))
     for document, mentions in zip(documents, linked, strict=True):
         found = [
-            part
-            for part in gold_parts(document.mentions, mentions, linker.kb)
-            if any(map(linker.kb.find_id, part.gold))
+            (part, gold)
+            for parts, gold in gold_mentions(document.mentions, mentions, linker.kb)
+            if any(map(linker.kb.find_id, gold))
+            for part in parts
         ]
         first = [part.candidates[0].concept_id if part.candidates else "" for part, _ in found]
         totals.append(len(found))

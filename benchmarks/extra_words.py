@@ -40,7 +40,7 @@ from linking import CHEMICALS, MEDIC
 
 from spacy_sapbert.linking.linker import Linker
 from spacy_sapbert.text.words import read_words
-from spacy_sapbert.training.reranker_trainer import gold_parts, mention_queries
+from spacy_sapbert.training.ranker_trainer import gold_parts, mention_queries
 from spacy_sapbert.types import Document, Link, Name, Record
 
 KINDS = ("known", "adds", "differs", "one word", "unknown")

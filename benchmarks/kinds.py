@@ -26,7 +26,7 @@ from spacy_sapbert.linking.storage import open_generator
 from spacy_sapbert.metrics.linking_accuracy import RECALL_CUTOFF
 from spacy_sapbert.text.critical_parts import contradictions
 from spacy_sapbert.text.words import joined_letters, read_words
-from spacy_sapbert.training.reranker_trainer import gold_parts, mention_queries
+from spacy_sapbert.training.ranker_trainer import gold_mentions, mention_queries
 from spacy_sapbert.types import LinkedPart, has_type
 
 
@@ -55,10 +55,10 @@ def judge(linker: Linker, path: Path, type: str | None) -> Iterator[Judged]:
     for document in read_corpus(path):
         mentions = [one for one in document.mentions if one.ids and (type is None or has_type(one.label, [type]))]
         document = document._replace(mentions=tuple(mentions))
-        (linked,) = linker.link([mention_queries(document)], [document.text])
-        for part, gold in gold_parts(document.mentions, linked, linker.kb):
+        (linked,) = linker.link([mention_queries(document)])
+        for parts, gold in gold_mentions(document.mentions, linked, linker.kb):
             if any(map(linker.kb.find_id, gold)):
-                yield judge_part(linker, part, gold)
+                yield from (judge_part(linker, part, gold) for part in parts)
 
 
 def judge_part(linker: Linker, part: LinkedPart, gold: frozenset[str]) -> Judged:

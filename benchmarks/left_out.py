@@ -188,9 +188,8 @@ def open_linker(kb: Path, encoder: str) -> Linker:
 def link_texts(linker: Linker, texts: Sequence[str]) -> Iterator[Link]:
     """Yield the link of each text, which is a mention without context."""
     for start in range(0, len(texts), _BATCH):
-        queries = [MentionQuery(MentionVariants(text)) for text in texts[start : start + _BATCH]]
-        linked = linker.link([queries])[0]
-        yield from chain.from_iterable(map(linker.links, linked))
+        documents = [[MentionQuery(MentionVariants(text))] for text in texts[start : start + _BATCH]]
+        yield from chain.from_iterable(linker.links(parts) for (parts,) in linker.link(documents))
 
 
 def build(records: Iterable[Record], path: Path) -> None:

@@ -126,7 +126,7 @@ def folded(text: str) -> tuple[str, ...]:
 
 def links_of(linker: Linker, texts: list[str]) -> list[tuple[Link, str | None]]:
     """Return the link of each text, and the concept of the first candidate."""
-    mentions = linker.link([[MentionQuery(MentionVariants(text)) for text in texts]])[0]
+    mentions = [found for (found,) in linker.link([[MentionQuery(MentionVariants(text))] for text in texts])]
     firsts = (parts[0].candidates[0].concept_id if parts[0].candidates else None for parts in mentions)
     return [(linker.links(parts)[0], first) for parts, first in zip(mentions, firsts, strict=True)]
 

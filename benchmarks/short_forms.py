@@ -25,7 +25,7 @@ from spacy_sapbert.linking.linker import Linker
 from spacy_sapbert.linking.storage import open_generator
 from spacy_sapbert.linking.variants import MentionQuery
 from spacy_sapbert.text.words import is_acronym
-from spacy_sapbert.training.reranker_trainer import mention_queries
+from spacy_sapbert.training.ranker_trainer import mention_queries
 from spacy_sapbert.types import Document
 
 VOCABULARIES = {"Disease": MEDIC, "Chemical": CHEMICALS}

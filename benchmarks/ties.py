@@ -24,7 +24,7 @@ from spacy.language import Language
 from spacy_sapbert.linking import ties
 from spacy_sapbert.linking.ties import RULES, TieBreaker, names_in, tied
 from spacy_sapbert.metrics.linking_accuracy import gold_concepts, lenient_at
-from spacy_sapbert.training.reranker_trainer import mention_queries
+from spacy_sapbert.training.ranker_trainer import mention_queries
 from spacy_sapbert.types import Document
 
 STARTER = "starter"

@@ -311,8 +311,8 @@ class Errors:
         "read them with `spacy-sapbert.TripleFile.v1`. You can also choose another miner."
     )
     E352 = (
-        "[E352] There is too little to train a reranker: {found}. Give more annotated documents. Or train the linker "
-        "without a reranker."
+        "[E352] There is too little to train a ranker: {found}. Give more annotated documents. Or train the linker "
+        "without a ranker."
     )
     E363 = (
         "[E363] The network of the typed_ner has its labels already ({labels}), so that '{label}' cannot be added. Train "
@@ -447,14 +447,18 @@ class Warnings:
         "(`held_out`)."
     )
     W415 = (
-        "[W415] The reranker was left out, since it does not help by cross-validation. Without it, the first "
+        "[W415] The trained ranker was left out, since it does not help by cross-validation. Without it, the first "
         "candidate is right for {right} of {texts} texts. Give more annotated documents."
     )
     W417 = (
         "[W417] The corrections in {path} have {unknown} of {total} concepts that the vocabulary lacks, such as {first}. "
         "They have no effect. The vocabulary may be another one, or another release."
     )
-    W416 = "[W416] The linker was saved without a reranker. {reason}"
+    W416 = "[W416] The linker was saved with the ranker of the package, if any. {reason}"
+    W419 = (
+        "[W419] The linker in {path} was calibrated, or its reranker trained, by version 1.1 or an earlier one. This "
+        "version ranks in another way, so both are left out. Run `spacy-sapbert calibrate`, or train the linker again."
+    )
     W418 = (
         "[W418] {component} links the mentions in {where}, but no component has set any. Put one that finds mentions "
         "before it: an NER, or `concept_matcher`."

@@ -136,7 +136,7 @@ class LinkedPart(NamedTuple):
         candidates: Candidates before any threshold, best first.
         tie: Why the first candidate takes precedence over others. These have the same score, or their names are equally
             similar to the text. None if there are no such candidates.
-        reasons: Why a reranker put the first candidate before the most similar one, or what a person decided. Empty
+        reasons: Why the ranker put the first candidate before the most similar one, or what a person decided. Empty
             otherwise.
     """
 
@@ -179,9 +179,10 @@ class Link(NamedTuple):
         runner_up: The next candidate after the linked or rejected one, with any score.
         rejected: The best candidate, if nothing was linked. `score`, `name` and `probability` are its values.
         assertion: The flags of the mention, such as "negated"; see `AssertionDetector`.
-        reasons: Why this concept was chosen, linked or rejected: another way to write the text is its name, or a
-            reranker put it before the most similar one. Empty otherwise.
+        reasons: Why this concept was chosen, linked or rejected: another way to write the text is its name, or the
+            ranker put it before the most similar one. Empty otherwise.
         candidates: The first candidates with any score, best first, as many as `Linker.listed` says.
+        missing: The probability that the vocabulary lacks the concept; None if it is not known.
     """
 
     text: str
@@ -198,6 +199,7 @@ class Link(NamedTuple):
     assertion: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     candidates: tuple[Alternative, ...] = ()
+    missing: float | None = None
 
 
 class DocumentConcept(NamedTuple):

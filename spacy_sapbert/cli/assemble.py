@@ -125,9 +125,6 @@ def calibrate(
     prior: Annotated[
         bool, typer.Option("--prior", help="Also fit a prior: how often each concept is annotated.")
     ] = False,
-    rerank: Annotated[
-        bool, typer.Option("--rerank", help="Also train a reranker of the candidates (needs the extra `train`).")
-    ] = False,
     precision: Annotated[
         float | None,
         typer.Option(
@@ -135,7 +132,7 @@ def calibrate(
             help="Use the lowest threshold that reaches this precision. Default: the threshold of best F1.",
         ),
     ] = None,
-    method: Annotated[Method, typer.Option(help="Method that fits the probabilities.")] = _ISOTONIC,
+    method: Annotated[Method, typer.Option(help="Method that fits probabilities to scores.")] = _ISOTONIC,
     held_out: Annotated[
         float, typer.Option(callback=_between, help="Share of the documents that are used for measuring only.")
     ] = 0.3,
@@ -143,8 +140,8 @@ def calibrate(
 ) -> None:
     """Fit the threshold and the probabilities of links on an annotated corpus.
 
-    The command also fits λ, the weight of the sparse score. With --rerank, it trains a reranker. It saves a pipeline
-    with the fitted values.
+    The command also fits λ, the weight of the sparse score, and trains the ranker of the candidates further. What does
+    not help is left out. It saves a pipeline with the fitted values.
     """
     from ..evaluation import calibration
     from ..evaluation.plots import draw_reliability, prepare_folder, save_both
@@ -161,7 +158,6 @@ def calibrate(
         read_documents(corpus, format, ids),
         type=type,
         prior=prior,
-        rerank=rerank,
         precision=precision,
         method=method.value,
         held_out=held_out,
@@ -188,9 +184,8 @@ def _table(result: Mapping[str, Any]) -> Table:
         table.add_row(label, *("–" if value is None else f"{value:.{digits}f}" for value in values))
     counts = result["documents"]
     table.caption = f"fitted on {counts['fitted']:,} documents, measured on {counts['held_out']:,}"
-    if reranker := result.get("reranker"):
-        table.caption += (
-            f"\nreranker: {reranker['before']:,} → {reranker['after']:,} of {reranker['texts']:,} texts right by "
-            "cross-validation"
-        )
+    if ranker := result.get("ranker"):
+        kept = "" if ranker["kept"] else "; it was left out"
+        right = f"{ranker['before']:,} → {ranker['after']:,} of {ranker['texts']:,} texts right by cross-validation"
+        table.caption += f"\nranker: {right}{kept}"
     return table

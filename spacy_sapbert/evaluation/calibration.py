@@ -1,8 +1,9 @@
-"""Calibrate a linker on annotated documents: sparse weight λ, prior weight μ, threshold and link probabilities."""
+"""Calibrate a linker on annotated documents: λ, μ, ranker, threshold and link probabilities."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
@@ -11,15 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from spacy.language import Language
 
-from ..errors import Errors, OptionError, SapbertError, requiring
+from ..errors import Errors, SapbertError, TrainingDataError, Warnings, requiring
 from ..linking.prior import best_weight, count_concepts
 from ..linking.settings import CandidateSettings, LinkerParameters
 from ..metrics.calibration import brier_score, calibration_error, reliability, threshold_curve
 from ..metrics.counts import f1_score, mean, percent
 from ..metrics.linking_accuracy import gold_concepts, lenient_at, strict_at
-from ..training.reranker_trainer import FittedReranker, check_lightgbm
+from ..training.ranker_trainer import FittedRanker, check_lightgbm
 from ..types import Document
-from .cross_fitting import Documents, Follow, UnseenDocuments, link_by_others, no_progress, rerank_by_others
+from .cross_fitting import Documents, Follow, UnseenDocuments, link_by_others, no_progress, rank_by_others
 from .running import GoldMentions, LinkedMention, find_linker, warn_of_unknown_ids, with_known_ids
 
 if TYPE_CHECKING:
@@ -60,13 +61,13 @@ Tried = dict[float, Judged]
 
 
 class _Fitted(NamedTuple):
-    """The judged links for each weight, and of the chosen weights and the reranker, before the linker gets them."""
+    """The judged links for each weight, and of the chosen weights and the ranker, before the linker gets them."""
 
     weights: Tried
     priors: Tried
     sparse_weight: float
     prior_weight: float
-    reranked: FittedReranker | None
+    ranked: FittedRanker | None
     judged: Judged
 
 
@@ -76,14 +77,13 @@ def calibrate(
     *,
     type: str | None = None,
     prior: bool = False,
-    rerank: bool = False,
     precision: float | None = None,
     method: str = "isotonic",
     held_out: float = 0.3,
     seed: int = 0,
     follow: Follow = no_progress,
 ) -> dict[str, Any]:
-    """Fit the sparse weight, the prior, a reranker, the threshold and the link probabilities of a pipeline's linker.
+    """Fit the sparse weight, the prior, the ranker, the threshold and the link probabilities of a pipeline's linker.
 
     Gold mentions are linked as in `evaluate_linking`. The sparse weight λ is the one of `SPARSE_WEIGHTS`, or the
     present one, with the highest mean of lenient and strict accuracy. Among equal weights, the present one wins, then
@@ -97,18 +97,20 @@ def calibrate(
 
     With `prior`, the linker counts how often each concept is annotated in the documents. These counts replace
     its earlier ones. The prior weight μ is the one of `PRIOR_WEIGHTS` with the highest mean accuracy; among equal
-    weights, the smallest wins. With `rerank`, it is 0 unless that weight is better after reranking, too. For μ, the
+    weights, the smallest wins. A prior turns off the ranker, so it is 0 unless it is better than the ranker. For μ, the
     threshold and the probabilities, the counts of a document leave out its own mentions.
 
-    With `rerank`, a reranker is trained on the documents, which replaces an earlier one. The threshold and the
-    probabilities are fitted on links that a reranker of other documents chose.
+    The ranker of the package is trained further on the documents, or a new one if the package has none for the scores.
+    It replaces an earlier one, and is left out with the warning W415 if it does not help. With fewer than 50 texts that
+    have right and wrong candidates, it is not trained, with the warning W416. The threshold is fitted on links that a
+    ranker of other documents chose. The ranker gives their probabilities. Only without one are probabilities fitted to
+    the scores.
 
     Args:
         documents: Documents with gold ids.
         type: Use only mentions with this label.
         prior: Also fit the prior: how much the annotation counts of concepts matter. See
             `spacy_sapbert.linking.prior.ConceptPrior`.
-        rerank: Also train a reranker. See `spacy_sapbert.linking.reranker.Reranker`.
         precision: The wanted precision of links above the threshold, between 0 and 1. None chooses the threshold with
             the best F1.
         method: "isotonic" or "platt", see `fit_probabilities`.
@@ -118,9 +120,9 @@ def calibrate(
             returns the documents.
 
     Returns:
-        The counts of `documents`, the tried `weights` and `prior_weights`, and the fitted values. With `rerank`, there
-        is also a `reranker`. It has the number of `texts` with right and wrong candidates, how many of them are right
-        first `before` and `after` by cross-validation, and the `margin`. `sparse_weight`,
+        The counts of `documents`, the tried `weights` and `prior_weights`, and the fitted values. If a ranker was
+        trained, `ranker` has the number of `texts`, how many of them are right first `before` and `after` by
+        cross-validation, and whether it is `kept`. `sparse_weight`,
         `prior_weight` and `threshold` each have `before` and `after`. The measures `before` and `after` are those of
         the held-out documents. `lenient` and `strict` accuracy are percentages, and so are `p`, `r` and `f1` of links
         at the threshold, and `coverage`, the share of links above it. `threshold_probability` is the probability of a
@@ -128,21 +130,17 @@ def calibrate(
         to 1. Before probabilities are fitted, scores serve as probabilities.
 
     Raises:
-        SapbertError: The pipeline has no linker, or the linker would not use a reranker. No mention has a gold id, or
-            none is in the vocabulary. Fitting or measuring lacks right or wrong links. No threshold reaches the
-            precision.
+        SapbertError: The pipeline has no linker. No mention has a gold id, or none is in the vocabulary. Fitting or
+            measuring lacks right or wrong links. No threshold reaches the precision.
     """
     component = find_linker(nlp)
     linker = component.linker
-    if rerank:  # before minutes of work
-        if not linker.settings.selection.rerank:
-            remedy = "Set `selection.rerank` of the linker to true, or leave out --rerank."
-            raise OptionError(remedy, option="--rerank", reason="the linker would not use a reranker")
+    if linker.settings.selection.rerank:  # before minutes of work
         check_lightgbm()
     documents = _with_gold(documents, type, linker.kb)
     fitting, measuring = split_documents(documents, held_out, seed)
     unseen = UnseenDocuments(nlp, documents, follow)
-    fit = partial(_fit, unseen, seed=seed, prior=prior, rerank=rerank)
+    fit = partial(_fit, unseen, seed=seed, prior=prior)
     use = partial(_use, nlp, component, prior=prior, precision=precision, method=method)
     before = _measured(linker, unseen.link(measuring, "documents held out, before"), check=True)
     values = {name: getattr(linker, name) for name in ("sparse_weight", "prior_weight", "threshold")}
@@ -208,30 +206,38 @@ def _check_kinds(judged: Judged, part: str) -> None:
 # --- fitting
 
 
-def _fit(unseen: UnseenDocuments, documents: Documents, *, seed: int, prior: bool, rerank: bool) -> _Fitted:
-    """Choose the weights and train a reranker. The linker does not change."""
+def _fit(unseen: UnseenDocuments, documents: Documents, *, seed: int, prior: bool) -> _Fitted:
+    """Choose the weights and train a ranker. The linker does not change."""
     linker = unseen.linker
     present, present_prior = linker.sparse_weight, linker.prior_weight
-    earlier = None if rerank else linker.reranker
-    with _uncalibrated(linker) as settings, linker.reranking(earlier):
+    ranked = None
+    with _uncalibrated(linker) as settings, linker.ranking(None):
         if prior:
             settings.prior_weight = 0.0  # the old prior must not influence the choice of λ
         weights = _try_weights(unseen, documents)
         settings.sparse_weight = weight = _best_weight(weights, present)
         priors = _try_priors(unseen, documents) if prior else {present_prior: weights[weight]}
-        prior_weight = _best_weight(priors, None)
-        judged, rerankers = dict(priors), dict[float, FittedReranker]()
-        if rerank:  # it knows the counts, too, and may make up for the prior
-            for tried in dict.fromkeys([0.0, prior_weight] if prior else [prior_weight]):
-                counted = tried if prior else None
-                rerankers[tried], mentions = rerank_by_others(unseen, documents, counted, seed)
-                if reranker := rerankers[tried].reranker:
-                    with _counting(linker, documents, counted), linker.reranking(reranker):
-                        judged[tried] = judge(mentions, linker)
-            prior_weight = _best_weight({tried: judged[tried] for tried in rerankers}, None)
-            rerankers[prior_weight].warn()
+        judged = dict(priors)
+        if linker.settings.selection.rerank and 0.0 in judged:
+            ranked, judged[0.0] = _rank(unseen, documents, seed) or (None, judged[0.0])
+        prior_weight = _best_weight(judged, None)
+    ranked = None if prior_weight else ranked
+    if ranked:
+        ranked.warn()
     _check_kinds(judged[prior_weight], "fitted")
-    return _Fitted(weights, priors, weight, prior_weight, rerankers.get(prior_weight), judged[prior_weight])
+    return _Fitted(weights, priors, weight, prior_weight, ranked, judged[prior_weight])
+
+
+def _rank(unseen: UnseenDocuments, documents: Documents, seed: int) -> tuple[FittedRanker, Judged] | None:
+    """Train a ranker, and judge the links that those of other documents chose; None if there is too little text."""
+    linker = unseen.linker
+    try:
+        fitted, mentions = rank_by_others(unseen, documents, seed)
+    except TrainingDataError as error:
+        warnings.warn(Warnings.W416.format(reason=error), stacklevel=2)
+        return None
+    with linker.ranking(fitted.ranker):
+        return fitted, judge(mentions, linker)
 
 
 def _counting(linker: Linker, documents: Documents, weight: float | None) -> AbstractContextManager[None]:
@@ -285,7 +291,7 @@ def _best_weight(tried: Tried, present: float | None) -> float:
 
 
 def fit_probabilities(judged: Judged, method: str) -> Points:
-    """Fit a function from the score of a link to the probability that the link is right, as pairs of rising numbers.
+    """Fit a function from the score of a link to the probability that it is right, for a linker without a ranker.
 
     "isotonic" fits the non-decreasing function with the least squared error (Zadrozny and Elkan 2002). It needs a
     thousand links or more. "platt" fits 1 / (1 + exp(-a·score - b)) with a ≥ 0. It uses Platt's targets, which lie
@@ -347,16 +353,17 @@ def _use(
 ) -> None:
     """Store the fitted values. The settings, which take precedence, become None in the linker and in the config."""
     linker = component.linker
-    points, threshold = fit_probabilities(fitted.judged, method), fit_threshold(fitted.judged, precision)
+    threshold = fit_threshold(fitted.judged, precision)
     counts = count_concepts(documents) if prior else linker.stored_parameters.annotated
-    parameters = LinkerParameters(fitted.sparse_weight, threshold, points, None, counts, fitted.prior_weight)
-    if fitted.reranked:
-        linker.reranker = fitted.reranked.reranker
+    parameters = LinkerParameters(fitted.sparse_weight, threshold, None, None, counts, fitted.prior_weight)
+    linker.trained_ranker = fitted.ranked.ranker if fitted.ranked else None
     settings = linker.settings
     settings.threshold = settings.candidates.sparse_weight = settings.candidates.prior_weight = None
     linker.stored_parameters = parameters
-    reranks = linker.reranks or linker.difference_model is not None
-    linker.stored_parameters = parameters._replace(sparse_share=linker.generator.sparse_share, reranked=reranks)
+    ranks = linker.ranker is not None
+    points = None if ranks else fit_probabilities(fitted.judged, method)
+    share = linker.generator.sparse_share
+    linker.stored_parameters = parameters._replace(probabilities=points, sparse_share=share, reranked=ranks)
     (name,) = (name for name, other in nlp.pipeline if other is component)
     config = nlp.get_pipe_config(name)
     config["threshold"] = None
@@ -371,19 +378,14 @@ def _accuracies(judged: Judged) -> dict[str, float | None]:
 
 
 def _tried(fitted: _Fitted) -> dict[str, Any]:
-    """Return the accuracies with each weight that was tried, and what cross-validation says about the reranker."""
+    """Return the accuracies with each weight that was tried, and what cross-validation says about the ranker."""
     tried: dict[str, Any] = {
         "weights": [{"sparse_weight": weight, **_accuracies(judged)} for weight, judged in fitted.weights.items()],
         "prior_weights": [{"prior_weight": weight, **_accuracies(judged)} for weight, judged in fitted.priors.items()],
     }
-    if fitted.reranked:
-        trained = fitted.reranked
-        tried["reranker"] = {
-            "texts": trained.texts,
-            "before": trained.right_before,
-            "after": trained.right_after if trained.reranker else trained.right_before,
-            "margin": trained.reranker.margin if trained.reranker else None,
-        }
+    if trained := fitted.ranked:
+        right = {"before": trained.right_before, "after": trained.right_after}
+        tried["ranker"] = {"texts": trained.texts, **right, "kept": trained.ranker is not None}
     return tried
 
 

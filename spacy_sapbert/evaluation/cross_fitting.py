@@ -1,28 +1,23 @@
-"""Link documents as if they were new, with what was learned from the others: concept counts and rerankers."""
+"""Link documents as if they were new, with what was learned from the others: concept counts and rankers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
 from spacy.language import Language
 
 from ..files.output import ScratchFolder
+from ..linking.concept_facts import ConceptFacts
 from ..linking.prior import count_concepts
-from ..linking.rerank_features import CandidateFeatures, WordRarity
-from ..linking.reranker import Reranker
 from ..linking.storage import with_mentions
-from ..training.reranker_trainer import (
-    FittedReranker,
-    RankedDocument,
+from ..training.ranker_trainer import (
+    FittedRanker,
     RankingData,
     are_names,
-    fit_reranker,
+    fit_ranker,
     folds_of,
-    gold_parts,
+    gold_mentions,
     ranking_data,
 )
 from ..training.settings import RerankerTraining
@@ -102,83 +97,33 @@ def link_by_others(unseen: UnseenDocuments, documents: Documents, weight: float)
             yield from linked
 
 
-def rerank_by_others(
-    unseen: UnseenDocuments, documents: Documents, prior_weight: float | None, seed: int
-) -> tuple[FittedReranker, list[LinkedMention]]:
-    """Train a reranker on documents, by folds, and return it with their mentions. The linker does not change.
+def rank_by_others(
+    unseen: UnseenDocuments, documents: Documents, seed: int
+) -> tuple[FittedRanker, list[LinkedMention]]:
+    """Train a ranker on documents, by folds, and return it with their mentions. The linker does not change.
 
-    Each mention was reranked by a reranker of other documents.
-
-    Documents with the same id count as one. With a prior weight μ, the annotation counts leave out the documents of a
-    fold. Without one, they are those of the linker.
+    Each mention was ranked by a ranker of other documents. Documents with the same id count as one.
     """
     linker, settings = unseen.linker, RerankerTraining(seed=seed)
     folds = folds_of([document.doc_id for document in documents], settings)
     numbers = {document.doc_id: number for number, document in enumerate(documents)}  # equal ids share a fold
-    rarity = WordRarity.in_names(linker.kb.names())
-    pieces: list[tuple[CandidateFeatures, Documents, list[list[LinkedMention]]]] = []
+    data: list[RankingData] = []
+    linked: list[tuple[int, ConceptFacts, list[LinkedMention]]] = []
     for part in unseen.parts(documents):
-        of_part = folds[[numbers[document.doc_id] for document in part]]
-        counted = _counted(linker, documents, folds, prior_weight)
-        mentions = _link_folds(unseen, part, of_part, counted)
-        pieces.append((CandidateFeatures(linker.kb, rarity), part, mentions))
-    data = [_ranking_data(part, mentions, numbers, features) for features, part, mentions in pieces]
-    fitted = fit_reranker(data, folds, rarity, settings)
-    rerankers = fitted.of_folds if fitted.reranker else [Reranker.undecided()] * settings.folds
-    reranked: list[LinkedMention] = []
-    for features, part, mentions in pieces:
-        for document, linked in zip(part, mentions, strict=True):
-            reranked += _reranked(linked, document.text, rerankers[folds[numbers[document.doc_id]]], features)
-    return fitted, reranked
-
-
-_Counted = Callable[[int], AbstractContextManager[None]]
-"""Links inside the block with the annotation counts of the documents outside a fold."""
-
-
-def _counted(linker: Linker, documents: Documents, folds: np.ndarray, prior_weight: float | None) -> _Counted:
-    def counted(fold: int) -> AbstractContextManager[None]:
-        if prior_weight is None:
-            return nullcontext()
-        others = (document for document, number in zip(documents, folds, strict=True) if number != fold)
-        return linker.weighing(count_concepts(others), prior_weight)
-
-    return counted
-
-
-def _link_folds(
-    unseen: UnseenDocuments, documents: Documents, folds: np.ndarray, counted: _Counted
-) -> list[list[LinkedMention]]:
-    """Return the linked mentions of each document, not reranked."""
-    mentions: list[list[LinkedMention]] = [[] for _ in documents]
-    n_folds = int(folds.max(initial=-1)) + 1
-    with unseen.linker.reranking(Reranker.undecided()):
-        for fold in range(n_folds):
-            numbers = np.flatnonzero(folds == fold).tolist()
-            what = f"documents linked for the reranker, part {fold + 1} of {n_folds}"
-            inside = unseen.follow([documents[number] for number in numbers], what)
-            with counted(fold):
-                for number, document in zip(numbers, inside, strict=True):
-                    mentions[number] = unseen.link_one(document)
-    return mentions
-
-
-def _ranking_data(
-    documents: Documents,
-    mentions: Sequence[Sequence[LinkedMention]],
-    numbers: Mapping[str, int],
-    features: CandidateFeatures,
-) -> RankingData:
-    ranked = []
-    for document, linked in zip(documents, mentions, strict=True):
-        parts = gold_parts([link.mention for link in linked], [link.parts for link in linked], features.kb)
-        ranked.append(RankedDocument(document.doc_id, document.text, parts))
-    return ranking_data(ranked, [numbers[document.doc_id] for document in documents], features)
-
-
-def _reranked(
-    linked: Sequence[LinkedMention], text: str, reranker: Reranker, features: CandidateFeatures
-) -> Iterator[LinkedMention]:
-    parts = iter(reranker.rerank([part for mention in linked for part in mention.parts], text, features))
-    for mention in linked:
-        yield mention._replace(parts=tuple(islice(parts, len(mention.parts))))
+        facts = ConceptFacts(linker.kb)
+        with linker.by_scores():
+            found = [unseen.link_one(document) for document in unseen.follow(part, "documents linked for the ranker")]
+        of_part = [numbers[document.doc_id] for document in part]
+        gold = [
+            gold_mentions([one.mention for one in links], [one.parts for one in links], linker.kb) for links in found
+        ]
+        data.append(ranking_data(gold, of_part, linker.kb, facts, linker.rules))
+        linked += [(folds[number], facts, links) for number, links in zip(of_part, found, strict=True)]
+    fitted = fit_ranker(data, folds, linker.generator, settings)
+    ranked: list[LinkedMention] = []
+    for fold, facts, links in linked:
+        if ranker := fitted.of_folds[fold]:
+            (parts,) = ranker([[link.parts for link in links]], facts, linker.rules)
+            links = [link._replace(parts=of_mention) for link, of_mention in zip(links, parts, strict=True)]
+        ranked += links
+    return fitted, ranked

@@ -39,7 +39,7 @@ from ..metrics.linking_accuracy import (
 from ..metrics.uncertainty import deviation_of, error_of, mean_of
 from ..pipeline.tokenizer import blank_pipeline, load_pipeline
 from ..text.normalize import biosyn
-from ..training.reranker_trainer import folds_of
+from ..training.ranker_trainer import folds_of
 from ..training.settings import RerankerTraining
 from ..types import Document
 from .running import (

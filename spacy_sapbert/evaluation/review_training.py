@@ -26,7 +26,7 @@ from ..review.corrections_file import CorrectionsFile
 from ..review.export import ReviewedDocument, general_decisions, name_rows, reviewed
 from ..review.queue import COVERED
 from ..runs.document_linker import LinkingPipeline
-from ..training.reranker_trainer import folds_of
+from ..training.ranker_trainer import folds_of
 from ..training.settings import RerankerTraining
 from ..types import Document, Mention
 

@@ -34,8 +34,7 @@ STEP = 0.0001
 SHORT = 4
 """A text of so many letters and digits, or fewer, must equal a name: of 113 links to similar names, one was right."""
 CHECKED = 6
-"""Candidates behind so many that agree are not checked: neither their scores nor `linking.difference` put them
-first."""
+"""Candidates behind so many that agree are not checked: neither their scores nor the ranker put them first."""
 SEVERAL = 1.02
 """The least support of a concept with another name that is about as similar to the text."""
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")  # kana, Chinese characters, Hangul
@@ -108,7 +107,7 @@ class Agreement:
             candidates: Its candidates, best first.
             weigh: Changes the scores of similar names, and the order of equal ones.
             checked: The candidates that agree, behind which none is checked: `CHECKED`, or one behind those that are
-                the same. A prior or reranker may choose any.
+                the same. A prior may choose any.
         """
         words = read_words(text, self._rules)
         same = self._same(words, candidates)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import filterfalse
 from operator import attrgetter
@@ -40,11 +40,16 @@ class Fact(NamedTuple):
 
 
 class ConceptFacts:
-    """Looks up what is known of concepts, and keeps it."""
+    """Looks up what is known of concepts, and keeps it.
+
+    Attributes:
+        has_annotations: Whether mentions of corpora are names of the vocabulary.
+    """
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self._kb = kb
         self._known: dict[str, Fact] = {}
+        self.has_annotations = bool(kb.meta.get("mentions"))
 
     def __call__(self, concept_ids: Collection[str]) -> Mapping[str, Fact]:
         """Return what is known of some concepts, and of others. The vocabulary is read once for all that are new."""
@@ -58,6 +63,10 @@ class ConceptFacts:
                 counts = math.log1p(summary.names), math.log1p(summary.annotations)
                 known[id] = Fact(summary.preferred, counts[0], bool(SUPPLEMENTARY_ID.fullmatch(id)), counts[1], popular)
         return known
+
+    def annotated(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """Return log(1 + n) for concepts with names, if corpora annotate the concept n times by this name."""
+        return np.log1p(self._kb.annotations_of(pairs)).tolist()
 
 
 def name_popularity(names: Iterable[str]) -> list[float]:

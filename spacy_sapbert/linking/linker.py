@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain, islice, repeat
+from itertools import chain, repeat
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ..errors import OptionError
 from ..kb.filters import Filter
@@ -19,18 +19,12 @@ from ..types import NIL, Alternative, Candidate, Grade, Link, LinkedPart
 from .agreement import REFUSED, Agreement, Candidates, tied
 from .candidates import CandidateGenerator
 from .concept_facts import ConceptFacts
-from .difference import PROBABLE, DifferenceModel, Judgments, describe, model_of
 from .prior import ConceptPrior
+from .ranker import PROBABLE, Judgments, Parts, Ranker, describe, ranker_for
 from .rewrites import Rewriter
 from .settings import THRESHOLD, LinkerParameters, LinkerSettings
 from .ties import TieBreaker, longer_forms, names_in
 from .variants import MentionQuery, select_variant
-
-if TYPE_CHECKING:
-    from .rerank_features import CandidateFeatures
-    from .reranker import Reranker
-
-Parts = tuple[LinkedPart, ...]
 
 
 class Annotation(NamedTuple):
@@ -48,20 +42,20 @@ class Annotation(NamedTuple):
 
 
 _FEWEST_DIGITS, _MOST_DIGITS = 2, 17
+_MISSING_DIGITS = 4
 
 
 class _Current(NamedTuple):
     """What the settings and the fitted values say now. It would take long to find out for each mention.
 
     Attributes:
-        reranks, prior, model, parameters, threshold: See the properties of `Linker`.
+        prior, ranker, parameters, threshold: See the properties of `Linker`.
         by_probability: Whether the probability decides, not the score.
         least_score: The score that a link of another variant, or a second concept, needs.
     """
 
-    reranks: bool
     prior: ConceptPrior | None
-    model: DifferenceModel | None
+    ranker: Ranker | None
     parameters: LinkerParameters
     threshold: float
     by_probability: bool
@@ -72,8 +66,8 @@ class Linker:
     """Links mentions to the concepts with the most similar names.
 
     A mention has variants: as written, with its abbreviations expanded, split into parts, with its spelling corrected.
-    `select_variant` chooses the variant. `TieBreaker` chooses between concepts with the same score. A
-    `DifferenceModel`, and then a `Reranker`, may choose a concept that is less similar.
+    `select_variant` chooses the variant. `TieBreaker` chooses between concepts with the same score. A `Ranker` may
+    choose a concept that is less similar.
 
     Args:
         generator: Finds the candidates of a text.
@@ -81,7 +75,7 @@ class Linker:
         parameters: Fitted or trained values, used for settings that are None.
 
     Attributes:
-        reranker: The trained reranker, or None.
+        trained_ranker: The ranker that was trained with the linker, or None.
         listed: How many candidates a link lists besides its own values.
     """
 
@@ -97,7 +91,7 @@ class Linker:
         self.rules = rules
         self.settings = settings or LinkerSettings()
         self.stored_parameters = parameters or LinkerParameters()
-        self.reranker: Reranker | None = None
+        self.trained_ranker: Ranker | None = None
         self._open(generator)
 
     def _open(self, generator: CandidateGenerator) -> None:
@@ -105,9 +99,8 @@ class Linker:
         self._agreement = Agreement(generator.kb, self.rules)
         self._rewriter = Rewriter(generator.kb, self.rules)
         self._facts = ConceptFacts(generator.kb)
-        self._judgments: tuple[DifferenceModel | None, Judgments] = None, {}
+        self._judgments: tuple[Ranker | None, Judgments] = None, {}
         self._prior: ConceptPrior | None = None
-        self._features: CandidateFeatures | None = None
 
     def __repr__(self) -> str:
         return f"Linker({self.kb!r}, threshold {self.threshold:g}, λ {self.sparse_weight:g}, μ {self.prior_weight:g})"
@@ -124,17 +117,12 @@ class Linker:
         return self._generator
 
     @property
-    def reranks(self) -> bool:
-        """Whether there is a reranker, and the settings use it."""
-        return self.reranker is not None and self.settings.selection.rerank
+    def ranker(self) -> Ranker | None:
+        """The ranker for the scores of this linker: the one that was trained with it, or else the one in the package.
 
-    @property
-    def difference_model(self) -> DifferenceModel | None:
-        """The model in the package for the scores of this linker.
-
-        None if there is none, if the linker has a prior, or if it was calibrated, or its reranker trained, without one.
+        None if there is none, if the linker has a prior, or if it was calibrated without one.
         """
-        return self._current().model
+        return self._current().ranker
 
     def _current(self) -> _Current:
         """Return what holds now. The generator gets the current λ."""
@@ -143,19 +131,16 @@ class Linker:
         generator.sparse_weight = stored.sparse_weight if setting is None else setting
         setting = settings.candidates.prior_weight
         prior_weight = stored.prior_weight if setting is None else setting
-        reranks = self.reranks
         prior = self._prior_of(stored.annotated, prior_weight) if stored.annotated and prior_weight else None
-        generator.complete = reranks or prior is not None
-        is_calibrated = stored.sparse_share is not None
-        trained_without = (self.reranker and not self.reranker.after_ranking) or (is_calibrated and not stored.reranked)
-        uses_model = prior is None and settings.selection.rerank and not trained_without
-        model = model_of(generator) if uses_model else None
-        parameters = self._valid(stored, prior_weight, reranked=reranks or model is not None)
-        by_probability = settings.threshold is None and model is not None
-        fitted_threshold = PROBABLE if parameters.sparse_share is None and model else parameters.threshold
+        generator.complete = prior is not None
+        by_scores = prior is not None or (stored.sparse_share is not None and not stored.reranked)
+        ranker = None if by_scores or not settings.selection.rerank else ranker_for(generator, self.trained_ranker)
+        parameters = self._valid(stored, prior_weight, reranked=ranker is not None)
+        by_probability = settings.threshold is None and ranker is not None
+        fitted_threshold = PROBABLE if parameters.sparse_share is None and ranker else parameters.threshold
         threshold = fitted_threshold if settings.threshold is None else settings.threshold
         least_score = THRESHOLD if by_probability else threshold
-        return _Current(reranks, prior, model, parameters, threshold, by_probability, least_score)
+        return _Current(prior, ranker, parameters, threshold, by_probability, least_score)
 
     def _valid(self, stored: LinkerParameters, prior_weight: float, *, reranked: bool) -> LinkerParameters:
         """Return the fitted values, without those that hold for other scores than the present ones."""
@@ -170,12 +155,11 @@ class Linker:
 
     # --- linking
 
-    def link(self, documents: Sequence[Sequence[MentionQuery]], texts: Sequence[str] = ()) -> list[list[Parts]]:
+    def link(self, documents: Sequence[Sequence[MentionQuery]]) -> list[list[Parts]]:
         """Find the candidates of mentions. Each unique text is looked up once, and equal mentions share the result.
 
         Args:
-            documents: The mentions of each document.
-            texts: The texts of the documents, which a reranker reads. Without them, it knows the mentions only.
+            documents: The mentions of each document. Mentions of one document are evidence for each other.
 
         Returns:
             The parts of each mention, with candidates of any score.
@@ -183,19 +167,13 @@ class Linker:
         current = self._current()
         keys = [list(map(attrgetter("key"), queries)) for queries in documents]
         unique = dict(zip(chain.from_iterable(keys), chain.from_iterable(documents), strict=True))
-        found = self._link_by_scores(list(unique.values()), current)
-        if (model := current.model) is not None:
-            if self._judgments[0] is not model:
-                self._judgments = model, {}
-            judged = iter(model(list(chain.from_iterable(found)), self._facts, self.rules, self._judgments[1]))
-            found = [tuple(islice(judged, len(parts))) for parts in found]
-        parts_of = dict(zip(unique, found, strict=True))
+        parts_of = dict(zip(unique, self._link_by_scores(list(unique.values()), current), strict=True))
         linked = [list(map(parts_of.__getitem__, of_document)) for of_document in keys]
-        linked = list(map(self._with_document, linked, documents))
-        if self.reranker is None or not current.reranks or (self.reranker.after_ranking and model is None):
-            return linked
-        pairs = zip(linked, texts or [""] * len(linked), strict=True)
-        return [self._reranked(mentions, text) for mentions, text in pairs]
+        if current.ranker is not None:
+            if self._judgments[0] is not current.ranker:
+                self._judgments = current.ranker, {}
+            linked = current.ranker(linked, self._facts, self.rules, self._judgments[1])
+        return list(map(self._with_document, linked, documents))
 
     def _link_by_scores(self, queries: Sequence[MentionQuery], current: _Current) -> list[Parts]:
         settings, filters = self.settings, dict[str, Filter]()
@@ -235,8 +213,8 @@ class Linker:
     def _candidates(self, texts: Iterable[str], filter: Filter, current: _Current) -> Candidates:
         """Return the candidates of texts, best first. Those of earlier texts are known."""
         generator, known, k = self._generator, self._generator.derived, self.settings.k
-        prior, reranks = current.prior, current.reranks
-        settings = filter, k, generator.sparse_weight, generator.complete, reranks, prior, self.rules
+        prior = current.prior
+        settings = filter, k, generator.sparse_weight, generator.complete, prior, self.rules
         found, missing = Candidates(), list[str]()
         for text in texts:
             if (earlier := known.get((text, settings))) is None:
@@ -248,23 +226,12 @@ class Linker:
         search = partial(generator, k=k, filter=filter)
         graded = self._agreement.look_up(missing, search)
         for text, similar in graded.items():
-            graded[text] = self._agreement(text, similar, prior, k if prior or reranks else None)
+            graded[text] = self._agreement(text, similar, prior, k if prior else None)
         graded = self._rewriter(graded, partial(generator.named, filter=filter))
         known.update(zip(zip(graded, repeat(settings)), graded.values(), strict=True))
         if len(known) > generator.cache_size:
             drop_oldest(known, generator.cache_size)
         return found | graded
-
-    def _reranked(self, mentions: Sequence[Parts], text: str) -> list[Parts]:
-        """Rerank the candidates of the mentions of a document."""
-        from .rerank_features import CandidateFeatures
-
-        assert self.reranker is not None
-        if self._features is None or self._features.rarity is not self.reranker.rarity:
-            self._features = CandidateFeatures(self.kb, self.reranker.rarity)
-        flat = [part for parts in mentions for part in parts]
-        reranked = iter(self.reranker.rerank(flat, text, self._features))
-        return [tuple(islice(reranked, len(parts))) for parts in mentions]
 
     def links(self, parts: Parts, label: str = "") -> list[Link]:
         """Return one link per part of a mention, with the reason if there is no concept."""
@@ -362,6 +329,7 @@ class Linker:
             _alternative(best, current) if best and not linked else None,
             reasons=((best.rewrite, *part.reasons) if best and best.rewrite else part.reasons) if is_first else (),
             candidates=tuple(map(_alternative, part.candidates[: self.listed], repeat(current))),
+            missing=_missing(part.candidates),
         )
 
     def _why_not_linked(self, part: LinkedPart, label: str, current: _Current) -> str:
@@ -371,8 +339,8 @@ class Linker:
             limits = self.filter_of(label)._asdict().items()
             shown = " and ".join(f"{what} {', '.join(values)}" for what, values in limits if values)
             return "no name is similar" + (f" among {shown}" if shown else "")
-        refused = next((candidate for candidate in part.candidates if candidate.refusal), None)
-        if refused and refused.score > current.least_score * REFUSED:
+        least = current.least_score * REFUSED
+        if refused := next((one for one in part.candidates if one.refusal and one.score > least), None):
             return f"“{refused.name}” is not meant: {refused.refusal}"
         first = part.candidates[0]
         confidence, threshold = self._certainty(part, first, current), current.threshold
@@ -410,7 +378,7 @@ class Linker:
         """The fitted or trained values that are valid for the current settings.
 
         Threshold and probabilities are valid for the links for which `calibrate` fitted them. With another λ or μ, or
-        without the sparse score or the reranker, the default values apply.
+        without the sparse score or the ranker, the default values apply.
         """
         return self._current().parameters
 
@@ -420,13 +388,23 @@ class Linker:
         return self._current().prior
 
     @contextmanager
-    def reranking(self, reranker: Reranker | None) -> Iterator[None]:
-        """Link inside the block with this reranker."""
-        before, self.reranker = self.reranker, reranker
+    def ranking(self, trained: Ranker | None) -> Iterator[None]:
+        """Link inside the block as if this ranker had been trained; None for that in the package."""
+        before, self.trained_ranker = self.trained_ranker, trained
         try:
             yield
         finally:
-            self.reranker = before
+            self.trained_ranker = before
+
+    @contextmanager
+    def by_scores(self) -> Iterator[None]:
+        """Link inside the block without a ranker."""
+        selection, before = self.settings.selection, self.settings.selection.rerank
+        selection.rerank = False
+        try:
+            yield
+        finally:
+            selection.rerank = before
 
     @contextmanager
     def using(self, generator: CandidateGenerator) -> Iterator[None]:
@@ -477,12 +455,14 @@ def _confidence(candidate: Candidate, current: _Current) -> float:
 
 
 def _probability(candidate: Candidate, current: _Current) -> float | None:
-    """Return the probability of a candidate; None if it was neither fitted nor compared."""
-    if current.model is None:
-        return current.parameters.probability(candidate.score)
-    if current.parameters.probabilities is None or candidate.probability is None:
-        return candidate.probability
-    return current.parameters.probability(candidate.probability)
+    """Return the probability of a candidate; None if it was neither compared nor fitted to the scores."""
+    return current.parameters.probability(candidate.score) if current.ranker is None else candidate.probability
+
+
+def _missing(candidates: Iterable[Candidate]) -> float | None:
+    """Return the probability that the vocabulary lacks the concept: what the candidates leave, if that is known."""
+    known = [candidate.probability for candidate in candidates if candidate.probability is not None]
+    return round(max(1.0 - sum(known), 0.0), _MISSING_DIGITS) if known else None
 
 
 def _alternative(candidate: Candidate, current: _Current) -> Alternative:

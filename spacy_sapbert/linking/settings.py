@@ -25,7 +25,8 @@ SPLIT_MARGIN = 0.0
 # with the starter encoder, and 1 more with the sparse score alone.
 SPELLING_MARGIN = 0.02
 PARAMETERS_FILE = "parameters.json"
-RERANKER_FILE = "reranker.safetensors"
+RANKER_FILE = "ranker.safetensors"
+FORMER_RERANKER_FILE = "reranker.safetensors"  # of 1.0 and 1.1; its trees read other features
 
 # Fitted on the training parts of BC5CDR and NCBI Disease. The threshold is within 0.1 points of the best F1 when gold
 # mentions are linked to the starter vocabulary. With the starter encoder, precision is 95.2 and recall 88.9. With the
@@ -76,8 +77,8 @@ class SelectionSettings(SettingsBlock):
         split_margin: The parts of a mention win over the whole only if their score is higher by more than this.
         spelling_margin: A corrected text wins over the written one only if its score is higher by more than this.
         formulas: Look up chemical formulas, ions, element symbols and amino-acid codes by their names.
-        rerank: Use the reranker that was trained with the linker, or else the ranking and the probabilities in the
-            package (`linking.difference`), if they are valid for its scores.
+        rerank: Use the ranker that was trained with the linker, or else the one in the package, if it is valid for the
+            scores (`linking.ranker`).
     """
 
     short_form_margin: float = SHORT_FORM_MARGIN
@@ -141,13 +142,13 @@ class LinkerParameters(NamedTuple):
     Attributes:
         sparse_weight: λ.
         threshold: A link needs a higher `Linker.confidence`.
-        probabilities: The probability of links as points (confidence, probability). Confidences rise, and probabilities
-            never fall. None if they were not fitted.
+        probabilities: The probability of links as points (score, probability). Scores rise, and probabilities never
+            fall. None if they were not fitted, or if a ranker gives them.
         sparse_share: The share of the sparse score in a score, from 0 to 1, when threshold and probabilities were
             fitted. They are not valid for another share. None if they were not fitted.
         annotated: How many documents of the training data have each concept, by the id in the training data.
         prior_weight: μ, the weight of these counts; see `spacy_sapbert.linking.prior.ConceptPrior`.
-        reranked: Whether a reranker, or the ranking in the package, chose the links when they were fitted.
+        reranked: Whether a ranker chose the links when they were fitted. Then the confidence is its probability.
     """
 
     sparse_weight: float = SPARSE_WEIGHT

@@ -1,4 +1,4 @@
-"""`Trees`: predict with gradient-boosted trees that LightGBM has trained, and explain what each feature adds."""
+"""`Trees`: predict with gradient-boosted trees that LightGBM has trained."""
 
 from __future__ import annotations
 
@@ -43,23 +43,32 @@ class Trees(NamedTuple):
             predicted[start : start + _BLOCK] = self.values.take(places + (of_values - firsts)).sum(axis=1)
         return predicted
 
-    def contributions(self, rows: np.ndarray) -> np.ndarray:
-        """Return what each feature adds to a prediction: float64, of the shape of the rows.
+    def first(self, n: int) -> Trees:
+        """Return the first trees."""
+        return Trees(*(array[:n] for array in self))
 
-        A feature gets the change of the value at each node that reads it (Saabas 2014, "Interpreting random forests").
-        The sum over the features is the prediction, less the values of the roots, which are the same for all rows.
-        """
-        added = np.zeros(rows.shape)
-        trees, number = np.arange(len(self.values)), np.arange(len(rows))[:, None]
-        nodes = np.zeros((len(rows), len(trees)), dtype=np.int64)
-        for _ in range(self.depth):
-            firsts = _starts(self.features)
-            below = self._descend(rows, nodes + firsts, firsts, _starts(rows)[:, None]) - firsts
-            np.add.at(
-                added, (number, self.features[trees, nodes]), self.values[trees, below] - self.values[trees, nodes]
-            )
-            nodes = below
-        return added
+    def joined(self, others: Trees) -> Trees:
+        """Return these trees and others. Those that are less deep are filled up."""
+        depth = max(self.depth, others.depth)
+        return Trees(*map(np.concatenate, zip(self._filled(depth), others._filled(depth), strict=True)))
+
+    def _filled(self, depth: int) -> Trees:
+        trees = self
+        for n in (2**level for level in range(self.depth, depth)):
+            features = np.pad(trees.features, ((0, 0), (0, n)))
+            thresholds = np.pad(trees.thresholds, ((0, 0), (0, n)), constant_values=np.inf)
+            trees = Trees(features, thresholds, np.hstack([trees.values, trees.values[:, -n:].repeat(2, axis=1)]))
+        return trees
+
+    def raised(self, value: float) -> Trees:
+        """Return trees that predict more by a value, for all rows alike."""
+        n = max(len(self.values), 1)
+        return self._replace(values=self.values + value / n)
+
+    @classmethod
+    def none(cls) -> Trees:
+        """Return no trees. They predict 0."""
+        return cls(np.zeros((0, 0), np.int32), np.zeros((0, 0)), np.zeros((0, 1)))
 
     def _descend(self, rows: np.ndarray, places: np.ndarray, firsts: np.ndarray, of_rows: np.ndarray) -> np.ndarray:
         """Return the child of each node to which the row goes: int64, shape (rows, trees).

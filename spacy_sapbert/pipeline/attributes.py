@@ -259,8 +259,10 @@ def set_links(span: Span, links: Iterable[Link]) -> None:
 
 def _link_entry(link: Link) -> List[Any]:
     runner_up, rejected = link.runner_up and list(link.runner_up), link.rejected and list(link.rejected)
-    entry = [*link[:_PLAIN_FIELDS], runner_up, rejected, list(link.reasons)]
-    return [*entry, list(map(list, link.candidates))] if link.candidates else entry
+    entry: List[Any] = [*link[:_PLAIN_FIELDS], runner_up, rejected, list(link.reasons)]
+    if link.candidates or link.missing is not None:
+        entry += [list(map(list, link.candidates)), link.missing]
+    return entry
 
 
 def get_linked_by(span: Span) -> Optional[str]:
@@ -279,8 +281,9 @@ def _link(entry: Sequence[Any]) -> Link:
     """Return the link of an entry. An entry of an earlier version is shorter."""
     plain, others, reasons = entry[:_PLAIN_FIELDS], entry[_PLAIN_FIELDS:_REASONS], entry[_REASONS : _REASONS + 1]
     link = Link(*plain, *(other and Alternative(*other) for other in others))
-    candidates = [Alternative(*candidate) for listed in entry[_REASONS + 1 :] for candidate in listed]
-    return link._replace(reasons=tuple(*reasons), candidates=tuple(candidates))
+    candidates = [Alternative(*candidate) for listed in entry[_REASONS + 1 : _REASONS + 2] for candidate in listed]
+    missing = next(iter(entry[_REASONS + 2 :]), None)
+    return link._replace(reasons=tuple(*reasons), candidates=tuple(candidates), missing=missing)
 
 
 # --- concepts of the document: [id, score, name, [[start, end], …], [[signal, contribution], …]]

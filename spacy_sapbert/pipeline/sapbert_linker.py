@@ -17,7 +17,8 @@ from ..errors import SettingError, Warnings
 from ..files.postgres import check_address
 from ..kb.ids import language_tag
 from ..linking.settings import (
-    RERANKER_FILE,
+    FORMER_RERANKER_FILE,
+    RANKER_FILE,
     CandidateSettings,
     LinkerParameters,
     LinkerSettings,
@@ -193,7 +194,7 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         if not any(queries):
             self._warn_without_finder(docs)
             return [[] for _ in docs]
-        linked = self.linker.link(queries, [doc.text for doc in docs] if self.linker.reranks else ())
+        linked = self.linker.link(queries)
         if self._corrections_setting.path is None:
             return linked
         return [self._corrected(doc, parts) for doc, parts in zip(docs, linked)]
@@ -256,14 +257,14 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
             self._linker.generator.forget()
 
     def use(self, generator: "CandidateGenerator") -> None:
-        """Link with another generator from now on, such as that of more names. Calibration and reranker stay."""
-        parameters, reranker = self.linker.stored_parameters, self.linker.reranker
+        """Link with another generator from now on, such as that of more names. Calibration and ranker stay."""
+        parameters, ranker = self.linker.stored_parameters, self.linker.trained_ranker
         self._use(generator)
         assert self._linker is not None
-        self._linker.stored_parameters, self._linker.reranker = parameters, reranker
+        self._linker.stored_parameters, self._linker.trained_ranker = parameters, ranker
 
     def set_kb(self, kb: str) -> None:
-        """Link to another vocabulary from now on, with the same encoder. Calibration and reranker are dropped.
+        """Link to another vocabulary from now on, with the same encoder. Calibration and ranker are dropped.
 
         Args:
             kb: "starter", or the path of a knowledge base.
@@ -354,16 +355,16 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         from ..linking.storage import save_generator
 
         linker = self.linker
-        reranker, parameters = linker.reranker, linker.stored_parameters
-        if self._trainer and not reranker:
-            prior_weight, reranker = self._trainer.ranking()
+        ranker, parameters = linker.trained_ranker, linker.stored_parameters
+        if self._trainer and not ranker:
+            prior_weight, ranker = self._trainer.ranking()
             parameters = parameters._replace(prior_weight=prior_weight)
         trained = self._trainer.trained_generator() if self._trainer else nullcontext(linker.generator)
         with trained as generator:
             save_generator(generator, artifacts, self._index)
         parameters.save(folder)
-        if reranker:
-            reranker.save(folder)
+        if ranker:
+            ranker.save(folder / RANKER_FILE)
         self._corrections_setting.save(artifacts)
 
     def _load(self, folder: Path, artifacts: Mapping[str, Path]) -> None:
@@ -380,11 +381,15 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         )
         self._use(generator)
         assert self._linker is not None
-        self._linker.stored_parameters = LinkerParameters.load(folder)
-        if (folder / RERANKER_FILE).is_file():
-            from ..linking.reranker import Reranker
+        parameters = LinkerParameters.load(folder)
+        if (folder / FORMER_RERANKER_FILE).is_file() or (parameters.reranked and parameters.probabilities):
+            warnings.warn(Warnings.W419.format(path=folder), stacklevel=2)
+            parameters = parameters.without_calibration()
+        self._linker.stored_parameters = parameters
+        if (folder / RANKER_FILE).is_file():
+            from ..linking.ranker import Ranker
 
-            self._linker.reranker = Reranker.load(folder)
+            self._linker.trained_ranker = Ranker.load(folder / RANKER_FILE)
         self._corrections_setting = self._corrections_setting.saved(artifacts)
 
 

@@ -15,9 +15,9 @@ from ..errors import EmptyError
 from ..kb import knowledge_base
 from ..kb.knowledge_base import LazyMapping
 from ..kb.storage import kb_artifact, load_knowledge_base
-from ..linking.difference import PROBABLE
 from ..linking.grounding import starter_linker
 from ..linking.linker import Linker
+from ..linking.ranker import PROBABLE
 from ..linking.settings import LinkerSettings
 from ..linking.variants import MentionQuery, MentionVariants
 from ..store.artifact import ENCODER_FOLDER, KB, ArtifactWriter
@@ -103,8 +103,8 @@ class SpacyKnowledgeBase(SavedInFolder, KnowledgeBase):
     def _look_up(self, texts: Sequence[Tuple[str, str]]) -> List[List[NamedConcept]]:
         """Return the concepts that a linker would choose from, best first, for each text with its label."""
         linker = self._linker = self._linker or self._make_linker()
-        (mentions,) = linker.link([[MentionQuery(MentionVariants(text), label) for text, label in texts]])
-        return [linker.linkable(part.candidates) for (part,) in mentions]
+        linked = linker.link([[MentionQuery(MentionVariants(text), label)] for text, label in texts])
+        return [linker.linkable(part.candidates) for ((part,),) in linked]
 
     def _make_linker(self) -> Linker:
         rules, types = language_rules(None, self.vocab), self._opened.type_counts()

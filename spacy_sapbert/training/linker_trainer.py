@@ -25,7 +25,7 @@ from ..text.normalize import TEXT_NORMALIZERS, biosyn
 from ..types import Document
 from ..vectors.flat import NameVectors, build_name_vectors
 from ..vectors.storage import exact_vectors
-from .reranker_trainer import TrainedRanking, check_lightgbm, train_ranking
+from .ranker_trainer import TrainedRanking, check_lightgbm, train_ranking
 from .settings import BioSyn
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class LinkerTrainer:
     in place. The vectors of the names do not change until `refresh` encodes the names again.
 
     Args:
-        linker: The linker to train. Its calibration and its reranker are dropped, and an index that is not exact is
+        linker: The linker to train. Its calibration and its ranker are dropped, and an index that is not exact is
             replaced.
 
     Attributes:
@@ -87,7 +87,7 @@ class LinkerTrainer:
         self.encoder = as_transformer(exact.encoder, "Training").copy()
         generator.renew(NameVectors(exact.folder, generator.kb, self.encoder))
         linker.stored_parameters = linker.stored_parameters.without_calibration()
-        linker.reranker = None
+        linker.trained_ranker = None
         self.linker = linker
         self.settings = settings
         self.model = thinc_encoder(self.encoder, trained_layers=settings.trained_layers, dropout=settings.dropout)
@@ -211,7 +211,7 @@ class LinkerTrainer:
         self._weights, _ = self._adam((id(self), "weights"), self._weights, self._gradient)
         self._weights[0] = max(self._weights[0], 0)
         self._gradient = np.zeros_like(self._weights)
-        self.linker.reranker = None
+        self.linker.trained_ranker = None
         self.linker.stored_parameters = self.linker.stored_parameters._replace(sparse_weight=self.sparse_weight)
         self.steps += 1
 
@@ -276,9 +276,9 @@ class LinkerTrainer:
             yield generator
 
     def ranking(self) -> TrainedRanking:
-        """Return a reranker trained with the present encoder, and the μ to save with it.
+        """Return a ranker trained with the present encoder, and the μ to save with it.
 
-        With a reranker, cross-validation chooses between the present μ and 0, see `train_ranking`. The reranker is None
+        Cross-validation chooses between the ranker and the present μ, see `train_ranking`. The ranker is None
         without the setting. It is also None with the warning W415 if it does not help, or W416 if there is too little
         to learn from.
         """
@@ -287,10 +287,10 @@ class LinkerTrainer:
             return TrainedRanking(weight, None)
         self.refresh()
         if self._ranking is None or self._ranking[0] != self.steps:
-            add_mentions, weights = self.settings.add_training_mentions, {0.0, weight}
+            add_mentions = self.settings.add_training_mentions
             try:
                 trained = train_ranking(
-                    self.linker, self._gold, settings, add_mentions=add_mentions, prior_weights=weights
+                    self.linker, self._gold, settings, add_mentions=add_mentions, prior_weight=weight
                 )
             except TrainingDataError as error:  # the trained encoder must not be lost
                 warnings.warn(Warnings.W416.format(reason=error), stacklevel=2)

@@ -1,4 +1,4 @@
-"""Settings of training: of linkers, rerankers and concept retrievers, of pairs of names, and the checks of all."""
+"""Settings of training: of linkers, rankers and concept retrievers, of pairs of names, and the checks of all."""
 
 # no postponed annotations here: spaCy could not check the settings of a registered class
 
@@ -13,10 +13,10 @@ from .losses import CandidateLoss
 
 @dataclass(kw_only=True)
 class RerankerTraining:
-    """How a reranker is trained: LambdaRank (Burges 2010) with gradient-boosted trees, by LightGBM.
+    """How a ranker is trained further: with gradient-boosted trees (Friedman 2001), by LightGBM.
 
     Attributes:
-        trees: The number of trees.
+        trees: The number of new trees.
         leaves: The most leaves of a tree.
         depth: The most decisions between the root of a tree and a leaf.
         least_in_leaf: The fewest candidates of the training data in a leaf.
@@ -26,11 +26,11 @@ class RerankerTraining:
         seed: Draws the parts.
     """
 
-    trees: int = 120
-    leaves: int = 15
-    depth: int = 5
-    least_in_leaf: int = 50
-    learning_rate: float = 0.1
+    trees: int = 60
+    leaves: int = 7
+    depth: int = 4
+    least_in_leaf: int = 30
+    learning_rate: float = 0.05
     folds: int = 5
     seed: int = 0
 
@@ -69,12 +69,12 @@ class BioSyn:
             are repetitions, which take time but add nothing. BioSyn's own code skips them as well.
         prior_weight: μ, the weight of how often the training data has a concept; see
             `spacy_sapbert.linking.prior.ConceptPrior`. It affects predictions, but not the training. 0 gives BioSyn's
-            scores. With a reranker, the linker is saved with it only if that gains by cross-validation, and else with
-            0: the reranker knows how often concepts are annotated, and the prior turns off the ranking in the package.
+            scores. With a ranker, the linker is saved with it only if that gains by cross-validation, and else with 0:
+            the ranker knows how often concepts are annotated, and the prior turns it off.
         add_training_mentions: Add the mentions of the training data as names to the saved vocabulary. They are not
             names during training.
-        reranker: Also train a reranker whenever the linker is saved; None for no reranker. Evaluations during the
-            training do not use it.
+        reranker: Also train a ranker whenever the linker is saved; None for that in the package alone. Evaluations
+            during the training do not use it.
     """
 
     loss: CandidateLoss

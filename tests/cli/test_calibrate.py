@@ -55,17 +55,15 @@ def test_a_calibrated_pipeline_is_saved(command, dense_folder, corpus, tmp_path)
         assert (tmp_path / "2" / path.name).read_bytes() == path.read_bytes()
 
 
-def test_a_reranker(command, numbered_kb, numbered_documents, tmp_path):
+def test_a_ranker(command, numbered_kb, numbered_documents, tmp_path):
     pytest.importorskip("lightgbm")
     nlp = spacy.blank("en")
     nlp.add_pipe("sapbert_linker", config={"kb": str(numbered_kb.path), "encoder": "none"})
     nlp.to_disk(tmp_path / "pipeline")
     write_docbin((to_doc(nlp, one, split_tokens=True) for one in numbered_documents), tmp_path / "corpus.spacy")
-    finished = command(
-        "calibrate", tmp_path / "pipeline", tmp_path / "corpus.spacy", "--rerank", "-o", tmp_path / "reranked"
-    )
+    finished = command("calibrate", tmp_path / "pipeline", tmp_path / "corpus.spacy", "-o", tmp_path / "ranked")
     assert finished.status == 0, finished.err
-    assert re.search(r"reranker: \d+ → \d+ of \d+ texts right", finished.err)
+    assert re.search(r"ranker: \d+ → \d+ of \d+ texts right", finished.err)
     assert json.loads(finished.out)["after"]["lenient"] == 100
 
 

@@ -22,11 +22,11 @@ from spacy_sapbert.evaluation.calibration import (
 )
 from spacy_sapbert.evaluation.cross_fitting import UnseenDocuments, link_by_others
 from spacy_sapbert.evaluation.running import link_gold_mentions
-from spacy_sapbert.linking.difference import PROBABLE
 from spacy_sapbert.linking.prior import count_concepts
+from spacy_sapbert.linking.ranker import PROBABLE, ranker_for
 from spacy_sapbert.linking.settings import LinkerParameters
 from spacy_sapbert.pipeline.component_settings import settings_of
-from spacy_sapbert.training.reranker_trainer import MARGINS, mention_queries, train_ranking
+from spacy_sapbert.training.ranker_trainer import mention_queries, train_ranking
 from spacy_sapbert.training.settings import RerankerTraining
 from spacy_sapbert.types import Document, Mention
 
@@ -203,12 +203,11 @@ def test_a_pipeline_is_calibrated(nlp, tmp_path):
     # the linker has no dense score
     assert result["sparse_weight"] == {"before": 0.7, "after": 0.7}
     assert [row["sparse_weight"] for row in result["weights"]] == [0.7]
-    assert passes == ["documents held out, before", "documents linked", "documents held out, after", "documents linked"]
+    linked = ["documents linked", "documents linked for the ranker"]
+    assert passes == ["documents held out, before", *linked, "documents held out, after", *linked]
     assert result["threshold"]["before"] == 0.3
     assert result["threshold"]["after"] == linker.linker.threshold > 0.3
-    # each document says the same, so what is fitted on some is right for the others
-    assert result["after"]["ece"] == pytest.approx(0)
-    assert result["before"]["ece"] > 0.1
+    assert result["before"]["ece"] > 0.1  # of scores
     assert result["after"]["brier"] < result["before"]["brier"]
     assert result["after"]["links"] == 6 * len(MENTIONS)
     nlp.to_disk(tmp_path)
@@ -280,23 +279,24 @@ def test_without_it_the_prior_stays(nlp):
     assert (linker.linker.parameters.annotated, linker.linker.parameters.prior_weight) == ({"D010051": 3}, 0.07)
 
 
-# --- a reranker
+# --- a ranker
 
 
-def test_a_reranker_is_trained_and_saved(numbered, numbered_documents, tmp_path):
+def test_a_ranker_is_trained_and_saved(numbered, numbered_documents, tmp_path):
     pytest.importorskip("lightgbm")
-    result = calibrate(numbered, numbered_documents, rerank=True)
-    texts = result["reranker"]["texts"]
-    assert result["reranker"] == {"texts": texts, "before": 0, "after": texts, "margin": max(MARGINS)}
+    result = calibrate(numbered, numbered_documents)
+    texts = result["ranker"]["texts"]
+    assert result["ranker"] == {"texts": texts, "before": texts // 3, "after": texts, "kept": True}
     assert (result["before"]["lenient"], result["after"]["lenient"]) == (33.33, 100)
-    assert result["after"]["ece"] == pytest.approx(0, abs=0.1)  # between two fitted points
+    linker = numbered.get_pipe("sapbert_linker").linker
+    assert linker.parameters.probabilities is None  # they are those of the ranker
     numbered.to_disk(tmp_path)
     again = spacy.load(tmp_path).get_pipe("sapbert_linker").linker
-    linker = numbered.get_pipe("sapbert_linker").linker
-    assert again.reranker.margin == linker.reranker.margin
+    assert again.ranker[1:] == linker.ranker[1:]
+    assert len(again.ranker.trees.values) > len(ranker_for(again.generator).trees.values)
     queries = [mention_queries(numbered_documents[0])]
-    linked = linker.link(queries, ["x"])
-    assert again.link(queries, ["x"]) == linked
+    linked = linker.link(queries)
+    assert again.link(queries) == linked
     assert linked[0][0][0].reasons
 
 
@@ -305,15 +305,13 @@ def test_calibration_chooses_as_training_does(numbered, numbered_documents, monk
     monkeypatch.setattr(calibration, "PRIOR_WEIGHTS", (0.0, 0.1))
     linker = numbered.get_pipe("sapbert_linker").linker
     linker.stored_parameters = linker.stored_parameters._replace(annotated=count_concepts(numbered_documents))
-    trained = train_ranking(
-        linker, numbered_documents, RerankerTraining(), add_mentions=False, prior_weights=[0.0, 0.1]
-    )
-    queries, texts = list(map(mention_queries, numbered_documents)), [one.text for one in numbered_documents]
-    with linker.reranking(trained.reranker):
-        linked = linker.link(queries, texts)
-    calibrate(numbered, numbered_documents, prior=True, rerank=True)
+    trained = train_ranking(linker, numbered_documents, RerankerTraining(), add_mentions=False, prior_weight=0.1)
+    queries = list(map(mention_queries, numbered_documents))
+    with linker.ranking(trained.ranker):
+        linked = linker.link(queries)
+    calibrate(numbered, numbered_documents, prior=True)
     assert linker.prior_weight == trained.prior_weight == 0
-    assert linker.link(queries, texts) == linked
+    assert linker.link(queries) == linked
     assert linked[0][0][0].candidates[0].concept_id == "B:0"
 
 
@@ -326,16 +324,27 @@ def test_links_with_a_prior_are_judged_by_their_scores(numbered, numbered_docume
     assert set(tried[0.1].scores.tolist()) == scores
 
 
-def test_a_linker_that_does_not_rerank_gets_no_reranker(numbered, numbered_documents):
-    numbered.get_pipe("sapbert_linker").selection.rerank = False
-    with pytest.raises(SapbertError, match="E533"):
-        calibrate(numbered, numbered_documents, rerank=True)
+def test_a_linker_that_does_not_rank_gets_probabilities_of_scores(nlp):
+    linker = nlp.get_pipe("sapbert_linker")
+    linker.selection.rerank = False
+    result = calibrate(nlp, CORPUS)
+    assert "ranker" not in result
+    assert linker.linker.trained_ranker is None
+    assert linker.linker.parameters.probabilities
+    # each document says the same, so what is fitted on some is right for the others
+    assert result["after"]["ece"] == pytest.approx(0)
+
+
+def test_with_too_little_text_the_ranker_of_the_package_stays(nlp):
+    pytest.importorskip("lightgbm")
+    with pytest.warns(UserWarning, match="W416"):
+        assert "ranker" not in calibrate(nlp, CORPUS)
+    assert nlp.get_pipe("sapbert_linker").linker.trained_ranker is None
 
 
 @pytest.mark.parametrize(
     ("documents", "options", "message"),
     [
-        (CORPUS, {"rerank": True}, "E352"),
         ([], {}, r"E105.*with a concept id.*: none"),
         ([document("1", ("aspirin",))], {}, "E105"),
         (CORPUS, {"type": "Chemical"}, r"E105.*of type Chemical.*: Disease"),
@@ -354,7 +363,7 @@ def test_what_cannot_be_fitted_changes_nothing(nlp, documents, options, message)
     assert settings_of(linker) == before
     assert linker.linker.parameters == LinkerParameters()
     assert linker.linker.threshold == PROBABLE
-    assert linker.linker.reranker is None
+    assert linker.linker.trained_ranker is None
 
 
 def test_a_pipeline_without_a_linker():

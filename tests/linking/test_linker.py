@@ -9,8 +9,8 @@ import pytest
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.kb.filters import Filter
 from spacy_sapbert.linking.candidates import CandidateGenerator
-from spacy_sapbert.linking.difference import PROBABLE
 from spacy_sapbert.linking.linker import Linker, MentionCandidate, MentionCandidates
+from spacy_sapbert.linking.ranker import PROBABLE
 from spacy_sapbert.linking.settings import SPARSE_WEIGHT, THRESHOLD, CandidateSettings, LinkerParameters, LinkerSettings
 from spacy_sapbert.linking.storage import open_generator
 from spacy_sapbert.linking.variants import MentionQuery, MentionVariants
@@ -80,6 +80,7 @@ def test_the_links_of_mentions(linker):
                 1.0,
                 "acetylsalicylic acid",
                 probability=first[0][0].candidates[0].probability,
+                missing=linker.links(first[0])[0].missing,
             )
         ],
         [Link("7777", None, None, None, None, False, "no name is similar")],

@@ -35,9 +35,13 @@ def test_a_row_goes_from_the_root_to_a_leaf():
     assert Trees.from_lightgbm(BY_HAND).predict(ROWS).tolist() == [-0.5, 2.5, 5.5]
 
 
-def test_a_feature_gets_the_change_at_the_nodes_that_read_it():
-    expected = [[-2.0, 0.0], [2.0, -1.0], [2.0, 2.0]]
-    assert Trees.from_lightgbm(BY_HAND).contributions(ROWS).tolist() == expected
+def test_trees_of_another_depth_are_joined():
+    deep, shallow = Trees.from_lightgbm(BY_HAND), Trees.from_lightgbm({"tree_info": BY_HAND["tree_info"][1:]})
+    for joined in (deep.joined(shallow), shallow.joined(deep), Trees.none().joined(shallow).joined(deep)):
+        assert joined.predict(ROWS).tolist() == [0.0, 3.0, 6.0]
+    assert deep.joined(shallow).first(2).predict(ROWS).tolist() == deep.predict(ROWS).tolist()
+    assert deep.raised(0.25).predict(ROWS).tolist() == [-0.25, 2.75, 5.75]
+    assert Trees.none().raised(1.0).predict(ROWS).tolist() == [0.0, 0.0, 0.0]
 
 
 def test_trees_predict_what_lightgbm_predicts():
@@ -50,8 +54,6 @@ def test_trees_predict_what_lightgbm_predicts():
     trees = Trees.from_lightgbm(booster.dump_model())
     new = generator.normal(size=(300, 6))
     np.testing.assert_allclose(trees.predict(new), booster.predict(new), atol=1e-9)
-    at_roots = trees.values[:, 0].sum()
-    np.testing.assert_allclose(trees.contributions(new).sum(axis=1) + at_roots, trees.predict(new), atol=1e-9)
 
 
 def test_without_rows_there_is_no_prediction():

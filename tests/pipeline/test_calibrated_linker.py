@@ -106,3 +106,19 @@ def test_another_vocabulary(both, kb, tmp_path):
 def test_a_file_from_before_there_were_probabilities(tmp_path):
     (tmp_path / PARAMETERS_FILE).write_text('{"sparse_weight": 0.4, "threshold": 0.7}')
     assert LinkerParameters.load(tmp_path) == LinkerParameters(0.4, 0.7)
+
+
+@pytest.mark.parametrize("has_reranker", [True, False])
+def test_what_an_earlier_version_fitted_to_its_ranking_is_left_out(kb, tmp_path, has_reranker):
+    nlp = calibrated({"kb": kb, "encoder": "none"})
+    linker = nlp.get_pipe("sapbert_linker").linker
+    linker.stored_parameters = linker.stored_parameters._replace(reranked=not has_reranker)
+    nlp.to_disk(tmp_path)
+    if has_reranker:
+        (tmp_path / "sapbert_linker" / "reranker.safetensors").touch()
+    with pytest.warns(UserWarning, match=r"W419.*calibrate"):
+        again = spacy.load(tmp_path).get_pipe("sapbert_linker").linker
+    assert again.ranker is not None
+    assert again.trained_ranker is None
+    assert again.parameters.probabilities is None
+    assert again.sparse_weight == 0.4

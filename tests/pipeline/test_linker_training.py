@@ -12,7 +12,8 @@ from spacy_sapbert.documents.docs import to_doc
 from spacy_sapbert.documents.examples import mention_corpus
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError, TrainingDataError
-from spacy_sapbert.linking.reranker import Reranker
+from spacy_sapbert.linking.ranker import Ranker
+from spacy_sapbert.linking.trees import Trees
 from spacy_sapbert.training import linker_trainer
 from spacy_sapbert.types import Document, Mention
 from spacy_sapbert.vectors.faiss_index import FaissVectors
@@ -317,16 +318,16 @@ def test_a_saved_linker_can_be_trained_further(make, corpus, tmp_path):
     assert losses[0] < first[0]
 
 
-def test_another_vocabulary_ends_training_and_drops_the_reranker(make, corpus, kb):
+def test_another_vocabulary_ends_training_and_drops_the_ranker(make, corpus, kb):
     nlp = make()
     train(nlp, corpus, steps=2)
     linker = linker_of(nlp)
-    linker.linker.reranker = Reranker.undecided()
+    linker.linker.trained_ranker = Ranker(Trees.none(), 0, 0.5, 0.0)
     encoder = linker.linker.generator.vectors.encoder
     linker.set_kb(kb)
     assert linker.linker.generator.vectors.encoder is encoder
     assert linker.model is None
-    assert linker.linker.reranker is None
+    assert linker.linker.trained_ranker is None
     assert isinstance(linker.linker.generator.vectors, NameVectors)
     assert [note["steps"] for note in encoder.trained["history"]] == [2]
 
@@ -343,12 +344,12 @@ def test_training_compares_with_all_names_and_the_index_is_made_when_it_is_saved
     assert links(again) == links(nlp)
 
 
-# --- a reranker
+# --- a ranker
 
 
 @pytest.fixture
 def reranking(make, numbered_kb):
-    """A function that makes a pipeline whose training ends with a reranker."""
+    """A function that makes a pipeline whose training ends with a ranker."""
 
     def make_it(**others):
         few = {"trees": 10, "leaves": 4, "depth": 2, "least_in_leaf": 5, "folds": 3}
@@ -366,7 +367,7 @@ def numbered(numbered_documents, tmp_path):
     return str(tmp_path / "numbered.spacy")
 
 
-def test_a_reranker_is_trained_when_the_linker_is_saved(reranking, numbered, tmp_path, monkeypatch):
+def test_a_ranker_is_trained_when_the_linker_is_saved(reranking, numbered, tmp_path, monkeypatch):
     pytest.importorskip("lightgbm")
     nlp = reranking(add_training_mentions=False, prior_weight=0.0)
     train(nlp, numbered, steps=1, learn_rate=0.0)
@@ -382,40 +383,29 @@ def test_a_reranker_is_trained_when_the_linker_is_saved(reranking, numbered, tmp
     doc.ents = [doc.char_span(0, len(doc.text), label="Disease")]
     (link,) = again.get_pipe("sapbert_linker")(doc).ents[0]._.links
     assert link.concept_id == "B:0"
-    assert linker_of(again).linker.reranks
+    assert linker_of(again).linker.ranker is linker_of(again).linker.trained_ranker
     copied = pickle.loads(pickle.dumps(again))
-    assert linker_of(copied).linker.reranker is not None
+    assert linker_of(copied).linker.trained_ranker is not None
 
 
-def test_a_reranker_of_calibrate_is_saved_until_training_goes_on(make, corpus, tmp_path):
+def test_a_ranker_of_calibrate_is_saved_until_training_goes_on(make, corpus, tmp_path):
     nlp = make()
     train(nlp, corpus, steps=1)
-    linker_of(nlp).linker.reranker = Reranker.undecided()
+    linker_of(nlp).linker.trained_ranker = Ranker(Trees.none(), 0, 0.5, 0.0)
     nlp.to_disk(tmp_path / "one")
-    assert linker_of(spacy.load(tmp_path / "one")).linker.reranker is not None
+    assert linker_of(spacy.load(tmp_path / "one")).linker.trained_ranker is not None
     train(nlp, corpus, steps=1)
     nlp.to_disk(tmp_path / "two")
-    assert linker_of(spacy.load(tmp_path / "two")).linker.reranker is None
+    assert linker_of(spacy.load(tmp_path / "two")).linker.trained_ranker is None
 
 
-def test_with_too_little_text_the_encoder_is_saved_without_a_reranker(make, corpus, tmp_path):
+def test_with_too_little_text_the_encoder_is_saved_without_a_ranker(make, corpus, tmp_path):
     pytest.importorskip("lightgbm")
     nlp = make(reranker={"@misc": "spacy-sapbert.Reranker.v1"})
     train(nlp, corpus, steps=1)
     with pytest.warns(UserWarning, match="W416"):
         nlp.to_disk(tmp_path)
-    assert linker_of(spacy.load(tmp_path)).linker.reranker is None
-
-
-def test_a_reranker_does_not_meet_its_own_mentions_as_names(reranking, numbered, tmp_path, make):
-    pytest.importorskip("lightgbm")
-    nlp = reranking()
-    train(nlp, numbered, steps=1)
-    nlp.to_disk(tmp_path)
-    saved = make({"kb": str(tmp_path)}, reranker={"@misc": "spacy-sapbert.Reranker.v1"})
-    train(saved, numbered, steps=1)
-    with pytest.warns(UserWarning, match="W416.*: 0 texts"):  # other documents have the same mentions
-        saved.to_disk(tmp_path / "again")
+    assert linker_of(spacy.load(tmp_path)).linker.trained_ranker is None
 
 
 def test_a_linker_without_training_is_left_alone(kb, tiny_encoder, corpus):

@@ -15,7 +15,7 @@ import srsly
 from spacy.tokens import Doc, DocBin
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.linking.difference import PROBABLE
+from spacy_sapbert.linking.ranker import PROBABLE
 from spacy_sapbert.store.artifact import MANIFEST_FILE
 
 COMPONENTS = (
