@@ -122,17 +122,19 @@ def features(
     annotated = iter(facts.annotated(pairs)) if facts.has_annotations else repeat(0.0)
     rows: list[tuple[float, ...]] = []
     for (written, _, elsewhere), at, candidates in zip(texts, places, lists, strict=True):
+        is_counted = facts.has_annotations or any(elsewhere)
         values, counts, of_concepts = [], [], list[tuple[float, ...]]()
         for c, place in zip(candidates, at, strict=True):
             fact = known[c.concept_id]
             # a lead is at most 1, but logarithms of counts differ by more
             popularity, preferred = fact.popularity / _MOST_POPULAR, fact.preferred == c.name
             values.append((c.score, c.dense or 0.0, c.sparse or 0.0, preferred, popularity))
-            counts.append((fact.annotations, next(annotated), elsewhere[place]))
+            if is_counted:
+                counts.append((fact.annotations, next(annotated), elsewhere[place]))
             of_concept = fact.popularity, fact.names, not fact.supplementary
             of_concepts.append((c.grade, c.score, c.support, preferred, *of_concept))
         leads = zip(*map(_leads, zip(*values, strict=True)), strict=True)
-        counted = _counted(counts) if any(map(any, counts)) else repeat(_NOTHING_COUNTED, len(counts))
+        counted = _counted(counts) if counts else repeat(_NOTHING_COUNTED, len(at))
         words = compare(written, map(attrgetter("name"), candidates), rules)
         rows += map(tuple, map(chain, of_concepts, leads, words, counted))
     # rounded, since the last digits of similarities depend on the processor
