@@ -18,7 +18,8 @@ from ..text.critical_parts import (
 )
 from ..text.languages import ENGLISH, LanguageRules
 from ..text.symbols import why_another
-from ..text.words import Words, folded_words, has_critical, has_other_sign, read_words, with_same_letters
+from ..text.word_classes import kind_of
+from ..text.words import Word, Words, folded_words, has_critical, has_other_sign, read_words, with_same_letters
 from ..types import SCORE_DIGITS, Candidate, Grade, LinkedPart
 
 Candidates = dict[str, list[Candidate]]
@@ -118,8 +119,8 @@ class Agreement:
         else:
             checked = checked or (len(same) + 1 if same else CHECKED)
             refusals = self._contradictions(words, candidates, checked)
-            if not same and " " not in text:
-                candidates = self._with_others(text, candidates, checked)
+            if not same:
+                candidates = self._with_others(words, candidates, checked)
         if refusals:
             candidates = [refused(c, refusals[c.concept_id]) if c.concept_id in refusals else c for c in candidates]
         if weigh:
@@ -238,15 +239,24 @@ class Agreement:
                     same.add(candidate.concept_id)
         return same
 
-    def _with_others(self, text: str, candidates: list[Candidate], checked: int) -> list[Candidate]:
-        """Return the candidates of a text of one word. Those that mean another keep their place, but are refused."""
-        first = [
-            candidate
-            if candidate.similarity >= SAME or not (reason := why_another(text, candidate.name, self._rules))
-            else candidate._replace(refusal=reason)
-            for candidate in candidates[:checked]
-        ]
-        return [*first, *candidates[checked:]]
+    def _with_others(self, text: Words, candidates: list[Candidate], checked: int) -> list[Candidate]:
+        """Return candidates. Those that mean another word or another kind keep their place, but are refused."""
+        kind, judged = kind_of(text), list(candidates)
+        for place, candidate in enumerate(candidates[:checked]):
+            if candidate.similarity < SAME:
+                other_word = why_another(text.text, candidate.name, self._rules)
+                judged[place] = candidate._replace(refusal=other_word or self._why_another_kind(text, kind, candidate))
+        return judged
+
+    def _why_another_kind(self, text: Words, kind: Word | None, candidate: Candidate) -> str | None:
+        """Return why a name of only other words of a text is of another kind: no name of its concept tells this one."""
+        if kind is None or not set(text.content).issuperset(self._content(candidate.name)):
+            return None
+        has_kind = any(kind.key in self._content(name) for name in self._names_of(candidate.concept_id))
+        return None if has_kind else f"none of its names has “{kind.written}”"
+
+    def _content(self, name: str) -> tuple[str, ...]:
+        return read_words(name, self._rules).content
 
     def _contradictions(self, text: Words, candidates: list[Candidate], checked: int) -> dict[str, str]:
         """Return why candidates are refused, by their ids."""
