@@ -18,7 +18,8 @@ from ..text.critical_parts import (
 )
 from ..text.languages import ENGLISH, LanguageRules
 from ..text.symbols import why_another
-from ..text.words import Words, folded_words, has_critical, has_other_sign, read_words, with_same_letters
+from ..text.word_classes import kind_of
+from ..text.words import Word, Words, folded_words, has_critical, has_other_sign, read_words, with_same_letters
 from ..types import SCORE_DIGITS, Candidate, Grade, LinkedPart
 
 Candidates = dict[str, list[Candidate]]
@@ -128,7 +129,7 @@ class Agreement:
             elif candidate.score >= SAME:
                 graded[place] = candidate._replace(grade=Grade.NEARLY_SAME)
         graded = ordered(graded) if same or refusals else graded
-        return graded if same else self._with_others(text, graded, checked or CHECKED)
+        return graded if same else self._with_others(words, graded, checked or CHECKED)
 
     def look_up(self, texts: Sequence[str], search: Search) -> Candidates:
         """Return the candidates of texts, also by other spellings of their numerals: "type 2" for "type II".
@@ -235,13 +236,24 @@ class Agreement:
                     same.add(candidate.concept_id)
         return same
 
-    def _with_others(self, text: str, candidates: list[Candidate], checked: int) -> list[Candidate]:
+    def _with_others(self, text: Words, candidates: list[Candidate], checked: int) -> list[Candidate]:
         """Return the candidates of a text. Those that mean something else keep their place, but are refused."""
-        first = list(candidates[:checked])
+        kind, first = kind_of(text), list(candidates[:checked])
         for place, candidate in enumerate(first):
-            if candidate.grade is Grade.SIMILAR and (reason := why_another(text, candidate.name, self._rules)):
-                first[place] = candidate._replace(refusal=reason)
+            if candidate.grade is Grade.SIMILAR:
+                other = why_another(text.text, candidate.name, self._rules)
+                first[place] = candidate._replace(refusal=other or self._why_another_kind(text, kind, candidate))
         return [*first, *candidates[checked:]]
+
+    def _why_another_kind(self, text: Words, kind: Word | None, candidate: Candidate) -> str | None:
+        """Return why a name of only other words of a text is of another kind: no name of its concept tells this one."""
+        if kind is None or not set(text.content).issuperset(self._content(candidate.name)):
+            return None
+        has_kind = any(kind.key in self._content(name) for name in self._names_of(candidate.concept_id))
+        return None if has_kind else f"none of its names has “{kind.written}”"
+
+    def _content(self, name: str) -> tuple[str, ...]:
+        return read_words(name, self._rules).content
 
     def _contradictions(self, text: Words, candidates: list[Candidate], checked: int) -> dict[str, str]:
         """Return why candidates are refused, by their ids."""

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import chain, compress, islice
 from typing import Any, NamedTuple
 
-from .formulas import ELEMENTS, MASS, SYMBOL, Isotope, element_symbol, isotopes, spelled_formulas
+from .formulas import ELEMENTS, MASS, SYMBOL, Isotope, element_symbol, formula_name, isotopes, spelled_formulas
 from .languages import ENGLISH, LanguageRules
 from .lists import read_lists, word_set
 from .normalize import lower, plain
@@ -100,7 +100,7 @@ _USUAL, _ACIDS, _ANIONS, _RADICALS, _GREEK, _HYDROGEN = (
     for table in ("usual names", "stems of acids", "stems of anions", "radicals", "Greek letters", "hydrogen")
 )
 _DOTS = "\u00b7\u2022\u2219\u22c5\u25cf\u02d9\u2027*"
-_WITHOUT_DOTS = str.maketrans(dict.fromkeys(_DOTS, "") | {"\N{MINUS SIGN}": "-"})
+_WITHOUT_DOTS = str.maketrans(dict.fromkeys(f"{_DOTS}. ()", "") | {"\N{MINUS SIGN}": "-"})
 _GENERAL_NOUNS = ("disease", "disorder", "syndrome", "disorders", "compounds", "agents")
 
 
@@ -160,7 +160,8 @@ _FINDERS: dict[str, Find] = {
     "stem of anion": lambda match, _: _ANIONS.get(match["stem"].lower(), [match["stem"]]),
     "greek letter": lambda match, _: _GREEK[match["letter"].lower()] if match["rest"][0].islower() else [],
     "formulas": lambda match, _: spelled_formulas(match[0]),
-    "radical": lambda match, _: _RADICALS.get(match[0].translate(_WITHOUT_DOTS), []),
+    "formula": lambda match, _: filter(None, [formula_name(match["formula"])]),
+    "radical": lambda match, _: _RADICALS.get(match["radical"].translate(_WITHOUT_DOTS), []),
     "isotope of hydrogen": lambda match, _: _HYDROGEN[match["mass"] or match["number"]],
     "isotope": _isotopes,
     "element of isotope": lambda match, _: [one.element for one in _isotopes(match, _) if one.symbol != "H"],
@@ -182,6 +183,7 @@ _FINDERS: dict[str, Find] = {
 # --- the rules
 
 _PATTERNS = {"letter": r"[^\W\d_]", "mass": MASS, "symbol": SYMBOL, "dots": _DOTS, "usual names": "|".join(_USUAL)}
+_PATTERNS["radicals"] = "|".join(filter(str.isalnum, _RADICALS))
 _PATTERNS |= {name: "|".join(_LISTS[name].split()) for name in ("salts", "salts of bases", "metals before")}
 _PATTERNS |= {name: "|".join(_LISTS[name].splitlines()) for name in ("said before", "said after")}
 

@@ -10,7 +10,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, combinations, product
+from itertools import chain, combinations, product, takewhile
+from operator import attrgetter
 from typing import NamedTuple
 
 from .common_words import common_keys
@@ -18,7 +19,7 @@ from .critical_parts import contradictions
 from .languages import ENGLISH, LanguageRules
 from .lists import read_lines, read_lists
 from .phrases import FOLDER, endings_of
-from .words import read_words
+from .words import Word, Words, read_words
 
 HAND_STRENGTH = 0.95
 """The strength of a pair that was written by hand."""
@@ -152,6 +153,21 @@ def _abnormal(rules: LanguageRules) -> tuple[str, ...]:
 @lru_cache(maxsize=8)
 def _general(rules: LanguageRules) -> frozenset[str]:
     return frozenset(key for name in rules.words.general_names for key in read_words(name, rules).content)
+
+
+@lru_cache(maxsize=8)
+def _kinds(rules: LanguageRules = ENGLISH) -> frozenset[str]:
+    """Return the keys of words that tell what something is: a receptor is not its ligand."""
+    words = read_lists(__file__).get(f"kinds of {rules.code}", "").split()
+    return frozenset(key for word in words for key in read_words(word, rules).content)
+
+
+def kind_of(text: Words) -> Word | None:
+    """Return the word that tells what a text is: its last one, or the last one before a preposition. It may be none."""
+    prepositions = text.rules.composites.prepositions
+    phrase = takewhile(lambda word: word.written.lower() not in prepositions, text.words)
+    *_, last = None, *filter(attrgetter("key"), phrase)
+    return last if last and last.key in _kinds(text.rules) else None
 
 
 class WordTable(NamedTuple):

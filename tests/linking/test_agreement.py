@@ -246,3 +246,25 @@ def test_all_candidates_are_checked_that_a_prior_may_choose(agreement):
 
 def test_a_text_of_chinese_characters_is_not_short(agreement):
     assert agreement("糖尿病性", candidates(("D:C", 0.8, "糖尿病")))[0].refusal is None
+
+
+@pytest.mark.parametrize(
+    ("text", "concept_id", "name", "is_another"),
+    [
+        ("leptin receptor", "D:B", "leptin", True),
+        ("receptors of leptin", "D:B", "leptin", True),
+        ("Tac2-kinase", "D:T", "Tac2", True),
+        ("Tac2 receptor", "D:T", "Tac2", False),  # another of its names is that of a receptor
+        ("leptin receptor", "D:B", "human leptin", False),  # the name says something else, too
+        ("receptor-positive leptin", "D:B", "leptin", False),  # the kind is not the last word
+    ],
+)
+def test_a_concept_of_another_kind_keeps_its_place_and_is_not_linked(tmp_path, text, concept_id, name, is_another):
+    records = [
+        Record("D:B", (Name("leptin", "exact", "X"),)),
+        Record("D:T", (Name("Tac2", "exact", "X"), Name("a receptor of tachykinin", "exact", "X"))),
+    ]
+    agreement = Agreement(build_knowledge_base(records, tmp_path / "kinds.kb"))
+    (first,) = agreement(text, [graded(concept_id, 0.9, name)._replace(similarity=0.9)])
+    assert first.score == 0.9
+    assert (first.refusal is not None) is is_another

@@ -50,10 +50,12 @@ PROPOSED = [
     ("CaCl(2)", "calcium chloride"), ("SO(4)(2-)", "sulfate"), ("IP(3)", "IP3"), ("C02", "carbon dioxide"),
     # ions and radicals
     ("Ca +2", "calcium"), ("calcium (2+)", "calcium"), ("zinc ions", "zinc"), ("OH•", "hydroxyl radical"),
-    ("O2·−", "superoxide"),
+    ("O2·−", "superoxide"), ("O2(-)", "superoxide"), (".OH", "hydroxyl radical"), ("OH radical", "hydroxyl radical"),
+    ("Cl-", "chlorides"), ("SO4(2-)", "sulfate"), ("Cl- ions", "chloride"), ("Fe (III)", "iron"),
     # isotopes and labels
     ("C-14", "carbon-14"), ("carbon 14", "14C"), ("99mTc", "technetium-99m"), ("(125)I", "iodine"), ("3H", "tritium"),
     ("Tc99m", "technetium-99m"), ("[18F]FDG", "FDG"), ("14C-urea", "urea"), ("[(3)H]thymidine", "thymidine"),
+    ("DMSO-d6", "DMSO"), ("[D6]acetone", "acetone"), ("CDCl3", "chloroform"),
     # usual abbreviations
     ("THF", "tetrahydrofuran"), ("DMF", "dimethylformamide"), ("formalin", "formaldehyde"),
     ("b-carotene", "beta-carotene"),
@@ -71,7 +73,8 @@ def test_other_names_of_a_chemical(text, name):
         ("estrone sulfate", "estrone"), ("cortisone acetate", "cortisone"), ("creatine phosphate", "creatine"),
         ("nickel chloride", "nickel"), ("16S", "sulfur"), ("H-7", "hydrogen"), ("C14", "carbon"),
         ("thf", "tetrahydrofuran"), ("3H", "hydrogen"), ("2H", "tritium"), ("OH", "hydroxyl radical"),
-        ("2H-chromene", "chromene"), ("Scion", "scandium"),
+        ("2H-chromene", "chromene"), ("Scion", "scandium"), ("OH-", "hydroxyl radical"), ("O2 -", "oxygen"),
+        ("vitamin-d3", "vitamin"), ("cyclin-D1", "cyclin"), ("cyclin-d1", "cyclin"), ("ammonium", "ammonium sulfate"),
     ],
 )  # fmt: skip
 def test_another_substance_is_not_proposed(text, name):
@@ -185,6 +188,10 @@ def test_any_text_has_a_bounded_number_of_findings(text):
         ("en", "cardiac", "heart"),
         ("en", "retinal toxicities", "retinal disease"),
         ("en", "impairment of learning", "learning disorder"),
+        ("en", "prolongation of the QT interval", "long qt syndrome"),
+        ("en", "nephrotoxic", "kidney disease"),
+        ("en", "recessive disorders", "hereditary disease"),
+        ("en", "lung metastases", "lung neoplasm"),
         ("en", "impaired thymic function", "thymus disease"),
         ("en", "hematological symptoms", "hematologic symptoms"),
         ("es", "isquémico", "isquemia"),
