@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from itertools import chain
+from math import inf
 from operator import itemgetter
 from string import ascii_lowercase
 from types import MappingProxyType
@@ -28,7 +29,9 @@ from .settings import THRESHOLD, SelectionSettings
 # BC5CDR and NCBI Disease with MEDIC. Accuracy is the same for all values from 0.02 on, but fewer single mentions are
 # split.
 SPLIT_COST = 0.05
-# If the whole would be linked to one part alone, the parts need only this score. Fitted in the same way.
+# If the whole would be linked to one part alone, the parts need only this score. Fitted in the same way. Parts that
+# differ in numbers need no more, either: this splits no mention of a single concept in the training parts of NLM-Gene,
+# GNormPlus, BioRED, BC5CDR and NCBI Disease.
 PART_SCORE = 0.7
 # A whole with this score is linked as a whole: "dilatation of the lateral and third ventricles".
 ALMOST_SAME = 0.895
@@ -152,9 +155,10 @@ def select_variant(
     split or corrected. Parts that all have the same concept are linked as one. The name of a
     chemical formula wins only if the vocabulary has it, and if its score is higher.
 
-    Parts that differ in numbers alone need names with these numbers: "ERK1/2" is split, "gp120/160" is not. A whole
-    with the name of one part is split if the parts have at least `PART_SCORE`: "Neurological Disorders" does not cover
-    "neurological and psychiatric disorders".
+    Parts that differ in numbers alone need names with these numbers: "ERK1/2" is split, "gp120/160" is not. For such
+    parts, a score above `PART_SCORE` is enough, because the name of a whole has seldom all numbers. It is also enough
+    if the whole has the name of one part: "Neurological Disorders" does not cover "neurological and psychiatric
+    disorders".
 
     Args:
         variants: The variants of the mention.
@@ -178,15 +182,21 @@ def select_variant(
     for rank, split in enumerate(variants.composite_splits):
         parts = tuple(_part(text, None, variants, look_up, settings) for text in split)
         score = min(map(_score, parts)) - SPLIT_COST * rank
-        bar = best_score
-        if len(best) == 1 and _score(whole) < ALMOST_SAME and _has_name_of_part(whole, parts, rules):
-            bar = min(bar, PART_SCORE + settings.split_margin)
-        if score > bar and (
-            not differ_in_numbers(split) or _is_one(parts) or all(_has_numbers(part, rules) for part in parts)
-        ):
+        if score > _needed_score(parts, best, best_score, settings.split_margin, rules):
             best, best_score = parts, score
     # "stage II and III carcinoma": all parts have the same concept, which is linked once
     return best[:1] if _is_one(best) else best
+
+
+def _needed_score(
+    parts: Sequence[LinkedPart], best: Sequence[LinkedPart], best_score: float, margin: float, rules: LanguageRules
+) -> float:
+    """Return the score that a split must exceed. If the whole cannot mean all parts, `PART_SCORE` is enough."""
+    is_series = not _is_one(parts) and differ_in_numbers([part.text for part in parts])
+    if is_series and not all(_has_numbers(part, rules) for part in parts):
+        return inf
+    is_surer = len(best) == 1 and (is_series or _has_name_of_part(best[0], parts, rules))
+    return min(best_score, PART_SCORE + margin) if is_surer else best_score
 
 
 def _beside(
@@ -312,7 +322,7 @@ def _has_name_of_part(whole: LinkedPart, parts: Sequence[LinkedPart], rules: Lan
     have the last word of its part: "tumors" in "von Hippel-Lindau disease-associated tumors" is another thing.
     """
     firsts = {part.candidates[0].concept_id: part.candidates[0] for part in parts if part.candidates}
-    if len(firsts) < len(parts) or not whole.candidates:
+    if len(firsts) < len(parts) or not 0 < _score(whole) < ALMOST_SAME:
         return False
     named = firsts.get(whole.candidates[0].concept_id)
     if named is None or named.score <= _score(whole):

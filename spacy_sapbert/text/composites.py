@@ -35,11 +35,15 @@ _RUN_START = re.compile(r"[\w'′’-]+")
 _LAST_BRACKET = re.compile(r"(?:^|\s)[(\[]([^()\[\]]*)[)\]]$")
 _BARE_LOCANT = re.compile(r"(?:\d+|[A-Za-z])['′]*,")
 _LOCANT = re.compile(r"(?:\d+|[A-Za-z])['′]*-")
+_OPENING = frozenset("([{")
 _HYPHENS = "-‐‑–"
 _OPEN_END = re.compile(rf"(?<=\w)[{_HYPHENS}]+$")
 _OPEN_START = re.compile(rf"^[{_HYPHENS}]+(?=\w)")
 _SMALL_AFTER_HYPHEN = re.compile(rf"(?<=\w)[{_HYPHENS}](?=[a-z]{{3}})")
 _INNER_HYPHEN = re.compile(rf"(?<=\w)[{_HYPHENS}](?=\w)")
+_AFTER_LETTER = rf"(?:(?<=[^\W\d_])|(?<=[^\W\d_][{_HYPHENS}]))"
+_RANGE = re.compile(rf"{_AFTER_LETTER}(\d{{1,2}})[{_HYPHENS}](\w*?)(\d{{1,2}})$")
+_MAY_BE_RANGE = re.compile(rf"\d[{_HYPHENS}]\S*\d")
 
 
 class _Numbering(NamedTuple):
@@ -58,6 +62,7 @@ _LATIN = r"[^\W\d_]"
 _NUMBERINGS = (
     _numbering(r"\d{1,3}[A-Za-z]?", r"[\d.,]"),
     _numbering(r"\d{1,2}[A-Z]\d{1,2}", r"[\d.,]"),
+    _numbering(r"[A-Z]\d{1,3}", _LATIN),
     _numbering("[IVX]+", _LATIN),
     _numbering("[A-Z]", _LATIN),
     _numbering("[a-z]", _LATIN),
@@ -84,7 +89,7 @@ def composite_splits(text: str, *, max_splits: int = 6, rules: LanguageRules = E
 
 def _may_join(text: str, rules: CompositeRules) -> bool:
     """Return quickly whether a text may have a connector other than a comma, or end in a series of numbers."""
-    if text.rfind(",") + _LONGEST_NUMBER > len(text):  # "hepatitis A, B"
+    if text.rfind(",") + _LONGEST_NUMBER > len(text) or _MAY_BE_RANGE.search(text):  # "hepatitis A, B", "SCA1-3"
         return True
     lower = f" {text.lower()} "
     if not text.isprintable():  # other blanks, such as a line break
@@ -176,11 +181,11 @@ def _words(text: str) -> list[str]:
     words: list[str] = []
     depth = 0
     for chunk in text.split():
-        if words and (depth or chunk[0] in "([{" or (_LOCANT.match(chunk) and _BARE_LOCANT.fullmatch(words[-1]))):
+        if words and (depth or chunk[0] in _OPENING or (_LOCANT.match(chunk) and _BARE_LOCANT.fullmatch(words[-1]))):
             words[-1] += " " + chunk
         else:
             words.append(chunk)
-        depth = max(0, depth + sum((char in "([{") - (char in ")]}") for char in chunk))
+        depth = max(0, depth + sum((char in _OPENING) - (char in ")]}") for char in chunk))
     return words
 
 
@@ -192,15 +197,25 @@ def _split(word: str, following: str, rules: CompositeRules) -> list[str]:
 
 
 def _split_slashes(word: str, rules: CompositeRules) -> list[str]:
-    if "/" not in word or word.lower() in rules.connectors or any(bracket in word for bracket in "([{"):
+    pieces = _pieces(word)
+    if len(pieces) == 1 or word.lower() in rules.connectors or not _OPENING.isdisjoint(word):
         return [word]
     # If one slash is within a name ("dibenzo/b,f/azepine"), the others are part of that name, too.
-    pieces = word.split("/")
     if members := _split_numbers(pieces):
         return members
     if not all(_separates(left, right) or rules.classifier.fullmatch(right) for left, right in pairwise(pieces)):
         return [word]
     return [token for token in re.split("(/)", word) if token]
+
+
+def _pieces(word: str) -> list[str]:
+    """Return the pieces between slashes, or those of a range: "SCA1", "2" and "3" for "SCA1-3" or "SCA1-SCA3"."""
+    bounds = _RANGE.search(word)
+    if bounds and bounds[2] in ("", word[: bounds.start()]):
+        first, last = int(bounds[1]), int(bounds[3])
+        if 0 < last - first < MAX_CONJUNCTS:
+            return [word[: bounds.end(1)], *map(str, range(first + 1, last + 1))]
+    return word.split("/")
 
 
 def _separates(left: str, right: str) -> bool:
@@ -264,18 +279,22 @@ def _conjuncts(tokens: list[str], rules: CompositeRules) -> tuple[Words, ...]:
 
 
 def _is_inverted(words: Sequence[Words], rules: CompositeRules) -> bool:
-    """Return whether what follows a noun and a comma are its modifiers: "disability, mild or moderate"."""
+    """Return whether what follows a noun and a comma belongs to it: "disability, mild or moderate", "receptors, B1"."""
     first, *others = (word_class(part[-1], rules) for part in words)
-    return first in ("noun", "condition") and set(others) <= {"adjective", "qualifier"}
+    are_numbers = any(_numberings(words)) and not _is_series(words)
+    return first in ("noun", "condition") and (are_numbers or set(others) <= {"adjective", "qualifier"})
 
 
 def _is_series(conjuncts: Sequence[Words]) -> bool:
     """Return whether the first conjunct ends in a number, and the others are numbers of the same kind."""
-    return any(
-        numbering.end.search(conjuncts[0][-1])
-        and all(len(words) == 1 and numbering.start.fullmatch(words[0]) for words in conjuncts[1:])
-        for numbering in _NUMBERINGS
-    )
+    return any(numbering.end.search(conjuncts[0][-1]) for numbering in _numberings(conjuncts))
+
+
+def _numberings(conjuncts: Sequence[Words]) -> Iterator[_Numbering]:
+    """Yield the kinds of numbers that all conjuncts but the first are."""
+    for numbering in _NUMBERINGS:
+        if all(len(words) == 1 and numbering.start.fullmatch(words[0].lstrip(_HYPHENS)) for words in conjuncts[1:]):
+            yield numbering
 
 
 def _fill_omissions(conjuncts: tuple[Words, ...], rules: CompositeRules) -> tuple[Words, ...]:

@@ -208,16 +208,21 @@ def test_a_name_of_the_vocabulary_is_not_split():
     ],
 )
 def test_numbered_parts_must_be_names(scores, is_split):
-    variants = MentionVariants("ERK1/2", None, [("ERK1", "ERK2")])
-    assert (len(select({"ERK1/2": 0.7, **scores}, variants)) == 2) == is_split
+    variants = MentionVariants("ERK1/2", None, [("kinase 1", "kinase 2"), ("ERK1", "ERK2")])
+    for whole in (0.7, 0.97):
+        assert (len(select({"ERK1/2": whole, **scores}, variants)) == 2) == is_split
 
 
-@pytest.mark.parametrize(("name", "n_parts"), [("ataxia type II", 2), ("ataxia", 1), ("ataxia 3", 1)])
-def test_a_name_of_a_numbered_part_has_its_number(name, n_parts):
-    candidates = {"ataxia 1": [graded("A", 0.9, "ataxia type 1")], "ataxia 2": [graded("B", 0.9, name)]}
+@pytest.mark.parametrize(
+    ("name", "score", "n_parts"),
+    [("ataxia type II", 0.8, 2), ("ataxia type II", 0.69, 1), ("ataxia", 0.8, 1), ("ataxia 3", 0.8, 1)],
+)
+def test_a_name_of_a_numbered_part_has_its_number(name, score, n_parts):
+    candidates = {"ataxia 1": [graded("A", 0.9, "ataxia type 1")], "ataxia 2": [graded("B", score, name)]}
     variants = MentionVariants("ataxia 1/2", None, [tuple(candidates)])
-    parts = select_variant(variants, lambda text: candidates.get(text, []), SelectionSettings())
-    assert len(parts) == n_parts
+    candidates["ataxia 1/2"] = [graded("A", 0.85, "ataxia type 1")]
+    assert len(select_variant(variants, candidates.__getitem__, SelectionSettings())) == n_parts
+    assert len(select_variant(variants, candidates.__getitem__, SelectionSettings(split_margin=1.0))) == 1
 
 
 @pytest.mark.parametrize(

@@ -95,10 +95,18 @@ from spacy_sapbert.text.languages import ENGLISH
         ("hepatitis A, B, C", ("hepatitis A", "hepatitis B", "hepatitis C")),
         ("diabetes type 1/type 2", ("diabetes type 1", "diabetes type 2")),
         ("trisomy 13/18", ("trisomy 13", "trisomy 18")),
+        ("S100A7/A8/A9", ("S100A7", "S100A8", "S100A9")),
+        ("PD-L1 and L2", ("PD-L1", "PD-L2")),
+        ("Notch-1, -3, -4", ("Notch-1", "Notch-3", "Notch-4")),
+        ("PAK4-6 kinases", ("PAK4 kinases", "PAK5 kinases", "PAK6 kinases")),
+        ("AKR1C1–AKR1C3", ("AKR1C1", "AKR1C2", "AKR1C3")),
+        ("CA125/CA19-9", ("CA125", "CA19-9")),
         ("IL-6 and p53", ("IL-6", "p53")),
         # modifiers behind their noun
         ("complement deficiencies (C2 and C7)", ("complement deficiencies C2", "complement deficiencies C7")),
         ("leukemia, acute and chronic", ("leukemia acute", "leukemia chronic")),
+        ("kinin receptors, B1 and B2", ("kinin receptors B1", "kinin receptors B2")),
+        ("DNA polymerases, alpha or delta", ("DNA polymerases alpha", "DNA polymerases delta")),
         # brackets and small words
         ("ventricular septal (VSD) and midline (MD) defects",
          ("ventricular septal (VSD) defects", "midline (MD) defects")),
@@ -119,7 +127,7 @@ def test_first_reading(text, expected):
         "1,25-dihydroxyvitamin D", "N,N-dimethylpropranolol", "N, N'-diisopropylphosphorodiamidofluoridate",
         "4,000 Hz hearing loss", "A/T", "1/2", "12/5/2020", "head and neck cancer", "Emerin, deficiency",
         "gangliosidosis, type 1", "sudden, unexplained death",
-        "brandy-induced orchitis",
+        "brandy-induced orchitis", "CA19-9", "miR-17-92", "14-3-3 zeta", "1-4 dioxane", "COVID-19",
     ],
 )  # fmt: skip
 def test_no_reading_without_a_connector(text):
