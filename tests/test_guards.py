@@ -28,7 +28,6 @@ ABOVE_C = {
     "linking/finder.py Finder._is_phrase": 21,
     "outputs/health_records.py _statement": 24,
     "pipeline/concept_matcher.py ConceptMatcher._spans": 38,
-    "text/abbreviations.py _define_inside": 21,
 }
 
 # Python before 3.12 also counts comprehensions as functions
