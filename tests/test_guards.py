@@ -24,10 +24,7 @@ C = 20  # the highest complexity of radon's rank C
 ABOVE_C = {
     "kb/curation.py curate": 27,
     "kb/readers/json_files.py read_fhir": 22,
-    "linking/finder.py Finder._cost_between": 22,
-    "linking/finder.py Finder._is_phrase": 21,
     "outputs/health_records.py _statement": 24,
-    "pipeline/concept_matcher.py ConceptMatcher._spans": 38,
 }
 
 # Python before 3.12 also counts comprehensions as functions
