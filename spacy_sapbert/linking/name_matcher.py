@@ -211,8 +211,7 @@ class NameMatcher(NameIndex):
             return None
         written = plain(text[columns.starts[0] : columns.ends[-1]])
         keys = [acronym_hash(written), *(sum(hashes) % 2**64 for hashes in _spellings(columns))]
-        known = np.array([key for key in keys if key], dtype=np.uint64)
-        rows = [row for of_key in self._look_up(known[self._may_know(known)]) for row in of_key]
+        rows = [row for key in keys for row in self._rows(key)]
         if not rows:
             return None
         names = self._read(set(rows))
@@ -292,6 +291,13 @@ class NameMatcher(NameIndex):
         edges = zip(lefts.tolist(), rights.tolist(), strict=True)
         return [self.rows[left:right].tolist() if left < right else [] for left, right in edges]
 
+    def _rows(self, key: int) -> list[int]:
+        shift, bits = self._bitmap
+        prefix = key >> shift
+        if not key or not int(bits[prefix >> 3]) >> (prefix & 7) & 1:
+            return []
+        return self._look_up(np.array([key], dtype=np.uint64))[0]
+
     def _read(self, rows: set[int]) -> dict[int, Words]:
         """Return the names in some rows."""
         names = {row: name for row in rows if (name := self._names.get(row)) is not None}
@@ -367,7 +373,7 @@ def _spellings(columns: Words) -> list[list[int]]:
         elif number in _LETTERS_FOR_NUMBERS or columns.written[place][0].islower():
             continue
         in_digits[place] = number
-    for forms in (in_digits, as_roman):
+    for forms in filter(None, (in_digits, as_roman)):
         hashes = list(columns.hashes)
         for place, form in forms.items():
             hashes[place] = hash64(form)
