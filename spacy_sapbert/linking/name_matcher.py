@@ -1,26 +1,22 @@
-"""`NameMatcher`: find all names of a vocabulary in a text, by hashes of bags of words."""
+"""`NameMatcher`: find the names of a vocabulary as a text writes them, by hashes of bags of words."""
 
 from __future__ import annotations
 
-import json
-import logging
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache, cached_property
-from itertools import compress, islice, pairwise, takewhile
-from pathlib import Path
+from itertools import compress, pairwise, takewhile
 from typing import NamedTuple
 
 import numpy as np
 
-from ..files.output import replacing
-from ..files.values import parse_json, read_array
+from ..files.values import hash64
 from ..kb.knowledge_base import KnowledgeBase
-from ..store.artifact import Artifact, fingerprint_of, opening
-from ..store.cache import cache_dir, drop_oldest, make_once
+from ..store.cache import drop_oldest
 from ..text.common_words import common_words
 from ..text.composites import composite_splits
-from ..text.languages import ENGLISH, LanguageRules, rules_of
+from ..text.critical_parts import ARABIC
+from ..text.languages import ENGLISH, LanguageRules
 from ..text.languages.rules import connector_ends
 from ..text.normalize import latin_symbol, plain
 from ..text.words import (
@@ -32,25 +28,24 @@ from ..text.words import (
     is_general,
     is_joined,
     joined_letters,
+    read_each,
     read_words,
     word_hashes,
 )
+from .name_index import NameIndex, chunks_of
 
-logger = logging.getLogger(__name__)
-
-HASHES_FILE = "name_hashes.npy"
-ROWS_FILE = "name_rows.npy"
-MANIFEST_FILE = "matcher.json"
-KEYS = 5
-"""The version of the keys in the cache. It changes whenever a name gets another key."""
 MAX_WORDS = 12
 MAX_ADDED = 3
 LONGEST_MODIFIER = 32  # characters; it bounds the work before a name
-NAMES_PER_CHUNK = 1 << 16
 CACHED_NAMES = 1 << 14
 CONTEXT = 80  # characters that are read around a word in capitals
 WORDS_PER_BLOCK = 1 << 12  # they bound the memory for a long text
 FEWEST_BITS, BITS_PER_BLOCK = 10, 20  # powers of two
+
+_LONGEST_SHORTENED = 5  # characters, as in "subsp."
+_ROMAN = {number: roman for roman, number in ARABIC.items()}
+_NUMERALS = frozenset({*_ROMAN, *ARABIC})
+_LETTERS_FOR_NUMBERS = frozenset(number for number, roman in _ROMAN.items() if len(roman) == 1)
 
 _SENTENCE_END = re.compile(r"[.;!?]\s|\n")
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -66,49 +61,32 @@ class NameMatch(NamedTuple):
     row: int
 
 
-class _Connectors(NamedTuple):
-    """How words and a connector stand before or after a match in a language.
-
-    Attributes:
-        before: Words and a connector at the end of a text.
-        after: A connector and words.
-        ends: How the text that `before` matches ends, without blanks.
-    """
-
-    before: re.Pattern[str]
-    after: re.Pattern[str]
-    ends: tuple[str, ...]
-
-    @classmethod
-    @cache
-    def of(cls, rules: LanguageRules) -> _Connectors:
-        joining = rules.abbreviations.joining
-        connector = rf"(?:\s+(?:{'|'.join(joining)})\s+|/)"
-        before = re.compile(rf"(?<![^\s(,;]){_WORDS}{connector}$")
-        return cls(before, re.compile(rf"{connector}{_WORDS}"), connector_ends(joining))
+@cache
+def _connectors(rules: LanguageRules) -> tuple[re.Pattern[str], re.Pattern[str], tuple[str, ...]]:
+    """Return the patterns of words and a connector before and after a match, and how a text before one ends."""
+    joining = rules.abbreviations.joining
+    connector = rf"(?:\s+(?:{'|'.join(joining)})\s+|/)"
+    before = re.compile(rf"(?<![^\s(,;]){_WORDS}{connector}$")
+    return before, re.compile(rf"{connector}{_WORDS}"), connector_ends(joining)
 
 
-MATCHER = "matcher"
-"""The role of the keys of the names among the artifacts of a component."""
-
-
-class NameMatcher:
+class NameMatcher(NameIndex):
     """Finds the longest names of a knowledge base in a text. Case, plural, spelling and word order may differ.
 
     The key of a name is the sum of the hashes of its words. One running sum gives the keys of all windows of n words of
     a text. A bitmap shows which of them may be keys of names. One binary search looks up the others.
 
     Args:
-        hashes: The sorted keys of names, uint64, shape (n,).
-        rows: The row of each name, int32, shape (n,). Equal keys are ordered by tie rank.
-        rules: The rules of the language by which the keys were made.
+        arrays: The sorted keys of names, uint64, shape (n,); and the row of each name, int32, shape (n,). Equal keys
+            are ordered by tie rank.
     """
 
-    def __init__(self, kb: KnowledgeBase, hashes: np.ndarray, rows: np.ndarray, rules: LanguageRules = ENGLISH) -> None:
-        self.kb = kb
-        self.rules = rules
-        self.hashes = np.asarray(hashes)  # a memory map is slow to index
-        self.rows = np.asarray(rows)
+    ROLE, VERSION, VERSION_KEY = "matcher", 5, "keys"
+    ARRAYS = "name_hashes", "name_rows"
+
+    def __init__(self, kb: KnowledgeBase, arrays: Sequence[np.ndarray], rules: LanguageRules = ENGLISH) -> None:
+        super().__init__(kb, arrays, rules)
+        self.hashes, self.rows = self.arrays
         self._names: dict[int, Words] = {}  # names that were found, since most of them occur again
 
     def __repr__(self) -> str:
@@ -116,9 +94,8 @@ class NameMatcher:
 
     @classmethod
     def build(cls, kb: KnowledgeBase, rules: LanguageRules = ENGLISH) -> NameMatcher:
-        """Compute the keys of all names of a knowledge base, except the stop names, by the rules of a language."""
         keys = np.zeros(kb.n_names, dtype=np.uint64)
-        for first, names in _chunks(kb.names()):
+        for first, names in chunks_of(kb.names()):
             keys[first : first + len(names)] = name_hashes(names, rules)
         keys[kb.stop_name_rows()] = 0
         rows = np.flatnonzero(keys).astype(np.int32)  # a name of function words and punctuation has no key
@@ -128,7 +105,7 @@ class NameMatcher:
         shared = _shared(hashes)
         order = np.lexsort((_tie_ranks(kb, rows[shared]), hashes[shared]))
         rows[shared] = rows[shared][order]
-        return cls(kb, hashes, rows, rules)
+        return cls(kb, [hashes, rows], rules)
 
     def find(self, text: str, *, nested: bool = False) -> list[NameMatch]:
         """Return all matches, by position. They may overlap, but are not inside a longer one unless `nested`."""
@@ -140,7 +117,8 @@ class NameMatcher:
             outer, inner = _outermost(pending)
             names = self._read({row for window in outer for row in window.rows})
             for start, end, rows in outer:
-                row = _verify(text, columns, start, end, [(row, names[row]) for row in rows])
+                candidates = [(row, names[row]) for row in rows if _has_breaks(columns, start, end, names[row])]
+                row = _verify(text, columns, start, end, candidates)
                 place = columns.starts[start], columns.ends[end - 1]
                 if row is not None and not self._is_another_word(row, text, *place):
                     matches.append(NameMatch(*_with_bracket(text, *place), row))
@@ -168,9 +146,12 @@ class NameMatcher:
         Returns:
             One match per composite, with the row of its first single mention.
         """
-        composites = []
+        composites, matches = [], list(matches)
+        cut = {position for start, end in matches for position in range(start + 1, end)}  # within other names
         for place in matches:
-            for start, end in _extensions(text, *place, _Connectors.of(self.rules)):
+            for start, end in _extensions(text, *place, self.rules):
+                if (start in cut and start != place[0]) or (end in cut and end != place[1]):
+                    continue
                 keys = read_words(text[start:end], self.rules).keys
                 part = match if end == place[1] or self._ends_phrase(text, end) else None
                 rows = self.composite_rows(text[start:end], part) if keys[0] and keys[-1] else []
@@ -229,89 +210,45 @@ class NameMatcher:
         if not columns.keys or not columns.keys[0] or not columns.keys[-1]:
             return None
         written = plain(text[columns.starts[0] : columns.ends[-1]])
-        rows = [*self._rows(acronym_hash(written)), *self._rows(sum(columns.hashes) % 2**64)]
+        keys = [acronym_hash(written), *(sum(hashes) % 2**64 for hashes in _spellings(columns))]
+        rows = [row for key in keys for row in self._rows(key)]
         if not rows:
             return None
         names = self._read(set(rows))
         return _verify(text, columns, 0, len(columns.keys), [(row, names[row]) for row in rows])
 
-    @classmethod
-    def cached(cls, kb: KnowledgeBase, rules: LanguageRules = ENGLISH) -> NameMatcher:
-        """Return the matcher of a knowledge base and a language.
-
-        Its keys come from the cache folder, or are made there.
-        """
-        folder = matcher_cache(kb, rules)
-
-        def build() -> None:
-            logger.info("Computing the keys of %d names of %s into %s", kb.n_names, kb.path, folder)
-            cls.build(kb, rules).save(folder)
-
-        make_once(folder, (folder / MANIFEST_FILE).is_file, build)
-        return cls.load(kb, folder)
-
-    def save(self, folder: Path) -> None:
-        """Write the keys, the rows, and which language they belong to. The manifest marks a folder as complete."""
-        folder.mkdir(exist_ok=True)
-        for name, array in ((HASHES_FILE, self.hashes), (ROWS_FILE, self.rows)):
-            with replacing(folder / name) as temporary, temporary.open("wb") as file:
-                np.save(file, array, allow_pickle=False)
-        manifest = {"store": self.kb.fingerprint, "keys": KEYS, "language": self.rules.code}
-        with replacing(folder / MANIFEST_FILE) as temporary:
-            temporary.write_text(json.dumps(manifest, sort_keys=True), encoding="utf-8")
-
-    def artifact(self) -> Artifact:
-        """Return the keys of the names as an artifact of a component."""
-        cache = matcher_cache(self.kb, self.rules)
-        fingerprint = fingerprint_of(self.kb.fingerprint, keys_version(self.rules))
-        source = cache if (cache / MANIFEST_FILE).is_file() else None
-        parts = [HASHES_FILE, ROWS_FILE, MANIFEST_FILE]
-        return Artifact(MATCHER, fingerprint, self.save, large=True, source=source, parts=parts)
-
-    @classmethod
-    def load(cls, kb: KnowledgeBase, folder: Path) -> NameMatcher:
-        """Open what `save` wrote, memory-mapped. The keys of earlier versions are made again, in the cache folder."""
-        rules, version, manifest = ENGLISH, 0, folder / MANIFEST_FILE
-        with opening(folder):
-            if manifest.is_file():
-                values = parse_json(manifest.read_text(encoding="utf-8"))
-                rules, version = rules_of(values["language"]), values["keys"]
-        if version != KEYS:
-            return cls.cached(kb, rules)
-        with opening(folder):
-            return cls(kb, read_array(folder / HASHES_FILE), read_array(folder / ROWS_FILE), rules)
-
     def _windows(self, columns: Words) -> list[_Window]:
         """Return the windows with the key of a name, by position. Of those with one start, the longest is first."""
-        sums = np.cumsum(np.array([0, *columns.hashes], dtype=np.uint64), dtype=np.uint64)
-        breaks = np.cumsum(columns.broken)
-        solid = np.array([*map(bool, columns.keys)], dtype=bool)
-        windows: list[_Window] = []
+        sums = [_running(hashes) for hashes in _spellings(columns)]
+        breaks, solid = np.cumsum(_barriers(columns)), np.array([*map(bool, columns.keys)], dtype=bool)
+        windows: dict[tuple[int, int], list[int]] = {}
         for first in range(0, len(solid), WORDS_PER_BLOCK):
             starts, ends = _bounded_windows(breaks, solid, first)
-            keys = sums[ends] - sums[starts]
-            known = np.flatnonzero(self._may_know(keys))
-            names = self._look_up(keys[known])
-            places = zip(starts[known].tolist(), ends[known].tolist(), names, strict=True)
-            windows += [_Window(start, end, rows) for start, end, rows in places if rows]
-        return sorted(self._with_acronyms(columns, windows), key=lambda window: (window.start, -window.end))
+            for which in sums:
+                keys = which[ends] - which[starts]
+                known = np.flatnonzero(self._may_know(keys))
+                if which is not sums[0]:
+                    known = known[keys[known] != sums[0][ends[known]] - sums[0][starts[known]]]
+                for at, rows in zip(known.tolist(), self._look_up(keys[known]), strict=True):
+                    if rows:
+                        windows.setdefault((int(starts[at]), int(ends[at])), []).extend(rows)
+        joined = self._joined(columns)
+        places = sorted({*windows, *joined}, key=lambda place: (place[0], -place[1]))
+        return [_Window(*place, joined.get(place, []) + windows.get(place, [])) for place in places]
 
-    def _with_acronyms(self, columns: Words, windows: list[_Window]) -> list[_Window]:
-        """Add the acronyms, whose rows come before those of the same word as a bag of words."""
-        places = {(i, i + 1): word.acronym for i, word in enumerate(columns.words) if word.acronym and word.key}
-        for i in compress(range(len(columns.keys)), columns.hyphens):  # "VEGF-C"
-            if (
-                columns.keys[i - 1]
-                and columns.keys[i]
-                and (key := acronym_hash(latin_symbol("".join(columns.written[i - 1 : i + 1]))))
-            ):
-                places[i - 1, i + 1] = key
-        if not places:
-            return windows
-        acronyms = self._look_up(np.array([*places.values()], dtype=np.uint64))
-        found = {place: rows for place, rows in zip(places, acronyms, strict=True) if rows}
-        others = {(start, end): rows for start, end, rows in windows}
-        return [_Window(*place, found.get(place, []) + others.get(place, [])) for place in {**others, **found}]
+    def _joined(self, columns: Words) -> dict[tuple[int, int], list[int]]:
+        """Return the rows of acronyms and of two words with a hyphen between that are written as one word in a name."""
+        keys = {(i, i + 1): word.acronym for i, word in enumerate(columns.words) if word.acronym and word.key}
+        for i in compress(range(len(columns.keys)), columns.hyphens):  # "VEGF-C", "pre-eclampsia"
+            if columns.keys[i - 1] and columns.keys[i]:
+                word = "".join(columns.written[i - 1 : i + 1])
+                alone = not (
+                    columns.hyphens[i - 1] or columns.hyphens[i + 1 : i + 2] == [True]
+                )  # not "N-nitro-L-arginine"
+                acronym = acronym_hash(latin_symbol(word))
+                keys[i - 1, i + 1] = acronym or (read_each([word], self.rules)[0].hash if alone else 0)
+        rows = self._look_up(np.array([*keys.values()], dtype=np.uint64))
+        return {place: of_place for place, of_place in zip(keys, rows, strict=True) if of_place}
 
     def _is_another_word(self, row: int, text: str, start: int, end: int) -> bool:
         """Return whether a match is a word of general English, and the name in a row a symbol, such as "IMPACT".
@@ -392,14 +329,19 @@ def _outermost(windows: Sequence[_Window]) -> tuple[list[_Window], list[_Window]
     return outer, inner
 
 
-def keys_version(rules: LanguageRules) -> str:
-    """Return what distinguishes the keys of a language and a version from others of the same names."""
-    return f"{KEYS}-{rules.code}"
+def _running(hashes: Sequence[int]) -> np.ndarray:
+    return np.cumsum(np.array([0, *hashes], dtype=np.uint64), dtype=np.uint64)
 
 
-def matcher_cache(kb: KnowledgeBase, rules: LanguageRules = ENGLISH) -> Path:
-    """Return the cache folder for the keys of the names of a knowledge base by the rules of a language."""
-    return cache_dir() / "matchers" / f"{kb.fingerprint[:16]}-{keys_version(rules)}"
+def _barriers(columns: Words) -> list[bool]:
+    """Return whether no name crosses what comes before each word. "E. coli" and "pain; chest" may be names."""
+    barriers = list(columns.broken)
+    for place in compress(range(len(barriers)), barriers):
+        gap = columns.gaps[place].strip()
+        barriers[place] = not (
+            gap in (";", ":") or (gap == "." and len(columns.written[place - 1]) <= _LONGEST_SHORTENED)
+        )
+    return barriers
 
 
 def _bounded_windows(breaks: np.ndarray, solid: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
@@ -416,12 +358,35 @@ def _bounded_windows(breaks: np.ndarray, solid: np.ndarray, first: int) -> tuple
     return starts[start_rows], starts[start_rows] + lengths + 1
 
 
-def _chunks(names: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield names in chunks, each with the row of its first name."""
-    first = 0
-    while chunk := list(islice(names, NAMES_PER_CHUNK)):
-        yield first, chunk
-        first += len(chunk)
+def _spellings(columns: Words) -> list[list[int]]:
+    """Return the hashes of the words, and those with all numerals in digits or as Roman ones where that differs.
+
+    A numeral of one letter is only one after a word such as "type", and only there are digits made Roman: "factor II"
+    is factor 2, but "factor 2" is seldom a factor II.
+    """
+    spelled, is_type = [columns.hashes], columns.rules.composites.classifier.fullmatch
+    in_digits, as_roman = dict[int, str](), dict[int, str]()
+    for place in [place for place, key in enumerate(columns.keys) if key in _NUMERALS]:
+        number = ARABIC.get(columns.keys[place], columns.keys[place])
+        if place and is_type(columns.written[place - 1]):
+            as_roman[place] = _ROMAN[number]
+        elif number in _LETTERS_FOR_NUMBERS or columns.written[place][0].islower():
+            continue
+        in_digits[place] = number
+    for forms in filter(None, (in_digits, as_roman)):
+        hashes = list(columns.hashes)
+        for place, form in forms.items():
+            hashes[place] = hash64(form)
+        spelled += [hashes] if hashes not in spelled else []
+    return spelled
+
+
+def _has_breaks(columns: Words, start: int, end: int, name: Words) -> bool:
+    """Return whether a name has all breaks of a window, such as the point in "St. Louis encephalitis"."""
+    if not any(columns.broken[start + 1 : end]):
+        return True
+    gaps, of_name = ([gap.strip() for gap in some] for some in (columns.gaps[start + 1 : end], name.gaps[1:-1]))
+    return gaps == of_name
 
 
 def _shared(hashes: np.ndarray) -> np.ndarray:
@@ -440,15 +405,16 @@ def _tie_ranks(kb: KnowledgeBase, rows: np.ndarray) -> np.ndarray:
     return ranks
 
 
-def _extensions(text: str, start: int, end: int, connectors: _Connectors) -> Iterator[tuple[int, int]]:
+def _extensions(text: str, start: int, end: int, rules: LanguageRules) -> Iterator[tuple[int, int]]:
     """Yield a match with a connector and 1 to `MAX_ADDED` words on either side, fewest words first."""
+    pattern, pattern_after, ends_of_text = _connectors(rules)
     earliest = max(0, start - 80)
-    ends_in_connector = text[earliest:start].rstrip().endswith(connectors.ends)  # much faster than the search
-    before = connectors.before.search(text, earliest, start) if ends_in_connector else None
+    ends_in_connector = text[earliest:start].rstrip().endswith(ends_of_text)  # much faster than the search
+    before = pattern.search(text, earliest, start) if ends_in_connector else None
     if before:
         starts = [word.start() for word in _ANY_WORD.finditer(text, before.start(1), before.end(1))]
         yield from ((earlier, end) for earlier in reversed(starts))
-    after = connectors.after.match(text, end)
+    after = pattern_after.match(text, end)
     if after:
         ends = [word.end() for word in _ANY_WORD.finditer(text, after.start(1), after.end(1))]
         yield from ((start, later) for later in ends)
@@ -524,13 +490,15 @@ def _is_in_capitals(text: str, start: int, end: int) -> bool:
 def _same_name(columns: Words, start: int, end: int, keys: tuple[str, ...], name: Words) -> bool:
     if keys == name.keys:
         return True
-    if not name.joined and is_joined(columns.written[start:end], keys, columns.rules):
+    written, rules = columns.written[start:end], columns.rules
+    if not name.joined and is_joined(written, keys, rules):
         return False
-    content = _units(columns.written[start:end], keys, columns.rules)
-    of_name = _units(name.written, name.keys, columns.rules)
-    if any(len(key) == 1 for key in (*content, *of_name)):
-        return False
-    return content == of_name or (sorted(content) == sorted(of_name) and _may_change_places(columns, start, end))
+    # "II" means 2; words of one meaning such as "low" and "decreased" have other hashes
+    said, of_name = ([word.meaning for word in words] for words in (columns.words[start:end], name.words))
+    content, others = _units(written, said, rules), _units(name.written, of_name, rules)
+    if said == of_name or any(len(key) == 1 for key in (*content, *others)):
+        return said == of_name
+    return content == others or (sorted(content) == sorted(others) and _may_change_places(columns, start, end))
 
 
 def _may_change_places(columns: Words, start: int, end: int) -> bool:

@@ -1,7 +1,7 @@
 """`concept_matcher`: find the names of a vocabulary in a text, for pipelines without a trained NER."""
 
-from bisect import bisect_left, bisect_right
-from itertools import accumulate
+import re
+from bisect import bisect_right
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -10,6 +10,7 @@ from typing import (
     Dict,
     FrozenSet,
     Iterable,
+    Iterator,
     List,
     Mapping,
     Optional,
@@ -21,16 +22,13 @@ from typing import (
 import numpy as np
 from spacy.language import Language
 from spacy.pipeline.entityruler import entity_ruler_score
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 from spacy.util import filter_spans
 
 from ..documents.docs import split_tokens_at
 from ..store.artifact import ArtifactWriter
-from ..text.abbreviations import AbbreviationOccurrence, longer_phrases
-from ..text.composites import composite_splits
 from ..text.languages import ENGLISH
-from ..text.short_forms import is_sense
 from ..text.words import word_keys
 from .attributes import get_abbreviation_occurrences, set_matched_name, set_other_words
 from .base import FolderPipe
@@ -41,13 +39,16 @@ from .mentions import outside_headings
 
 if TYPE_CHECKING:
     from ..kb.knowledge_base import KnowledgeBase
-    from ..linking.finder import Finder, LooseMatch
+    from ..linking.finder import FoundName, NameFinder
     from ..linking.name_matcher import NameMatcher
     from ..review.corrections import Decisions
 
 CACHED_LABELS = 1 << 14
 OUTSIDE, KIND, ALL = MODIFIERS = ("outside", "kind", "all")
 """The values of the setting `modifiers`."""
+# how a word goes on before and after a name: "0.25 mg", "t(9;22)", "2-(4-bromophenyl)propionate"; "PAI-1", "(COX)-2"
+_WORD_BEFORE = re.compile(r"(?:\w|\d[.,](?=\d)|[)\]][-–]|\w\(|[^\W\d_]\)|\d\])(?=\w$)")
+_WORD_AFTER = re.compile(r"\w|\)?[-–/.,]\d|\)\d")
 
 
 class ConceptMatcher(CorrectedComponent, FolderPipe):
@@ -124,11 +125,9 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
     ) -> None:
         self.keep(nlp, name, locals())
         self.set_corrections(corrections)
-        self._matcher: Optional[NameMatcher] = None
-        self._finder: Optional[Finder] = None
+        self._finder: Optional[NameFinder] = None
         self._filtered: Optional[Tuple[Any, Optional[np.ndarray]]] = None
         self._labels: Dict[Any, Any] = {}
-        self._row_types: Dict[Any, FrozenSet[str]] = {}
         check_setting(self, "nested", not nested or spans_key is not None, "false without a spans_key")
         self._general: Optional[Set[Tuple[str, ...]]] = None
         check_setting(self, "min_length", min_length >= 1, "at least 1")
@@ -171,23 +170,31 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         return self.scorer(examples, **settings) if self.scorer and self.spans_key is None else {}
 
     @property
-    def matcher(self) -> "NameMatcher":
-        """The name matcher. The knowledge base of the config is opened at the first use.
+    def finder(self) -> "NameFinder":
+        """What finds names. The knowledge base of the config is opened at the first use.
 
-        The keys of its names come from the cache folder, or are made there.
+        The indexes of its names come from the cache folder, or are made there.
         """
-        if self._matcher is None:
+        if self._finder is None:
             from ..kb.storage import load_knowledge_base
+            from ..linking.finder import NameFinder
             from ..linking.name_matcher import NameMatcher
 
-            self._use(NameMatcher.cached(load_knowledge_base(self._kb), self._rules))
-            assert self._matcher is not None
-        return self._matcher
+            self._use(NameFinder(NameMatcher.cached(load_knowledge_base(self._kb), self._rules)))
+            assert self._finder is not None
+        if self.other_words is not None:
+            self._finder.worded = frozenset(self.other_words)
+        return self._finder
+
+    @property
+    def matcher(self) -> "NameMatcher":
+        """What finds names as they are written."""
+        return self.finder.exact
 
     @property
     def kb(self) -> "KnowledgeBase":
         """The vocabulary."""
-        return self.matcher.kb
+        return self.finder.kb
 
     def set_kb(self, kb: str) -> None:
         """Find the names of another vocabulary from now on.
@@ -199,136 +206,54 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
         self._use(None)
 
     def use(self, kb: "KnowledgeBase") -> None:
-        """Find the names of another knowledge base from now on. Its keys and words are not kept in the cache folder."""
-        from ..linking.finder import Finder
-        from ..linking.name_matcher import NameMatcher
+        """Find the names of another knowledge base from now on. Its indexes are not kept in the cache folder."""
+        from ..linking.finder import NameFinder
 
-        has_finder = self.finder is not None
-        self._use(NameMatcher.build(kb, self._rules))
-        self._finder = Finder.build(kb, self._rules) if has_finder else None
+        self._use(NameFinder.build(kb, self._rules))
 
-    def _use(self, matcher: "Optional[NameMatcher]") -> None:
-        self._matcher, self._filtered, self._labels = matcher, None, {}
-        self._finder, self._row_types = None, {}
+    def _use(self, finder: "Optional[NameFinder]") -> None:
+        self._finder, self._filtered, self._labels = finder, None, {}
 
     def _spans(self, doc: Doc) -> List[Span]:
-        text = doc.text  # spaCy builds the text on each access
-        matches = self.matcher.find(text, nested=self.nested)
-        stop_words = self._stop_words()
-        found = {
-            match[:2]: match.row for match in matches if self._is_wanted(text[match.start : match.end], stop_words)
-        }
-        composite_forms: Set[Tuple[int, int]] = set()
-        # the definition in the text takes precedence over other concepts with this name
-        for occurrence in get_abbreviation_occurrences(doc):
-            names = occurrence.names or (occurrence.long,)
-            row = next((row for name in names if (row := self.matcher.match(name)) is not None), None)
-            if row is None and occurrence.names and (row := self._first_of_composite(occurrence.long)) is not None:
-                composite_forms.add((occurrence.start, occurrence.end))
-            if row is not None:
-                found[occurrence.start, occurrence.end] = row
-            elif not self._is_cut_short(occurrence.long, found.get((occurrence.start, occurrence.end))):
-                found.pop((occurrence.start, occurrence.end), None)
-            found |= self._longer_name(text, occurrence)
-        for occurrence in get_abbreviation_occurrences(doc, unclear=True):
-            row = found.get((occurrence.start, occurrence.end))
-            if row is not None and not is_sense(self.matcher.name(row), occurrence.names, self._rules):
-                del found[occurrence.start, occurrence.end]
-            found |= self._longer_name(text, occurrence)
-        loose = self._in_other_words(text, found)
-        found.update({match[:2]: match.row for match in loose.values()})
-        places = sorted({*(match[:2] for match in matches), *loose})
-        row_of = None if self.finder is None else self._row_of
-        composites = self.matcher.find_composites(text, places, row_of) if self.composites else []
-        wholes = {match[:2] for match in composites if match[:2] not in found}
-        found.update({match[:2]: match.row for match in composites if match[:2] in wholes})
-        _split_periods(doc, text, found)
-        labels = self._labels_of(set(found.values()))
+        """Return the mentions of names as spans of tokens."""
+        text, stop_words = doc.text, self._stop_words()  # spaCy builds the text on each access
+        names = self.finder.find(
+            text,
+            get_abbreviation_occurrences(doc),
+            get_abbreviation_occurrences(doc, unclear=True),
+            is_wanted=lambda name: self._is_wanted(name, stop_words),
+            composites=self.composites,
+            nested=self.nested,
+        )
+        _split_tokens(doc, text, names)
+        labels = self._labels_of({name.row for name in names})
         spans: Dict[Tuple[int, int, str], Span] = {}
-        modifiers, ends = self._modifiers(), {end for _, end in found}
-        for (start, end), row in found.items():
-            first = self.matcher.start_with_modifiers(text, start, modifiers, ends) if modifiers else start
-            first = start if (first, end) in found else first
-            for label in labels[row] if self.spans_key is not None and self.all_types else labels[row][:1]:
-                span = doc.char_span(first, end, label=label, alignment_mode="expand")
-                if span and not _adds_letters(text, span, first, end):
-                    written = text[span.start_char : span.end_char]
+        for start, name in self._with_modifiers(text, names):
+            for label in labels[name.row] if self.spans_key is not None and self.all_types else labels[name.row][:1]:
+                span = doc.char_span(start, name.end, label=label, alignment_mode="expand")
+                if span and not _adds_letters(text, span, start, name.end):
                     spans.setdefault((span.start, span.end, label), span)
-                    if (start, end) not in wholes and (start, end) not in composite_forms:
-                        set_matched_name(span, self.matcher.name(row))
-                    said = self._parts_of(written) if (start, end) in wholes else {written: loose.get((start, end))}
-                    if other_words := {
-                        part: (self.matcher.name(match.row), *match.evidence) for part, match in said.items() if match
-                    }:
-                        set_other_words(span, other_words)
+                    self._annotate(span, name)
         return list(spans.values())
 
-    def _parts_of(self, text: str) -> "Dict[str, Optional[LooseMatch]]":
-        """Return the parts of a composite, each with its match if it says a name in other words."""
-        parts = composite_splits(text, max_splits=1, rules=self._rules) if self.finder is not None else []
-        return {part: self._match_of(part) for split in parts for part in split if self.matcher.match(part) is None}
+    def _with_modifiers(self, text: str, names: "Sequence[FoundName]") -> "Iterator[Tuple[int, FoundName]]":
+        """Yield each name, with the first character of its mention. That is another name in no case."""
+        modifiers, ends = self._modifiers(), {name.end for name in names}
+        places = {(name.start, name.end) for name in names}
+        for name in names:
+            start = name.start
+            if modifiers:
+                start = self.matcher.start_with_modifiers(text, start, modifiers, ends)
+            yield (name.start if (start, name.end) in places else start), name
 
-    def _match_of(self, text: str) -> "Optional[LooseMatch]":
-        match = self.finder.match(text) if self.finder is not None else None
-        return match if match is not None and self._has_other_words(match.row) else None
-
-    def _row_of(self, text: str) -> Optional[int]:
-        """Return the row of the name that a text is or says in other words, or None."""
-        row = self.matcher.match(text)
-        match = self._match_of(text) if row is None else None
-        return match.row if match is not None else row
-
-    def _in_other_words(self, text: str, found: Mapping[Tuple[int, int], int]) -> "Dict[Tuple[int, int], LooseMatch]":
-        """Return the matches of names in other words, by place, that are not inside a name, or not one if `nested`."""
-        finder = self.finder
-        if finder is None:
-            return {}
-        places = sorted(found)
-        reach = [*accumulate((end for _, end in places), max)]
-        loose = {}
-        for match in finder.find(text):
-            first, last = bisect_left(places, (match.start,)), bisect_left(places, (match.end,))
-            before = bisect_right(places, (match.start, len(text)))
-            inside = before > 0 and reach[before - 1] >= match.end
-            # a name inside is surer than one with a word between, and always if it has this word
-            at, names = match.skipped, places[first:last]
-            outside = at is not None and any(
-                end <= match.end and (not self.nested or start <= at < end) for start, end in names
-            )
-            is_free = not outside and (self.nested or not inside)
-            if match[:2] not in found and is_free and self._has_other_words(match.row):
-                loose[match[:2]] = match
-        return loose
-
-    @property
-    def finder(self) -> "Optional[Finder]":
-        """Finds names in other words. None if no type of the vocabulary has them, see `other_words`.
-
-        The words of the names come from the cache folder, or are indexed there.
-        """
-        if self._finder is None and self._worded_types:
-            from ..linking.finder import Finder
-
-            self._finder = Finder.cached(self.kb, self._rules)
-        return self._finder if self._worded_types else None
-
-    @property
-    def _worded_types(self) -> FrozenSet[str]:
-        if self.other_words is not None:
-            return frozenset(self.other_words)
-        if None not in self._row_types:
-            from ..linking.finder import worded_types
-
-            self._row_types[None] = worded_types(self.kb, self._rules)
-        return self._row_types[None]
-
-    def _has_other_words(self, row: int) -> bool:
-        """Return whether a concept with the name in a row has a type of `other_words`."""
-        if row not in self._row_types:
-            _, owners = self.kb.name_concepts.of(np.array([row]))
-            types = self.kb.types_at(self.kb.name_concepts.concepts[owners].tolist())
-            self._row_types[row] = frozenset(type for of_concept in types for type in of_concept or ("CONCEPT",))
-        return not self._worded_types.isdisjoint(self._row_types[row])
+    def _annotate(self, span: Span, name: "FoundName") -> None:
+        """Set the name of a span, and what it says in other words."""
+        matched = self.matcher.name(name.row)
+        if name.parts is None:
+            set_matched_name(span, matched)
+        said = name.parts or ({span.text: (matched, name.score, name.reason)} if name.reason else {})
+        if said:
+            set_other_words(span, said)
 
     def _stop_words(self) -> Set[Tuple[str, ...]]:
         """Return the keys of the stop names. Without a setting, they are computed once."""
@@ -351,38 +276,6 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
 
     def _keys(self, text: str) -> Tuple[str, ...]:
         return word_keys(text, self._rules)
-
-    def _first_of_composite(self, long_form: str) -> Optional[int]:
-        """Return the row of the first single mention of a long form, if all are names: "N/V/D"."""
-        for parts in composite_splits(long_form, rules=self._rules):
-            rows = [row for part in parts if (row := self.matcher.match(part)) is not None]
-            if len(rows) == len(parts):
-                return rows[0]
-        return None
-
-    def _longer_name(self, text: str, occurrence: AbbreviationOccurrence) -> Dict[Tuple[int, int], int]:
-        """Return the longest name around a short form of clinical notes: "breast CA", "acute MI". One at most."""
-        if occurrence.names:
-            for start, end, phrases in longer_phrases(text, occurrence, self._rules):
-                rows = [self.matcher.match(phrase) for phrase in phrases]
-                known = [row for row in rows if row is not None]
-                if known:
-                    # of several senses, the most frequent one comes first
-                    return {(start, end): known[0]} if occurrence.long or known == rows[:1] else {}
-        return {}
-
-    def _is_cut_short(self, long_form: str, row: Optional[int]) -> bool:
-        """Return whether a short form's own concept has a longer name than the long form, which is not a name itself.
-
-        "VHL" is still von Hippel-Lindau disease if the text has "von Hippel-Lindau (VHL) disease".
-        """
-        if row is None:
-            return False
-        wanted = set(self._keys(long_form))
-        _, owners = self.kb.name_concepts.of(np.array([row]))
-        concepts = np.unique(self.kb.name_concepts.concepts[owners]).tolist()
-        names = dict.fromkeys(text for of_concept in self.kb.names_of_concepts(concepts) for text in of_concept)
-        return bool(wanted) and any(wanted.issubset(self._keys(name)) for name in names)
 
     def _labels_of(self, rows: Set[int]) -> Mapping[Any, Tuple[str, ...]]:
         """Return the labels of each name; none if the filter excludes all its concepts."""
@@ -421,28 +314,28 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
 
     def _save(self, folder: Path, artifacts: ArtifactWriter) -> None:
         from ..kb.storage import KB, kb_artifact
-        from ..linking.finder import FINDER
-        from ..linking.name_matcher import MATCHER
 
         artifacts.add(KB, kb_artifact(self.kb))
-        artifacts.add(MATCHER, self.matcher.artifact())
-        if self.finder is not None:
-            artifacts.add(FINDER, self.finder.artifact())
+        for index in (self.matcher, self.finder.other_words):
+            if index is not None:
+                artifacts.add(index.ROLE, index.artifact())
         self._corrections_setting.save(artifacts)
 
     def _load(self, folder: Path, artifacts: Mapping[str, Path]) -> None:
         from ..kb.storage import KB, load_knowledge_base
-        from ..linking.finder import FINDER, Finder
-        from ..linking.name_matcher import MATCHER, NameMatcher
+        from ..linking.finder import NameFinder
+        from ..linking.name_matcher import NameMatcher
+        from ..linking.other_words import OtherWords
 
-        matcher = NameMatcher.load(load_knowledge_base(artifacts[KB]), artifacts[MATCHER])
-        # the keys of another language do not fit, if the setting was changed
-        same = matcher.rules is self._rules
-        self._use(matcher if same else NameMatcher.cached(matcher.kb, self._rules))
-        if FINDER not in artifacts:
-            self._row_types[None] = frozenset()  # saved without other words, such as by an older version
-        elif same:
-            self._finder = Finder.load(matcher.kb, artifacts[FINDER])
+        kb, words = load_knowledge_base(artifacts[KB]), artifacts.get(OtherWords.ROLE)
+        matcher = NameMatcher.load(kb, artifacts[NameMatcher.ROLE])
+        if matcher.rules is not self._rules:  # the keys of another language do not fit, if the setting was changed
+            finder = NameFinder(NameMatcher.cached(kb, self._rules))
+        else:
+            finder = NameFinder(matcher, None if words is None else OtherWords.load(kb, words))
+        if words is None:
+            finder.worded = frozenset()  # saved without other words, such as by an older version
+        self._use(finder)
         self._corrections_setting = self._corrections_setting.saved(artifacts)
 
 
@@ -464,11 +357,28 @@ def _without_overlaps(*layers: Sequence[Span]) -> List[Span]:
     return kept
 
 
-def _split_periods(doc: Doc, text: str, places: Iterable[Tuple[int, int]]) -> None:
-    """Split the period of a sentence from a name that ends with a single letter: "hepatitis C. She"."""
-    ends = {end for _, end in places if text[end - 1].isupper() and text[end : end + 1] == "."}
-    if ends and not doc.has_annotation("DEP") and not doc.spans:  # which splitting does not keep
-        split_tokens_at(doc, {end for end in ends if not text[end + 1 : end + 3].strip()[:1].islower()})
+def _split_tokens(doc: Doc, text: str, names: "Iterable[FoundName]") -> None:
+    """Split the tokens that hold more than a name, as "1.Asthma" and "hepatitis C." before a capital do."""
+    places = {(name.start, name.end) for name in names if doc.char_span(name.start, name.end) is None}
+    places = {place for place in places if not _goes_on(text, *place)}
+    if not places or doc.has_annotation("DEP") or doc.spans:  # which splitting does not keep
+        return
+    starts = [token.idx for token in doc]
+    cuts = {cut for place in places for cut in place}
+    split_tokens_at(doc, {cut for cut in cuts if not _is_address(doc[bisect_right(starts, cut) - 1])})
+
+
+def _goes_on(text: str, start: int, end: int) -> bool:
+    """Return whether the word of a name goes on outside of it: "PAI-1", "E. coli"."""
+    before, after = _WORD_BEFORE.search(text, max(0, start - 2), start + 1), _WORD_AFTER.match(text, end)
+    is_initial = (
+        text[end - 1].isupper() and text[end : end + 1] == "." and text[end + 1 : end + 3].strip()[:1].islower()
+    )
+    return before is not None or after is not None or is_initial
+
+
+def _is_address(token: Token) -> bool:
+    return (token.like_url and not token.text[0].isdigit()) or token.like_email  # "2.type" is none
 
 
 def _is_none(span: Span, decisions: "Decisions", document: str) -> bool:

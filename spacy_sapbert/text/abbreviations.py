@@ -11,14 +11,14 @@ import string
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, islice, pairwise, product, takewhile
+from itertools import islice, pairwise, product
 from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple
 
 from .formulas import formula_name
 from .languages import ENGLISH, LanguageRules
-from .long_forms import STRATEGIES, Definition, find_joint_forms, find_long_form
+from .long_forms import Definition, find_joint_forms, find_long_form
 from .short_forms import ShortForm
 from .words import read_words, word_keys
 
@@ -31,9 +31,6 @@ MAX_SHORT_CHARS = 30
 MAX_CHARS = 250
 # Up to this number, searching each short form in the text is faster than looking up each word of the text.
 FEW = 100
-# Phrases between a long form and the bracket, and the least precision of a strategy for such a definition.
-MAX_PHRASES = 2
-PHRASE_PRECISION = 0.98
 MIN_DASHED = 3  # characters of a short form without whose hyphen another one may be meant: "A-B"
 # For a short form without a definition: of the strategies of Ab3P, those with at least this estimated precision, and of
 # the texts that start with the same letter, so many. This bounds the work on a document with very many of them.
@@ -46,7 +43,10 @@ MAX_WORDS_INSIDE = 6  # words in a bracket with several short forms, or with wor
 _CLOSING = {"(": ")", "[": "]"}
 _DASHES = "-\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d"
 _SEPARATOR = re.compile(r"(?:[,;]|(?<=\w\w):)\s+")
-_EDGES = string.whitespace + '\xa0\u2009\u202f,;:"“”'
+_EDGES = string.whitespace + '\xa0\u2009\u202f,;:"“”‘’«»„'
+_PLAIN_BRACKETS = str.maketrans("（）［］", "()[]")
+# Words that stand before a short form in brackets: "(now MASH)", "(also called PCOS)", "(kurz KHK)".
+_ANNOUNCING = frozenset({"abbreviated", "also", "called", "formerly", "here", "kurz", "now", "previously", "termed"})
 _WORD = re.compile(r"[^\W\d_]{4}")
 # Not short forms: statistics ("n=5", "p<0.05"), and numbers and labels ("12", "2c").
 _STATISTIC_OR_LABEL = re.compile(r".*[=<>]|\d+[a-z]?$")
@@ -56,7 +56,6 @@ _SERIES = (
     ("i", "ii", "iii", "iv", "v", "vi"),
     ("I", "II", "III", "IV", "V", "VI"),
 )
-_MARKERS = frozenset(chain(*_SERIES))
 _WORD_OR_SIGN = re.compile(r"[^\W_]+|\S")
 _NEXT_WORD = re.compile(r"[ \xa0]([^\W_]+)")
 _FOLLOWING_WORD = re.compile(r"\s+([^\W_]+)")
@@ -120,10 +119,14 @@ def find_definitions(text: str, *, min_precision: float = 0.9, rules: LanguageRu
         The definitions, sorted by position of the short form.
     """
     found: list[Definition] = []
+    text = text if text.isascii() else text.translate(_PLAIN_BRACKETS)
     if "(" not in text and "[" not in text:
         return found
     ends: dict[int, int] = {}  # of the brackets with definitions
     for bracket in _without_list_markers(_find_brackets(text, rules)):
+        before = max(ends, default=None)
+        if before is not None and ends[before] < bracket.start and not text[ends[before] + 1 : bracket.start].strip():
+            bracket = bracket._replace(behind=before)
         definitions = [
             definition
             for short, words in _propose(text, bracket, rules)
@@ -132,21 +135,12 @@ def find_definitions(text: str, *, min_precision: float = 0.9, rules: LanguageRu
         if definitions:
             definitions = [max(definitions, key=_PRECISION)]
         elif _has_capitals(text[bracket.start : bracket.end]):
-            others = (_define_joint_forms, _define_inside, _define_before_phrase)
-            definitions = next(filter(None, (list(find(text, bracket, min_precision, rules)) for find in others)), [])
+            definitions = [*_define_joint_forms(text, bracket, min_precision, rules)]
+            definitions = definitions or [*_define_inside(text, bracket, min_precision, rules)]
         if definitions:
             ends[bracket.start] = bracket.end
-            found += [_behind_bracket(definition, ends) for definition in definitions]
+            found += definitions
     return sorted(found, key=_SHORT_START)
-
-
-def _behind_bracket(definition: Definition, ends: Mapping[int, int]) -> Definition:
-    """Return a definition whose long form does not begin with the bracket of another: "(DVT)-pulmonary embolism"."""
-    start = definition.long_start
-    word = _FIRST_WORD.search(definition.long, ends[start] - start) if start is not None and start in ends else None
-    if start is None or word is None:
-        return definition
-    return definition._replace(long=definition.long[word.start() :], long_start=start + word.start())
 
 
 class _Bracket(NamedTuple):
@@ -157,12 +151,14 @@ class _Bracket(NamedTuple):
         end: Position of the closing bracket.
         outer: Start of the content of the enclosing bracket, or 0.
         parts: Its content, split at commas and semicolons, without quotes. There is at least one part.
+        behind: Where the words before it end. That is before another bracket with a definition: "receptor (R1) [R-1]".
     """
 
     start: int
     end: int
     outer: int
     parts: list[_Piece]
+    behind: int
 
 
 def _find_brackets(text: str, rules: LanguageRules) -> list[_Bracket]:
@@ -177,7 +173,8 @@ def _find_brackets(text: str, rules: LanguageRules) -> list[_Bracket]:
             start = stacks[char].pop()
             if pos - start <= MAX_CHARS:
                 outer = [stack[-1] + 1 for stack in stacks.values() if stack and stack[-1] < start]
-                brackets.append(_Bracket(start, pos, max(outer, default=0), _split(text, start + 1, pos, edges)))
+                parts = _split(text, start + 1, pos, edges)
+                brackets.append(_Bracket(start, pos, max(outer, default=0), parts, start))
     return sorted(brackets)
 
 
@@ -200,29 +197,23 @@ def _split(text: str, start: int, end: int, edges: str) -> list[_Piece]:
 def _strip(text: str, start: int, end: int, edges: str) -> _Piece:
     piece = text[start:end].rstrip(edges)
     stripped = piece.lstrip(edges)
-    return start + len(piece) - len(stripped), stripped
+    first = start + len(piece) - len(stripped)
+    is_quoted = len(stripped) > 3 and stripped[0] == stripped[-1] == "'"
+    return (first + 1, stripped[1:-1]) if is_quoted else (first, stripped)
 
 
 def _without_list_markers(brackets: Sequence[_Bracket]) -> Sequence[_Bracket]:
     """Drop the brackets of enumerations: "(a) … (b)", "(i) … (ii)"."""
-    heads = [bracket.parts[0][1] for bracket in brackets]
-    if len(_MARKERS.intersection(heads)) < 2:
-        return brackets
-    markers: set[int] = set()
-    for series in _SERIES:
-        hits = [index for index, head in enumerate(heads) if head in series]
-        for first in range(len(hits)):
-            pairs = zip(hits[first : first + len(series)], series, strict=False)
-            run = [hit for hit, _ in takewhile(lambda pair: heads[pair[0]] == pair[1], pairs)]
-            markers.update(run if len(run) > 1 else ())
-    return [bracket for index, bracket in enumerate(brackets) if index not in markers]
+    heads = {bracket.parts[0][1] for bracket in brackets}
+    listed = {one for series in _SERIES if any(heads.issuperset(two) for two in pairwise(series)) for one in series}
+    return [bracket for bracket in brackets if bracket.parts[0][1] not in listed]
 
 
 def _propose(text: str, bracket: _Bracket, rules: LanguageRules) -> Iterator[tuple[_Piece, _Piece]]:
     """Yield pairs of a short form and words that may end in its long form."""
     head, *more = bracket.parts
     if _is_short_form(head[1]) and _stands_alone(text, bracket):
-        yield head, _words_before(text, bracket.outer, bracket.start, rules)
+        yield head, _words_before(text, bracket.outer, bracket.behind, rules)
     if not _WORD.search(head[1]) and more:  # "(i.e., …)"
         head, *more = more
     if _WORD.search(head[1]):
@@ -240,40 +231,30 @@ def _define_inside(text: str, bracket: _Bracket, min_precision: float, rules: La
     if not 1 < len(pieces) <= MAX_WORDS_INSIDE or not _stands_alone(text, bracket):
         return
     shorts = [piece for piece in pieces if _is_short_form(piece[0]) and _has_capitals(piece[0])]
-    words = [piece[0].strip(_EDGES) for piece in pieces if piece not in shorts]
-    if not shorts or not all(word.replace("-", "").isalpha() for word in words):
-        return
-    behind = content[shorts[-1].end() :].strip(" ()[]").split(maxsplit=1)
-    if behind and behind[0] not in rules.abbreviations.joining:
-        return  # "CF mice"
-    gaps = [content[first.end() : second.start()] for first, second in pairwise(shorts)]
-    if any(map(str.isspace, gaps)) or ("/" in gaps and min(len(piece[0]) for piece in shorts) < MIN_DASHED):
-        return  # "FasL ICD", "LC-MS/MS": the forms belong together
-    before, joint = _words_before(text, bracket.outer, bracket.start, rules), rules.abbreviations.joint
+    if not shorts or not _belong_together(content, shorts, pieces, rules):
+        parts = {part for _, part in bracket.parts}
+        shorts = [piece for piece in shorts if piece[0] in parts]  # "(Krabbe disease; GLD)"
+    before, joint = _words_before(text, bracket.outer, bracket.behind, rules), rules.abbreviations.joint
     for piece in shorts:
         short = start + piece.start(), piece[0]
         if (definition := _define(short, before, min_precision, rules)) and not joint.search(definition.long):
             yield definition
 
 
-def _define_before_phrase(
-    text: str, bracket: _Bracket, min_precision: float, rules: LanguageRules
-) -> Iterator[Definition]:
-    """Yield the definition of a long form that a phrase follows: "hereditary dystonia with onset in youth (HD)"."""
-    short = bracket.parts[0]
-    if " " in short[1] or not (_has_capitals(short[1]) and _is_short_form(short[1]) and _stands_alone(text, bracket)):
-        return
-    start, before = _words_before(text, bracket.outer, bracket.start, rules)
-    stops = rules.abbreviations.stop_words
-    words = [(word.start(), word[0] in stops) for word in re.finditer(r"\S+", before)]
-    phrases = (n for n in range(len(words) - 1, 0, -1) if words[n][1] and not words[n - 1][1])
-    for n in islice(phrases, MAX_PHRASES):
-        long = before[: words[n][0]].rstrip()
-        definition = _define(short, (start, long), max(min_precision, PHRASE_PRECISION), rules)
-        by_initials = definition and STRATEGIES[definition.strategy].match_at in ("first", "initial")
-        if definition and (by_initials or all(stop for _, stop in words[n : n + 2])) and "(" not in definition.long:
-            yield definition
-            return
+def _belong_together(
+    content: str, shorts: Sequence[re.Match[str]], pieces: Sequence[re.Match[str]], rules: LanguageRules
+) -> bool:
+    """Return whether the words of a bracket only announce or join the short forms in it, which are several names."""
+    known = _ANNOUNCING | rules.abbreviations.stop_words
+    words = (piece[0].strip(_EDGES).lower() for piece in pieces if piece.start() < shorts[-1].start())
+    if not known.union(piece[0].lower() for piece in shorts).issuperset(words):
+        return False  # "(high-grade VAIN)"
+    behind = content[shorts[-1].end() :].strip(" ()[]").split(maxsplit=1)
+    if behind and behind[0] not in rules.abbreviations.joining:
+        return False  # "CF mice"
+    gaps = [content[first.end() : second.start()] for first, second in pairwise(shorts)]
+    # "FasL ICD", "LC-MS/MS": the forms belong together
+    return not any(map(str.isspace, gaps)) and not ("/" in gaps and min(len(one[0]) for one in shorts) < MIN_DASHED)
 
 
 def _has_capitals(text: str) -> bool:
@@ -349,7 +330,7 @@ def _define_joint_forms(
     offset, shorts = _strip(text, bracket.start + 1, bracket.end, _EDGES + rules.abbreviations.quotes)
     if not shorts[:1].isupper() or not _stands_alone(text, bracket):
         return
-    start, words = _words_before(text, bracket.outer, bracket.start, rules)
+    start, words = _words_before(text, bracket.outer, bracket.behind, rules)
     for form in find_joint_forms(shorts, words, min_precision, rules):
         moved = form._replace(short_start=offset + form.short_start, short_end=offset + form.short_end)
         if form.long_start is not None and form.long_end is not None:

@@ -36,9 +36,9 @@ MANY = 32
 
 _WORD = re.compile(r"\S+")
 _ALPHANUMERICS = re.compile(r"[^\W_]+")
-# A slash joins alternatives, and a double hyphen is a dash. In "anti-interleukin (IL)", the short form stands for
-# interleukin alone. But "anti-X antibodies" are one term.
-_BEFORE_LONG_FORM = re.compile(r"/|--|(?<!\S)anti-")
+# A slash joins alternatives, a double hyphen is a dash, and a bracket may end another definition. In "anti-interleukin
+# (IL)", the short form stands for interleukin alone. But "anti-X antibodies" are one term.
+_BEFORE_LONG_FORM = re.compile(r"/|--|[)\]][-–]|(?<!\S)anti-")
 _ANTIBODY = re.compile("anti(?:bod|k|cuerpo|corps)")
 
 

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from .common_words import everyday_nouns, heads
+from .common_words import everyday_nouns
 from .critical_parts import ARABIC
 from .languages import ENGLISH, LanguageRules
 from .normalize import LATIN, SHORTEST_STEM, n_common, plain, spell_out_greek, symbol_runs
@@ -85,14 +85,8 @@ def _why_other_words(text: str, name: str) -> str | None:
 
 
 def _unexplained(text: str, name: str) -> Iterator[str]:
-    """Yield the words of a text that a name would have if it was meant.
-
-    These are nouns of everyday life ("kidney failure recipe"), and a last word that says what else is meant.
-    """
-    words = [word for word in read_words(text).words if word.key]
-    telling = [word for word in words if word.written.lower() in everyday_nouns()]
-    telling += [word for word in words[-1:] if word.written.lower() in heads()]
-    for word in telling:
+    """Yield the nouns of everyday life that a name would have if it was meant: "kidney failure recipe"."""
+    for word in [word for word in read_words(text).words if word.written.lower() in everyday_nouns()]:
         named = read_words(name).words
         if word.meaning not in [other.meaning for other in named] and not _has_like(word.written, named):
             yield word.written

@@ -212,17 +212,22 @@ class Words:
     @cached_property
     def broken(self) -> list[bool]:
         """Whether something that no name crosses comes between the word before and each word."""
-        return [gap != " " and _breaks(gap) for gap in self._pieces[:-1:2]]
+        return [gap != " " and _breaks(gap) for gap in self.gaps[:-1]]
 
     @cached_property
     def commas(self) -> list[bool]:
         """Whether a comma and a blank come between the word before and each word."""
-        return [gap != " " and ", " in _BLANKS.sub(" ", gap) for gap in self._pieces[:-1:2]]
+        return [gap != " " and ", " in _BLANKS.sub(" ", gap) for gap in self.gaps[:-1]]
 
     @cached_property
     def hyphens(self) -> list[bool]:
         """Whether only a hyphen comes between the word before and each word."""
-        return [gap == "-" for gap in self._pieces[:-1:2]]
+        return [gap == "-" for gap in self.gaps[:-1]]
+
+    @cached_property
+    def gaps(self) -> list[str]:
+        """What stands before each word, and after the last one."""
+        return self._pieces[::2]
 
     @cached_property
     def _pieces(self) -> list[str]:

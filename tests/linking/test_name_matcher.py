@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,16 +15,12 @@ from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.stop_names import StopNameRules
-from spacy_sapbert.linking import name_matcher
+from spacy_sapbert.linking import name_index, name_matcher
 from spacy_sapbert.linking.name_matcher import (
-    HASHES_FILE,
     LONGEST_MODIFIER,
-    MANIFEST_FILE,
     MAX_WORDS,
-    ROWS_FILE,
     NameMatch,
     NameMatcher,
-    matcher_cache,
     name_hashes,
 )
 from spacy_sapbert.text.common_words import common_words
@@ -31,6 +28,8 @@ from spacy_sapbert.text.languages import ENGLISH
 from spacy_sapbert.text.words import acronym_hash, is_acronym, read_words
 from spacy_sapbert.types import Name, Record
 
+HASHES_FILE, ROWS_FILE = (f"{name}.npy" for name in NameMatcher.ARRAYS)
+MANIFEST_FILE = f"{NameMatcher.ROLE}.json"
 NO_STOP_NAMES = StopNameRules(default=False)
 
 
@@ -104,6 +103,14 @@ def small_matcher(small_kb):
         ("grade 2 glioma", "glioma, grade 2"),
         ("diabetes mellitus, type II", "type II diabetes mellitus"),
         ("diabetes mellitus (type 2)", "Diabetes Mellitus, Type 2"),
+        ("diabetes type II", "type 2 diabetes"),
+        ("type 2 diabetes", "Type II diabetes"),
+        ("type I diabetes", "diabetes type 1"),
+        ("DNA ligase IV", "DNA ligase 4"),
+        ("E. coli", "E. coli"),
+        ("St. Louis encephalitis", "St. Louis Encephalitis"),
+        ("pain; chest", "Pain; chest"),
+        ("pre-eclampsia", "Preeclampsia"),
     ],
 )
 def test_the_same_name(marked, text, name):
@@ -145,6 +152,12 @@ def test_the_same_name(marked, text, name):
         ("page p 53", "p53"),
         ("ERα", "ERA"),
         ("il-2", "IL2"),
+        ("factor 2", "factor II"),
+        ("chromosome 10", "chromosome X"),
+        ("breast; cancer", "Breast. Cancer"),
+        ("He had pain. Chest", "pain chest"),
+        ("potassium (K)", "potassium (K)"),
+        ("N-pre-eclampsia", "Preeclampsia"),
     ],
 )
 def test_not_the_same_name(marked, text, name):
@@ -224,12 +237,24 @@ class Word(NamedTuple):
     key: str
     broken: bool
     comma: bool
+    gap: str
 
 
 def words(text):
     columns = read_words(text)
-    rows = zip(columns.starts, columns.ends, columns.keys, columns.broken, columns.commas, strict=True)
+    gaps = [gap.strip() for gap in columns.gaps[:-1]]
+    rows = zip(columns.starts, columns.ends, columns.keys, columns.broken, columns.commas, gaps, strict=True)
     return [Word(*row) for row in rows]
+
+
+def has_breaks(name, text, window):
+    """Whether a name has the breaks of a window: points behind short words."""
+    if not any(word.broken for word in window[1:]):
+        return True
+    are_short = all(
+        word.gap == "." and before.end - before.start <= 5 for before, word in itertools.pairwise(window) if word.broken
+    )
+    return are_short and [word.gap for word in window[1:]] == [word.gap for word in words(name)[1:]]
 
 
 def same(name, text, window):
@@ -262,8 +287,10 @@ def reference(names, text):
     for start in range(len(found)):
         for end in range(start + 1, min(len(found), start + MAX_WORDS) + 1):
             window = found[start:end]
-            if window[0].key and window[-1].key and not any(word.broken for word in window[1:]):
-                rows = [row for row, name in enumerate(names) if same(name, text, window)]
+            if window[0].key and window[-1].key:
+                rows = [
+                    row for row, name in enumerate(names) if same(name, text, window) and has_breaks(name, text, window)
+                ]
                 written = text[window[0].start : window[-1].end].lower()
                 if written in common_words() and all(
                     not is_acronym(names[row]) and names[row].lower() != written for row in rows
@@ -293,7 +320,7 @@ def test_every_place_is_looked_at(names, texts):
 
 def test_names_that_share_a_hash_are_told_apart(tmp_path):
     matcher = matcher_of(tmp_path, "breast cancer", "lung cancer")
-    same_hash = NameMatcher(matcher.kb, matcher.hashes[[0, 0]], np.array([0, 1], dtype=np.int32))
+    same_hash = NameMatcher(matcher.kb, [matcher.hashes[[0, 0]], np.array([0, 1], dtype=np.int32)])
     text = ["breast cancer", "lung cancer"][int(matcher.rows[0])]
     assert [matcher.kb.name(match.row) for match in same_hash.find(text)] == [text]
 
@@ -312,6 +339,7 @@ def test_names_that_share_a_hash_are_told_apart(tmp_path):
         ("breast. And ovarian cancer", []),
         ("breast, ovarian cancer", []),
         ("cold and", []),
+        ("colorectal cancer and ovarian cancer", []),
         ("", []),
     ],
 )
@@ -363,7 +391,7 @@ def test_keys_of_an_earlier_version_are_made_again(small_matcher, small_kb, tmp_
     small_matcher.save(tmp_path)
     np.save(tmp_path / HASHES_FILE, small_matcher.hashes[::-1])
     manifest = (tmp_path / MANIFEST_FILE).read_text()
-    (tmp_path / MANIFEST_FILE).write_text(manifest.replace(f'"keys": {name_matcher.KEYS}', '"keys": 2'))
+    (tmp_path / MANIFEST_FILE).write_text(manifest.replace(f'"keys": {NameMatcher.VERSION}', '"keys": 2'))
     assert NameMatcher.load(small_kb, tmp_path).hashes.tolist() == small_matcher.hashes.tolist()
 
 
@@ -387,7 +415,7 @@ def test_keys_are_computed_once(small_kb, small_matcher, own_cache, monkeypatch)
 
 def test_an_interrupted_build_is_done_again(small_kb, small_matcher, own_cache):
     NameMatcher.cached(small_kb)
-    folder = matcher_cache(small_kb)
+    folder = NameMatcher.cache_of(small_kb)
     (folder / MANIFEST_FILE).unlink()
     (folder / ROWS_FILE).write_bytes(b"cut off")
     assert NameMatcher.cached(small_kb).rows.tolist() == small_matcher.rows.tolist()
@@ -397,7 +425,7 @@ def test_an_interrupted_build_is_done_again(small_kb, small_matcher, own_cache):
 @pytest.mark.parametrize("damage", [HASHES_FILE, ROWS_FILE, MANIFEST_FILE])
 def test_damaged_cache(small_kb, own_cache, damage):
     NameMatcher.cached(small_kb)
-    path = matcher_cache(small_kb) / damage
+    path = NameMatcher.cache_of(small_kb) / damage
     path.write_bytes(path.read_bytes()[:-3])
     with pytest.raises(SapbertError, match=r"E121.*delete it"):
         NameMatcher.cached(small_kb)
@@ -424,7 +452,7 @@ def test_keys_of_many_names_are_those_of_each(names):
 
 def test_chunks_and_blocks_make_no_difference(small_kb, small_matcher, monkeypatch):
     text = "Cystic fibrosis, ALL, ovarian cancer and colds; cancer of the breast " * 4
-    monkeypatch.setattr(name_matcher, "NAMES_PER_CHUNK", 3)
+    monkeypatch.setattr(name_index, "NAMES_PER_CHUNK", 3)
     monkeypatch.setattr(name_matcher, "WORDS_PER_BLOCK", 2)
     monkeypatch.setattr(name_matcher, "BITS_PER_BLOCK", 5)
     monkeypatch.setattr(name_matcher, "CACHED_NAMES", 2)

@@ -60,7 +60,58 @@ def test_the_period_of_a_sentence_is_no_part_of_a_name(make, tmp_path, text, nam
 def test_tokens_that_hold_more_than_a_name(make):
     nlp = make()
     nlp.tokenizer = spacy.tokenizer.Tokenizer(nlp.vocab)  # splits at blanks alone
-    assert found(nlp, "some aspirin, and an aspirin-like effect") == [("aspirin,", "Chemical")]
+    assert found(nlp, "some aspirin, and an aspirin-like effect") == [("aspirin", "Chemical")] * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("1.Aspirin 2.Seizures", ["Aspirin", "Seizures"]),
+        ("aspirin;seizures", ["aspirin", "seizures"]),
+        ("seizure(2010)", ["seizure"]),
+        ("seizures:39.2", ["seizures"]),
+        ("Seizures×3d", ["Seizures"]),
+        ("•seizures •aspirin", ["seizures", "aspirin"]),
+        ("-seizures\n-aspirin", ["seizures", "aspirin"]),
+        ("aspirin+seizures→seizure", ["aspirin", "seizures", "seizure"]),
+        ("aspirin (ASA)-induced", ["aspirin", "ASA"]),
+        ("aspirin-2, 4.aspirin", ["aspirin"]),
+        ("3-(4-chlorophenyl)aspirin[1]-aspirin", []),
+        ("www.aspirin.org, aspirin@home.org", []),
+    ],
+)
+def test_texts_without_blanks(make, text, names):
+    nlp = make()
+    doc = nlp(text)
+    assert [ent.text for ent in doc.ents] == names
+    assert doc.text == text
+    given = nlp.make_doc(text)
+    given.spans["other"] = [given[:1]]
+    assert list(nlp(given).spans["other"]) == [given[:1]]  # no token is split
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("type 1/2 diabetes", ["type 1/2 diabetes"]),
+        ("type I and II diabetes", ["type I and II diabetes"]),
+        ("diabetes types 1, 2 and 3", ["diabetes types 1, 2 and 3"]),
+        ("an HSV-1/2 infection", ["HSV-1/2 infection"]),
+        ("HSV-1 and -2 infections", ["HSV-1 and -2 infections"]),
+        ("type 1/4 diabetes", ["diabetes"]),
+        ("in 1 and 2 diabetes patients", ["diabetes"]),
+    ],
+)
+def test_numbers_that_share_a_name(make, tmp_path, text, names):
+    texts = "diabetes", *(f"type {n} diabetes" for n in (1, 2, 3)), "HSV-1 infection", "HSV-2 infection"
+    records = [Record(f"F{i}", (Name(name, "preferred", "test"),)) for i, name in enumerate(texts)]
+    build_knowledge_base(records, tmp_path / "numbers.kb")
+    nlp = make(kb=str(tmp_path / "numbers.kb"))
+    assert [name for name, _ in found(nlp, text)] == names
+    nlp.add_pipe("composite_splitter")
+    nlp.add_pipe("sapbert_linker", config={"kb": str(tmp_path / "numbers.kb"), "encoder": "none"})
+    links = [link.concept_id for ent in nlp(text).ents for link in ent._.links]
+    assert len(links) == (1 if names == ["diabetes"] else 3 if "3" in text else 2)
 
 
 def test_composites_are_one_mention(make):
@@ -161,6 +212,20 @@ def test_short_forms_stay_where_their_long_form_is_cut_short(make, long_form, na
     doc = nlp.make_doc("Patients with ALS.")
     set_abbreviation_occurrences(doc, [AbbreviationOccurrence(14, 17, long_form, None, None)])
     assert [ent.text for ent in nlp(doc).ents] == names
+
+
+def test_symbols_stay_where_their_long_form_is_not_a_name(make, tmp_path):
+    genes = {"G1": ("COX-2", "PTGS2"), "G2": ("RP1", "RNA polymerase 1"), "G3": ("CAD", "carbamoylase")}
+    records = [
+        Record(id, tuple(Name(name, "exact", "test") for name in names), types=("Gene",)) for id, names in genes.items()
+    ]
+    build_knowledge_base(records, tmp_path / "genes.kb")
+    nlp = make(kb=str(tmp_path / "genes.kb"), other_words=[])
+    text = "The COX-2, RP1 and CAD"
+    forms = ((4, 9, "cyclooxygenase-2"), (11, 14, "retinitis pigmentosa 1"), (19, 22, "coronary artery disease"))
+    doc = nlp.make_doc(text)
+    set_abbreviation_occurrences(doc, [AbbreviationOccurrence(*form, None, None) for form in forms])
+    assert [ent.text for ent in nlp(doc).ents] == ["COX-2"]
 
 
 def test_short_forms_of_a_name_are_marked_whatever_their_length(make):
@@ -430,7 +495,7 @@ def test_a_saved_pipeline_without_words(make, clinic, tmp_path):
 def test_a_pipeline_of_an_older_version_needs_no_cache(make, clinic, tmp_path, monkeypatch, version, n_found):
     nlp = make(kb=clinic, other_words=[] if version is None else None)
     if version is not None:
-        monkeypatch.setattr("spacy_sapbert.linking.finder.VERSION", version)
+        monkeypatch.setattr("spacy_sapbert.linking.other_words.OtherWords.VERSION", version)
     nlp.to_disk(tmp_path / "saved")
     monkeypatch.undo()
     monkeypatch.setenv("SPACY_SAPBERT_CACHE", "/dev/null/cache")

@@ -8,7 +8,7 @@ import spacy
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.linking.name_matcher import MANIFEST_FILE, NameMatcher, matcher_cache
+from spacy_sapbert.linking.name_matcher import NameMatcher
 from spacy_sapbert.pipeline.mentions import queries_of
 from spacy_sapbert.text.languages import rules_of
 from spacy_sapbert.types import Name, Record
@@ -115,7 +115,7 @@ def test_keys_of_two_languages_stay_apart_in_the_cache(spanish):
     folders = set()
     for code in ("es", "en", "de"):
         matcher = NameMatcher.cached(make(spanish).get_pipe("concept_matcher").kb, rules_of(code))
-        folders.add(matcher_cache(matcher.kb, matcher.rules))
+        folders.add(NameMatcher.cache_of(matcher.kb, matcher.rules))
         assert matcher.hashes.tolist() == NameMatcher.build(matcher.kb, rules_of(code)).hashes.tolist()
     assert len(folders) == 3
 
@@ -123,7 +123,7 @@ def test_keys_of_two_languages_stay_apart_in_the_cache(spanish):
 def test_keys_that_an_earlier_version_saved_are_english(spanish, tmp_path):
     kb = make(spanish).get_pipe("concept_matcher").kb
     NameMatcher.build(kb).save(tmp_path)
-    (tmp_path / MANIFEST_FILE).unlink()
+    (NameMatcher.manifest(tmp_path)).unlink()
     assert NameMatcher.load(kb, tmp_path).rules is rules_of("en")
 
 

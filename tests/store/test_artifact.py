@@ -3,7 +3,7 @@ import pytest
 
 from spacy_sapbert.errors import CannotWriteError, DamagedError, SapbertError
 from spacy_sapbert.files.values import read_array
-from spacy_sapbert.linking.name_matcher import MATCHER, NameMatcher, matcher_cache
+from spacy_sapbert.linking.name_matcher import NameMatcher
 from spacy_sapbert.store.artifact import TEMPORARY, Artifact, ArtifactWriter, fingerprint_of, opening
 
 
@@ -89,13 +89,13 @@ def test_an_interrupted_write_leaves_nothing_in_the_cache(tmp_path, monkeypatch)
 def test_keys_of_names_in_the_cache_stay_there(small_kb, tmp_path, monkeypatch):
     monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path / "cache"))
     assert NameMatcher.build(small_kb).artifact().outside().path.startswith(str(tmp_path / "cache" / "assets"))
-    assert NameMatcher.cached(small_kb).artifact().outside().path == str(matcher_cache(small_kb))
+    assert NameMatcher.cached(small_kb).artifact().outside().path == str(NameMatcher.cache_of(small_kb))
 
 
 def test_keys_of_names_that_were_saved_are_opened(small_kb, tmp_path):
     matcher, writer = NameMatcher.build(small_kb), ArtifactWriter(tmp_path)
-    writer.add(MATCHER, matcher.artifact())
-    opened = NameMatcher.load(small_kb, tmp_path / writer.names[MATCHER])
+    writer.add(NameMatcher.ROLE, matcher.artifact())
+    opened = NameMatcher.load(small_kb, tmp_path / writer.names[NameMatcher.ROLE])
     np.testing.assert_array_equal(opened.hashes, matcher.hashes)
     np.testing.assert_array_equal(opened.rows, matcher.rows)
 

@@ -73,9 +73,13 @@ def expanded(text: str, mention: str, **known: str) -> str:
         ("Koronare Herzkrankheit (kurz KHK).", "KHK", "Koronare Herzkrankheit"),
         ("With diethylnitrosamine (DEN: 10 mg/kg).", "DEN", "diethylnitrosamine"),
         ("In NASH (i.e., non-alcoholic steatohepatitis).", "NASH", "non-alcoholic steatohepatitis"),
-        # a phrase between
-        ("A hereditary progressive dystonia with marked changes (HPD).", "HPD", "hereditary progressive dystonia"),
-        ("Of coenzyme Q10 in its reduced form (CoQ10).", "CoQ10", "coenzyme Q10"),
+        ("The growth factor receptor (a kinase; GFR).", "GFR", "growth factor receptor"),
+        # quotes and full-width brackets
+        ("A growth factor receptor ('GFR') is.", "GFR", "growth factor receptor"),
+        ("A growth factor receptor (‘GFR’) is.", "GFR", "growth factor receptor"),
+        ("A growth factor receptor («GFR») is.", "GFR", "growth factor receptor"),
+        ("A growth factor receptor（GFR）is.", "GFR", "growth factor receptor"),
+        ("GFR （growth factor receptor） is.", "GFR", "growth factor receptor"),
         # the long form stays in its sentence and bracket
         ("It was cold. Fibrous dysplasia (FD) was seen.", "FD", "Fibrous dysplasia"),
         ("Of these, E. coli heat toxin (HT) is one.", "HT", "heat toxin"),
@@ -200,6 +204,20 @@ def test_nothing_is_defined_without_brackets(text):
 
 
 # --- uses
+
+
+def test_a_second_bracket_has_the_same_long_form():
+    both = [("GFR", "growth factor receptor"), ("GF-R", "growth factor receptor")]
+    assert pairs("A growth factor receptor (GFR) [GF-R] is.") == both
+
+
+@pytest.mark.parametrize("words", ["a high-grade GFR", "unloaded GFR", "estimated from FF and GFR", "cells with GFR"])
+def test_words_of_a_bracket_that_announce_no_form(words):
+    assert pairs(f"The growth factor receptor ({words}) is.") == []
+
+
+def test_words_far_before_a_bracket_are_no_long_form():
+    assert pairs("A reduced risk of death from the primary tumor (RR, 0.3) is.") == []
 
 
 def test_long_form_begins_after_the_bracket_before():

@@ -82,7 +82,7 @@ warnings.simplefilter("error")
 import spacy
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.linking.finder import Finder
+from spacy_sapbert.linking.other_words import OtherWords
 from spacy_sapbert.text.critical_parts import contradictions
 from spacy_sapbert.text.languages import LANGUAGES, rules_of
 from spacy_sapbert.text.words import read_words, word_keys
@@ -105,7 +105,7 @@ nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": "none"})
 nlp.add_pipe("assertion_detector", config={"cues": {"negated": {"before": ["senza"]}}})
 doc = nlp("Senza CANCRO della mammella e del colon. Il virus dell immunodeficienza umana (VIU). Il VIU.")
 found["mentions"] = [[mention.text, mention.kb_id_, mention._.assertion] for mention in doc.ents]
-finder = Finder.build(nlp.get_pipe("concept_matcher").kb, rules)
+finder = OtherWords.build(nlp.get_pipe("concept_matcher").kb, rules)
 text = "un movimento oculare rapido anormale"
 found["finder"] = [text[match.start : match.end] for match in finder.find(text)]
 found["errors"] = []

@@ -80,9 +80,6 @@ def test_similar_words(text, name, other):
     [
         ("holiday kidney failure recipe", "Kidney Failure", "holiday"),
         ("kidney failure recipe", "Kidney Failure", "recipe"),
-        ("EGFR inhibitor", "EGFR", "inhibitor"),
-        ("EGFR inhibitors", "EGFR inhibitor", None),
-        ("inhibitor of EGFR", "EGFR", None),  # the last word counts
         ("severe kidney failure", "Kidney Failure", None),
         ("heparin-induced thrombocytopenia", "Thrombocytopenia", None),
         ("holiday heart", "Holiday heart syndrome", None),

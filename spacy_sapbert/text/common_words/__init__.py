@@ -45,12 +45,6 @@ def everyday_nouns() -> frozenset[str]:
     return frozenset(common_nouns()).difference(read_lines(_FOLDER / f"{ENGLISH}_biomedical.txt"))
 
 
-@lru_cache(maxsize=1)
-def heads() -> frozenset[str]:
-    """Return lower-case English nouns that, behind a name, say that something else is meant: "EGFR inhibitor"."""
-    return frozenset(read_lines(_FOLDER / f"{ENGLISH}_heads.txt"))
-
-
 def general_words(language: str) -> frozenset[str]:
     """Return words and phrases that mean no concept alone, without short forms. The languages are those with a list.
 

@@ -47,6 +47,7 @@ _MENTION, _STOP = "\0", "$"  # in place of a mention, which cues write "@", and 
 # how many words may stand between a cue and the mention that it flags, or between two mentions that it flags
 _REACH = {"uncertain": 7, "historical": 12, PAST: 12, CHRONIC: 2}
 _REACH_BEFORE, _REACH_AFTER, _NEAR = 60, 6, {"hypothetical": 1, CHRONIC: 1}
+_PREFIX = re.compile(r"(?<![^\W_])(?:non|pre|pré|prä|pseudo)[-‐‑–]$", re.IGNORECASE)
 _EXCLUSIVE = {"negated": "uncertain", "uncertain": "negated"}
 _BREAKS = re.compile(
     r"\n[ \t\r]*(?=\n)"  # a blank line
@@ -111,7 +112,7 @@ class CueMatcher:
         _sweep(items, BEFORE, found)
         _sweep(items[::-1], AFTER, found)
         return [
-            self._joined(found[number], in_note and self.is_chronic(text[slice(*span)]))
+            self._joined(found[number] | _of_prefix(text, span), in_note and self.is_chronic(text[slice(*span)]))
             for number, span in zip(numbers, mentions, strict=True)
         ]
 
@@ -169,6 +170,11 @@ def _masked(text: str, scope: Span, mentions: Sequence[Span]) -> tuple[list[str]
         position = max(position, min(end, scope[1]))
     words += _words(text[position : scope[1]])
     return [_STOP, *words, _STOP], [numbers[start] for start, _ in mentions]
+
+
+def _of_prefix(text: str, mention: Span) -> set[str]:
+    """Return "negated" if a prefix and a hyphen say that something is not the mention: "pre-diabetes"."""
+    return {"negated"} if _PREFIX.search(text, max(0, mention[0] - 8), mention[0]) else set()
 
 
 def _add_of_section(flag: str, items: Iterable[int | _Entries | None], found: list[set[str]]) -> None:
