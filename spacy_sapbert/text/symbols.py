@@ -35,6 +35,10 @@ _DERIVED = re.compile(
     "(?:ed|ical?|als?|ous|ness|ata|oid|ives?|ity|ings?|ions?|ism|ia|osis|oses|emia|uria|itis|oma|ory|y|ies|iform|ent|ants?"
     "|ence|ency|lysis|lytic|eurs?|ages?|en|es)$"
 )
+# the end of a group, or what is joined with the name
+_GROUP = re.compile(
+    r"(?:[^\W\d_]|(?:yl|oxy|oxo|keto|amino|chloro|bromo|fluoro|iodo|nitro|cyano|hydro|aza|nor|phospho|sulfo|thio)-)$"
+)
 _TO_GREEK = dict(zip("abgd", "αβγδ", strict=True))
 
 
@@ -62,14 +66,15 @@ def why_another(text: str, name: str, language: LanguageRules = ENGLISH) -> str 
     """Return why a text of one word cannot mean a name that is only similar; None if it may.
 
     A symbol or code has the numbers and letters of the name. A word shares more than a stem, a beginning or an ending
-    with a word of the name: "procalcitonin" is not calcitonin, and "burosumab" no other antibody. A misspelled word, an
-    INN in another language and an English word of the same family ("cataractous") may be meant.
+    with a word of the name: "procalcitonin" is not calcitonin, and "burosumab" no other antibody. A substance has no
+    group that the name lacks. A misspelled word, an INN in another language and an English word of the same family
+    ("cataractous") may be meant.
     """
     if " " in text:
         return None
     if _SMALL_LETTERS.search(text):
-        is_other = language is ENGLISH and _ONE_WORD.fullmatch(text) and _shares_a_part(text, name)
-        return "it is another word" if is_other else None
+        differs = _shares_a_part if _ONE_WORD.fullmatch(text) else _adds_a_group
+        return "it is another word" if language is ENGLISH and differs(text, name) else None
     if _SMALL_LETTERS.search(name) or "/" in text or "/" in name or _LETTERS_BEHIND.search(text):
         return None
     if not (any(map(str.isdigit, text)) or sum(map(str.isupper, text)) > 1):
@@ -120,6 +125,13 @@ def _shares_a_part(text: str, name: str) -> bool:
         endings = n_common(word[::-1], other[::-1]), n_common(first[::-1], second[::-1]) - 1
         shares = shares or max(beginning, *endings) >= _SHARED
     return shares
+
+
+def _adds_a_group(text: str, name: str) -> bool:
+    """Return whether a text is a name with a group before it: 8-bromotheophylline is not theophylline."""
+    substance, parent = (other.lower().removesuffix("s") for other in (text, name))
+    rest = substance.removesuffix(parent)
+    return _SMALL_LETTERS.search(name) is not None and rest != substance and _GROUP.search(rest) is not None
 
 
 @lru_cache(maxsize=1 << 12)

@@ -56,6 +56,12 @@ def test_similar_symbols(text, name, other):
         ("Prednisolone", "Prednicarbate", True),
         ("Venlafaxina", "Toludesvenlafaxine", True),
         ("pseudoacromegaly", "Acromegaly", True),
+        ("8-bromotheophylline", "Theophylline", True),
+        ("NG,NG-dimethyl-L-arginine", "L-arginine", True),
+        ("gammaIP-10", "IP-10", False),  # the name is a symbol
+        ("4-methylcoumarins", "Coumarin", True),
+        ("(R)-verapamil", "Verapamil", False),
+        ("dl-2-aminophenol", "2-Aminophenol", False),
         ("Midazolan", "Midazolam", False),
         ("tobramicyn", "Tobramycin", False),
         ("Aciclovirum", "acyclovir", False),
