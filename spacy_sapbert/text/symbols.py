@@ -38,6 +38,10 @@ _FINDING = re.compile(
     "(?:ed|ic(?:al)?|als?|ous|ness|ata|oid|ives?|ity|ings?|ions?|ism|ia|[aeo]sis|[ao]ses|emia|uria|itis|oma|ory|y|ies|iform|ent|ants?"
     "|ence|ency|lysis|lytic|eurs?|ages?|en|es)$"
 )
+# the end of a group, or what is joined with the name
+_GROUP = re.compile(
+    r"(?:[^\W\d_]|(?:yl|oxy|oxo|keto|amino|chloro|bromo|fluoro|iodo|nitro|cyano|hydro|aza|nor|phospho|sulfo|thio)-)$"
+)
 _TO_GREEK = dict(zip("abgd", "αβγδ", strict=True))
 
 
@@ -65,8 +69,9 @@ def why_another(text: str, name: str, language: LanguageRules = ENGLISH) -> str 
     """Return why a text cannot mean a name that is only similar; None if it may.
 
     A symbol or code has the numbers and letters of the name. A word shares more than a stem, a beginning or an ending
-    with a word of the name: "procalcitonin" is not calcitonin, and "burosumab" no other antibody. A misspelled word and
-    an INN in another language may be meant, and so may a finding by an English word of the same family ("cataractous").
+    with a word of the name: "procalcitonin" is not calcitonin, and "burosumab" no other antibody. A substance has no
+    group that the name lacks. A misspelled word and an INN in another language may be meant, and so may a finding by an
+    English word of the same family ("cataractous").
     """
     if " " in text or _SMALL_LETTERS.search(text):
         return _why_other_words(text, name) if language is ENGLISH else None
@@ -80,8 +85,8 @@ def _why_other_words(text: str, name: str) -> str | None:
     if " " in text:
         word = next(_unexplained(text, name), None)
         return f"no name explains “{word}”" if word else None
-    is_substance = _ONE_WORD.fullmatch(text) and not _FINDING.search(text)
-    return "it is another word" if is_substance and _shares_a_part(text, name) else None
+    differs = _shares_a_part if _ONE_WORD.fullmatch(text) else _adds_a_group
+    return "it is another word" if not _FINDING.search(text) and differs(text, name) else None
 
 
 def _unexplained(text: str, name: str) -> Iterator[str]:
@@ -138,6 +143,13 @@ def _n_shared(word: str, other: str) -> int:
     first, second = _inn(word)[::-1], _inn(other)[::-1]
     within = len(other) - 2 if other[:-2] in word or word[:-2] in other else 0
     return max(n_common(word, other), n_common(word[::-1], other[::-1]), n_common(first, second) - 1, within)
+
+
+def _adds_a_group(text: str, name: str) -> bool:
+    """Return whether a text is a name with a group before it: 8-bromotheophylline is not theophylline."""
+    substance, parent = (other.lower().removesuffix("s") for other in (text, name))
+    rest = substance.removesuffix(parent)
+    return _SMALL_LETTERS.search(name) is not None and rest != substance and _GROUP.search(rest) is not None
 
 
 @lru_cache(maxsize=1 << 12)

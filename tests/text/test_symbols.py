@@ -65,7 +65,13 @@ def test_similar_symbols(text, name, other):
         ("adriamycin", "Doxorubicin", False),  # only knowledge says so
         ("toxicity", "Toxicity, Drug", False),
         ("beta-thalassemic", "beta-Thalassemia", False),
-        ("3-methylcholanthrene", "Methylcholanthrene", False),  # not a word
+        ("8-bromotheophylline", "Theophylline", True),
+        ("NG,NG-dimethyl-L-arginine", "L-arginine", True),
+        ("gammaIP-10", "IP-10", False),  # the name is a symbol
+        ("4-methylcoumarins", "Coumarin", True),
+        ("(R)-verapamil", "Verapamil", False),
+        ("dl-2-aminophenol", "2-Aminophenol", False),
+        ("3-methylcholanthrene", "Methylcholanthrene", False),
         ("renal calcitonin", "procalcitonin", False),  # two words
         ("crack", "Cocaine, Crack", False),
     ],
