@@ -203,11 +203,11 @@ class Linker:
         named = names_in(mentions) if len(mentions) > 1 else {}
         if named:
             mentions = longer_forms(mentions, named, self.rules)
-        ties = [place for place, parts in enumerate(mentions) if any(map(tied, parts))]
-        breaker, labels = TieBreaker(self.kb, self.settings.label_types), [queries[place].label for place in ties]
-        broken = breaker.break_ties([mentions[place] for place in ties], labels, named) if ties else ()
-        for place, parts in zip(ties, broken, strict=True):
-            mentions[place] = parts
+        ties = [place for place, parts in enumerate(mentions) if any(map(attrgetter("tie"), parts))]
+        if ties:
+            breaker, labels = TieBreaker(self.kb, self.settings.label_types), [queries[place].label for place in ties]
+            broken = breaker.break_ties([mentions[place] for place in ties], labels, named)
+            mentions = list(map(dict(zip(ties, broken, strict=True)).get, range(len(mentions)), mentions))
         return mentions
 
     def _candidates(self, texts: Iterable[str], filter: Filter, current: _Current) -> Candidates:
