@@ -194,7 +194,17 @@ scores = st.none() | st.floats(0, 1)
 named = (texts, st.none() | texts, scores, st.none() | texts, st.none() | texts)
 others = st.none() | st.builds(Alternative, texts, st.floats(0, 1), texts, scores)
 links = st.builds(
-    Link, *named, st.booleans(), texts, scores, texts, others, others, st.just(()), st.lists(texts).map(tuple)
+    Link,
+    *named,
+    st.booleans(),
+    texts,
+    scores,
+    texts,
+    others,
+    others,
+    st.just(()),
+    st.lists(texts).map(tuple),
+    missing=scores,
 )
 
 
