@@ -206,6 +206,7 @@ links = st.builds(
     st.just(()),
     st.lists(texts).map(tuple),
     missing=scores,
+    candidates=st.lists(alternatives, max_size=2).map(tuple),
 )
 
 
