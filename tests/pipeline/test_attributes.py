@@ -192,9 +192,21 @@ def test_values_without_labels_are_read(doc):
 texts = st.text(max_size=8)
 scores = st.none() | st.floats(0, 1)
 named = (texts, st.none() | texts, scores, st.none() | texts, st.none() | texts)
-others = st.none() | st.builds(Alternative, texts, st.floats(0, 1), texts, scores)
+alternatives = st.builds(Alternative, texts, st.floats(0, 1), texts, scores)
+others = st.none() | alternatives
 links = st.builds(
-    Link, *named, st.booleans(), texts, scores, texts, others, others, st.just(()), st.lists(texts).map(tuple)
+    Link,
+    *named,
+    st.booleans(),
+    texts,
+    scores,
+    texts,
+    others,
+    others,
+    st.just(()),
+    st.lists(texts).map(tuple),
+    missing=scores,
+    candidates=st.lists(alternatives, max_size=2).map(tuple),
 )
 
 
