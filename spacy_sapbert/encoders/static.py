@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 _BLANK = 32
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 # finalizer of MurmurHash3, 64 bits (Austin Appleby, public domain)
-_MIX = ((np.uint64(33), np.uint64(0xFF51AFD7ED558CCD)), (np.uint64(33), np.uint64(0xC4CEB9FE1A85EC53)))
+_NUMBERS = ((33, 0xFF51AFD7ED558CCD), (33, 0xC4CEB9FE1A85EC53))
+_MIX = tuple(map(tuple, np.array(_NUMBERS, dtype=np.uint64)))
 _MASK = 2**64 - 1
-_NUMBERS = tuple((int(shift), int(factor)) for shift, factor in _MIX)
 _FEW_CHARACTERS = 128  # for which plain Python is faster than NumPy
 _CACHED = 1 << 12  # words
 _NAMES_AT_ONCE = 4096

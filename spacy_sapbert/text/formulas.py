@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from string import ascii_lowercase
 from typing import NamedTuple
 
-from .lists import pairs, read_lists, word_set
+from ..files.values import pairs, read_lists, word_set
 from .normalize import american
 
 MAX_LENGTH = 16  # characters of a formula

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from .lists import read_lists
+from ..files.values import read_lists
 
 HUMAN = "NCBITaxon:9606"
 _MOUSE, _RAT = "NCBITaxon:10090", "NCBITaxon:10116"

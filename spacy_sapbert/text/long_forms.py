@@ -26,10 +26,10 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
+from ..files.values import read_lists
 from .composites import composite_splits
 from .languages import ENGLISH, LanguageRules
 from .languages.rules import SHORT_FORM, AbbreviationRules
-from .lists import read_lists
 
 # No letter occurs this often in ten words. This bounds the work on text that is not language.
 MANY = 32

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache, partial
 
-from .lists import pairs, read_lists
+from ..files.values import pairs, read_lists
 
 _PUNCTUATION = re.compile(rf"[\s{re.escape(string.punctuation)}]+")
 

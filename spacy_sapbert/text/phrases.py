@@ -13,8 +13,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
+from ..files.values import pairs, read_lines, read_lists
 from .languages import LanguageRules
-from .lists import pairs, read_lines, read_lists
 
 FOLDER = Path(__file__).parent / "synonyms"
 _LONGEST, _MOST_WORDS = 3, 8  # words of an entry, and of a text in which one is exchanged

@@ -11,9 +11,9 @@ from functools import lru_cache
 from itertools import chain, compress, islice
 from typing import Any, NamedTuple
 
+from ..files.values import read_lists, word_set
 from .formulas import ELEMENTS, MASS, SYMBOL, Isotope, element_symbol, formula_name, isotopes, spelled_formulas
 from .languages import ENGLISH, LanguageRules
-from .lists import read_lists, word_set
 from .normalize import lower, plain
 from .phrases import OtherWords, derived_nouns, exchanges, findings, has_other_words, may_have
 from .symbols import symbol_spellings, without_accents

@@ -14,10 +14,10 @@ from itertools import chain, combinations, product, takewhile
 from operator import attrgetter
 from typing import NamedTuple
 
+from ..files.values import read_lines, read_lists
 from .common_words import common_keys
 from .critical_parts import contradictions
 from .languages import ENGLISH, LanguageRules
-from .lists import read_lines, read_lists
 from .phrases import FOLDER, endings_of
 from .words import Word, Words, read_words
 

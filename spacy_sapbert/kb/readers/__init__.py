@@ -11,6 +11,7 @@ import os
 import re
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter, methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,8 @@ _READERS = (
     *(read_icd10cm, read_json, read_loinc, read_meddra, read_medic, read_mesh, read_obo, read_obograph),
     *(read_omop, read_rdf, read_rxnorm, read_scispacy, read_snomed, read_ssslm, read_table, read_umls),
 )
-READERS: dict[str, Reader] = {read.__name__.removeprefix("read_"): read for read in _READERS}
+_NAMES = map(methodcaller("removeprefix", "read_"), map(attrgetter("__name__"), _READERS))
+READERS: dict[str, Reader] = dict(zip(_NAMES, _READERS, strict=True))
 """The readers by format."""
 
 _SIGNS: dict[str, Any] = json.loads(Path(__file__).with_name("formats.json").read_bytes())

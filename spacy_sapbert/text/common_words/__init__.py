@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from ..lists import languages_of, read_lines
+from ...files.values import languages_of, read_lines
 
 _FOLDER = Path(__file__).parent
 ENGLISH = "en"

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from ...errors import ChoiceError
-from ..lists import languages_of
+from ...files.values import languages_of
 from .rules import LanguageRules, read_rules
 
 __all__ = ["ENGLISH", "LANGUAGES", "LanguageRules", "rules_of"]

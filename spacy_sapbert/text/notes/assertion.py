@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ChoiceError
-from ..lists import languages_of
+from ...files.values import languages_of
 
 _FOLDER = Path(__file__).parent
 LANGUAGES = languages_of(_FOLDER, "_cues")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import ChoiceError
-from ..lists import languages_of, read_lines
+from ...files.values import languages_of, read_lines
 
 _FOLDER = Path(__file__).parent
 LANGUAGES = languages_of(_FOLDER, "_sections")
