@@ -42,6 +42,7 @@ class Annotation(NamedTuple):
 
 
 _FEWEST_DIGITS, _MOST_DIGITS = 2, 17
+_JUDGED = attrgetter("tie", "reasons")
 _MISSING_DIGITS = 4
 
 
@@ -203,7 +204,8 @@ class Linker:
         named = names_in(mentions) if len(mentions) > 1 else {}
         if named:
             mentions = longer_forms(mentions, named, self.rules)
-        ties = [place for place, parts in enumerate(mentions) if any(map(attrgetter("tie"), parts))]
+        judged = [place for place, parts in enumerate(mentions) if any(chain.from_iterable(map(_JUDGED, parts)))]
+        ties = [place for place in judged if any(map(tied, mentions[place]))] if judged else []
         if ties:
             breaker, labels = TieBreaker(self.kb, self.settings.label_types), [queries[place].label for place in ties]
             broken = breaker.break_ties([mentions[place] for place in ties], labels, named)

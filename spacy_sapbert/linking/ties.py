@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
+from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -137,11 +138,17 @@ class TieBreaker:
             fits = not types.isdisjoint(own)
             entries.append(entry._replace(case=entry.concept_id in exact, type=fits, named=has_name))
         ranked = rank(entries)
+        if part.reasons:  # the ranker has chosen: only what it does not know counts
+            ranked = sorted(entries, key=attrgetter("type", "named"), reverse=True)
+            if ranked[0] is entries[0]:
+                return part
         first, *others = [by_id[entry.concept_id] for entry in ranked]
         if ranked[0].type or ranked[0].named:  # these say more than names do
             likely = [candidate.probability for candidate in best if candidate.probability is not None]
             first = first._replace(probability=max(likely, default=None))
-        return part._replace(candidates=(first, *others, *part.candidates[len(by_id) :]), tie=explain(ranked))
+        return part._replace(
+            candidates=(first, *others, *part.candidates[len(by_id) :]), tie=explain(ranked), reasons=()
+        )
 
     def _types(self, label: str) -> frozenset[str]:
         if label in self._label_types:

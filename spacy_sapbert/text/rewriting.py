@@ -99,6 +99,7 @@ _USUAL, _ACIDS, _ANIONS, _RADICALS, _GREEK, _HYDROGEN = (
     {name: others.split(" | ") for name, others in (line.split(": ") for line in _LISTS[table].splitlines())}
     for table in ("usual names", "stems of acids", "stems of anions", "radicals", "Greek letters", "hydrogen")
 )
+_BEFORE, _AFTER = word_set(_LISTS["said before"]), word_set(_LISTS["said after"])
 _DOTS = "\u00b7\u2022\u2219\u22c5\u25cf\u02d9\u2027*"
 _WITHOUT_DOTS = str.maketrans(dict.fromkeys(f"{_DOTS}. ()", "") | {"\N{MINUS SIGN}": "-"})
 _GENERAL_NOUNS = ("disease", "disorder", "syndrome", "disorders", "compounds", "agents")
@@ -141,6 +142,18 @@ def _exchanged(text: str, language: LanguageRules) -> list[OtherWords]:
     return list(islice(chain.from_iterable(exchanges(form, language) for form in (text, *forms)), _MOST_EXCHANGES))
 
 
+def _bare(match: Match, _: LanguageRules) -> list[str]:
+    """Return a text without the general words around it."""
+    words = match[0].split(" ")
+    lower = match[0].lower().split(" ")
+    first, last = 0, len(words)
+    while n := next((n for n in (3, 2, 1) if "_".join(lower[first : first + n]) in _BEFORE), 0):
+        first += n
+    while n := next((n for n in (2, 1) if "_".join(lower[max(last - n, 0) : last]) in _AFTER), 0):
+        last -= n
+    return [" ".join(words[first:last])] if 0 < last - first < len(words) else []
+
+
 def _spelled(match: Match, language: LanguageRules) -> list[str]:
     form = language.words.spell(match[0])
     return [form] if form != lower(match[0]) else []
@@ -155,7 +168,7 @@ def _general_nouns(match: Match, language: LanguageRules) -> Iterable[str]:
 _FINDERS: dict[str, Find] = {
     "text": lambda match, _: [match[0]],
     "usual names": lambda match, _: _USUAL.get(match[0], _USUAL.get(match[0].lower(), [])),
-    "bare": lambda match, _: [match["name"] or match["bare"]],
+    "bare": _bare,
     "stem of acid": lambda match, _: _ACIDS.get(match["stem"].lower(), [match["stem"]]),
     "stem of anion": lambda match, _: _ANIONS.get(match["stem"].lower(), [match["stem"]]),
     "greek letter": lambda match, _: _GREEK[match["letter"].lower()] if match["rest"][0].islower() else [],
@@ -185,7 +198,6 @@ _FINDERS: dict[str, Find] = {
 _PATTERNS = {"letter": r"[^\W\d_]", "mass": MASS, "symbol": SYMBOL, "dots": _DOTS, "usual names": "|".join(_USUAL)}
 _PATTERNS["radicals"] = "|".join(filter(str.isalnum, _RADICALS))
 _PATTERNS |= {name: "|".join(_LISTS[name].split()) for name in ("salts", "salts of bases", "metals before")}
-_PATTERNS |= {name: "|".join(_LISTS[name].splitlines()) for name in ("said before", "said after")}
 
 
 def _rule(listed: str) -> Rule:

@@ -410,7 +410,7 @@ def clinic(tmp_path):
 
 def test_names_in_other_words(make, clinic):
     nlp = make(kb=clinic)
-    nlp.add_pipe("sapbert_linker", config={"kb": clinic, "encoder": "none"})
+    nlp.add_pipe("sapbert_linker", config={"kb": clinic, "encoder": "none", "threshold": 0.8})
     doc = nlp("Renal anomalies and reduced muscle mass of the kidney.")
     assert [(ent.text, ent._.matched_name, ent.kb_id_) for ent in doc.ents] == [
         ("Renal anomalies", "Abnormality of the kidney", "F1"),

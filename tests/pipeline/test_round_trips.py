@@ -17,6 +17,7 @@ from spacy.tokens import Doc, DocBin
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.linking.ranker import PROBABLE
 from spacy_sapbert.store.artifact import MANIFEST_FILE
+from spacy_sapbert.vectors import stored
 
 COMPONENTS = (
     *("note_sections", "abbreviation_resolver", "concept_matcher", "composite_splitter", "spelling_corrector"),
@@ -139,14 +140,13 @@ def test_a_save_that_fails_leaves_the_old_one(nlp, tmp_path, monkeypatch):
     linker.to_disk(tmp_path)
     before = files(tmp_path)
 
-    def save_half(index, folder):
-        folder.mkdir()
-        (folder / "half").write_text("half")
+    def copy_half(source, target, *, parts):
+        (target / parts[0]).write_text("half")
         raise ZeroDivisionError
 
     index = type(linker.linker.generator.ngrams)
-    monkeypatch.setattr(index, "save", save_half)
     monkeypatch.setattr(index, "fingerprint", "f" * 64)  # another content, which is not saved yet
+    monkeypatch.setattr(stored, "copy_parts", copy_half)
     with pytest.raises(ZeroDivisionError):
         linker.to_disk(tmp_path)
     assert files(tmp_path) == before
