@@ -141,6 +141,7 @@ def test_a_save_that_fails_leaves_the_old_one(nlp, tmp_path, monkeypatch):
     before = files(tmp_path)
 
     def copy_half(source, target, *, parts):
+        target.mkdir()
         (target / parts[0]).write_text("half")
         raise ZeroDivisionError
 
