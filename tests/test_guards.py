@@ -18,13 +18,13 @@ from spacy_sapbert.pipeline.assemble import assemble
 PACKAGE = Path(spacy_sapbert.__file__).parent
 TRIPS = Path(__file__).with_name("trips.py")
 
-MOST_LINES = 56_878  # of all modules
+MOST_LINES = 56_464  # of all modules
 MEAN = 3.83  # complexity of functions, methods and classes, as `radon cc -a` counts it
 C = 20  # the highest complexity of radon's rank C
 ABOVE_C: dict[str, int] = {}
 
 # Python before 3.12 also counts comprehensions as functions
-MENTION_FILES, MENTION_FUNCTIONS, MENTION_CHANGES = 20, 172, 89
+MENTION_FILES, MENTION_FUNCTIONS, MENTION_CHANGES = 20, 170, 89
 DOCUMENT_FILES = 75
 
 

@@ -49,7 +49,7 @@ class ConceptFacts:
     def __init__(self, kb: KnowledgeBase) -> None:
         self._kb = kb
         self._known: dict[str, Fact] = {}
-        self.has_annotations = bool(kb.meta.get("mentions"))
+        self.has_annotations = bool(kb.name_concepts.annotations.any())
 
     def __call__(self, concept_ids: Collection[str]) -> Mapping[str, Fact]:
         """Return what is known of some concepts, and of others. The vocabulary is read once for all that are new."""

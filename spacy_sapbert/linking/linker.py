@@ -205,12 +205,16 @@ class Linker:
         if named:
             mentions = longer_forms(mentions, named, self.rules)
         judged = [place for place, parts in enumerate(mentions) if any(chain.from_iterable(map(_JUDGED, parts)))]
-        ties = [place for place in judged if any(map(tied, mentions[place]))] if judged else []
-        if ties:
-            breaker, labels = TieBreaker(self.kb, self.settings.label_types), [queries[place].label for place in ties]
-            broken = breaker.break_ties([mentions[place] for place in ties], labels, named)
-            mentions = list(map(dict(zip(ties, broken, strict=True)).get, range(len(mentions)), mentions))
-        return mentions
+        return self._with_ties(mentions, queries, judged, named) if judged else mentions
+
+    def _with_ties(
+        self, mentions: list[Parts], queries: Sequence[MentionQuery], judged: Sequence[int], named: dict[str, set[str]]
+    ) -> list[Parts]:
+        """Return the mentions of a document with the ties broken that some of them may have."""
+        ties = [place for place in judged if any(map(tied, mentions[place]))]
+        breaker, labels = TieBreaker(self.kb, self.settings.label_types), [queries[place].label for place in ties]
+        broken = breaker.break_ties([mentions[place] for place in ties], labels, named)
+        return list(map(dict(zip(ties, broken, strict=True)).get, range(len(mentions)), mentions))
 
     def _candidates(self, texts: Iterable[str], filter: Filter, current: _Current) -> Candidates:
         """Return the candidates of texts, best first. Those of earlier texts are known."""

@@ -257,7 +257,7 @@ NAMED = 0.8
 MOST_JUDGMENTS = 4096  # that are kept
 _DIGITS = 4  # of a probability
 _NUMBERS = "choosing", "margin", "sparse_share"
-_CHOICE = list(map(FEATURES.index, ("grade", "score", "annotated_so")))
+_CHOICE = list(map(FEATURES.index, ("grade", "score", "annotated", "annotated_so")))
 
 
 class Ranker(NamedTuple):
@@ -348,7 +348,7 @@ class Ranker(NamedTuple):
     def choose(self, rows: np.ndarray, order: np.ndarray, sizes: Sequence[int]) -> list[int]:
         """Return which candidate of each text comes first: one with the grade of the first one.
 
-        If both have the same score, annotators must not mean it less often by this name.
+        If both have the same score, annotators must never mean either: else the rules for ties know more.
 
         Args:
             rows: The features of the candidates.
@@ -360,8 +360,8 @@ class Ranker(NamedTuple):
             best, highest = 0, rated[first] + self.margin if size else 0.0
             for other in range(1, size):
                 if rated[first + other] > highest:
-                    (own, score, annotated), (grade, more, often) = places[first + other], places[first]
-                    if own == grade and (score < more or annotated >= often):
+                    (own, score, *counts), (grade, more, *first_counts) = places[first + other], places[first]
+                    if own == grade and (score < more or not any(counts + first_counts)):
                         best, highest = other, rated[first + other]
             chosen.append(best)
             first += size

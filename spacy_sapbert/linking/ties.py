@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter
@@ -129,19 +129,13 @@ class TieBreaker:
         best = tied(part)
         if not best:
             return _with_prior_explained(part)
-        types, text = self._types(label), part.text.casefold()
-        exact = self._kb.find_name(part.text) if case_counts(part.text) else ()
-        by_id, entries = {candidate.concept_id: candidate for candidate in best}, []
-        for candidate in by_id.values():
-            entry, own = evidence[candidate.concept_id, candidate.name]
-            has_name = any(name != text for name in named.get(entry.concept_id, ()))
-            fits = not types.isdisjoint(own)
-            entries.append(entry._replace(case=entry.concept_id in exact, type=fits, named=has_name))
+        entries = list(self._entries(part, best, label, evidence, named))
         ranked = rank(entries)
         if part.reasons:  # the ranker has chosen: only what it does not know counts
             ranked = sorted(entries, key=attrgetter("type", "named"), reverse=True)
             if ranked[0] is entries[0]:
                 return part
+        by_id = {candidate.concept_id: candidate for candidate in best}
         first, *others = [by_id[entry.concept_id] for entry in ranked]
         if ranked[0].type or ranked[0].named:  # these say more than names do
             likely = [candidate.probability for candidate in best if candidate.probability is not None]
@@ -149,6 +143,22 @@ class TieBreaker:
         return part._replace(
             candidates=(first, *others, *part.candidates[len(by_id) :]), tie=explain(ranked), reasons=()
         )
+
+    def _entries(
+        self,
+        part: LinkedPart,
+        best: Sequence[Candidate],
+        label: str,
+        evidence: _Evidence,
+        named: Mapping[str, Collection[str]],
+    ) -> Iterator[TieEvidence]:
+        """Yield the evidence for the candidates of a tie, with what the mention and the document say."""
+        types, text = self._types(label), part.text.casefold()
+        exact = self._kb.find_name(part.text) if case_counts(part.text) else ()
+        for id, name in dict.fromkeys((candidate.concept_id, candidate.name) for candidate in best):
+            entry, own = evidence[id, name]
+            has_name = any(other != text for other in named.get(id, ()))
+            yield entry._replace(case=id in exact, type=not types.isdisjoint(own), named=has_name)
 
     def _types(self, label: str) -> frozenset[str]:
         if label in self._label_types:
