@@ -42,6 +42,7 @@ _MOST_POPULAR = 10  # log(1 + n) of all abstracts
 _LONGEST = 30  # characters; longer texts count as equally long
 _SAME_BAG, _SAME_WORDS = 1, 2
 _MOST_ELSEWHERE = 2  # other texts of a document
+_LEAST_ELSEWHERE = 0.5  # the score from which they count; else each unknown word would mean the disease of the document
 
 Parts = tuple[LinkedPart, ...]
 
@@ -75,7 +76,7 @@ def texts_of(mentions: Sequence[Parts]) -> list[list[Text]]:
         for part in parts:
             candidates, elsewhere = part.candidates[:DEPTH], list[int]()
             for candidate in candidates:
-                others = linked.get(candidate.concept_id)
+                others = linked.get(candidate.concept_id) if candidate.score > _LEAST_ELSEWHERE else None
                 n = len(others) - (forms[part.text] in others) if others else 0
                 elsewhere.append(n if n < _MOST_ELSEWHERE else _MOST_ELSEWHERE)
             texts[id(parts)].append(Text(part.text, candidates, tuple(elsewhere)))
