@@ -42,7 +42,7 @@ _MOST_POPULAR = 10  # log(1 + n) of all abstracts
 _LONGEST = 30  # characters; longer texts count as equally long
 _SAME_BAG, _SAME_WORDS = 1, 2
 _MOST_ELSEWHERE = 2  # other texts of a document
-_LEAST_ELSEWHERE = 0.5  # the score from which they count; else each unknown word would mean the disease of the document
+_ALIKE = 0.5  # share of the letters of other words that are alike
 
 Parts = tuple[LinkedPart, ...]
 
@@ -76,7 +76,7 @@ def texts_of(mentions: Sequence[Parts]) -> list[list[Text]]:
         for part in parts:
             candidates, elsewhere = part.candidates[:DEPTH], list[int]()
             for candidate in candidates:
-                others = linked.get(candidate.concept_id) if candidate.score > _LEAST_ELSEWHERE else None
+                others = linked.get(candidate.concept_id)
                 n = len(others) - (forms[part.text] in others) if others else 0
                 elsewhere.append(n if n < _MOST_ELSEWHERE else _MOST_ELSEWHERE)
             texts[id(parts)].append(Text(part.text, candidates, tuple(elsewhere)))
@@ -125,21 +125,30 @@ def features(
     for (written, _, elsewhere), at, candidates in zip(texts, places, lists, strict=True):
         is_counted = facts.has_annotations or any(elsewhere)
         values, counts, of_concepts = [], [], list[tuple[float, ...]]()
-        for c, place in zip(candidates, at, strict=True):
+        words = list(compare(written, map(attrgetter("name"), candidates), rules))
+        for c, place, of_words in zip(candidates, at, words, strict=True):
             fact = known[c.concept_id]
             # a lead is at most 1, but logarithms of counts differ by more
             popularity, preferred = fact.popularity / _MOST_POPULAR, fact.preferred == c.name
             values.append((c.score, c.dense or 0.0, c.sparse or 0.0, preferred, popularity))
             if is_counted:
-                counts.append((fact.annotations, next(annotated), elsewhere[place]))
+                counts.append((fact.annotations, next(annotated), elsewhere[place] if _is_like(of_words) else 0))
             of_concept = fact.popularity, fact.names, not fact.supplementary
             of_concepts.append((c.grade, c.score, c.support, preferred, *of_concept))
         leads = zip(*map(_leads, zip(*values, strict=True)), strict=True)
         counted = _counted(counts) if counts else repeat(_NOTHING_COUNTED, len(at))
-        words = compare(written, map(attrgetter("name"), candidates), rules)
         rows += map(tuple, map(chain, of_concepts, leads, words, counted))
     # rounded, since the last digits of similarities depend on the processor
     return np.array(rows, dtype=np.float64).reshape(-1, len(FEATURES)).round(SCORE_DIGITS)
+
+
+def _is_like(of_words: Sequence[float]) -> bool:
+    """Return whether a name shares a word with the text, or letters of one.
+
+    Else each unknown word would mean the disease that the document is about.
+    """
+    _, _, lacking, n, _, alike, *_ = of_words
+    return lacking < n or alike >= _ALIKE
 
 
 _NAMED = attrgetter("concept_id", "name")

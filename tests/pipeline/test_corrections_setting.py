@@ -103,7 +103,7 @@ def test_concepts_of_another_vocabulary_are_told(make, file):
     doc = nlp.make_doc(TEXT)
     doc.ents = [doc.char_span(16, 20, label="Disease")]
     with pytest.warns(UserWarning, match=r"W417.*1 of 2 concepts.*X999"):
-        assert nlp(doc).ents[0].kb_id_ == "D003080"
+        assert nlp(doc).ents[0].kb_id_ == "D003139"
 
 
 def test_an_added_mention_wins_over_a_longer_match(make, file):
