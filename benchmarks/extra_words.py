@@ -40,7 +40,7 @@ from linking import CHEMICALS, MEDIC
 
 from spacy_sapbert.linking.linker import Linker
 from spacy_sapbert.text.words import read_words
-from spacy_sapbert.training.ranker_trainer import gold_parts, mention_queries
+from spacy_sapbert.training.ranker_trainer import mention_queries
 from spacy_sapbert.types import Document, Link, Name, Record
 
 KINDS = ("known", "adds", "differs", "one word", "unknown")
@@ -146,8 +146,8 @@ def measure_gold(linker: Linker, documents: Sequence[Document]) -> dict[str, Any
     linked = linker.link(list(map(mention_queries, documents)))
     names_of = cache(linker.kb.name_texts)
     for document, of_document in zip(documents, linked, strict=True):
-        links = chain.from_iterable(map(linker.links, of_document))
-        for link, (_, gold) in zip(links, gold_parts(document.mentions, of_document, linker.kb), strict=True):
+        golds = (mention.ids for mention, parts in zip(document.mentions, of_document, strict=True) for _ in parts)
+        for link, gold in zip(chain.from_iterable(map(linker.links, of_document)), golds, strict=True):
             concepts = {primary for id in gold for primary in linker.kb.find_id(id)}
             names = [name for concept in concepts for name in names_of(concept)]
             for kind in kinds_of(link.text, names):
