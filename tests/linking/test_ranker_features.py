@@ -68,10 +68,16 @@ def test_candidates_are_compared_with_the_best_other_one():
 
 
 def test_what_is_counted_is_compared_with_the_most_of_the_others():
-    candidates = graded("A", 0.9, "a"), graded("B", 0.8, "b"), graded("C", 0.7, "c")
+    candidates = graded("A", 0.9, "x a"), graded("B", 0.8, "x b"), graded("C", 0.7, "x c")
     found = rows_of(Text("x", candidates, (0, 2, 1)), text_with("y", candidates[0]), A=1.5, B=0.5)
     columns = [FEATURES.index(feature) for feature in ("annotated", "annotated_lead", "elsewhere", "elsewhere_lead")]
     assert found[:, columns].tolist() == [[1.5, 1, 0, -2], [0.5, -1, 2, 1], [0, -1.5, 1, -1], [1.5, 1.5, 0, 0]]
+
+
+def test_other_mentions_count_only_for_names_that_are_like_the_text():
+    candidates = graded("A", 0.9, "breast cancer"), graded("B", 0.8, "zebra fever"), graded("C", 0.7, "zebroid")
+    found = rows_of(Text("zebra", candidates, (2, 2, 2)))
+    assert found[:, FEATURES.index("elsewhere")].tolist() == [0, 2, 2]
 
 
 def test_other_texts_of_the_document_count_once_each():
