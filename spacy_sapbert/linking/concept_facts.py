@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from itertools import filterfalse
 from operator import attrgetter
 from typing import NamedTuple
@@ -40,16 +40,16 @@ class Fact(NamedTuple):
 
 
 class ConceptFacts:
-    """Looks up what is known of concepts, and keeps it.
-
-    Attributes:
-        has_annotations: Whether mentions of corpora are names of the vocabulary.
-    """
+    """Looks up what is known of concepts, and keeps it."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self._kb = kb
         self._known: dict[str, Fact] = {}
-        self.has_annotations = bool(kb.name_concepts.annotations.any())
+
+    @cached_property
+    def has_annotations(self) -> bool:
+        """Whether mentions of corpora are names of the vocabulary. It is found out at the first use."""
+        return bool(self._kb.name_concepts.annotations.any())
 
     def __call__(self, concept_ids: Collection[str]) -> Mapping[str, Fact]:
         """Return what is known of some concepts, and of others. The vocabulary is read once for all that are new."""

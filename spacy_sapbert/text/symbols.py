@@ -35,8 +35,8 @@ _SOUNDS = {
 _INN_ENDING, _DOUBLE = re.compile(r"(?<=.{4})(?:ium|um|us|is|os|as|ae|e|a|o|i|s)$"), re.compile(r"(.)\1+")
 # Endings of English words for findings, which may be written with another one: "cataractous".
 _FINDING = re.compile(
-    "(?:ed|ic(?:al)?|als?|ous|ness|ata|oid|ives?|ity|ings?|ions?|ism|ia|[aeo]sis|[ao]ses|emia|uria|itis|oma|ory|y|ies|iform|ent|ants?"
-    "|ence|ency|lysis|lytic|eurs?|ages?|en|es)$"
+    "(?:ed|ic(?:al)?|als?|ous|ness|ata|oid|ives?|ity|ings?|ions?|ism|ia|[aeo]sis|[ao]ses|emia|uria|itis|oma|ory|y|ies"
+    "|iform|ent|ants?|ence|ency|lysis|lytic|eurs?|ages?|en|es)$"
 )
 # the end of a group, or what is joined with the name
 _GROUP = re.compile(
