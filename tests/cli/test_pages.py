@@ -95,12 +95,13 @@ def test_notes(tmp_path, monkeypatch, run_page):
 
 def test_corrections(tmp_path, monkeypatch, run_page):
     monkeypatch.chdir(tmp_path)
-    run_page("corrections")
+    for section in ("Write corrections with Python", "Use corrections", "Report and export"):
+        run_page("corrections", section=section)
     assert [one.text for doc in read_docbin(Path("reviewed.spacy")) for one in doc.ents] == ["heart attack"]
     assert Path("names.tsv").read_text().splitlines()[1].startswith("y\theart attack\tD003324")
 
 
-def test_tutorial_review(tmp_path, monkeypatch, run_page):
+def test_reviewing_notes(tmp_path, monkeypatch, run_page):
     monkeypatch.chdir(tmp_path)
     text = "A boy with acute heart failure and a weak heart."
     Path("notes").mkdir()
@@ -114,7 +115,7 @@ def test_tutorial_review(tmp_path, monkeypatch, run_page):
     file = CorrectionsFile("corrections.db", create=True)
     file.add_documents([("1.txt", text)], "notes")
     file.add([Correction("add", "corpus", *place, ("DOID:114",), author="Ann")])
-    run_page("tutorial-review")
+    run_page("corrections", section="Review notes in an hour")
     lines = Path("links.csv").read_text().splitlines()
     rows = {row["text"]: row["concept_id"] for row in csv.DictReader(lines)}
     assert rows == {"heart failure": "DOID:6000", "weak heart": "DOID:114"}
@@ -145,7 +146,8 @@ def pubmed(medic):
 
 @pytest.mark.usefixtures("pubmed", "no_processes")
 def test_corpora_at_scale(run_page):
-    run_page("corpora-at-scale")
+    run_page("corpora-at-scale", section="Link a corpus of many files")
+    run_page("corpora-at-scale", section="Count concepts")
 
 
 @pytest.mark.slow
@@ -155,7 +157,7 @@ def test_ray_and_spark(run_page):
     pytest.importorskip("pyspark")
     table, parquet = pytest.importorskip("pyarrow").table, pytest.importorskip("pyarrow.parquet")
     parquet.write_table(table({"id": ["1"], "text": ["A heart attack."]}), "documents.parquet")
-    run_page("ray-and-spark")
+    run_page("corpora-at-scale", section="Ray and Spark")
     for folder in ("links_ray", "links_spark", "links_of_ray_data", "links_of_spark"):
         found = parquet.read_table(folder).to_pylist()
         assert "D009203" in {row["concept_id"] for row in found}, folder
@@ -165,7 +167,7 @@ def test_ray_and_spark(run_page):
 @pytest.mark.usefixtures("pubmed")
 def test_a_ray_cluster_of_two_nodes(monkeypatch):
     pytest.importorskip("ray")
-    page = (ROOT / "docs" / "ray-and-spark.md").read_text()
+    page = (ROOT / "docs" / "corpora-at-scale.md").read_text()
     commands, stop = re.search(r"```console\n(ray start.*)\n(ray stop)\n```", page, re.DOTALL).groups()
     monkeypatch.setenv("PATH", sysconfig.get_path("scripts"), prepend=os.pathsep)
     try:
@@ -249,10 +251,11 @@ def test_languages(run_page):
 
 
 @pytest.mark.usefixtures("medic")
-def test_vector_stores(run_page):
+def test_indexes(run_page):
     pytest.importorskip("qdrant_client")
     server, folder = "http://localhost:6333", "database"
-    run_page("vector-stores", {f"{server}#": f"qdrant:{folder}#"})
+    run_page("encoders", section="Choose an index")
+    run_page("corpora-at-scale", {f"{server}#": f"qdrant:{folder}#"}, section="Qdrant")
     for pipeline in ("hnsw_linker", "pipeline"):
         assert [ent.kb_id_ for ent in spacy.load(pipeline)("A heart attack.").ents] == ["D009203"]
 
@@ -400,6 +403,6 @@ def headings(page):
 def test_long_runs(place, linking_folder, run_page):
     shutil.copytree(linking_folder, "my_pipeline")
     srsly.write_jsonl("notes.jsonl", [{"text": "aspirin"}, {"text": "CF"}])
-    run_page("long-runs")
+    run_page("corpora-at-scale", section="Run for hours")
     assert len(Path("links.tsv").read_text().splitlines()) == 3
     assert not Path(".links.tsv.part").exists()

@@ -42,7 +42,6 @@ RUN_BELOW = {
     "vocabularies",
     "code-systems",
     "corpora-at-scale",
-    "ray-and-spark",
 }
 
 
