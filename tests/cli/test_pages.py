@@ -220,9 +220,9 @@ def test_curating(tmp_path, monkeypatch, run_page, command):
     assert stopped["mine"] == {"All", "Clinical modifier", "Difficulty breathing"}
 
 
-def test_code_systems(tmp_path, monkeypatch, run_page):
+def test_codes(tmp_path, monkeypatch, run_page):
     monkeypatch.chdir(tmp_path)
-    page = (ROOT / "docs" / "code-systems.md").read_text()
+    page = (ROOT / "docs" / "health-records.md").read_text()
     Path("diseases.obo").write_text(re.search(r"```text\n(\[Term\].*?)```", page, flags=re.DOTALL)[1])
     Path("snomed.sssom.tsv").write_text(
         "subject_id\tpredicate_id\tobject_id\n"
@@ -232,7 +232,7 @@ def test_code_systems(tmp_path, monkeypatch, run_page):
     row = "C9000001|ENG|P|L|PF|S|Y|A1||||ICD10CM|PT|C50|Breast cancer|0|N||\n"
     Path("2024AA/MRCONSO.RRF").write_text(row)
     srsly.write_jsonl("abstracts.jsonl", [{"id": "1", "text": "Breast cancer and ovarian cancer."}])
-    run_page("code-systems")
+    run_page("health-records", section="Codes of other vocabularies")
     assert Path("links.csv").read_text().splitlines()[1].endswith(",ICD10CM:C50,C0006142,")
     (linked,) = srsly.read_jsonl("links.jsonl")
     codes = [link["codes"] for entity in linked["entities"] for link in entity["links"]]

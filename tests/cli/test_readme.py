@@ -40,7 +40,7 @@ RUN_BELOW = {
     "coming-from-scispacy",
     "packaging",
     "vocabularies",
-    "code-systems",
+    "health-records",
     "corpora-at-scale",
 }
 
@@ -352,14 +352,6 @@ def test_the_commands_for_corpora_run(corpora_place, run_page):
     assert list(KnowledgeBase("askapatient.kb").names()) == ["Infarct", "Ménière"]
 
 
-def test_the_commands_on_errors_run(linking_place, run_page):
-    document = Path("CORPUS").read_text()
-    Path("CORPUS").write_text(document + document.replace("1|", "2|").replace("\n1\t", "\n2\t"))
-    shutil.copytree("PIPELINE", "OTHER")
-    run_page("linking", section="Find out what is wrong")
-    assert "cardiac infarct" in Path("errors.tsv").read_text().splitlines()[1]
-
-
 def test_the_commands_on_measuring_a_pipeline_run(linking_place, run_page):
     shutil.copytree("PIPELINE", "OTHER")
     document = Path("dev.pubtator").read_text()
@@ -368,7 +360,8 @@ def test_the_commands_on_measuring_a_pipeline_run(linking_place, run_page):
     mention = (0, 12, "MESH:D009203")
     write_corpus(Path("BELB"), "ncbi_disease", "disease", [("1", [("Heart attack", [mention])])])
     # tests/cli/test_calibrate.py runs that section
-    finished = run_page("evaluating", {"spacy-sapbert calibrate": "true", "--folds 5": "--folds 2"}, commands_only=True)
+    quick = {"spacy-sapbert calibrate": "true", "spacy-sapbert link calibrated": "true", "--folds 5": "--folds 2"}
+    finished = run_page("evaluating", quick, commands_only=True)
     of_belb = [
         json.loads(done.out) for line, done in finished.items() if line.startswith("spacy-sapbert evaluate belb")
     ]
