@@ -74,18 +74,13 @@ def test_outputs(whole_vocabulary, run_page):
     assert "Myocardial Infarction" in Path("links.csv").read_text()
 
 
-def test_assertion(tmp_path, monkeypatch, run_page):
-    monkeypatch.chdir(tmp_path)
-    run_page("assertion")
-    assert spacy.load("PIPELINE").pipe_names[-2:] == ["sentencizer", "assertion_detector"]
-
-
 def test_notes(tmp_path, monkeypatch, run_page):
     monkeypatch.chdir(tmp_path)
     Path("notes").mkdir()
     page = (ROOT / "docs" / "notes.md").read_text(encoding="utf-8")
     Path("notes/1.txt").write_text(re.search("```text\n(.*?)```", page, re.DOTALL)[1])
     run_page("notes")
+    assert spacy.load("FLAGS").pipe_names[-2:] == ["sentencizer", "assertion_detector"]
     with open("links.csv", encoding="utf-8") as file:
         rows = [f"| {row['text']} | {row['section']} | {row['assertion']} |" for row in csv.DictReader(file)]
     assert [" ".join(row.split()) for row in rows] == re.findall(
@@ -206,13 +201,14 @@ def test_umls(place, run_page, make_encoder):
 
 def test_curating(tmp_path, monkeypatch, run_page, command):
     monkeypatch.chdir(tmp_path)
-    page = (ROOT / "docs" / "curating.md").read_text()
+    section = "Make a vocabulary fit for text"
+    page = (ROOT / "docs" / "vocabularies.md").read_text().partition(f"## {section}\n")[2].partition("\n## ")[0]
     ontology, stop, keep = re.findall(r"```text\n(.*?)```", page, flags=re.DOTALL)
     for file, text in (("hp.obo", ontology), ("stop.txt", stop), ("keep.txt", keep)):
         Path(file).write_text(text)
     Path("notes").mkdir()
     Path("notes/1.txt").write_text("Severe tumors.")
-    run_page("curating")
+    run_page("vocabularies", section=section)
     assert "curation: below HP:0000118" in command("kb", "info", "hpo.kb").err
     names = {file: KnowledgeBase(f"{file}.kb") for file in ("hpo", "mine")}
     stopped = {file: {kb.name(int(row)) for row in kb.stop_name_rows()} for file, kb in names.items()}

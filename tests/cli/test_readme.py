@@ -35,7 +35,6 @@ def blocks(language):
 RUN_BELOW = {
     "pretraining",
     "languages",
-    "curating",
     "behind-your-ner",
     "coming-from-scispacy",
     "packaging",
@@ -192,12 +191,17 @@ def write_terminologies():
     Path("thesaurus.ttl").write_text(SKOS)
 
 
+# tests/cli/test_pages.py runs the section on general words
+SECTIONS = ("Build", "Recipes", "Merge several sources", "Inspect", "Finding new names", "Synonym pairs for training")
+
+
 def test_the_page_on_vocabularies_runs(sources, run_page, command):
-    run_page("vocabularies")
+    run_page("vocabulary-catalog", section="Formats")
+    for section in SECTIONS:
+        run_page("vocabularies", section=section)
     infarct = KnowledgeBase("merged.kb").get("DOID:5844")
     assert {"Heart Attack", "cardiac infarct"} <= set(infarct.aliases)
     assert infarct.alternative_ids == ("C9000001",)
-    assert KnowledgeBase("disorders.kb").n_names == 2
     assert KnowledgeBase("human_genes.kb").get("HGNC:5").alternative_ids == ("NCBIGene:1",)
     assert len(Path("pairs.txt").read_text().splitlines()) == 2
     terminologies = ("snomed", "snomed-es", "rxnorm", "ingredients", "icd10cm", "loinc", "mondo", "thesaurus")
