@@ -59,7 +59,7 @@ def medic(place, command):
 
 @pytest.mark.usefixtures("medic")
 def test_behind_your_ner(run_page):
-    run_page("behind-your-ner")
+    run_page("ner", section="Link behind your NER")
     assert "D003920" in Path("links.tsv").read_text()
 
 

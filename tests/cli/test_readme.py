@@ -35,7 +35,7 @@ def blocks(language):
 RUN_BELOW = {
     "pretraining",
     "languages",
-    "behind-your-ner",
+    "ner",
     "coming-from-scispacy",
     "packaging",
     "vocabularies",
@@ -89,13 +89,6 @@ def test_the_commands_run(workplace, run_page):
     assert (workplace / "demo.html").is_file()
     assert "D009203" in (workplace / "links.csv").read_text()
     assert "Diabetes" in (workplace / "errors.tsv").read_text()
-
-
-def test_the_commands_on_abbreviations_and_composites_run(workplace, command, run_page):
-    Path("corpus.pubtator").rename("CORPUS")
-    Path("MED1250_labeled").write_text("1\nHeart attack (HA)\nText.\n\n  HA|Heart attack\n\n")
-    assert command("kb", "build", "medic.txt.gz", "--format", "medic", "-o", "medic.kb").status == 0
-    run_page("abbreviations-and-composites", commands_only=True)
 
 
 RELEASE = {
@@ -292,7 +285,8 @@ def test_the_commands_on_an_ner_run(whole_vocabulary, tmp_path, monkeypatch, sho
     for name, file in {"train": "NCBItrainset_corpus.txt", "dev": "NCBIdevelopset_corpus.txt"}.items():
         shutil.copy(sample / "corpora" / "ncbi_disease" / file, f"{name}.pubtator")
     shorten("ner", {"max_steps = 2200": "max_steps = 4", "eval_frequency = 1100": "eval_frequency = 2"})
-    run_page("ner")
+    run_page("ner", section="Use the NER in the package")
+    run_page("ner", section="Train an NER")
     assert "names" in spacy.load("training/model-last")("Breast cancer.").spans
 
 
@@ -358,6 +352,7 @@ def test_the_commands_for_corpora_run(corpora_place, run_page):
 
 def test_the_commands_on_measuring_a_pipeline_run(linking_place, run_page):
     shutil.copytree("PIPELINE", "OTHER")
+    Path("MED1250_labeled").write_text("1\nHeart attack (HA)\nText.\n\n  HA|Heart attack\n\n")
     document = Path("dev.pubtator").read_text()
     Path("dev.pubtator").write_text(document + document.replace("1|", "2|").replace("\n1\t", "\n2\t"))
     write_kb(Path("BELB"), "ctd_diseases", [(["MESH:D009203"], ["Myocardial Infarction", "heart attack"])])
