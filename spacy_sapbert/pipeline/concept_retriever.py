@@ -114,16 +114,10 @@ class ConceptRetriever(BatchedPipe):
             from ..kb.storage import load_knowledge_base
             from ..retrieval.storage import open_retriever
 
-            retriever = open_retriever(
-                load_knowledge_base(self._kb),
-                open_encoder(self._encoder, pooling=self.vectors.pooling, l2_normalized=True, device=self._device),
-                self._signals,
-                labels=None if self._labels is None else Path(self._labels),
-                types=self._types,
-                index=self._index,
-                vectors=self.vectors,
-            )
-            self._use(retriever)
+            pooling, labels = self.vectors.pooling, None if self._labels is None else Path(self._labels)
+            encoder = open_encoder(self._encoder, pooling=pooling, l2_normalized=True, device=self._device)
+            kb = load_knowledge_base(self._kb)
+            self._use(open_retriever(kb, encoder, self._signals, labels=labels, **self._sources))
         assert self._retriever is not None
         if self._trainer:
             self._trainer.refresh()
@@ -181,9 +175,7 @@ class ConceptRetriever(BatchedPipe):
 
         trained = self._trainer.trained_retriever() if self._trainer else nullcontext(self.retriever)
         with trained as retriever:
-            other = with_vocabulary(
-                retriever, load_knowledge_base(kb), types=self._types, index=self._index, vectors=self.vectors
-            )
+            other = with_vocabulary(retriever, load_knowledge_base(kb))
         self._kb = kb
         self._use(other)
 
@@ -227,23 +219,18 @@ class ConceptRetriever(BatchedPipe):
 
         trained = self._trainer.trained_retriever() if self._trainer else nullcontext(self.retriever)
         with trained as retriever:
-            save_retriever(retriever, folder, artifacts, self._index)
+            save_retriever(retriever, folder, artifacts)
 
     def _load(self, folder: Path, artifacts: Mapping[str, Path]) -> None:
         from ..retrieval.storage import load_retriever
 
-        retriever = load_retriever(
-            folder,
-            artifacts,
-            self._signals,
-            types=self._types,
-            index=self._index,
-            vectors=self.vectors,
-            device=self._device,
-        )
-        self._use(retriever)
+        self._use(load_retriever(folder, artifacts, self._signals, device=self._device, **self._sources))
 
     # --- settings
+
+    @property
+    def _sources(self) -> Dict[str, Any]:
+        return {"types": self._types, "index": self._index, "vectors": self.vectors}
 
     def _check_signals(self) -> None:
         known = f"some of {', '.join(SIGNALS)}, each once"

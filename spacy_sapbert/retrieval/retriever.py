@@ -22,12 +22,12 @@ from ..vectors.flat import NameVectors, build_name_vectors
 from ..vectors.index import Index
 from ..vectors.ngram_index import NgramIndex
 from ..vectors.postings_build import build_ngram_index
-from ..vectors.storage import VECTORS_FOLDER
+from ..vectors.storage import FLAT, VECTORS_FOLDER
 from ..vectors.stored import COMPRESSION
 from .concepts import ConceptSet, ConceptVectors, LikelyNames, NearNames
 from .phrase_signal import PhrasesSignal
 from .phrases import Characters
-from .settings import RetrieverSettings
+from .settings import ConceptVectorSettings, RetrieverSettings
 from .signals import ConceptRanker, DocumentSignal, MentionsSignal, PriorSignal, RankedConcept, Signal, SignalWeights
 from .training_counts import MentionModel, TrainingCounts
 
@@ -56,7 +56,8 @@ class Retriever:
         concept_vectors: The vectors of the concepts, for "document".
         name_vectors: The vectors of the names, for "phrases".
         ngrams: The n-grams of the names, if `needs_ngrams`.
-        exact_limit: In a vocabulary of at most so many names, "phrases" compares every phrase with all names.
+        index: The index of the names. With "Flat", "phrases" compares every phrase with all names.
+        vector_settings: How vectors are made.
         document_encoder: The document encoder, for "document". It may be trained.
         counts: Counts from annotated documents, from which `mention_model` estimates how likely a phrase is a mention.
         stored_weights: The fitted weights of the signals.
@@ -70,7 +71,8 @@ class Retriever:
     concept_vectors: ConceptVectors | None = None
     name_vectors: Index | None = None
     ngrams: NgramIndex | None = None
-    exact_limit: float = FEW_NAMES
+    index: str = FLAT
+    vector_settings: ConceptVectorSettings = field(default_factory=ConceptVectorSettings)
     document_encoder: DocumentEncoder | None = None
     labels: list[str] | None = None
     types: Sequence[str] = ()
@@ -96,9 +98,10 @@ class Retriever:
 
         The whole vocabulary decides, so that a subset of its concepts gets the same features.
         """
-        if "phrases" not in self.signals or self.name_vectors is None or self.kb.n_names <= self.exact_limit:
+        if "phrases" not in self.signals or self.name_vectors is None or self.index == FLAT:
             return False
-        return self.name_vectors.local and self.name_vectors.encoder.l2_normalized
+        is_local = self.name_vectors.local and self.name_vectors.encoder.l2_normalized
+        return is_local and self.kb.n_names > FEW_NAMES
 
     # --- ranking
 
