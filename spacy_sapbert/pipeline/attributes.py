@@ -163,7 +163,7 @@ def set_long_form(span: Span, long_form: Union[Span, str, None]) -> None:
 # --- values of mentions and of documents
 
 
-class _Attribute(Generic[Value]):
+class Attribute(Generic[Value]):
     """The attribute of a document, or of a mention whose text decides it: all spans of a place have one value.
 
     Args:
@@ -206,7 +206,7 @@ class _Attribute(Generic[Value]):
         return entry
 
 
-class _LinkedAttribute(_Attribute[Value]):
+class LinkedAttribute(Attribute[Value]):
     """An attribute that also depends on the label and on the concept: {label: {id of the concept: entry}} is stored."""
 
     def pick(self, stored: Any, owner: Span) -> Any:
@@ -240,29 +240,29 @@ def _as_it_is(value: Any) -> Any:
 
 
 # the composite splits of a mention, the most plausible first
-COMPOSITE_SPLITS: _Attribute[List[Tuple[str, ...]]] = _Attribute(
+COMPOSITE_SPLITS: Attribute[List[Tuple[str, ...]]] = Attribute(
     "composite_splits", lambda splits: list(map(tuple, splits)), _lists
 )
 get_composite_splits, set_composite_splits = COMPOSITE_SPLITS.get, COMPOSITE_SPLITS.set
 
 # the variants of a mention that seem misspelled, each with its correction
-CORRECTIONS: _Attribute[Dict[str, str]] = _Attribute("corrections", dict, lambda pairs: _lists(dict(pairs).items()))
+CORRECTIONS: Attribute[Dict[str, str]] = Attribute("corrections", dict, lambda pairs: _lists(dict(pairs).items()))
 get_corrections, set_corrections = CORRECTIONS.get, CORRECTIONS.set
 
 # the flags of a mention, such as "negated"; empty if it has none, or if nothing has looked for them
-ASSERTION: _Attribute[Tuple[str, ...]] = _Attribute("assertion", tuple)
+ASSERTION: Attribute[Tuple[str, ...]] = Attribute("assertion", tuple)
 get_assertion, set_assertion = ASSERTION.get, ASSERTION.set
 
 # the sections of a note, in order
-SECTIONS: _Attribute[List[Section]] = _Attribute("sections", lambda rows: list(map(Section._make, rows)), _lists)
+SECTIONS: Attribute[List[Section]] = Attribute("sections", lambda rows: list(map(Section._make, rows)), _lists)
 get_sections, set_sections = SECTIONS.get, SECTIONS.set
 
 # the name of the vocabulary that the `concept_matcher` found here
-MATCHED_NAME: _Attribute[Optional[str]] = _LinkedAttribute("matched_name", _as_it_is, _as_it_is, None)
+MATCHED_NAME: Attribute[Optional[str]] = LinkedAttribute("matched_name", _as_it_is, _as_it_is, None)
 get_matched_name, set_matched_name = MATCHED_NAME.get, MATCHED_NAME.set
 
 # the texts that say a name in other words, the mention or the parts of a composite: the name, the score, the reason
-OTHER_WORDS: _Attribute[Dict[str, Tuple[str, float, str]]] = _LinkedAttribute(
+OTHER_WORDS: Attribute[Dict[str, Tuple[str, float, str]]] = LinkedAttribute(
     "other_words",
     lambda rows: {text: (name, score, reason) for text, name, score, reason in rows},
     lambda other_words: [[text, *evidence] for text, evidence in other_words.items()],
@@ -270,13 +270,13 @@ OTHER_WORDS: _Attribute[Dict[str, Tuple[str, float, str]]] = _LinkedAttribute(
 get_other_words, set_other_words = OTHER_WORDS.get, OTHER_WORDS.set
 
 # concept ids with scores, best first
-KB_ENTS: _Attribute[List[Tuple[str, float]]] = _LinkedAttribute(
+KB_ENTS: Attribute[List[Tuple[str, float]]] = LinkedAttribute(
     "kb_ents", lambda rows: [(concept_id, score) for concept_id, score in rows], _lists
 )
 get_kb_ents, set_kb_ents = KB_ENTS.get, KB_ENTS.set
 
 # the name of the component that linked the mention, if it is not the usual one
-LINKED_BY: _Attribute[Optional[str]] = _LinkedAttribute("linked_by", _as_it_is, _as_it_is, None)
+LINKED_BY: Attribute[Optional[str]] = LinkedAttribute("linked_by", _as_it_is, _as_it_is, None)
 get_linked_by = LINKED_BY.get
 
 
@@ -317,7 +317,7 @@ def _link_entry(link: Link) -> List[Any]:
     return entry
 
 
-LINKS: _Attribute[List[Link]] = _LinkedAttribute(
+LINKS: Attribute[List[Link]] = LinkedAttribute(
     "links",
     lambda entries: list(map(_link, entries)),
     lambda links: links if isinstance(links, dict) else list(map(_link_entry, links)),
@@ -350,7 +350,7 @@ def _concept_entry(concept: DocumentConcept) -> List[Any]:
     return [concept.concept_id, float(concept.score), concept.name, evidence, contributions]
 
 
-CONCEPTS: _Attribute[List[Any]] = _Attribute("concepts", list, lambda concepts: list(map(_concept_entry, concepts)))
+CONCEPTS: Attribute[List[Any]] = Attribute("concepts", list, lambda concepts: list(map(_concept_entry, concepts)))
 set_concepts = CONCEPTS.set
 
 

@@ -13,6 +13,7 @@ from typing import (
     List,
     Mapping,
     Optional,
+    Sequence,
     Tuple,
     TypeVar,
 )
@@ -40,8 +41,10 @@ from ..store.artifact import (
     write_component,
 )
 from ..store.cache import cache_dir
+from .attributes import Attribute
 from .component_settings import Component, check_setting, settings_of
 from .factories import EXTERNAL, INSIDE
+from .mentions import mentions_of
 
 if TYPE_CHECKING:
     from thinc.api import Optimizer
@@ -147,6 +150,21 @@ class SavedInFolder:
             reason = f"{self.name} was saved with storage = 'external', and the file has moved or changed: {error}"
             changed = "If it has changed, put the old file back, or assemble the pipeline again."
             raise MismatchError(f"If it has moved, {remedy}. {changed}", path=saved, reason=reason) from error
+
+
+class MentionComponent(Component):
+    """A component that writes one attribute of the mentions. `find` returns its value for each mention.
+
+    Attributes:
+        writes: The attribute. It is not written if it is empty, unless it replaces an earlier value.
+    """
+
+    writes: ClassVar[Attribute[Any]]
+
+    def annotate(self, doc: Doc, found: Sequence[Any]) -> None:
+        for mention, value in zip(mentions_of(doc, self.spans_key), found):
+            if value or self.writes.get(mention):
+                self.writes.set(mention, value)
 
 
 class FolderPipe(SavedInFolder, Component):

@@ -75,23 +75,18 @@ class RepeatedMentions(Component):
         check_setting(self, "min_found", min_found >= 1, "at least 1")
         check_setting(self, "min_share", 0 <= min_share <= 1, "from 0 to 1")
 
-    def predict(self, docs: Iterable[Doc]) -> List[List[Place]]:
-        """Return all mentions of each document, by position. The documents are not changed."""
-        return [self._look_again(doc) for doc in docs]
+    def annotate(self, doc: Doc, found: List[Place]) -> None:
+        if found == _places(doc):
+            return  # setting entities says of every other token that it is none
+        ids = {(entity.start, entity.end): (entity.kb_id, entity.id) for entity in doc.ents}
+        spans = []
+        for place in found:
+            kb_id, span_id = ids.get(place[:2], (0, 0))
+            spans.append(Span(doc, place.start, place.end, label=place.label, kb_id=kb_id, span_id=span_id))
+        doc.ents = spans
 
-    def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[List[Place]]) -> None:
-        """Write the predictions to the documents. An entity in the same place keeps its ids."""
-        for doc, places in zip(docs, predictions):
-            if places == _places(doc):
-                continue  # setting entities says of every other token that it is none
-            ids = {(entity.start, entity.end): (entity.kb_id, entity.id) for entity in doc.ents}
-            spans = []
-            for place in places:
-                kb_id, span_id = ids.get(place[:2], (0, 0))
-                spans.append(Span(doc, place.start, place.end, label=place.label, kb_id=kb_id, span_id=span_id))
-            doc.ents = spans
-
-    def _look_again(self, doc: Doc) -> List[Place]:
+    def find(self, doc: Doc) -> List[Place]:
+        """Return all mentions of a document, by position."""
         entities = _places(doc)
         found = [entity for entity in entities if self._is_wanted(entity)]
         if not found:
