@@ -26,7 +26,7 @@ from spacy.training import Example, validate_examples
 from spacy.util import ensure_path, minibatch
 from spacy.vocab import Vocab
 
-from ..errors import DamagedError, MismatchError
+from ..errors import DamagedError, MismatchError, SapbertError
 from ..files.output import ScratchFolder
 from ..store.artifact import (
     KB,
@@ -34,7 +34,6 @@ from ..store.artifact import (
     ExternalArtifact,
     check_inside,
     files_in,
-    first_external,
     is_in_pipeline,
     opening,
     read_component,
@@ -138,18 +137,16 @@ class SavedInFolder:
             moved = cache_dir() / saved.parent.name / saved.name
             remedy = f"put it into {moved.parent}, or set SPACY_SAPBERT_CACHE to the cache folder that holds it"
 
-        def why_not(path: Path) -> Optional[str]:
-            from ..kb.knowledge_base import KnowledgeBase
-
-            is_same = role != KB or KnowledgeBase(path).fingerprint == artifact.fingerprint
-            return None if is_same else f"{path} holds another vocabulary"
-
-        try:
-            return first_external(artifact, [saved, *([moved] if moved else [])], why_not)
-        except ValueError as error:
-            reason = f"{self.name} was saved with storage = 'external', and the file has moved or changed: {error}"
-            changed = "If it has changed, put the old file back, or assemble the pipeline again."
-            raise MismatchError(f"If it has moved, {remedy}. {changed}", path=saved, reason=reason) from error
+        reasons = []
+        for path in filter(None, (saved, moved)):
+            reason = artifact.why_not(path) or (_why_not_kb(artifact, path) if role == KB else None)
+            if reason is None:
+                return path
+            reasons.append(reason)
+        found = "; ".join(reasons)
+        reason = f"{self.name} was saved with storage = 'external', and the file has moved or changed: {found}"
+        changed = "If it has changed, put the old file back, or assemble the pipeline again."
+        raise MismatchError(f"If it has moved, {remedy}. {changed}", path=saved, reason=reason)
 
 
 class MentionComponent(Component):
@@ -291,6 +288,17 @@ class BatchedPipe(FolderPipe, TrainablePipe):
             yield
         else:
             yield from super().use_params(params)
+
+
+def _why_not_kb(artifact: ExternalArtifact, path: Path) -> Optional[str]:
+    """Return why a file is not the vocabulary that was saved, or None."""
+    from ..kb.knowledge_base import KnowledgeBase
+
+    try:
+        is_same = KnowledgeBase(path).fingerprint == artifact.fingerprint
+    except SapbertError as error:
+        return f"{path} cannot be opened: {error}"
+    return None if is_same else f"{path} holds another vocabulary"
 
 
 def _unpack(data: bytes) -> Dict[str, bytes]:

@@ -195,7 +195,7 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
             self._warn_without_finder(docs)
             return [[] for _ in docs]
         linked = self.linker.link(queries)
-        if self._corrections_setting.path is None:
+        if self._obeyed is None:
             return linked
         return [self._corrected(doc, parts) for doc, parts in zip(docs, linked)]
 
@@ -212,7 +212,7 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         from ..review.corrections import document_key
 
         kb = self.linker.kb
-        decisions, key = self._corrections_setting.decisions(kb), document_key(doc.text)
+        decisions, key = self._decided(kb), document_key(doc.text)
         return [
             corrected(parts, span.text, decisions.of(key, span.start_char, span.end_char, span.text, span.label_), kb)
             for span, parts in zip(mentions_of(doc, self.spans_key), linked)
@@ -358,7 +358,7 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         parameters.save(folder)
         if ranker:
             ranker.save(folder / RANKER_FILE)
-        self._corrections_setting.save(artifacts)
+        self._save_corrections(artifacts)
 
     def _load(self, folder: Path, artifacts: Mapping[str, Path]) -> None:
         from ..linking.storage import load_generator
@@ -373,7 +373,7 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
             from ..linking.ranker import Ranker
 
             linker.trained_ranker = Ranker.load(folder / RANKER_FILE)
-        self._corrections_setting = self._corrections_setting.saved(artifacts)
+        self._load_corrections(artifacts)
 
 
 def _is_searched(doc: Doc, spans_key: Optional[str]) -> bool:

@@ -198,20 +198,6 @@ def saved_artifacts(folder: Path, kind: str, suffix: str = "") -> list[Path]:
     return sorted((folder / ARTIFACTS_FOLDER).glob(f"{kind}-*{suffix}")) if os.path.isdir(folder) else []
 
 
-def first_external(external: ExternalArtifact, paths: Iterable[Path], why_not: Callable[[Path], str | None]) -> Path:
-    """Return the first path at which an external artifact is."""
-    reasons = []
-    for path in paths:
-        try:
-            reason = external.why_not(path) or why_not(path)
-        except SapbertError as error:
-            reason = f"{path} cannot be opened: {error}"
-        if reason is None:
-            return path
-        reasons.append(reason)
-    raise ValueError("; ".join(reasons))
-
-
 def _lasts(path: Path, name: str) -> bool:
     """Return whether an artifact stays where it is: not in a saved component, and not in a temporary folder.
 
