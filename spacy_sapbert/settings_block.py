@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import cache
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -70,10 +71,18 @@ def check_type(owner: str, setting: str, value: Any, hint: Any) -> None:
     kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     if not _PLAIN.issuperset(kinds):
         return
-    allowed = (*kinds, int) if float in kinds else tuple(kinds)
-    if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in kinds):
+    try:
+        _type(hint).validate_python(value)
+    except ValueError as error:
         wanted = " or ".join("null" if kind is type(None) else kind.__name__ for kind in kinds)
-        raise SettingError(setting=setting, component=owner, value=repr(value), wanted=wanted)
+        raise SettingError(setting=setting, component=owner, value=repr(value), wanted=wanted) from error
+
+
+@cache
+def _type(hint: Any) -> Any:
+    from pydantic import ConfigDict, TypeAdapter  # imported here, because a vocabulary needs none of it
+
+    return TypeAdapter(hint, config=ConfigDict(strict=True))
 
 
 def check_counts(owner: str, **counts: int | None) -> None:

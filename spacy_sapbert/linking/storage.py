@@ -59,11 +59,8 @@ def open_generator(
     vectors = rescorer = None
     is_alone = sparse and not model and NGRAMS_FOLDER not in artifacts
     with ngram_index_beside(kb, text_normalizer) if encoder and is_alone else nullcontext():
-        if (
-            encoder
-            and _rescores(kb, encoder, index, sparse=sparse)
-            and not _has_vectors(kb, encoder, compression, saved)
-        ):
+        all_saved = encoder and (VECTORS in artifacts if saved else saved_with(kb, encoder, compression))
+        if encoder and not all_saved and _rescores(kb, encoder, index, sparse=sparse):
             vectors, rescorer = open_proposer(kb, saved), OnDemandVectors(kb, encoder, compression)
         elif encoder:
             vectors = open_index(kb, encoder, index, saved, compression)
@@ -147,11 +144,6 @@ def open_proposer(kb: KnowledgeBase, saved: Mapping[str, Path] | None = None) ->
     own = {role.removeprefix(PROPOSER): path for role, path in (saved or {}).items() if role.startswith(PROPOSER)}
     encoder = open_encoder(STARTER) if saved is None else _saved_encoder(own)
     return open_index(kb, encoder, AUTO, own) if encoder else None
-
-
-def _has_vectors(kb: KnowledgeBase, encoder: Encoder, compression: str, saved: Mapping[str, Path] | None) -> bool:
-    """Return whether the vectors of all names were saved."""
-    return VECTORS in saved if saved is not None else bool(saved_with(kb, encoder, compression))
 
 
 def _rescores(kb: KnowledgeBase, encoder: Encoder, index: str, *, sparse: bool) -> bool:

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from ..kb.knowledge_base import KnowledgeBase
     from ..linking.finder import FoundName, NameFinder
     from ..linking.name_matcher import NameMatcher
-    from ..review.corrections import Decisions
 
 CACHED_LABELS = 1 << 14
 OUTSIDE, KIND, ALL = MODIFIERS = ("outside", "kind", "all")
@@ -154,7 +153,8 @@ class ConceptMatcher(CorrectedComponent, FolderPipe):
 
         text = doc.text
         decisions, key = self._decided(self.kb), document_key(text)
-        kept = [span for span in spans if not _is_none(span, decisions, key)]
+        decided = [decisions.of(key, span.start_char, span.end_char, span.text, span.label_) for span in spans]
+        kept = [span for span, decision in zip(spans, decided) if not decision.is_no_mention]
         # a mention that is known keeps what is known of it, unless the correction has another label
         known = {(span.start, span.end): span for span in (*kept, *(doc.ents if self.spans_key is None else ()))}
         added = []
@@ -379,11 +379,6 @@ def _goes_on(text: str, start: int, end: int) -> bool:
 
 def _is_address(token: Token) -> bool:
     return (token.like_url and not token.text[0].isdigit()) or token.like_email  # "2.type" is none
-
-
-def _is_none(span: Span, decisions: "Decisions", document: str) -> bool:
-    """Return whether a person decided that a span is no mention."""
-    return decisions.of(document, span.start_char, span.end_char, span.text, span.label_).is_no_mention
 
 
 def _adds_letters(text: str, span: Span, start: int, end: int) -> bool:

@@ -95,7 +95,10 @@ class ConceptRetriever(BatchedPipe):
     ) -> None:
         self.keep(nlp, name, locals())
         self.model: Any = None  # the document encoder during training
-        self._check_signals()
+        known = len(set(signals) & set(SIGNALS)) == len(signals) > 0
+        check_setting(self, "signals", known, f"some of {', '.join(SIGNALS)}, each once")
+        needs_encoder = not SIGNALS_WITH_ENCODER.isdisjoint(signals)
+        check_setting(self, "encoder", encoder != "none" or not needs_encoder, "an encoder for these signals")
         self._retriever: Optional[Retriever] = None
         self._trainer: Optional[RetrieverTrainer] = None
 
@@ -231,13 +234,6 @@ class ConceptRetriever(BatchedPipe):
     @property
     def _sources(self) -> Dict[str, Any]:
         return {"types": self._types, "index": self._index, "vectors": self.vectors}
-
-    def _check_signals(self) -> None:
-        known = f"some of {', '.join(SIGNALS)}, each once"
-        holds = self._signals and len(set(self._signals) & set(SIGNALS)) == len(self._signals)
-        check_setting(self, "signals", bool(holds), known)
-        needs_encoder = SIGNALS_WITH_ENCODER.intersection(self._signals)
-        check_setting(self, "encoder", self._encoder != "none" or not needs_encoder, "an encoder for these signals")
 
 
 add_factory(

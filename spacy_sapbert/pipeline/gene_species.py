@@ -66,7 +66,9 @@ class GeneSpeciesDetector(Component):
         foreign = {number: gene for number, gene in enumerate(found) if gene is not None and gene.species != self.home}
         if foreign:
             links = {number: get_links(mentions[number]) for number in foreign}
-            kb_ids = [NIL if number in foreign else mention.kb_id_ for number, mention in enumerate(mentions)]
+            kb_ids = [mention.kb_id_ for mention in mentions]
+            for number in foreign:
+                kb_ids[number] = NIL
             set_kb_ids(doc, mentions, kb_ids, self.spans_key)
             for number, gene in foreign.items():
                 set_links(mentions[number], [_removed(link, gene) for link in links[number]])

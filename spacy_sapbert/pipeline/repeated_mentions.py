@@ -206,13 +206,12 @@ def _widened(found: Sequence[Place], others: Iterable[Place], forms: Iterable[_F
 
 def _with_one_label(found: Sequence[Place], names: TokenNames) -> List[Place]:
     """Give mentions of the same text the label of a clear majority."""
-    votes = _votes(found, names)
-    return [place._replace(label=_majority(votes[names.name(place.start, place.end)], place.label)) for place in found]
-
-
-def _majority(votes: "Counter[str]", label: str) -> str:
-    ((first, most),) = votes.most_common(1)
-    return first if most >= CLEAR_MAJORITY * votes[label] else label
+    votes, places = _votes(found, names), []
+    for place in found:
+        labels = votes[names.name(place.start, place.end)]
+        ((label, most),) = labels.most_common(1)
+        places.append(place._replace(label=label) if most >= CLEAR_MAJORITY * labels[place.label] else place)
+    return places
 
 
 def _votes(places: Iterable[Place], names: TokenNames) -> Dict[Name, "Counter[str]"]:

@@ -4,7 +4,7 @@ import warnings
 from contextlib import nullcontext
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from weakref import WeakSet
 
 from spacy.language import Language
@@ -37,12 +37,10 @@ from .mentions import gold_ids, mentions_of, place_of, queries_of, set_kb_ids, w
 from .scorers import score_links
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ..kb.knowledge_base import KnowledgeBase
     from ..linking.candidates import CandidateGenerator
     from ..linking.linker import Linker, MentionCandidates
-    from ..training.linker_trainer import CandidateScores, LinkerTrainer, TrainingMention
+    from ..training.linker_trainer import LinkerTrainer, TrainingMention
 
 Parts = Tuple[LinkedPart, ...]
 _DEFAULTS = LinkerSettings()
@@ -312,14 +310,11 @@ class SapbertLinker(CorrectedComponent, BatchedPipe):
         mentions = self._training_mentions(examples)
         if not mentions:
             return None
-        scores, backprop = self._start_training().begin_update(mentions)
-        loss, gradient = self.get_loss(examples, scores)
+        trainer = self._start_training()
+        scores, backprop = trainer.begin_update(mentions)
+        loss, gradient = trainer.loss(scores)
         backprop(gradient)
         return loss
-
-    def get_loss(self, examples: Iterable[Example], scores: "CandidateScores") -> Tuple[float, "np.ndarray"]:
-        """Return the mean loss per mention, and its gradient with respect to the scores, float32."""
-        return self._start_training().loss(scores)
 
     def _start_training(self) -> "LinkerTrainer":
         from ..training.linker_trainer import LinkerTrainer
