@@ -20,12 +20,12 @@ from ..kb.storage import KB_FILE, kb_artifact, load_knowledge_base
 from ..store.artifact import ENCODER_FOLDER, KB, ArtifactWriter
 from ..types import Document
 from ..vectors.faiss_index import AUTO
-from ..vectors.flat import VECTORS, NameVectors, build_name_vectors, saved_with
+from ..vectors.flat import VECTORS, saved_with
 from ..vectors.index import Index
 from ..vectors.ngram_index import NgramIndex, ngram_index_beside, open_ngram_index
 from ..vectors.on_demand import OnDemandVectors
 from ..vectors.postings_build import build_ngram_index
-from ..vectors.storage import FLAT, VECTORS_FOLDER, open_index, save_index
+from ..vectors.storage import FLAT, VECTORS_FOLDER, open_index, save_index, vectors_of_more_names
 from ..vectors.stored import COMPRESSION
 from .candidates import EXACT_LIMIT, CandidateGenerator
 from .settings import SPARSE_WEIGHT
@@ -97,11 +97,7 @@ def with_mentions(
         build_ngram_index(kb, fitted, folder / NGRAMS_FOLDER)
         ngrams = NgramIndex(folder / NGRAMS_FOLDER, kb)
     if generator.vectors:
-        encoder = generator.vectors.encoder
-        local = generator.vectors if isinstance(generator.vectors, NameVectors) else None
-        known, compression = ([local.known], local.compression) if local else ([], COMPRESSION)
-        build_name_vectors(kb, encoder, folder / VECTORS_FOLDER, known=known, compression=compression)
-        vectors = NameVectors(folder / VECTORS_FOLDER, kb, encoder)
+        vectors = vectors_of_more_names(generator.vectors, kb, folder / VECTORS_FOLDER)
     if generator.rescorer:
         rescorer = OnDemandVectors(kb, generator.rescorer.encoder, generator.rescorer.compression)
     weight, limit = generator.sparse_weight, generator.exact_limit

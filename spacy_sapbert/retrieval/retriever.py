@@ -18,12 +18,10 @@ from ..kb.knowledge_base import KnowledgeBase
 from ..kb.mentions import TRAINING_SOURCE, add_training_mentions
 from ..kb.storage import KB_FILE
 from ..types import Document, DocumentConcept
-from ..vectors.flat import NameVectors, build_name_vectors
 from ..vectors.index import Index
 from ..vectors.ngram_index import NgramIndex
 from ..vectors.postings_build import build_ngram_index
-from ..vectors.storage import FLAT, VECTORS_FOLDER
-from ..vectors.stored import COMPRESSION
+from ..vectors.storage import FLAT, VECTORS_FOLDER, vectors_of_more_names
 from .concepts import ConceptSet, ConceptVectors, LikelyNames, NearNames
 from .phrase_signal import PhrasesSignal
 from .phrases import Characters
@@ -214,11 +212,8 @@ class Retriever:
         new_ids = () if self.concept_vectors else self.labels or ()
         plain, path = self._kb_without_training, folder / KB_FILE
         kb = add_training_mentions(plain, documents, TRAINING_SOURCE, path, new_ids=new_ids, new_types=self.types)
-        if self.name_vectors and self.encoder:
-            local = self.name_vectors if isinstance(self.name_vectors, NameVectors) else None
-            known, compression = ([local.known], local.compression) if local else ([], COMPRESSION)
-            build_name_vectors(kb, self.encoder, folder / VECTORS_FOLDER, known=known, compression=compression)
-            self.name_vectors = NameVectors(folder / VECTORS_FOLDER, kb, self.encoder)
+        if self.name_vectors:
+            self.name_vectors = vectors_of_more_names(self.name_vectors, kb, folder / VECTORS_FOLDER)
         self.concepts = ConceptSet(kb, self.labels, self.types)
         self.ngrams = None
         if self.needs_ngrams:
