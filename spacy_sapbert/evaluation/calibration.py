@@ -311,6 +311,7 @@ def _isotonic(scores: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _platt(scores: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Fit a sigmoid to Platt's smoothed targets (n + 1)/(n + 2) and 1/(n + 2) (Platt 1999)."""
     with requiring("train", "Calibration"):
         from sklearn.linear_model import LogisticRegression
 
