@@ -32,7 +32,6 @@ from ..metrics.linking_accuracy import (
     MentionScore,
     gold_concepts,
     lenient_at,
-    standard_errors,
     strict_at,
     summarize,
 )
@@ -80,17 +79,16 @@ def evaluate_linking(
     """
     scorer = _Scorer(find_linker(nlp).kb)
     scores: list[MentionScore] = []
-    covered: list[tuple[MentionScore, str]] = []
+    doc_ids: list[str] = []
     with predictions_file(predictions) as write:
         for linked in link_corpus(nlp, documents, type):
             score = scorer(linked)
             scores.append(score)
-            if score.covered:
-                covered.append((score, linked.doc_id))
+            doc_ids.append(linked.doc_id)
             write(_prediction(linked, score))
             if each:
                 each(linked, score)
-    return summarize(scores) | {"se": standard_errors([score for score, _ in covered], [id for _, id in covered])}
+    return summarize(scores, doc_ids)
 
 
 class _Scorer:
