@@ -83,8 +83,9 @@ class SavedInFolder:
 
         Raises:
             NotFoundError: No component was saved there.
-            MismatchError: It was saved in another format. A `NewerVersionError` is raised for a newer one.
-            DamagedError: A file is missing, damaged or changed. An external file may have moved.
+            MismatchError: It was saved in another format, or an external file has moved or changed.
+            NewerVersionError: A newer version saved it.
+            DamagedError: A file is missing or damaged.
             SapbertError: E403 a file name leads out of the folder of the pipeline.
         """
         folder = ensure_path(path)
