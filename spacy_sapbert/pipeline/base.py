@@ -84,9 +84,11 @@ class SavedInFolder:
         """Open what `to_disk` wrote. It takes precedence over any path in the config.
 
         Raises:
-            SapbertError: E121 a file is missing or damaged, E401 no component was saved there, E402 it was saved in
-                another format version, E403 a file name leads out of the folder of the pipeline, E412 or E413 an
-                external file has moved or changed.
+            NotFoundError: No component was saved there.
+            MismatchError: It was saved in another format, or an external file has moved or changed.
+            NewerVersionError: A newer version saved it.
+            DamagedError: A file is missing or damaged.
+            SapbertError: E403 a file name leads out of the folder of the pipeline.
         """
         folder = ensure_path(path)
         self._read(folder, in_pipeline=True)
@@ -104,7 +106,8 @@ class SavedInFolder:
         """Unpack the files into a temporary folder that exists as long as the component, and open them.
 
         Raises:
-            SapbertError: E403 a file name leads out of the folder, E408 the bytes are of another kind.
+            DamagedError: The bytes are of another kind.
+            SapbertError: E403 a file name leads out of the folder.
         """
         files = _unpack(data)
         check_inside(files)

@@ -171,7 +171,7 @@ class ConceptRetriever(BatchedPipe):
             kb: "starter", or the path of a knowledge base.
 
         Raises:
-            SapbertError: E642 none of the labels is a concept of the vocabulary.
+            EmptyError: None of the labels is a concept of the vocabulary.
         """
         from ..kb.storage import load_knowledge_base
         from ..retrieval.storage import with_vocabulary
