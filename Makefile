@@ -1,6 +1,6 @@
-# `make demo` and `make test` need Python 3.10 to 3.14, git and make; everything else is installed into .venv.
-PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 python3.10 python3; do \
-	$$python -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 15))' 2>/dev/null && echo $$python && break; done)
+# `make demo` and `make test` need Python 3.10 to 3.13, git and make; everything else is installed into .venv.
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.10 python3; do \
+	$$python -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 14))' 2>/dev/null && echo $$python && break; done)
 # what is installed where: see test-lowest and test-newest
 VENV = .venv
 CONSTRAINTS = constraints.txt
@@ -125,7 +125,7 @@ clean:
 
 # torch goes first and alone: asked for by another package, pip would take its newest build
 $(VENV)/ready: pyproject.toml $(CONSTRAINTS)
-	@test -n "$(PYTHON)" || { echo "No Python 3.10, 3.11, 3.12, 3.13 or 3.14 found. Install one, or say make PYTHON=/path/to/python."; exit 1; }
+	@test -n "$(PYTHON)" || { echo "No Python 3.10, 3.11, 3.12 or 3.13 found. Install one, or say make PYTHON=/path/to/python."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet $(CONSTRAINTS:%=-c %) torch
 	$(BIN)/python -m pip install --quiet $(CONSTRAINTS:%=-c %) -e ".[dev]"

@@ -236,5 +236,5 @@ def test_the_commands_of_the_page_run(place, run_page):
     text = "Ovarian neoplasms. Ovarian cancer, ovarian tissue, breast and ovarian cancer."
     brat = "T1\tMMLite 0 17\tOvarian neoplasms\nN1\tReference T1 ConceptId:D010051\tx\n"
     (Path("texts") / f"{file_stem(text)}.ann").write_text(brat)
-    run_page("augmentation", commands_only=True)
+    run_page("documents", section="Create training documents for rare concepts", commands_only=True)
     assert set(written("augmented.spacy")) == {"a:0", "1"}

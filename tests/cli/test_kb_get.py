@@ -172,7 +172,8 @@ def test_the_page(run_page, monkeypatch, web_server, tmp_path):
     monkeypatch.setattr(recipe, "read_catalog", lambda: recipes)
     (tmp_path / "downloads").mkdir()
     (tmp_path / "downloads" / recipes["mondo"].sources[0].path).write_bytes(body)
-    run_page("vocabulary-catalog")
+    run_page("vocabulary-catalog", section="Download and build")
+    run_page("vocabulary-catalog", section="Without a network")
     assert [*KnowledgeBase("doid.kb").cui_to_entity] == ["DOID:1612"]
     assert [*KnowledgeBase("mondo.kb").cui_to_entity] == ["MONDO:1"]
 

@@ -266,7 +266,7 @@ def test_wrong_arguments_are_told_before_the_pipeline_is_loaded(command, tmp_pat
     assert sorted(os.listdir()) == ["a.csv", "a.txt", "b.doc", "folder"]
 
 
-LINK_FILES = Path(__file__).parents[2] / "docs" / "linking.md"
+LINK_FILES = Path(__file__).parents[2] / "docs" / "outputs.md"
 
 
 def test_the_commands_on_linking_files_run(command, linking_folder, tmp_path, monkeypatch):

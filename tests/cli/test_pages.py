@@ -74,18 +74,13 @@ def test_outputs(whole_vocabulary, run_page):
     assert "Myocardial Infarction" in Path("links.csv").read_text()
 
 
-def test_assertion(tmp_path, monkeypatch, run_page):
-    monkeypatch.chdir(tmp_path)
-    run_page("assertion")
-    assert spacy.load("PIPELINE").pipe_names[-2:] == ["sentencizer", "assertion_detector"]
-
-
 def test_notes(tmp_path, monkeypatch, run_page):
     monkeypatch.chdir(tmp_path)
     Path("notes").mkdir()
     page = (ROOT / "docs" / "notes.md").read_text(encoding="utf-8")
     Path("notes/1.txt").write_text(re.search("```text\n(.*?)```", page, re.DOTALL)[1])
     run_page("notes")
+    assert spacy.load("FLAGS").pipe_names[-2:] == ["sentencizer", "assertion_detector"]
     with open("links.csv", encoding="utf-8") as file:
         rows = [f"| {row['text']} | {row['section']} | {row['assertion']} |" for row in csv.DictReader(file)]
     assert [" ".join(row.split()) for row in rows] == re.findall(
@@ -95,12 +90,13 @@ def test_notes(tmp_path, monkeypatch, run_page):
 
 def test_corrections(tmp_path, monkeypatch, run_page):
     monkeypatch.chdir(tmp_path)
-    run_page("corrections")
+    for section in ("Write corrections with Python", "Use corrections", "Report and export"):
+        run_page("corrections", section=section)
     assert [one.text for doc in read_docbin(Path("reviewed.spacy")) for one in doc.ents] == ["heart attack"]
     assert Path("names.tsv").read_text().splitlines()[1].startswith("y\theart attack\tD003324")
 
 
-def test_tutorial_review(tmp_path, monkeypatch, run_page):
+def test_reviewing_notes(tmp_path, monkeypatch, run_page):
     monkeypatch.chdir(tmp_path)
     text = "A boy with acute heart failure and a weak heart."
     Path("notes").mkdir()
@@ -114,7 +110,7 @@ def test_tutorial_review(tmp_path, monkeypatch, run_page):
     file = CorrectionsFile("corrections.db", create=True)
     file.add_documents([("1.txt", text)], "notes")
     file.add([Correction("add", "corpus", *place, ("DOID:114",), author="Ann")])
-    run_page("tutorial-review")
+    run_page("corrections", section="Review notes in an hour")
     lines = Path("links.csv").read_text().splitlines()
     rows = {row["text"]: row["concept_id"] for row in csv.DictReader(lines)}
     assert rows == {"heart failure": "DOID:6000", "weak heart": "DOID:114"}
@@ -145,7 +141,8 @@ def pubmed(medic):
 
 @pytest.mark.usefixtures("pubmed", "no_processes")
 def test_corpora_at_scale(run_page):
-    run_page("corpora-at-scale")
+    run_page("corpora-at-scale", section="Link a corpus of many files")
+    run_page("corpora-at-scale", section="Count concepts")
 
 
 @pytest.mark.slow
@@ -155,7 +152,7 @@ def test_ray_and_spark(run_page):
     pytest.importorskip("pyspark")
     table, parquet = pytest.importorskip("pyarrow").table, pytest.importorskip("pyarrow.parquet")
     parquet.write_table(table({"id": ["1"], "text": ["A heart attack."]}), "documents.parquet")
-    run_page("ray-and-spark")
+    run_page("corpora-at-scale", section="Ray and Spark")
     for folder in ("links_ray", "links_spark", "links_of_ray_data", "links_of_spark"):
         found = parquet.read_table(folder).to_pylist()
         assert "D009203" in {row["concept_id"] for row in found}, folder
@@ -165,7 +162,7 @@ def test_ray_and_spark(run_page):
 @pytest.mark.usefixtures("pubmed")
 def test_a_ray_cluster_of_two_nodes(monkeypatch):
     pytest.importorskip("ray")
-    page = (ROOT / "docs" / "ray-and-spark.md").read_text()
+    page = (ROOT / "docs" / "corpora-at-scale.md").read_text()
     commands, stop = re.search(r"```console\n(ray start.*)\n(ray stop)\n```", page, re.DOTALL).groups()
     monkeypatch.setenv("PATH", sysconfig.get_path("scripts"), prepend=os.pathsep)
     try:
@@ -204,13 +201,14 @@ def test_umls(place, run_page, make_encoder):
 
 def test_curating(tmp_path, monkeypatch, run_page, command):
     monkeypatch.chdir(tmp_path)
-    page = (ROOT / "docs" / "curating.md").read_text()
+    section = "Make a vocabulary fit for text"
+    page = (ROOT / "docs" / "vocabularies.md").read_text().partition(f"## {section}\n")[2].partition("\n## ")[0]
     ontology, stop, keep = re.findall(r"```text\n(.*?)```", page, flags=re.DOTALL)
     for file, text in (("hp.obo", ontology), ("stop.txt", stop), ("keep.txt", keep)):
         Path(file).write_text(text)
     Path("notes").mkdir()
     Path("notes/1.txt").write_text("Severe tumors.")
-    run_page("curating")
+    run_page("vocabularies", section=section)
     assert "curation: below HP:0000118" in command("kb", "info", "hpo.kb").err
     names = {file: KnowledgeBase(f"{file}.kb") for file in ("hpo", "mine")}
     stopped = {file: {kb.names_at([int(row)])[0] for row in kb.stop_name_rows()} for file, kb in names.items()}
@@ -218,9 +216,9 @@ def test_curating(tmp_path, monkeypatch, run_page, command):
     assert stopped["mine"] == {"All", "Clinical modifier", "Difficulty breathing"}
 
 
-def test_code_systems(tmp_path, monkeypatch, run_page):
+def test_codes(tmp_path, monkeypatch, run_page):
     monkeypatch.chdir(tmp_path)
-    page = (ROOT / "docs" / "code-systems.md").read_text()
+    page = (ROOT / "docs" / "health-records.md").read_text()
     Path("diseases.obo").write_text(re.search(r"```text\n(\[Term\].*?)```", page, flags=re.DOTALL)[1])
     Path("snomed.sssom.tsv").write_text(
         "subject_id\tpredicate_id\tobject_id\n"
@@ -230,7 +228,7 @@ def test_code_systems(tmp_path, monkeypatch, run_page):
     row = "C9000001|ENG|P|L|PF|S|Y|A1||||ICD10CM|PT|C50|Breast cancer|0|N||\n"
     Path("2024AA/MRCONSO.RRF").write_text(row)
     srsly.write_jsonl("abstracts.jsonl", [{"id": "1", "text": "Breast cancer and ovarian cancer."}])
-    run_page("code-systems")
+    run_page("health-records", section="Codes of other vocabularies")
     assert Path("links.csv").read_text().splitlines()[1].endswith(",ICD10CM:C50,C0006142,")
     (linked,) = srsly.read_jsonl("links.jsonl")
     codes = [link["codes"] for entity in linked["entities"] for link in entity["links"]]
@@ -249,10 +247,11 @@ def test_languages(run_page):
 
 
 @pytest.mark.usefixtures("medic")
-def test_vector_stores(run_page):
+def test_indexes(run_page):
     pytest.importorskip("qdrant_client")
     server, folder = "http://localhost:6333", "database"
-    run_page("vector-stores", {f"{server}#": f"qdrant:{folder}#"})
+    run_page("encoders", section="Choose an index")
+    run_page("corpora-at-scale", {f"{server}#": f"qdrant:{folder}#"}, section="Qdrant")
     for pipeline in ("hnsw_linker", "pipeline"):
         assert [ent.kb_id_ for ent in spacy.load(pipeline)("A heart attack.").ents] == ["D009203"]
 
@@ -400,6 +399,6 @@ def headings(page):
 def test_long_runs(place, linking_folder, run_page):
     shutil.copytree(linking_folder, "my_pipeline")
     srsly.write_jsonl("notes.jsonl", [{"text": "aspirin"}, {"text": "CF"}])
-    run_page("long-runs")
+    run_page("corpora-at-scale", section="Run for hours")
     assert len(Path("links.tsv").read_text().splitlines()) == 3
     assert not Path(".links.tsv.part").exists()

@@ -338,7 +338,7 @@ def test_the_openapi_description(ask):
 
 def test_the_page_on_serving(serving):
     page = (Path(__file__).parents[2] / "docs" / "serving.md").read_text(encoding="utf8")
-    (code,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    code, *_ = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     namespace = {}
     exec(code, namespace)
     server = serving(token="0123456789abcdef")
