@@ -367,7 +367,6 @@ CORPORA = [
     ("pubtator", "ids", lambda n: "1|t|Fever.\n1|a|x\n1\t0\t5\tFever\tDisease\t" + "|".join(f"D{i}" for i in range(n))),
     ("pubtator", "documents", lines("{i}|t|Fever.\n{i}|a|x\n{i}\t0\t5\tFever\tDisease\tD1\n\n")),
     ("pubtator", "bars and tabs", lambda n: "1|t|Fever.\n1|a|x\n" + "|" * n + "\n" + "\t" * n + "\n"),
-    ("ncbi", "documents", lines("{i}|t|Fever.\n{i}|a|x\n{i}\t0\t5\tFever\tDisease\tD1\n\n")),
     ("bioc", "mentions", bioc(lambda i: annotation(i, 6 * i))),
     ("bioc", "moved mentions", bioc(lambda i: annotation(i, 6 * i + 1))),
     ("bioc", "wrong mentions", bioc(lambda i: annotation(i, 6 * i, "zzz"))),
