@@ -129,7 +129,7 @@ def hidden(texts: Mapping[str, str], matcher: NameMatcher, *, notes: bool) -> It
     senses = {form: some for form, some in short_forms.short_forms().items() if len(some) > 1}
     forms = {some: form for form, some in reversed(senses.items()) if not form.islower()} if notes else {}
     for id, text in texts.items():
-        found = [(*match[:2], matcher.kb.names_at([match.row])[0]) for match in matcher.find(text)]
+        found = [(*match[:2], matcher.kb.name(match.row)) for match in matcher.find(text)]
         found = [(start, end, name) for start, end, name in found if text[start:end] not in senses]
         if notes:
             for some, form in forms.items():

@@ -143,7 +143,7 @@ def measure_gold(linker: Linker, documents: Sequence[Document]) -> dict[str, Any
     """Return how the parts of mentions are linked, by how their text differs from the names of the gold concepts."""
     outcomes: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
     linked = linker.link(list(map(mention_queries, documents)))
-    names_of = cache(lambda concept_id: linker.kb.name_texts([concept_id])[concept_id])
+    names_of = cache(linker.kb.name_texts)
     for document, of_document in zip(documents, linked, strict=True):
         golds = (mention.ids for mention, parts in zip(document.mentions, of_document, strict=True) for _ in parts)
         for link, gold in zip(chain.from_iterable(map(linker.links, of_document)), golds, strict=True):

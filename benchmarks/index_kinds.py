@@ -58,7 +58,7 @@ def misspelt(kb: KnowledgeBase, n: int) -> list[str]:
     """Return some names, each with one letter replaced."""
     drawn, texts = random.Random(0), []
     for row in drawn.sample(range(kb.n_names), n):
-        name = kb.names_at([row])[0]
+        name = kb.name(row)
         place = drawn.randrange(len(name))
         texts.append(name[:place] + drawn.choice(string.ascii_lowercase) + name[place + 1 :])
     return texts

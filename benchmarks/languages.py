@@ -210,7 +210,7 @@ def matched(data: Path, kb: KnowledgeBase) -> dict[str, Any]:
                 matches += len(found)
                 rows = [match.row for match in found if (match.start, match.end) == (one.start, one.end)]
                 spans += bool(rows)
-                concepts += any(one.cui in kb.find_name(kb.names_at([row])[0]) for row in rows)
+                concepts += any(one.cui in kb.find_name(kb.name(row)) for row in rows)
             results[f"{language}, {code} rules"] = {
                 "mentions": len(asked),
                 "found": spans,

@@ -77,7 +77,7 @@ def count(
     for text in texts:
         places = defaultdict(list)
         for start, end, row in finder.find(text):
-            for names in owners[finder.kb.names_at([row])[0]] if text[start:end] not in short_forms() else ():
+            for names in owners[finder.kb.name(row)] if text[start:end] not in short_forms() else ():
                 places[names].append((start, end))
         for names, some in places.items():
             n[names] += 1

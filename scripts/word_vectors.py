@@ -62,10 +62,9 @@ def lines_of_names(nlp: Language, kb: KnowledgeBase) -> Iterator[str]:
     """Yield one line per concept: each name, followed by a word for the concept's type."""
     for first in range(0, len(kb), BATCH):
         rows = list(range(first, min(first + BATCH, len(kb))))
-        for types, names in zip(kb.types_at(rows), kb.name_texts(kb.concept_ids_at(rows)).values(), strict=True):
+        for types, names in zip(kb.types_at(rows), kb.names_of_concepts(rows), strict=True):
             mark = [f"__{types[0].lower()}"] if types else []
-            some = list(dict.fromkeys(names))[:NAMES_PER_CONCEPT]
-            yield " ".join(word for name in some for word in [words_of(nlp, name), *mark])
+            yield " ".join(word for name in names[:NAMES_PER_CONCEPT] for word in [words_of(nlp, name), *mark])
 
 
 def words_of(nlp: Language, text: str) -> str:

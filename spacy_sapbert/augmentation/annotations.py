@@ -60,7 +60,7 @@ class IdMapping:
         self._classes: defaultdict[str, set[str]] = defaultdict(set)
         if self._equivalents:
             for concept_id in kb.concept_ids():
-                for other in (*kb.ids(concept_id), *dict(kb.xrefs_of([concept_id])[concept_id])):
+                for other in (*kb.ids(concept_id), *kb.xrefs(concept_id)):
                     if other in self._equivalents:
                         self._classes[self._equivalents.find(other)].add(concept_id)
         self.targets = lru_cache(maxsize=1 << 16)(self._find_targets)
@@ -87,7 +87,7 @@ class IdMapping:
             targets |= self._classes[self._equivalents.find(concept_id)]
         if between := self._between:
             for row in between.find_id(concept_id):
-                for other in (*between.ids(row), *dict(between.xrefs_of([row])[row])):
+                for other in (*between.ids(row), *between.xrefs(row)):
                     targets.update(self._kb.find_id(other))
         return tuple(sorted(targets))
 
@@ -125,7 +125,7 @@ class MatcherAnnotator:
     def _annotations(self, span: Span) -> list[Annotation]:
         name = get_matched_name(span)
         if name is None:
-            names = self._kb.names_at(self._matcher.composite_rows(span.text))
+            names = [self._kb.name(row) for row in self._matcher.composite_rows(span.text)]
             ids = tuple(dict.fromkeys(self._concepts_of(part)[0] for part in names))
             return [Annotation(span.start_char, span.end_char, ids, "|".join(names))] if ids else []
         return [Annotation(span.start_char, span.end_char, (id,), name) for id in self._concepts_of(name)]
@@ -137,7 +137,7 @@ class MatcherAnnotator:
         preferred = {id: self._kb.names_of(id)[0].text for id in ids}
         preferring = {id for id in ids if preferred[id] == name}
         preferring = preferring or {id for id in ids if word_keys(preferred[id]) == word_keys(name)}
-        counts = dict(zip(ids, self._kb.annotations_of([(id, name) for id in ids]), strict=True))
+        counts = {id: self._kb.annotations(id, name) for id in ids}
         evidence = [
             TieEvidence(id, counts[id], preferred=id in preferring, main=not SUPPLEMENTARY_ID.fullmatch(id))
             for id in ids

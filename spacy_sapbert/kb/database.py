@@ -42,5 +42,9 @@ def reading(path: object) -> Iterator[None]:
     try:
         yield
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        remedy = "Build the knowledge base again with `spacy-sapbert kb build`."
-        raise DamagedError(remedy, path=path, reason=error) from error
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: object, error: Exception) -> DamagedError:
+    """Return the error for a knowledge base that SQLite cannot read."""
+    return DamagedError(path=path, reason=error, remedy="Build the knowledge base again with `spacy-sapbert kb build`.")

@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import MismatchError, NotFoundError
 from ..files.values import check_not_newer
 from ..types import Concept, Name, Record
-from .database import FORMAT, IDS, NAME_CONCEPTS, TIE_RANKS, open_database, reading
+from .database import FORMAT, IDS, NAME_CONCEPTS, TIE_RANKS, open_database, reading, unreadable
 from .semantic_types import SemanticTypeTree, semantic_type_tree
 
 VALUES_PER_QUERY = 500  # every SQLite allows at least 999
@@ -82,20 +82,32 @@ class NameConceptMap:
         return which, np.repeat(starts, counts) + np.arange(len(which)) - firsts
 
 
-class ConceptLabel(NamedTuple):
-    """What people read of a concept, and what distinguishes it from others with the same name.
+class ConceptSummary(NamedTuple):
+    """What distinguishes a concept from others with the same name.
 
     Attributes:
         preferred: The preferred name.
-        types: Semantic types, sorted.
+        types: Semantic types.
         annotations: How often corpora annotate it by any name.
         names: The number of its names.
     """
 
     preferred: str
-    types: tuple[str, ...] = ()
-    annotations: int = 0
-    names: int = 0
+    types: tuple[str, ...]
+    annotations: int
+    names: int
+
+
+class ConceptLabel(NamedTuple):
+    """What people read of a concept.
+
+    Attributes:
+        preferred: The preferred name.
+        types: Semantic types, sorted.
+    """
+
+    preferred: str
+    types: tuple[str, ...]
 
 
 class KnowledgeBase:
@@ -156,8 +168,12 @@ class KnowledgeBase:
         """Yield every unique name, in row order."""
         yield from (text for (text,) in self._rows("SELECT text FROM names ORDER BY row"))
 
+    def name(self, row: int) -> str:
+        """Return the name in this row."""
+        return self.names_at([row])[0]
+
     def names_at(self, rows: Sequence[int]) -> list[str]:
-        """Return the names in these rows, in their order. One call for many is much faster than many calls.
+        """Return the names in these rows, in their order. It is much faster than `name` for each of them.
 
         Raises:
             IndexError: There is no such row.
@@ -177,16 +193,19 @@ class KnowledgeBase:
         )
         return [Name(*row) for row in rows]
 
-    def name_texts(self, concept_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Return the texts of the names of concepts by primary id, which is faster than `names_of`.
+    def name_texts(self, concept_id: str) -> list[str]:
+        """Return the texts of all names of a concept, in no order, which is faster than `names_of`."""
+        sql = "SELECT n.text FROM concepts c JOIN synonyms s ON s.concept = c.row JOIN names n ON n.row = s.name"
+        return [text for (text,) in self.query(f"{sql} WHERE c.id = ?", concept_id)]
 
-        They are in the order of their rows. A name from two sources appears twice.
-        """
+    def names_of_concepts(self, rows: Sequence[int]) -> list[tuple[str, ...]]:
+        """Return the texts of the names of the concepts in these rows, by row of the name, in the order of the rows."""
         sql = (
-            "SELECT c.id, n.text FROM concepts c JOIN synonyms s ON s.concept = c.row JOIN names n ON n.row = s.name "
-            "WHERE c.id IN ({}) ORDER BY c.row, s.name"
+            "SELECT s.concept, n.text FROM synonyms s JOIN names n ON n.row = s.name WHERE s.concept IN ({}) "
+            "ORDER BY s.concept, s.name"
         )
-        return self._grouped(sql, concept_ids)
+        names = self._grouped(sql, rows)
+        return [tuple(dict.fromkeys(names[row])) for row in rows]
 
     def synonyms(self, step: int = 1) -> Iterator[list[str]]:
         """Yield the preferred name and the exact synonyms of every `step`-th concept."""
@@ -197,14 +216,26 @@ class KnowledgeBase:
         for _, rows in groupby(self._rows(sql, step), key=itemgetter(0)):
             yield [text for _, text in rows]
 
-    def annotated_only(self) -> list[tuple[int, str]]:
-        """Return row and text of the names that come only from the mentions of a corpus, not from a vocabulary."""
-        sql = "SELECT name FROM synonyms GROUP BY name HAVING min(scope = 'mention')"
-        return self.query(f"SELECT row, text FROM names WHERE row IN ({sql}) ORDER BY row")
+    def name_rows(self, concept_id: str) -> list[int]:
+        """Return the rows of all names of the concept with this primary id."""
+        sql = (
+            "SELECT DISTINCT s.name FROM concepts c JOIN synonyms s ON s.concept = c.row WHERE c.id = ? ORDER BY s.name"
+        )
+        return list(self._values(sql, concept_id))
+
+    def annotated_only(self) -> list[int]:
+        """Return the rows of the names that come only from the mentions of a corpus, not from a vocabulary."""
+        sql = "SELECT name FROM synonyms GROUP BY name HAVING min(scope = 'mention') ORDER BY name"
+        return list(self._values(sql))
 
     def stop_name_rows(self) -> np.ndarray:
         """Return the sorted rows of the stop names, which the matcher does not find: int64, shape (n,)."""
         return self._numbers("SELECT name FROM stop_names ORDER BY name")
+
+    @property
+    def n_stop_names(self) -> int:
+        """The number of stop names."""
+        return sum(self.stop_name_counts().values())
 
     def stop_name_counts(self) -> dict[str, int]:
         """Return the number of stop names by reason."""
@@ -257,6 +288,12 @@ class KnowledgeBase:
         """Yield every primary id, in row order."""
         yield from (concept_id for (concept_id,) in self._rows("SELECT id FROM concepts ORDER BY row"))
 
+    def concept_id(self, row: int) -> str:
+        """Return the primary id of the concept in this row."""
+        for (concept_id,) in self._rows("SELECT id FROM concepts WHERE row = ?", row):
+            return str(concept_id)
+        raise IndexError(row)
+
     def concept_ids_at(self, rows: Sequence[int]) -> list[str]:
         """Return the primary ids of the concepts in these rows, in their order. They are read at the first use.
 
@@ -308,6 +345,22 @@ class KnowledgeBase:
         """Return the rows of those of some texts that are names, in exactly this spelling. All are read at once."""
         return dict(self._in_chunks("SELECT text, row FROM names WHERE text IN ({})", list(texts)))
 
+    def annotations(self, concept_id: str, name: str | None = None) -> int:
+        """Return how often corpora annotate a concept.
+
+        Args:
+            concept_id: Primary id of the concept.
+            name: Count only this name, in exactly this spelling. None counts all names.
+        """
+        (total,) = self._values(
+            "SELECT total(s.annotations) FROM concepts c JOIN synonyms s ON s.concept = c.row "
+            "JOIN names n ON n.row = s.name WHERE c.id = ? AND (? IS NULL OR n.text = ?)",
+            concept_id,
+            name,
+            name,
+        )
+        return int(total)
+
     def annotations_of(self, pairs: Sequence[tuple[str, str]]) -> list[int]:
         """Return how often corpora annotate each concept by one name. All pairs are read at once.
 
@@ -323,6 +376,16 @@ class KnowledgeBase:
         counts[which[same]] = self.name_concepts.annotations[entries[same]]
         return list(map(int, counts))
 
+    def summaries_of(self, concept_ids: Sequence[str], *, with_types: bool = True) -> dict[str, ConceptSummary]:
+        """Return what distinguishes the concepts with these primary ids. All are read at once, types only if needed."""
+        sql = "SELECT c.id, n.text, c.row FROM concepts c JOIN names n ON n.row = c.preferred WHERE c.id IN ({})"
+        types = self._grouped(_TYPES, concept_ids) if with_types else {}
+        annotations, names = self._counts
+        summaries: dict[str, ConceptSummary] = {}
+        for id, preferred, row in self._in_chunks(sql, concept_ids):
+            summaries[id] = ConceptSummary(preferred, types.get(id, ()), int(annotations[row]), int(names[row]))
+        return summaries
+
     @cached_property
     def _counts(self) -> tuple[np.ndarray, np.ndarray]:
         """How often corpora annotate each concept, and how many names it has, twice shape (concepts,)."""
@@ -330,7 +393,7 @@ class KnowledgeBase:
         return np.bincount(concepts, self.name_concepts.annotations, n), np.bincount(concepts, minlength=n)
 
     def labels_of(self, concept_ids: Sequence[str], language: str = "") -> dict[str, ConceptLabel]:
-        """Return the labels of the concepts with these primary ids. All are read at once.
+        """Return the preferred names and types of the concepts with these primary ids. All are read at once.
 
         Ids that the vocabulary does not have are left out. Labels that were read are kept, since the concepts of a text
         occur again in the next ones.
@@ -349,21 +412,18 @@ class KnowledgeBase:
         return known | read
 
     def _read_labels(self, concept_ids: Sequence[str], language: str) -> dict[str, ConceptLabel]:
-        sql = "SELECT c.id, n.text, c.row FROM concepts c JOIN names n ON n.row = c.preferred WHERE c.id IN ({})"
-        read = {concept_id: (name, row) for concept_id, name, row in self._in_chunks(sql, concept_ids)}
-        named: dict[str, tuple[str, ...]] = {}
+        sql = "SELECT c.id, n.text FROM concepts c JOIN names n ON n.row = c.preferred WHERE c.id IN ({})"
+        preferred = dict(self._in_chunks(sql, concept_ids))
         if language:
             sql = (
                 "SELECT c.id, n.text FROM concepts c JOIN synonyms s ON s.concept = c.row JOIN names n "
                 "ON n.row = s.name WHERE c.id IN ({}) AND s.scope IN ('preferred', 'exact') AND s.language = ? "
                 "ORDER BY s.name != c.preferred, s.scope = 'exact', s.name"
             )
-            named = self._grouped(sql, list(read), language)
-        types, (annotations, n_names) = self._grouped(_TYPES, list(read)), self._counts
-        return {
-            id: ConceptLabel((*named.get(id, ()), name)[0], types[id], int(annotations[row]), int(n_names[row]))
-            for id, (name, row) in read.items()
-        }
+            named = self._grouped(sql, list(preferred), language)
+            preferred |= {concept_id: names[0] for concept_id, names in named.items() if names}
+        types = self._grouped(_TYPES, list(preferred))
+        return {concept_id: ConceptLabel(name, types[concept_id]) for concept_id, name in preferred.items()}
 
     def get(self, concept_id: str) -> Concept | None:
         """Return the concept with this primary id, or None."""
@@ -397,6 +457,10 @@ class KnowledgeBase:
         types = self._grouped("SELECT concept, type FROM types WHERE concept IN ({}) ORDER BY type", rows)
         return [types[row] for row in rows]
 
+    def xrefs(self, concept_id: str) -> tuple[str, ...]:
+        """Return the cross-references of the concept with this primary id: its ids in other vocabularies."""
+        return tuple(dict.fromkeys(xref for xref, _ in self.xrefs_of([concept_id])[concept_id]))
+
     def find_xref(self, xref: str) -> tuple[str, ...]:
         """Return the primary ids of the concepts that have this cross-reference."""
         return self._values(
@@ -405,7 +469,7 @@ class KnowledgeBase:
         )
 
     def xrefs_of(self, concept_ids: Sequence[str]) -> dict[str, tuple[tuple[str, str], ...]]:
-        """Return the cross-references of the concepts with these primary ids: ids in other vocabularies, sorted.
+        """Return the cross-references of the concepts with these primary ids, sorted. All are read at once.
 
         Returns:
             Pairs of an id and a predicate for each concept. The predicate is empty if the source gives none.
@@ -449,7 +513,10 @@ class KnowledgeBase:
 
     def query(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return all rows of a read-only query."""
-        return list(self._rows(sql, *values))
+        try:
+            return self._connection().execute(sql, values).fetchall()
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            raise unreadable(self.path, error) from error
 
     def _rows(self, sql: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a query one by one: millions of names would not fit into a list."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 import numpy as np
 
@@ -33,15 +34,14 @@ def search_names(kb: KnowledgeBase, text: str, k: int) -> list[tuple[str, float,
     scores = np.minimum(lengths, length) / np.maximum(lengths, length)
     which, entries = kb.name_concepts.of(rows)
     own_id = canonical_id(text)
-    with_id = sorted(kb.concept_rows(own_id), key=lambda row: kb.concept_ids_at([row]) != [own_id])
+    with_id = sorted(kb.concept_rows(own_id), key=lambda row: kb.concept_id(row) != own_id)
     best = dict.fromkeys(with_id, (1.0, own_id))
     for position in np.lexsort((kb.name_concepts.ranks[entries], -scores[which])) if names else []:
         concept = int(kb.name_concepts.concepts[entries[position]])
         best.setdefault(concept, (float(scores[which[position]]), names[which[position]][1]))
         if len(best) >= k:
             break
-    ids = kb.concept_ids_at(list(best))
-    return [(concept_id, score, name) for concept_id, (score, name) in zip(ids[:k], best.values(), strict=False)]
+    return [(kb.concept_id(concept), score, name) for concept, (score, name) in islice(best.items(), k)]
 
 
 def _names_with(kb: KnowledgeBase, words: list[str]) -> Iterator[tuple[int, str, int]]:
@@ -81,4 +81,4 @@ class NameIndex:
         key = np.uint64(hash64(form))
         first, last = np.searchsorted(self._hashes, key), np.searchsorted(self._hashes, key, side="right")
         _, entries = self._kb.name_concepts.of(self._rows[first:last])
-        return self._kb.concept_ids_at(np.unique(self._kb.name_concepts.concepts[entries]).tolist())
+        return [self._kb.concept_id(int(row)) for row in np.unique(self._kb.name_concepts.concepts[entries])]

@@ -96,7 +96,7 @@ class Agreement:
         self._kb = kb
         self._rules = rules
         self._other_senses = lru_cache(maxsize=_DEFINITIONS)(self._find_other_senses)
-        self._names_of = lru_cache(maxsize=_CONCEPTS)(lambda concept_id: kb.name_texts([concept_id])[concept_id])
+        self._names_of = lru_cache(maxsize=_CONCEPTS)(kb.name_texts)
         self._general_words = {key for name in rules.words.general_names for key in read_words(name, rules).content}
 
     def __call__(

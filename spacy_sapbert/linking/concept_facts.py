@@ -57,7 +57,7 @@ class ConceptFacts:
             self._known = {}  # a new object, since another thread may read the old one
         known = self._known
         if missing := sorted(set(filterfalse(known.__contains__, concept_ids))):
-            summaries = self._kb.labels_of(missing)
+            summaries = self._kb.summaries_of(missing, with_types=False)
             popularity = name_popularity(map(attrgetter("preferred"), summaries.values()))
             for (id, summary), popular in zip(summaries.items(), popularity, strict=True):
                 counts = math.log1p(summary.names), math.log1p(summary.annotations)

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
-from itertools import accumulate, chain
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -169,8 +169,8 @@ class NameFinder:
         """
         wanted = set(word_keys(long_form, self.rules))
         _, owners = self.kb.name_concepts.of(np.array([row]))
-        concepts = self.kb.concept_ids_at(self.kb.name_concepts.concepts[owners].tolist())
-        names = dict.fromkeys(chain.from_iterable(self.kb.name_texts(concepts).values()))
+        concepts = np.unique(self.kb.name_concepts.concepts[owners]).tolist()
+        names = dict.fromkeys(text for of_concept in self.kb.names_of_concepts(concepts) for text in of_concept)
         if wanted and any(wanted.issubset(word_keys(name, self.rules)) for name in names):
             return False
         is_symbol = any(map(str.isdigit, short)) and not self._has_other_words(row)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache, cached_property
-from itertools import chain, compress, pairwise, takewhile
+from itertools import compress, pairwise, takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -261,8 +261,8 @@ class NameMatcher(NameIndex):
         if name == text[start:end] and not _is_in_capitals(text, start, end):
             return False
         _, owners = self.kb.name_concepts.of(np.array([row]))
-        concepts = self.kb.concept_ids_at(self.kb.name_concepts.concepts[owners].tolist())
-        names = chain.from_iterable(self.kb.name_texts(concepts).values())
+        concepts = self.kb.name_concepts.concepts[owners].tolist()
+        names = (other for of_concept in self.kb.names_of_concepts(concepts) for other in of_concept)
         return any(other.isupper() and " " not in other for other in names if other != name)
 
     @cached_property

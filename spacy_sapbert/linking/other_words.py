@@ -326,7 +326,7 @@ class OtherWords(NameIndex):
         return ((key, tuple(of_key.items())) for key, of_key in costs.items())
 
     def _read(self, row: int) -> _Name:
-        text = self.kb.names_at([row])[0]
+        text = self.kb.name(row)
         columns = read_words(text, self.rules)
         order = {hash: place for place, hash in enumerate(columns.hashes) if hash}
         between = {word.lower() for word, key in zip(columns.written, columns.keys, strict=True) if not key}

@@ -115,7 +115,7 @@ class TieBreaker:
     def _evidence(self, candidates: Sequence[Candidate]) -> _Evidence:
         """Return the evidence for concepts and their names, without a label. The vocabulary is read once for all."""
         pairs = list(dict.fromkeys((candidate.concept_id, candidate.name) for candidate in candidates))
-        summaries = self._kb.labels_of([concept_id for concept_id, _ in pairs])
+        summaries = self._kb.summaries_of([concept_id for concept_id, _ in pairs])
         evidence = {}
         for (id, name), n in zip(pairs, self._kb.annotations_of(pairs), strict=True):
             concept, main = summaries[id], not SUPPLEMENTARY_ID.fullmatch(id)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 LISTED = "candidates"
 """The key of the listed candidates of a link, and of their number in a record."""
-_UNKNOWN = ConceptLabel("")
+_UNKNOWN = ConceptLabel("", ())
 Record = dict[str, Any]
 
 

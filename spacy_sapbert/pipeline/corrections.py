@@ -93,7 +93,7 @@ def corrected(parts: Parts, text: str, decision: "Decision", kb: "KnowledgeBase"
         return (LinkedPart(text, None, (), reasons=(f"no mention, {_said(correction)}",)),)
     ids = [concept_id for id in decision.concept_ids or () for concept_id in kb.find_id(id)[:1]]
     if correction is not None and ids:
-        names = kb.labels_of(ids)
+        names = kb.summaries_of(ids)
         chosen = (Candidate(concept_id, CERTAIN, names[concept_id].preferred) for concept_id in dict.fromkeys(ids))
         return tuple(LinkedPart(text, None, (candidate,), reasons=(_said(correction),)) for candidate in chosen)
     rejected = {concept_id for id in decision.rejected for concept_id in kb.find_id(id)}

@@ -137,7 +137,7 @@ class SpacyKnowledgeBase(SavedInFolder, KnowledgeBase):
         """
         vector = self._vectors.get(entity)
         if vector is None:
-            names = self._opened.name_texts([entity])[entity]
+            names = self._opened.name_texts(entity)
             sums = self._encoder.encode(names).sum(axis=0) if names else np.zeros(self.entity_vector_length, np.float32)
             if names and not sums.any():  # names without words; spaCy divides by the length
                 sums += 1

@@ -135,9 +135,10 @@ class PhrasesSignal(Signal):
     @cached_property
     def _annotated(self) -> dict[str, list[int]]:
         """The rows of the names that come only from the mentions of a corpus, by the lower-case name."""
+        kb = self.near_names.concepts.kb
         rows: dict[str, list[int]] = {}
-        for row, name in self.near_names.concepts.kb.annotated_only():
-            rows.setdefault(lower(name), []).append(row)
+        for row in kb.annotated_only():
+            rows.setdefault(lower(kb.name(row)), []).append(row)
         return rows
 
 

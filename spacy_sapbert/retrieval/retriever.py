@@ -148,7 +148,7 @@ class Retriever:
     def _describe(self, docs: Sequence[Doc], ranked: Sequence[Sequence[RankedConcept]]) -> list[list[DocumentConcept]]:
         """Return the concepts of documents with their names and spans. All names are read at once."""
         ids = self.concepts.ids
-        summaries = self.kb.labels_of(
+        summaries = self.kb.summaries_of(
             list(dict.fromkeys(ids[concept.position] for concepts in ranked for concept in concepts))
         )
         return [

@@ -182,7 +182,7 @@ def concept_card(kb: KnowledgeBase, concept_id: str) -> ConceptCard:
     """Return the card of a concept."""
     concept = kb.get(concept_id) or Concept(concept_id, concept_id)
     parents = dict.fromkeys(primary for parent in concept.parents for primary in kb.find_id(parent) or (parent,))
-    codes = dict.fromkeys([*concept.alternative_ids, *(xref for xref, _ in kb.xrefs_of([concept_id])[concept_id])])
+    codes = dict.fromkeys([*concept.alternative_ids, *kb.xrefs(concept_id)])
     return ConceptCard(
         concept_id,
         concept_url(concept_id),

@@ -117,8 +117,8 @@ class HardNegatives:
             key = self._owners.keys[row]
             owners = self._owners.of_key(key)
             if key not in alike and key not in triples and concepts.isdisjoint(owners):
-                anchor, positive, negative = map(lower, (pair.name1, pair.name2, self.kb.names_at([row])[0]))
-                negative_ids = tuple(sorted(self.kb.concept_ids_at(list(owners))))
+                anchor, positive, negative = map(lower, (pair.name1, pair.name2, self.kb.name(row)))
+                negative_ids = tuple(sorted(map(self.kb.concept_id, owners)))
                 triples[key] = Triple(pair.concept_id, anchor, positive, negative, round(cosine, 4), negative_ids)
         return list(triples.values())
 

@@ -219,7 +219,7 @@ class LinkerTrainer:
         """Return unique texts, since a batch repeats many names, and the positions of the mentions and of the names."""
         normalize = TEXT_NORMALIZERS[self.encoder.text_normalizer]
         unique, inverse = np.unique(rows, return_inverse=True)
-        name_forms = list(map(normalize, self.linker.kb.names_at(unique.tolist())))
+        name_forms = [normalize(self.linker.kb.name(int(row))) for row in unique]
         text_forms = [normalize(text) for text in texts]
         numbers = {text: number for number, text in enumerate(dict.fromkeys([*text_forms, *name_forms]))}
         name_numbers = np.array([numbers[text] for text in name_forms])[inverse].reshape(rows.shape)
@@ -322,8 +322,8 @@ class NameCandidates:
         self._inject_gold = settings.inject_gold
         self._counts = counts
         self._annotated: dict[str, list[int]] = {}
-        for row, name in generator.kb.annotated_only():
-            self._annotated.setdefault(biosyn(name), []).append(row)
+        for row in generator.kb.annotated_only():
+            self._annotated.setdefault(biosyn(generator.kb.name(row)), []).append(row)
 
     def __call__(self, mentions: Sequence[TrainingMention]) -> tuple[np.ndarray, np.ndarray]:
         """Return the candidates of mentions.

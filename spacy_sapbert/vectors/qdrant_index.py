@@ -198,9 +198,8 @@ class QdrantVectors(DatabaseVectors):
     def _rows_of_concepts(self, points: Sequence[Any], mask: FilterMask | None) -> dict[int, float]:
         """Return the rows of the names of concepts, each with the similarity of its nearest concept."""
         found: dict[int, float] = {}
-        names = self._kb.name_texts([point.payload[CONCEPT] for point in points])
         for point in points:
-            rows = sorted(self._kb.rows_of_names(names[point.payload[CONCEPT]]).values())
+            rows = self._kb.name_rows(point.payload[CONCEPT])
             for row in rows if mask is None else np.intersect1d(rows, mask.rows).tolist():
                 found.setdefault(row, point.score)
         return found

@@ -90,7 +90,7 @@ def test_the_candidates_are_those_of_the_published_model(float32, biosyn_model, 
     for text, own_dense, own_sparse, own in zip(MENTIONS, dense, sparse, scores, strict=True):
         best = defaultdict(lambda: -np.inf)
         for i, passes in enumerate(small_kb.matching_entries((), ())):
-            concept = small_kb.concept_ids_at([int(small_kb.name_concepts.concepts[i])])[0]
+            concept = small_kb.concept_id(int(small_kb.name_concepts.concepts[i]))
             best[concept] = max(best[concept], own[small_kb.name_concepts.names[i]]) if passes else best[concept]
         result = generator([text], 99)[0]
         assert [best[c.concept_id] for c in result] == pytest.approx(sorted(best.values(), reverse=True), abs=1e-3)

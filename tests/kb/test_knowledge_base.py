@@ -18,7 +18,7 @@ from spacy_sapbert.kb import knowledge_base
 from spacy_sapbert.kb.build import build_knowledge_base, new_knowledge_base
 from spacy_sapbert.kb.database import FORMAT
 from spacy_sapbert.kb.ids import SUPPLEMENTARY_ID
-from spacy_sapbert.kb.knowledge_base import ConceptLabel, KnowledgeBase
+from spacy_sapbert.kb.knowledge_base import ConceptSummary, KnowledgeBase
 from spacy_sapbert.types import Concept, Name, Record
 
 
@@ -51,7 +51,7 @@ def test_ids(small_kb):
     assert small_kb.ids("X1") == ()
     assert small_kb.find_id("X2") == small_kb.find_id("D001241") == ("D001241",)
     assert small_kb.find_id("X3") == ()
-    assert small_kb.concept_ids_at(range(len(small_kb))) == list(small_kb.concept_ids())
+    assert [small_kb.concept_id(row) for row in range(len(small_kb))] == list(small_kb.concept_ids())
 
 
 def test_many_at_once_as_one_by_one(small_kb, monkeypatch):
@@ -59,18 +59,26 @@ def test_many_at_once_as_one_by_one(small_kb, monkeypatch):
     ids = [*reversed(list(small_kb.concept_ids())), "D000000"]
     rows = [small_kb.concept_rows(concept_id)[0] for concept_id in ids[:-1]]
     names = [5, 0, 5, *range(small_kb.n_names)]
-    assert small_kb.names_at(names) == [small_kb.names_at([row])[0] for row in names]
+    assert small_kb.names_at(names) == [small_kb.name(row) for row in names]
     assert small_kb.ids_of(ids) == {concept_id: small_kb.ids(concept_id) for concept_id in ids}
     concepts = [small_kb.get(concept_id) for concept_id in ids[:-1]]
     assert small_kb.types_at(rows) == [concept.types for concept in concepts]
     all_names = [{concept.canonical_name, *concept.aliases} for concept in concepts]
-    assert list(map(set, small_kb.name_texts(ids[:-1]).values())) == all_names
-    assert small_kb.labels_of(ids) == {
-        concept.concept_id: ConceptLabel(concept.canonical_name, concept.types, 0, 1 + len(concept.aliases))
+    assert list(map(set, small_kb.names_of_concepts(rows))) == all_names
+    summaries = {
+        concept.concept_id: ConceptSummary(
+            concept.canonical_name, concept.types, small_kb.annotations(concept.concept_id), 1 + len(concept.aliases)
+        )
         for concept in concepts
     }
-    assert small_kb.names_at([]) == small_kb.types_at([]) == small_kb.annotations_of([]) == []
-    assert small_kb.ids_of([]) == small_kb.name_texts([]) == small_kb.labels_of([]) == {}
+    assert small_kb.summaries_of(ids) == summaries
+    without_types = {concept_id: summary._replace(types=()) for concept_id, summary in summaries.items()}
+    assert small_kb.summaries_of(ids, with_types=False) == without_types
+    labels = small_kb.labels_of(ids)
+    assert labels == {concept_id: summary[:2] for concept_id, summary in summaries.items()}
+    assert small_kb.names_at([]) == small_kb.types_at([]) == small_kb.names_of_concepts([]) == []
+    assert small_kb.annotations_of([]) == []
+    assert small_kb.ids_of([]) == small_kb.summaries_of([]) == small_kb.labels_of([]) == {}
     assert small_kb.labels_of(["none"]) == {}
 
 
@@ -102,7 +110,8 @@ def test_names_of_a_concept_preferred_first(small_kb):
     ]
     assert small_kb.names_of("D003139")[0].text == "Common Cold"
     assert small_kb.names_of("X1") == []
-    assert small_kb.name_texts(["X1", "D003080"]) == {"X1": (), "D003080": ("cold", "Cold Temperature")}
+    assert small_kb.name_texts("X1") == []
+    assert set(small_kb.name_texts("D003080")) == {name.text for name in small_kb.names_of("D003080")}
 
 
 def test_homonyms_are_found_by_who_prefers_them_then_by_id(small_kb):
@@ -114,10 +123,10 @@ def test_homonyms_are_found_by_who_prefers_them_then_by_id(small_kb):
 def test_names_have_rows_without_gaps(small_kb, small_vocabulary):
     names = list(small_kb.names())
     assert names == list(dict.fromkeys(name.text for record in small_vocabulary for name in record.names))
-    assert small_kb.names_at(range(small_kb.n_names)) == names
+    assert [small_kb.name(row) for row in range(small_kb.n_names)] == names
     for row in (-1, len(names)):
         with pytest.raises(IndexError):
-            small_kb.names_at([row])
+            small_kb.name(row)
 
 
 def test_counts(small_kb):
@@ -131,8 +140,7 @@ def test_cross_references(tmp_path):
     names = (Name("a", "exact", "t"),)
     xrefs = {"A": ("C0000002", "OMIM:1"), "B": (), "C": ("OMIM:1",)}
     kb = build_knowledge_base((Record(id_, names, xrefs=of) for id_, of in xrefs.items()), tmp_path / "a.kb")
-    expected = {id_: tuple((xref, "") for xref in of) for id_, of in xrefs.items()}
-    assert kb.xrefs_of([*xrefs, "OMIM:1"]) == {**expected, "OMIM:1": ()}
+    assert {id_: kb.xrefs(id_) for id_ in (*xrefs, "OMIM:1")} == {**xrefs, "OMIM:1": ()}
     assert kb.find_xref("OMIM:1") == ("A", "C")
     assert kb.find_xref("C0000002") == ("A",)
     assert kb.find_xref("A") == ()
@@ -164,6 +172,12 @@ def test_ownership(shared_names_kb):
     assert name_concepts.annotations.tolist() == [0, 0, 0, 0, 3]
 
 
+def test_annotations_of_a_name(shared_names_kb):
+    times = {("B", "c"): 3, ("B", "a"): 0, ("A", "c"): 0, ("A", "C"): 0, ("X", "c"): 0}
+    times |= {("B", None): 3, ("A", None): 0, ("X", None): 0}
+    assert {pair: shared_names_kb.annotations(*pair) for pair in times} == times
+
+
 SOME_IDS = ["C000001", "C000002", "C0000001", "D000001", "OMIM:1", "é", "Z"]
 
 
@@ -171,8 +185,12 @@ def test_annotations_of_many_names(shared_names_kb):
     ids = [*shared_names_kb.concept_ids(), "none"]
     pairs = [(concept_id, name) for concept_id in ids for name in (*shared_names_kb.names(), "none")]
     found = shared_names_kb.annotations_of(pairs)
-    assert found == [3 if pair == ("B", "c") else 0 for pair in pairs]
-    assert {one: label.annotations for one, label in shared_names_kb.labels_of(ids).items()} == {"A": 0, "B": 3}
+    assert found == [shared_names_kb.annotations(*pair) for pair in pairs]
+    assert set(found) == {0, 3}
+    summaries = shared_names_kb.summaries_of(ids)
+    assert {one: summaries[one].annotations for one in ids[:-1]} == {
+        one: shared_names_kb.annotations(one) for one in ids[:-1]
+    }
 
 
 @settings(max_examples=30)
@@ -196,7 +214,7 @@ def test_which_concepts_go_first_where_names_say_nothing(drawn):
         kb = KnowledgeBase(Path(folder) / "a.kb")
         expected = sorted(drawn, key=lambda one: (bool(SUPPLEMENTARY_ID.fullmatch(one[0])), -one[2], -one[1], one[0]))
         order = np.argsort(kb.tie_ranks)
-        assert kb.concept_ids_at(order.tolist()) == [concept_id for concept_id, *_ in expected]
+        assert [kb.concept_id(row) for row in order.tolist()] == [concept_id for concept_id, *_ in expected]
         assert sorted(kb.tie_ranks.tolist()) == list(range(len(drawn)))
 
 
@@ -219,9 +237,9 @@ def test_ranks_of_names_and_concepts(drawn, mentions):
         entries = kb.name_concepts
         places = []
         for i, (name_row, row) in enumerate(zip(entries.names.tolist(), entries.concepts.tolist(), strict=True)):
-            concept_id, name = kb.concept_ids_at([row])[0], kb.names_at([name_row])[0]
+            concept_id, name = kb.concept_id(row), kb.name(name_row)
             concept = kb.get(concept_id)
-            (annotations,) = kb.annotations_of([(concept_id, name)])
+            annotations = kb.annotations(concept_id, name)
             place = -annotations, name != concept.canonical_name, kb.tie_ranks[row], name_row
             assert (entries.annotations[i], entries.preferred[i]) == (annotations, name == concept.canonical_name)
             places.append(place)

@@ -182,7 +182,7 @@ def test_a_joined_knowledge_base_says_so(small_kb, tmp_path):
 def test_names_that_only_a_corpus_has(small_kb, tmp_path):
     assert small_kb.annotated_only() == []
     joined = add_training_mentions(small_kb, SECOND[1], "second", tmp_path / "joined.kb")
-    assert [name for _, name in joined.annotated_only()] == ["mammary tumour"]
+    assert [joined.name(row) for row in joined.annotated_only()] == ["mammary tumour"]
 
 
 def test_new_ids_become_concepts(small_kb, tmp_path):
@@ -193,7 +193,7 @@ def test_new_ids_become_concepts(small_kb, tmp_path):
     assert len(kb) == len(small_kb) + 1
     assert kb.find_name("the grippe") == ("N1",)
     assert (kb.find_id("N2"), kb.find_id("N9")) == ((), ())  # neither was wanted and annotated
-    summary = kb.labels_of(["N1"])["N1"]
+    summary = kb.summaries_of(["N1"])["N1"]
     assert (summary.preferred, summary.annotations) == ("grippe", 4)
     assert kb.annotated_only() != []
 
@@ -203,7 +203,7 @@ def test_new_concepts_stay_when_mentions_are_added_again(small_kb, tmp_path):
     kb = add_training_mentions(small_kb, documents, "training", tmp_path / "new.kb", new_ids=["N1"])
     again = add_training_mentions(kb, documents, "training", tmp_path / "again.kb")
     assert list(again.concept_ids()) == list(kb.concept_ids())
-    assert again.labels_of(["N1"])["N1"].annotations == 2
+    assert again.summaries_of(["N1"])["N1"].annotations == 2
 
 
 def test_names_and_order_of_new_concepts(small_kb, tmp_path):
@@ -214,11 +214,11 @@ def test_names_and_order_of_new_concepts(small_kb, tmp_path):
     )
     assert list(kb.concept_ids())[len(small_kb) :] == ["N2", "N1", "N4", "N3"]  # as annotated
     assert [kb.find_name(name) for name in ("breast pox", "ovarian pox", "ALF")] == [("N2",), ("N1",), ()]
-    assert kb.labels_of(["N4"])["N4"].preferred == "Acute liver failure"
+    assert kb.summaries_of(["N4"])["N4"].preferred == "Acute liver failure"
 
 
 @pytest.mark.parametrize(("types", "expected"), [((), "Disease"), (("X", "Disease"), "Disease"), (("X",), "X")])
 def test_types_of_new_concepts(small_kb, tmp_path, types, expected):
     documents = [document("grippe", ("grippe", "N1"))]
     kb = add_training_mentions(small_kb, documents, "t", tmp_path / "new.kb", new_ids=["N1"], new_types=types)
-    assert kb.labels_of(["N1"])["N1"].types == (expected,)
+    assert kb.summaries_of(["N1"])["N1"].types == (expected,)

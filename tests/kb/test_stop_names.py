@@ -31,10 +31,7 @@ def stopped(tmp_path):
 
     def build(*records, rules=None):
         kb = build_knowledge_base(records, tmp_path / "a.kb", stop_names=rules or StopNameRules())
-        return {
-            kb.names_at([row])[0]: reason
-            for row, reason in kb.query("SELECT name, reason FROM stop_names ORDER BY name")
-        }
+        return {kb.name(row): reason for row, reason in kb.query("SELECT name, reason FROM stop_names ORDER BY name")}
 
     return build
 
@@ -174,7 +171,7 @@ def test_annotated_names_are_kept_and_the_rules_stay(tmp_path):
     assert kb.stop_name_counts() == {COMMON: 2, LISTED: 1}
     document = Document("1", "It was acute.", (Mention(7, 12, "acute", "Disease", ("A:1",)),))
     added = add_training_mentions(kb, [document], "corpus", tmp_path / "b.kb")
-    assert added.names_at(added.stop_name_rows().tolist()) == ["Sore throat", "chronic"]
+    assert [added.name(int(row)) for row in added.stop_name_rows()] == ["Sore throat", "chronic"]
     assert StopNameRules.from_json(added.meta["stop_names"]) == rules
 
 
@@ -184,7 +181,7 @@ def test_the_fingerprint_depends_on_the_stop_names(tmp_path):
         for default in (True, False)
     )
     assert one.fingerprint != other.fingerprint
-    assert (len(one.stop_name_rows()), len(other.stop_name_rows())) == (1, 0)
+    assert (one.n_stop_names, other.n_stop_names) == (1, 0)
     assert KnowledgeBase(one.path).stop_name_rows().tolist() == [0]
 
 

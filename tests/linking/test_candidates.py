@@ -294,16 +294,16 @@ def reference(kb, generator, text, k, filter=ALL):
     claims = {}
     name_concepts = kb.name_concepts
     for i, passes in enumerate(kb.matching_entries(filter.types, filter.sources)):
-        row, concept_id = int(name_concepts.names[i]), kb.concept_ids_at([int(name_concepts.concepts[i])])[0]
+        row, concept_id = int(name_concepts.names[i]), kb.concept_id(int(name_concepts.concepts[i]))
         score = round(float(scores[row]), 5)
         if passes and (score > 0 or (generator.vectors and not generator.vectors.encoder.l2_normalized)):
             concept = kb.get(concept_id)
-            total = sum(kb.annotations_of([(concept_id, name) for name in (concept.canonical_name, *concept.aliases)]))
+            total = sum(kb.annotations(concept_id, name) for name in (concept.canonical_name, *concept.aliases))
             of_concept = bool(SUPPLEMENTARY_ID.fullmatch(concept_id)), -total, -len(concept.aliases)
             claim = (-score, -name_concepts.annotations[i], not name_concepts.preferred[i], *of_concept, row)
             claims[concept_id] = min(claim, claims.get(concept_id, claim))
     best = sorted(claims.items(), key=lambda item: (item[1][:-1], item[0]))[:k]
-    return [(concept_id, last_digit(-claim[0]), kb.names_at([claim[-1]])[0]) for concept_id, claim in best]
+    return [(concept_id, last_digit(-claim[0]), kb.name(claim[-1])) for concept_id, claim in best]
 
 
 def shown(candidates):

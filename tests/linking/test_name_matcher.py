@@ -44,7 +44,7 @@ def marked(tmp_path):
 
     def find(text, *names):
         matcher = matcher_of(tmp_path, *names)
-        return [(text[match.start : match.end], matcher.kb.names_at([match.row])[0]) for match in matcher.find(text)]
+        return [(text[match.start : match.end], matcher.kb.name(match.row)) for match in matcher.find(text)]
 
     return find
 
@@ -211,7 +211,7 @@ def test_names_have_up_to_twelve_words(marked):
 def test_match_of_a_whole_text(small_matcher, small_kb):
     def name(text):
         row = small_matcher.match(text)
-        return None if row is None else small_kb.names_at([row])[0]
+        return None if row is None else small_kb.name(row)
 
     assert name("Breast cancers") == "breast cancer"
     assert name("cancers of the breast") == "breast cancer"
@@ -322,7 +322,7 @@ def test_names_that_share_a_hash_are_told_apart(tmp_path):
     matcher = matcher_of(tmp_path, "breast cancer", "lung cancer")
     same_hash = NameMatcher(matcher.kb, [matcher.hashes[[0, 0]], np.array([0, 1], dtype=np.int32)])
     text = ["breast cancer", "lung cancer"][int(matcher.rows[0])]
-    assert [matcher.kb.names_at([match.row])[0] for match in same_hash.find(text)] == [text]
+    assert [matcher.kb.name(match.row) for match in same_hash.find(text)] == [text]
 
 
 # --- composites
@@ -351,7 +351,7 @@ def test_composites(small_matcher, text, composites):
 def test_a_composite_has_the_row_of_its_first_part(small_matcher, small_kb):
     text = "breast and ovarian cancer"
     (match,) = small_matcher.find_composites(text, [match[:2] for match in small_matcher.find(text)])
-    assert small_kb.names_at([match.row])[0] == "breast cancer"
+    assert small_kb.name(match.row) == "breast cancer"
 
 
 # --- stop names and words of general English
@@ -486,7 +486,7 @@ def records(*concepts):
 def test_of_several_names_that_of_the_concept_with_the_best_claim(tmp_path, concepts, expected):
     kb = build_knowledge_base(records(*concepts), tmp_path / "a.kb")
     for matcher in (NameMatcher.build(kb), reloaded(NameMatcher.build(kb), tmp_path)):
-        assert matcher.kb.names_at([matcher.match("cancer of the breast")])[0] == expected
+        assert matcher.kb.name(matcher.match("cancer of the breast")) == expected
 
 
 def reloaded(matcher, folder):
@@ -497,7 +497,7 @@ def reloaded(matcher, folder):
 def test_a_name_as_it_is_written_goes_before_another_with_a_better_claim(tmp_path):
     kb = build_knowledge_base(records(("D000001", "other", "Seizures"), ("D000002", "Seizure")), tmp_path / "a.kb")
     matcher = NameMatcher.build(kb)
-    found = [kb.names_at([match.row])[0] for match in matcher.find("seizures and a SEIZURE")]
+    found = [kb.name(match.row) for match in matcher.find("seizures and a SEIZURE")]
     assert found == ["Seizures", "Seizure"]
 
 

@@ -28,7 +28,7 @@ def said(tmp_path):
 
     def find(text, *names):
         finder = OtherWords.build(kb_of(tmp_path, *([name] for name in names)))
-        return [(text[match.start : match.end], finder.kb.names_at([match.row])[0]) for match in finder.find(text)]
+        return [(text[match.start : match.end], finder.kb.name(match.row)) for match in finder.find(text)]
 
     return find
 
@@ -102,7 +102,7 @@ def test_equal_words_are_learned_from_the_vocabulary(tmp_path):
     concepts = [[f"wub {noun}", f"flim {noun}"] for noun in ("pain", "rash", "itch", "swelling", "cyst")]
     finder = OtherWords.build(kb_of(tmp_path, *concepts, ["flim ulcer"], ["glorp ulcer"]))
     (match,) = finder.find("A wub ulcer.")
-    assert finder.kb.names_at([match.row])[0] == "flim ulcer"
+    assert finder.kb.name(match.row) == "flim ulcer"
     assert match.equal == (("wub", "flim"),)
     assert LEAST_SCORE <= match.score < 1
     assert match.evidence == (match.score, "“wub” is “flim”")
@@ -180,7 +180,7 @@ def test_every_match_has_the_words_of_its_name(of_kidneys, words):
     for match in of_kidneys.find(text):
         inside = text[match.start : match.end].split()
         assert inside[0] not in {"of", "the", "and", "no"}
-        assert ("left" in inside) == ("left" in of_kidneys.kb.names_at([match.row])[0])
+        assert ("left" in inside) == ("left" in of_kidneys.kb.name(match.row))
         assert not set(inside) & {",", ".", "(", ")", "no", "and", "right"}
 
 

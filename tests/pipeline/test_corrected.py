@@ -24,7 +24,7 @@ def test_without_a_known_concept_a_mention_is_linked_as_usual(small_kb, decided)
 def test_a_chosen_concept(small_kb, action):
     (part,) = corrected(PARTS, "cold", decision(action, "D012640"), small_kb)
     (candidate,) = part.candidates
-    assert candidate[:3] == ("D012640", 1.0, small_kb.labels_of(["D012640"])["D012640"].preferred)
+    assert candidate[:3] == ("D012640", 1.0, small_kb.summaries_of(["D012640"])["D012640"].preferred)
     assert part.reasons == ("corrected by me on 2026-01-02: ?",)
 
 

@@ -48,7 +48,7 @@ def mention(kb, text, *ids, filter=NO_FILTER):
 
 
 def names_at(kb, rows):
-    return [kb.names_at([int(row)])[0] for row in rows]
+    return [kb.name(int(row)) for row in rows]
 
 
 def order(scores):

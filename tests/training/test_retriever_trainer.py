@@ -218,7 +218,7 @@ def test_names_from_the_document_alone_do_not_count_for_it(make):
     retriever = trainer.retriever
     (signal,) = retriever.ranker.signals
     (own,) = trainer._counts.values()
-    left_out = {retriever.kb.names_at([row])[0].lower() for row in signal._own_names(own)}
+    left_out = {retriever.kb.name(row).lower() for row in signal._own_names(own)}
     assert left_out == {"acute liver failure", "breast pox", "ovarian pox"}
 
 

@@ -228,8 +228,8 @@ def test_a_text_gets_the_same_proposals_whatever_other_texts_there_are(index, sm
 
 def test_a_search_for_texts_together_finds_names_that_are_alike(index, small_kb):
     scores, rows = index.search(["breast cancers", "Seizures", "qqq"], 2, together=True)
-    assert small_kb.names_at([int(rows[0, 0])])[0] == "breast cancer"
-    assert small_kb.names_at([int(rows[1, 0])])[0] == "Seizures"
+    assert small_kb.name(int(rows[0, 0])) == "breast cancer"
+    assert small_kb.name(int(rows[1, 0])) == "Seizures"
     assert scores[1, 0] == pytest.approx(1, abs=1e-5)
     assert rows[2].tolist() == [-1, -1]
     mask = filter_mask(small_kb, Filter(types=("Chemical",)))

@@ -132,7 +132,7 @@ def test_points_of_concepts(small_kb, encoder, put, address):
     }
     with Collection(address).asking() as client:
         (record,) = client.retrieve(address.collection, [concept_point("D001241")], with_vectors=True)
-    rows = sorted(small_kb.rows_of_names(small_kb.name_texts(["D001241"])["D001241"]).values())
+    rows = small_kb.name_rows("D001241")
     mean = cached_name_vectors(small_kb, encoder).vectors[rows].mean(axis=0)
     np.testing.assert_allclose(record.vector[CONCEPT], mean / np.linalg.norm(mean), atol=1e-5)
     assert NAME not in record.vector
