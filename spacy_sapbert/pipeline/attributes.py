@@ -5,6 +5,7 @@ call `register` whenever they write. Our getters and setters also accept the val
 """
 
 from bisect import bisect_left
+from functools import partial
 from typing import Any, Callable, Dict, Generic, Iterable, List, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 from spacy.tokens import Doc, Span
@@ -230,9 +231,9 @@ class LinkedAttribute(Attribute[Value]):
         return {**by_label, owner.label_: {**by_id, owner.kb_id_: entry}}
 
 
-def _lists(rows: Any) -> Any:
+def _lists(rows: Any, as_list: Callable[[Any], List[Any]] = list) -> Any:
     """Return rows as msgpack has them, or the mapping that `Doc.to_json` wrote."""
-    return rows if isinstance(rows, dict) else list(map(list, rows))
+    return rows if isinstance(rows, dict) else list(map(as_list, rows))
 
 
 def _as_it_is(value: Any) -> Any:
@@ -320,7 +321,7 @@ def _link_entry(link: Link) -> List[Any]:
 LINKS: Attribute[List[Link]] = LinkedAttribute(
     "links",
     lambda entries: list(map(_link, entries)),
-    lambda links: links if isinstance(links, dict) else list(map(_link_entry, links)),
+    partial(_lists, as_list=_link_entry),
 )
 set_links = LINKS.set  # without the flags: `set_assertion` sets those of the mention
 
